@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// skill is a minimal AgentSkill of the name, with fields added to its spec.
+// skill returns a minimal AgentSkill with additional fields of its spec.
 func skill(name, fields string) *unstructured.Unstructured {
 	GinkgoHelper()
 	obj := object(`
@@ -31,7 +31,7 @@ spec: {name: Summarize, description: Shortens a text., tags: [text]}
 	return obj
 }
 
-var _ = DescribeTable("an AgentSkill is taken",
+var _ = DescribeTable("an AgentSkill is accepted",
 	func(ctx context.Context, name, fields string) {
 		Expect(create(ctx, skill(name, fields))).To(Succeed())
 	},
@@ -71,7 +71,7 @@ var _ = DescribeTable("an AgentSkill is refused",
 )
 
 var _ = Describe("an AgentSkill's defaults", func() {
-	It("keep it to its namespace", func(ctx context.Context) {
+	It("share it inside its namespace only", func(ctx context.Context) {
 		obj := skill("summarize", "{}")
 		Expect(create(ctx, obj)).To(Succeed())
 		from, _, err := unstructured.NestedString(obj.Object, "spec", "allowedAgents", "namespaces", "from")
@@ -80,12 +80,12 @@ var _ = Describe("an AgentSkill's defaults", func() {
 	})
 })
 
-// selecting are the fields of a skill for the namespaces of a selector.
+// selecting returns the fields of a skill that is shared with the namespaces of a selector.
 func selecting(selector string) string {
 	return "{allowedAgents: {namespaces: {from: Selector, selector: " + selector + "}}}"
 }
 
-// manyTags is a list of n different tags, in YAML.
+// manyTags returns a YAML list of n different tags.
 func manyTags(n int) string {
 	tags := make([]string, n)
 	for i := range tags {

@@ -11,8 +11,8 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// modelServer is a workload whose agent is a model server at an address, with
-// further members of chat, of backend and of the workload itself.
+// modelServer returns a workload whose agent is a model server at a URL, with further members of chat, of
+// backend and of the workload.
 func modelServer(chat, backend, workload string) string {
 	return "{backend: {protocol: ChatCompletions, chat: {url: 'http://vllm.models.svc:8000/v1'" + chat + "}" + backend + "}" + workload + "}"
 }
@@ -25,7 +25,7 @@ func address(url string) string {
 	return "{backend: {protocol: ChatCompletions, chat: {url: '" + url + "'}}}"
 }
 
-var _ = DescribeTable("an Agent with a model server is taken",
+var _ = DescribeTable("an Agent with a model server is accepted",
 	func(ctx context.Context, workload string) {
 		Expect(create(ctx, agent("spec.workload", workload))).To(Succeed())
 	},

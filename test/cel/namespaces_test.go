@@ -10,9 +10,9 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// An Agent reaches what its own namespace has. What may be of another one is
-// granted there: skills by their AgentSkill (internal/skillsharing), routes by their
-// Gateway; and whom a sidecar posts to is the Agent's own word (internal/a2a/egress).
+// An Agent uses objects of its own namespace. An object of another namespace has to allow it: an AgentSkill
+// (internal/skillsharing), or a Gateway for a route. The targets of push notifications are the choice of the
+// Agent (internal/a2a/egress).
 var _ = DescribeTable("T-XNS: an Agent is refused that reaches into another namespace",
 	func(ctx context.Context, path, value, message string) {
 		Expect(create(ctx, agent(path, value))).To(MatchError(ContainSubstring(message)))

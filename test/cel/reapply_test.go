@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
 )
 
-// everyDefault leaves out all that has a default, inside lists above all.
+// everyDefault omits all fields with a default, above all inside lists.
 const everyDefault = `
 apiVersion: a2a-operator.dev/v1alpha1
 kind: Agent
@@ -51,8 +51,8 @@ spec:
           - {name: A, valueFrom: {secretKeyRef: {name: a, key: a}}}
 `
 
-// Client-side kubectl apply says "configured" unless the patch that it makes of
-// the former file, the file and the object in the cluster is empty.
+// Client-side kubectl apply reports "configured" unless its patch of the former file, the file and the object is
+// empty.
 var _ = Describe("an unchanged file", func() {
 	unchanged := func(ctx context.Context, manifest string) {
 		GinkgoHelper()
@@ -68,7 +68,7 @@ var _ = Describe("an unchanged file", func() {
 		Expect(string(patch)).To(Equal("{}"))
 	}
 
-	It("is unchanged when it is applied again, whatever it leaves out", func(ctx context.Context) {
+	It("is unchanged when it is applied again and omits defaults", func(ctx context.Context) {
 		unchanged(ctx, everyDefault)
 	})
 

@@ -14,37 +14,37 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// elder is the group of a CRD of Agents that once had no rule.
-const elder = "elder.a2a-operator.dev"
+// oldGroup is the API group of a CRD of Agents that had no rules at first.
+const oldGroup = "elder.a2a-operator.dev"
 
-// elderCRD is that of Agents in a group of its own.
-func elderCRD(ctx context.Context) *apiextensionsv1.CustomResourceDefinition {
+// oldCRD returns the CRD of Agents in that group.
+func oldCRD(ctx context.Context) *apiextensionsv1.CustomResourceDefinition {
 	GinkgoHelper()
 	served := &apiextensionsv1.CustomResourceDefinition{}
 	Expect(cluster.Get(ctx, client.ObjectKey{Name: "agents.a2a-operator.dev"}, served)).To(Succeed())
 	crd := &apiextensionsv1.CustomResourceDefinition{Spec: *served.Spec.DeepCopy()}
-	crd.Name, crd.Spec.Group = "agents."+elder, elder
+	crd.Name, crd.Spec.Group = "agents."+oldGroup, oldGroup
 	return crd
 }
 
-// without takes the rules about an Agent and its spec as wholes away.
+// without removes the rules about a whole Agent and about its whole spec.
 func without(root *apiextensionsv1.JSONSchemaProps) {
 	spec := root.Properties["spec"]
 	root.XValidations, spec.XValidations = nil, nil
 	root.Properties["spec"] = spec
 }
 
-// A rule that comes with a release meets objects of before it: they may keep
-// what it refuses, and everything else of them can be written.
-var _ = Describe("an Agent that was stored before there were rules", Ordered, func() {
+// A release may add a rule that existing objects violate. Such objects keep the value, and all other fields stay
+// writable.
+var _ = Describe("an Agent that was stored before the rules existed", Ordered, func() {
 	of := func(name, spec string) *unstructured.Unstructured {
 		obj := agent("spec", spec)
-		obj.SetAPIVersion(elder + "/v1alpha1")
+		obj.SetAPIVersion(oldGroup + "/v1alpha1")
 		obj.SetName(name)
 		return obj
 	}
 	BeforeAll(func(ctx context.Context) {
-		crd := elderCRD(ctx)
+		crd := oldCRD(ctx)
 		rules := crd.Spec.DeepCopy()
 		without(crd.Spec.Versions[0].Schema.OpenAPIV3Schema)
 		Expect(cluster.Create(ctx, crd)).To(Succeed())
@@ -59,17 +59,17 @@ var _ = Describe("an Agent that was stored before there were rules", Ordered, fu
 		} {
 			Eventually(func() error {
 				return cluster.Create(ctx, of(name, "{description: x, remote: {url: 'https://a.example'}, "+fields+"}"))
-			}).WithTimeout(patience).Should(Succeed())
+			}).WithTimeout(crdTimeout).Should(Succeed())
 		}
 		Expect(cluster.Get(ctx, client.ObjectKeyFromObject(crd), crd)).To(Succeed())
 		crd.Spec = *rules
 		Expect(cluster.Update(ctx, crd)).To(Succeed())
 		Eventually(func() error {
 			return create(ctx, of("new", "{remote: {url: 'https://a.example'}, trustBundle: {name: company}}"))
-		}).WithTimeout(patience).Should(MatchError(ContainSubstring("spec.trustBundle has no effect")))
+		}).WithTimeout(crdTimeout).Should(MatchError(ContainSubstring("spec.trustBundle has no effect")))
 	})
 
-	DescribeTable("can be written but for that",
+	DescribeTable("can be changed, except for the invalid field",
 		func(ctx context.Context, name, other, message string) {
 			stored := of(name, "{}")
 			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(stored), stored)).To(Succeed())

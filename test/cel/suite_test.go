@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cel holds tests of the validation rules in the CRDs: each rule has a
-// manifest that breaks it, and the message that its author gets to read.
+// Package cel tests the validation rules of the CRDs. Each rule has a manifest that violates it, and the message
+// that the author gets.
 package cel
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/controlplane"
 )
 
-// patience is how long a CRD may take to be served as it was written.
-const patience = 30 * time.Second
+// crdTimeout is how long the API server may take to serve a changed CRD.
+const crdTimeout = 30 * time.Second
 
 var (
 	environment *envtest.Environment

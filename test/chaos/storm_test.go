@@ -58,9 +58,9 @@ var storms = []storm{
 	{name: "namespace", strike: deleteWithNamespace},
 }
 
-// TestDeleteStorm: C12 of the reliability plan. Whatever is deleted together with an Agent, and
-// also if the operator dies meanwhile: after a minute all objects are gone, none is created again,
-// and no writes follow.
+// TestDeleteStorm: C12 of the reliability plan. It deletes many Agents, alone or with other objects,
+// with and without a crash of the operator. After a minute all objects are gone, none is created
+// again, and no writes follow.
 func TestDeleteStorm(t *testing.T) {
 	runs, agents := 4, 20
 	if !full {

@@ -13,17 +13,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-
-	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
 const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// always is what every release has.
+// always lists the objects of every release.
 var always = []string{
 	"ClusterRole a2a-operator-editor",
 	"ClusterRole a2a-operator-manager",
@@ -44,10 +41,10 @@ var crds = []string{
 
 var metrics = []string{"ClusterRole a2a-operator-metrics-reader", "Service a2a-operator-metrics"}
 
-func TestValues(t *testing.T) {
+func TestValuesChangeTheObjects(t *testing.T) {
 	tests := map[string]struct {
 		values string
-		want   []string // beside always
+		want   []string // in addition to always
 		check  func(*testing.T, *appsv1.Deployment)
 	}{
 		"defaults": {
@@ -68,7 +65,7 @@ func TestValues(t *testing.T) {
 				equal(t, "replicas", *d.Spec.Replicas, 3)
 			},
 		},
-		"CRDs from elsewhere": {
+		"CRDs installed separately": {
 			values: "crds: {enabled: false}",
 			want:   metrics,
 		},
@@ -88,7 +85,7 @@ func TestValues(t *testing.T) {
 			values: "metrics: {enabled: false, podMonitor: {enabled: true}}",
 			want:   slices.Concat(crds, []string{"PodMonitor a2a-operator-agents"}),
 		},
-		"images of one's own": {
+		"other images": {
 			values: "image: {repository: r/m, tag: dev, pullPolicy: Never}\n" +
 				"sidecar: {image: {repository: r/s, tag: ignored, digest: '" + digest + "'}}\n" +
 				"imagePullSecrets: [{name: pull}]",
@@ -129,7 +126,7 @@ func TestValues(t *testing.T) {
 				hasArgs(t, d, "--remote-allow=10.0.0.0/8", "--remote-allow=fd00::/8")
 			},
 		},
-		"remote agents of a private authority": {
+		"remote agents with a private authority": {
 			values: "remote: {ca: {configMap: company-ca, key: bundle.pem}}",
 			want:   slices.Concat(crds, metrics),
 			check: func(t *testing.T, d *appsv1.Deployment) {
@@ -161,7 +158,7 @@ func TestValues(t *testing.T) {
 				hasArgs(t, d, "--watch-namespaces=team-a,123,a2a-system")
 			},
 		},
-		"all about the pod": {
+		"all values of the pod": {
 			values: `
 podAnnotations: {a: b}
 podLabels: {c: d, app.kubernetes.io/component: stolen}
@@ -212,37 +209,37 @@ rbac: {aggregate: false}
 	}
 }
 
-func TestValuesAreRefused(t *testing.T) {
+func TestInvalidValuesAreRefused(t *testing.T) {
 	tests := map[string]struct{ values, want string }{
-		"a typo":             {"replica: 2", "replica"},
-		"a typo below":       {"image: {tags: v1}", "tags"},
-		"text for a number":  {"replicas: two", "replicas"},
-		"an unknown level":   {"logLevel: verbose", "logLevel"},
-		"an unknown policy":  {"image: {pullPolicy: Sometimes}", "pullPolicy"},
-		"no interval":        {"metrics: {podMonitor: {interval: often}}", "interval"},
-		"nothing to scrape":  {"metrics: {enabled: false, serviceMonitor: {enabled: true}}", "metrics.serviceMonitor.enabled needs metrics.enabled"},
-		"perhaps":            {"metrics: {podMonitor: {enabled: perhaps}}", "enabled"},
-		"half a digest":      {"image: {digest: 'sha256:12'}", "digest"},
-		"a tag in the name":  {"image: {repository: 'a b'}", "repository"},
-		"a host as a range":  {"remote: {allow: [agents.example]}", "allow"},
-		"a bundle of none":   {"remote: {ca: {configMap: Company_CA}}", "configMap"},
-		"a number as a text": {"podLabels: {a: 1}", "podLabels"},
-		"no such namespace":  {"watchNamespaces: [Team]", "watchNamespaces"},
-		"a namespace twice":  {"watchNamespaces: [a, a]", "watchNamespaces"},
+		"an unknown value":          {"replica: 2", "replica"},
+		"an unknown subvalue":       {"image: {tags: v1}", "tags"},
+		"text for a number":         {"replicas: two", "replicas"},
+		"an unknown level":          {"logLevel: verbose", "logLevel"},
+		"an unknown policy":         {"image: {pullPolicy: Sometimes}", "pullPolicy"},
+		"no interval":               {"metrics: {podMonitor: {interval: often}}", "interval"},
+		"no metrics service":        {"metrics: {enabled: false, serviceMonitor: {enabled: true}}", "metrics.serviceMonitor.enabled needs metrics.enabled"},
+		"not a boolean":             {"metrics: {podMonitor: {enabled: perhaps}}", "enabled"},
+		"half a digest":             {"image: {digest: 'sha256:12'}", "digest"},
+		"a tag in the name":         {"image: {repository: 'a b'}", "repository"},
+		"a host as a range":         {"remote: {allow: [agents.example]}", "allow"},
+		"an invalid ConfigMap name": {"remote: {ca: {configMap: Company_CA}}", "configMap"},
+		"a number as a text":        {"podLabels: {a: 1}", "podLabels"},
+		"an invalid namespace":      {"watchNamespaces: [Team]", "watchNamespaces"},
+		"a namespace twice":         {"watchNamespaces: [a, a]", "watchNamespaces"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			_, err := helm(t, test.values)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("helm template error = %v, want one that names %s", err, test.want)
+				t.Errorf("helm template error = %v, want it to name %s", err, test.want)
 			}
 		})
 	}
 }
 
-func TestKubernetesVersion(t *testing.T) {
+func TestOldKubernetesIsRefused(t *testing.T) {
 	if _, err := helm(t, "", "--kube-version", "1.32.9"); err == nil || !strings.Contains(err.Error(), "1.33") {
-		t.Errorf("on 1.32: error = %v, want one that names 1.33", err)
+		t.Errorf("on 1.32: error = %v, want it to name 1.33", err)
 	}
 	for _, version := range []string{"1.33.0", "1.33.4-gke.100", "1.36.3"} {
 		if _, err := helm(t, "", "--kube-version", version); err != nil {
@@ -251,8 +248,7 @@ func TestKubernetesVersion(t *testing.T) {
 	}
 }
 
-// The Deployment passes only flags that the manager has.
-func TestTheManagerKnowsItsFlags(t *testing.T) {
+func TestDeploymentPassesKnownFlags(t *testing.T) {
 	deployment := typed[*appsv1.Deployment](t, render(t, "logLevel: warn")["Deployment a2a-operator-manager"])
 	args := slices.Concat([]string{"run", "./cmd/manager", "--version"}, manager(deployment).Args)
 	cmd := exec.CommandContext(t.Context(), "go", args...)
@@ -271,119 +267,7 @@ func TestCRDsAreKept(t *testing.T) {
 	}
 }
 
-// The manager mounts Secrets into pods by name and reads none.
-func TestTheManagerReadsNoSecrets(t *testing.T) {
-	for key, object := range render(t, "") {
-		var rules []rbacv1.PolicyRule
-		switch object.GetKind() {
-		case "ClusterRole":
-			rules = typed[*rbacv1.ClusterRole](t, object).Rules
-		case "Role":
-			rules = typed[*rbacv1.Role](t, object).Rules
-		}
-		for _, rule := range rules {
-			for _, denied := range []string{"secrets", "*"} {
-				if slices.Contains(rule.Resources, denied) || slices.Contains(rule.Verbs, "*") || slices.Contains(rule.APIGroups, "*") {
-					t.Errorf("%s may do too much: %v", key, rule)
-				}
-			}
-		}
-	}
-}
-
-// The PodMonitor finds what the operator puts on every agent's pod.
-func TestPodMonitor(t *testing.T) {
-	got := render(t, "metrics: {podMonitor: {enabled: true, labels: {team: a}, interval: 5s}}")["PodMonitor a2a-operator-agents"]
-	if got == nil {
-		t.Fatal("no PodMonitor")
-	}
-	equal(t, "label", got.GetLabels()["team"], "a")
-	want := map[string]any{
-		"namespaceSelector": map[string]any{"any": true},
-		"selector": map[string]any{"matchExpressions": []any{
-			map[string]any{"key": a2av1alpha1.LabelAgent, "operator": "Exists"},
-		}},
-		"podTargetLabels": []any{a2av1alpha1.LabelAgent},
-		"podMetricsEndpoints": []any{
-			map[string]any{"port": a2av1alpha1.PortHealth, "path": "/metrics", "interval": "5s"},
-		},
-	}
-	if diff := cmp.Diff(want, got.Object["spec"]); diff != "" {
-		t.Errorf("spec (-want +got):\n%s", diff)
-	}
-
-	some := render(t, "watchNamespaces: [team-a, team-b]\nmetrics: {podMonitor: {enabled: true}}")["PodMonitor a2a-operator-agents"]
-	namespaces, _, err := unstructured.NestedMap(some.Object, "spec", "namespaceSelector")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(map[string]any{"matchNames": []any{"team-a", "team-b"}}, namespaces); diff != "" {
-		t.Errorf("with some namespaces (-want +got):\n%s", diff)
-	}
-}
-
-// By itself it is there where its kind is, and whoever says so has it or has it
-// not.
-func TestPodMonitorComesWithItsKind(t *testing.T) {
-	for name, test := range map[string]struct {
-		values string
-		known  bool
-		want   bool
-	}{
-		"by itself":              {"", true, true},
-		"without the kind":       {"", false, false},
-		"not wanted":             {"metrics: {podMonitor: {enabled: false}}", true, false},
-		"wanted before its kind": {"metrics: {podMonitor: {enabled: true}}", false, true},
-	} {
-		var args []string
-		if test.known {
-			args = []string{"--api-versions", "monitoring.coreos.com/v1/PodMonitor"}
-		}
-		rendered, err := helm(t, test.values, args...)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		equal(t, name, strings.Contains(string(rendered), "kind: PodMonitor"), test.want)
-	}
-}
-
-// Of the rights in all namespaces, a manager that watches some has each of
-// them there, and outside of them those alone that are about no namespace.
-func TestRightsInSomeNamespaces(t *testing.T) {
-	const role = "ClusterRole a2a-operator-manager"
-	all := typed[*rbacv1.ClusterRole](t, render(t, "")[role]).Rules
-	got := render(t, "watchNamespaces: [team-a, team-b]")
-	cluster := typed[*rbacv1.ClusterRole](t, got[role]).Rules
-	for _, namespace := range []string{"team-a", "team-b"} {
-		rules := typed[*rbacv1.Role](t, got["Role "+namespace+"/a2a-operator-manager"]).Rules
-		if diff := cmp.Diff(all, slices.Concat(cluster, rules)); diff != "" {
-			t.Errorf("ClusterRole and Role in %s (-ClusterRole for all +got):\n%s", namespace, diff)
-		}
-		binding := typed[*rbacv1.RoleBinding](t, got["RoleBinding "+namespace+"/a2a-operator-manager"])
-		equal(t, "role", binding.RoleRef, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "a2a-operator-manager"})
-		if diff := cmp.Diff([]rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "a2a-system", Name: "a2a-operator-manager"}}, binding.Subjects); diff != "" {
-			t.Errorf("subjects in %s (-want +got):\n%s", namespace, diff)
-		}
-	}
-	var resources []string
-	for _, rule := range cluster {
-		resources = append(resources, rule.Resources...)
-	}
-	slices.Sort(resources)
-	want := []string{"customresourcedefinitions", "namespaces", "subjectaccessreviews", "tokenreviews"}
-	if diff := cmp.Diff(want, resources); diff != "" {
-		t.Errorf("resources of the ClusterRole (-want +got):\n%s", diff)
-	}
-}
-
-func TestUserRolesAggregate(t *testing.T) {
-	const viewer = "ClusterRole a2a-operator-viewer"
-	equal(t, "by default", render(t, "")[viewer].GetLabels()["rbac.authorization.k8s.io/aggregate-to-view"], "true")
-	equal(t, "off", render(t, "rbac: {aggregate: false}")[viewer].GetLabels()["rbac.authorization.k8s.io/aggregate-to-view"], "")
-}
-
-// restricted is the PodSecurity standard of that name, for a pod without
-// volumes but of ConfigMaps, host namespaces and the like.
+// restricted checks a pod against the PodSecurity standard "restricted". Its volumes must be ConfigMaps.
 func restricted(t *testing.T, pod corev1.PodSpec) {
 	t.Helper()
 	equal(t, "runAsNonRoot", *pod.SecurityContext.RunAsNonRoot, true)
@@ -403,8 +287,7 @@ func restricted(t *testing.T, pod corev1.PodSpec) {
 	}
 }
 
-// selects checks that every Service finds the manager's pods and a port that
-// they have.
+// selects checks that every Service selects the manager's pods and names one of their ports.
 func selects(t *testing.T, got map[string]*unstructured.Unstructured, deployment *appsv1.Deployment) {
 	t.Helper()
 	pod := deployment.Spec.Template

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The chart with its default values and config/default are the same objects,
-// but for what Helm adds and for the Namespace, which Helm makes itself.
-func TestKustomizeIsTheSame(t *testing.T) {
+// The chart with its default values and config/default have the same objects, except for additions of Helm and
+// for the Namespace, which Helm creates itself.
+func TestChartEqualsKustomize(t *testing.T) {
 	out, err := tool("kustomize", "build", "config/default")
 	if err != nil {
 		t.Fatal(err)
@@ -36,8 +36,7 @@ func TestKustomizeIsTheSame(t *testing.T) {
 	}
 }
 
-// withoutHelm drops what only a chart has, and the order of rules, which the
-// chart has in two parts.
+// withoutHelm removes the additions of Helm, and sorts the rules, which the chart splits.
 func withoutHelm(object *unstructured.Unstructured) map[string]any {
 	labels := object.GetLabels()
 	for _, label := range []string{"helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/version"} {

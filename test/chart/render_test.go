@@ -1,9 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chart tests what the Helm chart renders. It runs helm and kustomize
-// as pinned in hack/tools, so it is run by `make test-chart`, not by every
-// `go test ./...`.
+// Package chart tests the output of the Helm chart. It runs the pinned helm and kustomize of hack/tools, so
+// `make test-chart` runs it, and `go test ./...` skips it.
 package chart
 
 import (
@@ -42,7 +41,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// strict decodes into the types of Kubernetes and refuses unknown fields.
+// strict decodes into the types of Kubernetes, and refuses unknown fields.
 var strict = func() runtime.Decoder {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
@@ -75,8 +74,8 @@ func helm(t *testing.T, values string, args ...string) ([]byte, error) {
 	}, args...)...)
 }
 
-// render is the chart with values, as objects by "Kind name", or by "Kind
-// namespace/name" in another namespace than the release's.
+// render renders the chart, and returns the objects by "Kind name", or by "Kind namespace/name" in another
+// namespace than that of the release.
 func render(t *testing.T, values string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	out, err := helm(t, values)

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A value that no template reads would be accepted and do nothing.
-func TestEveryValueIsRead(t *testing.T) {
+// Without this, a value that no template reads would be accepted and have no effect.
+func TestTemplatesReadEveryValue(t *testing.T) {
 	var templates strings.Builder
 	err := filepath.WalkDir(filepath.Join(root, chartDir, "templates"), func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -37,7 +37,7 @@ func TestEveryValueIsRead(t *testing.T) {
 	var values map[string]any
 	load(t, "values.yaml", &values)
 	for _, path := range leaves("", values) {
-		// A template may read the value or hand on the group that it is in.
+		// A template may read the value, or pass on the group that contains it.
 		found := false
 		for group := path; !found && group != ""; group = group[:max(strings.LastIndex(group, "."), 0)] {
 			found = read[group]
@@ -48,8 +48,7 @@ func TestEveryValueIsRead(t *testing.T) {
 	}
 }
 
-// The schema allows what values.yaml lists and explains, no more.
-func TestTheSchemaListsTheValues(t *testing.T) {
+func TestSchemaListsTheValues(t *testing.T) {
 	type schema struct {
 		Properties           map[string]json.RawMessage
 		AdditionalProperties any
@@ -80,7 +79,7 @@ func TestTheSchemaListsTheValues(t *testing.T) {
 	listed := leaves("", values)
 	for _, path := range walk("", document) {
 		known := path == "global" || slices.ContainsFunc(listed, func(value string) bool {
-			// An object may stand in values.yaml as a whole, such as affinity: {}.
+			// values.yaml may list a whole object, such as affinity: {}.
 			return value == path || strings.HasPrefix(path, value+".") || strings.HasPrefix(value, path+".")
 		})
 		if !known {
@@ -100,7 +99,7 @@ func load(t *testing.T, name string, into any) {
 	}
 }
 
-// leaves lists the paths of all values that are not groups.
+// leaves returns the paths of all values that are not groups.
 func leaves(prefix string, values map[string]any) []string {
 	var paths []string
 	for name, value := range values {
@@ -113,8 +112,8 @@ func leaves(prefix string, values map[string]any) []string {
 	return paths
 }
 
-// TestValuesAreNamedAsTheManagersFlags holds the names of values to those of the
-// flags that they set: remote.ca sets --remote-ca-file.
+// TestValuesAreNamedAsTheManagersFlags compares the names of values with those of the flags that they set:
+// remote.ca sets --remote-ca-file.
 func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 	valueOf := map[string]string{
 		"--sidecar-image":                  "sidecar.image",
@@ -126,7 +125,7 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		"--remote-ca-file":                 "remote.ca",
 		"--metrics-bind-address":           "metrics",
 		"--log-level":                      "logLevel",
-		// The chart sets these the same in every installation.
+		// The chart sets these flags to the same value in every installation.
 		"--leader-elect":              "",
 		"--registry-bind-address":     "",
 		"--health-probe-bind-address": "",

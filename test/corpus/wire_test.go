@@ -34,7 +34,7 @@ import (
 var wireGolden = filepath.Join("testdata", "wire.txt.gz")
 
 // TestWireBytesEqualTheRecordedCorpus compares every codec with the recorded corpus.
-// UPDATE_GOLDEN=1 records it anew; WIRE_TRACE=<file> writes every single case.
+// UPDATE_GOLDEN=1 records it again; WIRE_TRACE=<file> writes every single case.
 func TestWireBytesEqualTheRecordedCorpus(t *testing.T) {
 	r := newRecorder(t)
 	r.encoders()

@@ -20,7 +20,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// newAgent is an Agent around the test agent's image, not yet created.
+// newAgent returns an Agent with the image of the test agent. It does not create it.
 func newAgent(namespace, name string, change ...func(*a2av1alpha1.Agent)) *a2av1alpha1.Agent {
 	agent := &a2av1alpha1.Agent{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -37,7 +37,7 @@ func newAgent(namespace, name string, change ...func(*a2av1alpha1.Agent)) *a2av1
 	return agent
 }
 
-// skillSpec is a skill with one tag.
+// skillSpec returns a skill with one tag.
 func skillSpec(name, description string) a2av1alpha1.AgentSkillSpec {
 	return a2av1alpha1.AgentSkillSpec{SkillDetails: a2av1alpha1.SkillDetails{
 		Name: name, Description: description, Tags: []string{"test"},
@@ -51,7 +51,7 @@ func create(ctx context.Context, agent *a2av1alpha1.Agent) *a2av1alpha1.Agent {
 	return agent
 }
 
-// update changes an Agent as kubectl edit would, over conflicts.
+// update changes an Agent, and retries conflicts.
 func update(ctx context.Context, agent *a2av1alpha1.Agent, change func(*a2av1alpha1.Agent)) {
 	GinkgoHelper()
 	Eventually(ctx, func() error {
@@ -63,9 +63,8 @@ func update(ctx context.Context, agent *a2av1alpha1.Agent, change func(*a2av1alp
 	}).Should(Succeed())
 }
 
-// expectReady waits for the current generation to be Ready, and for the node's
-// proxy to have heard of it: that takes a moment more, in which the network may
-// have somebody else answer at the address.
+// expectReady waits until the current generation is Ready and the node's proxy routes to it. Before that,
+// another pod may answer at the address.
 func expectReady(ctx context.Context, agent *a2av1alpha1.Agent) {
 	GinkgoHelper()
 	Eventually(ctx, func() string {
@@ -85,8 +84,8 @@ func expectReady(ctx context.Context, agent *a2av1alpha1.Agent) {
 	}).Should(Equal("200 OK"), "the Service of %s", agent.Name)
 }
 
-// describe returns a condition of the agent's current generation as
-// "Status Reason: Message", and "" while the status is about an older one.
+// describe returns a condition of the agent's current generation as "Status Reason: Message", or "" if the
+// status is of an older generation.
 func describe(ctx context.Context, agent *a2av1alpha1.Agent, condition string) string {
 	if err := cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent); err != nil {
 		return err.Error()
@@ -98,7 +97,7 @@ func describe(ctx context.Context, agent *a2av1alpha1.Agent, condition string) s
 	return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
 }
 
-// conditions lists all conditions, for a failure's message.
+// conditions returns all conditions, for the message of a failure.
 func conditions(ctx context.Context, agent *a2av1alpha1.Agent) string {
 	out := ""
 	for _, name := range a2av1alpha1.AgentConditions() {
@@ -107,7 +106,7 @@ func conditions(ctx context.Context, agent *a2av1alpha1.Agent) string {
 	return out
 }
 
-// pods returns those of an agent that are not being deleted.
+// pods returns the pods of an agent that are not being deleted.
 func pods(ctx context.Context, agent *a2av1alpha1.Agent) []corev1.Pod {
 	GinkgoHelper()
 	list := &corev1.PodList{}

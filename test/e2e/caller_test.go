@@ -23,13 +23,13 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// token asks for one of the namespace's default ServiceAccount.
+// token creates a token of the namespace's default ServiceAccount.
 func token(ctx context.Context, namespace, audience string) string {
 	GinkgoHelper()
 	return tokenOf(ctx, namespace, "default", audience)
 }
 
-// tokenOf asks for a ServiceAccount's token, as `kubectl create token` does.
+// tokenOf creates a token of a ServiceAccount, as `kubectl create token` does.
 func tokenOf(ctx context.Context, namespace, account, audience string) string {
 	GinkgoHelper()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}}}
@@ -41,13 +41,13 @@ func tokenOf(ctx context.Context, namespace, account, audience string) string {
 	return answer.Status.Token
 }
 
-// audience is the one that only this agent accepts.
+// audience returns the audience that only this agent accepts.
 func audience(agent *a2av1alpha1.Agent) string {
 	return agent.Name + "." + agent.Namespace + "." + a2av1alpha1.Audience
 }
 
-// caller is an HTTP client that finds Services by their cluster DNS name and
-// shows a token, unless it is "".
+// caller returns an HTTP client that resolves Services by their cluster DNS name, and sends the token unless it
+// is "".
 func caller(token string) *http.Client {
 	transport := &http.Transport{DialContext: dialService}
 	DeferCleanup(transport.CloseIdleConnections)
@@ -67,8 +67,8 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(r)
 }
 
-// dialService dials the cluster IP of name.namespace.svc.*: the node is this
-// machine, so Services answer, but its resolver does not know them.
+// dialService dials the cluster IP of name.namespace.svc.*: the node is this machine, so Services are reachable,
+// but its resolver does not know their names.
 func dialService(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

@@ -26,11 +26,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 )
 
-// mounted is how long the kubelet takes to bring a Secret that changed into pods.
+// mounted is how long the kubelet may take to update a mounted Secret.
 const mounted = 3 * time.Minute
 
 var _ = Describe("A dependency", func() {
-	It("N1: a task store that pods never reached stops the rollout, and one that is lost leaves them ready", func(ctx SpecContext) {
+	It("N1: a task store that new pods cannot reach stops the rollout, and its loss keeps running pods ready", func(ctx SpecContext) {
 		const password = "only-for-this-test"
 		host := nodeAddress(ctx)
 		server := redistest.Start(GinkgoTB(), "--bind", "127.0.0.1", host, "--requirepass", password)
@@ -67,7 +67,7 @@ var _ = Describe("A dependency", func() {
 		}
 		right := net.JoinHostPort(host, port)
 
-		By("naming an address where nothing listens")
+		By("naming an address without a listener")
 		closed := net.JoinHostPort(host, "1")
 		store(closed, "right")
 		stopped(a2av1alpha1.ReasonTaskStoreUnavailable, closed+": connection refused", "spec.workload.tasks.store.redis.addresses")
@@ -81,11 +81,11 @@ var _ = Describe("A dependency", func() {
 		store(right, "missing")
 		stopped(a2av1alpha1.ReasonTaskStoreCredentialsUnusable, "(Missing)", `create Secret "missing" with key "password"`)
 
-		By("putting it right")
+		By("correcting the store")
 		store(right, "right")
 		expectReady(ctx, agent)
 
-		By("losing it")
+		By("stopping the store")
 		after := pods(ctx, agent)[0]
 		server.Kill()
 		Eventually(ctx, describe).WithArguments(ctx, agent, a2av1alpha1.ConditionReady).
@@ -95,7 +95,7 @@ var _ = Describe("A dependency", func() {
 		Eventually(ctx, describe).WithArguments(ctx, agent, a2av1alpha1.ConditionReady).Should(HavePrefix("True " + a2av1alpha1.ReasonReady))
 	})
 
-	It("N4: a certificate that has expired never replaces a valid one, and starts no pod", func(ctx SpecContext) {
+	It("N4: an expired certificate never replaces a valid one, and starts no pod", func(ctx SpecContext) {
 		ns := namespace(ctx)
 		secret := &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "cert"}, Type: corev1.SecretTypeTLS,
@@ -112,8 +112,7 @@ var _ = Describe("A dependency", func() {
 		date := "expired on " + expired.UTC().Format(time.RFC3339)
 		secret.Data = newCertificate(expired)
 		Expect(cluster.Update(ctx, secret)).To(Succeed())
-		// The kubelet looks at a pod's volumes at once when the operator has something
-		// new for the pod.
+		// The kubelet updates a pod's volumes at once after a change of the pod by the operator.
 		update(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Description = "Has an expired certificate." })
 		Eventually(ctx, describe).WithArguments(ctx, agent, a2av1alpha1.ConditionReady).WithTimeout(mounted).
 			Should(And(HavePrefix("True "+a2av1alpha1.ReasonTLSUnusable), ContainSubstring(date), ContainSubstring(`Secret "cert"`)))
@@ -123,7 +122,7 @@ var _ = Describe("A dependency", func() {
 			Should(And(HavePrefix("False "+a2av1alpha1.ReasonTLSUnusable), ContainSubstring(date)))
 	})
 
-	It("N7: an issuer that does not serve its keys is named, and no pod is ready that could admit nobody", func(ctx SpecContext) {
+	It("N7: an issuer without keys is named in a condition, and a pod that cannot admit any caller is not ready", func(ctx SpecContext) {
 		const keys = "https://kubernetes.default.svc/no-such-keys"
 		agent := create(ctx, newAgent(namespace(ctx), "keyless", func(a *a2av1alpha1.Agent) {
 			a.Spec.TrustBundle = &a2av1alpha1.CABundleReference{Name: "kube-root-ca.crt"}
@@ -153,7 +152,7 @@ func isReady(pod corev1.Pod) bool {
 	return false
 }
 
-// nodeAddress is where pods reach programs beside the node's processes.
+// nodeAddress returns the address at which pods reach programs of the node.
 func nodeAddress(ctx context.Context) (host string) {
 	GinkgoHelper()
 	nodes := &corev1.NodeList{}
@@ -168,7 +167,7 @@ func nodeAddress(ctx context.Context) (host string) {
 	return host
 }
 
-// newCertificate returns the content of a Secret of type kubernetes.io/tls.
+// newCertificate returns the content of a kubernetes.io/tls Secret.
 func newCertificate(until time.Time) map[string][]byte {
 	GinkgoHelper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -28,7 +28,7 @@ import (
 )
 
 var _ = Describe("The life of an agent", func() {
-	It("goes from kubectl apply to Ready, and says how long that takes on a warm node", func(ctx SpecContext) {
+	It("becomes Ready, and reports the time on a warm node", func(ctx SpecContext) {
 		ns := namespace(ctx)
 		expectReady(ctx, create(ctx, newAgent(ns, "first")))
 		start := time.Now()
@@ -44,13 +44,13 @@ var _ = Describe("The life of an agent", func() {
 		expectReady(ctx, agent)
 		events := &corev1.EventList{}
 		Expect(cluster.List(ctx, events, client.InNamespace(agent.Namespace))).To(Succeed())
-		Expect(events.Items).To(ContainElement(HaveField("Reason", "Started")), "the kubelet's events have come")
+		Expect(events.Items).To(ContainElement(HaveField("Reason", "Started")), "the kubelet has sent its events")
 		for _, e := range events.Items {
 			Expect(e.Type).To(Equal(corev1.EventTypeNormal), "%s %s: %s", e.InvolvedObject.Name, e.Reason, e.Message)
 		}
 	})
 
-	It("leaves nothing behind when the Agent is deleted", func(ctx SpecContext) {
+	It("leaves no objects when the Agent is deleted", func(ctx SpecContext) {
 		agent := create(ctx, newAgent(namespace(ctx), "mortal"))
 		expectReady(ctx, agent)
 		Expect(cluster.Delete(ctx, agent)).To(Succeed())
@@ -65,7 +65,7 @@ var _ = Describe("The life of an agent", func() {
 		}).WithTimeout(90 * time.Second).Should(Succeed())
 	})
 
-	It("takes an edited skill to the served card without a restart", func(ctx SpecContext) {
+	It("serves an edited skill on the card without a restart", func(ctx SpecContext) {
 		ns := namespace(ctx)
 		skill := &a2av1alpha1.AgentSkill{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "sing", Labels: map[string]string{"kind": "music"}},
@@ -94,7 +94,7 @@ var _ = Describe("The life of an agent", func() {
 		}
 	})
 
-	It("takes an edited skill to the cards of many agents, and says how long that takes", func(ctx SpecContext) {
+	It("serves an edited skill on the cards of many agents, and reports the time", func(ctx SpecContext) {
 		ns := namespace(ctx)
 		skill := &a2av1alpha1.AgentSkill{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "sing"}, Spec: skillSpec("Sing", "Sings a song.")}
 		Expect(cluster.Create(ctx, skill)).To(Succeed())
@@ -152,14 +152,14 @@ var _ = Describe("The life of an agent", func() {
 		Entry("the sidecar's", a2av1alpha1.ContainerSidecar),
 	)
 
-	It("fails the task of an agent that crashes, and says why", func(ctx SpecContext) {
+	It("fails the task of an agent that crashes, with the reason", func(ctx SpecContext) {
 		agent := create(ctx, newAgent(namespace(ctx), "fragile"))
 		expectReady(ctx, agent)
 		Expect(sendText(ctx, agent, "crash")).To(HaveField("State", "failed"))
 		Eventually(ctx, func() (task, error) { return sendText(ctx, agent, "again") }).Should(HaveField("State", "completed"))
 	})
 
-	It("lets a running turn end before its pod does", func(ctx SpecContext) {
+	It("completes a running turn before its pod ends", func(ctx SpecContext) {
 		agent := create(ctx, newAgent(namespace(ctx), "patient"))
 		expectReady(ctx, agent)
 		client := connect(ctx, agent)
@@ -179,7 +179,7 @@ var _ = Describe("The life of an agent", func() {
 		expectReady(ctx, agent)
 	})
 
-	It("goes on while the operator is away, and is not restarted when it returns", func(ctx SpecContext) {
+	It("works while the operator is down, and is not restarted when it returns", func(ctx SpecContext) {
 		agent := create(ctx, newAgent(namespace(ctx), "steady"))
 		expectReady(ctx, agent)
 		before := pods(ctx, agent)[0]
@@ -213,7 +213,7 @@ func restarts(pod *corev1.Pod, container string) int32 {
 	return 0
 }
 
-// connect returns a 1.0 client of the agent, with a token of its namespace.
+// connect returns a 1.0 client of the agent with a token of the agent's namespace.
 func connect(ctx context.Context, agent *a2av1alpha1.Agent) sdk {
 	GinkgoHelper()
 	client, err := newSDKV1(ctx, caller(token(ctx, agent.Namespace, audience(agent))), serviceURL(agent))
@@ -221,8 +221,7 @@ func connect(ctx context.Context, agent *a2av1alpha1.Agent) sdk {
 	return client
 }
 
-// sendText sends one message and returns the task. Its error is not a failed
-// test, so that it can be awaited.
+// sendText sends one message and returns the task. It returns errors, so that callers can retry.
 func sendText(ctx context.Context, agent *a2av1alpha1.Agent, text string) (task, error) {
 	client, err := newSDKV1(ctx, caller(token(ctx, agent.Namespace, audience(agent))), serviceURL(agent))
 	if err != nil {

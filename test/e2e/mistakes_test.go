@@ -21,14 +21,14 @@ import (
 )
 
 var _ = Describe("A mistake", func() {
-	It("in the manifest is refused with the field and the cure", func(ctx SpecContext) {
+	It("in the manifest is refused with the field and the fix", func(ctx SpecContext) {
 		ns := namespace(ctx)
 		two := int32(2)
 		err := cluster.Create(ctx, newAgent(ns, "twin", func(a *a2av1alpha1.Agent) { a.Spec.Workload.Replicas = &two }))
 		Expect(err).To(MatchError(ContainSubstring("spec.workload.replicas above 1 needs spec.workload.tasks.store.type Redis")))
 	})
 
-	It("in an image leaves the working pod alone and is told, and putting it right recovers", func(ctx SpecContext) {
+	It("in an image is reported, keeps the working pod, and is repaired by a correction", func(ctx SpecContext) {
 		agent := create(ctx, newAgent(namespace(ctx), "careful"))
 		expectReady(ctx, agent)
 		before := pods(ctx, agent)[0]
@@ -46,7 +46,7 @@ var _ = Describe("A mistake", func() {
 		expectReady(ctx, agent)
 	})
 
-	It("in the container's port is told as an agent that does not listen", func(ctx SpecContext) {
+	It("in the container's port is reported as an agent that does not listen", func(ctx SpecContext) {
 		agent := create(ctx, newAgent(namespace(ctx), "deaf", func(a *a2av1alpha1.Agent) {
 			a.Spec.Workload.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "A2A_TEST_DEAF", Value: "1"}}
 		}))
@@ -54,7 +54,7 @@ var _ = Describe("A mistake", func() {
 			Should(And(HavePrefix("False "+a2av1alpha1.ReasonAgentNotListening), ContainSubstring("8080")))
 	})
 
-	It("in the skills is told, leaves the card alone, and putting it right recovers", func(ctx SpecContext) {
+	It("in the skills is reported, keeps the card, and is repaired by a correction", func(ctx SpecContext) {
 		ns := namespace(ctx)
 		agent := create(ctx, newAgent(ns, "skilled"))
 		expectReady(ctx, agent)
@@ -76,7 +76,7 @@ var _ = Describe("A mistake", func() {
 			Should(HavePrefix("False " + a2av1alpha1.ReasonDuplicateSkillID))
 	})
 
-	It("in the skills keeps no access from being revoked", func(ctx SpecContext) {
+	It("in the skills does not delay a new Deny rule", func(ctx SpecContext) {
 		ns := namespace(ctx)
 		agent := create(ctx, newAgent(ns, "revoked", func(a *a2av1alpha1.Agent) {
 			a.Spec.Skills = []a2av1alpha1.Skill{{ID: "pay", SkillDetails: skillSpec("Pay", "Pays a bill.").SkillDetails}}
@@ -97,7 +97,7 @@ var _ = Describe("A mistake", func() {
 		Eventually(ctx, describe).WithArguments(ctx, agent, a2av1alpha1.ConditionProgrammed).Should(HavePrefix("True " + a2av1alpha1.ReasonCardKept))
 		Expect(describe(ctx, agent, a2av1alpha1.ConditionReady)).To(HavePrefix("False " + a2av1alpha1.ReasonSkillNotFound))
 		Expect(agent.Status.Skills).To(Equal(published))
-		Consistently(ctx, func() int { return len(pods(ctx, agent)) }).WithTimeout(time.Second).Should(Equal(1), "no pod restarts for a rule")
+		Consistently(ctx, func() int { return len(pods(ctx, agent)) }).WithTimeout(time.Second).Should(Equal(1), "a rule restarts no pod")
 	})
 
 	It("in the address of a remote agent is False, with its reason, in the column that kubectl shows", func(ctx SpecContext) {
@@ -120,7 +120,7 @@ var _ = Describe("A mistake", func() {
 		}
 	})
 
-	It("in a name takes nothing from the Service that has it already", func(ctx SpecContext) {
+	It("in a name changes no Service of another owner", func(ctx SpecContext) {
 		ns := namespace(ctx)
 		foreign := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "taken"},

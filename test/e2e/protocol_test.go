@@ -23,13 +23,13 @@ var _ = Describe("An agent", Ordered, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		talker := newAgent(namespace(ctx), "talker")
-		// The SDKs go by the card, also that of gRPC.
+		// The SDKs use the interfaces of the card, gRPC included.
 		talker.Spec.Protocol.Bindings = []a2av1alpha1.CardBinding{a2av1alpha1.CardBindingJSONRPC, a2av1alpha1.CardBindingHTTPJSON, a2av1alpha1.CardBindingGRPC}
 		agent = create(ctx, talker)
 		expectReady(ctx, agent)
 	})
 
-	It("answers the card at both well-known paths, to anybody", func(ctx SpecContext) {
+	It("serves the card at both well-known paths without a token", func(ctx SpecContext) {
 		var etags []string
 		for _, path := range []string{"/.well-known/agent.json", "/.well-known/agent-card.json"} {
 			response, body := get(ctx, caller(""), serviceURL(agent)+path)
@@ -42,7 +42,7 @@ var _ = Describe("An agent", Ordered, func() {
 		Expect(etags[1]).To(Equal(etags[0]))
 	})
 
-	It("refuses a caller without a token, with one for somebody else, and from another namespace", func(ctx SpecContext) {
+	It("refuses a caller without a token, with a token for another agent, and from another namespace", func(ctx SpecContext) {
 		Expect(post(ctx, caller(""), agent).StatusCode).To(Equal(http.StatusUnauthorized))
 		Expect(post(ctx, caller("a.b.c"), agent).StatusCode).To(Equal(http.StatusUnauthorized))
 		apiServers := token(ctx, agent.Namespace, "https://kubernetes.default.svc")
@@ -81,9 +81,9 @@ var _ = Describe("An agent", Ordered, func() {
 		}
 		Expect(final).To(Equal("completed"))
 		Expect(strings.Fields(text)).To(HaveLen(10))
-		Expect(arrivals[len(arrivals)-1].Sub(arrivals[0])).To(BeNumerically(">", 300*time.Millisecond), "chunks arrive while they are made")
+		Expect(arrivals[len(arrivals)-1].Sub(arrivals[0])).To(BeNumerically(">", 300*time.Millisecond), "chunks arrive while the agent writes")
 
-		By("leaving a stream and coming back to it")
+		By("disconnecting from a stream and resuming it")
 		var id string
 		for e, err := range client.stream(ctx, "stream 40 50ms") {
 			Expect(err).NotTo(HaveOccurred())
@@ -101,7 +101,7 @@ var _ = Describe("An agent", Ordered, func() {
 			}
 		}
 		Expect(final).To(Equal("completed"))
-		Expect(strings.Fields(text)).To(HaveLen(40), "snapshot and live events have no gap and no double")
+		Expect(strings.Fields(text)).To(HaveLen(40), "snapshot and live events have no gap and no repetition")
 
 		By("cancelling a task")
 		for e, err := range client.stream(ctx, "stream 1000 50ms") {
@@ -114,7 +114,7 @@ var _ = Describe("An agent", Ordered, func() {
 		_, err = client.cancel(ctx, id)
 		Expect(err).To(HaveOccurred(), "a canceled task cannot be canceled")
 
-		By("asking for a task that is not there")
+		By("reading a task that does not exist")
 		_, err = client.get(ctx, "nobody-knows")
 		Expect(err).To(MatchError(ContainSubstring("not found")))
 	},
@@ -124,13 +124,13 @@ var _ = Describe("An agent", Ordered, func() {
 		Entry("of protocol 0.3", newSDKV03),
 	)
 
-	It("turns garbage from the agent into a failed task that says so", func(ctx SpecContext) {
+	It("fails a task with a reason if the agent sends garbage", func(ctx SpecContext) {
 		client, err := newSDKV1(ctx, caller(token(ctx, agent.Namespace, audience(agent))), serviceURL(agent))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(client.send(ctx, "garbage")).To(HaveField("State", "failed"))
 	})
 
-	It("keeps tasks from other callers of the same namespace", func(ctx SpecContext) {
+	It("hides tasks from other callers of the same namespace", func(ctx SpecContext) {
 		owner, err := newSDKV1(ctx, caller(token(ctx, agent.Namespace, audience(agent))), serviceURL(agent))
 		Expect(err).NotTo(HaveOccurred())
 		sent, err := owner.send(ctx, "mine")
@@ -144,12 +144,12 @@ var _ = Describe("An agent", Ordered, func() {
 	})
 })
 
-// serviceURL is where an agent is called, without a slash at its end.
+// serviceURL returns the URL of an agent without a trailing slash.
 func serviceURL(agent *a2av1alpha1.Agent) string {
 	return "http://" + agent.Name + "." + agent.Namespace + ".svc.cluster.local"
 }
 
-// get reads a URL to its end.
+// get reads a URL.
 func get(ctx context.Context, client *http.Client, url string) (*http.Response, string) {
 	GinkgoHelper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -162,7 +162,7 @@ func get(ctx context.Context, client *http.Client, url string) (*http.Response, 
 	return response, string(body)
 }
 
-// post sends a message as a 0.3 client does and returns the answer's head.
+// post sends a message as a 0.3 client does, and returns the response without its body.
 func post(ctx context.Context, client *http.Client, agent *a2av1alpha1.Agent) *http.Response {
 	GinkgoHelper()
 	const message = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":` +

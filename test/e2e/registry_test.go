@@ -21,7 +21,7 @@ import (
 )
 
 var _ = Describe("The registry", func() {
-	It("finds an agent by skill, for those who may see it, on every replica", func(ctx SpecContext) {
+	It("finds an agent by skill for callers who may see it, on every replica", func(ctx SpecContext) {
 		ns := namespace(ctx)
 		agent := create(ctx, newAgent(ns, "findable", func(a *a2av1alpha1.Agent) {
 			a.Spec.Skills = []a2av1alpha1.Skill{{ID: "needle", SkillDetails: skillSpec("Needle", "In a haystack.").SkillDetails}}
@@ -47,7 +47,7 @@ var _ = Describe("The registry", func() {
 		own := token(ctx, ns, a2av1alpha1.Audience)
 		foreign := token(ctx, operatorNamespace, a2av1alpha1.Audience)
 
-		// Another test may just have replaced them all.
+		// Another test may have replaced all replicas.
 		var replicas []corev1.Pod
 		Eventually(ctx, func() []corev1.Pod {
 			replicas = managers(ctx)
@@ -56,10 +56,10 @@ var _ = Describe("The registry", func() {
 		for _, pod := range replicas {
 			base := "http://" + pod.Status.PodIP + ":8444"
 			Eventually(ctx, found).WithArguments(base, own).Should(ConsistOf(ns + "/findable"))
-			Expect(found(base, foreign)).To(BeEmpty(), "callers of other namespaces see it only by RBAC")
+			Expect(found(base, foreign)).To(BeEmpty(), "callers of other namespaces need RBAC")
 		}
 
-		By("passing the card on byte by byte")
+		By("serving the same bytes of the card")
 		base := "http://" + replicas[0].Status.PodIP + ":8444"
 		_, served := get(ctx, caller(""), serviceURL(agent)+"/.well-known/agent-card.json")
 		_, passed := get(ctx, caller(own), base+"/v1/agents/"+ns+"/findable/card")
@@ -88,7 +88,7 @@ var _ = Describe("The registry", func() {
 	})
 })
 
-// managers are the operator's pods that are ready and to stay.
+// managers returns the operator's pods that are ready and not being deleted.
 func managers(ctx context.Context) []corev1.Pod {
 	GinkgoHelper()
 	list := &corev1.PodList{}

@@ -27,8 +27,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 )
 
-var _ = Describe("Pods that come and go", func() {
-	It("loses no stream of an agent on Redis while its pods are replaced", func(ctx SpecContext) {
+var _ = Describe("A rollout", func() {
+	It("interrupts no task of an agent with Redis", func(ctx SpecContext) {
 		agent := create(ctx, newAgent(namespace(ctx), "rolling", onRedis(ctx, 2)))
 		expectReady(ctx, agent)
 		before := pods(ctx, agent)
@@ -45,12 +45,12 @@ var _ = Describe("Pods that come and go", func() {
 		expectReady(ctx, agent)
 		load.end()
 
-		AddReportEntry("streams beside a rollout", load.String())
+		AddReportEntry("streams during a rollout", load.String())
 		GinkgoWriter.Println(load)
 		Expect(load.problems).To(BeEmpty())
 	})
 
-	It("ends each stream of an agent in memory in order when its pod is replaced", func(ctx SpecContext) {
+	It("ends each stream of an agent without Redis in a resumable way", func(ctx SpecContext) {
 		agent := create(ctx, newAgent(namespace(ctx), "forgetful", func(a *a2av1alpha1.Agent) {
 			a.Spec.Workload.Template.Spec.TerminationGracePeriodSeconds = new(int64(10))
 		}))
@@ -86,7 +86,7 @@ var _ = Describe("Pods that come and go", func() {
 		expectReady(ctx, agent)
 	})
 
-	It("lets one pod of an agent be evicted, and the next once there is another", func(ctx SpecContext) {
+	It("allows the eviction of one pod, and of the next after its replacement", func(ctx SpecContext) {
 		agent := create(ctx, newAgent(namespace(ctx), "budgeted", onRedis(ctx, 2)))
 		expectReady(ctx, agent)
 		budget := &policyv1.PodDisruptionBudget{}
@@ -99,14 +99,13 @@ var _ = Describe("Pods that come and go", func() {
 		}
 		both := pods(ctx, agent)
 		Expect(evict(&both[0])).To(Succeed())
-		Expect(apierrors.IsTooManyRequests(evict(&both[1]))).To(BeTrue(), "one pod may be missing, not two")
+		Expect(apierrors.IsTooManyRequests(evict(&both[1]))).To(BeTrue(), "the budget allows one missing pod")
 		Eventually(ctx, func() error { return evict(&both[1]) }).Should(Succeed())
 		expectReady(ctx, agent)
 	})
 })
 
-// onRedis gives an agent replicas that share a Redis of the test's, which runs
-// beside the node's processes and not in a pod.
+// onRedis gives an agent replicas that share a Redis server, which runs on the node and not in a pod.
 func onRedis(ctx context.Context, replicas int32) func(*a2av1alpha1.Agent) {
 	GinkgoHelper()
 	host := nodeAddress(ctx)
@@ -130,7 +129,7 @@ func onRedis(ctx context.Context, replicas int32) func(*a2av1alpha1.Agent) {
 	}
 }
 
-// replacePods changes the template, and nothing that the agent does.
+// replacePods changes the pod template, but not the behaviour of the agent.
 func replacePods(ctx context.Context, agent *a2av1alpha1.Agent) {
 	GinkgoHelper()
 	update(ctx, agent, func(a *a2av1alpha1.Agent) {
@@ -138,8 +137,8 @@ func replacePods(ctx context.Context, agent *a2av1alpha1.Agent) {
 	})
 }
 
-// load is callers that send one message after the other and read each stream to
-// its end, over as many connections as that takes.
+// load is a set of callers. Each sends one message after another, and reads the stream of each to its end, over
+// several connections if needed.
 type load struct {
 	chunks, tasks, resumed atomic.Int64
 	stopping               chan struct{}
@@ -176,7 +175,7 @@ func startLoad(ctx context.Context, agent *a2av1alpha1.Agent, callers int) *load
 	return l
 }
 
-// end lets the callers finish what they are at.
+// end waits until the callers have finished their current message.
 func (l *load) end() {
 	close(l.stopping)
 	l.running.Wait()
@@ -186,8 +185,7 @@ func (l *load) String() string {
 	return fmt.Sprintf("%d tasks, %d chunks, %d streams resumed, %d problems", l.tasks.Load(), l.chunks.Load(), l.resumed.Load(), len(l.problems))
 }
 
-// call sends a message, and comes back to its task as often as a connection
-// ends. The task as it is read at the end must have all that was said.
+// call sends a message, and resumes its stream after each disconnect. The task must have all chunks at the end.
 func (l *load) call(ctx context.Context, client sdk) error {
 	var id, state string
 	var broken error
@@ -212,7 +210,7 @@ func (l *load) call(ctx context.Context, client sdk) error {
 			return l.complete(ctx, client, id)
 		}
 		if id == "" {
-			return fmt.Errorf("no task was made: %w", broken)
+			return fmt.Errorf("no task was created: %w", broken)
 		}
 		if state != "working" && state != "submitted" {
 			return fmt.Errorf("task %s is %s", id, state)

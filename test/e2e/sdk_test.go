@@ -25,25 +25,25 @@ import (
 	"google.golang.org/grpc/resolver"
 )
 
-// Names of Services are looked up by dialService, not here.
+// dialService resolves the names of Services.
 func init() { resolver.SetDefaultScheme("passthrough") }
 
-// task is what the tests look at, whichever SDK read it.
+// task holds the members of a task that the tests check, of any SDK.
 type task struct {
 	ID    string
 	State string
 	Text  string
 }
 
-// event is one event of a stream: a task, or its change.
+// event is a task or an update in a stream.
 type event struct {
 	TaskID string
-	// State is "" for an event that is no status.
+	// State is "" for an event without a status.
 	State string
 	Text  string
 }
 
-// sdk is an official client, resolved from an agent's card.
+// sdk is an official client that was created from an agent's card.
 type sdk interface {
 	send(ctx context.Context, text string) (task, error)
 	stream(ctx context.Context, text string) iter.Seq2[event, error]
@@ -52,7 +52,7 @@ type sdk interface {
 	resubscribe(ctx context.Context, id string) iter.Seq2[event, error]
 }
 
-// States as the two SDKs write them.
+// The states in the spelling of both SDKs.
 var states = map[string]string{
 	string(a2a.TaskStateCompleted): "completed", string(a2a.TaskStateFailed): "failed",
 	string(a2a.TaskStateCanceled): "canceled", string(a2a.TaskStateWorking): "working",
@@ -66,7 +66,7 @@ func plain[S ~string](state S) string {
 	return string(state)
 }
 
-// sdkV1 is a2a-go v2: protocol 1.0.
+// sdkV1 is a client of a2a-go v2 for protocol 1.0.
 type sdkV1 struct{ client *a2aclient.Client }
 
 func newSDKV1(ctx context.Context, client *http.Client, url string) (sdk, error) {
@@ -90,7 +90,7 @@ func newSDKV1GRPC(ctx context.Context, client *http.Client, url string) (sdk, er
 	))
 }
 
-// withToken gives a gRPC call the token of an HTTP client.
+// withToken adds the token of an HTTP client to a gRPC call.
 func withToken(ctx context.Context, client *http.Client) context.Context {
 	b, ok := client.Transport.(bearer)
 	if !ok || b.token == "" {
@@ -99,7 +99,7 @@ func withToken(ctx context.Context, client *http.Client) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+b.token)
 }
 
-// resolveV1 reads the card and uses the one transport that it is given.
+// resolveV1 reads the card and uses the given transport.
 func resolveV1(ctx context.Context, client *http.Client, url string, transport a2aclient.FactoryOption) (sdk, error) {
 	card, err := agentcard.NewResolver(client).Resolve(ctx, url)
 	if err != nil {
@@ -184,7 +184,7 @@ func (s *sdkV1) events(in iter.Seq2[a2a.Event, error]) iter.Seq2[event, error] {
 	}
 }
 
-// sdkV03 is a2a-go v0.3: protocol 0.3.
+// sdkV03 is a client of a2a-go v0.3 for protocol 0.3.
 type sdkV03 struct{ client *legacyclient.Client }
 
 func newSDKV03(ctx context.Context, client *http.Client, url string) (sdk, error) {

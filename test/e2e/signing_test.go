@@ -22,7 +22,7 @@ import (
 )
 
 var _ = Describe("A signed card", func() {
-	It("has a signature and a key to verify it by, and takes a new key without a restart", func(ctx SpecContext) {
+	It("has a signature and the key that verifies it, and gets a new key without a restart", func(ctx SpecContext) {
 		ns := namespace(ctx)
 		secret := &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "card-key"},
@@ -68,15 +68,15 @@ var _ = Describe("A signed card", func() {
 		By("rotating the key")
 		secret.Data = map[string][]byte{"previous.key": secret.Data["tls.key"], "tls.key": newKey()}
 		Expect(cluster.Update(ctx, secret)).To(Succeed())
-		// The kubelet looks at a pod's volumes within a minute or so, and at once
-		// when the operator has something new for the pod.
+		// The kubelet updates a pod's volumes after a minute or so, and at once after a change of the pod by the
+		// operator.
 		update(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Description = "Signs with a new key." })
 		Eventually(ctx, keyIDs).Should(And(HaveLen(2), ContainElement(first[0])))
 		Expect(pods(ctx, agent)[0].UID).To(Equal(before[0].UID))
 	})
 })
 
-// newKey is a private key as cert-manager writes it.
+// newKey returns a private key in the format of cert-manager.
 func newKey() []byte {
 	GinkgoHelper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -3,10 +3,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e tests the product on a real node, installed through its chart.
-// It talks to agents only as their users do: through their Services, with
-// tokens, mostly with the official SDKs. `make test-e2e` prepares the node,
-// the images and the variables that the suite reads.
+// Package e2e tests the product on a real node, installed by its chart. It calls agents as users do: through
+// their Services, with tokens, and mostly with the official SDKs. `make test-e2e` prepares the node, the images
+// and the variables that the suite reads.
 package e2e
 
 import (
@@ -74,7 +73,7 @@ var _ = AfterSuite(func(ctx SpecContext) {
 	if cluster == nil {
 		return
 	}
-	By("seeing the namespaces of all tests go away")
+	By("waiting for the deletion of all namespaces")
 	for _, ns := range namespaces {
 		Eventually(ctx, func() bool {
 			return apierrors.IsNotFound(cluster.Get(ctx, client.ObjectKeyFromObject(ns), ns))
@@ -82,7 +81,7 @@ var _ = AfterSuite(func(ctx SpecContext) {
 	}
 	By("uninstalling the chart")
 	run(ctx, setting("HELM"), "uninstall", release, "--namespace", operatorNamespace, "--wait", "--timeout", "2m")
-	By("finding the CRDs kept, and nothing else")
+	By("checking that only the CRDs are left")
 	Expect(cluster.List(ctx, &a2av1alpha1.AgentList{})).To(Succeed())
 	pods := &corev1.PodList{}
 	Expect(cluster.List(ctx, pods, client.InNamespace(operatorNamespace))).To(Succeed())
@@ -92,7 +91,7 @@ var _ = AfterSuite(func(ctx SpecContext) {
 	Expect(cluster.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}})).To(Succeed())
 })
 
-// setting returns a variable that `make test-e2e` sets.
+// setting returns the value of a variable that `make test-e2e` sets.
 func setting(name string) string {
 	GinkgoHelper()
 	value := os.Getenv(name)
@@ -102,7 +101,7 @@ func setting(name string) string {
 	return value
 }
 
-// run runs a command line, whose first word may hold a command with arguments.
+// run runs a command line. Its first word may hold a command with arguments.
 func run(ctx context.Context, command string, args ...string) {
 	GinkgoHelper()
 	words := append(strings.Fields(command), args...)
@@ -110,12 +109,11 @@ func run(ctx context.Context, command string, args ...string) {
 	Expect(err).NotTo(HaveOccurred(), "%s\n%s", strings.Join(words, " "), out)
 }
 
-// namespaces are those of all tests. Each is deleted after its test; the end
-// of the suite awaits that they are gone.
+// namespaces are the namespaces of all tests. Each is deleted after its test; the end of the suite waits for the
+// deletions.
 var namespaces []*corev1.Namespace
 
-// namespace makes a namespace that admits only restricted pods and is deleted,
-// with all that is in it, after the test.
+// namespace creates a namespace that admits only restricted pods. It is deleted with its objects after the test.
 func namespace(ctx context.Context) string {
 	GinkgoHelper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{

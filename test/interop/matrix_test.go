@@ -146,7 +146,7 @@ func classify(err error) string {
 }
 
 // judge returns the cell for the result of a client. A result that is neither correct,
-// off nor a known failure fails the test. So does a known failure that works.
+// off nor a known failure fails the test, and so does a known failure that works.
 func judge(t *testing.T, r *row, operation, want, got, class string, err error) string {
 	t.Helper()
 	known := reasonOf(r, operation) != ""

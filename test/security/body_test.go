@@ -31,14 +31,14 @@ const (
 	hello   = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"%s","role":"user","parts":[{"kind":"text","text":"%s"}]}}}`
 )
 
-// process is a sidecar as it is shipped, and its memory.
+// process is a process of the sidecar program.
 type process struct {
 	address string
 	pid     int
 	client  *http.Client
 }
 
-// start runs a sidecar in front of an agent until the test ends.
+// start runs the sidecar program in front of an agent until the test ends.
 func start(t *testing.T, agent http.HandlerFunc) *process {
 	t.Helper()
 	backend := httptest.NewServer(agent)
@@ -70,7 +70,7 @@ func start(t *testing.T, agent http.HandlerFunc) *process {
 	}
 }
 
-// peak is the most memory that the process has had, in bytes.
+// peak returns the largest resident memory that the process has had, in bytes.
 func (p *process) peak(t *testing.T) int64 {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.pid))
@@ -87,7 +87,7 @@ func (p *process) peak(t *testing.T) int64 {
 	return 0
 }
 
-// post sends a body and returns the status, and how the answer begins.
+// post sends a body, and returns the status and the beginning of the response.
 func (p *process) post(body io.Reader, headers ...string) (status int, answer string, err error) {
 	request, err := http.NewRequest(http.MethodPost, "http://"+p.address, body)
 	if err != nil {
@@ -106,8 +106,7 @@ func (p *process) post(body io.Reader, headers ...string) (status int, answer st
 	return response.StatusCode, string(text), err
 }
 
-// raw writes to a connection and returns the status of what comes back, 0 when
-// the connection ends without.
+// raw writes to a connection, and returns the status of the response, or 0 if the connection ends without one.
 func (p *process) raw(t *testing.T, write func(io.Writer) error) int {
 	t.Helper()
 	conn, err := net.Dial("tcp", p.address)
@@ -127,7 +126,7 @@ func (p *process) raw(t *testing.T, write func(io.Writer) error) int {
 	return response.StatusCode
 }
 
-// spaces is JSON that has not begun, without end.
+// spaces is an endless stream of JSON white space.
 type spaces struct{}
 
 func (spaces) Read(p []byte) (int, error) {
@@ -139,9 +138,9 @@ func (spaces) Read(p []byte) (int, error) {
 
 func message(id string, size int) string { return fmt.Sprintf(hello, id, strings.Repeat("x", size)) }
 
-// TestBodies is T-BODY: whatever is sent, by clients or by the agent, costs the
-// sidecar no more than 32 MiB, and is told so.
-func TestBodies(t *testing.T) {
+// TestBodiesCostBoundedMemory is T-BODY: a body of a client or of the agent costs the sidecar at most 32 MiB, and the sender gets
+// an error response.
+func TestBodiesCostBoundedMemory(t *testing.T) {
 	var answer struct {
 		sync.Mutex
 		with http.HandlerFunc
@@ -167,8 +166,7 @@ func TestBodies(t *testing.T) {
 	status := func(want int, body func() io.Reader, headers ...string) func(*testing.T) {
 		return func(t *testing.T) {
 			got, text, err := p.post(body(), headers...)
-			// A client that goes on sending may meet a closed connection before it
-			// reads the answer.
+			// The server may close the connection before a client that is still sending reads the response.
 			if got != want && (err == nil || want != http.StatusRequestEntityTooLarge) {
 				t.Errorf("status = %d, want %d: %s %v", got, want, text, err)
 			}
@@ -190,7 +188,7 @@ func TestBodies(t *testing.T) {
 			}
 		}
 	}
-	// fails has the agent answer so, and wants the task to have failed.
+	// fails returns a test in which the agent answers with a handler, and the task must fail.
 	fails := func(with http.HandlerFunc) func(*testing.T) {
 		return func(t *testing.T) {
 			answer.Lock()
@@ -223,13 +221,13 @@ func TestBodies(t *testing.T) {
 	binary.BigEndian.PutUint32(frame[1:], 1<<31)
 
 	for name, attack := range map[string]func(*testing.T){
-		"one byte over the limit":    status(413, of(message("1", maxBody+1-len(fmt.Sprintf(hello, "1", ""))))),
-		"at the limit, and no JSON":  status(200, of(strings.Repeat("[", maxBody))),
-		"100 MB":                     status(413, func() io.Reader { return io.LimitReader(endless(), 100<<20) }),
-		"100 MB, declared":           refused(head("Content-Length: 104857600\r\n\r\n{"), 413),
-		"a length beyond all bounds": refused(head("Content-Length: 9223372036854775807\r\n\r\n{"), 413),
-		"a negative length":          refused(head("Content-Length: -1\r\n\r\n{"), 400),
-		"endless chunks":             status(413, endless),
+		"one byte over the limit": status(413, of(message("1", maxBody+1-len(fmt.Sprintf(hello, "1", ""))))),
+		"at the limit, not JSON":  status(200, of(strings.Repeat("[", maxBody))),
+		"100 MB":                  status(413, func() io.Reader { return io.LimitReader(endless(), 100<<20) }),
+		"100 MB, declared":        refused(head("Content-Length: 104857600\r\n\r\n{"), 413),
+		"a length that overflows": refused(head("Content-Length: 9223372036854775807\r\n\r\n{"), 413),
+		"a negative length":       refused(head("Content-Length: -1\r\n\r\n{"), 400),
+		"endless chunks":          status(413, endless),
 		"chunks of 16 bytes": refused(func(w io.Writer) error {
 			if err := head("Transfer-Encoding: chunked\r\n\r\n")(w); err != nil {
 				return err
@@ -242,21 +240,21 @@ func TestBodies(t *testing.T) {
 			}
 			return nil
 		}, 413, 0),
-		"a chunk beyond all bounds": refused(head("Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n"), 200, 400),
-		"a header of 1 MB":          refused(head("X-A: "+strings.Repeat("x", 1<<20)+"\r\n\r\n"), 431, 0),
-		"100,000 headers":           refused(head(strings.Repeat("X-A: b\r\n", 100_000)+"\r\n"), 431, 0),
+		"a chunk that overflows": refused(head("Transfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n"), 200, 400),
+		"a header of 1 MB":       refused(head("X-A: "+strings.Repeat("x", 1<<20)+"\r\n\r\n"), 431, 0),
+		"100,000 headers":        refused(head(strings.Repeat("X-A: b\r\n", 100_000)+"\r\n"), 431, 0),
 		"a path of 1 MB": refused(func(w io.Writer) error {
 			_, err := io.WriteString(w, "GET /"+strings.Repeat("x", 1<<20)+" HTTP/1.1\r\n")
 			return err
 		}, 431, 0),
-		"a gzip bomb":                status(200, func() io.Reader { return bytes.NewReader(bomb.Bytes()) }, "Content-Encoding", "gzip"),
-		"deep nesting":               status(200, of(`{"jsonrpc":"2.0","id":1,"method":"message/send","params":`+strings.Repeat(`{"a":`, 1<<20)+"1"+strings.Repeat("}", 1<<20)+"}")),
-		"a million parts":            status(200, of(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"p","role":"user","parts":[%s1]}}}`, strings.Repeat("{},", 1<<20)))),
-		"an id of 1 MB":              status(200, of(`{"jsonrpc":"2.0","id":"`+strings.Repeat("x", 1<<20)+`","method":"tasks/get","params":{"id":"x"}}`)),
-		"JSON in the form of a type": status(415, of("{}"), "Content-Type", "application/grpc"),
-		"the agent: a line of 64 MB": fails(sends("application/x-ndjson", `{"text":"`, much(64<<20))),
-		"the agent: SSE without end": fails(sends("text/event-stream", "data: ", much(64<<20))),
-		"the agent: JSON of 64 MB":   fails(sends("application/json", `{"a":"`, much(64<<20))),
+		"a gzip bomb":                  status(200, func() io.Reader { return bytes.NewReader(bomb.Bytes()) }, "Content-Encoding", "gzip"),
+		"deep nesting":                 status(200, of(`{"jsonrpc":"2.0","id":1,"method":"message/send","params":`+strings.Repeat(`{"a":`, 1<<20)+"1"+strings.Repeat("}", 1<<20)+"}")),
+		"a million parts":              status(200, of(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"p","role":"user","parts":[%s1]}}}`, strings.Repeat("{},", 1<<20)))),
+		"an id of 1 MB":                status(200, of(`{"jsonrpc":"2.0","id":"`+strings.Repeat("x", 1<<20)+`","method":"tasks/get","params":{"id":"x"}}`)),
+		"JSON of another content type": status(415, of("{}"), "Content-Type", "application/grpc"),
+		"the agent: a line of 64 MB":   fails(sends("application/x-ndjson", `{"text":"`, much(64<<20))),
+		"the agent: endless SSE":       fails(sends("text/event-stream", "data: ", much(64<<20))),
+		"the agent: JSON of 64 MB":     fails(sends("application/json", `{"a":"`, much(64<<20))),
 		"the agent: headers of 2 MB": fails(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-A", strings.Repeat("x", 2<<20))
 		}),
@@ -269,10 +267,10 @@ func TestBodies(t *testing.T) {
 	}
 	t.Logf("peak memory grew by %d MiB from %d", (p.peak(t)-before)>>20, before>>20)
 	if status, body, err := p.post(strings.NewReader(message("after", 10))); status != http.StatusOK || err != nil {
-		t.Errorf("a good request after all = %d %s %v", status, body, err)
+		t.Errorf("a valid request after the others = %d %s %v", status, body, err)
 	}
-	// Some 28 MiB on a machine that has time. On one that has none the collector
-	// is late by a body or two, and that is not what this test is about.
+	// The sidecar uses 28 MiB on an idle machine. On a busy machine the garbage collector is late by one or two
+	// bodies.
 	const allowed = 48 << 20
 	if grown := p.peak(t) - before; grown > allowed {
 		t.Errorf("peak memory grew by %d MiB, want at most %d", grown>>20, allowed>>20)

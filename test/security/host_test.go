@@ -17,10 +17,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// TestForeignHostsAndOrigins: what a web page can bring about, by a name that
-// was rebound to loopback or by a request of its own, is refused at every
-// listener.
-func TestForeignHostsAndOrigins(t *testing.T) {
+// TestForeignHostsAndOriginsAreRefused checks that every listener refuses requests that a web page could cause, by DNS
+// rebinding to loopback or from its own origin.
+func TestForeignHostsAndOriginsAreRefused(t *testing.T) {
 	called := 0
 	r := sidecartest.Start(t, func(w http.ResponseWriter, _ *http.Request) {
 		called++
@@ -50,8 +49,8 @@ func TestForeignHostsAndOrigins(t *testing.T) {
 		{own, "file://"},
 		{own, "chrome-extension://abcdef"},
 		{own, "http://evil.example, http://localhost"},
-		// The agent is also served at https://agents.example.test, which a page at the
-		// port of the sidecar is not.
+		// The agent is also served at https://agents.example.test, which is another origin than this page at the
+		// sidecar's port.
 		{"agents.example.test:8080", "http://agents.example.test:8080"},
 		{"agents.example.test.evil.example", ""},
 		{"x.agents.example.test", ""},
@@ -72,7 +71,7 @@ func TestForeignHostsAndOrigins(t *testing.T) {
 				}
 				response := exchange(t, address, head+"\r\n{}")
 				ok := response.StatusCode == http.StatusForbidden || response.StatusCode == http.StatusMisdirectedRequest ||
-					// Not a host at all.
+					// The listener rejected the host as malformed.
 					response.StatusCode == http.StatusBadRequest && strings.Contains(s.host, "@")
 				if !ok || response.Header.Get("Access-Control-Allow-Origin") != "" {
 					t.Errorf("%s, %s, Host %q, Origin %q: %s", listener, method, s.host, s.origin, response.Status)
@@ -86,7 +85,7 @@ func TestForeignHostsAndOrigins(t *testing.T) {
 	t.Logf("T-HOST: %d spellings at 3 listeners, %d requests refused", len(spellings), attempts)
 }
 
-// exchange writes a request by hand, since a client would mend it.
+// exchange writes a raw request, because an HTTP client would correct it.
 func exchange(t *testing.T, address, text string) *http.Response {
 	t.Helper()
 	c, err := net.Dial("tcp", address)

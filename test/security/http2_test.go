@@ -24,12 +24,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// attacker is a connection of HTTP/2 on which anything can be written.
+// attacker is an HTTP/2 connection that can write any frames.
 type attacker struct {
 	net.Conn
 	*http2.Framer
 	headers []byte
-	// refused counts streams that the server reset.
+	// refused counts the streams that the server reset.
 	mu      sync.Mutex
 	refused int
 	streams uint32
@@ -57,7 +57,7 @@ func attack(t *testing.T, address string) *attacker {
 	return a
 }
 
-// read takes what the server says, so that nothing but the attack is in its way.
+// read reads the frames of the server, so that flow control does not stop the attack.
 func (a *attacker) read() {
 	defer close(a.ended)
 	for {
@@ -97,15 +97,15 @@ func served(t *testing.T, r *sidecartest.Fixture) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	response, err := client.Get(r.URL + "/.well-known/agent-card.json")
 	if err != nil {
-		t.Fatalf("others are not served: %v", err)
+		t.Fatalf("another client is not served: %v", err)
 	}
 	_ = response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		t.Errorf("others are served with %s", response.Status)
+		t.Errorf("another client gets the status %s", response.Status)
 	}
 }
 
-// floods write their next frames.
+// floods maps a flood to the function that writes its next frames.
 var floods = map[string]func(a *attacker, i int) error{
 	"rapid reset": func(a *attacker, i int) error {
 		id := uint32(2*i + 1)
@@ -118,14 +118,14 @@ var floods = map[string]func(a *attacker, i int) error{
 		if i == 0 {
 			return a.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: a.headers})
 		}
-		// A header that is new, and good: a: b.
+		// A new header field that is valid: a: b.
 		return a.WriteContinuation(1, false, []byte{0, 1, 0x61, 1, 0x62})
 	},
 	"pings":    func(a *attacker, _ int) error { return a.WritePing(false, [8]byte{}) },
 	"settings": func(a *attacker, _ int) error { return a.WriteSettings() },
 }
 
-func TestHTTP2Floods(t *testing.T) {
+func TestHTTP2FloodsAreClosed(t *testing.T) {
 	const most = 100_000
 	for name, flood := range floods {
 		t.Run(name, func(t *testing.T) {
@@ -149,9 +149,8 @@ func TestHTTP2Floods(t *testing.T) {
 	}
 }
 
-// TestHTTP2FloodsCostLittle: what an attacker has the sidecar do until his
-// connection is closed is as much as a normal client may ask for in a second, in
-// CPU time of the sidecar as it is shipped.
+// TestHTTP2FloodsCostLittle compares the CPU time of the sidecar program for an attacker's connection, until it
+// is closed, with that of the requests that a normal client may send in a second.
 func TestHTTP2FloodsCostLittle(t *testing.T) {
 	const requests, connections, atMost = 400, 10, 500
 	p := start(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "Hi") })
@@ -164,7 +163,7 @@ func TestHTTP2FloodsCostLittle(t *testing.T) {
 	p.client.Transport = &http.Transport{}
 	defer p.client.CloseIdleConnections()
 	for range requests / 4 {
-		ask() // and now it is warm
+		ask() // warm up
 	}
 	before := p.cpu(t)
 	for range requests {
@@ -193,7 +192,7 @@ func TestHTTP2FloodsCostLittle(t *testing.T) {
 	}
 }
 
-// cpu is what the process has used, by its threads.
+// cpu returns the CPU time of all threads of the process.
 func (p *process) cpu(t *testing.T) (used time.Duration) {
 	t.Helper()
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.pid))
@@ -210,12 +209,12 @@ func (p *process) cpu(t *testing.T) (used time.Duration) {
 	return used
 }
 
-func TestHTTP2Streams(t *testing.T) {
+func TestHTTP2StreamsAreLimited(t *testing.T) {
 	const opened = 1000
 	r := sidecartest.Start(t, sidecartest.Says)
 	a := attack(t, r.URL)
 	for i := range opened {
-		// The body never comes.
+		// The request has no body yet.
 		if err := a.WriteHeaders(http2.HeadersFrameParam{StreamID: uint32(2*i + 1), BlockFragment: a.headers, EndHeaders: true}); err != nil {
 			break
 		}

@@ -26,12 +26,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// method is one of A2A 1.0, in all bindings. TASK stands for the task's id, CONTEXT
-// for its context's.
+// method is a method of A2A 1.0 in all bindings. TASK and CONTEXT stand for the ids of the task and of its
+// context.
 type method struct {
 	name   string
 	params string
-	// verb and path are those of REST, whose body is params or nothing.
+	// verb and path are those of REST. The body is params, or empty.
 	verb, path string
 }
 
@@ -46,11 +46,11 @@ var methods = []method{
 	{"GetTaskPushNotificationConfig", `{"taskId":"TASK","id":"c"}`, "GET", "/tasks/TASK/pushNotificationConfigs/c"},
 	{"ListTaskPushNotificationConfigs", `{"taskId":"TASK"}`, "GET", "/tasks/TASK/pushNotificationConfigs"},
 	{"DeleteTaskPushNotificationConfig", `{"taskId":"TASK","id":"c"}`, "DELETE", "/tasks/TASK/pushNotificationConfigs/c"},
-	// It names no task; what it tells must not depend on whose there are.
+	// It names no task, but the result must not depend on other owners' tasks.
 	{"GetExtendedAgentCard", `{}`, "GET", "/extendedAgentCard"},
 }
 
-// asker is who asks for somebody else's task.
+// asker is a caller who asks for the task of another owner.
 type asker struct{ token, tenant string }
 
 type ids struct{ task, context string }
@@ -59,12 +59,12 @@ func (i ids) in(text string) string {
 	return strings.NewReplacer("TASK", i.task, "CONTEXT", i.context).Replace(text)
 }
 
-// out puts the placeholders back.
+// out replaces the ids in a text by the placeholders.
 func (i ids) out(text string) string {
 	return strings.NewReplacer(i.task, "TASK", i.context, "CONTEXT").Replace(text)
 }
 
-// bindings send a method, and return all of the answer that a client can see.
+// bindings send a method, and return everything of the response that a client can see.
 var bindings = map[string]func(t *testing.T, c *http.Client, base string, m method, who asker, i ids) string{
 	"JSON-RPC": func(t *testing.T, c *http.Client, base string, m method, who asker, i ids) string {
 		t.Helper()
@@ -144,7 +144,7 @@ func ask(t *testing.T, c *http.Client, verb, url, body, contentType string, who 
 		for _, name := range slices.Sorted(maps.Keys(headers)) {
 			value := strings.Join(headers[name], ", ")
 			if strings.HasSuffix(name, "-Bin") {
-				// The id may stand in it.
+				// The header may contain the id.
 				decoded, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(value, "="))
 				if err != nil {
 					t.Fatal(err)
@@ -158,9 +158,9 @@ func ask(t *testing.T, c *http.Client, verb, url, body, contentType string, who 
 	return i.out(all.String())
 }
 
-// TestForeignTasks: what belongs to somebody else is answered byte for byte
-// like what does not exist, and takes as long.
-func TestForeignTasks(t *testing.T) {
+// TestForeignTaskLooksMissing checks that the response for a task of another owner has the same bytes as that for a missing
+// task, and takes as long.
+func TestForeignTaskLooksMissing(t *testing.T) {
 	r := sidecartest.Start(t, sidecartest.Waits(nil), sidecartest.WithEverything, sidecartest.WithTokens)
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
@@ -170,7 +170,7 @@ func TestForeignTasks(t *testing.T) {
 	alice, bob := "Bearer "+r.Token(t, "alice"), "Bearer "+r.Token(t, "bob")
 
 	mine := begin(t, client, r, alice)
-	// As long as the others, so that lengths tell nothing.
+	// The ids are as long as real ones, so that lengths do not differ.
 	nowhere := ids{other(mine.task), other(mine.context)}
 	askers := map[string]asker{"another user": {bob, ""}, "another tenant": {alice, "other"}, "nobody": {"", ""}}
 	compared := 0
@@ -180,14 +180,14 @@ func TestForeignTasks(t *testing.T) {
 				foreign, missing := send(t, client, r.URL, m, asker, mine), send(t, client, r.URL, m, asker, nowhere)
 				compared++
 				if foreign != missing {
-					t.Errorf("%s, %s, %s: foreign is answered\n%s\nand missing\n%s", binding, m.name, who, foreign, missing)
+					t.Errorf("%s, %s, %s: response for a foreign task:\n%s\nand for a missing one:\n%s", binding, m.name, who, foreign, missing)
 				}
 				refused := strings.HasPrefix(foreign, "401") || strings.Contains(foreign, "Grpc-Status: 16\n")
 				if refused != (who == "nobody") {
 					t.Errorf("%s, %s, %s: %s", binding, m.name, who, foreign)
 				}
 				if names := strings.Contains(m.params, "TASK"); names && !refused && !strings.Contains(foreign, "TASK_NOT_FOUND") {
-					t.Errorf("%s, %s, %s: task not found is not the answer: %s", binding, m.name, who, foreign)
+					t.Errorf("%s, %s, %s: the response is not task not found: %s", binding, m.name, who, foreign)
 				}
 			}
 		}
@@ -205,14 +205,14 @@ func TestForeignTasks(t *testing.T) {
 	slices.Sort(missing)
 	a, b := foreign[len(foreign)/2], missing[len(missing)/2]
 	if max(a, b) > min(a, b)*3/2+200*time.Microsecond {
-		t.Errorf("foreign takes %v, missing %v", a, b)
+		t.Errorf("a foreign task takes %v, a missing one %v", a, b)
 	}
-	t.Logf("T-IDOR: %d answers of %d methods in %d bindings for %d askers are those to what does not exist; median %v, missing %v",
+	t.Logf("T-IDOR: %d answers of %d methods in %d bindings for %d askers equal those for missing tasks; median %v, missing %v",
 		compared, len(methods), len(bindings), len(askers), a, b)
 	bindings["JSON-RPC"](t, client, r.URL, methods[4], asker{alice, ""}, mine)
 }
 
-// begin sends a message whose task goes on.
+// begin sends a message whose task keeps running.
 func begin(t *testing.T, c *http.Client, r *sidecartest.Fixture, token string) ids {
 	t.Helper()
 	answer := bindings["JSON-RPC"](t, c, r.URL, method{
@@ -230,7 +230,7 @@ func begin(t *testing.T, c *http.Client, r *sidecartest.Fixture, token string) i
 	return ids{sent.Result.Task.ID, sent.Result.Task.ContextID}
 }
 
-// other is an id that looks like another one.
+// other returns an id of the same form.
 func other(id string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= '0' && c <= '8' {

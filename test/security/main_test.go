@@ -1,9 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package security attacks a whole sidecar on real sockets. Each test says how
-// many attempts it made. Hostile tokens are tested where they are judged, in
-// internal/a2a/auth; here they are counted.
+// Package security attacks a whole sidecar on real sockets. Each test logs the number of its attempts. The tests
+// of internal/a2a/auth check hostile tokens; this package counts them.
 package security
 
 import (
@@ -18,14 +17,14 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(programs.Built(m, "cmd/sidecar")) }
 
-func TestHostileTokens(t *testing.T) {
+func TestHostileTokensAreRefused(t *testing.T) {
 	text, err := exec.Command("go", "test", "-count=1", "-v", "-run", "^(TestJWTRefuses|TestKubernetesRefuses)$", "../../internal/a2a/auth").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
 	refused := bytes.Count(text, []byte("    --- PASS: "))
 	if refused < 60 {
-		t.Errorf("%d tokens only: %s", refused, text)
+		t.Errorf("only %d tokens: %s", refused, text)
 	}
 	t.Logf("T-JWT: %d hostile tokens refused", refused)
 }

@@ -80,7 +80,7 @@ func TestTheKeyOfAModelServerStaysSecret(t *testing.T) {
 		key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		shown <- key
 		at := <-answers
-		answers <- at // until the next is chosen
+		answers <- at // the agent repeats this answer until the test sets the next
 		echo := echoes[at]
 		w.Header().Set("Content-Type", echo.kind)
 		w.Header().Set("X-Api-Key", key)
@@ -113,7 +113,7 @@ func TestTheKeyOfAModelServerStaysSecret(t *testing.T) {
 			}
 		}
 	}
-	await("the sidecar serves", func() bool {
+	await("the start of the sidecar", func() bool {
 		status, _ := do("GET", base+"/.well-known/agent-card.json", "")
 		return status == http.StatusOK
 	})
@@ -151,8 +151,8 @@ func TestTheKeyOfAModelServerStaysSecret(t *testing.T) {
 	write(file, keys[1])
 	await("the next key", reloads("applied"))
 	all()
-	write(file, keys[2]+" "+keys[2]) // refused, and told
-	await("the refusal of what is no key", reloads("refused"))
+	write(file, keys[2]+" "+keys[2]) // refused, and logged
+	await("the refusal of an invalid key", reloads("refused"))
 	for _, path := range []string{"/.well-known/agent.json", "/.well-known/agent-card.json"} {
 		do("GET", base+path, "")
 	}
@@ -187,7 +187,7 @@ func TestTheKeyOfAModelServerStaysSecret(t *testing.T) {
 	}
 	for len(shown) > 0 {
 		if key := <-shown; key != keys[0] && key != keys[1] {
-			t.Errorf("the model server was shown %q", key)
+			t.Errorf("the model server received %q", key)
 		}
 	}
 	if redacted < len(echoes) || !strings.Contains(log.String(), "must hold one API key of visible ASCII characters") {

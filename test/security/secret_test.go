@@ -186,11 +186,11 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 	for _, where := range []string{"the agent", "an answer", "the log", "cmdline"} {
 		if told.all[where] == nil {
-			t.Errorf("nothing of %s was looked at", where)
+			t.Errorf("no output of %s was searched", where)
 		}
 	}
 	if !strings.Contains(log.String(), `\"two\"`) || !strings.Contains(log.String(), `\"spaced\"`) {
-		t.Errorf("the log does not tell of refused keys: %s", log.String())
+		t.Errorf("the log has no line about refused keys: %s", log.String())
 	}
 	t.Logf("T-SECRET: %d canaries in %d outputs of %d bytes, %d found", len(canaries), len(told.all), size, found)
 }

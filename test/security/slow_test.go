@@ -19,8 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// slowness is a way to be slow. Its bounds are generous: a machine that is busy
-// neither cuts off early what is allowed nor hides what is never cut off.
+// slowness is a kind of slow client. Its limits are generous, so that a busy machine is no failure.
 type slowness struct {
 	name, begins string
 	drips        bool
@@ -28,25 +27,25 @@ type slowness struct {
 }
 
 var slownesses = []slowness{
-	// 5 s are allowed.
+	// The time-out is 5 s.
 	{name: "headers", begins: "POST / HTTP/1.1\r\nHost: localhost\r\nX-A: ", least: 4 * time.Second, most: 12 * time.Second},
-	// 25 s are allowed.
+	// The time-out is 25 s.
 	{
 		name: "bodies", begins: "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{",
 		drips: true, least: 20 * time.Second, most: 45 * time.Second,
 	},
 }
 
-// TestSlowClients: a thousand clients that never finish their headers, and a
-// thousand that send a byte of their body a second, are gone in time and not
-// before; another client is served while all of them are there.
-func TestSlowClients(t *testing.T) {
+// TestSlowClientsAreDisconnected opens a thousand connections with unfinished headers and a thousand that send a byte of their
+// body every second. The sidecar must disconnect them in time and not before, and serve another client
+// meanwhile.
+func TestSlowClientsAreDisconnected(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
 	const each, tries = 1000, 5
 	r := sidecartest.Start(t, sidecartest.Says, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) {
-		// The good client is in a hurry.
+		// The good client has a short time-out.
 		c.Limits.Requests, c.Limits.TotalRequests = sidecarconfig.Rate{PerSecond: 100_000}, sidecarconfig.Rate{PerSecond: 100_000}
 	})
 	client := &http.Client{Transport: &http.Transport{}}
@@ -63,7 +62,7 @@ func TestSlowClients(t *testing.T) {
 		if before == 0 && after == 0 {
 			break
 		}
-		// The first were cut off while the last were dialled, or the client served.
+		// The first slow clients were disconnected while the last ones connected or the good client was served.
 		crowd.leave()
 		if try == tries {
 			t.Fatalf("of %d slow clients %d were gone before the good one came, and %d when it had left, %d times", 2*each, before, after, tries)
@@ -85,12 +84,12 @@ func TestSlowClients(t *testing.T) {
 	t.Logf("T-SLOWLORIS: p99 of a good client among %d slow ones %v, alone %v", 2*each, during, alone)
 }
 
-// crowd are slow clients, each with a connection of its own.
+// crowd holds the connections of the slow clients.
 type crowd struct {
 	conns, dripping []net.Conn
 	clients         sync.WaitGroup
 	dripped         sync.WaitGroup
-	enough          context.CancelFunc
+	stopDripping    context.CancelFunc
 	closed          atomic.Int32
 
 	mu   sync.Mutex
@@ -100,7 +99,7 @@ type crowd struct {
 func openCrowd(t *testing.T, address string, each int) *crowd {
 	t.Helper()
 	ctx, enough := context.WithCancel(t.Context())
-	c := &crowd{enough: enough, took: map[string][]time.Duration{}}
+	c := &crowd{stopDripping: enough, took: map[string][]time.Duration{}}
 	for range each {
 		for i := range slownesses {
 			c.open(t, address, &slownesses[i])
@@ -112,7 +111,7 @@ func openCrowd(t *testing.T, address string, each int) *crowd {
 
 func (c *crowd) open(t *testing.T, address string, s *slowness) {
 	t.Helper()
-	began := time.Now() // the server's time begins later
+	began := time.Now() // the time-out of the server starts later
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +135,7 @@ func (c *crowd) open(t *testing.T, address string, s *slowness) {
 	})
 }
 
-// drip sends a byte of each body a second.
+// drip sends a byte of each body every second.
 func (c *crowd) drip(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -152,14 +151,14 @@ func (c *crowd) drip(ctx context.Context) {
 	}
 }
 
-// wait returns when the server has cut off all.
+// wait returns when the server has closed all connections.
 func (c *crowd) wait() {
 	c.clients.Wait()
-	c.enough()
+	c.stopDripping()
 	c.dripped.Wait()
 }
 
-// leave has all go by themselves.
+// leave closes all connections.
 func (c *crowd) leave() {
 	for _, conn := range c.conns {
 		_ = conn.Close()
@@ -167,7 +166,7 @@ func (c *crowd) leave() {
 	c.wait()
 }
 
-// p99 is that of 300 requests for the card. Each must be answered, and in time.
+// p99 returns the 99th percentile of 300 requests for the card. Each request must succeed in time.
 func p99(t *testing.T, client *http.Client, url string) time.Duration {
 	t.Helper()
 	var took []time.Duration

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// witness is a test that remembers whether it was failed.
+// witness records whether a test failed.
 type witness struct {
 	testing.TB
 	failed bool
@@ -31,8 +31,8 @@ func (c canned) RoundTrip(*http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// TestWire01_ValidatorCatches: each answer but the first of its group is wrong
-// in one place, and the transport of the suite's clients says so.
+// TestWire01_ValidatorCatches gives the transport of the suite's clients responses with one error each. The
+// first response of each group is valid.
 func TestWire01_ValidatorCatches(t *testing.T) {
 	const (
 		post = http.MethodPost
@@ -52,25 +52,25 @@ func TestWire01_ValidatorCatches(t *testing.T) {
 			post, "/", `{"jsonrpc":"2.0","id":1,"method":"GetTask"}`, 200, "application/json",
 			rpc(`{"kind":"task",` + task10[1:]), false,
 		},
-		"1.0 with a state of 0.3":   {post, "/", `{"jsonrpc":"2.0","id":1,"method":"GetTask"}`, 200, "application/json", rpc(`{"id":"t","status":{"state":"working"}}`), false},
-		"1.0 without the one of":    {post, "/", `{"jsonrpc":"2.0","id":1,"method":"SendMessage"}`, 200, "application/json", rpc(task10), false},
-		"another id":                {post, "/", `{"jsonrpc":"2.0","id":"1","method":"GetTask"}`, 200, "application/json", rpc(task10), false},
-		"result and error":          {post, "/", `{"jsonrpc":"2.0","id":1,"method":"GetTask"}`, 200, "application/json", `{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}`, false},
-		"1.0 with data of 0.3":      {post, "/", `{"jsonrpc":"2.0","id":1,"method":"GetTask"}`, 200, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"x","data":{}}}`, false},
-		"0.3":                       {post, "/", `{"jsonrpc":"2.0","id":1,"method":"message/send"}`, 200, "application/json", rpc(task03), true},
-		"0.3 without a context":     {post, "/", `{"jsonrpc":"2.0","id":1,"method":"message/send"}`, 200, "application/json", rpc(`{"kind":"task","id":"t","status":{"state":"working"}}`), false},
-		"0.3 stream":                {post, "/", `{"jsonrpc":"2.0","id":1,"method":"message/stream"}`, 200, "text/event-stream", "id: 1\ndata: " + rpc(task03) + "\n\n", true},
-		"0.3 stream, wrong at last": {post, "/", `{"jsonrpc":"2.0","id":1,"method":"message/stream"}`, 200, "text/event-stream", "data: " + rpc(task03) + "\n\ndata: " + rpc(`{"kind":"status-update"}`) + "\n\n", false},
-		"0.1":                       {post, "/", `{"jsonrpc":"2.0","id":1,"method":"tasks/send"}`, 200, "application/json", rpc(`{"id":"t","status":{"state":"working"}}`), true},
-		"0.1 with a state of 0.3":   {post, "/", `{"jsonrpc":"2.0","id":1,"method":"tasks/send"}`, 200, "application/json", rpc(`{"id":"t","status":{"state":"rejected"}}`), false},
-		"REST of 0.3":               {post, "/v1/message:send", "{}", 200, "application/json", `{"task":` + task10 + `}`, true},
-		"REST of 0.3, unknown":      {post, "/v1/message:send", "{}", 200, "application/json", `{"task":` + task10 + `,"x":1}`, false},
-		"REST of 1.0":               {get, "/tasks/t", "", 200, "application/json", task10, true},
-		"REST of 1.0, unknown":      {get, "/tasks/t", "", 200, "application/json", `{"x":1,` + task10[1:], false},
-		"REST error":                {get, "/tasks/t", "", 404, "application/json", `{"error":{"code":404,"status":"NOT_FOUND","message":"x","details":[{"@type":"type.googleapis.com/x"}]}}`, true},
-		"REST error, other code":    {get, "/tasks/t", "", 404, "application/json", `{"error":{"code":400,"status":"NOT_FOUND","message":"x"}}`, false},
-		"card of 1.0":               {get, "/.well-known/agent-card.json", "", 200, "application/json", `{"name":"x","url":"https://example.com"}`, false},
-		"not JSON":                  {get, "/tasks/t", "", 200, "application/json", `{`, false},
+		"1.0 with a state of 0.3": {post, "/", `{"jsonrpc":"2.0","id":1,"method":"GetTask"}`, 200, "application/json", rpc(`{"id":"t","status":{"state":"working"}}`), false},
+		"1.0 without a oneof":     {post, "/", `{"jsonrpc":"2.0","id":1,"method":"SendMessage"}`, 200, "application/json", rpc(task10), false},
+		"another id":              {post, "/", `{"jsonrpc":"2.0","id":"1","method":"GetTask"}`, 200, "application/json", rpc(task10), false},
+		"result and error":        {post, "/", `{"jsonrpc":"2.0","id":1,"method":"GetTask"}`, 200, "application/json", `{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}`, false},
+		"1.0 with data of 0.3":    {post, "/", `{"jsonrpc":"2.0","id":1,"method":"GetTask"}`, 200, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"x","data":{}}}`, false},
+		"0.3":                     {post, "/", `{"jsonrpc":"2.0","id":1,"method":"message/send"}`, 200, "application/json", rpc(task03), true},
+		"0.3 without a context":   {post, "/", `{"jsonrpc":"2.0","id":1,"method":"message/send"}`, 200, "application/json", rpc(`{"kind":"task","id":"t","status":{"state":"working"}}`), false},
+		"0.3 stream":              {post, "/", `{"jsonrpc":"2.0","id":1,"method":"message/stream"}`, 200, "text/event-stream", "id: 1\ndata: " + rpc(task03) + "\n\n", true},
+		"0.3 stream, wrong end":   {post, "/", `{"jsonrpc":"2.0","id":1,"method":"message/stream"}`, 200, "text/event-stream", "data: " + rpc(task03) + "\n\ndata: " + rpc(`{"kind":"status-update"}`) + "\n\n", false},
+		"0.1":                     {post, "/", `{"jsonrpc":"2.0","id":1,"method":"tasks/send"}`, 200, "application/json", rpc(`{"id":"t","status":{"state":"working"}}`), true},
+		"0.1 with a state of 0.3": {post, "/", `{"jsonrpc":"2.0","id":1,"method":"tasks/send"}`, 200, "application/json", rpc(`{"id":"t","status":{"state":"rejected"}}`), false},
+		"REST of 0.3":             {post, "/v1/message:send", "{}", 200, "application/json", `{"task":` + task10 + `}`, true},
+		"REST of 0.3, unknown":    {post, "/v1/message:send", "{}", 200, "application/json", `{"task":` + task10 + `,"x":1}`, false},
+		"REST of 1.0":             {get, "/tasks/t", "", 200, "application/json", task10, true},
+		"REST of 1.0, unknown":    {get, "/tasks/t", "", 200, "application/json", `{"x":1,` + task10[1:], false},
+		"REST error":              {get, "/tasks/t", "", 404, "application/json", `{"error":{"code":404,"status":"NOT_FOUND","message":"x","details":[{"@type":"type.googleapis.com/x"}]}}`, true},
+		"REST error, other code":  {get, "/tasks/t", "", 404, "application/json", `{"error":{"code":400,"status":"NOT_FOUND","message":"x"}}`, false},
+		"card of 1.0":             {get, "/.well-known/agent-card.json", "", 200, "application/json", `{"name":"x","url":"https://example.com"}`, false},
+		"not JSON":                {get, "/tasks/t", "", 200, "application/json", `{`, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestWire01_ValidatorCatches(t *testing.T) {
 			if test.kind == "text/event-stream" {
 				_, _ = io.Copy(io.Discard, response.Body)
 			}
-			response.Body.Close() // what a client does not read is validated, too
+			response.Body.Close() // the transport also validates what the client does not read
 			if w.failed == test.valid {
 				t.Errorf("%s: failed = %v", test.answer, w.failed)
 			}

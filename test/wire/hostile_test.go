@@ -25,8 +25,8 @@ const (
 	good01 = `{"jsonrpc":"2.0","id":1,"method":"tasks/send","params":{"id":"TASKIDXX","message":{"role":"user","parts":[{"type":"text","text":"Hi"}]}}}`
 )
 
-// hostileJSON are bodies that two readers may understand in two ways, or that
-// a careless one chokes on. All of them are refused, and the agent sees none.
+// hostileJSON returns bodies that two parsers may read differently, or that crash a careless parser. The sidecar
+// must refuse them before they reach the agent.
 func hostileJSON() map[string]string {
 	cases := map[string]string{
 		"empty body":                    "",
@@ -43,9 +43,9 @@ func hostileJSON() map[string]string {
 		"true":                          "true",
 		"two values":                    good03 + good03,
 		"two lines":                     good03 + "\n" + good10,
-		"brace behind the end":          good03 + "}",
-		"letter behind the end":         good03 + " x",
-		"NUL behind the end":            good03 + "\x00",
+		"brace after the end":           good03 + "}",
+		"letter after the end":          good03 + " x",
+		"NUL after the end":             good03 + "\x00",
 		"byte order mark":               "\xef\xbb\xbf" + good03,
 		"byte order mark of UTF-16":     "\xff\xfe" + good03,
 		"UTF-16":                        strings.Join(strings.Split(good03, ""), "\x00") + "\x00",
@@ -76,14 +76,14 @@ func hostileJSON() map[string]string {
 		"method with a space":           strings.Replace(good03, `message/send`, `message/send `, 1),
 		"method with a NUL":             strings.Replace(good03, `message/send`, `message/send\u0000`, 1),
 		"method in capitals":            strings.Replace(good03, `message/send`, `MESSAGE/SEND`, 1),
-		"method of no version":          strings.Replace(good03, `message/send`, `message/steal`, 1),
+		"unknown method":                strings.Replace(good03, `message/send`, `message/steal`, 1),
 		"jsonrpc 1.0":                   strings.Replace(good03, `"2.0"`, `"1.0"`, 1),
 		"jsonrpc is a number":           strings.Replace(good03, `"2.0"`, `2.0`, 1),
 		"jsonrpc missing in 1.0":        strings.Replace(good10, `"jsonrpc":"2.0",`, ``, 1),
 		"lone high surrogate":           strings.Replace(good03, `"Hi"`, `"\ud83d"`, 1),
 		"lone low surrogate":            strings.Replace(good03, `"Hi"`, `"\ude00"`, 1),
 		"surrogates in the wrong order": strings.Replace(good03, `"Hi"`, `"\ude00\ud83d"`, 1),
-		"bytes that are no UTF-8":       strings.Replace(good03, `"Hi"`, "\"\xc3\x28\"", 1),
+		"invalid UTF-8":                 strings.Replace(good03, `"Hi"`, "\"\xc3\x28\"", 1),
 		"overlong UTF-8":                strings.Replace(good03, `"Hi"`, "\"\xc0\xaf\"", 1),
 		"surrogate in UTF-8":            strings.Replace(good03, `"Hi"`, "\"\xed\xa0\xbd\"", 1),
 		"line feed in a string":         strings.Replace(good03, `"Hi"`, "\"H\ni\"", 1),
@@ -99,7 +99,7 @@ func hostileJSON() map[string]string {
 		"history of a huge number":      strings.Replace(good03, `"message":`, `"configuration":{"historyLength":1e400},"message":`, 1),
 		"history beyond 32 bits":        strings.Replace(good03, `"message":`, `"configuration":{"historyLength":4294967296},"message":`, 1),
 		"history of a fraction":         strings.Replace(good03, `"message":`, `"configuration":{"historyLength":1.5},"message":`, 1),
-		"role of nobody":                strings.Replace(good03, `"user"`, `"root"`, 1),
+		"unknown role":                  strings.Replace(good03, `"user"`, `"root"`, 1),
 		"parts is an object":            strings.Replace(good03, `"parts":[{"kind":"text","text":"Hi"}]`, `"parts":{"0":{"kind":"text","text":"Hi"}}`, 1),
 		"no parts":                      strings.Replace(good03, `[{"kind":"text","text":"Hi"}]`, `[]`, 1),
 		"two contents in 1.0":           strings.Replace(good10, `{"text":"Hi"}`, `{"text":"Hi","url":"https://example.com"}`, 1),
@@ -107,14 +107,14 @@ func hostileJSON() map[string]string {
 		"no message id in 0.3":          strings.Replace(good03, `"messageId":"MESSAGEX",`, ``, 1),
 		"no message id in 1.0":          strings.Replace(good10, `"messageId":"MESSAGEX",`, ``, 1),
 		"no role in 1.0":                strings.Replace(good10, `"role":"ROLE_USER",`, ``, 1),
-		"file that is no base64":        strings.Replace(good10, `{"text":"Hi"}`, `{"raw":"***"}`, 1),
+		"file with invalid base64":      strings.Replace(good10, `{"text":"Hi"}`, `{"raw":"***"}`, 1),
 		"message is a string":           strings.Replace(good10, `{"messageId":"MESSAGEX","role":"ROLE_USER","parts":[{"text":"Hi"}]}`, `"Hi"`, 1),
 		"message missing":               `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{}}`,
 		"params missing":                `{"jsonrpc":"2.0","id":1,"method":"SendMessage"}`,
 		"id missing in 0.1":             strings.Replace(good01, `"id":"TASKIDXX",`, ``, 1),
 	}
-	// The same member twice, and the member that only a lenient reader takes for
-	// it: in other letters, or in ones that fold to them (U+017F, U+212A).
+	// The same member twice, and the member in a form that only a lenient parser accepts: in capitals, or in
+	// letters that fold to the same (U+017F, U+212A).
 	for version, text := range map[string]string{"0.1": good01, "0.3": good03, "1.0": good10} {
 		for _, name := range []string{"jsonrpc", "id", "method", "params", "message", "role", "parts", "text"} {
 			if !strings.Contains(text, `"`+name+`":`) {
@@ -134,7 +134,6 @@ func hostileJSON() map[string]string {
 	return cases
 }
 
-// TestWire05_HostileJSON also holds that nothing of it reaches the agent.
 func TestWire05_HostileJSON(t *testing.T) {
 	r := sidecartest.Start(t, sidecartest.Says)
 	client := sidecartest.Client(t)
@@ -146,7 +145,7 @@ func TestWire05_HostileJSON(t *testing.T) {
 			switch code := got.code(t); code {
 			case -32700, -32600, -32601, -32602:
 			default:
-				t.Errorf("%.300s\nis answered %s", body, got.body)
+				t.Errorf("%.300s\nresponse: %s", body, got.body)
 			}
 		})
 	}
@@ -156,7 +155,6 @@ func TestWire05_HostileJSON(t *testing.T) {
 	t.Logf("%d bodies refused, none seen by the agent", len(cases))
 }
 
-// TestWire05_HostileREST is the same for the bodies of REST, in its three forms.
 func TestWire05_HostileREST(t *testing.T) {
 	r := sidecartest.Start(t, sidecartest.Says)
 	client := sidecartest.Client(t)
@@ -180,11 +178,11 @@ func TestWire05_HostileREST(t *testing.T) {
 			"NUL at the end":    good + "\x00",
 			"byte order mark":   "\xef\xbb\xbf" + good,
 			"lone surrogate":    strings.Replace(good, `"Hi"`, `"\ud83d"`, 1),
-			"no UTF-8":          strings.Replace(good, `"Hi"`, "\"\xc3\x28\"", 1),
+			"invalid UTF-8":     strings.Replace(good, `"Hi"`, "\"\xc3\x28\"", 1),
 			"NUL in a string":   strings.Replace(good, `"Hi"`, "\"H\x00i\"", 1),
 			"text is a number":  strings.Replace(good, `"Hi"`, "1e400", 1),
 			"depth 10,000":      strings.Replace(good, `"message":`, `"metadata":{"a":`+strings.Repeat("[", 10000)+strings.Repeat("]", 10000)+`},"message":`, 1),
-			"role of nobody":    strings.NewReplacer(`"ROLE_USER"`, `"ROLE_ROOT"`, `"user"`, `"root"`).Replace(good),
+			"unknown role":      strings.NewReplacer(`"ROLE_USER"`, `"ROLE_ROOT"`, `"user"`, `"root"`).Replace(good),
 			"message missing":   "{}",
 			"message is a text": `{"message":"Hi"}`,
 		}
@@ -201,7 +199,7 @@ func TestWire05_HostileREST(t *testing.T) {
 			count++
 			got := do(t, client, r.URL, request{method: http.MethodPost, path: path, body: unique(body)})
 			if got.status < http.StatusBadRequest || got.status >= http.StatusInternalServerError {
-				t.Errorf("%s, %s: %.300s\nis answered %d %s", path, name, body, got.status, got.body)
+				t.Errorf("%s, %s: %.300s\nresponse: %d %s", path, name, body, got.status, got.body)
 			}
 		}
 	}
@@ -211,8 +209,8 @@ func TestWire05_HostileREST(t *testing.T) {
 	t.Logf("%d bodies refused, none seen by the agent", count)
 }
 
-// unique gives a message or a task an id that no other case has: a message that
-// was seen before would not reach the agent anyway.
+// unique gives a message or a task an id that no other case has. A repeated message would not reach the agent in
+// any case.
 func unique(text string) string {
 	id := strconv.FormatInt(number.Add(1), 16)
 	id = strings.Repeat("0", 8-len(id)) + id
@@ -221,8 +219,7 @@ func unique(text string) string {
 
 var number atomic.Int64
 
-// hostileRequests are heads that try to be more than one request, or to leave
-// their path. CRLF stands for itself.
+// hostileRequests returns requests that smuggle a second one, or that leave their path. CRLF stands for itself.
 func hostileRequests() map[string]string {
 	post := func(path, head, body string) string {
 		return "POST " + path + " HTTP/1.1\r\nHost: agent\r\nContent-Type: application/json\r\n" + head + "\r\n" + body
@@ -246,14 +243,14 @@ func hostileRequests() map[string]string {
 		"two hosts":                       post("/", "Host: other\r\n"+length(len(good03)), good03),
 		"space in the path":               post("/ x", length(len(good03)), good03),
 		"NUL in the path":                 post("/\x00", length(len(good03)), good03),
-		"chunk that is longer than told":  post("/", "Transfer-Encoding: chunked\r\n", "1\r\n"+good03+"\r\n0\r\n\r\n"),
+		"chunk longer than its size":      post("/", "Transfer-Encoding: chunked\r\n", "1\r\n"+good03+"\r\n0\r\n\r\n"),
 		"chunk with a negative size":      post("/", "Transfer-Encoding: chunked\r\n", "-1\r\n"+good03+"\r\n0\r\n\r\n"),
 		"chunk with a huge size":          post("/", "Transfer-Encoding: chunked\r\n", "ffffffffffffffffff\r\n"+good03),
 		"version 9":                       strings.Replace(post("/", length(len(good03)), good03), "HTTP/1.1", "HTTP/9.1", 1),
 		"method with a CR":                "PO\rST / HTTP/1.1\r\nHost: agent\r\n\r\n",
 		"head without an end, then bytes": "POST / HTTP/1.1\r\nHost: agent\r\n" + strings.Repeat("\x01", 64) + "\r\n\r\n",
 	}
-	// Paths that mean another one to somebody who decodes once more, or cleans.
+	// Paths that differ after a second decoding or after cleaning.
 	for _, path := range []string{
 		"/..", "/../", "/./..", "/%2e%2e/", "/%2e%2e%2f", "/..%2f", "/..%5c", "/%252e%252e/", "//", "///", "/.%2e/",
 		"/%2f", "/%2fmessage:send", "/message%3asend%2f..", "/;/", "/..;/", "/%00", "/%0d%0aX:1", "/\\..\\", "/%c0%ae%c0%ae/",
@@ -270,8 +267,8 @@ func hostileRequests() map[string]string {
 	return cases
 }
 
-// TestWire05_HostileRequests sends each as bytes on a connection of its own.
-// Nothing of it may run a turn: what is refused is refused whole.
+// TestWire05_HostileRequests sends each request on a connection of its own. No part of a refused request may run
+// a turn.
 func TestWire05_HostileRequests(t *testing.T) {
 	var mu sync.Mutex
 	seen := ""
@@ -290,7 +287,7 @@ func TestWire05_HostileRequests(t *testing.T) {
 				t.Parallel()
 				status, body := raw(t, strings.TrimPrefix(r.URL, "http://"), text)
 				if status != 0 && status < http.StatusBadRequest && !strings.Contains(body, `"error"`) {
-					t.Errorf("%.300q is answered %d %s", text, status, body)
+					t.Errorf("%.300q gets the response %d %s", text, status, body)
 				}
 			})
 		}
@@ -301,8 +298,7 @@ func TestWire05_HostileRequests(t *testing.T) {
 	t.Logf("%d requests refused, none seen by the agent", len(cases))
 }
 
-// raw writes bytes and returns the status and the body of the first response,
-// 0 for none.
+// raw writes bytes, and returns the status and the body of the first response, 0 for none.
 func raw(t *testing.T, address, text string) (int, string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -314,11 +310,11 @@ func raw(t *testing.T, address, text string) (int, string) {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, text); err != nil {
-		return 0, "" // cut off
+		return 0, "" // the connection was closed
 	}
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		return 0, "" // cut off, or waiting for more
+		return 0, "" // the connection was closed or waits for more
 	}
 	defer response.Body.Close()
 	body, _ := io.ReadAll(response.Body)

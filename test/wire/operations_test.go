@@ -13,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// operation is one that concerns a task that exists, in one version.
+// operation is an operation on an existing task, in one version.
 type operation struct {
 	name string
 	of   func(id string) request
@@ -29,8 +29,8 @@ func restOf(method, path, body string) operation {
 	}}
 }
 
-// rpcOperations are all that name a task, in all versions. tasks/send of 0.1 is
-// none of them: its clients make up the ids of new tasks.
+// rpcOperations are all operations that name a task, in all versions. tasks/send of 0.1 is missing: its clients
+// choose the ids of new tasks.
 var rpcOperations = []operation{
 	rpcOf("tasks/pushNotification/set", `{"id":"ID","pushNotificationConfig":{"url":"https://hooks.example.com/"}}`),
 	rpcOf("tasks/pushNotification/get", `{"id":"ID"}`),
@@ -80,7 +80,7 @@ var restOperations = []operation{
 	restOf(http.MethodDelete, "/v1/tasks/ID/pushNotificationConfigs/c", ""),
 }
 
-// everyOperation is what the sidecar offers of both bindings.
+// everyOperation returns the operations of both bindings that the sidecar offers.
 func everyOperation(t *testing.T, r *sidecartest.Fixture) []operation {
 	t.Helper()
 	all := rpcOperations
@@ -90,8 +90,8 @@ func everyOperation(t *testing.T, r *sidecartest.Fixture) []operation {
 	return all
 }
 
-// TestWire10_ForeignTaskLooksLikeNone: for who does not own a task it does not
-// exist, and no byte of any answer tells otherwise.
+// TestWire10_ForeignTaskLooksLikeNone checks that the responses for a task of another owner and for a missing
+// task have the same bytes.
 func TestWire10_ForeignTaskLooksLikeNone(t *testing.T) {
 	r := sidecartest.Start(t, sidecartest.Waits(nil), sidecartest.WithTokens, sidecartest.WithEverything)
 	client := sidecartest.Client(t)
@@ -103,7 +103,7 @@ func TestWire10_ForeignTaskLooksLikeNone(t *testing.T) {
 		}
 		return c
 	}, id)
-	r.AwaitCall(t) // the answer does not wait for the agent to be asked
+	r.AwaitCall(t) // the sidecar has answered before the agent is called
 	calls, pushes := r.Calls(), offersPush(t, r)
 	for _, o := range everyOperation(t, r) {
 		t.Run(o.name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestWire10_ForeignTaskLooksLikeNone(t *testing.T) {
 			missing := do(t, client, r.URL, o.of(nowhere).with("Authorization", bob))
 			got, want := strings.ReplaceAll(foreign.body, id, "ID"), strings.ReplaceAll(missing.body, nowhere, "ID")
 			if got != want || foreign.status != missing.status || foreign.header.Get("Content-Type") != missing.header.Get("Content-Type") {
-				t.Errorf("a foreign task is answered\n%d %s\nand one that does not exist\n%d %s", foreign.status, got, missing.status, want)
+				t.Errorf("response for a foreign task:\n%d %s\nand for a missing one:\n%d %s", foreign.status, got, missing.status, want)
 			}
 			off := !pushes && strings.Contains(o.name, "ushNotification")
 			if !off && !strings.Contains(want, "-32001") && !strings.Contains(want, "TASK_NOT_FOUND") {
@@ -120,7 +120,7 @@ func TestWire10_ForeignTaskLooksLikeNone(t *testing.T) {
 		})
 	}
 	if now := r.Calls(); now != calls {
-		t.Errorf("the agent was called %d times more", now-calls)
+		t.Errorf("the agent was called %d more times", now-calls)
 	}
 	mine := do(t, client, r.URL, rpc("GetTask", `{"id":"`+id+`"}`).with("Authorization", alice))
 	if state := find(t, mine.body, "result", "status", "state"); state != "TASK_STATE_WORKING" {
@@ -129,7 +129,7 @@ func TestWire10_ForeignTaskLooksLikeNone(t *testing.T) {
 	do(t, client, r.URL, rpc("CancelTask", `{"id":"`+id+`"}`).with("Authorization", alice))
 }
 
-// TestWire10_NoTokenNoOperation: who shows no token learns nothing at all.
+// TestWire10_NoTokenNoOperation checks that a caller without a token gets no information.
 func TestWire10_NoTokenNoOperation(t *testing.T) {
 	r := sidecartest.Start(t, sidecartest.Says, sidecartest.WithTokens, sidecartest.WithEverything)
 	client := sidecartest.Client(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 
-// rich is an agent whose answer has something of everything.
+// rich is an agent whose answer has every kind of content.
 var rich = sidecartest.Lines(
 	`{"kind":"status-update","status":{"state":"working","message":{"role":"agent","parts":[{"kind":"text","text":"At it"}]}},"metadata":{"n":1}}`,
 	`{"kind":"artifact-update","artifact":{"artifactId":"a","name":"N","description":"D","parts":[{"kind":"text","text":"Hi \u2028 <é>"},{"kind":"data","data":{"a":[1,2.50,null]}}],"metadata":{"k":"v"}}}`,
@@ -26,8 +26,8 @@ var rich = sidecartest.Lines(
 	`{"kind":"artifact-update","artifact":{"artifactId":"b","parts":[{"kind":"file","file":{"mimeType":"text/html","uri":"https://example.com/f"}}]},"append":true}`,
 )
 
-// TestWire01_EveryVersion has a client of each version go through the life of a
-// task. Its transport validates all that it gets; here it is seen to have done so.
+// TestWire01_EveryVersion performs the operations on a task with a client of each version. The client's
+// transport validates the responses; the test checks that it has seen each form.
 func TestWire01_EveryVersion(t *testing.T) {
 	r := sidecartest.Start(t, rich, sidecartest.WithEverything)
 	transport := &http.Transport{}
@@ -65,15 +65,14 @@ func TestWire01_EveryVersion(t *testing.T) {
 		"error of 1.0", "v1.0.1 AgentCard", "card of all versions",
 	} {
 		if seen[form] == 0 {
-			t.Errorf("nothing of the form %q was validated; what was: %q", form, slices.Sorted(maps.Keys(seen)))
+			t.Errorf("no response of the form %q was validated; forms: %q", form, slices.Sorted(maps.Keys(seen)))
 		}
 	}
 }
 
-// TestWire02_OnlyMembersOfTheProto: all that a client of 1.0 gets is read by
-// ProtoJSON that knows no member but those of lf.a2a.v1.
+// TestWire02_OnlyMembersOfTheProto checks that responses of 1.0 have no members but those of lf.a2a.v1.
 func TestWire02_OnlyMembersOfTheProto(t *testing.T) {
-	// With tasks that other versions made, and told by events that they have more of.
+	// The tasks come from other versions, and from events with additional members.
 	r := sidecartest.Start(t, rich)
 	client := sidecartest.Client(t)
 	do(t, client, r.URL, rpc("tasks/send", `{"id":"one","message":{"role":"user","parts":[{"type":"text","text":"Hi"}]}}`))
@@ -92,7 +91,7 @@ func TestWire02_OnlyMembersOfTheProto(t *testing.T) {
 	}
 }
 
-// TestWire03_OneTaskOverTheWire: a task that one version made says the same to all.
+// TestWire03_OneTaskOverTheWire checks that all versions read the same content of a task.
 func TestWire03_OneTaskOverTheWire(t *testing.T) {
 	r := sidecartest.Start(t, rich)
 	client := sidecartest.Client(t)
@@ -137,8 +136,8 @@ func TestWire03_OneTaskOverTheWire(t *testing.T) {
 	}
 }
 
-// TestWire04_Splitter: the clients of 0.1 split at blank lines, and take blocks
-// that begin with "data: ".
+// TestWire04_Splitter checks the streams of 0.1, whose clients split at blank lines and read blocks that start
+// with "data: ".
 func TestWire04_Splitter(t *testing.T) {
 	r := sidecartest.Start(t, rich)
 	got := do(t, sidecartest.Client(t), r.URL, rpc("tasks/sendSubscribe", `{"id":"t","message":{"role":"user","parts":[{"type":"text","text":"Hi"}]}}`))
@@ -153,10 +152,10 @@ func TestWire04_Splitter(t *testing.T) {
 	}
 }
 
-// TestWire12_NoGapUnderLoad: whenever one joins, what the task holds at that
-// moment and what follows make the whole.
+// TestWire12_NoGapUnderLoad checks that the snapshot of a late subscriber and the events after it contain the
+// whole text.
 func TestWire12_NoGapUnderLoad(t *testing.T) {
-	// The agent goes on, a hundred chunks at a time, when one more has joined.
+	// The agent writes a hundred chunks each time a subscriber has joined.
 	const chunks, subscribers = 2000, 20
 	joined := make(chan struct{})
 	r := sidecartest.Start(t, func(w http.ResponseWriter, req *http.Request) {
@@ -199,15 +198,15 @@ func TestWire12_NoGapUnderLoad(t *testing.T) {
 				text += find(t, frame, "result", "artifactUpdate", "artifact", "parts", "0", "text")
 			}
 			if text != want {
-				t.Errorf("a subscriber has read %d bytes of %d", len(text), len(want))
+				t.Errorf("a subscriber received %d of %d bytes", len(text), len(want))
 			}
 		})
 	}
 	all.Wait()
 }
 
-// TestWire22_WhatNeverLeaves: what an agent says for its sidecar alone, or after
-// the end, is on no stream of any version.
+// TestWire22_WhatNeverLeaves checks that no stream has events that are for the sidecar only, or that come after
+// the end.
 func TestWire22_WhatNeverLeaves(t *testing.T) {
 	r := sidecartest.Start(t, sidecartest.Lines(
 		`{"kind":"internal:usage","secret":"canary-1"}`,
@@ -227,15 +226,15 @@ func TestWire22_WhatNeverLeaves(t *testing.T) {
 		all += do(t, client, r.URL, request).body
 	}
 	if strings.Contains(all, "canary") || strings.Contains(all, "internal:") {
-		t.Errorf("clients were told:\n%s", all)
+		t.Errorf("clients received:\n%s", all)
 	}
 	if got := strings.Count(all, `"text":"Hi"`); got < 6 {
-		t.Errorf("and too little of the answer:\n%s", all)
+		t.Errorf("the answer is incomplete:\n%s", all)
 	}
 }
 
-// TestWire22_WhatIsNotUnderstood: an event of a kind that the sidecar does not
-// know fails the task in every version, with an excerpt, and what came before stays.
+// TestWire22_WhatIsNotUnderstood checks that an event of an unknown kind fails the task in every version with an
+// excerpt of the event, and that earlier content stays.
 func TestWire22_WhatIsNotUnderstood(t *testing.T) {
 	r := sidecartest.Start(t, sidecartest.Lines(`{"text":"Hi"}`, `{"kind":"telepathy","text":"x"}`, `{"kind":"status-update","status":{"state":"completed"},"final":true}`))
 	client := sidecartest.Client(t)
@@ -247,17 +246,17 @@ func TestWire22_WhatIsNotUnderstood(t *testing.T) {
 		body := strings.ToLower(do(t, client, r.URL, request).body)
 		for _, want := range []string{`"text":"hi"`, `failed"`, `the agent's event in line 2 is not an event`, `received: {\"kind\":\"telepathy\",\"text\":\"x\"}`} {
 			if !strings.Contains(body, want) {
-				t.Errorf("clients do not read %s in\n%s", want, body)
+				t.Errorf("clients do not receive %s in\n%s", want, body)
 			}
 		}
 		if strings.Contains(body, `completed"`) {
-			t.Errorf("the task ends well:\n%s", body)
+			t.Errorf("the task completes:\n%s", body)
 		}
 	}
 }
 
-// TestWire14_AuthRequiredOverTheWire: a stream stays open while the agent waits
-// for an authorization, and a call that blocks returns.
+// TestWire14_AuthRequiredOverTheWire checks that a stream stays open while the agent waits for an authorization,
+// and that a blocking call returns.
 func TestWire14_AuthRequiredOverTheWire(t *testing.T) {
 	proceed := make(chan struct{})
 	r := sidecartest.Start(t, func(w http.ResponseWriter, req *http.Request) {

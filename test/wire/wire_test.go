@@ -1,9 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire holds the whole sidecar to the acceptance list of the protocol,
-// in the bytes that clients of each version send. The number in a test's name
-// is that of the line in docs/conformance.md.
+// Package wire checks the whole sidecar against the requirements on the wire protocol, with the bytes that
+// clients of each version send. The number in the name of a test is that of the line in docs/conformance.md.
 package wire
 
 import (
@@ -22,20 +21,20 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// request is one of a client.
+// request is a request of a client.
 type request struct {
 	method, path, body string
 	header             map[string]string
 }
 
-// answer is what came back, streams to their end.
+// answer is a response; a stream is read to its end.
 type answer struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// rpc is a JSON-RPC request.
+// rpc returns a JSON-RPC request.
 func rpc(method, params string) request {
 	return request{method: http.MethodPost, path: "/", body: fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, method, params)}
 }
@@ -76,7 +75,7 @@ func do(t *testing.T, client *http.Client, base string, r request) answer {
 	return answer{response.StatusCode, response.Header, string(text)}
 }
 
-// frames are the data of the events of a stream.
+// frames returns the data of the events of a stream.
 func (a answer) frames() []string {
 	var out []string
 	for block := range strings.SplitSeq(a.body, "\n\n") {
@@ -89,7 +88,7 @@ func (a answer) frames() []string {
 	return out
 }
 
-// code is that of a JSON-RPC error, and 0 when there is a result.
+// code returns the code of a JSON-RPC error, 0 for a result.
 func (a answer) code(t *testing.T) int {
 	t.Helper()
 	text := a.body
@@ -107,7 +106,7 @@ func (a answer) code(t *testing.T) int {
 	return body.Error.Code
 }
 
-// find returns the member at a path of a JSON text, "" when it is not there.
+// find returns the member at a path of a JSON text, "" for none.
 func find(t *testing.T, text string, path ...string) string {
 	t.Helper()
 	var value any
@@ -135,7 +134,7 @@ func find(t *testing.T, text string, path ...string) string {
 	return fmt.Sprint(value)
 }
 
-// send makes a task in 1.0 and returns its id.
+// send creates a task in 1.0 and returns its id.
 func send(t *testing.T, client *http.Client, r *sidecartest.Fixture, header ...string) string {
 	t.Helper()
 	message := rpc("SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Hi"}]},"configuration":{"returnImmediately":true}}`)
@@ -150,7 +149,7 @@ func send(t *testing.T, client *http.Client, r *sidecartest.Fixture, header ...s
 	return id
 }
 
-// offers reports whether the card of 1.0 names a binding.
+// offers reports whether the card of 1.0 lists a binding.
 func offers(t *testing.T, r *sidecartest.Fixture, binding string) bool {
 	t.Helper()
 	return strings.Contains(card(t, r), `"protocolBinding":"`+binding+`"`)

@@ -1,15 +1,14 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command agent is the agent that the end-to-end tests run. It does what the
-// text of a message says, so that a test reads as a whole:
+// Command agent is the agent of the end-to-end tests. The text of a message selects its behaviour:
 //
 //	stream 20 50ms   20 chunks, one every 50 ms
 //	garbage          an NDJSON answer that is not JSON
 //	crash            one chunk, then the process exits with status 3
-//	anything else    is said back
+//	anything else    is the text of the answer
 //
-// With A2A_TEST_DEAF set it runs and never listens.
+// With A2A_TEST_DEAF it runs and does not listen.
 package main
 
 import (

@@ -1,0 +1,67 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chart
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// The manager mounts Secrets into pods by name, and reads none.
+func TestTheManagerReadsNoSecrets(t *testing.T) {
+	for key, object := range render(t, "") {
+		var rules []rbacv1.PolicyRule
+		switch object.GetKind() {
+		case "ClusterRole":
+			rules = typed[*rbacv1.ClusterRole](t, object).Rules
+		case "Role":
+			rules = typed[*rbacv1.Role](t, object).Rules
+		}
+		for _, rule := range rules {
+			for _, denied := range []string{"secrets", "*"} {
+				if slices.Contains(rule.Resources, denied) || slices.Contains(rule.Verbs, "*") || slices.Contains(rule.APIGroups, "*") {
+					t.Errorf("%s allows too much: %v", key, rule)
+				}
+			}
+		}
+	}
+}
+
+// A manager that watches some namespaces has a Role there with each namespaced right of the ClusterRole, and a
+// ClusterRole with the other rights only.
+func TestRolesOfSomeNamespaces(t *testing.T) {
+	const role = "ClusterRole a2a-operator-manager"
+	all := typed[*rbacv1.ClusterRole](t, render(t, "")[role]).Rules
+	got := render(t, "watchNamespaces: [team-a, team-b]")
+	cluster := typed[*rbacv1.ClusterRole](t, got[role]).Rules
+	for _, namespace := range []string{"team-a", "team-b"} {
+		rules := typed[*rbacv1.Role](t, got["Role "+namespace+"/a2a-operator-manager"]).Rules
+		if diff := cmp.Diff(all, slices.Concat(cluster, rules)); diff != "" {
+			t.Errorf("ClusterRole and Role in %s (-ClusterRole for all +got):\n%s", namespace, diff)
+		}
+		binding := typed[*rbacv1.RoleBinding](t, got["RoleBinding "+namespace+"/a2a-operator-manager"])
+		equal(t, "role", binding.RoleRef, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "a2a-operator-manager"})
+		if diff := cmp.Diff([]rbacv1.Subject{{Kind: "ServiceAccount", Namespace: "a2a-system", Name: "a2a-operator-manager"}}, binding.Subjects); diff != "" {
+			t.Errorf("subjects in %s (-want +got):\n%s", namespace, diff)
+		}
+	}
+	var resources []string
+	for _, rule := range cluster {
+		resources = append(resources, rule.Resources...)
+	}
+	slices.Sort(resources)
+	want := []string{"customresourcedefinitions", "namespaces", "subjectaccessreviews", "tokenreviews"}
+	if diff := cmp.Diff(want, resources); diff != "" {
+		t.Errorf("resources of the ClusterRole (-want +got):\n%s", diff)
+	}
+}
+
+func TestUserRolesAggregate(t *testing.T) {
+	const viewer = "ClusterRole a2a-operator-viewer"
+	equal(t, "by default", render(t, "")[viewer].GetLabels()["rbac.authorization.k8s.io/aggregate-to-view"], "true")
+	equal(t, "off", render(t, "rbac: {aggregate: false}")[viewer].GetLabels()["rbac.authorization.k8s.io/aggregate-to-view"], "")
+}
