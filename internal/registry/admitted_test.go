@@ -13,12 +13,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// An agent whose rules may let a ServiceAccount in is found by that one by its
-// names, and stands in none of its searches.
-func TestAgentIsFoundByThoseItAdmits(t *testing.T) {
+// A ServiceAccount finds an agent whose rules may admit it by its name, but no search lists it.
+func TestAdmittedCallersFindAgentsByName(t *testing.T) {
 	entries := []*index.Entry{}
 	for name, callers := range map[string]access.Admitted{"all": "*", "team-a": "other,team-a", "strangers": "other", "none": ""} {
-		e, err := index.NewEntry(index.Facts{Key: index.Key{Namespace: "team-z", Name: name}, URL: "http://x/", Admitted: callers}, nil)
+		e, err := index.NewEntry(index.Facts{Key: index.Key{Namespace: "team-z", Name: name}, URL: "http://x/", Admitted: callers}, index.CardSource{})
 		if err != nil {
 			t.Fatal(err)
 		}

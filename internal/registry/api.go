@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-logr/logr"
 
@@ -27,10 +28,12 @@ var openapi []byte
 type api struct {
 	// current returns the latest snapshot, nil before the first one.
 	current func() *index.Snapshot
-	authn   *access.Authenticator
-	authz   *access.Authorizer
-	health  *healthReports
-	log     logr.Logger
+	// await returns the first snapshot that includes a revision, false if ctx ends before.
+	await  func(ctx context.Context, r index.Revision) (*index.Snapshot, bool)
+	authn  *access.Authenticator
+	authz  *access.Authorizer
+	health *healthReports
+	log    logr.Logger
 }
 
 // errNotIndexed is returned until the first snapshot exists.
@@ -150,6 +153,9 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 	if err != nil {
 		return err
 	}
+	if s, err = a.atLeast(r.Context(), w, q.MinRevision(), s); s == nil || err != nil {
+		return err
+	}
 	set, err := a.authz.Namespaces(r.Context(), c)
 	if err != nil {
 		return err
@@ -167,12 +173,34 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 	return nil
 }
 
+// revisionTimeout is how long a search waits for its minRevision.
+const revisionTimeout = 2 * time.Second
+
+// atLeast returns a snapshot that includes a revision: s, or a later one. It responds
+// 503 and returns nil if there is none in time.
+func (a *api) atLeast(ctx context.Context, w http.ResponseWriter, r index.Revision, s *index.Snapshot) (*index.Snapshot, error) {
+	if s.Revision().Includes(r) {
+		return s, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, revisionTimeout)
+	defer cancel()
+	s, reached := a.await(ctx, r)
+	if !reached {
+		w.Header().Set("Retry-After", "1")
+		return nil, &problem{
+			status: http.StatusServiceUnavailable, Code: "Unavailable", Field: "minRevision",
+			Message: "minRevision: this replica of the registry has not reached the revision; try again",
+		}
+	}
+	return s, nil
+}
+
 func (a *api) agent(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error {
 	e, err := a.find(r, c, s)
 	if err != nil {
 		return err
 	}
-	if unchanged(w, r, `"`+e.Digest()+`"`) {
+	if unchanged(w, r, e.ETag()) {
 		return nil
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -185,10 +213,13 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 	if err != nil {
 		return err
 	}
-	if e.Card() == nil {
+	rendered, err := e.Card(r.Header.Get("A2A-Version"))
+	if err != nil {
+		return err
+	}
+	if rendered == nil {
 		return notFound("agent " + e.Key.Namespace + "/" + e.Key.Name + " has no card yet; see the conditions of the Agent")
 	}
-	rendered := e.Card().ForVersion(r.Header.Get("A2A-Version"))
 	if unchanged(w, r, rendered.ETag) {
 		return nil
 	}
@@ -245,7 +276,7 @@ func unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {
 	for _, header := range r.Header.Values("If-None-Match") {
 		for candidate := range strings.SplitSeq(header, ",") {
 			candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
-			if candidate == etag || candidate == "*" {
+			if candidate == strings.TrimPrefix(etag, "W/") || candidate == "*" {
 				w.WriteHeader(http.StatusNotModified)
 				return true
 			}

@@ -30,6 +30,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // world is a registry whose API server is made up: tokens and permissions are
@@ -62,11 +63,12 @@ func newWorld(t *testing.T, s *index.Snapshot) *world {
 	}
 	a := &api{
 		current: func() *index.Snapshot { return s },
+		await:   func(context.Context, index.Revision) (*index.Snapshot, bool) { return nil, false },
 		// On a machine that is busy, more than a second's tokens would be reviewed.
 		authn: access.NewAuthenticator(review, testclock.NewFakePassiveClock(time.Now())),
 		authz: access.NewAuthorizer(access.AuthorizerOptions{
 			Review: list, Bindings: access.NewBindings(clock.RealClock{}), Clock: clock.RealClock{},
-			Candidates: func() []string { return s.Namespaces(&index.Query{}) },
+			Candidates: func() []string { return s.Namespaces() },
 		}),
 		// Tests of reports have one of their own.
 		health: newHealthReports(nil, nil, clock.RealClock{}),
@@ -153,6 +155,7 @@ type listing struct {
 	Items      []agentJSON `json:"items"`
 	NextCursor string      `json:"nextCursor"`
 	Total      int         `json:"total"`
+	Revision   string      `json:"revision"`
 }
 
 func (w *world) list(t *testing.T, token, target string) (listing, []string) {
@@ -176,7 +179,10 @@ func (w *world) list(t *testing.T, token, target string) (listing, []string) {
 // agentJSON is an agent in a response.
 type agentJSON struct {
 	Namespace, Name, DisplayName, Description, Version, URL string
+	ExternalURL, Reason, UpdatedAt                          string
 	Ready, Remote                                           bool
+	Capabilities                                            map[string]any
+	Provider                                                map[string]string
 	DefaultInputModes, DefaultOutputModes                   []string
 	Skills                                                  []skillJSON
 	CardDigest                                              string
@@ -200,15 +206,24 @@ func caller(t *testing.T, username string, extra map[string]authenticationv1.Ext
 // makeEntry returns an agent with a skill for each of skills.
 func makeEntry(t *testing.T, key index.Key, ready bool, skills ...string) *index.Entry {
 	t.Helper()
-	c := card.Card{Name: "Agent " + key.Name, Description: "Works in " + key.Namespace, Version: "1.0.0", DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"}}
+	c := card.Card{
+		Name: "Agent " + key.Name, Description: "Works in " + key.Namespace, Version: "1.0.0",
+		Provider:          &card.Provider{Organization: "Owner of " + key.Namespace, URL: "https://owner.example"},
+		Capabilities:      card.Capabilities{Streaming: ready, Extensions: []card.Extension{{URI: "urn:x:" + key.Name}}},
+		Interfaces:        []card.Interface{{URL: "http://x/", Binding: card.GRPC, ProtocolVersion: "1.0"}, {URL: "http://x/", Binding: card.JSONRPC, ProtocolVersion: "0.3"}},
+		DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"},
+	}
 	for _, id := range skills {
 		c.Skills = append(c.Skills, card.Skill{ID: id, Name: "Skill " + id, Description: "Does " + id, Tags: []string{"Tag-" + id}})
 	}
-	rendered, err := index.NewCard(c, nil, "source")
+	encoded, err := json.Marshal(map[string]any{"version": sidecarconfig.Version, "card": c})
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := index.NewEntry(index.Facts{Key: key, URL: "http://" + key.Name + "." + key.Namespace + "/", Ready: ready}, rendered)
+	e, err := index.NewEntry(index.Facts{
+		Key: key, URL: "http://" + key.Name + "." + key.Namespace + "/", Ready: ready, Reason: "PodsNotReady",
+		ExternalURL: "https://agents.example/" + key.Name, UpdatedAt: time.Unix(1_800_000_000, 0),
+	}, index.CardSource{Text: string(encoded)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,6 +262,13 @@ func TestSearch(t *testing.T) {
 		"text":                    {"admin", "?text=agent+WRITER", []string{"team-a/writer"}},
 		"text and namespace":      {"admin", "?text=does&namespace=team-b", []string{"team-b/echo"}},
 		"not ready":               {"admin", "?ready=false", []string{"team-a/writer"}},
+		"capability":              {"admin", "?capability=streaming&namespace=team-a", []string{"team-a/echo"}},
+		"extension":               {"admin", "?capability=urn:x:painter", []string{"team-c/painter"}},
+		"protocol and binding":    {"admin", "?protocol=0.3&binding=grpc&skill=paint", []string{"team-c/painter"}},
+		"no such binding":         {"admin", "?binding=HTTP%2BJSON", []string{}},
+		"provider in any case":    {"admin", "?provider=owner+OF+team-c", []string{"team-c/painter"}},
+		"remote":                  {"admin", "?remote=true", []string{}},
+		"not remote":              {"admin", "?remote=false&skill=paint", []string{"team-c/painter"}},
 		"input mode":              {"admin", "?inputMode=text/plain&skill=paint", []string{"team-c/painter"}},
 		"nothing":                 {"admin", "?skill=fly", []string{}},
 		"own namespace":           {"home", "", []string{"team-a/echo", "team-a/writer"}},
@@ -302,7 +324,9 @@ func TestItem(t *testing.T) {
 	}
 	want := agentJSON{
 		Namespace: "team-c", Name: "painter", DisplayName: "Agent painter", Description: "Works in team-c", Version: "1.0.0",
-		URL: "http://painter.team-c/", Ready: true,
+		URL: "http://painter.team-c/", Ready: true, ExternalURL: "https://agents.example/painter", UpdatedAt: "2027-01-15T08:00:00Z",
+		Capabilities:      map[string]any{"streaming": true, "pushNotifications": false, "extendedCard": false, "extensions": []any{"urn:x:painter"}},
+		Provider:          map[string]string{"organization": "Owner of team-c", "url": "https://owner.example"},
 		DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"},
 		Skills:     []skillJSON{{ID: "paint", Name: "Skill paint", Description: "Does paint", Tags: []string{"Tag-paint"}}},
 		CardDigest: one.CardDigest,
@@ -321,7 +345,8 @@ func TestUnchanged(t *testing.T) {
 			t.Errorf("%s: ETag %q is empty or that of %s", target, etag, other)
 		}
 		etags[etag] = target
-		for _, condition := range []string{etag, `"other", W/` + etag, "*"} {
+		strong := strings.TrimPrefix(etag, "W/")
+		for _, condition := range []string{etag, strong, `"other", W/` + strong, "*"} {
 			response := w.get(t, "admin", target, "If-None-Match", condition)
 			if response.StatusCode != http.StatusNotModified || bodyOf(t, response) != "" || response.Header.Get("ETag") != etag {
 				t.Errorf("%s with If-None-Match %s = %d, want 304 without a body", target, condition, response.StatusCode)
@@ -393,6 +418,25 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+func TestReasonOfAgentThatIsNotReady(t *testing.T) {
+	l, _ := newWorld(t, fleet(t)).list(t, "admin", "/v1/agents?ready=false")
+	if len(l.Items) != 1 || l.Items[0].Reason != "PodsNotReady" {
+		t.Errorf("items = %+v, want one with the reason PodsNotReady", l.Items)
+	}
+}
+
+func TestRevisionThatIsNotReached(t *testing.T) {
+	w := newWorld(t, fleet(t))
+	l, _ := w.list(t, "admin", "/v1/agents?minRevision=0-0")
+	if l.Revision != "0-0" {
+		t.Errorf("revision = %q, want 0-0", l.Revision)
+	}
+	response := w.get(t, "admin", "/v1/agents?minRevision=1-0")
+	if body := bodyOf(t, response); response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" || !strings.Contains(body, "minRevision") {
+		t.Errorf("GET of a future revision = %d %s, want 503 with Retry-After", response.StatusCode, body)
+	}
+}
+
 func TestAPIServerDown(t *testing.T) {
 	w := newWorld(t, fleet(t))
 	w.broken = errors.New("connection refused by 10.0.0.1")
@@ -429,8 +473,12 @@ func TestReadOnly(t *testing.T) {
 func TestCardVersions(t *testing.T) {
 	s := fleet(t)
 	w := newWorld(t, s)
-	want := s.Get(index.Key{Namespace: "team-a", Name: "echo"}).Card()
-	for version, rendered := range map[string]*index.Rendering{"": want.ForVersion(""), "0.3": want.ForVersion(""), "1.0": want.ForVersion("1.0"), "1.1": want.ForVersion("1.0"), "10.0": want.ForVersion("")} {
+	want := s.Get(index.Key{Namespace: "team-a", Name: "echo"})
+	for version, form := range map[string]string{"": "", "0.3": "", "1.0": "1.0", "1.1": "1.0", "10.0": ""} {
+		rendered, err := want.Card(form)
+		if err != nil {
+			t.Fatal(err)
+		}
 		response := w.get(t, "home", "/v1/agents/team-a/echo/card", "A2A-Version", version)
 		if body := bodyOf(t, response); body != string(rendered.Body) || response.Header.Get("ETag") != rendered.ETag {
 			t.Errorf("card for A2A-Version %q = %s with ETag %s, want %s with %s", version, body, response.Header.Get("ETag"), rendered.Body, rendered.ETag)

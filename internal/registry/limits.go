@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
 // limited counts requests that a limit rejected: token_reviews of one address,
@@ -23,11 +24,13 @@ var limited = prometheus.NewCounterVec(prometheus.CounterOpts{
 
 // register adds the metrics. Registries of one process share them.
 func register(r prometheus.Registerer) error {
-	err := r.Register(limited)
-	if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); again {
-		return nil
+	for _, collector := range append(index.Collectors(), limited) {
+		err := r.Register(collector)
+		if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !again {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // tooMany responds to a request that a limit rejects, with Retry-After.

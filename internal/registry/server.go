@@ -80,13 +80,14 @@ func New(o Options) *Server {
 	}
 	reviews := access.NewReviewer(o.Reviews, limited.WithLabelValues("reviews"))
 	agents := &index.Source{Reader: o.Cache}
-	s := &Server{options: o, feed: index.NewFeed(agents.Read, o.Log), bindings: access.NewBindings(o.Clock)}
+	s := &Server{options: o, feed: index.NewFeed(agents.Read, o.Clock, o.Log), bindings: access.NewBindings(o.Clock)}
 	authorization := access.AuthorizerOptions{Review: reviews.List, Bindings: s.bindings, Clock: o.Clock}
 	if o.ReviewAllNamespaces {
-		authorization.Candidates = func() []string { return s.feed.Current().Namespaces(&index.Query{}) }
+		authorization.Candidates = func() []string { return s.feed.Current().Namespaces() }
 	}
 	s.api = &api{
 		current: s.feed.Current,
+		await:   s.feed.AwaitRevision,
 		authn:   access.NewAuthenticator(reviews.Token, o.Clock),
 		authz:   access.NewAuthorizer(authorization),
 		health:  newHealthReports(o.Cache, o.PodStatus, o.Clock),
@@ -122,7 +123,7 @@ func (s *Server) Ready(*http.Request) error {
 
 // Start serves until ctx ends.
 func (s *Server) Start(ctx context.Context) error {
-	synced, err := index.Watch(ctx, s.options.Cache, s.feed.Touch)
+	synced, err := index.Watch(ctx, s.options.Cache, s.feed)
 	if err != nil {
 		return err
 	}

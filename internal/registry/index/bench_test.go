@@ -27,20 +27,20 @@ func benchmarkFleet(b *testing.B, size int) *Snapshot {
 // times as long the scan takes.
 func BenchmarkSearch10k(b *testing.B) {
 	s := benchmarkFleet(b, 10_000)
-	var all []agentJSON
+	var all []itemJSON
 	for _, l := range s.leaves {
 		for _, e := range l.entries {
-			var view agentJSON
+			var view itemJSON
 			if err := json.Unmarshal(e.body, &view); err != nil {
 				b.Fatal(err)
 			}
 			all = append(all, view)
 		}
 	}
-	terms := []string{skillTerm("skill-7"), tagTerm("tag-all"), readyTerm(true)}
+	terms := hashTerms([]string{skillTerm("skill-7"), tagTerm("tag-all"), readyTerm(true)})
 	index := func() int {
 		page := s.search(terms, nil, Key{}, 50)
-		return len(page.Body()) + len(page.ETag()) - 18
+		return len(page.Body()) + 0*len(page.ETag())
 	}
 	scan := func() int { return len(scanned(b, all, "skill-7", "Tag-all")) }
 	if a, z := index(), scan(); a < 1000 || a > z+100 || z > a+100 {
@@ -68,8 +68,8 @@ func compare(b *testing.B, name string, f func(), baseline string, slow func()) 
 	measure(name, f)
 }
 
-func scanned(b *testing.B, all []agentJSON, skill, tag string) []byte {
-	page, total := []agentJSON{}, 0
+func scanned(b *testing.B, all []itemJSON, skill, tag string) []byte {
+	page, total := []itemJSON{}, 0
 	for _, view := range all {
 		has := slices.ContainsFunc(view.Skills, func(s skillJSON) bool { return s.ID == skill })
 		tagged := slices.ContainsFunc(view.Skills, func(s skillJSON) bool { return slices.Contains(s.Tags, tag) })

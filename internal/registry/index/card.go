@@ -6,59 +6,76 @@ package index
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// Card is the public card of an agent as its sidecar serves it at the agent's
-// Service; both render it from the sidecar configuration. It has no interfaces for
-// callers outside of the cluster and no signatures.
-type Card struct {
-	// source is the digest of the sidecar configuration that the card is from.
-	source string
-	// model is the public part of the card.
-	model card.Card
-	// digest equals status.cardDigest of the Agent.
-	digest    string
-	union, v1 Rendering
+// CardSource is the text that has the public card of an agent: its sidecar
+// configuration, or for a remote agent the card itself. Entries keep the text, which
+// they share with the manager's cache, and render the card for each request.
+type CardSource struct {
+	Text   string
+	Remote bool
 }
 
-// Rendering is a card in one form. Body must not be modified.
+// errOtherVersion is returned for a sidecar configuration of another version.
+var errOtherVersion = errors.New("the sidecar configuration has another version")
+
+// publicPart is the part of a sidecar configuration that callers see.
+type publicPart struct {
+	Version string      `json:"version"`
+	Card    card.Card   `json:"card"`
+	Bases   []card.Base `json:"bases"`
+}
+
+func (s CardSource) decode() (*publicPart, error) {
+	p := &publicPart{}
+	if s.Remote {
+		if err := json.Unmarshal([]byte(s.Text), &p.Card); err != nil {
+			return nil, fmt.Errorf("decode card: %w", err)
+		}
+		return p, nil
+	}
+	if err := json.Unmarshal([]byte(s.Text), p); err != nil {
+		return nil, fmt.Errorf("decode sidecar configuration: %w", err)
+	}
+	if p.Version != sidecarconfig.Version {
+		return nil, errOtherVersion
+	}
+	return p, nil
+}
+
+// Rendering is a card in one form.
 type Rendering struct {
 	Body []byte
 	ETag string
 }
 
-// NewCard renders a card for the given bases of interfaces. source is the digest
-// of the sidecar configuration that has it.
-func NewCard(c card.Card, bases []card.Base, source string) (*Card, error) {
-	union, err := card.Render(&c, card.FormUnion)
-	if err != nil {
-		return nil, fmt.Errorf("render union card: %w", err)
+// Card renders the agent's card, in the form for the A2A-Version header of a request:
+// the form of 1.0 for 1.x, and the union card, which all versions can read, for any
+// other value. It is the card that the sidecar serves at the agent's Service, without
+// its signatures. It returns nil if the agent has no card.
+func (e *Entry) Card(version string) (*Rendering, error) {
+	if e.source.Text == "" {
+		return nil, nil
 	}
-	v1, err := card.Render(&c, card.FormV10)
+	p, err := e.source.decode()
 	if err != nil {
-		return nil, fmt.Errorf("render card of 1.0: %w", err)
+		return nil, err
 	}
-	name, err := card.Digest(&c, bases...)
-	if err != nil {
-		return nil, fmt.Errorf("digest card: %w", err)
-	}
-	return &Card{source: source, model: *c.Public(), digest: name, union: newRendering(union), v1: newRendering(v1)}, nil
-}
-
-func newRendering(body []byte) Rendering {
-	sum := sha256.Sum256(body)
-	return Rendering{Body: body, ETag: `"` + hex.EncodeToString(sum[:16]) + `"`}
-}
-
-// ForVersion returns the rendering for the A2A-Version header of a request: the form
-// of 1.0 for 1.x, and the union card, which all versions can read, for any other value.
-func (r *Card) ForVersion(version string) *Rendering {
+	form := card.FormUnion
 	if major, _, _ := strings.Cut(strings.TrimSpace(version), "."); major == "1" {
-		return &r.v1
+		form = card.FormV10
 	}
-	return &r.union
+	body, err := card.Render(&p.Card, form)
+	if err != nil {
+		return nil, fmt.Errorf("render card: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	return &Rendering{Body: body, ETag: `"` + hex.EncodeToString(sum[:16]) + `"`}, nil
 }

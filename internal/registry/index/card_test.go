@@ -4,12 +4,14 @@
 package index
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // The card has the bytes and the ETag that the sidecar serves at the well-known path.
@@ -22,7 +24,11 @@ func TestCardEqualsTheSidecars(t *testing.T) {
 	inside := card.NewBase("http://echo.team-a.svc/")
 	c = *c.At(inside)
 	bases := []card.Base{card.NewBase("https://agents.example.com/echo/"), inside}
-	rendered, err := NewCard(c, bases, "contract")
+	encoded, err := json.Marshal(map[string]any{"version": sidecarconfig.Version, "card": c, "bases": bases})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := NewEntry(Facts{Key: Key{"team-a", "echo"}}, CardSource{Text: string(encoded)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +43,10 @@ func TestCardEqualsTheSidecars(t *testing.T) {
 		request.Host = "echo.team-a.svc"
 		answer := httptest.NewRecorder()
 		sidecar.ServeHTTP(answer, request)
-		got := rendered.ForVersion(version)
+		got, err := e.Card(version)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if string(got.Body) != answer.Body.String() || got.ETag != answer.Header().Get("ETag") {
 			t.Errorf("A2A-Version %q: the registry has %s %s, the sidecar %s %s", version, got.ETag, got.Body, answer.Header().Get("ETag"), answer.Body)
 		}

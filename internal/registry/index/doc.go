@@ -5,12 +5,16 @@
 // finds agents in it. Readers use immutable snapshots; informer events lead to the
 // next one. It knows neither callers nor HTTP.
 //
-//	card      renderings of one Agent Card; pure
-//	entry     one agent, encoded once; pure
-//	snapshot  all entries at one moment, with an inverted index; pure
-//	query     the parameters of a search, validated; pure
-//	feed      changed agents -> the next snapshot
-//	source    reads one agent from the manager's cache
+//	revision    the state of the cluster that a snapshot includes; pure
+//	card        the card of an agent, rendered for each request; pure
+//	item, term  the JSON of one agent, and the terms that lead to it; pure
+//	entry       one agent, encoded once; pure
+//	posting     the entries that have a term; dictionary: the postings; pure
+//	leaf        consecutive entries; snapshot: all entries at one moment; pure
+//	edit        a snapshot and changes -> the next snapshot; pure
+//	query       the parameters of a search, validated; page: its result; pure
+//	feed        changed agents -> the next snapshot; update: the list of changes
+//	source      reads one agent from the manager's cache
 package index
 
 // The index reads Agents and their sidecar configurations through the manager's cache.

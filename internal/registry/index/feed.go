@@ -5,11 +5,15 @@ package index
 
 import (
 	"context"
+	"maps"
+	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -19,38 +23,100 @@ const (
 	// retryInterval is the time after which the feed reads an agent again that it
 	// could not read.
 	retryInterval = time.Second
+	// missedQuiet is the time for which readers cannot resume after the informer missed
+	// removals: notifications of its new state may be older than the removals.
+	missedQuiet = 10 * time.Second
+	// parallelReads is the number of changed agents from which the feed reads in parallel.
+	parallelReads = 256
 )
+
+// ReadFunc returns the present entry of an agent, nil if it is gone. last is its entry in
+// the last snapshot, and asOf a revision that the cache includes.
+type ReadFunc func(ctx context.Context, key Key, last *Entry, asOf Revision) (*Entry, error)
 
 // Feed makes snapshots from notifications about changed agents. It keeps only the
 // keys of changed agents and reads their state when it makes a snapshot, so the
 // order and the number of notifications do not matter.
 type Feed struct {
-	// read returns the present entry of an agent, nil if it is gone. last is its entry
-	// in the last snapshot.
-	read    func(ctx context.Context, key Key, last *Entry) (*Entry, error)
-	current atomic.Pointer[Snapshot]
+	read    ReadFunc
+	clock   clock.PassiveClock
 	log     logr.Logger
+	current atomic.Pointer[Snapshot]
+	latest  atomic.Pointer[Update]
 
 	mu    sync.Mutex
 	dirty map[Key]struct{}
-	wake  chan struct{}
+	// gone are the dirty keys with a deleted object.
+	gone map[Key]struct{}
+	// seen is the highest revision of the notifications so far. missed is true for a kind
+	// until a notification follows a state that may lack removals, which the informer
+	// reported last at missedAt.
+	seen             Revision
+	missedAgents     bool
+	missedConfigMaps bool
+	missedAt         time.Time
+	// dirtySince is the time of the first notification that is not published.
+	dirtySince time.Time
+	advanced   chan struct{}
+	wake       chan struct{}
 }
 
 // NewFeed returns a Feed that reads agents by read.
-func NewFeed(read func(context.Context, Key, *Entry) (*Entry, error), log logr.Logger) *Feed {
-	return &Feed{read: read, log: log, dirty: make(map[Key]struct{}), wake: make(chan struct{}, 1)}
+func NewFeed(read ReadFunc, c clock.PassiveClock, log logr.Logger) *Feed {
+	return &Feed{
+		read: read, clock: c, log: log, dirty: make(map[Key]struct{}), gone: make(map[Key]struct{}), wake: make(chan struct{}, 1), advanced: make(chan struct{}),
+		missedAgents: true, missedConfigMaps: true,
+	}
 }
 
 // Current returns the latest snapshot, nil before the first one.
 func (f *Feed) Current() *Snapshot { return f.current.Load() }
 
-// Touch marks agents as changed. It never blocks.
-func (f *Feed) Touch(keys ...Key) {
+// Latest returns the latest update, nil before the first one.
+func (f *Feed) Latest() *Update { return f.latest.Load() }
+
+// Touch marks agents as changed at a revision; a component that is 0 is unknown. It
+// never blocks.
+func (f *Feed) Touch(at Revision, keys ...Key) {
 	f.mu.Lock()
 	for _, key := range keys {
 		f.dirty[key] = struct{}{}
 	}
+	before := f.seen
+	f.seen = f.seen.Max(at)
+	// The notifications before the first snapshot are of the initial state.
+	if f.current.Load() != nil && f.clock.Since(f.missedAt) > missedQuiet {
+		f.missedAgents = f.missedAgents && f.seen.Agents == before.Agents
+		f.missedConfigMaps = f.missedConfigMaps && f.seen.ConfigMaps == before.ConfigMaps
+	}
+	if f.dirtySince.IsZero() {
+		f.dirtySince = f.clock.Now()
+	}
 	f.mu.Unlock()
+	f.signal()
+}
+
+// Missed marks agents as changed at an unknown time: the informer lost its watch and
+// found that the objects are gone. Readers cannot resume until the revision advances.
+func (f *Feed) Missed(keys ...Key) {
+	f.mu.Lock()
+	f.missedAgents, f.missedConfigMaps = true, true
+	f.missedAt = f.clock.Now()
+	f.mu.Unlock()
+	f.Touch(Revision{}, keys...)
+}
+
+// Deleted marks agents as changed by the deletion of an object at a revision.
+func (f *Feed) Deleted(at Revision, keys ...Key) {
+	f.mu.Lock()
+	for _, key := range keys {
+		f.gone[key] = struct{}{}
+	}
+	f.mu.Unlock()
+	f.Touch(at, keys...)
+}
+
+func (f *Feed) signal() {
 	select {
 	case f.wake <- struct{}{}:
 	default:
@@ -84,32 +150,169 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// publish makes the next snapshot from all changed agents.
-func (f *Feed) publish(ctx context.Context) {
-	f.mu.Lock()
-	dirty := f.dirty
-	f.dirty = make(map[Key]struct{})
-	f.mu.Unlock()
-
-	last := f.current.Load()
-	if last == nil {
-		last = &Snapshot{}
-	}
-	changes := make(map[Key]*Entry, len(dirty))
-	var failed []Key
-	for key := range dirty {
-		was := last.Get(key)
-		is, err := f.read(ctx, key, was)
-		switch {
-		case err != nil:
-			f.log.Error(err, "failed to read an agent for the registry", "namespace", key.Namespace, "name", key.Name)
-			failed = append(failed, key)
-		case is != was:
-			changes[key] = is
+// AwaitRevision returns the first snapshot that includes a revision, and false if ctx
+// ends before.
+func (f *Feed) AwaitRevision(ctx context.Context, r Revision) (*Snapshot, bool) {
+	for {
+		f.mu.Lock()
+		advanced := f.advanced
+		f.mu.Unlock()
+		if s := f.current.Load(); s != nil && s.revision.Includes(r) {
+			return s, true
+		}
+		select {
+		case <-advanced:
+		case <-ctx.Done():
+			return nil, false
 		}
 	}
-	f.current.Store(last.With(changes))
-	if len(failed) > 0 {
-		time.AfterFunc(retryInterval, func() { f.Touch(failed...) })
+}
+
+// pending is the work of one batch.
+type pending struct {
+	keys      []Key
+	gone      map[Key]struct{}
+	revision  Revision
+	resumable bool
+	since     time.Time
+}
+
+// removedPartOf reports whether an object of an agent was deleted. Its entry may be
+// without the object since an earlier revision than other replicas assume.
+func (p *pending) removedPartOf(key Key) bool {
+	_, gone := p.gone[key]
+	return gone
+}
+
+func (f *Feed) take() pending {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := pending{revision: f.seen, resumable: !f.missedAgents && !f.missedConfigMaps, since: f.dirtySince, gone: f.gone}
+	for key := range f.dirty {
+		p.keys = append(p.keys, key)
 	}
+	f.dirty, f.gone = make(map[Key]struct{}), make(map[Key]struct{})
+	f.dirtySince = time.Time{}
+	slices.SortFunc(p.keys, Key.compare)
+	return p
+}
+
+// publish makes the next snapshot from all changed agents.
+func (f *Feed) publish(ctx context.Context) {
+	work := f.take()
+	last := f.current.Load()
+	first := last == nil
+	if first {
+		last = &Snapshot{}
+	}
+	changes, failed := f.readAll(ctx, last, work)
+	next := last.with(changes)
+	next.revision = work.revision
+	if len(failed) > 0 { // the snapshot does not reflect them
+		next.revision = last.revision
+		time.AfterFunc(retryInterval, func() { f.Touch(Revision{}, failed...) })
+	}
+	f.append(next, changes, work)
+	f.current.Store(next)
+	f.mu.Lock()
+	close(f.advanced)
+	f.advanced = make(chan struct{})
+	f.mu.Unlock()
+	agentsGauge.Set(float64(next.size))
+	termsGauge.Set(float64(next.terms.terms))
+	snapshotTime.Set(float64(f.clock.Now().UnixNano()) / 1e9)
+	if !first && !work.since.IsZero() {
+		updateDelay.Observe(f.clock.Since(work.since).Seconds())
+	}
+}
+
+// append adds an update to the list, or advances the revision of the latest one if
+// nothing changed.
+func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
+	latest := f.latest.Load()
+	if latest != nil && len(changes) == 0 && len(work.gone) == 0 && latest.resumable == work.resumable {
+		latest.revision.Store(&s.revision)
+		return
+	}
+	u := &Update{Snapshot: s, Changes: changes, resumable: work.resumable, since: s.revision, ready: make(chan struct{})}
+	u.revision.Store(&s.revision)
+	if latest == nil {
+		f.latest.Store(u)
+		return
+	}
+	u.Sequence = latest.Sequence + 1
+	if latest.resumable {
+		u.since, u.removals = latest.since, latest.removals
+	}
+	// Earlier updates share the array of removals and do not see what follows their end.
+	for i := range changes {
+		if changes[i].After == nil {
+			u.removals = append(u.removals, Removal{Key: changes[i].Key, Revision: s.revision})
+		}
+	}
+	// The cache may show a deletion before its notification, so that the agent is gone
+	// since an earlier revision than other replicas assume.
+	for _, key := range slices.SortedFunc(maps.Keys(work.gone), Key.compare) {
+		if s.Get(key) == nil {
+			u.removals = append(u.removals, Removal{Key: key, Revision: s.revision})
+		}
+	}
+	if n := len(u.removals); n > maxRemovals {
+		forgotten := u.removals[n-maxRemovals/2-1].Revision
+		forgotten.Agents++
+		u.since = u.since.Max(forgotten)
+		u.removals = slices.Clone(u.removals[n-maxRemovals/2:])
+	}
+	latest.next = u
+	f.latest.Store(u)
+	close(latest.ready)
+}
+
+// readAll reads the changed agents. It returns the differences, sorted by key, and the
+// keys that it could not read.
+func (f *Feed) readAll(ctx context.Context, last *Snapshot, work pending) (changes []Change, failed []Key) {
+	workers := 1
+	if len(work.keys) >= parallelReads {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	type result struct {
+		changes []Change
+		failed  []Key
+	}
+	results := make([]result, workers)
+	var group sync.WaitGroup
+	for i, part := range split(work.keys, workers) {
+		group.Go(func() {
+			for _, key := range part {
+				was := last.Get(key)
+				is, err := f.read(ctx, key, was, work.revision)
+				switch {
+				case err != nil:
+					f.log.Error(err, "failed to read an agent for the registry", "namespace", key.Namespace, "name", key.Name)
+					results[i].failed = append(results[i].failed, key)
+				case is == was && is != nil && work.removedPartOf(key):
+					later := *is
+					later.Revision = later.Revision.Max(work.revision)
+					results[i].changes = append(results[i].changes, Change{Key: key, Before: was, After: &later})
+				case is != was:
+					results[i].changes = append(results[i].changes, Change{Key: key, Before: was, After: is})
+				}
+			}
+		})
+	}
+	group.Wait()
+	for i := range results {
+		changes = append(changes, results[i].changes...)
+		failed = append(failed, results[i].failed...)
+	}
+	return changes, failed
+}
+
+// split cuts keys into consecutive parts of about equal length.
+func split(keys []Key, parts int) [][]Key {
+	result := make([][]Key, parts)
+	for i := range result {
+		result[i] = keys[i*len(keys)/parts : (i+1)*len(keys)/parts]
+	}
+	return result
 }

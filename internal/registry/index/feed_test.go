@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -35,19 +36,19 @@ func TestFeedBatchesChanges(t *testing.T) {
 		var mu sync.Mutex
 		state := make(map[Key]*Entry)
 		reads := 0
-		f := NewFeed(func(_ context.Context, key Key, _ *Entry) (*Entry, error) {
+		f := NewFeed(func(_ context.Context, key Key, _ *Entry, _ Revision) (*Entry, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			reads++
 			return state[key], nil
-		}, logr.Discard())
+		}, clock.RealClock{}, logr.Discard())
 		set := func(e *Entry) {
 			mu.Lock()
 			state[e.Key] = e
 			mu.Unlock()
-			f.Touch(e.Key)
+			f.Touch(Revision{}, e.Key)
 		}
-		if f.current.Load() != nil {
+		if f.Current() != nil {
 			t.Error("a snapshot before the first run")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -63,7 +64,7 @@ func TestFeedBatchesChanges(t *testing.T) {
 		}
 		time.Sleep(batchInterval)
 		synctest.Wait()
-		if page := f.current.Load().search([]string{readyTerm(true)}, nil, Key{}, 100); page.Total != 20 || reads != 20 {
+		if page := f.Current().search(hashTerms([]string{readyTerm(true)}), nil, Key{}, 100); page.Total != 20 || reads != 20 {
 			t.Errorf("%s after a burst of 1,000 events: %d of 20 agents in their last state, %d reads", time.Since(start), page.Total, reads)
 		}
 		cancel()
@@ -75,24 +76,24 @@ func TestFeedRetriesFailedReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var repaired atomic.Bool
 		key := Key{"ns", "a"}
-		f := NewFeed(func(context.Context, Key, *Entry) (*Entry, error) {
+		f := NewFeed(func(context.Context, Key, *Entry, Revision) (*Entry, error) {
 			if !repaired.Load() {
 				return nil, errors.New("no")
 			}
 			return makeEntry(t, key, true), nil
-		}, logr.Discard())
+		}, clock.RealClock{}, logr.Discard())
 		ctx, cancel := context.WithCancel(t.Context())
 		var group sync.WaitGroup
-		f.Touch(key)
+		f.Touch(Revision{}, key)
 		group.Go(func() { f.Run(ctx) })
 		synctest.Wait()
-		if f.current.Load().Get(key) != nil {
+		if f.Current().Get(key) != nil {
 			t.Fatal("read although broken")
 		}
 		repaired.Store(true)
 		time.Sleep(retryInterval + batchInterval)
 		synctest.Wait()
-		if f.current.Load().Get(key) == nil {
+		if f.Current().Get(key) == nil {
 			t.Error("an agent that could not be read was forgotten")
 		}
 		cancel()
@@ -138,13 +139,13 @@ func sourceOf(t *testing.T, objects ...client.Object) *Source {
 	return &Source{Reader: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()}
 }
 
-func readEcho(t *testing.T, s *Source, last *Entry) (*Entry, agentJSON) {
+func readEcho(t *testing.T, s *Source, last *Entry) (*Entry, itemJSON) {
 	t.Helper()
-	e, err := s.Read(t.Context(), Key{"team-a", "echo"}, last)
+	e, err := s.Read(t.Context(), Key{"team-a", "echo"}, last, Revision{})
 	if err != nil {
 		t.Fatalf("read() error = %v", err)
 	}
-	var view agentJSON
+	var view itemJSON
 	if e != nil {
 		if err := json.Unmarshal(e.body, &view); err != nil {
 			t.Fatal(err)
@@ -172,11 +173,11 @@ func TestSource(t *testing.T) {
 		"a stranger's ConfigMap": sourceOf(t, agent, stranger),
 		"garbage":                sourceOf(t, agent, garbage),
 	} {
-		if e, view := readEcho(t, s, nil); e.card != nil || view.Description != "From the spec" || view.DisplayName != "echo" || len(view.Skills) != 0 {
+		if e, view := readEcho(t, s, nil); e.source.Text != "" || view.Description != "From the spec" || view.DisplayName != "echo" || len(view.Skills) != 0 {
 			t.Errorf("%s: agent = %+v", name, view)
 		}
 	}
-	if e, _ := readEcho(t, sourceOf(t, agent, garbage), complete); e.card != complete.card {
+	if e, _ := readEcho(t, sourceOf(t, agent, garbage), complete); e.source != complete.source {
 		t.Error("a contract that cannot be read takes the last card away")
 	}
 }
@@ -186,16 +187,16 @@ func TestSourceOfRemote(t *testing.T) {
 	agent := testAgent()
 	agent.Spec = a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://far.example"}}
 	config := testConfigMap(t, agent, "From a contract")
-	if e, view := readEcho(t, sourceOf(t, agent, config), nil); e.card != nil || !view.Remote || view.DisplayName != "echo" {
+	if e, view := readEcho(t, sourceOf(t, agent, config), nil); e.source.Text != "" || !view.Remote || view.DisplayName != "echo" {
 		t.Errorf("agent without a card = %+v", view)
 	}
 	config.Data[sidecarconfig.CardFileName] = `{"name":"Far","description":"From afar","version":"2","skills":[{"id":"s"}],"interfaces":[{"url":"https://far.example/a","binding":"JSONRPC","protocolVersion":"1.0"}]}`
 	e, view := readEcho(t, sourceOf(t, agent, config), nil)
-	if !view.Remote || view.Description != "From afar" || len(view.Skills) != 1 || !strings.Contains(string(e.card.union.Body), "https://far.example/a") {
+	if !view.Remote || view.Description != "From afar" || len(view.Skills) != 1 || !strings.Contains(renderedCard(t, e), "https://far.example/a") {
 		t.Errorf("agent = %+v", view)
 	}
 	config.Data[sidecarconfig.CardFileName] = `{`
-	if kept, _ := readEcho(t, sourceOf(t, agent, config), e); kept.card != e.card {
+	if kept, _ := readEcho(t, sourceOf(t, agent, config), e); kept.source != e.source {
 		t.Error("a card that cannot be read takes the last one away")
 	}
 }
@@ -208,10 +209,10 @@ func TestSourceReusesUnchangedParts(t *testing.T) {
 	}
 	agent.Status.Conditions = []metav1.Condition{{Type: a2av1alpha1.ConditionAvailable, Status: metav1.ConditionTrue}}
 	ready, view := readEcho(t, sourceOf(t, agent, testConfigMap(t, agent, "Card")), first)
-	if !view.Ready || ready == first || ready.card != first.card {
-		t.Errorf("Ready changed: ready = %t, same entry = %t, same card = %t", view.Ready, ready == first, ready.card == first.card)
+	if !view.Ready || ready == first || ready.source != first.source {
+		t.Errorf("Ready changed: ready = %t, same entry = %t, same card = %t", view.Ready, ready == first, ready.source == first.source)
 	}
-	if changed, view := readEcho(t, sourceOf(t, agent, testConfigMap(t, agent, "Other")), ready); changed.card == ready.card || view.Description != "Other" {
+	if changed, view := readEcho(t, sourceOf(t, agent, testConfigMap(t, agent, "Other")), ready); changed.source == ready.source || view.Description != "Other" {
 		t.Error("the card changed, and the old one was kept")
 	}
 }
@@ -221,14 +222,35 @@ func TestEventsOfConfigMapsTouchTheirAgents(t *testing.T) {
 	config := testConfigMap(t, agent, "Card")
 	foreign := config.DeepCopy()
 	foreign.OwnerReferences = nil
-	var touched []string
-	touch := func(keys ...Key) { touched = append(touched, fmt.Sprint(keys)) }
-	h := handler(ownerOf, touch)
-	h.OnAdd(config, true)
-	h.OnUpdate(config, foreign)
-	h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "team-a/x", Obj: config})
-	h.OnAdd(foreign, false)
-	if got, want := strings.Join(touched, ""), strings.Repeat("[{team-a echo}]", 3); got != want {
-		t.Errorf("touched %s, want %s", got, want)
+	config.ResourceVersion, foreign.ResourceVersion = "7", "8"
+	f := NewFeed(nil, clock.RealClock{}, logr.Discard())
+	h := f.handler(ownerOf, func(version uint64) Revision { return Revision{ConfigMaps: version} })
+	touched := func(what string, want Revision) {
+		t.Helper()
+		work := f.take()
+		if len(work.keys) != 1 || work.keys[0] != (Key{"team-a", "echo"}) || work.revision != want {
+			t.Errorf("%s: touched %v at %s, want the agent at %s", what, work.keys, work.revision, want)
+		}
 	}
+	h.OnAdd(config, true)
+	touched("added", Revision{ConfigMaps: 7})
+	h.OnUpdate(config, foreign)
+	touched("lost its owner", Revision{ConfigMaps: 8})
+	h.OnDelete(config)
+	touched("deleted", Revision{ConfigMaps: 8})
+	h.OnDelete(toolscache.DeletedFinalStateUnknown{Key: "team-a/x", Obj: config})
+	touched("deleted before a new list", Revision{ConfigMaps: 8})
+	h.OnAdd(foreign, false)
+	if work := f.take(); len(work.keys) != 0 {
+		t.Errorf("a ConfigMap without an owner touched %v", work.keys)
+	}
+}
+
+func renderedCard(t *testing.T, e *Entry) string {
+	t.Helper()
+	rendered, err := e.Card("")
+	if err != nil || rendered == nil {
+		t.Fatalf("Card() = %v, %v", rendered, err)
+	}
+	return string(rendered.Body)
 }

@@ -4,7 +4,8 @@
 package index
 
 import (
-	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"strconv"
 )
 
@@ -16,23 +17,24 @@ type Page struct {
 	// More is true if matches follow the last of Entries.
 	More bool
 	// size is the sum of the sizes of the bodies of Entries.
-	size int
+	size     int
+	revision Revision
 }
 
-// ETag returns a value that identifies the bytes of Body.
+// ETag returns a weak validator, which identifies all of Body except for the revision.
 func (p *Page) ETag() string {
-	var names bytes.Buffer
+	names := make([]byte, 0, 8*len(p.Entries)+128)
 	for _, e := range p.Entries {
-		names.WriteString(e.digest)
+		names = append(names, e.digest[:]...)
 	}
-	names.WriteString(p.tail())
-	return `"` + digest(names.Bytes()) + `"`
+	sum := sha256.Sum256(append(names, p.tail()...))
+	return `W/"` + hex.EncodeToString(sum[:8]) + `"`
 }
 
 // Body returns the page as JSON.
 func (p *Page) Body() []byte {
 	const head = `{"items":[`
-	tail := p.tail()
+	tail := p.tail() + `,"revision":"` + p.revision.String() + "\"}\n"
 	body := append(make([]byte, 0, len(head)+p.size+len(p.Entries)+len(tail)), head...)
 	for i, e := range p.Entries {
 		if i > 0 {
@@ -43,11 +45,11 @@ func (p *Page) Body() []byte {
 	return append(body, tail...)
 }
 
-// tail returns the part of the body after the items.
+// tail returns the members after the items.
 func (p *Page) tail() string {
 	next := ""
 	if p.More {
 		next = cursorAfter(p.Entries[len(p.Entries)-1].Key)
 	}
-	return `],"nextCursor":"` + next + `","total":` + strconv.Itoa(p.Total) + "}\n"
+	return `],"nextCursor":"` + next + `","total":` + strconv.Itoa(p.Total)
 }

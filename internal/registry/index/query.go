@@ -8,11 +8,14 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
 // Limits of a search.
@@ -33,7 +36,15 @@ type Query struct {
 	namespace string
 	after     Key
 	limit     int
+	// minRevision is a state that the result must include.
+	minRevision Revision
 }
+
+// Namespace returns the namespace that the query is limited to, "" for all.
+func (q *Query) Namespace() string { return q.namespace }
+
+// MinRevision returns the state that the result must include.
+func (q *Query) MinRevision() Revision { return q.minRevision }
 
 // ParameterError is a mistake in a request: the parameter or field, and the cure.
 type ParameterError struct{ Field, Cure string }
@@ -52,13 +63,20 @@ var (
 		"tag":        func(q *Query, v string) error { return q.require(tagTerm(v)) },
 		"inputMode":  func(q *Query, v string) error { return q.require(inputModeTerm(v)) },
 		"outputMode": func(q *Query, v string) error { return q.require(outputModeTerm(v)) },
+		"capability": (*Query).capability,
+		"protocol":   (*Query).protocol,
+		"binding":    (*Query).binding,
+		"provider":   func(q *Query, v string) error { return q.require(providerTerm(v)) },
 		"text":       (*Query).text,
 	}
 	settings = map[string]func(q *Query, value string) error{
 		"namespace": (*Query).inNamespace,
 		"ready":     (*Query).ready,
+		"remote":    (*Query).remote,
 		"limit":     (*Query).atMost,
 		"cursor":    (*Query).continueAt,
+
+		"minRevision": (*Query).atLeast,
 	}
 )
 
@@ -147,12 +165,58 @@ func (q *Query) ready(value string) error {
 	return q.require(readyTerm(value == "true"))
 }
 
+func (q *Query) remote(value string) error {
+	if value != "true" && value != "false" {
+		return invalid("remote", "must be true or false")
+	}
+	return q.require(remoteTerm(value == "true"))
+}
+
+func (q *Query) capability(value string) error {
+	switch value {
+	case capabilityStreaming, capabilityPushNotifications, capabilityExtendedCard:
+	default:
+		if !strings.Contains(value, ":") {
+			return invalid("capability", "must be %s, %s, %s or the URI of an extension",
+				capabilityStreaming, capabilityPushNotifications, capabilityExtendedCard)
+		}
+	}
+	return q.require(capabilityTerm(value))
+}
+
+var protocolVersion = regexp.MustCompile(`^[0-9]{1,4}\.[0-9]{1,4}$`)
+
+func (q *Query) protocol(value string) error {
+	if !protocolVersion.MatchString(value) {
+		return invalid("protocol", "must be a version of A2A such as 1.0")
+	}
+	return q.require(protocolTerm(value))
+}
+
+func (q *Query) binding(value string) error {
+	value = strings.ReplaceAll(value, " ", "+") // a plus sign that is not escaped
+	known := slices.ContainsFunc(card.Bindings, func(b card.Binding) bool { return strings.EqualFold(string(b), value) })
+	if !known && !strings.Contains(value, ":") {
+		return invalid("binding", "must be JSONRPC, HTTP%%2BJSON, GRPC or the URI of a custom binding")
+	}
+	return q.require(bindingTerm(value))
+}
+
 func (q *Query) atMost(value string) error {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 || n > maxLimit {
 		return invalid("limit", "must be a number from 1 to %d; follow nextCursor for more", maxLimit)
 	}
 	q.limit = n
+	return nil
+}
+
+func (q *Query) atLeast(value string) error {
+	r, err := ParseRevision(value)
+	if err != nil {
+		return invalid("minRevision", "must be a revision from an earlier response, or <resourceVersion of an Agent>-0")
+	}
+	q.minRevision = r
 	return nil
 }
 

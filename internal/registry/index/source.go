@@ -5,7 +5,6 @@ package index
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,21 +27,37 @@ type Source struct{ Reader client.Reader }
 
 // Read returns the present entry of an agent, nil if it is gone. It reuses the
 // unchanged parts of last, which may be nil.
-func (s *Source) Read(ctx context.Context, key Key, last *Entry) (*Entry, error) {
+func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) (*Entry, error) {
 	agent := &a2av1alpha1.Agent{}
 	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
 	if err := s.Reader.Get(ctx, name, agent); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	rendered, err := s.card(ctx, agent, last)
+	source, configMap, err := s.card(ctx, agent)
 	if err != nil {
 		return nil, err
 	}
 	facts := factsOf(agent)
-	if last != nil && last.facts == facts && last.card == rendered {
+	if last != nil && last.facts == facts.digest() && last.source.Remote == source.Remote && last.sourceDigest == digest16(source.Text) {
 		return last, nil
 	}
-	return NewEntry(facts, rendered)
+	e, err := NewEntry(facts, source)
+	if err != nil {
+		// Another version of the operator wrote the configuration, and this one is about
+		// to replace it. Until then the last card is shown.
+		source = CardSource{}
+		if last != nil {
+			source = last.source
+		}
+		if e, err = NewEntry(facts, source); err != nil {
+			return nil, err
+		}
+	}
+	if configMap == 0 { // it may have been deleted at any revision until now
+		configMap = asOf.ConfigMaps
+	}
+	e.Revision = Revision{Agents: parseResourceVersion(agent.ResourceVersion), ConfigMaps: configMap}
+	return e, nil
 }
 
 func factsOf(agent *a2av1alpha1.Agent) Facts {
@@ -52,9 +67,19 @@ func factsOf(agent *a2av1alpha1.Agent) Facts {
 		Description: agent.Spec.Description,
 		Version:     agent.Spec.Version,
 		URL:         agent.Status.URL,
+		ExternalURL: agent.Status.ExternalURL,
 		Remote:      agent.Spec.Remote != nil,
+		UpdatedAt:   agent.CreationTimestamp.Time,
 		Admitted:    access.AdmittedBy(agent),
-		Ready:       meta.IsStatusConditionTrue(agent.Status.Conditions, a2av1alpha1.ConditionAvailable),
+	}
+	for i := range agent.Status.Conditions {
+		c := &agent.Status.Conditions[i]
+		if c.Type == a2av1alpha1.ConditionAvailable {
+			f.Ready, f.Reason = c.Status == metav1.ConditionTrue, c.Reason
+		}
+		if c.LastTransitionTime.After(f.UpdatedAt) {
+			f.UpdatedAt = c.LastTransitionTime.Time
+		}
 	}
 	if f.DisplayName == "" {
 		f.DisplayName = agent.Name
@@ -62,90 +87,78 @@ func factsOf(agent *a2av1alpha1.Agent) Facts {
 	return f
 }
 
-// card reads the card from the sidecar configuration. It returns the last card if it
-// cannot decode the configuration, which another version of the operator has
-// written and this one is about to replace.
-func (s *Source) card(ctx context.Context, agent *a2av1alpha1.Agent, last *Entry) (*Card, error) {
+// card reads the text that has the card, and the resource version of its ConfigMap; 0
+// if the agent has none.
+func (s *Source) card(ctx context.Context, agent *a2av1alpha1.Agent) (CardSource, uint64, error) {
 	config := &corev1.ConfigMap{}
 	name := types.NamespacedName{Namespace: agent.Namespace, Name: names.ConfigMap(agent.Name)}
 	err := s.Reader.Get(ctx, name, config)
 	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(config, agent) {
-		return nil, nil
+		return CardSource{}, 0, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("get ConfigMap %s: %w", name, err)
+		return CardSource{}, 0, fmt.Errorf("get ConfigMap %s: %w", name, err)
 	}
-	content, decode := []byte(config.Data[sidecarconfig.FileName]), decodeConfig
+	source := CardSource{Text: config.Data[sidecarconfig.FileName]}
 	if agent.Spec.Remote != nil {
-		content, decode = []byte(config.Data[sidecarconfig.CardFileName]), decodeCard
+		source = CardSource{Text: config.Data[sidecarconfig.CardFileName], Remote: true}
 	}
-	var kept *Card
-	if last != nil {
-		kept = last.card
-	}
-	if kept != nil && kept.source == sidecarconfig.Digest(content) {
-		return kept, nil
-	}
-	decoded, err := decode(content)
-	if err != nil {
-		return kept, nil //nolint:nilerr // the operator replaces the configuration, which is another event
-	}
-	return NewCard(decoded.Card, decoded.Bases, sidecarconfig.Digest(content))
+	return source, parseResourceVersion(config.ResourceVersion), nil
 }
 
-func decodeConfig(content []byte) (*sidecarconfig.Config, error) {
-	return sidecarconfig.Decode(content)
-}
-
-// decodeCard reads the card of a remote agent.
-func decodeCard(content []byte) (*sidecarconfig.Config, error) {
-	c := &sidecarconfig.Config{}
-	if err := json.Unmarshal(content, &c.Card); err != nil {
-		return nil, fmt.Errorf("decode card: %w", err)
-	}
-	return c, nil
-}
-
-// Watch calls touch for each agent that changes or whose sidecar configuration
-// changes. The channels are closed after the calls for all present objects.
-func Watch(ctx context.Context, informers cache.Informers, touch func(...Key)) ([]<-chan struct{}, error) {
-	watched := map[client.Object]func(metav1.Object) (Key, bool){
-		&a2av1alpha1.Agent{}: func(o metav1.Object) (Key, bool) {
-			return Key{Namespace: o.GetNamespace(), Name: o.GetName()}, true
-		},
-		&corev1.ConfigMap{}: ownerOf,
+// Watch notifies the feed of each agent that changes or whose sidecar configuration
+// changes. The channels are closed after the notifications for all present objects.
+func Watch(ctx context.Context, informers cache.Informers, feed *Feed) ([]<-chan struct{}, error) {
+	kinds := []struct {
+		object client.Object
+		handle toolscache.ResourceEventHandler
+	}{
+		{&a2av1alpha1.Agent{}, feed.handler(keyOf, func(version uint64) Revision { return Revision{Agents: version} })},
+		{&corev1.ConfigMap{}, feed.handler(ownerOf, func(version uint64) Revision { return Revision{ConfigMaps: version} })},
 	}
 	var synced []<-chan struct{}
-	for object, keyOf := range watched {
-		informer, err := informers.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	for _, kind := range kinds {
+		informer, err := informers.GetInformer(ctx, kind.object, cache.BlockUntilSynced(false))
 		if err != nil {
-			return nil, fmt.Errorf("get informer for %T: %w", object, err)
+			return nil, fmt.Errorf("get informer for %T: %w", kind.object, err)
 		}
-		registration, err := informer.AddEventHandler(handler(keyOf, touch))
+		registration, err := informer.AddEventHandler(kind.handle)
 		if err != nil {
-			return nil, fmt.Errorf("watch %T: %w", object, err)
+			return nil, fmt.Errorf("watch %T: %w", kind.object, err)
 		}
 		synced = append(synced, registration.HasSyncedChecker().Done())
 	}
 	return synced, nil
 }
 
-func handler(keyOf func(metav1.Object) (Key, bool), touch func(...Key)) toolscache.ResourceEventHandler {
-	seen := func(object any) {
-		if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-			object = gone.Obj
+func (f *Feed) handler(agentOf func(metav1.Object) (Key, bool), at func(version uint64) Revision) toolscache.ResourceEventHandler {
+	notify := func(object any, report func(Revision, ...Key)) {
+		accessor, err := meta.Accessor(object)
+		if err != nil {
+			return
 		}
-		if accessor, err := meta.Accessor(object); err == nil {
-			if key, ok := keyOf(accessor); ok {
-				touch(key)
-			}
+		revision := at(parseResourceVersion(accessor.GetResourceVersion()))
+		if key, ok := agentOf(accessor); ok {
+			report(revision, key)
+		} else {
+			report(revision)
 		}
 	}
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    seen,
-		UpdateFunc: func(before, after any) { seen(before); seen(after) },
-		DeleteFunc: seen,
+		AddFunc:    func(object any) { notify(object, f.Touch) },
+		UpdateFunc: func(before, after any) { notify(before, f.Touch); notify(after, f.Touch) },
+		DeleteFunc: func(object any) {
+			if gone, missed := object.(toolscache.DeletedFinalStateUnknown); missed {
+				notify(gone.Obj, func(_ Revision, keys ...Key) { f.Missed(keys...) })
+				return
+			}
+			notify(object, f.Deleted)
+		},
 	}
+}
+
+func keyOf(o metav1.Object) (Key, bool) {
+	return Key{Namespace: o.GetNamespace(), Name: o.GetName()}, true
 }
 
 // ownerOf returns the key of the Agent that controls an object.

@@ -1,0 +1,188 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import "slices"
+
+// edit makes the successor of a snapshot. It copies the nodes that it changes once and
+// marks the copies with its epoch.
+type edit struct {
+	*Snapshot
+	epoch uint64
+}
+
+// With returns the snapshot after the changes; a nil entry removes the key.
+func (s *Snapshot) With(changes map[Key]*Entry) *Snapshot {
+	list := make([]Change, 0, len(changes))
+	for key, entry := range changes {
+		list = append(list, Change{Key: key, After: entry})
+	}
+	slices.SortFunc(list, func(a, b Change) int { return a.Key.compare(b.Key) })
+	return s.with(list)
+}
+
+// with returns the snapshot after the changes, which are sorted by key. The work is
+// proportional to the changes and to the documents of the changed terms.
+func (s *Snapshot) with(changes []Change) *Snapshot {
+	next := *s
+	next.leaves = slices.Clone(s.leaves)
+	next.freeLeaves = slices.Clone(s.freeLeaves)
+	next.epoch++
+	e := &edit{Snapshot: &next, epoch: next.epoch}
+	for i := range changes {
+		if changes[i].After != nil {
+			e.put(changes[i].After)
+		} else {
+			e.delete(changes[i].Key)
+		}
+	}
+	for _, l := range next.leaves {
+		if l.epoch == e.epoch {
+			l.indexNamespaces()
+		}
+	}
+	return &next
+}
+
+// own returns leaf i for changes.
+func (e *edit) own(i int) *leaf {
+	if e.leaves[i].epoch != e.epoch {
+		e.leaves[i] = e.leaves[i].clone(e.epoch)
+	}
+	return e.leaves[i]
+}
+
+// insertLeaf adds an empty leaf at position i.
+func (e *edit) insertLeaf(i int) *leaf {
+	l := &leaf{epoch: e.epoch}
+	if n := len(e.freeLeaves); n > 0 {
+		l.number = e.freeLeaves[n-1]
+		e.freeLeaves = e.freeLeaves[:n-1]
+	} else {
+		l.number = e.leafNumbers
+		e.leafNumbers++
+	}
+	e.leaves = slices.Insert(e.leaves, i, l)
+	return l
+}
+
+func (e *edit) deleteLeaf(i int) {
+	e.freeLeaves = append(e.freeLeaves, e.leaves[i].number)
+	e.leaves = slices.Delete(e.leaves, i, i+1)
+}
+
+func (e *edit) put(entry *Entry) {
+	l := e.leafFor(entry.Key)
+	i, found := l.find(entry.Key)
+	if found {
+		e.replace(l, i, entry)
+		return
+	}
+	doc := l.insert(i, entry)
+	for _, t := range entry.terms {
+		e.terms.add(t, doc, e.epoch)
+	}
+	e.size++
+}
+
+// leafFor returns the leaf that holds the key, or that has space for it.
+func (e *edit) leafFor(key Key) *leaf {
+	i := e.leafOf(key)
+	if i == len(e.leaves) {
+		if i == 0 || len(e.leaves[i-1].entries) >= leafFill {
+			return e.insertLeaf(i)
+		}
+		return e.own(i - 1)
+	}
+	l := e.own(i)
+	if _, found := l.find(key); found || len(l.entries) < leafCapacity {
+		return l
+	}
+	right := e.insertLeaf(i + 1)
+	for len(l.entries) > leafCapacity/2 {
+		e.move(l, len(l.entries)-1, right, 0)
+	}
+	if l.last().compare(key) < 0 {
+		return right
+	}
+	return l
+}
+
+// replace puts an entry in the place of an earlier one with its key.
+func (e *edit) replace(l *leaf, i int, entry *Entry) {
+	doc := documentAt(l.number, l.slots[i])
+	before, after := l.entries[i].terms, entry.terms
+	l.entries[i] = entry
+	for len(before) > 0 || len(after) > 0 {
+		switch {
+		case len(after) == 0 || len(before) > 0 && before[0] < after[0]:
+			e.terms.remove(before[0], doc, e.epoch)
+			before = before[1:]
+		case len(before) == 0 || after[0] < before[0]:
+			e.terms.add(after[0], doc, e.epoch)
+			after = after[1:]
+		default:
+			before, after = before[1:], after[1:]
+		}
+	}
+}
+
+// move moves an entry to another leaf.
+func (e *edit) move(from *leaf, i int, to *leaf, j int) {
+	entry := from.entries[i]
+	before := from.delete(i)
+	after := to.insert(j, entry)
+	for _, t := range entry.terms {
+		e.terms.remove(t, before, e.epoch)
+		e.terms.add(t, after, e.epoch)
+	}
+}
+
+func (e *edit) delete(key Key) {
+	i := e.leafOf(key)
+	if i == len(e.leaves) {
+		return
+	}
+	j, found := e.leaves[i].find(key)
+	if !found {
+		return
+	}
+	l := e.own(i)
+	entry := l.entries[j]
+	doc := l.delete(j)
+	for _, t := range entry.terms {
+		e.terms.remove(t, doc, e.epoch)
+	}
+	e.size--
+	if len(l.entries) == 0 {
+		e.deleteLeaf(i)
+		return
+	}
+	e.merge(i)
+}
+
+// merge moves the entries of a small leaf into the next one or the one before.
+func (e *edit) merge(i int) {
+	n := len(e.leaves[i].entries)
+	fits := func(j int) bool {
+		return j >= 0 && j < len(e.leaves) && n+len(e.leaves[j].entries) <= leafCapacity/2
+	}
+	switch {
+	case n > leafCapacity/4:
+		return
+	case fits(i + 1):
+		from, to := e.own(i), e.own(i+1)
+		for len(from.entries) > 0 {
+			e.move(from, len(from.entries)-1, to, 0)
+		}
+	case fits(i - 1):
+		from, to := e.own(i), e.own(i-1)
+		for len(from.entries) > 0 {
+			e.move(from, 0, to, len(to.entries))
+		}
+	default:
+		return
+	}
+	e.deleteLeaf(i)
+}

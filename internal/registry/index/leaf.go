@@ -1,0 +1,86 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import "slices"
+
+// leafCapacity is the maximum number of entries of a leaf.
+const leafCapacity = 256
+
+// leafFill is the number of entries after which an entry at the end of the index goes
+// to a new leaf, which leaves space for insertions.
+const leafFill = leafCapacity * 3 / 4
+
+// leaf holds consecutive entries in the order of keys. Each has a slot, by which
+// postings refer to it.
+type leaf struct {
+	epoch   uint64
+	number  uint32
+	entries []*Entry
+	// slots are parallel to entries; used is the set of them.
+	slots []uint8
+	used  set
+	// namespaces are those of the entries, in their order.
+	namespaces []namespaceSlots
+}
+
+type namespaceSlots struct {
+	name  string
+	slots set
+}
+
+func (l *leaf) last() Key { return l.entries[len(l.entries)-1].Key }
+
+func (l *leaf) find(key Key) (int, bool) {
+	return slices.BinarySearchFunc(l.entries, key, func(e *Entry, k Key) int { return e.Key.compare(k) })
+}
+
+func (l *leaf) clone(epoch uint64) *leaf {
+	n := len(l.entries)
+	return &leaf{
+		epoch: epoch, number: l.number, used: l.used,
+		entries: append(make([]*Entry, 0, n+1), l.entries...),
+		slots:   append(make([]uint8, 0, n+1), l.slots...),
+	}
+}
+
+// insert adds an entry at position i and returns its document.
+func (l *leaf) insert(i int, e *Entry) document {
+	slot := l.used.free()
+	l.used.add(slot)
+	l.entries = slices.Insert(l.entries, i, e)
+	l.slots = slices.Insert(l.slots, i, slot)
+	return documentAt(l.number, slot)
+}
+
+// delete removes the entry at position i and returns its document.
+func (l *leaf) delete(i int) document {
+	slot := l.slots[i]
+	l.used.remove(slot)
+	l.entries = slices.Delete(l.entries, i, i+1)
+	l.slots = slices.Delete(l.slots, i, i+1)
+	return documentAt(l.number, slot)
+}
+
+// indexNamespaces sets namespaces.
+func (l *leaf) indexNamespaces() {
+	l.namespaces = nil
+	for i, e := range l.entries {
+		if n := len(l.namespaces); n == 0 || l.namespaces[n-1].name != e.Key.Namespace {
+			l.namespaces = append(l.namespaces, namespaceSlots{name: e.Key.Namespace})
+		}
+		l.namespaces[len(l.namespaces)-1].slots.add(l.slots[i])
+	}
+}
+
+// visible returns the slots of the namespaces for which sees is true.
+func (l *leaf) visible(sees func(namespace string) bool) set {
+	var visible set
+	for i := range l.namespaces {
+		if sees(l.namespaces[i].name) {
+			visible.or(&l.namespaces[i].slots)
+		}
+	}
+	return visible
+}

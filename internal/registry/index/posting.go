@@ -1,0 +1,178 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"cmp"
+	"slices"
+)
+
+// document is the place of an entry: the number of its leaf and its slot there. It
+// stays the same while the entry is in that leaf.
+type document uint32
+
+func documentAt(leaf uint32, slot uint8) document { return document(leaf<<8 | uint32(slot)) }
+
+func (d document) leaf() uint32 { return uint32(d) >> 8 }
+func (d document) slot() uint8  { return uint8(d) } //nolint:gosec // the low byte
+
+// Thresholds of posting: it becomes dense with so many documents in each leaf that a
+// set takes less memory, and sparse again with half as many.
+const (
+	denseFrom   = 256
+	denseShare  = 10
+	sparseShare = 5
+)
+
+// posting holds the documents that have a term, sorted: as a list if they are few in
+// each leaf, as one set for each leaf otherwise.
+type posting struct {
+	epoch  uint64
+	count  int
+	docs   []document
+	chunks []chunk
+}
+
+// chunk holds the documents of one leaf.
+type chunk struct {
+	leaf uint32
+	set  set
+}
+
+func compareChunk(c chunk, leaf uint32) int { return cmp.Compare(c.leaf, leaf) }
+
+func (p *posting) clone(epoch uint64) *posting {
+	next := &posting{epoch: epoch, count: p.count}
+	if p.chunks != nil {
+		next.chunks = append(make([]chunk, 0, len(p.chunks)+1), p.chunks...)
+	} else {
+		next.docs = append(make([]document, 0, len(p.docs)+len(p.docs)/8+1), p.docs...)
+	}
+	return next
+}
+
+// add inserts a document that is not in the posting.
+func (p *posting) add(d document) {
+	p.count++
+	if p.chunks == nil {
+		i, _ := slices.BinarySearch(p.docs, d)
+		p.docs = slices.Insert(p.docs, i, d)
+		if len(p.docs) >= denseFrom && len(p.docs)%denseFrom == 0 {
+			p.makeDense()
+		}
+		return
+	}
+	i, found := slices.BinarySearchFunc(p.chunks, d.leaf(), compareChunk)
+	if !found {
+		p.chunks = slices.Insert(p.chunks, i, chunk{leaf: d.leaf()})
+	}
+	p.chunks[i].set.add(d.slot())
+}
+
+// remove deletes a document that is in the posting.
+func (p *posting) remove(d document) {
+	p.count--
+	if p.chunks == nil {
+		if i, found := slices.BinarySearch(p.docs, d); found {
+			p.docs = slices.Delete(p.docs, i, i+1)
+		}
+		return
+	}
+	if i, found := slices.BinarySearchFunc(p.chunks, d.leaf(), compareChunk); found {
+		p.chunks[i].set.remove(d.slot())
+		if p.chunks[i].set.empty() {
+			p.chunks = slices.Delete(p.chunks, i, i+1)
+		}
+	}
+	if p.count < sparseShare*len(p.chunks) {
+		p.makeSparse()
+	}
+}
+
+func (p *posting) makeDense() {
+	leaves := 0
+	for i, d := range p.docs {
+		if i == 0 || d.leaf() != p.docs[i-1].leaf() {
+			leaves++
+		}
+	}
+	if len(p.docs) < denseShare*leaves {
+		return
+	}
+	chunks := make([]chunk, 0, leaves+1)
+	for _, d := range p.docs {
+		if n := len(chunks); n == 0 || chunks[n-1].leaf != d.leaf() {
+			chunks = append(chunks, chunk{leaf: d.leaf()})
+		}
+		chunks[len(chunks)-1].set.add(d.slot())
+	}
+	p.docs, p.chunks = nil, chunks
+}
+
+func (p *posting) makeSparse() {
+	docs := make([]document, 0, p.count)
+	for i := range p.chunks {
+		for slot := range leafCapacity {
+			if s := uint8(slot); p.chunks[i].set.has(s) {
+				docs = append(docs, documentAt(p.chunks[i].leaf, s))
+			}
+		}
+	}
+	p.docs, p.chunks = docs, nil
+}
+
+// cursor reads a posting in the order of the numbers of leaves.
+type cursor struct {
+	docs   []document
+	chunks []chunk
+	count  int
+}
+
+// next returns the next leaf and its documents.
+func (c *cursor) next() (leaf uint32, found set, ok bool) {
+	if len(c.chunks) > 0 {
+		first := &c.chunks[0]
+		c.chunks = c.chunks[1:]
+		return first.leaf, first.set, true
+	}
+	if len(c.docs) == 0 {
+		return 0, set{}, false
+	}
+	leaf = c.docs[0].leaf()
+	for len(c.docs) > 0 && c.docs[0].leaf() == leaf {
+		found.add(c.docs[0].slot())
+		c.docs = c.docs[1:]
+	}
+	return leaf, found, true
+}
+
+// intersect removes from found the documents of a leaf that the posting does not
+// have. Calls must be in the order of leaves.
+func (c *cursor) intersect(leaf uint32, found *set) {
+	if len(c.chunks) > 0 {
+		if c.chunks[0].leaf < leaf {
+			c.chunks = c.chunks[1:] // the usual case: all leaves have the term
+			if len(c.chunks) > 0 && c.chunks[0].leaf < leaf {
+				i, _ := slices.BinarySearchFunc(c.chunks, leaf, compareChunk)
+				c.chunks = c.chunks[i:]
+			}
+		}
+		if len(c.chunks) > 0 && c.chunks[0].leaf == leaf {
+			found.and(&c.chunks[0].set)
+			return
+		}
+		*found = set{}
+		return
+	}
+	if len(c.docs) > 0 && c.docs[0].leaf() < leaf {
+		i, _ := slices.BinarySearch(c.docs, documentAt(leaf, 0))
+		c.docs = c.docs[i:]
+	}
+	var own set
+	for len(c.docs) > 0 && c.docs[0].leaf() == leaf {
+		own.add(c.docs[0].slot())
+		c.docs = c.docs[1:]
+	}
+	found.and(&own)
+}

@@ -1,0 +1,54 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Revision is a state of the cluster: the highest resource versions of Agents and of
+// their ConfigMaps that it includes. The API server makes resource versions of one
+// kind comparable (KEP-5504), so every replica understands the revision of another.
+type Revision struct{ Agents, ConfigMaps uint64 }
+
+// String returns the revision as callers see it, such as "1204-1187".
+func (r Revision) String() string {
+	return strconv.FormatUint(r.Agents, 10) + "-" + strconv.FormatUint(r.ConfigMaps, 10)
+}
+
+// ParseRevision reads the result of String.
+func ParseRevision(text string) (Revision, error) {
+	first, second, found := strings.Cut(text, "-")
+	agents, err := strconv.ParseUint(first, 10, 64)
+	if err != nil || !found {
+		return Revision{}, fmt.Errorf("%q is not a revision", text)
+	}
+	configMaps, err := strconv.ParseUint(second, 10, 64)
+	if err != nil {
+		return Revision{}, fmt.Errorf("%q is not a revision", text)
+	}
+	return Revision{Agents: agents, ConfigMaps: configMaps}, nil
+}
+
+// Includes reports whether the state r includes the state other.
+func (r Revision) Includes(other Revision) bool {
+	return r.Agents >= other.Agents && r.ConfigMaps >= other.ConfigMaps
+}
+
+// Max returns the earliest revision that includes both.
+func (r Revision) Max(other Revision) Revision {
+	return Revision{Agents: max(r.Agents, other.Agents), ConfigMaps: max(r.ConfigMaps, other.ConfigMaps)}
+}
+
+// parseResourceVersion returns 0 for a resource version that is not a number, as objects
+// in tests may have.
+func parseResourceVersion(text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,44 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import "math/bits"
+
+// set holds slots of a leaf: numbers below leafCapacity.
+type set [leafCapacity / 64]uint64
+
+func (s *set) has(i uint8) bool { return s[i/64]&(1<<(i%64)) != 0 }
+func (s *set) add(i uint8)      { s[i/64] |= 1 << (i % 64) }
+func (s *set) remove(i uint8)   { s[i/64] &^= 1 << (i % 64) }
+func (s *set) empty() bool      { return *s == set{} }
+
+func (s *set) and(other *set) {
+	for i := range s {
+		s[i] &= other[i]
+	}
+}
+
+func (s *set) or(other *set) {
+	for i := range s {
+		s[i] |= other[i]
+	}
+}
+
+func (s *set) count() int {
+	n := 0
+	for _, word := range s {
+		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// free returns the smallest number that is not in the set, which must not be full.
+func (s *set) free() uint8 {
+	for i, word := range s {
+		if word != ^uint64(0) {
+			return uint8(i*64 + bits.TrailingZeros64(^word)) //nolint:gosec // below leafCapacity
+		}
+	}
+	panic("index: no free slot in a leaf")
+}

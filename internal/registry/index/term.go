@@ -1,0 +1,107 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"hash/maphash"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// term identifies a kind and a value by which agents are found. It is a hash with a
+// random seed, so entries and the dictionary hold 8 bytes for each term and no text.
+// Two of a million terms are equal by chance with a probability below 10^-7.
+type term uint64
+
+var termSeed = maphash.MakeSeed()
+
+// hashTerm returns the term of a text, which is the kind, ":" and the value.
+func hashTerm(text string) term { return term(maphash.String(termSeed, text)) }
+
+func hashTerms(texts []string) []term {
+	terms := make([]term, len(texts))
+	for i, text := range texts {
+		terms[i] = hashTerm(text)
+	}
+	return terms
+}
+
+// The kinds of terms.
+func skillTerm(id string) string         { return "s:" + id }
+func tagTerm(tag string) string          { return "t:" + strings.ToLower(tag) }
+func wordTerm(word string) string        { return "w:" + word }
+func namespaceTerm(name string) string   { return "n:" + name }
+func inputModeTerm(mode string) string   { return "i:" + normalizeMode(mode) }
+func outputModeTerm(mode string) string  { return "o:" + normalizeMode(mode) }
+func readyTerm(ready bool) string        { return "r:" + boolText(ready) }
+func remoteTerm(remote bool) string      { return "e:" + boolText(remote) }
+func capabilityTerm(name string) string  { return "c:" + name }
+func bindingTerm(name string) string     { return "b:" + strings.ToUpper(name) }
+func protocolTerm(version string) string { return "v:" + version }
+func providerTerm(name string) string    { return "p:" + strings.ToLower(strings.TrimSpace(name)) }
+
+func normalizeMode(mode string) string { return strings.ToLower(strings.TrimSpace(mode)) }
+
+func boolText(b bool) string {
+	if b {
+		return "true"
+	}
+	return "false"
+}
+
+// terms returns the texts of all terms of an agent, with duplicates.
+func (v *itemJSON) terms() []string {
+	terms := []string{namespaceTerm(v.Namespace), readyTerm(v.Ready), remoteTerm(v.Remote)}
+	words := func(texts ...string) {
+		for _, text := range texts {
+			for word := range wordsOf(text) {
+				terms = append(terms, wordTerm(word))
+			}
+		}
+	}
+	modes := func(term func(string) string, own, fallback []string) {
+		if len(own) == 0 {
+			own = fallback
+		}
+		for _, mode := range own {
+			terms = append(terms, term(mode))
+		}
+	}
+	if v.Provider != nil {
+		terms = append(terms, providerTerm(v.Provider.Organization))
+	}
+	for _, name := range v.Capabilities.names() {
+		terms = append(terms, capabilityTerm(name))
+	}
+	words(v.Name, v.DisplayName, v.Description)
+	modes(inputModeTerm, v.DefaultInputModes, nil)
+	modes(outputModeTerm, v.DefaultOutputModes, nil)
+	for i := range v.Skills {
+		s := &v.Skills[i]
+		terms = append(terms, skillTerm(s.ID))
+		words(s.ID, s.Name, s.Description)
+		words(s.Tags...)
+		for _, tag := range s.Tags {
+			terms = append(terms, tagTerm(tag))
+		}
+		modes(inputModeTerm, s.InputModes, v.DefaultInputModes)
+		modes(outputModeTerm, s.OutputModes, v.DefaultOutputModes)
+	}
+	return terms
+}
+
+// sortedTerms returns the terms of texts, sorted and without duplicates.
+func sortedTerms(texts []string) []term {
+	terms := hashTerms(texts)
+	slices.Sort(terms)
+	return slices.Clip(slices.Clone(slices.Compact(terms)))
+}
+
+// wordsOf yields the runs of letters and digits of a text, in lower case.
+func wordsOf(text string) func(yield func(string) bool) {
+	return strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+}

@@ -1,0 +1,82 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"slices"
+	"sync/atomic"
+)
+
+// maxRemovals bounds the removals that a replica remembers for readers that resume.
+const maxRemovals = 8192
+
+// Change is the difference of one agent between two snapshots. Before is nil for a new
+// agent, After for a removed one.
+type Change struct {
+	Key           Key
+	Before, After *Entry
+}
+
+// Removal records that an agent was removed not later than at a revision.
+type Removal struct {
+	Key      Key
+	Revision Revision
+}
+
+// Update is a snapshot with the changes that led to it. Updates form a list, which a
+// reader follows; the garbage collector frees those that no reader needs.
+type Update struct {
+	Snapshot *Snapshot
+	// Changes are sorted by key.
+	Changes []Change
+	// removals are the latest removals, the oldest first; since is a revision after which
+	// they are complete. resumable is false while the feed may have missed removals.
+	removals  []Removal
+	since     Revision
+	resumable bool
+	// revision is the latest one at which Snapshot was current.
+	revision atomic.Pointer[Revision]
+	next     *Update
+	ready    chan struct{}
+	// Sequence increases by 1 from update to update.
+	Sequence uint64
+}
+
+// Ready returns a channel that is closed when Next may be called.
+func (u *Update) Ready() <-chan struct{} { return u.ready }
+
+// Next returns the following update. It may be called after Ready is closed.
+func (u *Update) Next() *Update { return u.next }
+
+// Revision returns the latest revision at which the snapshot was current.
+func (u *Update) Revision() Revision { return *u.revision.Load() }
+
+// Since returns the entries that may have changed since a revision, and the keys of
+// agents that were removed since then and do not exist, both in the order of keys.
+// The reader may know some of them. It returns false if this replica cannot tell what
+// changed, because it started later, missed removals or forgot them; or if it has not
+// reached the revision.
+func (u *Update) Since(r Revision) (changed []*Entry, removed []Key, ok bool) {
+	if !u.resumable || !r.Includes(u.since) || !u.Revision().Includes(r) {
+		return nil, nil, false
+	}
+	for e := range u.Snapshot.All {
+		if !r.Includes(e.Revision) {
+			changed = append(changed, e)
+		}
+	}
+	for i := len(u.removals) - 1; i >= 0; i-- {
+		removal := &u.removals[i]
+		// The reader may have seen the revision of a removal on a replica that had not
+		// processed the removal yet.
+		if r != removal.Revision && r.Includes(removal.Revision) {
+			break
+		}
+		if u.Snapshot.Get(removal.Key) == nil {
+			removed = append(removed, removal.Key)
+		}
+	}
+	slices.SortFunc(removed, Key.compare)
+	return changed, slices.Compact(removed), true
+}
