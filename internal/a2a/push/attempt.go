@@ -19,38 +19,25 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 )
 
-// Result is what came of a request.
-type Result string
-
-// The results.
 const (
-	ResultDelivered Result = "delivered"
-	// ResultRetry: no answer, or one that asks to come again.
-	ResultRetry Result = "retry"
-	// ResultRefused: an answer that another attempt would not change.
-	ResultRefused Result = "refused"
-	// ResultDenied: the guard did not let it out.
-	ResultDenied Result = "denied"
+	// maxResponse bounds how much of a response is read, so that its connection can be
+	// used again.
+	maxResponse = 64 << 10
+	userAgent   = "a2a-operator"
 )
 
-const (
-	codeGone = http.StatusGone
-	// maxAnswer bounds what is read of an answer, only to use the connection
-	// again.
-	maxAnswer = 64 << 10
-	userAgent = "a2a-operator"
-)
-
-// outcome is a Result with what the receiver said about it.
+// outcome is the outcome of a request.
 type outcome struct {
-	result     Result
+	result Result
+	// code is the HTTP status, 0 without a response.
 	code       int
 	retryAfter time.Duration
 }
 
-// healthy reports whether the host works, whatever it thinks of the request.
+// healthy reports whether the host serves, even if it refused the request.
 func (o outcome) healthy() bool { return o.code > 0 && o.code < http.StatusInternalServerError }
 
+// attempt posts a notification once.
 func (p *Pushes) attempt(d *delivery, n *notification) outcome {
 	ctx, cancel := context.WithTimeout(d.ctx, p.options.Timeout)
 	defer cancel()
@@ -68,9 +55,9 @@ func (p *Pushes) attempt(d *delivery, n *notification) outcome {
 	}
 	o := outcome{result: resultOf(response.StatusCode), code: response.StatusCode}
 	if o.result == ResultRetry {
-		o.retryAfter = retryAfter(response.Header.Get("Retry-After"), p.options.Now())
+		o.retryAfter = parseRetryAfter(response.Header.Get("Retry-After"), p.options.Now())
 	}
-	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer)
+	_, _ = io.CopyN(io.Discard, response.Body, maxResponse)
 	_ = response.Body.Close()
 	return o
 }
@@ -86,7 +73,7 @@ func resultOf(code int) Result {
 	}
 }
 
-// setHeader says what the dialect of the registration wants to have said.
+// setHeader sets the headers that the dialect of a configuration defines.
 func setHeader(h http.Header, c *a2a.PushConfig, task string, event uint64) {
 	h.Set("User-Agent", userAgent)
 	h.Set("X-A2A-Event-Id", url.PathEscape(task)+":"+strconv.FormatUint(event, 10))
@@ -100,10 +87,10 @@ func setHeader(h http.Header, c *a2a.PushConfig, task string, event uint64) {
 	set("Traceparent", c.TraceParent)
 	extensions := strings.Join(c.Extensions, ", ")
 	switch {
-	case version10(c.Dialect):
+	case isV10(c.Dialect):
 		h.Set("Content-Type", "application/a2a+json")
 		h.Set("A2A-Version", "1.0")
-		// 1.0 names no header; its SDKs have one name each.
+		// 1.0 defines no header for the token; SDKs use this one or the one above.
 		set("A2A-Notification-Token", c.Token)
 		set("A2A-Extensions", extensions)
 	case c.Dialect == a2a.DialectV01:
@@ -114,8 +101,8 @@ func setHeader(h http.Header, c *a2a.PushConfig, task string, event uint64) {
 	}
 }
 
-// authorization renders a header. Whoever gives a name and a password for Basic
-// means them to be encoded.
+// authorization returns the Authorization header, "" without credentials. It encodes a
+// name and a password for Basic.
 func authorization(scheme, credentials string) string {
 	switch {
 	case credentials == "":

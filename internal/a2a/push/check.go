@@ -10,7 +10,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Bounds of what a configuration holds, in bytes.
+// Bounds of the fields of a configuration, in bytes.
 const (
 	maxID          = 256
 	maxToken       = 4 << 10
@@ -18,26 +18,25 @@ const (
 	maxCredentials = 8 << 10
 )
 
-// fields are the paths under which a request names the members of a
-// configuration.
+// fields are the names of the fields of a configuration in the requests of a dialect.
 type fields struct {
 	prefix string
-	// flat is true when the credentials stand beside a single scheme.
+	// flat is true if the dialect has a single authentication scheme.
 	flat bool
 }
 
-// setFields are those of an operation on configurations.
+// setFields returns the fields of a request that sets a configuration.
 func setFields(d a2a.Dialect) fields {
-	if version10(d) {
+	if isV10(d) {
 		return fields{flat: true}
 	}
 	return fields{prefix: "pushNotificationConfig."}
 }
 
-// sendFields are those of a message.
+// sendFields returns the fields of a request that sends a message.
 func sendFields(d a2a.Dialect) fields {
 	switch {
-	case version10(d):
+	case isV10(d):
 		return fields{prefix: "configuration.taskPushNotificationConfig.", flat: true}
 	case d == a2a.DialectV01:
 		return fields{prefix: "pushNotification."}
@@ -53,7 +52,7 @@ func (f fields) scheme() string {
 	return f.prefix + "authentication.schemes"
 }
 
-// check judges what stands in a configuration.
+// check returns an *a2a.Error for a configuration that is not valid or not allowed.
 func (p *Pushes) check(c *a2a.PushConfig, f fields) error {
 	switch {
 	case len(c.ID) > maxID:
@@ -91,12 +90,12 @@ func tooLong(field string, limit int) error {
 	return a2a.InvalidParams(field, "must have at most "+strconv.Itoa(limit)+" bytes")
 }
 
-// headerValue reports whether a value can be sent in a header as it is.
+// headerValue reports whether a header can contain a value unchanged.
 func headerValue(s string) bool {
 	return strings.TrimSpace(s) == s && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// headerToken reports whether s is a token of RFC 9110, or nothing.
+// headerToken reports whether s is a token (RFC 9110, section 5.6.2) or empty.
 func headerToken(s string) bool {
 	return strings.Trim(s, "!#$%&'*+-.^_`|~0123456789"+
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""

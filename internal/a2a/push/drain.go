@@ -3,56 +3,13 @@
 
 package push
 
-import (
-	"context"
-	"errors"
-	"fmt"
+import "context"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
-)
-
-// Resume goes on with the deliveries that a former process left behind, each
-// behind the last event that was acknowledged.
-//
-// On a store that other replicas use it returns when ctx ends, with nil: until
-// then it takes over the deliveries of those that are gone.
-func (p *Pushes) Resume(ctx context.Context) error {
-	if p.shared != nil {
-		p.takeOver(ctx)
-		return nil
-	}
-	var failed error
-	err := p.options.Configs.Unfinished(ctx, func(c store.Push) bool {
-		failed = p.resume(ctx, c)
-		return failed == nil
-	})
-	if err != nil {
-		return fmt.Errorf("resume push notifications: %w", err)
-	}
-	return failed
-}
-
-// resume follows the task of a configuration, if there is one.
-func (p *Pushes) resume(ctx context.Context, c store.Push) error {
-	log, err := p.options.Tasks.Open(ctx, c.Task)
-	switch {
-	case err == nil:
-		p.follow(c, log)
-		return nil
-	case errors.Is(err, store.ErrNotFound):
-		err = p.options.Configs.Delete(ctx, c.Task, c.Config.ID)
-	}
-	if err != nil {
-		return fmt.Errorf("resume push notifications: %w", err)
-	}
-	return nil
-}
-
-// Drain sends what can be sent at once and ends. It waits for requests that are
-// on their way, and for no second attempt. When ctx ends first they are broken
-// off, and Drain returns ctx's cause. It may be called more than once.
+// Drain sends the notifications that can be sent at once, and ends the deliveries. It
+// waits for requests in flight and for no retry. When ctx ends first, Drain cancels the
+// requests and returns the cause of ctx. It may be called more than once.
 func (p *Pushes) Drain(ctx context.Context) error {
-	p.stopResting()
+	p.beginDrain()
 	var cause error
 	select {
 	case <-p.idle:
@@ -66,18 +23,17 @@ func (p *Pushes) Drain(ctx context.Context) error {
 	return cause
 }
 
-func (p *Pushes) stopResting() {
+// beginDrain ends the delays of deliveries that linger.
+func (p *Pushes) beginDrain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.draining = true
 	for _, d := range p.deliveries {
-		if d.state == resting && d.timer.Stop() && d.lingering {
+		if d.state == delayed && d.timer.Stop() && d.lingering {
 			p.enqueue(d)
 		}
 	}
-	if p.busy == 0 {
-		p.closeIdle()
-	}
+	p.signalIdle()
 }
 
 func (p *Pushes) dropAll() []*delivery {
@@ -90,13 +46,4 @@ func (p *Pushes) dropAll() []*delivery {
 		}
 	}
 	return dropped
-}
-
-// closeIdle needs mu.
-func (p *Pushes) closeIdle() {
-	select {
-	case <-p.idle:
-	default:
-		close(p.idle)
-	}
 }

@@ -18,20 +18,8 @@ const (
 	cooldown  = 30 * time.Second
 )
 
-// host is what deliveries to one host and port share. Pushes.mu guards it.
-type host struct {
-	name string
-	// users are the deliveries to it, inFlight the requests.
-	users, inFlight int
-	// failures counts the failed requests since the last that succeeded.
-	failures  int
-	openUntil time.Time
-	// parked wait for a request to end.
-	parked []*delivery
-}
-
-// hostOf returns the host of a URL, which has one more user. mu is held.
-func (p *Pushes) hostOf(raw string) *host {
+// useHost returns the host of a URL, which has one more user. mu is held.
+func (p *Pushes) useHost(raw string) *host {
 	name := ""
 	if u, err := url.Parse(raw); err == nil {
 		name = strings.ToLower(u.Host)
@@ -45,60 +33,57 @@ func (p *Pushes) hostOf(raw string) *host {
 	return h
 }
 
-// leave ends the use of a host by a delivery, and of its owner's share. mu is held.
-func (p *Pushes) leave(d *delivery) {
+// releaseHost ends the use of a host by a delivery. mu is held.
+func (p *Pushes) releaseHost(d *delivery) {
 	h := d.host
-	h.parked = slices.DeleteFunc(h.parked, func(other *delivery) bool { return other == d })
+	h.waiting = slices.DeleteFunc(h.waiting, func(other *delivery) bool { return other == d })
 	if h.users--; h.users == 0 {
 		delete(p.hosts, h.name)
 	}
-	if d.owner.users--; d.owner.users == 0 {
-		delete(p.owners, d.owner.name)
-	}
 }
 
-// admission is the decision of the concurrency limiter and the circuit breaker of a
-// host about a delivery that wants to send.
-type admission struct {
-	// parked is true when it will be called, and openFor above 0 when it should
-	// not ask before.
-	parked  bool
+// permission is the decision of the concurrency limiter and the circuit breaker of a
+// host about a request.
+type permission struct {
+	// waits is true if the delivery waits for a slot, after which it is ready again.
+	waits bool
+	// openFor is the time for which the circuit breaker stays open, 0 if it is closed.
 	openFor time.Duration
 }
 
-// admit takes a place among the requests to the host, or says why there is none.
-func (p *Pushes) admit(d *delivery) admission {
+// allow takes a slot of the host for a request of a delivery.
+func (p *Pushes) allow(d *delivery) permission {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := d.host
 	others := h.inFlight
-	if d.slot {
+	if d.hasSlot {
 		others--
 	}
 	if h.failures >= tripAfter {
 		if wait := h.openUntil.Sub(p.options.Now()); wait > 0 {
-			return admission{openFor: wait}
+			return permission{openFor: wait}
 		}
 		if others > 0 {
-			return admission{openFor: cooldown / 10}
+			return permission{openFor: cooldown / 10}
 		}
 	}
 	switch {
-	case d.slot:
-	case d.gone || h.inFlight < p.options.PerHost:
-		d.slot = true
+	case d.hasSlot:
+	case d.dropped || h.inFlight < p.options.PerHost:
+		d.hasSlot = true
 		h.inFlight++
 	default:
-		p.move(d, parked)
-		d.woken = false
-		h.parked = append(h.parked, d)
-		return admission{parked: true}
+		p.setState(d, waiting)
+		d.logChanged = false
+		h.waiting = append(h.waiting, d)
+		return permission{waits: true}
 	}
-	return admission{}
+	return permission{}
 }
 
-// judge records the outcome of a request for the circuit breaker of the host.
-func (p *Pushes) judge(h *host, healthy bool) {
+// record tells the circuit breaker of a host how a request ended.
+func (p *Pushes) record(h *host, healthy bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if healthy {
@@ -106,21 +91,4 @@ func (p *Pushes) judge(h *host, healthy bool) {
 	} else if h.failures++; h.failures >= tripAfter {
 		h.openUntil = p.options.Now().Add(cooldown)
 	}
-}
-
-// vacate hands a delivery's place to the next that waits for one. mu is held.
-func (p *Pushes) vacate(d *delivery) {
-	if !d.slot {
-		return
-	}
-	d.slot = false
-	h := d.host
-	if len(h.parked) == 0 {
-		h.inFlight--
-		return
-	}
-	first := h.parked[0]
-	h.parked = slices.Delete(h.parked, 0, 1)
-	first.slot = true
-	p.enqueue(first)
 }

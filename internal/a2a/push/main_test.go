@@ -31,14 +31,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const hook = "https://hooks.example.com/hook"
 
-// bench delivers to a receiver that the test plays, in a bubble of time.
-type bench struct {
+// fixture delivers to a receiver that the test controls, with a fake clock (synctest).
+type fixture struct {
 	*push.Pushes
 	t       *testing.T
 	options push.Options
 	tasks   *storetest.Memory
 	configs *memory.Pushes
-	// answer is what the receiver does. By default it says 200.
+	// answer returns the response of the receiver, by default status 200.
 	answer func(r *http.Request) (*http.Response, error)
 	start  time.Time
 	log    bytes.Buffer
@@ -49,7 +49,7 @@ type bench struct {
 	causes   map[push.Cause]int
 }
 
-// request is what the receiver saw, and when.
+// request is a request that the receiver got.
 type request struct {
 	header http.Header
 	url    string
@@ -57,24 +57,24 @@ type request struct {
 	at     time.Duration
 }
 
-// event is the number in the id of the event.
+// event returns the number of the event.
 func (r request) event() string {
 	_, number, _ := strings.Cut(r.header.Get("X-A2A-Event-Id"), ":")
 	return number
 }
 
-func play(t *testing.T, options push.Options, test func(t *testing.T, b *bench)) {
+func withFixture(t *testing.T, options push.Options, test func(t *testing.T, b *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, options)
+		b := newFixture(t, options)
 		test(t, b)
 		b.stop()
 	})
 }
 
-func newBench(t *testing.T, options push.Options) *bench {
+func newFixture(t *testing.T, options push.Options) *fixture {
 	t.Helper()
-	b := &bench{
+	b := &fixture{
 		t: t, tasks: storetest.NewMemory(memory.Options{}), configs: memory.NewPushes(memory.PushOptions{}), start: time.Now(),
 		results: map[push.Result]int{}, causes: map[push.Cause]int{},
 	}
@@ -88,9 +88,8 @@ func newBench(t *testing.T, options push.Options) *bench {
 	return b
 }
 
-// restart is the end of a process and the beginning of another, whose stores
-// are the same.
-func (b *bench) restart() {
+// restart stops the Pushes and starts another one with the same stores.
+func (b *fixture) restart() {
 	b.t.Helper()
 	if b.Pushes != nil {
 		b.stop()
@@ -105,7 +104,7 @@ func (b *bench) restart() {
 	}
 }
 
-func (b *bench) stop() {
+func (b *fixture) stop() {
 	ended, cancel := context.WithCancelCause(b.t.Context())
 	cancel(errEndOfTest)
 	_ = b.Drain(ended)
@@ -114,7 +113,7 @@ func (b *bench) stop() {
 var errEndOfTest = errors.New("end of test")
 
 // Check implements push.Guard.
-func (b *bench) Check(field, url string) error {
+func (b *fixture) Check(field, url string) error {
 	if !strings.HasPrefix(url, "https://") {
 		return a2a.InvalidParams(field, "must be an absolute https URL")
 	}
@@ -122,7 +121,7 @@ func (b *bench) Check(field, url string) error {
 }
 
 // RoundTrip implements push.Guard.
-func (b *bench) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b *fixture) RoundTrip(r *http.Request) (*http.Response, error) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
@@ -137,11 +136,11 @@ func (b *bench) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer(r)
 }
 
-func (b *bench) Attempted(r push.Result) { b.mu.Lock(); defer b.mu.Unlock(); b.results[r]++ }
-func (b *bench) Died(c push.Cause)       { b.mu.Lock(); defer b.mu.Unlock(); b.causes[c]++ }
+func (b *fixture) Attempted(r push.Result) { b.mu.Lock(); defer b.mu.Unlock(); b.results[r]++ }
+func (b *fixture) Died(c push.Cause)       { b.mu.Lock(); defer b.mu.Unlock(); b.causes[c]++ }
 
-// answers sets what the receiver does from now on.
-func (b *bench) answers(answer func(*http.Request) (*http.Response, error)) {
+// respond sets the response of the receiver from now on.
+func (b *fixture) respond(answer func(*http.Request) (*http.Response, error)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.answer = answer
@@ -161,14 +160,14 @@ var errNetwork = errors.New("connection refused")
 
 func unreachable(*http.Request) (*http.Response, error) { return nil, errNetwork }
 
-// stall answers when the client has given up.
+// stall responds when the client has canceled the request.
 func stall(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, context.Cause(r.Context())
 }
 
-// got returns what was received since the last call, when everything rests.
-func (b *bench) got() []request {
+// takeReceived waits until all goroutines wait, and returns the requests since the last call.
+func (b *fixture) takeReceived() []request {
 	synctest.Wait()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -177,37 +176,37 @@ func (b *bench) got() []request {
 	return all
 }
 
-// events are the numbers of what was received since the last call.
-func (b *bench) events() string {
+// events returns the numbers of the events since the last call.
+func (b *fixture) events() string {
 	var all []string
-	for _, r := range b.got() {
+	for _, r := range b.takeReceived() {
 		all = append(all, r.event())
 	}
 	return strings.Join(all, " ")
 }
 
-func (b *bench) want(events string) {
+func (b *fixture) wantEvents(events string) {
 	b.t.Helper()
 	if got := b.events(); got != events {
 		b.t.Errorf("received events %q, want %q", got, events)
 	}
 }
 
-// task is a log of which the test is the only writer.
+// task is a task to which only the test appends.
 type task struct {
 	store.Log
-	b   *bench
+	b   *fixture
 	key store.Key
 	seq uint64
 }
 
-// task creates one, which has the events 1 and 2.
-func (b *bench) task(id string) *task {
+// task creates a task with the events 1 and 2.
+func (b *fixture) task(id string) *task {
 	b.t.Helper()
 	return b.taskOf("alice", id)
 }
 
-func (b *bench) taskOf(owner a2a.Owner, id string) *task {
+func (b *fixture) taskOf(owner a2a.Owner, id string) *task {
 	b.t.Helper()
 	key := store.Key{Owner: owner, TaskID: id}
 	said := &a2a.Message{ID: "m1", Role: a2a.RoleUser, TaskID: id, ContextID: "c1", Parts: []a2a.Part{a2a.TextPart("hello")}}
@@ -241,8 +240,8 @@ func (t *task) add(events ...a2a.Event) {
 	t.seq = seq
 }
 
-// is adds a status.
-func (t *task) is(s a2a.State) { t.b.t.Helper(); t.add(state(t.key.TaskID, s)) }
+// setState appends a status.
+func (t *task) setState(s a2a.State) { t.b.t.Helper(); t.add(state(t.key.TaskID, s)) }
 
 // config registers a webhook and returns it.
 func (t *task) config(c a2a.PushConfig) *a2a.PushConfig {
@@ -262,8 +261,9 @@ func (t *task) request(id string) *a2a.PushRequest {
 	return &a2a.PushRequest{Owner: t.key.Owner, TaskID: t.key.TaskID, ID: id}
 }
 
-// following is how many configurations are followed, when everything rests.
-func (b *bench) following(want int) {
+// wantFollowing waits until all goroutines wait, and checks the number of followed
+// configurations.
+func (b *fixture) wantFollowing(want int) {
 	b.t.Helper()
 	synctest.Wait()
 	if got := b.Following(); got != want {
@@ -271,7 +271,7 @@ func (b *bench) following(want int) {
 	}
 }
 
-func (b *bench) counted(want string) {
+func (b *fixture) wantCounts(want string) {
 	b.t.Helper()
 	synctest.Wait()
 	b.mu.Lock()

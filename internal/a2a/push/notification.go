@@ -13,32 +13,34 @@ import (
 )
 
 const (
-	// maxJoined bounds the pieces of an artifact that are sent as one.
+	// maxJoined bounds the updates of an artifact that one notification joins, in bytes.
 	maxJoined = 256 << 10
-	// maxTask bounds the artifacts in a task that is posted whole. Beyond it the
-	// receiver has to ask for them.
+	// maxTask bounds the artifacts of a task in a notification, in bytes. A larger task is
+	// sent without artifacts, and the receiver has to read them.
 	maxTask = 8 << 20
 )
 
 // notification is one request to a receiver.
 type notification struct {
-	// last is the number of the last event that it tells of.
-	last     uint64
+	// last is the number of the last event that the notification covers.
+	last uint64
+	// terminal is true if the task has ended with that event.
 	terminal bool
-	// encode appends the body.
+	// encode appends the body to dst.
 	encode func(dst []byte) []byte
 }
 
-func version10(d a2a.Dialect) bool { return d == a2a.DialectV10 || d == a2a.DialectV10GRPC }
+func isV10(d a2a.Dialect) bool { return d == a2a.DialectV10 || d == a2a.DialectV10GRPC }
 
-// ofSnapshot tells where a task is, when the log no longer says how it got there.
-func ofSnapshot(d a2a.Dialect, snapshot *a2a.Record) *notification {
+// snapshotNotification returns the notification of the current task, if the log was
+// trimmed behind the cursor.
+func snapshotNotification(d a2a.Dialect, snapshot *a2a.Record) *notification {
 	return &notification{
 		last:     snapshot.Seq,
 		terminal: snapshot.Task.Status.State.Terminal(),
 		encode: func(dst []byte) []byte {
-			t := bare(snapshot.Task)
-			if version10(d) {
+			t := withoutHistory(snapshot.Task)
+			if isV10(d) {
 				return protojson.V10.AppendEvent(dst, &a2a.Event{Task: t})
 			}
 			return appendTask(dst, d, t)
@@ -46,24 +48,25 @@ func ofSnapshot(d a2a.Dialect, snapshot *a2a.Record) *notification {
 	}
 }
 
-// ofStatus tells of a new status. Before 1.0 that is the task as it was then.
-func ofStatus(d a2a.Dialect, r *a2a.Record, task *a2a.Task) *notification {
+// statusNotification returns the notification of a status. Before 1.0 it has the task as
+// it was at that event, and in 1.0 the status update.
+func statusNotification(d a2a.Dialect, r *a2a.Record, task *a2a.Task) *notification {
 	return &notification{
 		last:     r.Seq,
 		terminal: r.Status.Status.State.Terminal(),
 		encode: func(dst []byte) []byte {
-			if version10(d) {
+			if isV10(d) {
 				return append(dst, r.Encoded(a2a.DialectV10, protojson.V10.AppendEvent)...)
 			}
-			t := *bare(task)
+			t := *withoutHistory(task)
 			t.Status = r.Status.Status
 			return appendTask(dst, d, &t)
 		},
 	}
 }
 
-// appendTask appends a task as versions before 1.0 post it. Whatever the
-// binding, those of 0.2 and 0.3 posted the JSON of JSON-RPC.
+// appendTask appends a task in the form of versions before 1.0. 0.2 and 0.3 use the JSON
+// of JSON-RPC for every binding.
 func appendTask(dst []byte, d a2a.Dialect, t *a2a.Task) []byte {
 	if d == a2a.DialectV01 {
 		return v01.AppendTask(dst, t)
@@ -71,9 +74,9 @@ func appendTask(dst []byte, d a2a.Dialect, t *a2a.Task) []byte {
 	return v03.AppendTask(dst, t)
 }
 
-// bare returns a task without its history and, when they are too much to post,
-// without its artifacts.
-func bare(t *a2a.Task) *a2a.Task {
+// withoutHistory returns a task without its history, and without its artifacts if they
+// exceed maxTask.
+func withoutHistory(t *a2a.Task) *a2a.Task {
 	trimmed := *t
 	trimmed.History = nil
 	size := 0
@@ -86,10 +89,10 @@ func bare(t *a2a.Task) *a2a.Task {
 	return &trimmed
 }
 
-// ofArtifact tells of the artifact update that records begin with, and of the
-// ones behind it that go on with the same artifact, up to the event numbered
-// until; 0 is no limit. It reports whether more may follow.
-func ofArtifact(records []*a2a.Record, until uint64) (n *notification, open bool) {
+// artifactNotification returns the notification of the artifact update that records
+// begin with, joined with those after it that extend the same artifact, up to the event
+// numbered until; 0 means no limit. open is true if further updates may extend it.
+func artifactNotification(records []*a2a.Record, until uint64) (n *notification, open bool) {
 	first := records[0]
 	size, count := first.Artifact.Artifact.Size(), 1
 	last := first
@@ -98,12 +101,11 @@ func ofArtifact(records []*a2a.Record, until uint64) (n *notification, open bool
 			break
 		}
 		if r.Artifact == nil {
-			// A message of the client is nobody's notification.
-			count++
+			count++ // there is no notification of a message of the client
 			continue
 		}
 		size += r.Artifact.Artifact.Size()
-		if size > maxJoined || !continues(first.Artifact, r.Artifact) {
+		if size > maxJoined || !extends(first.Artifact, r.Artifact) {
 			break
 		}
 		last = r
@@ -113,22 +115,22 @@ func ofArtifact(records []*a2a.Record, until uint64) (n *notification, open bool
 		if last == first {
 			return append(dst, first.Encoded(a2a.DialectV10, protojson.V10.AppendEvent)...)
 		}
-		return protojson.V10.AppendEvent(dst, &a2a.Event{Artifact: joined(records[:count])})
+		return protojson.V10.AppendEvent(dst, &a2a.Event{Artifact: join(records[:count])})
 	}}
 	return n, count == len(records) && !last.Artifact.LastChunk && size < maxJoined
 }
 
-// continues reports whether an update adds nothing but parts to an artifact
-// that another update began.
-func continues(first, u *a2a.ArtifactUpdate) bool {
+// extends reports whether an update only adds parts to an artifact that another update
+// began.
+func extends(first, u *a2a.ArtifactUpdate) bool {
 	a, b := &u.Artifact, &first.Artifact
 	return u.Append && a.ID == b.ID && u.Metadata == nil && a.Metadata == nil &&
 		(a.Name == "" || a.Name == b.Name) && (a.Description == "" || a.Description == b.Description) &&
 		(len(a.Extensions) == 0 || slices.Equal(a.Extensions, b.Extensions))
 }
 
-// joined is one update that says the same as many.
-func joined(records []*a2a.Record) *a2a.ArtifactUpdate {
+// join returns one update that has the effect of several.
+func join(records []*a2a.Record) *a2a.ArtifactUpdate {
 	u := *records[0].Artifact
 	u.Artifact.Parts = append([]a2a.Part(nil), u.Artifact.Parts...)
 	for _, r := range records[1:] {
@@ -143,8 +145,8 @@ func joined(records []*a2a.Record) *a2a.ArtifactUpdate {
 	return &u
 }
 
-func addPart(parts []a2a.Part, p a2a.Part, join bool) []a2a.Part {
-	if join && len(parts) > 0 && plainText(&p) && plainText(&parts[len(parts)-1]) {
+func addPart(parts []a2a.Part, p a2a.Part, joinText bool) []a2a.Part {
+	if joinText && len(parts) > 0 && plainText(&p) && plainText(&parts[len(parts)-1]) {
 		parts[len(parts)-1].Text += p.Text
 		return parts
 	}

@@ -5,18 +5,8 @@ package push
 
 import "slices"
 
-// owner is what the deliveries of one principal share, whatever the tenant.
-// Pushes.mu guards it.
-type owner struct {
-	name string
-	// users are its deliveries, and inFlight those that a worker has.
-	users, inFlight int
-	// ready are those that a worker should look at, the first to do so in front.
-	ready []*delivery
-}
-
-// ownerOf returns the owner of a delivery, which has one more user. mu is held.
-func (p *Pushes) ownerOf(d *delivery) *owner {
+// useOwner returns the owner of a delivery, who has one more user. mu is held.
+func (p *Pushes) useOwner(d *delivery) *owner {
 	name := d.Task.Owner.Principal()
 	o := p.owners[name]
 	if o == nil {
@@ -27,26 +17,32 @@ func (p *Pushes) ownerOf(d *delivery) *owner {
 	return o
 }
 
-// may reports whether a worker may take a delivery of an owner. Receivers that
-// are slow keep workers for long, so nobody waits for theirs but their owner: it
-// has at most as many workers as it leaves to others, and one in any case. So
-// each owner more takes at most half of what is left, and with 16 workers four
-// of them leave one. mu is held.
-func (p *Pushes) may(o *owner) bool {
+// releaseOwner ends the use of an owner by a delivery. mu is held.
+func (p *Pushes) releaseOwner(d *delivery) {
+	if d.owner.users--; d.owner.users == 0 {
+		delete(p.owners, d.owner.name)
+	}
+}
+
+// mayRun reports whether a worker may run a delivery of an owner. Slow receivers occupy
+// workers for long, and must delay no other owner. An owner therefore has at most as
+// many workers as it leaves to others, and one in any case: each further owner takes at
+// most half of the rest, and of 16 workers four owners leave one. mu is held.
+func (p *Pushes) mayRun(o *owner) bool {
 	left := p.options.Workers - p.inFlight - 1
 	return left >= 0 && (o.inFlight == 0 || o.inFlight < left)
 }
 
-// line puts a delivery behind the others of its owner. mu is held.
-func (p *Pushes) line(d *delivery) {
+// addReady adds a delivery to the queue of its owner. mu is held.
+func (p *Pushes) addReady(d *delivery) {
 	if len(d.owner.ready) == 0 {
 		p.ready = append(p.ready, d.owner)
 	}
 	d.owner.ready = append(d.owner.ready, d)
 }
 
-// unline takes it out again. mu is held.
-func (p *Pushes) unline(d *delivery) {
+// removeReady removes a delivery from the queue of its owner. mu is held.
+func (p *Pushes) removeReady(d *delivery) {
 	o := d.owner
 	o.ready = slices.DeleteFunc(o.ready, func(other *delivery) bool { return other == d })
 	if len(o.ready) == 0 {
@@ -54,10 +50,10 @@ func (p *Pushes) unline(d *delivery) {
 	}
 }
 
-// next returns the delivery whose turn it is, and nil when none may be taken:
-// the owners are served one after the other. mu is held.
-func (p *Pushes) next() *delivery {
-	at := slices.IndexFunc(p.ready, p.may)
+// nextReady removes the delivery that runs next from its queue, and returns it. It
+// serves the owners in rotation, and returns nil if none may run. mu is held.
+func (p *Pushes) nextReady() *delivery {
+	at := slices.IndexFunc(p.ready, p.mayRun)
 	if at < 0 {
 		return nil
 	}

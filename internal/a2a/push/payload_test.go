@@ -15,8 +15,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
 )
 
-// TestWire17_PayloadAndHeadersByDialect is wire by wire what stands in a
-// notification of each version.
 func TestWire17_PayloadAndHeadersByDialect(t *testing.T) {
 	const (
 		v03 = `{"kind":"task","id":"t1","contextId":"c1","status":{"state":"working","timestamp":"2026-01-02T03:04:05.000Z"},` +
@@ -49,15 +47,15 @@ func TestWire17_PayloadAndHeadersByDialect(t *testing.T) {
 		{"1.0 gRPC", a2a.DialectV10GRPC, v10, of10},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			play(t, push.Options{Linger: time.Nanosecond}, func(t *testing.T, b *bench) {
+			withFixture(t, push.Options{Linger: time.Nanosecond}, func(t *testing.T, b *fixture) {
 				task := b.task("t1")
 				task.add(chunk("t1", "a", "part", false))
 				task.config(a2a.PushConfig{
 					Dialect: test.dialect, Token: "token", Scheme: "bearer", Credentials: "secret",
 					Extensions: []string{"urn:x", "urn:y"}, TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 				})
-				task.is(a2a.StateWorking)
-				all := b.got()
+				task.setState(a2a.StateWorking)
+				all := b.takeReceived()
 				if len(all) != 1 {
 					t.Fatalf("received %d, want 1", len(all))
 				}
@@ -77,7 +75,7 @@ func TestWire17_PayloadAndHeadersByDialect(t *testing.T) {
 }
 
 func TestWire17_ArtifactPayloadFrom10On(t *testing.T) {
-	play(t, push.Options{}, func(t *testing.T, b *bench) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 		task := b.task("t1")
 		task.config(a2a.PushConfig{Dialect: a2a.DialectV10})
 		last := chunk("t1", "a", " and on", true)
@@ -85,7 +83,7 @@ func TestWire17_ArtifactPayloadFrom10On(t *testing.T) {
 		file := chunk("t1", "a", "", true)
 		file.Artifact.Artifact.Parts = []a2a.Part{{Content: a2a.ContentURL, URL: "https://example.com/x"}}
 		task.add(chunk("t1", "a", "on", false), file, last)
-		all := b.got()
+		all := b.takeReceived()
 		const want = `{"artifactUpdate":{"taskId":"t1","contextId":"c1","artifact":{"artifactId":"a","parts":[{"text":"on"},` +
 			`{"url":"https://example.com/x"},{"text":" and on"}]},"lastChunk":true}}`
 		if len(all) != 1 || all[0].body != want {
@@ -94,7 +92,7 @@ func TestWire17_ArtifactPayloadFrom10On(t *testing.T) {
 	})
 }
 
-func TestWire17_SchemeRendering(t *testing.T) {
+func TestWire17_AuthorizationHeader(t *testing.T) {
 	for _, test := range []struct{ scheme, credentials, want string }{
 		{"", "", ""},
 		{"Bearer", "", ""},
@@ -105,11 +103,11 @@ func TestWire17_SchemeRendering(t *testing.T) {
 		{"ApiKey", "abc", "ApiKey abc"},
 		{"Digest", `username="x", realm="y"`, `Digest username="x", realm="y"`},
 	} {
-		play(t, push.Options{}, func(t *testing.T, b *bench) {
+		withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 			task := b.task("t1")
 			task.config(a2a.PushConfig{Dialect: a2a.DialectV10, Scheme: test.scheme, Credentials: test.credentials})
-			task.is(a2a.StateCompleted)
-			all := b.got()
+			task.setState(a2a.StateCompleted)
+			all := b.takeReceived()
 			if len(all) != 1 || all[0].header.Get("Authorization") != test.want {
 				t.Errorf("%s %s is sent as %v, want %q", test.scheme, test.credentials, all, test.want)
 			}
@@ -118,14 +116,14 @@ func TestWire17_SchemeRendering(t *testing.T) {
 }
 
 func TestLargeTaskIsPostedWithoutArtifacts(t *testing.T) {
-	play(t, push.Options{}, func(t *testing.T, b *bench) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 		task := b.task("t1")
 		task.config(a2a.PushConfig{Dialect: a2a.DialectV03})
 		for range 9 {
 			task.add(chunk("t1", "a", strings.Repeat("x", 1<<20), true))
 		}
-		task.is(a2a.StateCompleted)
-		all := b.got()
+		task.setState(a2a.StateCompleted)
+		all := b.takeReceived()
 		if len(all) != 1 || len(all[0].body) > 1000 || !strings.Contains(all[0].body, `"state":"completed"`) {
 			t.Errorf("received %d, the first with %d bytes", len(all), len(all[0].body))
 		}
@@ -133,11 +131,11 @@ func TestLargeTaskIsPostedWithoutArtifacts(t *testing.T) {
 }
 
 func TestIDsOfClientsFitIntoHeaders(t *testing.T) {
-	play(t, push.Options{}, func(t *testing.T, b *bench) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 		task := b.task("t\u00e4sk\r\n1")
 		task.config(a2a.PushConfig{Dialect: a2a.DialectV01})
-		task.is(a2a.StateCompleted)
-		if all := b.got(); len(all) != 1 || all[0].header.Get("X-A2A-Event-Id") != "t%C3%A4sk%0D%0A1:3" {
+		task.setState(a2a.StateCompleted)
+		if all := b.takeReceived(); len(all) != 1 || all[0].header.Get("X-A2A-Event-Id") != "t%C3%A4sk%0D%0A1:3" {
 			t.Errorf("received %v", all)
 		}
 	})

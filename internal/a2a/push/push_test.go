@@ -30,7 +30,7 @@ func TestNewNeedsItsStores(t *testing.T) {
 }
 
 func TestSetGetListDelete(t *testing.T) {
-	play(t, push.Options{}, func(t *testing.T, b *bench) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 		task := b.task("t1")
 		get := func(id string) string {
 			c, err := b.GetPush(t.Context(), task.request(id))
@@ -79,7 +79,7 @@ func TestSetGetListDelete(t *testing.T) {
 }
 
 func TestListPages(t *testing.T) {
-	play(t, push.Options{}, func(t *testing.T, b *bench) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 		task := b.task("t1")
 		for _, id := range []string{"a", "b", "c", "d", "e"} {
 			task.config(a2a.PushConfig{ID: id})
@@ -96,7 +96,7 @@ func TestListPages(t *testing.T) {
 			return strings.Join(ids, ""), page.NextPageToken
 		}
 		first, token := list(2, "")
-		// What is gone or new in between changes no other page.
+		// A change between two requests moves no other configuration to another page.
 		if err := b.DeletePush(t.Context(), task.request("b")); err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func TestListPages(t *testing.T) {
 		if got := first + " " + second + " " + third + token; got != "ab cd e" {
 			t.Errorf("pages = %q", got)
 		}
-		// A token says nothing of what others do.
+		// A token reveals nothing about other clients.
 		_, token = list(2, "")
 		other := b.task("t2")
 		for range 40 {
@@ -134,7 +134,7 @@ func TestListPages(t *testing.T) {
 }
 
 func TestWire10_PushOfUnknownAndForeignTasks(t *testing.T) {
-	play(t, push.Options{}, func(t *testing.T, b *bench) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 		task := b.task("t1")
 		task.config(a2a.PushConfig{ID: "a"})
 		operations := map[string]func(owner a2a.Owner, id string) error{
@@ -175,7 +175,7 @@ func TestWire10_PushOfUnknownAndForeignTasks(t *testing.T) {
 }
 
 func TestConfigsAreBounded(t *testing.T) {
-	play(t, push.Options{}, func(t *testing.T, b *bench) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 		task := b.task("t1")
 		for i := range 16 {
 			task.config(a2a.PushConfig{ID: fmt.Sprint(i)})
@@ -188,7 +188,7 @@ func TestConfigsAreBounded(t *testing.T) {
 }
 
 func TestCheckNamesTheField(t *testing.T) {
-	play(t, push.Options{}, func(t *testing.T, b *bench) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 		b.task("t1")
 		for _, test := range []struct {
 			config a2a.PushConfig
@@ -233,21 +233,21 @@ func TestCheckNamesTheField(t *testing.T) {
 }
 
 func TestSecretsAreNeverLogged(t *testing.T) {
-	play(t, push.Options{}, func(t *testing.T, b *bench) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 		secret := []string{"tok-1f3a", "cred-9b2c", "path-77de", "query-55aa"}
 		task := b.task("t1")
 		task.config(a2a.PushConfig{
 			URL: "https://hooks.example.com/path-77de?k=query-55aa", Token: "tok-1f3a", Scheme: "Bearer", Credentials: "cred-9b2c",
 		})
-		b.answers(unreachable)
-		task.is(a2a.StateWorking)
+		b.respond(unreachable)
+		task.setState(a2a.StateWorking)
 		time.Sleep(time.Hour)
 		for range 4 {
-			b.answers(status(400))
-			task.is(a2a.StateWorking)
-			b.got()
+			b.respond(status(400))
+			task.setState(a2a.StateWorking)
+			b.takeReceived()
 		}
-		b.following(0)
+		b.wantFollowing(0)
 		log := b.log.String()
 		if !strings.Contains(log, "push configuration died") || !strings.Contains(log, "hooks.example.com") {
 			t.Errorf("the log does not tell of the end:\n%s", log)
@@ -271,7 +271,7 @@ func TestSecretsAreNeverLogged(t *testing.T) {
 	})
 }
 
-// yielding gives others a chance to come in between.
+// yielding lets other goroutines run between two calls of the store.
 type yielding struct{ store.PushStore }
 
 func (s yielding) Put(ctx context.Context, c store.Push) (uint64, error) {
@@ -292,10 +292,9 @@ func yield() {
 	}
 }
 
-// TestSetAndDeleteAtOnce shows that what is followed is what is stored, whoever
-// comes first.
-func TestSetAndDeleteAtOnce(t *testing.T) {
-	b := newBench(t, push.Options{})
+// A set and a delete at the same time may come in either order.
+func TestFollowedConfigsAreTheStoredOnes(t *testing.T) {
+	b := newFixture(t, push.Options{})
 	b.options.Configs = yielding{b.configs}
 	b.restart()
 	defer b.stop()

@@ -21,7 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// network delivers over TCP, on loopback.
+// network delivers over TCP on loopback.
 type network struct {
 	*push.Pushes
 	tasks   *memory.Store
@@ -52,7 +52,7 @@ func newNetwork(t *testing.T, o push.Options) *network {
 	return r
 }
 
-// finishes makes a task whose end is to be told to a URL.
+// finishes makes a task whose end is posted to a URL.
 func (r *network) finishes(t *testing.T, url string) {
 	t.Helper()
 	key := store.Key{Owner: "alice", TaskID: "t1"}
@@ -68,7 +68,7 @@ func (r *network) finishes(t *testing.T, url string) {
 	}
 }
 
-func TestWire17_AwkwardReceivers(t *testing.T) {
+func TestWire17_MisbehavingReceivers(t *testing.T) {
 	var elsewhere atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
 	defer other.Close()

@@ -9,26 +9,27 @@ import (
 	"time"
 )
 
-// delay is how long to wait after a number of failed attempts: twice as long
-// each time, half of it by chance, and at least what the receiver asked for.
+// delay returns the time until the next attempt after a number of failed ones: exponential
+// backoff of which half is random, and at least asked, which the receiver asked for.
 func (p *Pushes) delay(attempts int, asked time.Duration) time.Duration {
 	d := p.options.FirstDelay
 	for range attempts - 1 {
-		if d *= 2; d >= p.options.MaxDelay {
+		if d *= 2; d >= maxDelay {
 			break
 		}
 	}
-	d = min(d, p.options.MaxDelay)
+	d = min(d, maxDelay)
 	return max(d/2+p.jitter(d/2), asked)
 }
 
-// jitter is a part of d by chance, so that not all come at once.
+// jitter returns a random part of d, so that retries do not come at the same time.
 func (p *Pushes) jitter(d time.Duration) time.Duration {
 	return time.Duration(p.options.Random() * float64(d))
 }
 
-// retryAfter reads the header of that name: seconds, or a date.
-func retryAfter(value string, now time.Time) time.Duration {
+// parseRetryAfter returns the delay of a Retry-After header (RFC 9110, section 10.2.3):
+// seconds or a date, at most a day, and 0 for any other value.
+func parseRetryAfter(value string, now time.Time) time.Duration {
 	const most = 24 * time.Hour
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
 		return min(time.Duration(seconds)*time.Second, most)

@@ -16,7 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// replica is one of several that deliver from the stores of a bench.
+// replica is one of several replicas that use the stores of a fixture.
 type replica struct {
 	*push.Pushes
 	member store.Member
@@ -24,7 +24,7 @@ type replica struct {
 	sent   int
 }
 
-// RoundTrip counts what is sent, and hands it to the bench.
+// count returns a guard that counts the requests of the replica.
 func (r *replica) count(next push.Guard) push.Guard { return &counted{next, r} }
 
 type counted struct {
@@ -37,7 +37,7 @@ func (c *counted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.Guard.RoundTrip(r)
 }
 
-func (b *bench) replica(name string) *replica {
+func (b *fixture) replica(name string) *replica {
 	b.t.Helper()
 	r := &replica{member: b.tasks.Join(name)}
 	b.renew(r)
@@ -62,7 +62,7 @@ func (b *bench) replica(name string) *replica {
 	return r
 }
 
-func (b *bench) renew(r *replica) {
+func (b *fixture) renew(r *replica) {
 	if _, err := r.member.Renew(b.t.Context(), 10*time.Second); err != nil {
 		b.t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func (r *replica) wantSent(t *testing.T, want int) {
 }
 
 func TestOneReplicaDeliversAtATime(t *testing.T) {
-	play(t, push.Options{}, func(t *testing.T, b *bench) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 		b.stop()
 		a, other := b.replica("a"), b.replica("b")
 		defer other.stop()
@@ -91,44 +91,44 @@ func TestOneReplicaDeliversAtATime(t *testing.T) {
 			}
 		}
 		set(a)
-		task.is(a2a.StateWorking)
+		task.setState(a2a.StateWorking)
 		a.wantSent(t, 1)
 		other.wantSent(t, 0)
-		// Who replaces it, delivers.
+		// The replica that replaces the configuration delivers.
 		set(other)
-		task.is(a2a.StateInputRequired)
+		task.setState(a2a.StateInputRequired)
 		a.wantSent(t, 0)
 		other.wantSent(t, 1)
 		set(a)
-		task.is(a2a.StateWorking)
+		task.setState(a2a.StateWorking)
 		a.wantSent(t, 1)
 		other.wantSent(t, 0)
-		// One that is dead is replaced, behind what it delivered.
+		// Another replica takes over from a dead one, behind its last confirmed event.
 		a.stop()
-		b.want("3 4 5")
-		task.is(a2a.StateInputRequired)
+		b.wantEvents("3 4 5")
+		task.setState(a2a.StateInputRequired)
 		for range 10 {
 			time.Sleep(3 * time.Second)
 			b.renew(other)
 		}
-		task.is(a2a.StateWorking)
+		task.setState(a2a.StateWorking)
 		a.wantSent(t, 0)
 		other.wantSent(t, 2)
-		b.want("6 7")
-		// A deletion elsewhere is one here.
+		b.wantEvents("6 7")
+		// A deletion at another replica ends the delivery here.
 		third := b.replica("c")
 		defer third.stop()
 		if err := third.DeletePush(t.Context(), task.request("")); err != nil {
 			t.Fatal(err)
 		}
-		task.is(a2a.StateCompleted)
+		task.setState(a2a.StateCompleted)
 		other.wantSent(t, 0)
 		third.wantSent(t, 0)
 	})
 }
 
-func TestDeliveriesOfAFormerLifeAreResumedAtOnce(t *testing.T) {
-	play(t, push.Options{}, func(t *testing.T, b *bench) {
+func TestRestartedReplicaResumesItsDeliveriesAtOnce(t *testing.T) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 		b.stop()
 		former := b.replica("a")
 		task := b.task("t1")
@@ -138,27 +138,27 @@ func TestDeliveriesOfAFormerLifeAreResumedAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		former.stop()
-		task.is(a2a.StateCompleted)
+		task.setState(a2a.StateCompleted)
 		later := b.replica("a")
 		defer later.stop()
 		later.wantSent(t, 1)
 	})
 }
 
-// away is a lease whose store does not answer.
-type away struct{ store.Lease }
+// downLease is a lease whose store does not answer.
+type downLease struct{ store.Lease }
 
-func (away) Dead(context.Context) ([]store.Replica, error) { return nil, errNetwork }
+func (downLease) Dead(context.Context) ([]store.Replica, error) { return nil, errNetwork }
 
-// An outage of the store is logged by who renews the lease. It is news of pushes
-// only where there are some.
-func TestOutageWithoutConfigurationsIsNoError(t *testing.T) {
+// The renewal of the lease logs an outage, too. It affects pushes only if there are
+// configurations.
+func TestOutageIsLoggedAsAnErrorOnlyWithConfigurations(t *testing.T) {
 	for name, configured := range map[string]bool{"none": false, "some": true} {
 		t.Run(name, func(t *testing.T) {
-			play(t, push.Options{}, func(t *testing.T, b *bench) {
+			withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 				member := b.tasks.Join("a")
 				options := b.options
-				options.Member = away{member}
+				options.Member = downLease{member}
 				var err error
 				b.stop()
 				if b.Pushes, err = push.New(options); err != nil {

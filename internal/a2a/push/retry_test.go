@@ -15,27 +15,27 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
-// TestARetrySaysTheSame: whatever the task has come to meanwhile, an event has one
-// body, in each version, by this process and by the next one.
-func TestARetrySaysTheSame(t *testing.T) {
+// Later changes of the task and a restart of the process do not change the body, in any
+// version.
+func TestRetriesOfAnEventHaveOneBody(t *testing.T) {
 	for name, dialect := range map[string]a2a.Dialect{"0.1": a2a.DialectV01, "0.3": a2a.DialectV03, "1.0": a2a.DialectV10} {
 		t.Run(name, func(t *testing.T) {
-			play(t, push.Options{Linger: time.Nanosecond}, func(t *testing.T, b *bench) {
+			withFixture(t, push.Options{Linger: time.Nanosecond}, func(t *testing.T, b *fixture) {
 				task := b.task("t1")
 				task.add(chunk("t1", "a", "before", false))
 				task.config(a2a.PushConfig{Dialect: dialect})
-				b.answers(status(http.StatusServiceUnavailable))
-				task.is(a2a.StateWorking)
+				b.respond(status(http.StatusServiceUnavailable))
+				task.setState(a2a.StateWorking)
 				bodies := map[string]string{}
 				collect := func(atLeast int) {
 					t.Helper()
-					all := b.got()
+					all := b.takeReceived()
 					if len(all) < atLeast {
 						t.Fatalf("received %d, want at least %d", len(all), atLeast)
 					}
 					for _, r := range all {
 						if former, known := bodies[r.event()]; known && former != r.body {
-							t.Errorf("event %s was\n%s\nand is, tried again,\n%s", r.event(), former, r.body)
+							t.Errorf("event %s was\n%s\nand is, in a retry,\n%s", r.event(), former, r.body)
 						}
 						bodies[r.event()] = r.body
 					}
@@ -49,34 +49,34 @@ func TestARetrySaysTheSame(t *testing.T) {
 				b.restart()
 				time.Sleep(time.Minute)
 				collect(1)
-				task.is(a2a.StateCompleted)
-				b.answers(nil)
+				task.setState(a2a.StateCompleted)
+				b.respond(nil)
 				time.Sleep(10 * time.Minute)
 				collect(3)
 				if dialect != a2a.DialectV10 && strings.Contains(bodies["4"], "after") {
-					t.Errorf("the first event tells of what came later: %s", bodies["4"])
+					t.Errorf("the first event contains a later one: %s", bodies["4"])
 				}
 			})
 		})
 	}
 }
 
-// A log that has lost its beginning cannot tell what the task was: the status is
-// posted without artifacts, and again without.
-func TestARetryOfATrimmedLogSaysTheSame(t *testing.T) {
-	play(t, push.Options{}, func(t *testing.T, b *bench) {
+// The state of the task at an event is unknown once the log is trimmed: each attempt
+// posts the status without artifacts.
+func TestRetriesOfATrimmedLogHaveOneBody(t *testing.T) {
+	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 		b.tasks = storetest.NewMemory(memory.Options{MaxLogEvents: 8})
 		b.options.Tasks = b.tasks
 		b.restart()
 		task := b.task("t1")
 		task.add(chunk("t1", "a", "before", false), chunk("t1", "a", "x", true), chunk("t1", "a", "x", true), chunk("t1", "a", "x", true))
 		task.config(a2a.PushConfig{Dialect: a2a.DialectV03})
-		b.answers(status(http.StatusServiceUnavailable))
+		b.respond(status(http.StatusServiceUnavailable))
 		task.add(chunk("t1", "a", "x", true), state("t1", a2a.StateInputRequired), chunk("t1", "a", "x", true), chunk("t1", "a", "x", true))
-		first := b.got()
+		first := b.takeReceived()
 		task.add(chunk("t1", "a", "y", true))
 		time.Sleep(30 * time.Second)
-		again := b.got()
+		again := b.takeReceived()
 		if len(first) == 0 || len(again) == 0 {
 			t.Fatalf("received %d and %d", len(first), len(again))
 		}

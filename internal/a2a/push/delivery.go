@@ -1,0 +1,125 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// delivery sends the events of a task to the receiver of one configuration. It is a
+// cursor into the log of the task: Push.Acked.
+type delivery struct {
+	store.Push
+	log store.Log
+	// stopWatch ends the watch on the log.
+	stopWatch func()
+	host      *host
+	owner     *owner
+	// ctx ends with the delivery and cancels its request in flight.
+	ctx    context.Context //nolint:containedctx // it lasts as long as the delivery
+	cancel context.CancelCauseFunc
+
+	// Pushes.mu guards the fields up to dropped.
+	state state
+	// logChanged is true if the log changed while a worker ran the delivery.
+	logChanged bool
+	// timer ends the state delayed; a drain ends it early if lingering is true.
+	timer     *time.Timer
+	lingering bool
+	// hasSlot is true while the delivery counts as a request to its host.
+	hasSlot bool
+	// dropped is true once the delivery is out of the schedule.
+	dropped bool
+
+	// Only the worker that runs the delivery uses the fields that follow.
+	//
+	// last is the number of the last event in the notification that is retried, so that
+	// each attempt sends the same; 0 for none.
+	last     uint64
+	attempts int
+	// since is the time of the first attempt.
+	since time.Time
+	// lingered is true if updates of an artifact have waited for further ones.
+	lingered bool
+	// failures counts the notifications in a row that were given up.
+	failures int
+}
+
+// id identifies a configuration.
+type id struct {
+	task   store.Key
+	config string
+}
+
+func (d *delivery) id() id { return id{d.Task, d.Config.ID} }
+
+// state is the place of a delivery in the schedule.
+type state uint8
+
+// A delivery waits for its log (idle), for its timer (delayed), for a slot of its host
+// (waiting) or for a worker (ready), or a worker runs it.
+const (
+	idle state = iota
+	delayed
+	waiting
+	ready
+	running
+)
+
+// nextStep is what a worker decided about a delivery.
+type nextStep struct {
+	action action
+	// delay is the time until the delivery is ready again, for retry and linger.
+	delay time.Duration
+}
+
+type action uint8
+
+const (
+	// waitForLog: everything in the log was delivered.
+	waitForLog action = iota
+	// retry: the delivery is ready again after the delay. linger is a retry whose delay
+	// a drain cuts short.
+	retry
+	linger
+	// waitForSlot: the delivery waits for its host and is scheduled already.
+	waitForSlot
+	// end: the delivery has ended.
+	end
+)
+
+var errDeleted = errors.New("push configuration is gone")
+
+// close releases the watch on the log, and cancels the request in flight.
+func (d *delivery) close() {
+	d.stopWatch()
+	d.cancel(errDeleted)
+}
+
+// host is the state that the deliveries to one host and port share. Pushes.mu guards it.
+type host struct {
+	name string
+	// users counts the deliveries, inFlight the requests.
+	users, inFlight int
+	// failures counts the failed requests since the last one that succeeded.
+	failures int
+	// openUntil is when the circuit breaker lets a request through again.
+	openUntil time.Time
+	// waiting are the deliveries that wait for a slot.
+	waiting []*delivery
+}
+
+// owner is the state that the deliveries of one principal share, in all tenants.
+// Pushes.mu guards it.
+type owner struct {
+	name string
+	// users counts the deliveries, inFlight those that a worker runs.
+	users, inFlight int
+	// ready are the deliveries that wait for a worker, in the order in which they run.
+	ready []*delivery
+}

@@ -1,0 +1,135 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+const (
+	// lease is how long a replica must be dead before another one takes over its
+	// deliveries.
+	lease = 10 * time.Second
+	// maxDelay bounds the delay of retries (Options.FirstDelay).
+	maxDelay = 5 * time.Minute
+	// retryFor bounds the retries of one notification, from its first attempt.
+	retryFor = 30 * time.Minute
+)
+
+// Options configure a Pushes. The zero value of a field means its default.
+type Options struct {
+	// Tasks, Configs and Guard are required.
+	Tasks   store.Store
+	Configs store.PushStore
+	Guard   Guard
+	// Member knows which replicas are alive, if other replicas use Configs, which is then
+	// a store.SharedPushStore. Nil if no other process uses it.
+	Member store.Lease
+	// Workers bounds the concurrent requests, 16 by default, and PerHost those to one
+	// host, 4 by default.
+	Workers, PerHost int
+	// Timeout bounds one request, 10 s by default.
+	Timeout time.Duration
+	// MaxAttempts bounds the attempts of one notification, 12 by default.
+	MaxAttempts int
+	// FirstDelay is the delay of the first retry, 1 s by default. It doubles up to 5 min.
+	FirstDelay time.Duration
+	// Linger is how long an update of an artifact waits for the next one, to be sent in
+	// the same notification, 100 ms by default.
+	Linger time.Duration
+	// Keep is how long a configuration can be read after its last notification, 10 min by
+	// default.
+	Keep time.Duration
+	// Observer receives metrics; nil means none.
+	Observer Observer
+	// Log receives failures, without the secrets of configurations. Nil discards them.
+	Log *slog.Logger
+	// Now is the clock, time.Now by default. Random returns a number in [0, 1) for the
+	// jitter, from math/rand by default.
+	Now    func() time.Time
+	Random func() float64
+}
+
+// Guard checks URLs and sends requests to those that it allows.
+type Guard interface {
+	http.RoundTripper
+	// Check returns an *a2a.Error that names the field if the URL is not allowed.
+	Check(field, url string) error
+}
+
+// Observer receives what metrics count. Its methods must not block.
+type Observer interface {
+	// Attempted is called for each request to a receiver.
+	Attempted(Result)
+	// Died is called for each configuration that ended before its task did, or whose last
+	// notification was not delivered.
+	Died(Cause)
+}
+
+// Result is the result of a request.
+type Result string
+
+// The results of requests.
+const (
+	ResultDelivered Result = "delivered"
+	// ResultRetry: there was no response, or one after which a retry may succeed.
+	ResultRetry Result = "retry"
+	// ResultRefused: the response is an error that a retry would not change.
+	ResultRefused Result = "refused"
+	// ResultDenied: the guard did not allow the request.
+	ResultDenied Result = "denied"
+)
+
+// Cause is why a configuration died.
+type Cause string
+
+// The causes.
+const (
+	// CauseRefused: the receiver refused the last notification, or maxFailures in a row.
+	CauseRefused Cause = "refused"
+	// CauseExhausted: the attempts of such notifications were used up.
+	CauseExhausted Cause = "exhausted"
+	// CauseGone: the receiver answered with status 410.
+	CauseGone Cause = "gone"
+	// CauseDenied: the URL leads to an address that is not allowed.
+	CauseDenied Cause = "denied"
+)
+
+func (o *Options) setDefaults() {
+	setDefault(&o.Workers, 16)
+	setDefault(&o.PerHost, 4)
+	setDefault(&o.Timeout, 10*time.Second)
+	setDefault(&o.MaxAttempts, 12)
+	setDefault(&o.FirstDelay, time.Second)
+	setDefault(&o.Linger, 100*time.Millisecond)
+	setDefault(&o.Keep, 10*time.Minute)
+	if o.Observer == nil {
+		o.Observer = noObserver{}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now //nolint:forbidigo // the default of an injected clock
+	}
+	if o.Random == nil {
+		o.Random = rand.Float64
+	}
+}
+
+func setDefault[T int | time.Duration](v *T, to T) {
+	if *v <= 0 {
+		*v = to
+	}
+}
+
+type noObserver struct{}
+
+func (noObserver) Attempted(Result) {}
+func (noObserver) Died(Cause)       {}
