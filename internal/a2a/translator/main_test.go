@@ -32,29 +32,29 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// here allows this machine.
-var here = &egress.Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Local: true}
+// loopback allows the addresses of this machine.
+var loopback = &egress.Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Local: true}
 
-// bench is a translator, and an agent of 0.3 behind TLS.
-type bench struct {
+// fixture is a Translator with a remote agent that speaks 0.3 over TLS.
+type fixture struct {
 	*Translator
 	t     *testing.T
 	agent *httptest.Server
-	// card changes the card, and url says where the Agent is, if not at its server.
+	// card and url replace the card and the URL of the agent, if they are not "".
 	card, url string
 	clock     atomic.Int64
 	log       bytes.Buffer
 
-	// connections counts those that reach the agent, and keys are what it was
-	// shown.
+	// connections counts the connections to the agent, and keys are the credentials that
+	// it received.
 	connections atomic.Int64
 	mu          sync.Mutex
 	keys        []string
 }
 
-func newBench(t *testing.T, policy *egress.Policy, answer http.HandlerFunc) *bench {
+func newFixture(t *testing.T, policy *egress.Policy, answer http.HandlerFunc) *fixture {
 	t.Helper()
-	b := &bench{t: t}
+	b := &fixture{t: t}
 	b.agent = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b.mu.Lock()
 		b.keys = append(b.keys, r.Header.Get("Authorization"))
@@ -90,8 +90,8 @@ func newBench(t *testing.T, policy *egress.Policy, answer http.HandlerFunc) *ben
 	return b
 }
 
-// remote is what the gateway knows of the agent.
-func (b *bench) remote(name string) *gateway.Remote {
+// remote returns the entry of the agent in the directory of the gateway.
+func (b *fixture) remote(name string) *gateway.Remote {
 	at, card := b.url, b.card
 	if at == "" {
 		at = b.agent.URL
@@ -107,8 +107,8 @@ func (b *bench) remote(name string) *gateway.Remote {
 
 const base = "http://127.0.0.1:8643/agents/team/weather"
 
-// call sends a request to an agent and returns the answer.
-func (b *bench) call(agent *gateway.Remote, method, path, body string, headers ...string) (int, string) {
+// call sends a request to an agent and returns the response.
+func (b *fixture) call(agent *gateway.Remote, method, path, body string, headers ...string) (int, string) {
 	b.t.Helper()
 	r := httptest.NewRequestWithContext(b.t.Context(), method, "http://127.0.0.1:8643"+path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -122,8 +122,8 @@ func (b *bench) call(agent *gateway.Remote, method, path, body string, headers .
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"Hi"}]}}}`
 
-// send returns a task's id, state and last words, or an error's message.
-func (b *bench) send(agent *gateway.Remote, body string, headers ...string) (id, state, says string) {
+// send returns the id, the state and the status message of a task, or the message of an error.
+func (b *fixture) send(agent *gateway.Remote, body string, headers ...string) (id, state, says string) {
 	b.t.Helper()
 	_, text := b.call(agent, http.MethodPost, "/", body, headers...)
 	var response struct {
@@ -146,8 +146,8 @@ func (b *bench) send(agent *gateway.Remote, body string, headers ...string) (id,
 	return response.Result.ID, response.Result.Status.State, says
 }
 
-// rest waits until nobody uses a link: a turn ends after its answer was sent.
-func (b *bench) rest() {
+// waitUnused waits until no link is used: a turn ends after its response was sent.
+func (b *fixture) waitUnused() {
 	for used := true; used; runtime.Gosched() {
 		b.Translator.mu.Lock()
 		used = false
@@ -158,7 +158,7 @@ func (b *bench) rest() {
 	}
 }
 
-// task answers as an agent of 0.3 that has one task.
+// task returns an agent that speaks 0.3 and has one task, in a state.
 func task(state string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

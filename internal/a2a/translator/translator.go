@@ -1,75 +1,75 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package translator serves agents that run elsewhere to the agent beside the
-// sidecar, in every version of the protocol, whatever one they speak: behind
-// the gateway stands an engine of its own, whose backend calls them.
+// Package translator serves remote agents to the agent's container through the gateway,
+// in every version of the protocol, whichever version the remote agent speaks. It has
+// bindings, an engine and a backend of its own, which calls the remote agents.
 //
-// A link is one agent as one credential reaches it. What the caller shows as
-// its Authorization goes to the origin of that agent and nowhere else, is part
-// of no task and no log, and is gone with the link. The link's owner owns its
-// tasks, so what was done with one credential does not exist for another.
-// Nothing is shown to the agent of who the sidecar is.
+// A link is a remote agent as one credential reaches it. The Authorization of a caller
+// is sent to the origin of that agent and nowhere else; it is part of no task and no log,
+// and it is dropped with the link. The owner of the tasks of a link depends on the
+// credential, so callers see the tasks of their own credential only. A remote agent learns
+// nothing about the sidecar.
 //
-// Until the first use there is nothing but the Translator itself.
+// A Translator allocates nothing before its first use.
 package translator
 
 import (
-	"context"
-	"crypto/rand"
 	"crypto/x509"
-	"fmt"
 	"log/slog"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/rest"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// keepAlive is that of all streams.
-const keepAlive = 15 * time.Second
-
-// What all agents that run elsewhere take together.
+// Bounds of all remote agents together.
 const (
-	// maxLinks bounds the links, maxCards the cards that they hold, and idleAfter
-	// is how long one is kept that nobody uses.
+	// maxLinks bounds the links, and maxCards the bytes of their cards. A link that is
+	// not used for idleAfter is closed.
 	maxLinks  = 64
 	maxCards  = 8 << 20
 	idleAfter = 5 * time.Minute
-	// maxRequests bounds those that are answered at a time, streams too.
+	// maxRequests bounds the concurrent requests, including streams.
 	maxRequests = 256
-	// maxTurns bounds the turns that run, maxQueued those that wait, for
-	// queueTimeout at most.
+	// maxTurns bounds the running turns, maxQueued the messages that wait for a turn, and
+	// queueTimeout how long each waits.
 	maxTurns     = 128
 	maxQueued    = 64
 	queueTimeout = 5 * time.Second
 	// maxTasks and maxBytes bound the tasks.
 	maxTasks = 1000
 	maxBytes = 32 << 20
-	// maxIdempotent bounds the messages that are known again.
-	maxIdempotent = 512
+	// maxDeduplicated bounds the messages that deduplication remembers.
+	maxDeduplicated = 512
 )
 
-// Options are what a Translator works with. All fields but Roots are required.
+// keepAlive is the time between two comments on a silent stream.
+const keepAlive = 15 * time.Second
+
+// Options configure a Translator. All fields but Policy, Roots and Unrecognized are
+// required.
 type Options struct {
-	// Policy is where agents may be. Without one there are none.
+	// Policy lists the allowed addresses of remote agents. Nil allows none.
 	Policy *egress.Policy
-	// Roots returns whom to trust; nil, and a nil pool, are those of the system.
+	// Roots returns the trusted certificate authorities. If it or its result is nil, those
+	// of the system are trusted.
 	Roots func() *x509.CertPool
-	// Limits bound requests and answers.
+	// Limits bound requests and responses.
 	Limits *httpcall.Limits
-	// Working is told of each request.
+	// Working is called for each request.
 	Working func()
-	// Unrecognized is called for each turn that failed because the remote agent
-	// sent something that is not understood. Nil means that nothing is called.
+	// Unrecognized is called for each turn that failed because the sidecar could not read
+	// what the remote agent sent. Nil calls nothing.
 	Unrecognized func()
 	Log          *slog.Logger
 	Now          func() time.Time
@@ -79,34 +79,64 @@ type Options struct {
 type Translator struct {
 	options  Options
 	requests atomic.Int64
-	// closing waits for the links that were let go.
+	// closing counts the links that are being closed.
 	closing sync.WaitGroup
 
 	mu     sync.Mutex
 	policy *egress.Policy
-	// core is nil until the first use, and links are those that are open.
+	// core is nil until the first use. links are the open links.
 	core  *core
 	links map[address]*link
+	// cards is the size of the cards of the links.
 	cards int
-	// sweeper closes links that nobody uses; nil while there are none.
+	// sweeper closes idle links; nil while there are no links.
 	sweeper  *time.Timer
 	draining bool
 }
 
 var _ gateway.Remotes = (*Translator)(nil)
 
-// core is what all links share.
+// core has the parts that all links share.
 type core struct {
 	guard  *egress.Guard
 	engine *engine.Engine
-	// secret makes owners that tell nothing of a credential.
+	// secret keys the hashes of credentials in owners.
 	secret []byte
 }
 
-// New returns a translator that has done nothing yet.
+// address identifies a link.
+type address struct {
+	name, url, credential string
+}
+
+// link is a remote agent as one credential reaches it.
+type link struct {
+	address
+	agent    *gateway.Remote
+	owner    a2a.Owner
+	card     *card.Card
+	backend  *upstream.Backend
+	bindings bindings
+
+	// uses counts the requests and turns that use the link, and idleSince is when the
+	// last one ended. Translator.mu guards both, and dropped.
+	uses      int
+	idleSince time.Time
+	// dropped is true if the link is not in Translator.links any more. It is closed when
+	// its last use ends.
+	dropped bool
+}
+
+// bindings serve the requests for one link.
+type bindings struct {
+	rpc  *jsonrpc.Handler
+	rest *rest.Handler
+}
+
+// New returns a Translator.
 func New(o Options) *Translator { return &Translator{options: o, policy: o.Policy} }
 
-// Swap replaces the policy.
+// Swap replaces the policy. It applies to the next connection of each link.
 func (t *Translator) Swap(p *egress.Policy) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -116,58 +146,7 @@ func (t *Translator) Swap(p *egress.Policy) {
 	}
 }
 
-// ServeRemote implements gateway.Remotes.
-func (t *Translator) ServeRemote(w http.ResponseWriter, r *http.Request, agent *gateway.Remote, base string) {
-	t.options.Working()
-	defer t.requests.Add(-1)
-	if t.requests.Add(1) > maxRequests {
-		Deny(w, r, a2a.Busy("Too many requests to agents that run elsewhere are open"))
-		return
-	}
-	credentials := r.Header.Values("Authorization")
-	if len(credentials) > 1 {
-		Deny(w, r, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "There must be one Authorization header"})
-		return
-	}
-	l, err := t.open(agent, r.Header.Get("Authorization"))
-	if err != nil {
-		t.options.Log.WarnContext(r.Context(), "refuse request to remote agent", "agent", agent.Namespace+"/"+agent.Name, "error", err)
-		Deny(w, r, a2a.ErrorOf(err))
-		return
-	}
-	defer t.release(l)
-	l.serve(w, r, base)
-}
-
-// start makes what all links share. t.mu is held.
-func (t *Translator) start() error {
-	if t.core != nil {
-		return nil
-	}
-	c := &core{
-		guard:  egress.New(egress.Options{Policy: t.policy, Roots: t.options.Roots, Cleartext: http1.Wrap}),
-		secret: make([]byte, 32),
-	}
-	_, _ = rand.Read(c.secret) // it never fails
-	var err error
-	c.engine, err = engine.New(engine.Options{
-		Store:   memory.New(memory.Options{MaxTasks: maxTasks, MaxBytes: maxBytes, Now: t.options.Now}),
-		Backend: linked{t},
-		Turns: func() engine.TurnLimits {
-			return engine.TurnLimits{Max: maxTurns, MaxPerPrincipal: maxTurns, MaxQueued: maxQueued, QueueTimeout: queueTimeout}
-		},
-		MaxDeduplicated: maxIdempotent,
-		Log:             t.options.Log,
-		Now:             t.options.Now,
-	})
-	if err != nil {
-		return fmt.Errorf("start engine for remote agents: %w", err)
-	}
-	t.core, t.links = c, map[address]*link{}
-	return nil
-}
-
-// Running is the number of turns that run.
+// Running returns the number of running turns.
 func (t *Translator) Running() int {
 	t.mu.Lock()
 	c := t.core
@@ -176,35 +155,4 @@ func (t *Translator) Running() int {
 		return 0
 	}
 	return c.engine.Running()
-}
-
-// Drain refuses new requests, waits for the tasks that run, and ends the
-// streams; when ctx ends first, what still runs is failed.
-func (t *Translator) Drain(ctx context.Context) error {
-	t.mu.Lock()
-	t.draining = true
-	c := t.core
-	t.mu.Unlock()
-	if c == nil {
-		return nil
-	}
-	if err := c.engine.Drain(ctx); err != nil {
-		return fmt.Errorf("drain tasks of remote agents: %w", err)
-	}
-	return nil
-}
-
-// Close ends all links, after Drain.
-func (t *Translator) Close() {
-	t.mu.Lock()
-	t.draining = true
-	for _, l := range t.links {
-		t.drop(l)
-	}
-	c := t.core
-	t.mu.Unlock()
-	t.closing.Wait()
-	if c != nil {
-		c.guard.CloseIdleConnections()
-	}
 }

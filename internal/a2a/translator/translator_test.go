@@ -19,16 +19,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 )
 
-func TestNothingIsMadeBeforeTheFirstUse(t *testing.T) {
-	b := newBench(t, here, task("completed"))
+func TestNothingIsAllocatedBeforeTheFirstUse(t *testing.T) {
+	b := newFixture(t, loopback, task("completed"))
 	if b.Running() != 0 || b.core != nil || b.links != nil || b.sweeper != nil {
 		t.Error("something is made")
 	}
 	b.Swap(nil)
 }
 
-func TestCard(t *testing.T) {
-	b := newBench(t, here, task("completed"))
+func TestCardHasTheAddressesOfTheGateway(t *testing.T) {
+	b := newFixture(t, loopback, task("completed"))
 	for _, path := range []string{"/.well-known/agent-card.json", "/.well-known/agent.json"} {
 		status, text := b.call(b.remote("weather"), http.MethodGet, path, "")
 		var card struct {
@@ -65,35 +65,34 @@ func TestCard(t *testing.T) {
 	}
 }
 
-// TestRefused has agents that are not called at all, or not spoken to, and what
-// is said of them in three dialects.
-func TestRefused(t *testing.T) {
-	const elsewhere = `{"name":"W","supportedInterfaces":[{"url":"https://other.example/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"skills":[]}`
+// The error names the agent in JSON-RPC, in REST and for the card.
+func TestAgentsThatCannotBeCalledAreRefused(t *testing.T) {
+	const otherOrigin = `{"name":"W","supportedInterfaces":[{"url":"https://other.example/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"skills":[]}`
 	tests := map[string]struct {
 		policy    *egress.Policy
 		card, url string
 		says      string
 	}{
-		"this machine":        {policy: &egress.Policy{Hosts: []string{"*"}, CIDRs: here.CIDRs}, says: "remote.allow"},
+		"this machine":        {policy: &egress.Policy{Hosts: []string{"*"}, CIDRs: loopback.CIDRs}, says: "remote.allow"},
 		"a range not allowed": {policy: &egress.Policy{Hosts: []string{"*"}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, Local: true}, says: "remote.allow"},
 		"no policy":           {says: "remote.allow"},
 		"metadata":            {policy: &egress.Policy{Hosts: []string{"*"}}, url: "http://169.254.169.254", says: "remote.allow"},
-		"in the clear":        {policy: &egress.Policy{Hosts: []string{"*"}}, url: "http://w.example", says: "remote.allow"},
-		"gRPC only":           {policy: here, card: `{"name":"W","supportedInterfaces":[{"url":"%s","protocolBinding":"GRPC","protocolVersion":"1.0"}]}`, says: "offers gRPC only"},
-		"a version to come":   {policy: here, card: `{"name":"W","supportedInterfaces":[{"url":"%s","protocolBinding":"JSONRPC","protocolVersion":"7.0"}]}`, says: "no version of A2A that the sidecar speaks"},
-		"of another origin":   {policy: here, card: elsewhere, says: "names no interface"},
-		"no card":             {policy: here, card: `<html>`, says: "cannot be read"},
+		"without TLS":         {policy: &egress.Policy{Hosts: []string{"*"}}, url: "http://w.example", says: "remote.allow"},
+		"gRPC only":           {policy: loopback, card: `{"name":"W","supportedInterfaces":[{"url":"%s","protocolBinding":"GRPC","protocolVersion":"1.0"}]}`, says: "offers gRPC only"},
+		"an unknown version":  {policy: loopback, card: `{"name":"W","supportedInterfaces":[{"url":"%s","protocolBinding":"JSONRPC","protocolVersion":"7.0"}]}`, says: "no version of A2A that the sidecar speaks"},
+		"of another origin":   {policy: loopback, card: otherOrigin, says: "names no interface"},
+		"no card":             {policy: loopback, card: `<html>`, says: "cannot be read"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, test.policy, task("completed"))
+			b := newFixture(t, test.policy, task("completed"))
 			b.url, b.card = test.url, strings.ReplaceAll(test.card, "%s", b.agent.URL)
 			_, rpc := b.call(b.remote("weather"), http.MethodPost, "/", hello)
 			web, v03 := b.call(b.remote("weather"), http.MethodPost, "/v1/message:send", "{}")
 			card, text := b.call(b.remote("weather"), http.MethodGet, "/.well-known/agent-card.json", "")
-			for _, told := range []string{rpc, v03, text} {
-				if !strings.Contains(told, test.says) || !strings.Contains(told, "team/weather") {
-					t.Errorf("told %s, want %q and the agent's name", told, test.says)
+			for _, response := range []string{rpc, v03, text} {
+				if !strings.Contains(response, test.says) || !strings.Contains(response, "team/weather") {
+					t.Errorf("response %s, want %q and the agent's name", response, test.says)
 				}
 			}
 			if !strings.Contains(rpc, `"jsonrpc":"2.0"`) || web < 400 || card < 400 {
@@ -106,10 +105,9 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func TestNameThatLeadsToAForbiddenAddress(t *testing.T) {
-	// The name itself may lead anywhere; that this one leads to loopback is seen
-	// when it is dialled.
-	b := newBench(t, &egress.Policy{Hosts: []string{"*"}}, task("completed"))
+func TestNameOfAForbiddenAddressIsNotCalled(t *testing.T) {
+	// The policy allows the name. The guard checks the address when it connects.
+	b := newFixture(t, &egress.Policy{Hosts: []string{"*"}}, task("completed"))
 	b.url = strings.Replace(b.agent.URL, "127.0.0.1", "localhost", 1)
 	_, state, says := b.send(b.remote("weather"), hello)
 	if state != "failed" || !strings.Contains(says, "remote.allow") || !strings.Contains(says, "(remote agent team/weather at "+b.url+")") {
@@ -120,7 +118,7 @@ func TestNameThatLeadsToAForbiddenAddress(t *testing.T) {
 	}
 }
 
-func TestFailures(t *testing.T) {
+func TestFailuresOfTheAgentFailTheTurn(t *testing.T) {
 	tests := map[string]struct {
 		answer http.HandlerFunc
 		state  string
@@ -132,11 +130,11 @@ func TestFailures(t *testing.T) {
 			},
 			state: "failed", says: "redirect, which is not followed; spec.remote.url",
 		},
-		"no credential": {
+		"unauthorized": {
 			answer: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
 			state:  "failed", says: "requires other credentials; it receives the Authorization header",
 		},
-		"no credential, in JSON-RPC": {
+		"unauthorized, in JSON-RPC": {
 			answer: func(w http.ResponseWriter, _ *http.Request) {
 				_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1","error":{"code":-31401,"message":"secret"}}`)
 			},
@@ -147,7 +145,7 @@ func TestFailures(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			calls := 0
-			b := newBench(t, here, func(w http.ResponseWriter, r *http.Request) {
+			b := newFixture(t, loopback, func(w http.ResponseWriter, r *http.Request) {
 				calls++
 				if r.URL.Path != "/rpc" {
 					t.Errorf("request to %s", r.URL)
@@ -166,7 +164,7 @@ func TestFailures(t *testing.T) {
 }
 
 func TestCertificateIsVerified(t *testing.T) {
-	b := newBench(t, here, task("completed"))
+	b := newFixture(t, loopback, task("completed"))
 	b.options.Roots = nil
 	_, state, says := b.send(b.remote("weather"), hello)
 	if state != "failed" || !strings.Contains(says, "certificate is not trusted; spec.trustBundle") {
@@ -177,48 +175,45 @@ func TestCertificateIsVerified(t *testing.T) {
 	}
 }
 
-// A credential is shown in its own caller's turns, and what was done with it
-// does not exist for another one.
-func TestCredentials(t *testing.T) {
-	b := newBench(t, here, task("input-required"))
+func TestCredentialIsSentForItsCallerAndOwnsItsTasks(t *testing.T) {
+	b := newFixture(t, loopback, task("input-required"))
 	agent := b.remote("weather")
 	id, state, _ := b.send(agent, hello, "Authorization", "Bearer canary-one")
 	if state != "input-required" {
 		t.Fatalf("state = %s", state)
 	}
 	get := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":%q}}`, id)
-	goOn := strings.Replace(hello, `"messageId":"m"`, fmt.Sprintf(`"messageId":"n","taskId":%q`, id), 1)
+	followUp := strings.Replace(hello, `"messageId":"m"`, fmt.Sprintf(`"messageId":"n","taskId":%q`, id), 1)
 	for _, other := range [][]string{{"Authorization", "Bearer canary-two"}, nil} {
-		for _, body := range []string{get, goOn} {
+		for _, body := range []string{get, followUp} {
 			if _, _, says := b.send(agent, body, other...); !strings.Contains(says, "not found") {
-				t.Errorf("another caller is told %q", says)
+				t.Errorf("another caller gets %q", says)
 			}
 		}
 	}
 	if got, _, _ := b.send(agent, get, "Authorization", "Bearer canary-one"); got != id {
 		t.Errorf("task = %q, want %q", got, id)
 	}
-	_, _, _ = b.send(agent, goOn, "Authorization", "Bearer canary-one")
+	_, _, _ = b.send(agent, followUp, "Authorization", "Bearer canary-one")
 	_, _, _ = b.send(agent, hello)
 	if diff := cmp.Diff([]string{"Bearer canary-one", "Bearer canary-one", ""}, b.keys); diff != "" {
-		t.Errorf("the agent was shown (-want +got):\n%s", diff)
+		t.Errorf("the agent received (-want +got):\n%s", diff)
 	}
 	if _, text := b.call(agent, http.MethodPost, "/", hello, "Authorization", "a", "Authorization", "b"); !strings.Contains(text, "one Authorization") {
 		t.Errorf("two headers: %s", text)
 	}
 	for _, l := range b.links {
 		if strings.Contains(string(l.owner), "canary") {
-			t.Errorf("owner %q tells the credential", l.owner)
+			t.Errorf("owner %q reveals the credential", l.owner)
 		}
 	}
 	if strings.Contains(b.log.String(), "canary") {
-		t.Errorf("the log tells the credential: %s", b.log.String())
+		t.Errorf("the log reveals the credential: %s", b.log.String())
 	}
 }
 
-// Links are few, and those that nobody uses are closed; their tasks stay.
-func TestLinksAreBounded(t *testing.T) {
-	b := newBench(t, here, task("input-required"))
+func TestLinksAreBoundedAndTheirTasksStay(t *testing.T) {
+	b := newFixture(t, loopback, task("input-required"))
 	id, _, _ := b.send(b.remote("agent-0"), hello)
 	for i := range maxLinks + 5 {
 		b.clock.Add(int64(time.Second))
@@ -231,26 +226,26 @@ func TestLinksAreBounded(t *testing.T) {
 	if got, state, says := b.send(b.remote("agent-0"), get); got != id || state != "input-required" {
 		t.Errorf("task of a link that was closed = %q %s %s", got, state, says)
 	}
-	b.rest()
+	b.waitUnused()
 	b.clock.Add(int64(idleAfter))
 	b.sweep()
 	if len(b.links) != 0 || b.cards != 0 || b.sweeper != nil {
 		t.Errorf("%d links with cards of %d bytes are left", len(b.links), b.cards)
 	}
 	if got, _, says := b.send(b.remote("agent-0"), get); got != id {
-		t.Errorf("task after a rest = %q %s", got, says)
+		t.Errorf("task after the link was closed = %q %s", got, says)
 	}
 }
 
 func TestLinksInUseAreKept(t *testing.T) {
-	b := newBench(t, here, task("completed"))
+	b := newFixture(t, loopback, task("completed"))
 	for i := range maxLinks {
 		if _, err := b.open(b.remote("agent-"+fmt.Sprint(i)), ""); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, _, says := b.send(b.remote("weather"), hello); !strings.Contains(says, "in use") {
-		t.Errorf("told %q", says)
+		t.Errorf("error = %q", says)
 	}
 	b.clock.Add(int64(time.Hour))
 	b.sweep()
@@ -262,9 +257,8 @@ func TestLinksInUseAreKept(t *testing.T) {
 	}
 }
 
-// An agent that serves another card goes on with its tasks.
-func TestAnotherCard(t *testing.T) {
-	b := newBench(t, here, task("input-required"))
+func TestAgentWithAnotherCardKeepsItsTasks(t *testing.T) {
+	b := newFixture(t, loopback, task("input-required"))
 	id, _, _ := b.send(b.remote("weather"), hello)
 	b.card = `{"name":"W2","supportedInterfaces":[{"url":"` + b.agent.URL + `/rpc","protocolBinding":"JSONRPC","protocolVersion":"0.3"}],"capabilities":{}}`
 	if _, text := b.call(b.remote("weather"), http.MethodGet, "/.well-known/agent-card.json", ""); !strings.Contains(text, `"W2"`) {
@@ -274,19 +268,19 @@ func TestAnotherCard(t *testing.T) {
 	if got, _, says := b.send(b.remote("weather"), get); got != id || len(b.links) != 1 {
 		t.Errorf("task = %q %s, %d links", got, says, len(b.links))
 	}
-	// At another address it is another agent.
+	// An agent at another address has other tasks.
 	b.url = strings.Replace(b.agent.URL, "127.0.0.1", "localhost", 1)
 	b.card = ""
 	if _, _, says := b.send(b.remote("weather"), get); !strings.Contains(says, "not found") {
-		t.Errorf("told %q", says)
+		t.Errorf("error = %q", says)
 	}
 }
 
 func TestRequestsAreBounded(t *testing.T) {
-	b := newBench(t, here, task("completed"))
+	b := newFixture(t, loopback, task("completed"))
 	b.requests.Store(maxRequests)
 	if _, _, says := b.send(b.remote("weather"), hello); !strings.Contains(says, "Too many requests") {
-		t.Errorf("told %q", says)
+		t.Errorf("error = %q", says)
 	}
 	b.requests.Store(0)
 	if _, state, says := b.send(b.remote("weather"), hello); state != "completed" {
@@ -294,10 +288,9 @@ func TestRequestsAreBounded(t *testing.T) {
 	}
 }
 
-// A drain fails what does not end in time, and lets nothing begin.
-func TestDrain(t *testing.T) {
+func TestDrainFailsRunningTasksAndRefusesNewOnes(t *testing.T) {
 	working := make(chan struct{})
-	b := newBench(t, here, func(w http.ResponseWriter, r *http.Request) {
+	b := newFixture(t, loopback, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if strings.Contains(string(body), "tasks/cancel") {
 			return
@@ -321,24 +314,23 @@ func TestDrain(t *testing.T) {
 	late, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := b.Drain(late); err == nil {
-		t.Error("Drain() = nil, though a turn was cut off")
+		t.Error("Drain() = nil, although a turn was interrupted")
 	}
 	if got := <-ended; !strings.HasPrefix(got, "failed ") {
 		t.Errorf("the turn ended as %q", got)
 	}
 	if _, _, says := b.send(b.remote("weather"), hello); !strings.Contains(says, "shutting down") {
-		t.Errorf("told %q", says)
+		t.Errorf("error = %q", says)
 	}
 }
 
-// What the policy allows no more is not called any more.
-func TestPolicyChanges(t *testing.T) {
-	b := newBench(t, here, task("input-required"))
+func TestChangedPolicyAppliesToOpenLinks(t *testing.T) {
+	b := newFixture(t, loopback, task("input-required"))
 	agent := b.remote("weather")
 	id, _, _ := b.send(agent, hello)
 	b.Swap(&egress.Policy{Hosts: []string{"*"}})
-	goOn := strings.Replace(hello, `"messageId":"m"`, fmt.Sprintf(`"messageId":"n","taskId":%q`, id), 1)
-	if _, state, says := b.send(agent, goOn); state != "failed" || !strings.Contains(says, "remote.allow") {
+	followUp := strings.Replace(hello, `"messageId":"m"`, fmt.Sprintf(`"messageId":"n","taskId":%q`, id), 1)
+	if _, state, says := b.send(agent, followUp); state != "failed" || !strings.Contains(says, "remote.allow") {
 		t.Errorf("%s %s", state, says)
 	}
 	if n := len(b.keys); n != 1 {

@@ -13,14 +13,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 )
 
-const forbidden = "it is at an address that this installation does not allow; " +
-	"whoever installed it can allow its range with the chart's remote.allow (--remote-allow)"
+// addressDenied is the reason for an address that the policy does not allow.
+const addressDenied = "this installation does not allow its address; " +
+	"an administrator can allow a range of addresses with the chart's remote.allow (--remote-allow)"
 
-// reach makes the calls, and says in words of our own why one was not made.
-type reach struct{ guard *egress.Guard }
+// transport calls remote agents through the guard. Its errors are reasons for clients.
+type transport struct{ guard *egress.Guard }
 
 // RoundTrip implements http.RoundTripper.
-func (t reach) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.guard.RoundTrip(r)
 	if err != nil {
 		return nil, explain(err)
@@ -34,7 +35,7 @@ func (t reach) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func explain(err error) error {
 	if errors.Is(err, egress.ErrDenied) {
-		return backend.Failed("The agent cannot be called: "+forbidden, err)
+		return backend.Failed("The agent cannot be called: "+addressDenied, err)
 	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return backend.Interrupted("The agent's name cannot be resolved", err)

@@ -19,9 +19,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
-// served is a card as the translator keeps its promises. It streams whatever
-// the agent does, and passes on no credential but an Authorization.
-func served(c *card.Card) *card.Card {
+// servedCard returns the card of a remote agent as the translator serves it: it streams
+// even if the agent does not, and it passes on no credential but an Authorization.
+func servedCard(c *card.Card) *card.Card {
 	out := *c
 	out.Interfaces = nil
 	out.Capabilities.Streaming = true
@@ -33,15 +33,10 @@ func served(c *card.Card) *card.Card {
 	return &out
 }
 
-// bound are the ways in to one link.
-type bound struct {
-	rpc  *jsonrpc.Handler
-	rest *rest.Handler
-}
-
-func (t *Translator) bind(l *link) bound {
+// newBindings returns the bindings of a link.
+func (t *Translator) newBindings(l *link) bindings {
 	current := func() *card.Card { return l.card }
-	admitted := &requestcheck.Handler{Handler: t.core.engine, Card: current}
+	checked := &requestcheck.Handler{Handler: t.core.engine, Card: current}
 	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: t.options.Limits.WriteTimeout, Now: t.options.Now}
 	noExtended := func(*http.Request, string, card.Form) ([]byte, error) {
 		return nil, &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
@@ -51,29 +46,30 @@ func (t *Translator) bind(l *link) bound {
 		return card.Render(l.card.At(card.Base{URL: base}), form)
 	}
 	ignore := func(httpcall.Outcome) {}
-	return bound{
+	return bindings{
 		rpc: jsonrpc.New(jsonrpc.Config{
-			Handler: admitted, Push: admitted, Card: current, ExtendedCard: noExtended,
+			Handler: checked, Push: checked, Card: current, ExtendedCard: noExtended,
 			Streams: streams, Limits: t.options.Limits, Observe: ignore, Log: t.options.Log,
 		}),
 		rest: rest.New(rest.Config{
-			Handler: admitted, Push: admitted, Card: current, ExtendedCard: noExtended, PublicCard: public,
+			Handler: checked, Push: checked, Card: current, ExtendedCard: noExtended, PublicCard: public,
 			Streams: streams, Limits: t.options.Limits, Observe: ignore, Log: t.options.Log,
 		}),
 	}
 }
 
-// baseKey is that of the base by which a request came, in its context.
+// baseKey is the context key of the base URL of a request.
 type baseKey struct{}
 
-func (b *bound) serve(w http.ResponseWriter, r *http.Request, c *card.Card, base string) {
+// serve answers a request for the link.
+func (l *link) serve(w http.ResponseWriter, r *http.Request, base string) {
 	switch {
 	case isCard(r):
-		serveCard(w, r, c, base)
+		serveCard(w, r, l.card, base)
 	case r.URL.Path == "/":
-		b.rpc.ServeHTTP(w, r)
+		l.bindings.rpc.ServeHTTP(w, r)
 	case rest.Owns(r):
-		b.rest.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), baseKey{}, base)))
+		l.bindings.rest.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), baseKey{}, base)))
 	default:
 		rest.Deny(w, r, &a2a.Error{
 			Reason: a2a.ReasonMethodNotFound,
@@ -87,7 +83,7 @@ func isCard(r *http.Request) bool {
 	return r.URL.Path == wellknown.Path || r.URL.Path == wellknown.LegacyPath
 }
 
-// serveCard renders the card for the address by which it is asked for.
+// serveCard renders the card for the base URL of the request.
 func serveCard(w http.ResponseWriter, r *http.Request, c *card.Card, base string) {
 	h := &wellknown.Handler{}
 	if err := h.Swap(wellknown.Content{Card: c.At(card.Base{URL: base})}); err != nil {

@@ -1,0 +1,72 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package translator
+
+// use adds a use of a link.
+func (t *Translator) use(l *link) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l.uses++
+}
+
+// release ends a use of a link.
+func (t *Translator) release(l *link) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l.idleSince = t.options.Now()
+	if l.uses--; l.uses == 0 && l.dropped {
+		t.closing.Go(l.backend.Close)
+	}
+}
+
+// makeRoom drops the longest idle links until there is room for a link with a card of a
+// size in bytes. It returns false if all links are in use. mu is held.
+func (t *Translator) makeRoom(card int) bool {
+	for len(t.links) >= maxLinks || t.cards+card > maxCards && len(t.links) > 0 {
+		var oldest *link
+		for _, l := range t.links {
+			if l.uses == 0 && (oldest == nil || l.idleSince.Before(oldest.idleSince)) {
+				oldest = l
+			}
+		}
+		if oldest == nil {
+			return false
+		}
+		t.drop(oldest)
+	}
+	return true
+}
+
+// drop removes a link from the open links, and closes it once it is not used. mu is held.
+func (t *Translator) drop(l *link) {
+	delete(t.links, l.address)
+	t.cards -= len(l.agent.Card)
+	l.dropped = true
+	if l.uses == 0 {
+		t.closing.Go(l.backend.Close)
+	}
+	if len(t.links) == 0 && t.sweeper != nil {
+		t.sweeper.Stop()
+		t.sweeper = nil
+	}
+}
+
+// sweep drops the links that were idle for idleAfter, and schedules the next sweep.
+func (t *Translator) sweep() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, next := t.options.Now(), idleAfter
+	for _, l := range t.links {
+		switch idle := now.Sub(l.idleSince); {
+		case l.uses > 0:
+		case idle >= idleAfter:
+			t.drop(l)
+		default:
+			next = min(next, idleAfter-idle)
+		}
+	}
+	if t.sweeper != nil {
+		t.sweeper.Reset(next)
+	}
+}
