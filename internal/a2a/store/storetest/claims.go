@@ -5,6 +5,7 @@ package storetest
 
 import (
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -97,60 +98,47 @@ func claimsOfTaskAreBounded(t *testing.T, s Shared) {
 	}
 }
 
-func pausedOfConversation(t *testing.T, s store.Store) {
-	want := func(c store.Conversation, want ...string) {
+func claims(t *testing.T, s Shared) {
+	a, b := join(t, s, "a"), join(t, s, "b")
+	first := store.MessageClaim{Replica: a.Self(), TaskID: "t1"}
+	second := store.MessageClaim{Replica: b.Self(), TaskID: "t2"}
+	want := func(m store.Member, message string, c, want store.MessageClaim) {
 		t.Helper()
-		got, err := s.Paused(t.Context(), c)
-		if err != nil {
-			t.Fatalf("Paused() error = %v", err)
-		}
-		seen := map[string]bool{}
-		for _, id := range got {
-			seen[id] = true
-		}
-		if len(got) != min(len(want), 2) || len(seen) != len(got) {
-			t.Errorf("Paused(%+v) = %q, want %d of %q", c, got, min(len(want), 2), want)
-			return
-		}
-		for _, id := range want {
-			delete(seen, id)
-		}
-		if len(seen) > 0 {
-			t.Errorf("Paused(%+v) = %q, want of %q", c, got, want)
+		if got, err := m.Claim(t.Context(), message, c, Lease); got != want || err != nil {
+			t.Errorf("Claim() = %+v, %v, want %+v", got, err, want)
 		}
 	}
-	put := func(owner a2a.Owner, id, contextID string, state a2a.State) store.Log {
-		t.Helper()
-		log, err := s.Create(t.Context(), store.NewTask{
-			Key: store.Key{Owner: owner, TaskID: id}, Origin: store.Origin{ContextID: contextID},
-			Events: []a2a.Event{{Message: Message("m", "hi")}, Status(state, nil)},
+	want(a, "m1", first, first)
+	want(b, "m1", second, first)
+	want(b, "m2", second, second)
+	if err := b.Unclaim(t.Context(), "m1", second); err != nil {
+		t.Errorf("Unclaim() error = %v", err)
+	}
+	want(b, "m1", second, first)
+	if err := a.Unclaim(t.Context(), "m1", first); err != nil {
+		t.Errorf("Unclaim() error = %v", err)
+	}
+	want(b, "m1", second, second)
+	s.Pass(Lease + Lease/10)
+	want(a, "m1", first, first)
+}
+
+func claimHasOneWinner(t *testing.T, s Shared) {
+	var all sync.WaitGroup
+	stands := make([]store.MessageClaim, 8)
+	for i := range stands {
+		m := join(t, s, strconv.Itoa(i))
+		all.Go(func() {
+			var err error
+			if stands[i], err = m.Claim(t.Context(), "m", store.MessageClaim{Replica: m.Self(), TaskID: "t"}, time.Minute); err != nil {
+				t.Errorf("Claim() error = %v", err)
+			}
 		})
-		if err != nil {
-			t.Fatal(err)
+	}
+	all.Wait()
+	for _, c := range stands {
+		if c != stands[0] {
+			t.Errorf("claims of %q and %q stand", c.Replica, stands[0].Replica)
 		}
-		return log
 	}
-	c := store.Conversation{Owner: "alice", ContextID: "c1"}
-	want(c)
-	log := put("alice", "t1", "c1", a2a.StateInputRequired)
-	put("alice", "t2", "c2", a2a.StateInputRequired)
-	put("bob", "t3", "c1", a2a.StateAuthRequired)
-	put(a2a.Owner("alice").In("tenant"), "t4", "c1", a2a.StateInputRequired)
-	put("alice", "t5", "c1", a2a.StateWorking)
-	put("alice", "t6", "c1", a2a.StateCompleted)
-	want(c, "t1")
-	want(store.Conversation{Owner: "bob", ContextID: "c1"}, "t3")
-	put("alice", "t7", "c1", a2a.StateAuthRequired)
-	want(c, "t1", "t7")
-	put("alice", "t8", "c1", a2a.StateInputRequired)
-	want(c, "t1", "t7", "t8")
-	if _, err := log.Append(t.Context(), store.Append{After: 2, Events: []a2a.Event{Status(a2a.StateWorking, nil)}}); err != nil {
-		t.Fatal(err)
-	}
-	want(c, "t7", "t8")
-	if _, err := log.Append(t.Context(), store.Append{After: 3, Events: []a2a.Event{Status(a2a.StateCanceled, nil)}}); err != nil {
-		t.Fatal(err)
-	}
-	want(c, "t7", "t8")
-	want(store.Conversation{Owner: "alice", ContextID: "c3"})
 }

@@ -15,55 +15,7 @@ import (
 // forgetAfter is how long a replica is known that holds nothing.
 const forgetAfter = time.Hour
 
-// member is the side of a Memory that one replica uses.
-type member struct {
-	*Memory
-	self store.Replica
-}
-
 var _ store.Member = (*member)(nil)
-
-// replica is what a Memory knows of a replica.
-type replica struct {
-	// until is when the lease ends; over is true when the replica renews it no more.
-	until time.Time
-	over  bool
-	inbox []posted
-	// arrived holds a value when the inbox may hold messages.
-	arrived chan struct{}
-}
-
-type posted struct {
-	place   string
-	message *store.InboxMessage
-}
-
-type claimed struct {
-	store.MessageClaim
-	until time.Time
-}
-
-// replica returns what is known of a replica. mu is held.
-func (s *Memory) replica(r store.Replica) *replica {
-	if s.replicas[r] == nil {
-		s.replicas[r] = &replica{arrived: make(chan struct{}, 1)}
-	}
-	return s.replicas[r]
-}
-
-// alive reports whether a replica has a lease. mu is held.
-func (s *Memory) alive(r store.Replica) bool {
-	known := s.replicas[r]
-	return known != nil && known.until.After(s.now())
-}
-
-// end ends a lease for good.
-func (r *replica) end(now time.Time) {
-	r.over = true
-	if r.until.IsZero() || r.until.After(now) {
-		r.until = now
-	}
-}
 
 // Self implements store.Lease.
 func (m *member) Self() store.Replica { return m.self }
@@ -195,13 +147,4 @@ func (m *member) Unclaim(_ context.Context, message string, c store.MessageClaim
 	defer m.mu.Unlock()
 	m.unclaim([]store.ClaimedMessage{{Message: message, MessageClaim: c}})
 	return nil
-}
-
-// unclaim ends claims, and no others of the same messages. mu is held.
-func (s *Memory) unclaim(claims []store.ClaimedMessage) {
-	for _, c := range claims {
-		if s.claims[c.Message].MessageClaim == c.MessageClaim {
-			delete(s.claims, c.Message)
-		}
-	}
 }

@@ -142,7 +142,7 @@ func repeatedHoldChange(t *testing.T, s Shared) {
 	take.Repeat = true
 	wantWrite(t, theirs, take, nil, 3)
 	wantHolder(t, log, b.Self(), true)
-	// Whoever does not hold the task does not get it by a repeat.
+	// A repeat does not give the hold to a replica that does not have it.
 	keep := store.Append{After: 3, Events: []a2a.Event{Status(a2a.StateWorking, nil)}, Hold: store.Keep, Write: repeated(newWrite())}
 	keep.Replica = a.Self()
 	wantWrite(t, log, keep, store.ErrHeld, 3)
