@@ -76,7 +76,7 @@ func TestPausedTaskIsCanceledWithoutACall(t *testing.T) {
 	})
 }
 
-func TestCancelRefusesWhatWaits(t *testing.T) {
+func TestCancelRefusesWaitingMessages(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		b.send(say("m", "hi"))
 		c := b.call()

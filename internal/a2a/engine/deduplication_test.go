@@ -90,7 +90,7 @@ func TestRefusedMessageMayBeSentAgain(t *testing.T) {
 	})
 }
 
-func TestKnownMessagesAreBounded(t *testing.T) {
+func TestDeduplicatedMessagesAreBounded(t *testing.T) {
 	play(t, engine.Options{MaxDeduplicated: 3}, func(t *testing.T, b *bench) {
 		for i := range 4 {
 			b.send(say(strconv.Itoa(i), "hi"))

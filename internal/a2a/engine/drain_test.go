@@ -26,7 +26,7 @@ func (b *bench) drain(limit time.Duration) (done chan error) {
 	return done
 }
 
-func TestDrainLetsTurnsEnd(t *testing.T) {
+func TestDrainWaitsForRunningTurns(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		s := b.send(say("m", "hi"))
 		c := b.call()
@@ -55,7 +55,7 @@ func TestDrainLetsTurnsEnd(t *testing.T) {
 	})
 }
 
-func TestDrainFailsWhatRunsTooLong(t *testing.T) {
+func TestDrainFailsTurnsThatRunTooLong(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		r := b.stream(say("m", "hi"))
 		silent := b.stream(say("m2", "hi"))
@@ -93,7 +93,7 @@ func TestDrainEndsStreamsSoThatTheyCanBeResumed(t *testing.T) {
 	})
 }
 
-func TestDrainLetsGoOfRunsThatWaitForTheirClient(t *testing.T) {
+func TestDrainCancelsPausedRuns(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		b.send(say("m1", "hi"))
 		waits := b.call()

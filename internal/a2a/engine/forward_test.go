@@ -15,9 +15,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
-// A message that was refused, since nobody could say whether the other replica
-// got it, is sent again when that has worked on it: it is the same message.
-func TestMessageThatWasWorkedOnIsNotWorkedOnAgain(t *testing.T) {
+// A message is refused because the outcome of its forwarding is unknown. The client sends
+// it again after the other replica has processed it: it is the same message.
+func TestProcessedMessageIsNotProcessedAgain(t *testing.T) {
 	tests := map[string]struct {
 		end  []a2a.Event
 		want string
@@ -32,11 +32,11 @@ func TestMessageThatWasWorkedOnIsNotWorkedOnAgain(t *testing.T) {
 				a.send(now(say("m1", "hi")))
 				c := a.call()
 				c.must(status(a2a.StateWorking))
-				b.line.deaf.Store(true)
+				b.member.set(responseLost)
 				if got := b.send(to(say("m2", "that"), c.TaskID)).result(); got != string(a2a.ReasonUnavailable) {
 					t.Fatalf("Send() = %s", got)
 				}
-				b.line.deaf.Store(false)
+				b.member.clear(responseLost)
 				c.must(status(a2a.StateInputRequired, "what?"))
 				c.ends(nil)
 				second := a.call()
@@ -74,14 +74,14 @@ func TestOutcomeThatCannotBeRead(t *testing.T) {
 		a.send(now(in(say("m1", "hi"), "c")))
 		c := a.call()
 		c.must(paused(a2a.StateInputRequired, "what?"))
-		b.line.blindAfterPost.Store(true)
+		b.member.set(openFailsAfterPost)
 		s := b.send(in(say("m2", "that"), "c"))
 		input := a.call()
 		if got := s.result(); got != string(a2a.ReasonUnavailable) {
 			t.Fatalf("Send() = %s", got)
 		}
-		b.line.blindAfterPost.Store(false)
-		b.line.blind.Store(false)
+		b.member.clear(openFailsAfterPost)
+		b.member.clear(openFails)
 		input.ends(backend.ErrInputAccepted)
 		c.finishes(status(a2a.StateCompleted))
 		again := b.send(in(say("m2", "that"), "c"))
@@ -101,7 +101,7 @@ func TestNoTaskIsCreatedAfterTheLease(t *testing.T) {
 		time.Sleep(time.Minute)
 		first := a.send(say("m1", "hi"))
 		c := a.call()
-		a.line.down.Store(true)
+		a.member.set(storeDown)
 		time.Sleep(8 * time.Second)
 		go func() {
 			_ = c.says(chunk("late"))
@@ -111,7 +111,7 @@ func TestNoTaskIsCreatedAfterTheLease(t *testing.T) {
 		time.Sleep(3 * time.Second)
 		second := b.send(say("m1", "hi"))
 		b.call().finishes(chunk("x"), status(a2a.StateCompleted))
-		a.line.down.Store(false)
+		a.member.clear(storeDown)
 		time.Sleep(5 * time.Second)
 		if got := first.result(); got != string(a2a.ReasonUnavailable) {
 			t.Errorf("Send() without the store = %s", got)
@@ -135,7 +135,7 @@ func TestLostAnswerOfAnotherReplica(t *testing.T) {
 		c := a.call()
 		c.must(status(a2a.StateWorking))
 		s := b.send(to(say("m2", "that"), c.TaskID))
-		a.line.dumb.Store(true)
+		a.member.set(postFails)
 		c.must(status(a2a.StateInputRequired, "what?"))
 		c.ends(nil)
 		a.call().finishes(status(a2a.StateCompleted))
@@ -153,14 +153,14 @@ func TestMessageThatNobodySpeaksOf(t *testing.T) {
 		a.send(now(say("m1", "hi")))
 		c := a.call()
 		c.must(status(a2a.StateWorking))
-		a.line.eats.Store(true)
+		a.member.set(inboxLost)
 		lost := b.send(to(say("m2", "that"), c.TaskID))
 		time.Sleep(36 * time.Second)
 		if got := lost.result(); got != string(a2a.ReasonUnavailable) {
 			t.Errorf("Send() = %s", got)
 		}
-		// One that waits for its turn is spoken of, and waits for as long as that takes.
-		a.line.eats.Store(false)
+		// The other replica confirms a message that waits for its turn.
+		a.member.clear(inboxLost)
 		waits := b.send(to(say("m2", "that"), c.TaskID))
 		time.Sleep(10 * time.Minute)
 		c.must(status(a2a.StateInputRequired, "what?"))
@@ -181,7 +181,7 @@ func TestRefusalOfAnotherReplicaIsLost(t *testing.T) {
 		c.must(status(a2a.StateWorking))
 		s := b.send(to(say("m2", "that"), c.TaskID))
 		time.Sleep(10 * time.Second)
-		a.line.dumb.Store(true)
+		a.member.set(postFails)
 		if _, err := a.cancel(c.TaskID); err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func TestRefusalOfAnotherReplicaIsLost(t *testing.T) {
 
 // A claim that was not answered stands, and is kept: whatever becomes of the
 // message, those who send it again find it, also when its replica is gone.
-func TestClaimInDoubtNamesTheTaskThatIsMade(t *testing.T) {
+func TestIndeterminateClaimNamesTheCreatedTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewMemory(memory.Options{})
 		a, b, third := newPeer(t, s, "a", engine.Options{}), newPeer(t, s, "b", engine.Options{}), newPeer(t, s, "c", engine.Options{})
@@ -202,7 +202,7 @@ func TestClaimInDoubtNamesTheTaskThatIsMade(t *testing.T) {
 		defer b.leaves()
 		defer a.leaves()
 		time.Sleep(time.Minute)
-		a.line.vague.Store(true)
+		a.member.set(claimResponseLost)
 		if got := a.send(say("m1", "hi")).result(); got != string(a2a.ReasonUnavailable) {
 			t.Fatalf("Send() = %s", got)
 		}

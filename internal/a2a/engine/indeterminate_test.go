@@ -6,7 +6,6 @@ package engine_test
 import (
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,17 +18,17 @@ import (
 // A task is completed by the end of a run that was shown all of its messages,
 // and by no other: whatever the store says or does not say, the end of a run
 // that asked is no answer to what came after its question.
-func TestRunCompletesNothingThatItWasNotShown(t *testing.T) {
+func TestRunDoesNotCompleteATaskWithAnUnreadMessage(t *testing.T) {
 	tests := map[string]func(a, b *peer, c *call){
 		"a message that was stored and refused, and another that was not": func(a, _ *peer, c *call) {
 			a.sendInDoubt(to(say("m2", "that"), c.TaskID))
-			a.line.mute.Store(true)
+			a.member.set(appendsFail)
 			a.send(to(say("m3", "or that"), c.TaskID))
 			time.Sleep(6 * time.Second)
 		},
 		"a message that was stored and refused, and a look at what is held": func(a, _ *peer, c *call) {
 			a.sendInDoubt(to(say("m2", "that"), c.TaskID))
-			a.line.mute.Store(true)
+			a.member.set(appendsFail)
 			time.Sleep(time.Minute)
 		},
 		"a message that was stored and refused, and a run that goes on by itself": func(a, _ *peer, c *call) {
@@ -37,12 +36,12 @@ func TestRunCompletesNothingThatItWasNotShown(t *testing.T) {
 			_ = c.says(status(a2a.StateWorking), chunk("well"))
 		},
 		"a message at another replica, while the lease had lapsed": func(a, b *peer, c *call) {
-			a.line.down.Store(true)
+			a.member.set(storeDown)
 			time.Sleep(3 * time.Minute)
 			b.send(now(to(say("m2", "that"), c.TaskID)))
 			b.call().must(chunk("x"))
-			a.line.mute.Store(true)
-			a.line.down.Store(false)
+			a.member.set(appendsFail)
+			a.member.clear(storeDown)
 			a.send(to(say("m3", "or that"), c.TaskID))
 		},
 	}
@@ -59,8 +58,8 @@ func TestRunCompletesNothingThatItWasNotShown(t *testing.T) {
 					c.must(question)
 					happens(a, b, c)
 					c.ends(nil)
-					a.line.deaf.Store(false)
-					a.line.mute.Store(false)
+					a.member.clear(responseLost)
+					a.member.clear(appendsFail)
 					time.Sleep(2 * time.Minute)
 					if got := b.task(c.TaskID).Status.State; got == a2a.StateCompleted {
 						t.Error("the task completed, though nobody worked on the second message")
@@ -72,17 +71,17 @@ func TestRunCompletesNothingThatItWasNotShown(t *testing.T) {
 }
 
 // The same for messages that wait while the run asks.
-func TestMessagesThatWaitAreNotPassedOver(t *testing.T) {
+func TestWaitingMessagesKeepTheirOrder(t *testing.T) {
 	share(t, engine.Options{Lease: time.Minute}, func(t *testing.T, a, b *peer) {
 		time.Sleep(61 * time.Second)
 		a.send(now(say("m1", "hi")))
 		c := a.call()
 		c.must(status(a2a.StateWorking))
 		second, third := a.send(to(say("m2", "that"), c.TaskID)), a.send(to(say("m3", "or that"), c.TaskID))
-		a.line.deaf.Store(true)
+		a.member.set(responseLost)
 		asked := c.emits(status(a2a.StateInputRequired, "what?"))
 		time.Sleep(time.Second)
-		a.line.deaf.Store(false)
+		a.member.clear(responseLost)
 		if err := <-asked; err != nil {
 			t.Fatalf("emit() error = %v", err)
 		}
@@ -103,7 +102,7 @@ func TestMessagesThatWaitAreNotPassedOver(t *testing.T) {
 
 // A question may be read before the run that asks knows that it is stored. Its
 // answer waits for that, for as long as a client waits for the store.
-func TestAnswerToAQuestionInDoubt(t *testing.T) {
+func TestInputWhoseAppendIsIndeterminate(t *testing.T) {
 	for _, stored := range []bool{true, false} {
 		t.Run(fmt.Sprint("stored ", stored), func(t *testing.T) {
 			share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
@@ -111,12 +110,11 @@ func TestAnswerToAQuestionInDoubt(t *testing.T) {
 				a.send(now(say("m1", "hi")))
 				c := a.call()
 				c.must(status(a2a.StateWorking))
-				a.line.deaf.Store(stored)
-				a.line.mute.Store(!stored)
+				a.member.setEither(stored, responseLost, appendsFail)
 				c.emits(paused(a2a.StateInputRequired, "what?"))
 				s := a.send(to(say("m2", "that"), c.TaskID))
 				time.Sleep(time.Second)
-				a.line.deaf.Store(false)
+				a.member.clear(responseLost)
 				time.Sleep(5 * time.Second)
 				if !stored {
 					if got := s.result(); got != string(a2a.ReasonUnavailable) {
@@ -141,17 +139,17 @@ func TestAnswerToAQuestionInDoubt(t *testing.T) {
 
 // A run that is over takes no input, whatever its agent answers: the message is
 // a turn like any other.
-func TestInputForARunThatIsOver(t *testing.T) {
+func TestInputForARunThatHasEnded(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, _ *peer) {
 		time.Sleep(time.Minute)
 		a.send(now(say("m1", "hi")))
 		c := a.call()
 		c.must(paused(a2a.StateInputRequired, "what?"))
-		a.line.mute.Store(true)
+		a.member.set(appendsFail)
 		s := a.send(to(say("m2", "that"), c.TaskID))
 		go c.ends(nil)
 		time.Sleep(time.Second)
-		a.line.mute.Store(false)
+		a.member.clear(appendsFail)
 		time.Sleep(2 * time.Second)
 		next := a.call()
 		if next.Input {
@@ -165,8 +163,8 @@ func TestInputForARunThatIsOver(t *testing.T) {
 	})
 }
 
-// An outage that is over within the patience of a client costs neither its
-// message nor the run that waits for it.
+// An outage that is shorter than the retries of an append loses neither the message nor
+// the paused run.
 func TestShortOutageLeavesTheRunThatWaits(t *testing.T) {
 	for _, stored := range []bool{false, true} {
 		t.Run(fmt.Sprint("stored ", stored), func(t *testing.T) {
@@ -175,15 +173,14 @@ func TestShortOutageLeavesTheRunThatWaits(t *testing.T) {
 				a.send(now(say("m1", "hi")))
 				c := a.call()
 				c.must(paused(a2a.StateInputRequired, "what?"))
-				a.line.deaf.Store(stored)
-				a.line.mute.Store(!stored)
+				a.member.setEither(stored, responseLost, appendsFail)
 				s := a.send(to(say("m2", "that"), c.TaskID))
 				time.Sleep(3 * time.Second)
 				if !stored {
 					a.noCall()
 				}
-				a.line.deaf.Store(false)
-				a.line.mute.Store(false)
+				a.member.clear(responseLost)
+				a.member.clear(appendsFail)
 				time.Sleep(time.Second)
 				input := a.call()
 				if !input.Input {
@@ -211,10 +208,10 @@ func TestAppendIsFoundByWhatItSays(t *testing.T) {
 		c.must(paused(a2a.StateInputRequired, "what?"))
 		// The lease lapses, the other replica takes the run off the task, and its
 		// word is in the log where that of the run is to be.
-		a.line.down.Store(true)
+		a.member.set(storeDown)
 		said := c.emits(chunk("lost?"))
 		time.Sleep(25 * time.Second)
-		a.line.down.Store(false)
+		a.member.clear(storeDown)
 		if err := <-said; err == nil {
 			t.Error("emit() took what is not in the log")
 		}
@@ -231,11 +228,11 @@ func TestAppendIsLookedUpWhereTheLogStands(t *testing.T) {
 		c := a.call()
 		c.must(chunk("one"))
 		r := b.subscribe(c.TaskID, nil)
-		a.line.lags.Store(true)
-		a.line.deaf.Store(true)
+		a.member.set(readsLag)
+		a.member.set(responseLost)
 		two := c.emits(chunk("two"), chunk("three"))
 		time.Sleep(time.Second)
-		a.line.deaf.Store(false)
+		a.member.clear(responseLost)
 		if err := <-two; err != nil {
 			t.Fatalf("emit() error = %v", err)
 		}
@@ -250,7 +247,7 @@ func TestShortOutageRefusesNoTask(t *testing.T) {
 		t.Run(fmt.Sprint("at once ", atOnce), func(t *testing.T) {
 			share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
 				time.Sleep(time.Minute)
-				a.line.deaf.Store(true)
+				a.member.set(responseLost)
 				request := say("m1", "hi")
 				request.ReturnImmediately = atOnce
 				s := a.send(request)
@@ -259,7 +256,7 @@ func TestShortOutageRefusesNoTask(t *testing.T) {
 					said = a.call().emits(chunk("x"))
 				}
 				time.Sleep(3 * time.Second)
-				a.line.deaf.Store(false)
+				a.member.clear(responseLost)
 				time.Sleep(time.Second)
 				if atOnce {
 					if got := s.result(); got != "task:submitted" {
@@ -285,14 +282,14 @@ func TestMessageWhoseTaskWasNotStoredMayBeSentAgain(t *testing.T) {
 		time.Sleep(time.Minute)
 		s := a.send(say("m1", "hi"))
 		c := a.call()
-		a.line.mute.Store(true)
+		a.member.set(appendsFail)
 		said := c.emits(chunk("x"))
 		time.Sleep(10 * time.Second)
 		c.ends(<-said)
 		if got := s.result(); got != string(a2a.ReasonUnavailable) {
 			t.Fatalf("Send() = %s", got)
 		}
-		a.line.mute.Store(false)
+		a.member.clear(appendsFail)
 		again := a.send(say("m1", "hi"))
 		next := a.call()
 		next.finishes(status(a2a.StateCompleted))
@@ -304,23 +301,18 @@ func TestMessageWhoseTaskWasNotStoredMayBeSentAgain(t *testing.T) {
 
 // What an agent says at once is stored with its task, in one step: also when the
 // answer of the store is lost, or late.
-func TestTaskIsMadeOfWhatIsKnown(t *testing.T) {
-	for name, happens := range map[string]func(*line) *atomic.Bool{
-		"in peace":           nil,
-		"stored in doubt":    func(l *line) *atomic.Bool { return &l.deaf },
-		"not stored at once": func(l *line) *atomic.Bool { return &l.mute },
+func TestTaskIsCreatedFromTheRequest(t *testing.T) {
+	for name, failing := range map[string]fault{
+		"no fault": 0, "stored, response lost": responseLost, "not stored at once": appendsFail,
 	} {
 		t.Run(name, func(t *testing.T) {
 			share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
 				time.Sleep(time.Minute)
 				s := a.send(say("m1", "hi"))
 				c := a.call()
-				if happens != nil {
-					disturbed := happens(a.line)
-					disturbed.Store(true)
-					time.AfterFunc(time.Second, func() { disturbed.Store(false) })
-				}
-				before := a.line.appends.Load()
+				a.member.set(failing)
+				time.AfterFunc(time.Second, func() { a.member.clear(failing) })
+				before := a.member.appends.Load()
 				if err := c.says(chunk("x"), status(a2a.StateCompleted)); !errors.Is(err, backend.ErrTurnEnded) {
 					t.Errorf("emit() error = %v, want ErrEnded", err)
 				}
@@ -331,7 +323,7 @@ func TestTaskIsMadeOfWhatIsKnown(t *testing.T) {
 				if got := b.task(c.TaskID); got.Status.State != a2a.StateCompleted || len(got.Artifacts) != 1 || text(got.Artifacts[0].Parts) != "x" {
 					t.Errorf("the task is %+v", got)
 				}
-				if n := a.line.appends.Load() - before; n != 0 {
+				if n := a.member.appends.Load() - before; n != 0 {
 					t.Errorf("%d appends behind the beginning, want none", n)
 				}
 			})

@@ -58,7 +58,7 @@ func TestWire13_AnswerByReferenceResumesTheRunThatWaits(t *testing.T) {
 	})
 }
 
-func TestWire13_ResultForATaskThatNoRunWaitsWith(t *testing.T) {
+func TestWire13_ResultForATaskWithoutAPausedRun(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		first := b.stream(say("m1", "hi"))
 		c := b.call()
@@ -123,7 +123,7 @@ func TestWire13_ReferencesThatAnswerNothing(t *testing.T) {
 }
 
 // The agent alone gets what is not to be kept.
-func TestSensitiveAnswersAreNotKept(t *testing.T) {
+func TestSensitiveAnswersAreRedactedInTheLog(t *testing.T) {
 	answers := map[string]func(task string) *a2a.SendRequest{
 		"by reference": func(task string) *a2a.SendRequest { return result("m2", task, "r1", "secret") },
 		"by task":      func(task string) *a2a.SendRequest { return to(say("m2", "secret"), task) },
@@ -271,8 +271,8 @@ func TestAuthenticationHasNoInputTimeout(t *testing.T) {
 	})
 }
 
-// An answer, a cancel and the end of patience at the same moment: one of them
-// decides, and nobody is left waiting.
+// An answer, a cancel and the input timeout come at the same moment: one of them decides,
+// and every call returns.
 func TestInputTimeoutRaces(t *testing.T) {
 	for _, early := range []time.Duration{-time.Millisecond, 0, time.Millisecond} {
 		for range 20 {

@@ -201,7 +201,7 @@ func TestWire16_ListTokens(t *testing.T) {
 	}
 }
 
-func TestEnginesWithOneKeyTakeEachOthersTokens(t *testing.T) {
+func TestEnginesThatShareAKeyAcceptEachOthersPageTokens(t *testing.T) {
 	options := engine.Options{PageKey: func(context.Context) ([]byte, error) { return []byte("0123456789abcdef0123456789abcdef"), nil }}
 	one, two := newShelf(t, options), newShelf(t, options)
 	for i := range 2 {

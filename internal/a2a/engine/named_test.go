@@ -84,7 +84,7 @@ func TestClientNamesATaskThatExists(t *testing.T) {
 	})
 }
 
-// Whoever is first makes the task; the others continue it.
+// The first message creates the task, and the others continue it.
 func TestNamesRace(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		const clients = 8
@@ -171,7 +171,7 @@ func TestNameOfAStoreThatIsFull(t *testing.T) {
 	})
 }
 
-func TestIDOfATurnWithoutATaskIsNobodysName(t *testing.T) {
+func TestIDOfATurnWithoutATaskCannotBeUsed(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		b.send(say("m", "hi"))
 		c := b.call()
@@ -273,7 +273,7 @@ func TestRestartWaitsForTheRunThatEnds(t *testing.T) {
 	}
 }
 
-func TestDrainRefusesARestartThatWaits(t *testing.T) {
+func TestDrainRefusesAWaitingRestart(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		b.send(name("mine", "one"))
 		c := b.call()

@@ -158,6 +158,6 @@ func (noObserver) Dropped(int)                        {}
 
 // beginRetryFor is how long the store retries the write that begins a turn, and how long
 // a client waits for the lock of a task. After that the message is refused. If the store
-// has stored it nevertheless (an indeterminate write), the first replica that finds the
+// has stored it (an indeterminate write), the first replica that finds the
 // task fails it.
 const beginRetryFor = 5 * time.Second

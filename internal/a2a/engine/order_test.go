@@ -17,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// talker says chunks until it is told to stop, and then the last one.
+// talker sends chunks until stop closes, and then the last one.
 type talker struct {
 	stop  chan struct{}
 	least int
@@ -155,8 +155,8 @@ func TestWire12_ThousandSubscribersSeeOneOrder(t *testing.T) {
 	}
 }
 
-// Whoever stalls, the agent and the others go on at their own pace.
-func TestWire12_SlowConsumerDelaysNobody(t *testing.T) {
+// A stalled subscriber delays neither the agent nor other subscribers.
+func TestWire12_SlowConsumerDelaysNoOther(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		b.send(say("m", "hi"))
 		c := b.call()
@@ -171,7 +171,7 @@ func TestWire12_SlowConsumerDelaysNobody(t *testing.T) {
 		fast := b.subscribe(c.TaskID, nil)
 		want := "task:working"
 		for range 100 {
-			// The clock of the bubble stands still while anybody can go on.
+			// The fake clock does not advance while a goroutine can run.
 			c.must(chunk("x"))
 			want += " artifact:turn-1+x"
 			fast.want(t, want)

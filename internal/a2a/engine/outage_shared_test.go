@@ -29,7 +29,7 @@ func TestShortOutageLosesNothing(t *testing.T) {
 		r := a.stream(say("m1", "hi"))
 		c := a.call()
 		c.must(chunk("one"))
-		a.line.down.Store(true)
+		a.member.set(storeDown)
 		two := c.emits(chunk("two"))
 		if got := a.send(say("m2", "hi")); got.result() != string(a2a.ReasonUnavailable) || !errors.Is(got.err, errOutage) {
 			t.Errorf("Send() = %s, %v", got.result(), got.err)
@@ -43,7 +43,7 @@ func TestShortOutageLosesNothing(t *testing.T) {
 			t.Fatalf("emit() = %v before the store is back", err)
 		default:
 		}
-		a.line.down.Store(false)
+		a.member.clear(storeDown)
 		if err := <-two; err != nil {
 			t.Fatalf("emit() error = %v", err)
 		}
@@ -60,21 +60,21 @@ func TestAppendWhoseAnswerIsLostIsNotRepeated(t *testing.T) {
 		r := b.stream(say("m1", "hi"))
 		c := b.call()
 		c.must(status(a2a.StateWorking))
-		b.line.deaf.Store(true)
+		b.member.set(responseLost)
 		one := c.emits(chunk("one"))
 		time.Sleep(time.Second)
-		b.line.deaf.Store(false)
+		b.member.clear(responseLost)
 		if err := <-one; err != nil {
 			t.Fatalf("emit() error = %v", err)
 		}
 		c.must(chunk("two"))
-		// Nor is a cancel of somebody else taken for it.
-		b.line.down.Store(true)
+		// The cancel of another replica is not taken for the append either.
+		b.member.set(storeDown)
 		last := c.emits(chunk("late"))
 		if _, err := a.cancel(c.TaskID); err != nil {
 			t.Fatal(err)
 		}
-		b.line.down.Store(false)
+		b.member.clear(storeDown)
 		if err := <-last; !errors.Is(err, backend.ErrTurnEnded) && !errors.Is(err, backend.ErrCanceled) {
 			t.Errorf("emit() error = %v", err)
 		}
@@ -92,8 +92,8 @@ func TestLongOutageFailsTheTurn(t *testing.T) {
 				c := a.call()
 				c.must(chunk("one"))
 				waits := a.send(to(say("m2", "more"), c.TaskID))
-				a.line.down.Store(true)
-				b.line.down.Store(true)
+				a.member.set(storeDown)
+				b.member.set(storeDown)
 				two := c.emits(chunk("two"))
 				time.Sleep(time.Minute)
 				if err := <-two; err == nil {
@@ -105,8 +105,8 @@ func TestLongOutageFailsTheTurn(t *testing.T) {
 				if a.Running() > 0 {
 					t.Errorf("%d turns run", a.Running())
 				}
-				a.line.down.Store(false)
-				b.line.down.Store(false)
+				a.member.clear(storeDown)
+				b.member.clear(storeDown)
 				time.Sleep(5 * time.Second)
 				b.noCall()
 				if !again {
@@ -130,20 +130,20 @@ func TestLongOutageFailsTheTurn(t *testing.T) {
 	}
 }
 
-// Leases lapse while nobody can renew them. That is no death.
-func TestOutageKillsNobody(t *testing.T) {
+// No replica can renew its lease during an outage, so none is dead because of it.
+func TestOutageEndsNoReplica(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
 		time.Sleep(time.Minute)
 		a.send(say("m1", "hi"))
 		c := a.call()
 		c.must(status(a2a.StateWorking))
-		a.line.down.Store(true)
-		b.line.down.Store(true)
+		a.member.set(storeDown)
+		b.member.set(storeDown)
 		time.Sleep(20 * time.Second)
 		// The other one is back first.
-		b.line.down.Store(false)
+		b.member.clear(storeDown)
 		time.Sleep(9 * time.Second)
-		a.line.down.Store(false)
+		a.member.clear(storeDown)
 		time.Sleep(time.Minute)
 		c.must(chunk("x"))
 		c.finishes(status(a2a.StateCompleted))
@@ -154,19 +154,19 @@ func TestOutageKillsNobody(t *testing.T) {
 // sendInDoubt sends a message that the store takes, and is away before it says
 // so, for longer than a client waits.
 func (p *peer) sendInDoubt(r *a2a.SendRequest) *sent {
-	p.line.deaf.Store(true)
+	p.member.set(responseLost)
 	s := p.send(r)
-	p.line.down.Store(true)
-	p.line.deaf.Store(false)
+	p.member.set(storeDown)
+	p.member.clear(responseLost)
 	time.Sleep(beginRetryFor + time.Second)
-	p.line.down.Store(false)
+	p.member.clear(storeDown)
 	return s
 }
 
 // beginRetryFor is how long the beginning of a turn waits for the store.
 const beginRetryFor = 5 * time.Second
 
-// A message that was refused is not run by whoever finds its task.
+// A replica that finds the task of a refused message does not run the message.
 func TestRefusedMessageIsNotRun(t *testing.T) {
 	share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {
 		s := a.sendInDoubt(now(say("m1", "hi")))
@@ -199,13 +199,13 @@ func TestMessageWhoseAnswerIsLostInAFullStore(t *testing.T) {
 					c.ends(nil)
 					message = to(message, c.TaskID)
 				}
-				a.line.deaf.Store(true)
+				a.member.set(responseLost)
 				s := a.send(message)
-				a.line.full.Store(true)
-				a.line.deaf.Store(false)
+				a.member.set(storeFull)
+				a.member.clear(responseLost)
 				if !test.full {
 					time.Sleep(time.Second)
-					a.line.full.Store(false)
+					a.member.clear(storeFull)
 					time.Sleep(time.Second)
 					a.call().finishes(status(a2a.StateCompleted))
 					if got := s.result(); got != "task:submitted" && got != "task:working" {
@@ -218,7 +218,7 @@ func TestMessageWhoseAnswerIsLostInAFullStore(t *testing.T) {
 				if got := s.result(); got != string(a2a.ReasonUnavailable) {
 					t.Errorf("Send() = %s", got)
 				}
-				a.line.full.Store(false)
+				a.member.clear(storeFull)
 				time.Sleep(10 * time.Second)
 				a.noCall()
 				b.noCall()
@@ -232,12 +232,12 @@ func TestRefusedMessagesAreForgotten(t *testing.T) {
 	share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {
 		time.Sleep(time.Minute)
 		for round := range 4 {
-			a.line.mute.Store(true)
+			a.member.set(appendsFail)
 			for i := range 64 {
 				a.send(now(say(fmt.Sprint("m", round, "-", i), "hi")))
 			}
 			time.Sleep(beginRetryFor + time.Second)
-			a.line.mute.Store(false)
+			a.member.clear(appendsFail)
 			time.Sleep(time.Minute)
 		}
 		if got := a.sendInDoubt(now(say("m1", "hi"))).result(); got != string(a2a.ReasonUnavailable) {
@@ -279,15 +279,14 @@ func TestShortOutageRefusesNoInput(t *testing.T) {
 				c := a.call()
 				c.must(status(a2a.StateInputRequired, "what?"))
 				c.ends(nil)
-				a.line.deaf.Store(lost)
-				a.line.mute.Store(!lost)
+				a.member.setEither(lost, responseLost, appendsFail)
 				s := a.send(to(say("m2", "that"), c.TaskID))
 				time.Sleep(3 * time.Second)
 				if !lost {
 					a.noCall()
 				}
-				a.line.deaf.Store(false)
-				a.line.mute.Store(false)
+				a.member.clear(responseLost)
+				a.member.clear(appendsFail)
 				time.Sleep(time.Second)
 				a.call().finishes(status(a2a.StateCompleted))
 				if got := s.result(); got != "task:completed" {
@@ -303,13 +302,13 @@ func TestShortOutageRefusesNoInput(t *testing.T) {
 
 func TestShortOutageDelaysATurn(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, _ *peer) {
-		a.line.forgetful.Store(true)
+		a.member.set(recallFails)
 		request := say("m1", "hi")
 		request.Message.ContextID = "c"
 		s := a.send(request)
 		time.Sleep(5 * time.Second)
 		a.noCall()
-		a.line.forgetful.Store(false)
+		a.member.clear(recallFails)
 		time.Sleep(time.Second)
 		a.call().finishes(status(a2a.StateCompleted))
 		if got := s.result(); got != "task:completed" {
@@ -324,7 +323,7 @@ func TestDrainDuringAnOutageEnds(t *testing.T) {
 		a.send(say("m1", "hi"))
 		c := a.call()
 		c.must(status(a2a.StateWorking))
-		a.line.down.Store(true)
+		a.member.set(storeDown)
 		c.emits(chunk("x"))
 		done := a.drain(5 * time.Second)
 		time.Sleep(6 * time.Second)
@@ -366,7 +365,7 @@ func TestDrainLeavesTurnsToTheOthers(t *testing.T) {
 		rest := b.subscribe(c.TaskID, &after)
 		time.Sleep(4 * time.Second)
 		again := b.call()
-		// Nobody failed, so it is no attempt that counts.
+		// The attempt did not fail, so it does not count.
 		if again.Attempt != 1 {
 			t.Errorf("attempt is %d", again.Attempt)
 		}
@@ -376,7 +375,7 @@ func TestDrainLeavesTurnsToTheOthers(t *testing.T) {
 	})
 }
 
-func TestDrainFailsTurnsThatAreNotRunAgain(t *testing.T) {
+func TestDrainFailsTurnsThatAreNotRerun(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
 		a.send(say("m1", "hi"))
 		c := a.call()
@@ -396,7 +395,7 @@ func TestDrainFailsTurnsThatAreNotRunAgain(t *testing.T) {
 }
 
 // Without other replicas, too, an agent that breaks off is asked again.
-func TestAgentThatBreaksOffIsAskedAgain(t *testing.T) {
+func TestTurnIsRerunAfterACrashOfTheAgent(t *testing.T) {
 	broke := backend.Interrupted("The agent's answer broke off", nil)
 	play(t, engine.Options{Retry: retry}, func(t *testing.T, b *bench) {
 		r := b.stream(say("m1", "hi"))

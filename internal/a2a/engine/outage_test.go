@@ -59,7 +59,7 @@ func (l shakyLog) Append(ctx context.Context, a store.Append) (uint64, error) {
 
 // A message is refused, and nothing comes of it, or it is taken, and its
 // sender knows.
-func TestMessageIsTakenOrRefused(t *testing.T) {
+func TestMessageIsAcceptedOrRefused(t *testing.T) {
 	now := func(r *a2a.SendRequest) *a2a.SendRequest {
 		r.ReturnImmediately = true
 		return r
@@ -155,8 +155,7 @@ func TestMessageIsTakenOrRefused(t *testing.T) {
 	})
 }
 
-// TestRunThatEndedHasNoInputTimeout shows that nobody waits with a run that has
-// ended, even when the log could not be told so.
+// The input timer of a run ends with the run, even if the append of its end fails.
 func TestRunThatEndedHasNoInputTimeout(t *testing.T) {
 	s := &shaky{Store: memory.New(memory.Options{})}
 	play(t, engine.Options{Store: s}, func(t *testing.T, b *bench) {

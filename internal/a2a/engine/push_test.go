@@ -61,7 +61,7 @@ func TestPushConfigurationIsThereBeforeTheTurn(t *testing.T) {
 		r := b.stream(pushing(say("m1", "hi"), "one"))
 		c := b.call()
 		r.want(t, "task:submitted")
-		// A task with somebody who wants to be told of it stays one.
+		// A turn with a push configuration has a task, which it keeps.
 		c.must(message("answer"))
 		c.must(status(a2a.StateInputRequired))
 		c.ends(nil)

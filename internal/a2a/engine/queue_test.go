@@ -168,7 +168,7 @@ func TestRunThatIsAboutToEndGetsNoInput(t *testing.T) {
 	})
 }
 
-func TestInputThatIsAnsweredTakesOver(t *testing.T) {
+func TestInputThatIsAnsweredReplacesTheRun(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		b.send(say("m1", "one"))
 		first := b.call()
@@ -199,7 +199,7 @@ func TestInputThatFailsEndsTheTask(t *testing.T) {
 }
 
 // The run may end before its agent's word that it took the input arrives.
-func TestRunThatEndsWhileItsInputIsUnderWay(t *testing.T) {
+func TestRunThatEndsDuringTheDeliveryOfItsInput(t *testing.T) {
 	tests := map[string]struct {
 		end  error
 		want string
@@ -251,7 +251,7 @@ func TestRunThatPausesAgainGetsTheNextMessage(t *testing.T) {
 	})
 }
 
-func TestWaitingRunThatEndsTellsThoseWhoWereToldThatItWaits(t *testing.T) {
+func TestEndOfAPausedRunIsPublished(t *testing.T) {
 	for name, end := range map[string]error{"whole": nil, "broken": errors.New("broken")} {
 		t.Run(name, func(t *testing.T) {
 			play(t, engine.Options{}, func(t *testing.T, b *bench) {
@@ -269,7 +269,7 @@ func TestWaitingRunThatEndsTellsThoseWhoWereToldThatItWaits(t *testing.T) {
 	}
 }
 
-// Messages that wait are in no log, so nobody else bounds what they hold.
+// Waiting messages are in no log, so the bounds of the store do not apply to them.
 func TestWaitingMessagesAreBoundedByTheirBytes(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		large := strings.Repeat("x", 12<<20)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,206 +21,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
-// line is how a replica reaches the store.
-type line struct {
-	store.Member
-	// down is true when nothing gets through, deaf when appends get through and
-	// their answers do not.
-	down, deaf atomic.Bool
-	// mute is true when no append gets through, and all else does; full when the
-	// store has no room for any.
-	mute, full atomic.Bool
-	// forgetful is true when no conversation can be read, and dumb when no mail
-	// gets through.
-	forgetful, dumb atomic.Bool
-	// vague is true when claims get through and their answers do not, and eats when
-	// mail that is received gets lost.
-	vague, eats atomic.Bool
-	// lags is true when reading a log tells nothing that was not told before.
-	lags atomic.Bool
-	// blind is true when no log can be opened, blindAfterPost when that begins with the
-	// next message to another replica.
-	blind, blindAfterPost atomic.Bool
-	// appends counts those that were tried.
-	appends atomic.Int64
-}
-
-func (l *line) err() error {
-	if l.down.Load() {
-		return errOutage
-	}
-	return nil
-}
-
-func over[T any](l *line, call func() (T, error)) (T, error) {
-	if err := l.err(); err != nil {
-		var none T
-		return none, err
-	}
-	return call()
-}
-
-// write is how attempts of a write get through. Without a time for retries there is
-// one attempt.
-func (l *line) write(ctx context.Context, w *store.Write, attempt func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, w.RetryFor)
-	defer cancel()
-	return store.RetryWrite(ctx, w.Repeat, func() error {
-		if err := l.err(); err != nil {
-			return err
-		}
-		if w.Replica == "" {
-			return attempt()
-		}
-		if l.mute.Load() {
-			return errOutage
-		}
-		if l.full.Load() {
-			return store.ErrFull
-		}
-		if err := attempt(); err != nil {
-			return err
-		}
-		w.Repeat = true // the store has it, and a later attempt is a repeat
-		if l.deaf.Load() {
-			return errOutage
-		}
-		return nil
-	})
-}
-
-func (l *line) Create(ctx context.Context, n store.NewTask) (log store.Log, err error) {
-	err = l.write(ctx, &n.Write, func() (err error) {
-		log, err = l.Member.Create(ctx, n)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &lineLog{Log: log, line: l}, nil
-}
-
-func (l *line) Open(ctx context.Context, k store.Key) (store.Log, error) {
-	return over(l, func() (store.Log, error) {
-		if l.blind.Load() {
-			return nil, errOutage
-		}
-		log, err := l.Member.Open(ctx, k)
-		if err != nil {
-			return nil, err
-		}
-		return &lineLog{Log: log, line: l}, nil
-	})
-}
-
-func (l *line) Renew(ctx context.Context, lease time.Duration) ([]store.Key, error) {
-	return over(l, func() ([]store.Key, error) { return l.Member.Renew(ctx, lease) })
-}
-
-func (l *line) Leave(ctx context.Context) error {
-	if err := l.err(); err != nil {
-		return err
-	}
-	return l.Member.Leave(ctx)
-}
-
-func (l *line) Post(ctx context.Context, to store.Replica, m *store.InboxMessage) (string, error) {
-	return over(l, func() (string, error) {
-		if l.dumb.Load() {
-			return "", errOutage
-		}
-		if l.blindAfterPost.Load() {
-			l.blind.Store(true)
-		}
-		place, err := l.Member.Post(ctx, to, m)
-		if err == nil && l.deaf.Load() {
-			err = errOutage
-		}
-		return place, err
-	})
-}
-
-func (l *line) Claim(ctx context.Context, message string, c store.MessageClaim, window time.Duration) (store.MessageClaim, error) {
-	return over(l, func() (store.MessageClaim, error) {
-		stands, err := l.Member.Claim(ctx, message, c, window)
-		if err == nil && l.vague.Load() {
-			err = errOutage
-		}
-		return stands, err
-	})
-}
-
-func (l *line) Receive(ctx context.Context) ([]*store.InboxMessage, error) {
-	mail, err := l.Member.Receive(ctx)
-	if l.eats.Load() {
-		mail = nil
-	}
-	return mail, err
-}
-
-func (l *line) Recall(ctx context.Context, c store.Conversation) ([]*a2a.Message, error) {
-	return over(l, func() ([]*a2a.Message, error) {
-		if l.forgetful.Load() {
-			return nil, errOutage
-		}
-		return l.Member.Recall(ctx, c)
-	})
-}
-
-type lineLog struct {
-	store.Log
-	line *line
-	// seen is the last event that the line told of, by an answer or a snapshot:
-	// it remembers what it read, and looks again when it is asked where the log
-	// stands.
-	seen atomic.Uint64
-}
-
-func (l *lineLog) Append(ctx context.Context, a store.Append) (seq uint64, err error) {
-	if a.Hold != store.AnyHolder {
-		l.line.appends.Add(1)
-	}
-	err = l.line.write(ctx, &a.Write, func() (err error) {
-		seq, err = l.Log.Append(ctx, a)
-		return err
-	})
-	if err == nil {
-		l.seen.Store(seq)
-	}
-	return seq, err
-}
-
-func (l *lineLog) Snapshot(ctx context.Context) (*a2a.Record, error) {
-	return over(l.line, func() (*a2a.Record, error) {
-		record, err := l.Log.Snapshot(ctx)
-		if err == nil {
-			l.seen.Store(record.Seq)
-		}
-		return record, err
-	})
-}
-
-func (l *lineLog) Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error) {
-	return over(l.line, func() ([]*a2a.Record, error) {
-		if l.line.lags.Load() && after >= l.seen.Load() {
-			return dst, nil
-		}
-		return l.Log.Read(ctx, dst, after)
-	})
-}
-
-func (l *line) Holder(ctx context.Context, k store.Key) (store.Hold, error) {
-	return over(l, func() (store.Hold, error) { return l.Member.Holder(ctx, k) })
-}
-
 // peer is one of several engines on one store.
 type peer struct {
 	*bench
-	line *line
+	member *faultyMember
 }
 
 // dies is a process that is killed: it never gets through to the store again.
-func (p *peer) dies() { p.line.down.Store(true) }
+func (p *peer) dies() { p.member.set(storeDown) }
 
 func retry() bool { return true }
 
@@ -231,7 +38,7 @@ func share(t *testing.T, options engine.Options, test func(t *testing.T, a, b *p
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewMemory(memory.Options{})
 		a, b := newPeer(t, s, "a", options), newPeer(t, s, "b", options)
-		// A test that gives up must not leave anybody who renews a lease for ever.
+		// A test that fails must stop the renewal of the leases.
 		defer b.leaves()
 		defer a.leaves()
 		test(t, a, b)
@@ -240,8 +47,8 @@ func share(t *testing.T, options engine.Options, test func(t *testing.T, a, b *p
 
 func newPeer(t *testing.T, s *storetest.Memory, name string, options engine.Options) *peer {
 	t.Helper()
-	p := &peer{bench: &bench{t: t, calls: make(chan *call, 100)}, line: &line{Member: s.Join(name)}}
-	options.Member, options.Backend = p.line, p.bench
+	p := &peer{bench: &bench{t: t, calls: make(chan *call, 100)}, member: &faultyMember{Member: s.Join(name)}}
+	options.Member, options.Backend = p.member, p.bench
 	e, err := engine.New(options)
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +101,7 @@ func TestMessageGoesToTheReplicaThatRunsItsTask(t *testing.T) {
 	})
 }
 
-func TestForwardedMessagesAreRefusedAsTheHoldersOwn(t *testing.T) {
+func TestForwardedMessagesAreRefusedLikeLocalOnes(t *testing.T) {
 	share(t, engine.Options{MaxWaiting: 1}, func(t *testing.T, a, b *peer) {
 		a.send(say("m1", "hi"))
 		c := a.call()
@@ -310,7 +117,7 @@ func TestForwardedMessagesAreRefusedAsTheHoldersOwn(t *testing.T) {
 	})
 }
 
-// A run that paused and keeps its connection gets the answer, whoever is told.
+// A paused run receives the answer, whichever replica gets it from the client.
 func TestForwardedInputReachesTheRunThatWaits(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
 		a.send(say("m1", "hi"))
@@ -329,7 +136,7 @@ func TestForwardedInputReachesTheRunThatWaits(t *testing.T) {
 	})
 }
 
-func TestAnyReplicaGoesOnWithATaskAtRest(t *testing.T) {
+func TestAnyReplicaContinuesATaskWithoutARun(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
 		a.send(say("m1", "hi"))
 		c := a.call()
@@ -376,12 +183,12 @@ func TestCancelAtAnyReplicaEndsTheRunAtOnce(t *testing.T) {
 }
 
 // When the note gets lost, the renewal of the lease tells.
-func TestHolderSeesForItselfThatItsTaskEnded(t *testing.T) {
+func TestLeaseRenewalDetectsTheEndOfATask(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, _ *peer) {
 		a.send(say("m1", "hi"))
 		c := a.call()
 		c.must(status(a2a.StateWorking))
-		log, err := a.line.Member.Open(t.Context(), store.Key{Owner: "owner", TaskID: c.TaskID})
+		log, err := a.member.Member.Open(t.Context(), store.Key{Owner: "owner", TaskID: c.TaskID})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -417,7 +224,7 @@ func TestTasksOfADeadReplicaFail(t *testing.T) {
 			t.Errorf("Send() = %s", got)
 		}
 		// The dead may only think that they are.
-		a.line.down.Store(false)
+		a.member.clear(storeDown)
 		if err := works.says(chunk("late")); err == nil {
 			t.Error("the run goes on that lost its task")
 		}
@@ -427,8 +234,8 @@ func TestTasksOfADeadReplicaFail(t *testing.T) {
 	})
 }
 
-// A store that fails whenever a lease is to be renewed, and serves in between,
-// costs nobody a lease.
+// A store that fails at the first attempt of each renewal, and serves in between, ends no
+// lease.
 func TestLeaseIsRenewedBetweenTwoOutages(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
 		a.send(now(say("m1", "hi")))
@@ -436,21 +243,21 @@ func TestLeaseIsRenewedBetweenTwoOutages(t *testing.T) {
 		c.must(status(a2a.StateWorking))
 		for range 5 {
 			time.Sleep(3 * time.Second)
-			a.line.down.Store(true)
+			a.member.set(storeDown)
 			time.Sleep(time.Second)
-			a.line.down.Store(false)
+			a.member.clear(storeDown)
 			time.Sleep(2 * time.Second)
-			a.line.down.Store(true)
+			a.member.set(storeDown)
 			time.Sleep(6 * time.Second)
 			b.wantState(c.TaskID, a2a.StateWorking)
-			a.line.down.Store(false)
+			a.member.clear(storeDown)
 			time.Sleep(time.Second)
 		}
 		c.finishes(status(a2a.StateCompleted))
 	})
 }
 
-// The receiver of a message does not wait for somebody to look.
+// The replica that receives a message takes the task over at once.
 func TestMessageToATaskOfADeadReplica(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
 		a.send(say("m1", "hi"))
@@ -467,7 +274,7 @@ func TestMessageToATaskOfADeadReplica(t *testing.T) {
 	})
 }
 
-func TestRestartedReplicaFindsItsFormerLifesTasksAtOnce(t *testing.T) {
+func TestRestartedReplicaRecoversItsTasksAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewMemory(memory.Options{})
 		former := newPeer(t, s, "a", engine.Options{})
@@ -482,7 +289,7 @@ func TestRestartedReplicaFindsItsFormerLifesTasksAtOnce(t *testing.T) {
 	})
 }
 
-func TestTurnOfADeadReplicaIsRunAgain(t *testing.T) {
+func TestTurnOfADeadReplicaIsRerun(t *testing.T) {
 	share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {
 		before := b.stream(&a2a.SendRequest{Owner: "owner", Message: &a2a.Message{ID: "m0", ContextID: "c", Parts: []a2a.Part{a2a.TextPart("first")}}})
 		first := b.call()
@@ -528,7 +335,7 @@ func TestTurnOfADeadReplicaIsRunAgain(t *testing.T) {
 	})
 }
 
-func TestTurnIsRunThreeTimesAtMost(t *testing.T) {
+func TestTurnHasThreeAttemptsAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewMemory(memory.Options{})
 		options := engine.Options{Retry: retry}
@@ -561,7 +368,7 @@ func TestTurnIsRunThreeTimesAtMost(t *testing.T) {
 
 // While one replica cannot reach the store, its turns are run again by others:
 // it stops them before.
-func TestTwoReplicasNeverRunOneTurn(t *testing.T) {
+func TestTurnNeverRunsOnTwoReplicas(t *testing.T) {
 	share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {
 		a.send(say("m1", "hi"))
 		c := a.call()
@@ -576,7 +383,7 @@ func TestTwoReplicasNeverRunOneTurn(t *testing.T) {
 			}
 		}
 		b.call().finishes(status(a2a.StateCompleted))
-		a.line.down.Store(false)
+		a.member.clear(storeDown)
 		time.Sleep(time.Minute)
 		a.noCall()
 		a.wantState(c.TaskID, a2a.StateCompleted)
@@ -669,10 +476,10 @@ func TestMessageThatWaitsAtADeadReplicaIsRefused(t *testing.T) {
 	})
 }
 
-func TestReplicaThatDoesNotReadItsMail(t *testing.T) {
+func TestReplicaThatDoesNotReadItsInbox(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
 		// A life without an engine reads none.
-		mute := a.line.Member.(interface{ Join(string) store.Member }).Join("mute")
+		mute := a.member.Member.(interface{ Join(string) store.Member }).Join("mute")
 		if _, err := mute.Renew(t.Context(), time.Hour); err != nil {
 			t.Fatal(err)
 		}

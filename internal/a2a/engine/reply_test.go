@@ -136,7 +136,7 @@ func TestTwoRepliesAtOnce(t *testing.T) {
 			for i, p := range []*peer{a, b} {
 				s := &sent{done: make(chan struct{})}
 				replies[i] = s
-				r := in(say("r"+p.line.Self().Name(), "that"), "c")
+				r := in(say("r"+p.member.Self().Name(), "that"), "c")
 				go func() {
 					defer close(s.done)
 					s.event, s.err = p.Send(t.Context(), r)
@@ -216,7 +216,7 @@ func (m *between) Paused(ctx context.Context, c store.Conversation) ([]string, e
 }
 
 // Another replica cancels, or answers, what this one is about to continue.
-func TestReplyToATaskThatAnotherReplicaMovesOn(t *testing.T) {
+func TestReplyToATaskThatAnotherReplicaContinues(t *testing.T) {
 	for name, act := range map[string]func(t *testing.T, b *peer, task string){
 		"canceled": func(t *testing.T, b *peer, task string) {
 			if _, err := b.Cancel(t.Context(), &a2a.CancelRequest{Owner: "owner", TaskID: task}); err != nil {
@@ -234,7 +234,7 @@ func TestReplyToATaskThatAnotherReplicaMovesOn(t *testing.T) {
 				a.send(in(say("m1", "hi"), "c"))
 				c := a.call()
 				c.asks("what?")
-				a.line.Member = &between{Member: a.line.Member, then: func() { act(t, b, c.TaskID) }}
+				a.member.Member = &between{Member: a.member.Member, then: func() { act(t, b, c.TaskID) }}
 				s := a.send(in(say("m2", "that"), "c"))
 				next := a.call()
 				// The claim names the new task: others find the message there.

@@ -43,7 +43,7 @@ func (t *task) rebuildTurn(ctx context.Context, d store.TurnDescriptor) (*turn, 
 	m := records[d.Begin-1].Message
 	d.Attempt++
 	tn := newTurn(&a2a.SendRequest{
-		Owner: t.key.Owner, AccountingPrincipal: d.Payer, Message: m, Dialect: record.Task.Dialect,
+		Owner: t.key.Owner, AccountingPrincipal: d.AccountingPrincipal, Message: m, Dialect: record.Task.Dialect,
 		AcceptedOutputModes: d.AcceptedOutputModes, Metadata: d.Metadata, Extensions: d.Extensions,
 		Tenant: t.key.Owner.Tenant(), TraceParent: d.TraceParent,
 	})

@@ -64,8 +64,8 @@ func scheduleOfReplies(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 12))
 	s := storetest.NewMemory(memory.Options{})
 	retried := seed%3 == 0
-	open := func(name string) (*engine.Engine, *line) {
-		l := &line{Member: s.Join(name)}
+	open := func(name string) (*engine.Engine, *faultyMember) {
+		l := &faultyMember{Member: s.Join(name)}
 		e, err := engine.New(engine.Options{
 			Member: l, Backend: asking{seed}, DecideAfter: 2 * time.Millisecond, Lease: 9 * time.Millisecond,
 			OutageRetryFor: 20 * time.Millisecond, Retry: func() bool { return retried },
@@ -76,7 +76,7 @@ func scheduleOfReplies(t *testing.T, seed uint64) {
 		}
 		return e, l
 	}
-	a, lineA := open("a")
+	a, memberA := open("a")
 	b, _ := open("b")
 	both := []*engine.Engine{a, b}
 	synctest.Wait()
@@ -105,12 +105,12 @@ func scheduleOfReplies(t *testing.T, seed uint64) {
 	outage := time.Duration(r.IntN(40)) * time.Millisecond
 	switch r.IntN(3) {
 	case 0:
-		later(func(*engine.Engine) { lineA.down.Store(true) })
+		later(func(*engine.Engine) { memberA.set(storeDown) })
 	case 1:
 		later(func(*engine.Engine) {
-			lineA.down.Store(true)
+			memberA.set(storeDown)
 			time.Sleep(outage)
-			lineA.down.Store(false)
+			memberA.clear(storeDown)
 		})
 	}
 	time.Sleep(time.Duration(20+r.IntN(60)) * time.Millisecond)

@@ -78,8 +78,8 @@ func scheduleOfTwo(t *testing.T, seed uint64) {
 	s := storetest.NewMemory(memory.Options{})
 	again := seed%2 == 0
 	c := &census{t: t, seed: seed, runs: map[string]bool{}, shown: map[string]bool{}}
-	open := func(name string, agent backend.Backend) (*engine.Engine, *line) {
-		l := &line{Member: s.Join(name)}
+	open := func(name string, agent backend.Backend) (*engine.Engine, *faultyMember) {
+		l := &faultyMember{Member: s.Join(name)}
 		e, err := engine.New(engine.Options{
 			Member: l, Backend: agent, DecideAfter: 2 * time.Millisecond, Lease: 9 * time.Millisecond,
 			OutageRetryFor: 20 * time.Millisecond, Retry: func() bool { return again },
@@ -89,7 +89,7 @@ func scheduleOfTwo(t *testing.T, seed uint64) {
 		}
 		return e, l
 	}
-	a, lineA := open("a", only{whim{seed}, c})
+	a, memberA := open("a", only{whim{seed}, c})
 	b, _ := open("b", only{whim{seed + 1}, c})
 	both := []*engine.Engine{a, b}
 	named := seed%3 == 0
@@ -131,29 +131,29 @@ func scheduleOfTwo(t *testing.T, seed uint64) {
 	outage := time.Duration(r.IntN(40)) * time.Millisecond
 	switch r.IntN(5) {
 	case 0:
-		later(func(*engine.Engine) { lineA.down.Store(true) })
+		later(func(*engine.Engine) { memberA.set(storeDown) })
 	case 1:
 		later(func(*engine.Engine) {
-			lineA.down.Store(true)
+			memberA.set(storeDown)
 			time.Sleep(outage)
-			lineA.down.Store(false)
+			memberA.clear(storeDown)
 		})
 	case 2:
 		later(func(*engine.Engine) {
-			lineA.deaf.Store(true)
+			memberA.set(responseLost)
 			time.Sleep(time.Millisecond)
-			lineA.deaf.Store(false)
+			memberA.clear(responseLost)
 		})
 	case 3:
-		// Appends are taken that nobody is told of; then none is, for longer than
-		// anybody waits.
+		// The responses of appends are lost, and then no append is accepted, for longer
+		// than the retries.
 		later(func(*engine.Engine) {
-			lineA.deaf.Store(true)
+			memberA.set(responseLost)
 			time.Sleep(time.Millisecond)
-			lineA.mute.Store(true)
-			lineA.deaf.Store(false)
+			memberA.set(appendsFail)
+			memberA.clear(responseLost)
 			time.Sleep(beginRetryFor + outage)
-			lineA.mute.Store(false)
+			memberA.clear(appendsFail)
 		})
 	}
 	time.Sleep(time.Duration(r.IntN(60)) * time.Millisecond)
@@ -167,7 +167,7 @@ func scheduleOfTwo(t *testing.T, seed uint64) {
 	}
 	cancel()
 	wg.Wait()
-	// Whoever comes next finds what was left.
+	// The next replica finds the state that the first two left.
 	last, _ := open("c", obedient{c})
 	var task *a2a.Task
 	for range 100 {
@@ -206,7 +206,7 @@ func lastWord(history []*a2a.Message) *a2a.Message {
 	return &a2a.Message{}
 }
 
-// obedient is an agent that does at once what it is told.
+// obedient is an agent that completes each turn at once.
 type obedient struct{ census *census }
 
 func (o obedient) Run(_ context.Context, turn *backend.Turn, _ backend.Emit) error {

@@ -126,8 +126,8 @@ func isElsewhere(err error) (store.Replica, bool) {
 }
 
 // admit gives the turn of a message to a task. If the limits of turns allow no run now,
-// the message waits without a lock, and is given to a task anew afterwards, because its
-// task may have changed.
+// the message waits without a lock, and admit looks for its task again afterwards, because that
+// may have changed.
 func (e *Engine) admit(ctx context.Context, tn *turn) error {
 	err := e.route(ctx, tn)
 	if err == error(errTurnLimit) { //nolint:errorlint // it is this very error

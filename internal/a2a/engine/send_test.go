@@ -65,7 +65,7 @@ func TestSilentTurnBecomesATaskAfterASecond(t *testing.T) {
 	})
 }
 
-func TestReturnImmediatelyMakesATaskAtOnce(t *testing.T) {
+func TestReturnImmediatelyCreatesATaskAtOnce(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		request := say("m", "hi")
 		request.ReturnImmediately = true
@@ -110,7 +110,7 @@ func TestEmptyAnswerCompletes(t *testing.T) {
 	})
 }
 
-func TestFailureOfTheAgentIsTold(t *testing.T) {
+func TestFailureOfTheAgentIsReported(t *testing.T) {
 	tests := map[string]struct {
 		err  error
 		want string
@@ -194,9 +194,8 @@ func TestTaskRemembersTheDialectThatMadeIt(t *testing.T) {
 	})
 }
 
-// The engine keeps tenants apart by the owner; the agent is told both by their
-// own names.
-func TestAgentLearnsThePrincipalAndTheTenant(t *testing.T) {
+// The engine separates tenants by the owner; the agent receives both names.
+func TestAgentReceivesThePrincipalAndTheTenant(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		request := say("m", "hi")
 		request.Owner, request.Tenant = request.Owner.In("north"), "north"
@@ -298,7 +297,7 @@ func TestWire15_History(t *testing.T) {
 	})
 }
 
-func TestAgentLearnsWhatWasSaidInTheContext(t *testing.T) {
+func TestAgentReceivesTheConversationOfTheContext(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		inContext := func(id, words string) *a2a.SendRequest {
 			r := say(id, words)
@@ -337,7 +336,7 @@ func TestAgentLearnsWhatWasSaidInTheContext(t *testing.T) {
 	})
 }
 
-func TestOfAnAgentsTaskOnlyStateArtifactsAndMetadataCount(t *testing.T) {
+func TestTaskOfAnAgentAddsStateArtifactsAndMetadata(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		r := b.stream(say("m", "hi"))
 		c := b.call()
@@ -387,7 +386,7 @@ type backendFunc func(emit backend.Emit) error
 func (f backendFunc) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) error { return f(emit) }
 
 // A client that has its answer may ask again at once, however busy the server is.
-func TestPlaceIsFreeOnceTheOutcomeIsKnown(t *testing.T) {
+func TestTurnIsFreeOnceItsOutcomeIsKnown(t *testing.T) {
 	for name, agent := range agents {
 		t.Run(name, func(t *testing.T) {
 			e, err := engine.New(engine.Options{Store: memory.New(memory.Options{}), Backend: agent, Turns: atMost(1)})

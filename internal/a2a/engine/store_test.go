@@ -103,7 +103,7 @@ func TestTaskEndsInAFullStore(t *testing.T) {
 }
 
 // Another replica may append too.
-func TestLogOfSomebodyElseIsTheTruth(t *testing.T) {
+func TestLogOfAnotherReplicaIsReadAgain(t *testing.T) {
 	s := memory.New(memory.Options{})
 	play(t, engine.Options{Store: s}, func(t *testing.T, b *bench) {
 		r := b.stream(say("m1", "hi"))

@@ -104,7 +104,7 @@ func TestWire12_SubscribeWithATrimmedLogStartsOver(t *testing.T) {
 	})
 }
 
-func TestWire12_SlowSubscriberIsCutOffAndHarmsNobody(t *testing.T) {
+func TestWire12_SlowSubscriberIsDisconnectedAndDelaysNoOther(t *testing.T) {
 	options := engine.Options{Store: memory.New(memory.Options{MaxLogEvents: 8})}
 	play(t, options, func(t *testing.T, b *bench) {
 		b.send(say("m", "hi"))

@@ -42,7 +42,7 @@ func (t *task) state() a2a.State { return t.status.State }
 // working reports whether a call of the backend is in progress.
 func (t *task) working() bool { return t.run != nil || t.input != nil }
 
-// load reads the state of the log, unless it is known and nobody else appends to it.
+// load reads the state of the log, unless it is known and no other replica can append to it.
 func (t *task) load(ctx context.Context) error {
 	if t.loaded && (t.engine.coordinator.Exclusive() || t.working()) {
 		return nil

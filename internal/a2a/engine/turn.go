@@ -113,7 +113,7 @@ func (tn *turn) setMessage() {
 // the event with the message.
 func (tn *turn) descriptor(begin uint64) store.TurnDescriptor {
 	return store.TurnDescriptor{
-		Begin: begin, Attempt: 1, Redacted: tn.logged != tn.message, Claim: tn.claim, Payer: tn.request.AccountingPrincipal,
+		Begin: begin, Attempt: 1, Redacted: tn.logged != tn.message, Claim: tn.claim, AccountingPrincipal: tn.request.AccountingPrincipal,
 		AcceptedOutputModes: tn.request.AcceptedOutputModes, Metadata: tn.request.Metadata,
 		Extensions: tn.request.Extensions, TraceParent: tn.request.TraceParent,
 	}

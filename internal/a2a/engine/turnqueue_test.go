@@ -62,8 +62,7 @@ func TestQueueIsFair(t *testing.T) {
 	})
 }
 
-// TestHigherLimitsLetInWhoWaits, though nobody comes or leaves.
-func TestHigherLimitsLetInWhoWaits(t *testing.T) {
+func TestHigherLimitsStartWaitingTurns(t *testing.T) {
 	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: time.Minute}
 	o := engine.Options{Turns: func() engine.TurnLimits { return limits }}
 	play(t, o, func(t *testing.T, b *bench) {
@@ -84,7 +83,7 @@ func TestHigherLimitsLetInWhoWaits(t *testing.T) {
 	})
 }
 
-func TestOnePayerLeavesPlacesToOthers(t *testing.T) {
+func TestOnePrincipalLeavesTurnsToOthers(t *testing.T) {
 	limits := engine.TurnLimits{Max: 3, MaxPerPrincipal: 2, MaxQueued: 10, QueueTimeout: time.Second}
 	play(t, queueing(limits), func(t *testing.T, b *bench) {
 		b.send(of("a", "a1"))
@@ -130,7 +129,7 @@ func TestQueueHasADeadline(t *testing.T) {
 	})
 }
 
-func TestWhoLeavesTheQueueTakesNoPlace(t *testing.T) {
+func TestClientThatLeavesTheQueueStartsNoTurn(t *testing.T) {
 	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: time.Minute}
 	play(t, queueing(limits), func(t *testing.T, b *bench) {
 		b.send(of("a", "a1"))
@@ -154,7 +153,7 @@ func TestWhoLeavesTheQueueTakesNoPlace(t *testing.T) {
 	})
 }
 
-// TestFullQueue: whoever has most in it makes room for whoever has least.
+// The principal with the longest queue loses its last message to one with a shorter queue.
 func TestFullQueue(t *testing.T) {
 	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 3, QueueTimeout: time.Minute}
 	play(t, queueing(limits), func(t *testing.T, b *bench) {
@@ -192,9 +191,9 @@ func TestDrainEmptiesTheQueue(t *testing.T) {
 	})
 }
 
-// TestMessageForAnEndedTaskGivesItsPlaceBack: what was waited for may not be
+// TestMessageForAnEndedTaskReleasesItsTurn: what was waited for may not be
 // needed any more.
-func TestMessageForAnEndedTaskGivesItsPlaceBack(t *testing.T) {
+func TestMessageForAnEndedTaskReleasesItsTurn(t *testing.T) {
 	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 3, QueueTimeout: time.Minute}
 	play(t, queueing(limits), func(t *testing.T, b *bench) {
 		b.send(of("a", "a1"))

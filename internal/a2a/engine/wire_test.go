@@ -21,8 +21,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// What is not there and what is somebody else's cannot be told apart, nor what
-// is of another tenant.
+// The errors for a missing task, the task of another owner and that of another tenant are
+// the same.
 func TestWire10_ForeignTasksDoNotExist(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		b.send(say("m", "hi"))
@@ -251,8 +251,8 @@ func words(history []*a2a.Message) string {
 	return strings.Join(all, " ")
 }
 
-// What an agent says besides A2A, and what it says too late, is for nobody.
-func TestWire22_WhatNeverReachesAClient(t *testing.T) {
+// Clients see neither internal events of the agent nor events after the end of the task.
+func TestWire22_InternalEventsReachNoClient(t *testing.T) {
 	e := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		_, _ = io.WriteString(w, strings.Join([]string{

@@ -92,7 +92,7 @@ const (
 	Release
 	// Continue is Take for a message that continues a task which had stopped. It also
 	// ends the claims on the messages that began the former turns of the task, so that
-	// clients may send the same messages anew.
+	// clients may send the same messages again.
 	Continue
 )
 
@@ -116,7 +116,7 @@ type TurnDescriptor struct {
 	// Claim is the claim on the message of the turn; the zero value without one.
 	Claim ClaimedMessage
 	// The fields below are those of the request.
-	Payer               a2a.AccountingPrincipal
+	AccountingPrincipal a2a.AccountingPrincipal
 	AcceptedOutputModes []string
 	Metadata            a2a.Object
 	Extensions          []string

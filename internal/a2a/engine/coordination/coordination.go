@@ -59,7 +59,7 @@ type Ownership interface {
 	Create(ctx context.Context, n store.NewTask, term uint64) (store.Log, error)
 	// Begin appends the first events of a turn and takes the hold. If it or Create fails
 	// with an outage, the Coordinator remembers that the message is refused, and Owner
-	// tells if the store has it nevertheless.
+	// tells if the store has it all the same.
 	Begin(ctx context.Context, k store.Key, log store.Log, a store.Append) (uint64, error)
 	// Append appends to a task, with a change of the hold if a.Hold is not AnyHolder.
 	Append(ctx context.Context, log store.Log, a store.Append) (uint64, error)
