@@ -179,9 +179,9 @@ func TestEveryMethodIsAuthorizedInEveryBinding(t *testing.T) {
 	}
 }
 
-// TestASubscriptionNeedsNoOtherMethod resumes in a way that has the binding look
+// TestRuleForSubscriptionsNeedsNoOtherMethod resumes in a way that has the binding look
 // at the task first.
-func TestASubscriptionNeedsNoOtherMethod(t *testing.T) {
+func TestRuleForSubscriptionsNeedsNoOtherMethod(t *testing.T) {
 	p := newPod(t, says, ruled(
 		sidecarconfig.Rule{Action: sidecarconfig.ActionAllow, Methods: []string{"SendMessage", "SubscribeToTask"}}))
 	_, body := p.do("POST", p.agent()+"message:send", helloREST10, p.as("team")...)
@@ -204,8 +204,8 @@ func TestASubscriptionNeedsNoOtherMethod(t *testing.T) {
 	}
 }
 
-// TestASkillThatIsDeniedIsOneThatIsNot compares the answers, byte for byte.
-func TestASkillThatIsDeniedIsOneThatIsNot(t *testing.T) {
+// TestDeniedSkillIsReportedAsUnknown compares the answers, byte for byte.
+func TestDeniedSkillIsReportedAsUnknown(t *testing.T) {
 	p := newPod(t, says, ruled(
 		sidecarconfig.Rule{Action: sidecarconfig.ActionDeny, Skills: []string{"secret"}, Namespaces: []string{"guest"}},
 		sidecarconfig.Rule{Action: sidecarconfig.ActionAllow}))
@@ -269,7 +269,7 @@ func TestASkillThatIsDeniedIsOneThatIsNot(t *testing.T) {
 	}
 }
 
-func TestAPushConfigurationThatComesAlong(t *testing.T) {
+func TestPushConfigurationOfAMessageNeedsPermission(t *testing.T) {
 	p := newPod(t, says, ruled(
 		sidecarconfig.Rule{Action: sidecarconfig.ActionDeny, Methods: []string{"CreateTaskPushNotificationConfig"}},
 		sidecarconfig.Rule{Action: sidecarconfig.ActionAllow}))

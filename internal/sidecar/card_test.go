@@ -304,8 +304,8 @@ func TestWire18_ExtendedCardOfEveryBinding(t *testing.T) {
 	}
 }
 
-// TestWire18_SchemesOfTheExtendedCard: an agent that admits everybody, and has
-// more for callers with a credential, says which one.
+// An agent that admits anonymous callers, and serves more to callers with a credential,
+// lists the schemes of that credential.
 func TestWire18_SchemesOfTheExtendedCard(t *testing.T) {
 	p := newPod(t, says, withHiddenSkill)
 	for version, scheme := range map[string]string{"": `"type":"http"`, "1.0": `"httpAuthSecurityScheme"`} {

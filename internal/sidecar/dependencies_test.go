@@ -120,7 +120,7 @@ func TestStoreThatWasNeverReached(t *testing.T) {
 
 // A store that comes up later makes the pod ready, without a restart, and one
 // that is lost then leaves it ready; what is known says so.
-func TestStoreThatComesAndGoes(t *testing.T) {
+func TestStoreIsLostAndRegained(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill()
 	p := newPodWith(t, says, nil, func(o *Options) { o.Store = "redis://" + server.Address() })
@@ -162,7 +162,7 @@ func (a *authority) mountValid(dir string, from, until time.Duration) {
 }
 
 // Without a certificate that is valid now the sidecar does not start.
-func TestCertificateThatIsNotValidAtTheStart(t *testing.T) {
+func TestCertificateThatIsInvalidAtTheStart(t *testing.T) {
 	a := newAuthority(t, "a")
 	for want, period := range map[string][2]time.Duration{
 		"tls.crt expired on 20":         {-2 * time.Hour, -time.Hour},
@@ -181,7 +181,7 @@ func TestCertificateThatIsNotValidAtTheStart(t *testing.T) {
 
 // A certificate that is not valid never replaces one that is. When the one that
 // is served expires, the pod is not ready until a valid one is mounted.
-func TestCertificateOutOfItsTime(t *testing.T) {
+func TestCertificateOutsideItsValidityPeriod(t *testing.T) {
 	a := newAuthority(t, "a")
 	dir := t.TempDir()
 	a.mountValid(dir, -time.Hour, time.Hour)
@@ -232,9 +232,9 @@ func byJWT(jwks string, others ...sidecarconfig.Authentication) func(*sidecarcon
 
 const someKeys = `{"keys":[{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}`
 
-// While the keys of an issuer cannot be had, the pod is not ready when nobody
-// can be admitted by other means.
-func TestIssuerKeysThatCannotBeHad(t *testing.T) {
+// While the keys of an issuer are unavailable, the pod is unready unless another method
+// can authenticate callers.
+func TestUnavailableIssuerKeys(t *testing.T) {
 	var answer atomic.Pointer[http.HandlerFunc]
 	says404 := http.HandlerFunc(http.NotFound)
 	answer.Store(&says404)
@@ -284,7 +284,7 @@ func TestIssuerKeysThatCannotBeHad(t *testing.T) {
 
 // What replaces a mounted bundle or key and cannot be used leaves what there was, and
 // is reported.
-func TestFilesThatCannotBeUsedKeepTheFormer(t *testing.T) {
+func TestInvalidFilesKeepTheFormerConfiguration(t *testing.T) {
 	a := newAuthority(t, "a")
 	trusted, keys := t.TempDir(), t.TempDir()
 	mount(t, trusted, map[string][]byte{"ca.crt": a.pem})
@@ -342,7 +342,7 @@ func TestTerminationMessage(t *testing.T) {
 
 // A model server that is lost leaves the pod ready. Its return is found out
 // without a turn.
-func TestModelServerThatComesAndGoes(t *testing.T) {
+func TestModelServerIsLostAndRegained(t *testing.T) {
 	var away atomic.Bool
 	answers := completes()
 	url := modelServerAt(t, outside(t), nil, func(w http.ResponseWriter, r *http.Request) {
@@ -399,7 +399,7 @@ func TestModelServerThatForbidsItsModels(t *testing.T) {
 }
 
 // What is reported of a model server is what turns would find.
-func TestModelServerThatAnswersAmiss(t *testing.T) {
+func TestModelServerWithUnexpectedResponses(t *testing.T) {
 	for name, tt := range map[string]struct {
 		list  func(http.ResponseWriter, *http.Request)
 		cause sidecarconfig.HealthCause

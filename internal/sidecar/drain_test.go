@@ -100,9 +100,9 @@ func TestDrainWaitsForTurns(t *testing.T) {
 	<-drained
 }
 
-// TestDrainSendsClientsAway: a client that has read a stream to its end has not
+// TestDrainEndsConnections: a client that has read a stream to its end has not
 // heard that the pod is going. Its next message is taken, and no more of them.
-func TestDrainSendsClientsAway(t *testing.T) {
+func TestDrainEndsConnections(t *testing.T) {
 	for name, transport := range map[string]*http.Transport{"HTTP/1.1": {}, "HTTP/2": {Protocols: unencryptedHTTP2()}} {
 		t.Run(name, func(t *testing.T) {
 			proceed, others := make(chan struct{}), make(chan struct{})

@@ -40,9 +40,9 @@ func registryOf(t *testing.T, agents ...string) string {
 	return registry.URL
 }
 
-// TestGatewayTellsWhatFailed calls agents that cannot be called, in each protocol
+// TestGatewayReportsFailures calls agents that cannot be called, in each protocol
 // and binding, and reads what failed in the form of the request.
-func TestGatewayTellsWhatFailed(t *testing.T) {
+func TestGatewayReportsFailures(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)

@@ -111,8 +111,8 @@ func TestRequestsOfAll(t *testing.T) {
 	p.metric(`a2a_limited_total{limit="total_requests"} 1`)
 }
 
-// TestThePublicCardIsCharged to its reader's address.
-func TestThePublicCardIsCharged(t *testing.T) {
+// TestPublicCardIsCharged to its reader's address.
+func TestPublicCardIsCharged(t *testing.T) {
 	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Limits.Requests = slow(2) })
 	card := p.agent() + ".well-known/agent-card.json"
 	for _, want := range []int{http.StatusOK, http.StatusOK, http.StatusTooManyRequests} {
@@ -262,8 +262,8 @@ func TestOpenStreams(t *testing.T) {
 	}
 }
 
-// TestCallersOfOneOwnerPayForThemselves: they share tasks, and no limit.
-func TestCallersOfOneOwnerPayForThemselves(t *testing.T) {
+// TestCallersOfOneOwnerHaveLimitsOfTheirOwn: they share tasks, and no limit.
+func TestCallersOfOneOwnerHaveLimitsOfTheirOwn(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)

@@ -127,9 +127,8 @@ func TestModelServerThatWasNeverReached(t *testing.T) {
 	}
 }
 
-// TestModelServerThatMustNotBeCalled: what no pod connects to, whatever the
-// Agent names, and how it is told.
-func TestModelServerThatMustNotBeCalled(t *testing.T) {
+// The turn fails with the field that names the address.
+func TestModelServerAtAForbiddenAddress(t *testing.T) {
 	for url, want := range map[string]string{
 		"http://169.254.169.254/v1":         "leads to a loopback, link-local or metadata address",
 		"http://[fd00:ec2::254]/v1":         "leads to a loopback, link-local or metadata address",
@@ -292,9 +291,9 @@ func TestChatKeyIsRotated(t *testing.T) {
 	}
 }
 
-// TestChatKeyThatCannotBeUsed: without its key a sidecar does not start, and says
+// TestInvalidChatKeyIsRefused: without its key a sidecar does not start, and says
 // why by its exit code; without the key.
-func TestChatKeyThatCannotBeUsed(t *testing.T) {
+func TestInvalidChatKeyIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "api-key")
 	for text, want := range map[string]string{
 		"missing":                       "no such file",

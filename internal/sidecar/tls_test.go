@@ -198,7 +198,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-func TestTLSRefusesWhatIsOld(t *testing.T) {
+func TestTLSRefusesOldVersions(t *testing.T) {
 	ca, dir := newAuthority(t, "servers"), t.TempDir()
 	ca.mountCertificate(dir, "first")
 	p := newPodWith(t, says, nil, func(o *Options) { o.TLS = dir })

@@ -23,8 +23,8 @@ import (
 	"time"
 )
 
-// garage is a server whose responses to /park are parked.
-type garage struct {
+// parkingServer is a server that parks its responses to /park.
+type parkingServer struct {
 	*Parking
 	server  *http.Server
 	address string
@@ -34,18 +34,18 @@ type garage struct {
 	closed <-chan struct{}
 }
 
-func newGarage(t *testing.T, idle time.Duration, serve func(context.Context, *Parked) bool) *garage {
+func newParkingServer(t *testing.T, idle time.Duration, serve func(context.Context, *Parked) bool) *parkingServer {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &garage{address: listener.Addr().String(), serve: serve}
+	g := &parkingServer{address: listener.Addr().String(), serve: serve}
 	g.open(t, idle, NewListener(listener, Options{Flooded: func() {}}))
 	return g
 }
 
-func (g *garage) open(t *testing.T, idle time.Duration, listener net.Listener) {
+func (g *parkingServer) open(t *testing.T, idle time.Duration, listener net.Listener) {
 	t.Helper()
 	g.Parking = NewParking(ParkingOptions{Idle: idle, WriteTimeout: time.Minute, Now: time.Now})
 	g.server = &http.Server{Handler: g, ConnContext: ConnContext, ReadHeaderTimeout: time.Minute}
@@ -64,7 +64,7 @@ func (g *garage) open(t *testing.T, idle time.Duration, listener net.Listener) {
 	})
 }
 
-func (g *garage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *parkingServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	if r.URL.Path != "/park" {
 		_, _ = io.WriteString(w, "served "+r.URL.Path)
@@ -84,7 +84,7 @@ type client struct {
 	lines *bufio.Reader
 }
 
-func (g *garage) dial(t *testing.T) *client {
+func (g *parkingServer) dial(t *testing.T) *client {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", g.address)
 	if err != nil {
@@ -127,9 +127,9 @@ func say(texts ...string) func(context.Context, *Parked) bool {
 	}
 }
 
-func TestParkedResponseGoesOnAndItsConnectionToo(t *testing.T) {
+func TestParkedResponseAndItsConnectionContinue(t *testing.T) {
 	large := strings.Repeat("x", 3*copied)
-	g := newGarage(t, time.Minute, say("and ", "", large, " ended"))
+	g := newParkingServer(t, time.Minute, say("and ", "", large, " ended"))
 	c := g.dial(t)
 	for range 3 {
 		c.ask(get("/park"))
@@ -147,7 +147,7 @@ func TestParkedResponseGoesOnAndItsConnectionToo(t *testing.T) {
 // rests.
 func TestNextRequestMayComeEarly(t *testing.T) {
 	goOn := make(chan struct{}, 1)
-	g := newGarage(t, time.Minute, func(_ context.Context, c *Parked) bool {
+	g := newParkingServer(t, time.Minute, func(_ context.Context, c *Parked) bool {
 		<-goOn
 		return say("ended")(nil, c)
 	})
@@ -176,7 +176,7 @@ func TestNextRequestMayComeEarly(t *testing.T) {
 
 func TestClientOfParkedResponseLeaves(t *testing.T) {
 	ended := make(chan struct{})
-	g := newGarage(t, time.Minute, func(ctx context.Context, _ *Parked) bool {
+	g := newParkingServer(t, time.Minute, func(ctx context.Context, _ *Parked) bool {
 		<-ctx.Done()
 		close(ended)
 		return true
@@ -190,8 +190,8 @@ func TestClientOfParkedResponseLeaves(t *testing.T) {
 	await(t, ended, "the context does not end with the client")
 }
 
-func TestWhatIsNotWholeDoesNotLookSo(t *testing.T) {
-	g := newGarage(t, time.Minute, func(context.Context, *Parked) bool { return false })
+func TestInterruptedResponseIsIncomplete(t *testing.T) {
+	g := newParkingServer(t, time.Minute, func(context.Context, *Parked) bool { return false })
 	c := g.dial(t)
 	c.ask(get("/park"))
 	response, err := http.ReadResponse(c.lines, nil)
@@ -204,7 +204,7 @@ func TestWhatIsNotWholeDoesNotLookSo(t *testing.T) {
 }
 
 func TestIdleConnectionIsClosed(t *testing.T) {
-	g := newGarage(t, time.Millisecond, say("ended"))
+	g := newParkingServer(t, time.Millisecond, say("ended"))
 	c := g.dial(t)
 	c.ask(get("/park"))
 	if got := c.answer(); got != "begun ended" {
@@ -222,7 +222,7 @@ func TestResponsesThatAreNotParked(t *testing.T) {
 	}
 	for name, request := range tests {
 		t.Run(name, func(t *testing.T) {
-			g := newGarage(t, time.Minute, say("parked"))
+			g := newParkingServer(t, time.Minute, say("parked"))
 			c := g.dial(t)
 			c.ask(request)
 			if got := c.answer(); got != "begun not parked" {
@@ -231,7 +231,7 @@ func TestResponsesThatAreNotParked(t *testing.T) {
 		})
 	}
 	t.Run("after the end", func(t *testing.T) {
-		g := newGarage(t, time.Minute, say("parked"))
+		g := newParkingServer(t, time.Minute, say("parked"))
 		c := g.dial(t)
 		_ = g.Close()
 		c.ask(get("/park"))
@@ -245,7 +245,7 @@ func TestResponsesThatAreNotParked(t *testing.T) {
 func TestStop(t *testing.T) {
 	goOn := make(chan struct{}, 1)
 	goOn <- struct{}{}
-	g := newGarage(t, time.Minute, func(ctx context.Context, c *Parked) bool {
+	g := newParkingServer(t, time.Minute, func(ctx context.Context, c *Parked) bool {
 		select {
 		case <-goOn:
 			return say("ended")(ctx, c)
@@ -289,9 +289,9 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// newTLSGarage returns a garage with TLS and its only client. There is no socket
+// newTLSParkingServer returns a parkingServer with TLS and its only client. There is no socket
 // and no buffer below: what the client does not read, the server cannot write.
-func newTLSGarage(t *testing.T, serve func(context.Context, *Parked) bool) (*garage, *client) {
+func newTLSParkingServer(t *testing.T, serve func(context.Context, *Parked) bool) (*parkingServer, *client) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -306,9 +306,9 @@ func newTLSGarage(t *testing.T, serve func(context.Context, *Parked) bool) (*gar
 	with.Swap(&tls.Certificate{Certificate: [][]byte{certificate}, PrivateKey: key})
 	near, far := net.Pipe()
 	server := &seen{Conn: far, closed: make(chan struct{})}
-	g := &garage{serve: serve, closed: server.closed}
+	g := &parkingServer{serve: serve, closed: server.closed}
 	g.open(t, time.Minute, NewListener(&onlyOne{conn: server}, Options{TLS: with, Flooded: func() {}}))
-	t.Cleanup(func() { _ = near.Close() }) // first, or the garage says goodbye
+	t.Cleanup(func() { _ = near.Close() }) // before the server closes it
 	conn := tls.Client(near, &tls.Config{InsecureSkipVerify: true})
 	return g, &client{conn, t, bufio.NewReader(conn)}
 }
@@ -343,12 +343,12 @@ func (l *onlyOne) Accept() (net.Conn, error) {
 func (l *onlyOne) Close() error   { return nil }
 func (l *onlyOne) Addr() net.Addr { return parkingAddr{} }
 
-// TestStalledClientHoldsUpNobody when it is cut off. TLS says goodbye first, and
+// A stalled client is disconnected. TLS sends an alert first, and
 // waits seconds for a client that takes nothing.
-func TestStalledClientHoldsUpNobody(t *testing.T) {
+func TestStalledClientDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cutOff := make(chan struct{})
-		g, c := newTLSGarage(t, func(_ context.Context, c *Parked) bool {
+		g, c := newTLSParkingServer(t, func(_ context.Context, c *Parked) bool {
 			defer close(cutOff)
 			_ = c.SetWriteDeadline(time.Now().Add(time.Second))
 			_, err := c.Write([]byte("taken by nobody"))
@@ -368,10 +368,10 @@ func TestStalledClientHoldsUpNobody(t *testing.T) {
 	})
 }
 
-// TestStopWaitsForNoGoodbye longer than it may.
-func TestStopWaitsForNoGoodbye(t *testing.T) {
+// TestStopDoesNotWaitForClients longer than it may.
+func TestStopDoesNotWaitForClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, c := newTLSGarage(t, say("ended"))
+		g, c := newTLSParkingServer(t, say("ended"))
 		c.ask(get("/park"))
 		if got := c.answer(); got != "begun ended" {
 			t.Fatalf("answer = %q", got)
@@ -388,7 +388,7 @@ func TestStopWaitsForNoGoodbye(t *testing.T) {
 }
 
 func TestParkedTLS(t *testing.T) {
-	_, c := newTLSGarage(t, say("and ", "ended"))
+	_, c := newTLSParkingServer(t, say("and ", "ended"))
 	for range 3 {
 		c.ask(get("/park"), get("/next"))
 		for _, want := range []string{"begun and ended", "served /next"} {

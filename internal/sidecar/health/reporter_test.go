@@ -133,7 +133,7 @@ func TestReporter(t *testing.T) {
 
 // A message in the words of another program may be another one each time. It costs
 // the API server a write in a minute, and another cause is reported at once.
-func TestReporterOfWordsThatChange(t *testing.T) {
+func TestReporterSendsChangedMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, registry, reports := newTestReporter(t)
 		ctx, stop := context.WithCancel(t.Context())

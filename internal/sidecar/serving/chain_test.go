@@ -19,7 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
 )
 
-func TestAPanicIsOneFailedRequest(t *testing.T) {
+func TestPanicFailsOneRequest(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(TraceLog{slog.NewJSONHandler(&out, nil)}).With("a", 1)
 	h := chain(withTrace, recoverPanic(log, jsonrpc.Deny))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret") }))
@@ -46,8 +46,8 @@ func TestTraceID(t *testing.T) {
 	}
 }
 
-// TestAPanicBreaksAStreamOff: a client must not take what it got for all.
-func TestAPanicBreaksAStreamOff(t *testing.T) {
+// TestPanicAbortsTheStream: a client must not take what it got for all.
+func TestPanicAbortsTheStream(t *testing.T) {
 	server := httptest.NewServer(recoverPanic(slog.New(slog.DiscardHandler), jsonrpc.Deny)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.WriteString(w, "data: 1\n\n")
@@ -65,9 +65,9 @@ func TestAPanicBreaksAStreamOff(t *testing.T) {
 	}
 }
 
-// TestAPanicOfAParkedStreamBreaksItOff, and nothing else: no server stands below
+// TestPanicAbortsTheParkedStream, and nothing else: no server stands below
 // its goroutine.
-func TestAPanicOfAParkedStreamBreaksItOff(t *testing.T) {
+func TestPanicAbortsTheParkedStream(t *testing.T) {
 	var out bytes.Buffer
 	p := NewParking(slog.New(TraceLog{slog.NewJSONHandler(&out, nil)}), time.Now)
 	server := httptest.NewUnstartedServer(withTrace(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

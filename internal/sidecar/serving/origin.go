@@ -102,8 +102,8 @@ func apiKeyHeader(a *sidecarconfig.Access) string {
 
 // sameOrigin reports whether a page is of the host that it calls. Behind a proxy that
 // terminates TLS the scheme of a request is unknown, so both schemes count. If the
-// sidecar itself terminates TLS (secure), a page loaded by http does not count: anybody
-// on the network may have written it.
+// sidecar itself terminates TLS (secure), a page loaded by http does not count: an attacker
+// on the network may have changed it.
 func sameOrigin(origin, host string, secure bool) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || secure) || u.Host == "" || u.Path != "" || u.User != nil {

@@ -67,8 +67,8 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestOriginsOfTLS: if the sidecar has TLS, anybody on the network may have written a page
-// that was loaded by http, and its browser may send the user's certificate.
+// An attacker on the network can change a page that was loaded by http, and its browser
+// may send the user's certificate to a sidecar with TLS.
 func TestOriginsOfTLS(t *testing.T) {
 	for origin, want := range map[string]int{
 		"https://agent.example": 200, "https://agent.example:443": 200,

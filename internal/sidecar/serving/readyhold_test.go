@@ -80,7 +80,7 @@ func TestReadyIsNotHeldAfterTheFirstTime(t *testing.T) {
 	})
 }
 
-func TestHeldAnswersAreBounded(t *testing.T) {
+func TestHeldProbesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &readiness{draining: make(chan struct{})}
 		answers := make(chan error, 2*maxReadyHeld)
@@ -99,7 +99,7 @@ func TestHeldAnswersAreBounded(t *testing.T) {
 	})
 }
 
-func TestAHeldAnswerEndsWithItsRequest(t *testing.T) {
+func TestHeldProbeEndsWithItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &readiness{draining: make(chan struct{})}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

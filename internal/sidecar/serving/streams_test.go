@@ -14,9 +14,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// TestStreamsThatPanicHoldNoPlace: what fails in the middle of a request, or at
+// TestPanickedStreamsReleaseTheirLimits: what fails in the middle of a request, or at
 // its end, must not lessen what others may open.
-func TestStreamsThatPanicHoldNoPlace(t *testing.T) {
+func TestPanickedStreamsReleaseTheirLimits(t *testing.T) {
 	l := NewLimits(LimitOptions{
 		Initial: &sidecarconfig.Limits{Streams: sidecarconfig.StreamLimits{Max: 2, MaxPerCaller: 2}},
 		Metrics: prometheus.NewRegistry(), Now: time.Now,

@@ -338,8 +338,8 @@ func TestWire20_Timeouts(t *testing.T) {
 	}
 }
 
-// Whose time was up before it was read reaches nobody.
-func TestWire20_TimeUpBeforeTheCall(t *testing.T) {
+// A call whose deadline passed before it was read does not reach the handler.
+func TestWire20_DeadlineBeforeTheCall(t *testing.T) {
 	x := newFixture(t, &fake{Task: newTask(a2a.StateWorking)})
 	for _, timeout := range []string{"0S", "1n"} {
 		_, err := x.raw(t, "/lf.a2a.v1.A2AService/GetTask", "application/grpc", bytes.NewReader([]byte{0, 0, 0, 0, 3, 0x12, 1, 't'}), "Grpc-Timeout", timeout)

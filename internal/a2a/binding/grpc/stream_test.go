@@ -267,7 +267,7 @@ func (s *slowStream) Next(ctx context.Context) ([]*a2a.Record, error) {
 
 // A client that reads nothing is held back by HTTP/2 and then cut off: what it
 // costs is bounded in time, and in memory by a window and one event.
-func TestWire20_StalledSubscriberIsCutOff(t *testing.T) {
+func TestWire20_StalledSubscriberIsDisconnected(t *testing.T) {
 	const timeout = 300 * time.Millisecond
 	f := &fake{Records: []*a2a.Record{artifact(1, strings.Repeat("x", 32<<10))}, Endless: true}
 	x := newFixture(t, f, func(c *grpc.Config) { c.Limits.WriteTimeout = timeout })
@@ -279,7 +279,7 @@ func TestWire20_StalledSubscriberIsCutOff(t *testing.T) {
 	if _, err := stalled.Recv(); err != nil {
 		t.Fatal(err)
 	}
-	// The call ends at the server, with nobody reading.
+	// The call ends at the server although the client does not read.
 	x.served.Wait()
 	if took := time.Since(began); took < timeout || took > 20*time.Second {
 		t.Errorf("cut off after %v", took)
@@ -332,7 +332,7 @@ func TestWire20_StalledConnectionIsClosed(t *testing.T) {
 	f.Entered = func() { close(began) }
 	check(framer.WriteData(1, true, append([]byte{0, 0, 0, 0, 3}, 0x12, 1, 't')))
 	<-began
-	// The call ends though nobody reads.
+	// The call ends although the client does not read.
 	start := time.Now()
 	x.served.Wait()
 	if took := time.Since(start); took > 20*time.Second {

@@ -19,8 +19,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 )
 
-// TestABodyThatNeverComes is cut off, though streams may last for hours.
-func TestABodyThatNeverComes(t *testing.T) {
+// TestMissingBodyTimesOut is cut off, though streams may last for hours.
+func TestMissingBodyTimesOut(t *testing.T) {
 	x := newFixture(&fake{})
 	x.Limits.Now = func() time.Time { return time.Now().Add(50*time.Millisecond - httpcall.BodyTimeout) }
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -43,8 +43,8 @@ func TestABodyThatNeverComes(t *testing.T) {
 	}
 }
 
-// TestAnAnswerThatNobodyReads does not hold its memory for ever.
-func TestAnAnswerThatNobodyReads(t *testing.T) {
+// TestUnreadResponseTimesOut does not hold its memory for ever.
+func TestUnreadResponseTimesOut(t *testing.T) {
 	task := newTask(a2a.StateCompleted)
 	task.Artifacts = []a2a.Artifact{{ID: "a", Parts: []a2a.Part{a2a.TextPart(strings.Repeat("x", 32<<20))}}}
 	x := newFixture(&fake{Task: task})

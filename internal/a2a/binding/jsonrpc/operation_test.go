@@ -152,8 +152,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotServed answers as the card says, before it looks at params.
-func TestWhatIsNotServed(t *testing.T) {
+// TestUnservedPaths answers as the card says, before it looks at params.
+func TestUnservedPaths(t *testing.T) {
 	tests := map[string]int{
 		"tasks/pushNotification/set":             -32003,
 		"tasks/pushNotification/get":             -32003,

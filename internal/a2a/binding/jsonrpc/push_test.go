@@ -158,7 +158,6 @@ func TestPushPagesThatAreEmpty(t *testing.T) {
 	}
 }
 
-// TestPushParamsThatAreRefused reach nobody.
 func TestPushParamsThatAreRefused(t *testing.T) {
 	tests := map[string][]string{
 		"tasks/pushNotification/set":          {`{}`, `{"id":"t1"}`, `{"id":"t1","pushNotificationConfig":{}}`, `{"id":"t1","pushNotificationConfig":{"URL":"u","url":"u"}}`, `{"id":"t1","pushNotificationConfig":{"url":1}}`},

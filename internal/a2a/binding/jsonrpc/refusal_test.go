@@ -11,9 +11,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// TestWire05_NothingOfItIsForwarded sends what means one thing to one reader
+// TestWire05_RefusedRequestsReachNoHandler sends what means one thing to one reader
 // and something else to another. Each is refused, and no handler hears of it.
-func TestWire05_NothingOfItIsForwarded(t *testing.T) {
+func TestWire05_RefusedRequestsReachNoHandler(t *testing.T) {
 	const head = `{"jsonrpc":"2.0","id":1,`
 	deep := strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000)
 	bodies := map[string]string{
@@ -143,8 +143,8 @@ func TestWire05_MessagesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestWire10_UnknownTasks are answered in the same bytes whoever asks by
-// whatever operation, since the binding adds nothing to what the handler says.
+// All callers and operations get the same bytes, since the binding adds nothing to the
+// error of the handler.
 func TestWire10_UnknownTasks(t *testing.T) {
 	const plain = `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Task not found"}}`
 	const detailed = `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Task not found",` +

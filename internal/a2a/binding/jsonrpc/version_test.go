@@ -11,7 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// family returns the versions that have a method by the letter.
+// family returns the versions that define a method exactly.
 func family(method string) string {
 	switch {
 	case !strings.Contains(method, "/"):

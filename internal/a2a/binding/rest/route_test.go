@@ -103,7 +103,7 @@ func TestWire09_ReservedTenants(t *testing.T) {
 	}
 }
 
-// TestVerbs are told by the path alone, whatever is there.
+// The path alone determines the allowed methods, whether or not the task exists.
 func TestVerbs(t *testing.T) {
 	tests := map[string][]string{
 		"/message:send":                        {"POST"},

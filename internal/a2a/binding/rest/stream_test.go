@@ -247,8 +247,8 @@ func TestErrorProfiles(t *testing.T) {
 	}
 }
 
-// TestWire10_REST cannot tell what is missing from what is somebody else's: the
-// engine's answer to both is the same, and nothing is added to it.
+// A missing task and the task of another owner get the same error: that of the engine,
+// to which the binding adds nothing.
 func TestWire10_REST(t *testing.T) {
 	for _, prefix := range []string{"", "/acme", "/v1"} {
 		for _, request := range []string{
@@ -316,9 +316,9 @@ func (f *late) Next(ctx context.Context) ([]*a2a.Record, error) {
 
 func (f *late) Close() {}
 
-// TestAStreamOutlivesTheRequest, whose sending is bounded, even when it is a
+// TestStreamOutlivesTheReadTimeout, whose sending is bounded, even when it is a
 // GET that has no body.
-func TestAStreamOutlivesTheRequest(t *testing.T) {
+func TestStreamOutlivesTheReadTimeout(t *testing.T) {
 	x := newFixture(&fake{})
 	x.Handler.Handler = &late{record: status(1, a2a.StateCompleted)}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -150,7 +150,7 @@ func TestLastEventEndsTheResponse(t *testing.T) {
 }
 
 // Some clients read nothing but data.
-func TestNothingButData(t *testing.T) {
+func TestStreamHasDataOnly(t *testing.T) {
 	stream := make(endless, 2)
 	stream <- []*a2a.Record{text(1, "a")}
 	stream <- []*a2a.Record{text(2, "close")}

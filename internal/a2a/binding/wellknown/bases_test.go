@@ -300,8 +300,8 @@ func TestWire18_LastModified(t *testing.T) {
 	}
 }
 
-// TestWire18_ChallengeOfTheExtendedCard: a caller that was admitted without a
-// credential is told of each way to show one, in their order.
+// The response to an anonymous caller has a challenge for each authentication method, in
+// their order.
 func TestWire18_ChallengeOfTheExtendedCard(t *testing.T) {
 	c := example()
 	c.Capabilities.ExtendedCard = true
@@ -321,7 +321,7 @@ func TestWire18_ChallengeOfTheExtendedCard(t *testing.T) {
 	}
 }
 
-// ways is an authenticator that nobody shows anything.
+// ways is an authenticator that finds no credential.
 type ways string
 
 func (ways) Authenticate(*http.Request) (auth.Caller, error) {

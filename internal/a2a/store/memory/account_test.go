@@ -50,8 +50,7 @@ func (s *shared) has(owner, id string) bool {
 	return err == nil
 }
 
-// TestTheHeaviestOwnerGivesWay: whoever fills the store pays for it.
-func TestTheHeaviestOwnerGivesWay(t *testing.T) {
+func TestTasksOfTheLargestOwnerAreEvictedFirst(t *testing.T) {
 	for name, test := range map[string]struct {
 		options memory.Options
 		bytes   int
@@ -77,7 +76,7 @@ func TestTheHeaviestOwnerGivesWay(t *testing.T) {
 			if s.has("greedy", "0") || !s.has("greedy", "499") {
 				t.Error("the oldest of the owner with most must go first")
 			}
-			// And there is room for whoever comes now.
+			// There is room for another owner.
 			for i := range 5 {
 				s.must("late", strconv.Itoa(i), a2a.StateWorking, test.bytes)
 			}
@@ -88,8 +87,8 @@ func TestTheHeaviestOwnerGivesWay(t *testing.T) {
 	}
 }
 
-// TestNobodyLosesATaskToSomebodyWhoHasMore.
-func TestNobodyLosesATaskToSomebodyWhoHasMore(t *testing.T) {
+// TestOwnerWithMoreTasksEvictsNoOther.
+func TestOwnerWithMoreTasksEvictsNoOther(t *testing.T) {
 	s := newShared(t, memory.Options{MaxTasks: 10})
 	for i := range 7 {
 		s.must("greedy", strconv.Itoa(i), a2a.StateWorking, 0)
@@ -106,8 +105,8 @@ func TestNobodyLosesATaskToSomebodyWhoHasMore(t *testing.T) {
 	}
 }
 
-// TestWorkOfOneOwnerLeavesRoom, though nothing of it may be evicted.
-func TestWorkOfOneOwnerLeavesRoom(t *testing.T) {
+// TestRunningTasksOfOneOwnerLeaveRoom, though nothing of it may be evicted.
+func TestRunningTasksOfOneOwnerLeaveRoom(t *testing.T) {
 	s := newShared(t, memory.Options{MaxBytes: 1 << 20})
 	for i := 0; ; i++ {
 		err := s.make("greedy", strconv.Itoa(i), a2a.StateWorking, 8<<10)

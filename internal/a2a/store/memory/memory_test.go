@@ -100,7 +100,7 @@ func TestFinishedTasksAreEvictedFirstOldestFirst(t *testing.T) {
 
 // A turn may be over before its own stream has read of it, and many more before
 // it goes on.
-func TestWhatIsReadIsEvictedLast(t *testing.T) {
+func TestRecentlyReadTasksAreEvictedLast(t *testing.T) {
 	f := newFixture(t, memory.Options{MaxTasks: 3})
 	watched := f.task("0", a2a.StateCompleted)
 	stop := watched.Watch(func() {})
@@ -125,7 +125,7 @@ func TestWhatIsReadIsEvictedLast(t *testing.T) {
 	f.want("10 11 12")
 }
 
-func TestTaskThatGoesOnIsNotEvicted(t *testing.T) {
+func TestContinuedTaskIsNotEvicted(t *testing.T) {
 	f := newFixture(t, memory.Options{MaxTasks: 2})
 	log := f.task("0", a2a.StateInputRequired)
 	f.task("1", a2a.StateInputRequired)
@@ -204,7 +204,7 @@ func TestLogIsBounded(t *testing.T) {
 	}
 }
 
-func TestEvictedTaskTellsItsWatchers(t *testing.T) {
+func TestEvictionNotifiesWatchers(t *testing.T) {
 	f := newFixture(t, memory.Options{MaxTasks: 1})
 	log := f.task("0", a2a.StateCompleted)
 	wake := make(chan struct{}, 1)
@@ -275,7 +275,7 @@ func TestCountComesBackToZero(t *testing.T) {
 	}
 }
 
-func TestTaskThatWorksAgainIsKept(t *testing.T) {
+func TestRestartedTaskIsKept(t *testing.T) {
 	f := newFixture(t, memory.Options{MaxTasks: 1})
 	log := f.task("0", a2a.StateCompleted)
 	if _, err := log.Append(t.Context(), store.Append{After: 3, Events: []a2a.Event{{Message: storetest.Message("m", "again")}, storetest.Status(a2a.StateWorking, nil)}}); err != nil {
@@ -373,7 +373,7 @@ func TestEncodingsAreBounded(t *testing.T) {
 	want("an empty store", 0, 0, 0)
 }
 
-func TestAllThatAClientSendsIsCounted(t *testing.T) {
+func TestAllFieldsOfAMessageAreCounted(t *testing.T) {
 	f := newFixture(t, memory.Options{})
 	m := storetest.Message("m", "x")
 	m.Extensions = []string{strings.Repeat("e", 1<<20)}
@@ -385,7 +385,7 @@ func TestAllThatAClientSendsIsCounted(t *testing.T) {
 	}
 }
 
-func TestTinyPiecesOfOneTextCostTheirText(t *testing.T) {
+func TestSmallChunksCostTheSizeOfTheirText(t *testing.T) {
 	const pieces = 100_000
 	f := newFixture(t, memory.Options{MaxBytes: 8 << 20, MaxLogBytes: 1 << 20})
 	log, seq := f.task("a", a2a.StateWorking), uint64(3)

@@ -79,9 +79,8 @@ func TestPushesAreBounded(t *testing.T) {
 	}
 }
 
-// TestEndedPushesGiveWay shows that a configuration which is only kept to be
-// read keeps nobody from registering one.
-func TestEndedPushesGiveWay(t *testing.T) {
+// A configuration that is only kept for reading takes no room from new ones.
+func TestEndedPushesAreEvictedFirst(t *testing.T) {
 	for name, options := range map[string]memory.PushOptions{
 		"count": {Max: 3},
 		"bytes": {MaxBytes: 1800},
@@ -151,8 +150,7 @@ func TestPushesAreShared(t *testing.T) {
 	}
 }
 
-// TestShareOfEndedPushes: what has ended of an owner that has its share makes
-// room for it, and nobody else's does.
+// If an owner has used its share, only its own ended configurations make room for it.
 func TestShareOfEndedPushes(t *testing.T) {
 	s := memory.NewPushes(memory.PushOptions{Max: 6})
 	put := func(owner a2a.Owner, id string, ended bool) error {

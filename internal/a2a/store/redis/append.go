@@ -32,7 +32,7 @@ var holdChanges = map[store.HoldChange]string{
 
 // Append implements store.Log. It reads where the log stands, if that is not known,
 // and writes. Options.AppendTimeout, or Write.RetryFor, bounds both with all their
-// attempts. After ErrIndeterminate, the next call reads the log anew.
+// attempts. After ErrIndeterminate, the next call reads the log again.
 func (l *log) Append(ctx context.Context, a store.Append) (uint64, error) {
 	s := l.store
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.RetryFor, s.options.AppendTimeout))

@@ -40,7 +40,7 @@ func TestLogIsTrimmed(t *testing.T) {
 				if i%50 != 0 {
 					continue
 				}
-				// Whoever opens it finds the same task.
+				// A replica that opens the log finds the same task.
 				want, err := log.Snapshot(t.Context())
 				if err != nil {
 					t.Fatal(err)
@@ -70,7 +70,7 @@ func TestLogIsTrimmed(t *testing.T) {
 	}
 }
 
-// What ended long ago is gone, with all that names it, for whoever looks first.
+// After the retention a task and all keys that name it are gone, for every operation.
 func TestRetention(t *testing.T) {
 	server := start(t)
 	c := client.NewClient(&client.Options{Addr: server.Address()})
@@ -182,7 +182,7 @@ func TestKeysLiveOn(t *testing.T) {
 }
 
 // No key of a task that ended has an end before the task can be read no more,
-// even if it was not written anew with that end.
+// even if it was not written again with that end.
 func TestKeysOutliveRetention(t *testing.T) {
 	const day = 24 * time.Hour
 	server := start(t)
@@ -305,7 +305,7 @@ func (c *calls) Called(time.Duration, error) { c.n.Add(1) }
 
 // A turn costs its appends: who runs it, and who follows it here, reads nothing
 // back.
-func TestWhatIsWrittenIsNotReadBack(t *testing.T) {
+func TestOwnAppendsAreNotReadBack(t *testing.T) {
 	counted := &calls{}
 	o := start(t).options()
 	o.Observer = counted

@@ -167,7 +167,7 @@ func (f *follower) wakeUp() {
 func (f *follower) channel(name string) string { return f.store.options.Prefix + "e:" + name }
 
 // listen receives from the subscription. The client makes a lost connection again,
-// and the server then confirms each channel anew; the logs of these channels are
+// and the server then confirms each channel again; the logs of these channels are
 // read, since a notification may have been lost.
 func (f *follower) listen(subscription *redis.PubSub) {
 	// Closing the connection ends ReceiveTimeout.

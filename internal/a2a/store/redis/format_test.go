@@ -57,7 +57,7 @@ func everything() []a2a.Event {
 	}
 }
 
-func TestFormHoldsEverything(t *testing.T) {
+func TestFormatKeepsAllFields(t *testing.T) {
 	want := everything()
 	got, repeats, err := readEvents(at, writeEvents(at, want, nil))
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
@@ -92,7 +92,7 @@ func TestFormHoldsEverything(t *testing.T) {
 }
 
 // What a later build writes, and what was cut off, is refused as a whole.
-func TestFormIsStrict(t *testing.T) {
+func TestFormatIsStrict(t *testing.T) {
 	encoded := writeEvents(at, everything(), nil)
 	for n := range encoded {
 		if _, _, err := readEvents(at, encoded[:n]); !errors.Is(err, errFormat) {

@@ -16,7 +16,7 @@ import (
 
 // Mail whose answer is lost on its way comes with the next one, once and in
 // order, and is not taken back meanwhile.
-func TestMailIsNotLostWithAnAnswer(t *testing.T) {
+func TestInboxMessagesSurviveALostResponse(t *testing.T) {
 	server := start(t, redistest.Durable...)
 	p := newProxy(t, server.Address())
 	o := server.options()

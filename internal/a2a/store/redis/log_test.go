@@ -12,8 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 )
 
-// Whoever lists tasks may read a new one before its creator knows that it is
-// there. It has each event once.
+// A client that lists tasks may read a new task before the creation returns. The log has
+// each event once.
 func TestNewLogIsReadBeforeItsCreatorKnows(t *testing.T) {
 	s, err := Open(Options{Server: Server{Addresses: []string{redistest.Start(t).Address()}}, Prefix: "a2a:{test/log}:"})
 	if err != nil {

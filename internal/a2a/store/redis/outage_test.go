@@ -220,7 +220,7 @@ func TestAppendGivesUpInTime(t *testing.T) {
 }
 
 // An append whose answer is lost is made once.
-func TestAnswerIsLost(t *testing.T) {
+func TestLostResponse(t *testing.T) {
 	server := start(t)
 	p := newProxy(t, server.Address())
 	o := server.options()

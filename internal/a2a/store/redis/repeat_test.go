@@ -60,7 +60,7 @@ func (l *lossy) loses(call func()) {
 	l.proxy.swallow.Store(false)
 }
 
-func TestWritesWithoutAnswerAreRepeated(t *testing.T) {
+func TestWritesWithoutResponseAreRepeated(t *testing.T) {
 	l := newLossy(t)
 	n := store.NewTask{Key: key, Origin: origin, Events: storetest.Begin(), Write: store.Write{Token: store.NewToken()}}
 	l.loses(func() {
