@@ -159,8 +159,8 @@ func (r *recorder) cards() {
 			parsed, err := card.Parse(text)
 			r.linef("parsed card %s/%d: %s %v", name, form, dump(parsed), err)
 		}
-		readings, err := card.Readings(all[name])
-		r.linef("readings of card %s: %q %v", name, readings, err)
+		texts, err := card.SignedTexts(all[name])
+		r.linef("readings of card %s: %q %v", name, texts, err)
 		digest, err := card.Digest(all[name])
 		r.linef("digest of card %s: %s %v", name, digest, err)
 	}

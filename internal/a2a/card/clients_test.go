@@ -20,8 +20,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 
-// every has each kind of security scheme, each flow, and all that is optional.
-func every() *card.Card {
+// fullCard returns a card with each kind of security scheme, each flow, and all optional
+// members.
+func fullCard() *card.Card {
 	c := example()
 	c.Interfaces = []card.Interface{
 		{URL: "https://a.example/", Binding: card.JSONRPC, ProtocolVersion: "1.0"},
@@ -61,7 +62,7 @@ func every() *card.Card {
 	return c
 }
 
-// withMutualTLS adds the one scheme that 0.2 does not know.
+// withMutualTLS adds the one scheme that 0.2 lacks.
 func withMutualTLS(c *card.Card) *card.Card {
 	c.SecuritySchemes = append(c.SecuritySchemes, card.SecurityScheme{Name: "mtls", Type: card.SchemeMutualTLS, Description: "A certificate"})
 	return c
@@ -70,9 +71,9 @@ func withMutualTLS(c *card.Card) *card.Card {
 func cards() map[string]*card.Card {
 	return map[string]*card.Card{
 		"example":  example(),
-		"every":    every(),
-		"mtls":     withMutualTLS(every()),
-		"extended": every().Extended(),
+		"every":    fullCard(),
+		"mtls":     withMutualTLS(fullCard()),
+		"extended": fullCard().Extended(),
 		"least":    {Name: "n", Description: "d", Version: "0", Interfaces: example().Interfaces},
 	}
 }
@@ -99,8 +100,8 @@ func TestWire18_CardSchemas(t *testing.T) {
 	}
 }
 
-// TestWire18_PureCards reads the forms that are messages of a proto by it,
-// and strictly: an unknown member is an error.
+// TestWire18_PureCards decodes the forms that are messages of a proto by that proto,
+// which rejects unknown members.
 func TestWire18_PureCards(t *testing.T) {
 	for name, c := range cards() {
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +117,7 @@ func TestWire18_PureCards(t *testing.T) {
 					t.Errorf("lf.a2a.v1 reads nothing of scheme %s", name)
 				}
 			}
-			// The message of 0.3.0 itself has no icon yet.
+			// The message of 0.3.0 itself has no icon.
 			plain := *c
 			plain.IconURL = ""
 			var old pb0.AgentCard
@@ -161,7 +162,7 @@ func TestWire18_OfficialClientsReadTheUnion(t *testing.T) {
 				}
 			}
 
-			// The official Java client reads the union as ProtoJSON.
+			// The official Java client decodes the union as ProtoJSON.
 			var java pb1.AgentCard
 			if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(union, &java); err != nil {
 				t.Fatalf("lf.a2a.v1: %v", err)
@@ -198,7 +199,7 @@ func TestInterfaces(t *testing.T) {
 		bindings []card.Binding
 		want     []card.Interface
 	}{
-		// gRPC is listed by those who name it: it is no URL of the base.
+		// Only an Agent that names gRPC lists it, because it is not a URL of the base.
 		"default": {card.NewBase("http://a.svc/"), nil, []card.Interface{{URL: "http://a.svc/", Binding: card.JSONRPC}, {URL: "http://a.svc", Binding: card.HTTPJSON}}},
 		"in order": {card.NewBase("https://a.example"), []card.Binding{card.GRPC, card.HTTPJSON, card.JSONRPC}, []card.Interface{
 			{URL: "a.example:443", Binding: card.GRPC}, {URL: "https://a.example", Binding: card.HTTPJSON}, {URL: "https://a.example/", Binding: card.JSONRPC},
@@ -230,8 +231,8 @@ func TestInterfaces(t *testing.T) {
 	}
 }
 
-// TestHosts are those by which a request is known to be for a base.
-func TestHosts(t *testing.T) {
+// TestHostsOfABase: the Host headers by which a request belongs to a base.
+func TestHostsOfABase(t *testing.T) {
 	for address, want := range map[string][]string{
 		"https://A.example/team/": {"a.example:443", "a.example"},
 		"http://a.svc/":           {"a.svc:80", "a.svc", "a.svc:80", "a.svc"},
@@ -245,8 +246,8 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// TestHostNames are those of a proxy that leaves the port out.
-func TestHostNames(t *testing.T) {
+// TestHostNamesWithoutPort: the Host headers of a proxy that omits the port.
+func TestHostNamesWithoutPort(t *testing.T) {
 	for base, want := range map[card.Base][]string{
 		card.NewBase("https://A.example:8443/team/"):          {"a.example"},
 		card.NewBase("http://a.svc/"):                         {"a.svc"},
@@ -276,9 +277,9 @@ func TestCheckBindings(t *testing.T) {
 	}
 }
 
-// TestOptionalSecurity: a card of an agent that admits everybody, and shows more
-// to some, lists schemes and asks for none.
-func TestOptionalSecurity(t *testing.T) {
+// TestOptionalSecurityListsSchemesAndRequiresNone: an agent that admits anonymous callers
+// may show more to authenticated ones.
+func TestOptionalSecurityListsSchemesAndRequiresNone(t *testing.T) {
 	c := example()
 	c.SecurityOptional = true
 	for form := range card.Forms {

@@ -83,7 +83,7 @@ func (d *document) interfaces() []Interface {
 			add(Interface{URL: i.URL, Binding: i.Binding, ProtocolVersion: minor(cmp.Or(i.ProtocolVersion, "1.0")), Tenant: i.Tenant})
 		}
 	}
-	version := minor(cmp.Or(d.ProtocolVersion, d.unsaid()))
+	version := minor(cmp.Or(d.ProtocolVersion, d.assumedVersion()))
 	add(Interface{URL: d.URL, Binding: cmp.Or(d.PreferredTransport, JSONRPC), ProtocolVersion: version})
 	for _, i := range d.AdditionalInterfaces {
 		add(Interface{URL: i.URL, Binding: i.Transport, ProtocolVersion: version})
@@ -91,9 +91,9 @@ func (d *document) interfaces() []Interface {
 	return all
 }
 
-// unsaid returns the version of a card without protocolVersion: 0.1 if it has the
+// assumedVersion returns the version of a card without protocolVersion: 0.1 if it has the
 // security member of 0.1 only, else 0.2.
-func (d *document) unsaid() string {
+func (d *document) assumedVersion() string {
 	if d.Authentication != nil && d.SecuritySchemes == nil && d.Security == nil {
 		return "0.1"
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// What is rendered is read again, as far as the form can say it.
-func TestParseReadsWhatIsRendered(t *testing.T) {
+// TestParseReadsRenderedCards: Parse returns the rendered card, without the members that
+// its form lacks.
+func TestParseReadsRenderedCards(t *testing.T) {
 	want := example()
 	want.Capabilities.ExtendedCard = true
 	for form, name := range map[card.Form]string{card.FormUnion: "union", card.FormV03: "0.3", card.FormV03Proto: "0.3 proto", card.FormV10: "1.0"} {
@@ -148,7 +149,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse looks for a card that is read and cannot be rendered.
+// FuzzParse searches for a card that Parse accepts and that cannot be rendered.
 func FuzzParse(f *testing.F) {
 	for _, form := range []card.Form{card.FormUnion, card.FormV03, card.FormV03Proto, card.FormV10} {
 		text, err := card.Render(example(), form)

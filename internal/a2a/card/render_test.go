@@ -62,8 +62,9 @@ func TestUnion(t *testing.T) {
 	}
 }
 
-// TestForms shows each form whole: a member too many is as wrong as one too few.
-func TestForms(t *testing.T) {
+// TestFormsHaveExactlyTheirMembers compares whole forms, because an additional member is
+// an error as well.
+func TestFormsHaveExactlyTheirMembers(t *testing.T) {
 	const head = `{"name":"Example","description":"Example <agent> & more","version":"1.4.0",`
 	const about = `"provider":{"organization":"Example","url":"https://example.com"},"iconUrl":"https://example.com/icon.png","documentationUrl":"https://example.com/docs",` +
 		`"capabilities":{"streaming":true,"extensions":[{"uri":"https://example.com/ext","description":"x","params":{"a":1}}]},` +
@@ -87,8 +88,9 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestExtendedSkillsStayPrivate looks for any trace of an extended skill.
-func TestExtendedSkillsStayPrivate(t *testing.T) {
+// TestPublicCardHasNoExtendedSkill searches the public card for any text of an extended
+// skill.
+func TestPublicCardHasNoExtendedSkill(t *testing.T) {
 	c := example()
 	c.Capabilities.ExtendedCard = true
 	c.Skills = append(c.Skills, card.Skill{
@@ -116,7 +118,7 @@ func TestExtendedSkillsStayPrivate(t *testing.T) {
 	}
 }
 
-// The schemas of a card are those of its skills.
+// TestSchemas: the schemas of a card are those of its skills.
 func TestSchemas(t *testing.T) {
 	c := example()
 	declared := len(c.Capabilities.Extensions)

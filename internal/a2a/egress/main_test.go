@@ -20,10 +20,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// names is a name service in which tests write.
-type names map[string][]netip.Addr
+// fakeResolver resolves the names of a test.
+type fakeResolver map[string][]netip.Addr
 
-func (n names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+func (n fakeResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	addresses, ok := n[host]
 	if !ok {
 		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
@@ -39,20 +39,19 @@ func addresses(texts ...string) []netip.Addr {
 	return all
 }
 
-// world is a guard for which every address of the world is one server, which
-// counts who comes.
-type world struct {
+// fakeInternet is a guard for which every address is the same server.
+type fakeInternet struct {
 	*Guard
 	server *httptest.Server
-	// connections counts what arrived, dialled what was asked for.
-	connections, dialled atomic.Int64
+	// connections counts the accepted connections, and dials the attempts to connect.
+	connections, dials atomic.Int64
 	// rewrite changes the address that the socket connects to.
 	rewrite func(address string) string
 }
 
-func newWorld(t *testing.T, policy *Policy, resolver Resolver, handler http.HandlerFunc) *world {
+func newFakeInternet(t *testing.T, policy *Policy, resolver Resolver, handler http.HandlerFunc) *fakeInternet {
 	t.Helper()
-	w := &world{rewrite: func(address string) string { return address }}
+	w := &fakeInternet{rewrite: func(address string) string { return address }}
 	if handler == nil {
 		handler = func(http.ResponseWriter, *http.Request) {}
 	}
@@ -67,7 +66,7 @@ func newWorld(t *testing.T, policy *Policy, resolver Resolver, handler http.Hand
 	w.Guard = New(Options{Policy: policy, Resolver: resolver, Cleartext: http1.Wrap})
 	t.Cleanup(w.CloseIdleConnections)
 	w.connect = func(ctx context.Context, network, address string, c control) (net.Conn, error) {
-		w.dialled.Add(1)
+		w.dials.Add(1)
 		if err := c(network, w.rewrite(address), nil); err != nil {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 		}
@@ -77,7 +76,7 @@ func newWorld(t *testing.T, policy *Policy, resolver Resolver, handler http.Hand
 }
 
 // get returns the status, or 0 and the error.
-func (w *world) get(t *testing.T, url string) (int, error) {
+func (w *fakeInternet) get(t *testing.T, url string) (int, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, http.NoBody)
 	if err != nil {
@@ -91,4 +90,4 @@ func (w *world) get(t *testing.T, url string) (int, error) {
 	return response.StatusCode, nil
 }
 
-func denied(err error) bool { return errors.Is(err, ErrDenied) }
+func isDenied(err error) bool { return errors.Is(err, ErrDenied) }

@@ -18,24 +18,24 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// anywhere allows every name of the Internet, and one private address, so that
-// http is not refused for its own sake.
+// anywhere allows every name with a public address, and one private address, so that the
+// scheme http is possible.
 var anywhere = &Policy{Hosts: []string{"*"}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.255.255.254/32")}}
 
-// routes4 and routes6 are the ways to write an address.
-var routes4 = map[string]func(a netip.Addr) string{
+// spellings4 and spellings6 are the spellings of an address in a URL.
+var spellings4 = map[string]func(a netip.Addr) string{
 	"literal":      func(a netip.Addr) string { return a.String() },
-	"decimal":      func(a netip.Addr) string { return fmt.Sprint(number(a)) },
-	"octal":        func(a netip.Addr) string { return fmt.Sprintf("0%o", number(a)) },
-	"hexadecimal":  func(a netip.Addr) string { return fmt.Sprintf("0x%X", number(a)) },
-	"short":        func(a netip.Addr) string { return fmt.Sprintf("%d.%d", number(a)>>24, number(a)&0xffffff) },
+	"decimal":      func(a netip.Addr) string { return fmt.Sprint(toNumber(a)) },
+	"octal":        func(a netip.Addr) string { return fmt.Sprintf("0%o", toNumber(a)) },
+	"hexadecimal":  func(a netip.Addr) string { return fmt.Sprintf("0x%X", toNumber(a)) },
+	"short":        func(a netip.Addr) string { return fmt.Sprintf("%d.%d", toNumber(a)>>24, toNumber(a)&0xffffff) },
 	"octal bytes":  func(a netip.Addr) string { b := a.As4(); return fmt.Sprintf("0%o.0%o.0%o.0%o", b[0], b[1], b[2], b[3]) },
 	"mapped":       func(a netip.Addr) string { return "[::ffff:" + a.String() + "]" },
-	"mapped, hex":  func(a netip.Addr) string { return fmt.Sprintf("[::ffff:%x:%x]", number(a)>>16, number(a)&0xffff) },
+	"mapped, hex":  func(a netip.Addr) string { return fmt.Sprintf("[::ffff:%x:%x]", toNumber(a)>>16, toNumber(a)&0xffff) },
 	"trailing dot": func(a netip.Addr) string { return a.String() + "." },
 }
 
-var routes6 = map[string]func(a netip.Addr) string{
+var spellings6 = map[string]func(a netip.Addr) string{
 	"literal":    func(a netip.Addr) string { return "[" + a.String() + "]" },
 	"expanded":   func(a netip.Addr) string { return "[" + a.StringExpanded() + "]" },
 	"upper case": func(a netip.Addr) string { return "[" + strings.ToUpper(a.StringExpanded()) + "]" },
@@ -47,7 +47,7 @@ var routes6 = map[string]func(a netip.Addr) string{
 	},
 }
 
-// disguises are ways that hold for all addresses: around the host, or by name.
+// disguises are URLs that hide the host of any address.
 var disguises = map[string]func(host string) string{
 	"user":          func(host string) string { return "http://hooks.example.com@" + host + "/" },
 	"password":      func(host string) string { return "http://hooks.example.com:443@" + host + "/" },
@@ -59,9 +59,9 @@ var disguises = map[string]func(host string) string{
 	"escaped slash": func(host string) string { return "http://hooks.example.com%2f@" + host + "/" },
 }
 
-func number(a netip.Addr) uint32 { b := a.As4(); return binary.BigEndian.Uint32(b[:]) }
+func toNumber(a netip.Addr) uint32 { b := a.As4(); return binary.BigEndian.Uint32(b[:]) }
 
-// sample is an address of a range that is not its first.
+// sample returns an address of a range that is not the first one.
 func sample(p netip.Prefix) netip.Addr {
 	if p.IsSingleIP() {
 		return p.Addr()
@@ -71,8 +71,8 @@ func sample(p netip.Prefix) netip.Addr {
 
 func TestWire17_SSRFRangesAndEncodings(t *testing.T) {
 	ranges, tried := 0, 0
-	resolver := names{}
-	w := newWorld(t, anywhere, resolver, nil)
+	resolver := fakeResolver{}
+	w := newFakeInternet(t, anywhere, resolver, nil)
 	attempt := func(t *testing.T, raw string) {
 		t.Helper()
 		tried++
@@ -83,7 +83,7 @@ func TestWire17_SSRFRangesAndEncodings(t *testing.T) {
 		if err != nil {
 			return
 		}
-		if _, err := w.RoundTrip(&http.Request{Method: http.MethodPost, URL: u, Header: http.Header{}}); !denied(err) {
+		if _, err := w.RoundTrip(&http.Request{Method: http.MethodPost, URL: u, Header: http.Header{}}); !isDenied(err) {
 			t.Errorf("request to %q error = %v, want ErrDenied", raw, err)
 		}
 	}
@@ -91,9 +91,9 @@ func TestWire17_SSRFRangesAndEncodings(t *testing.T) {
 		t.Run(p.String(), func(t *testing.T) {
 			ranges++
 			a := sample(p)
-			routes := routes6
+			routes := spellings6
 			if a.Is4() {
-				routes = routes4
+				routes = spellings4
 			}
 			before := tried
 			for _, write := range routes {
@@ -103,7 +103,7 @@ func TestWire17_SSRFRangesAndEncodings(t *testing.T) {
 			for _, disguise := range disguises {
 				attempt(t, disguise(routes["literal"](a)))
 			}
-			// By name: alone, among others, and as the mapped form of itself.
+			// By name: the address alone, among others, and IPv4-mapped.
 			resolver["name.example.com."] = []netip.Addr{a}
 			attempt(t, "https://name.example.com/")
 			resolver["name.example.com."] = append(addresses("1.1.1.1", "2606:4700::1111"), a)
@@ -124,29 +124,29 @@ func TestWire17_SSRFRangesAndEncodings(t *testing.T) {
 	t.Logf("%d ranges, %d ways, %d connections", ranges, tried, w.connections.Load())
 }
 
-// flipping is a name that leads elsewhere whenever it is asked for.
-type flipping struct {
-	asked   atomic.Int64
+// rebindingResolver resolves a name to other addresses at each lookup.
+type rebindingResolver struct {
+	lookups atomic.Int64
 	answers [][]netip.Addr
 }
 
-func (f *flipping) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
-	n := f.asked.Add(1) - 1
+func (f *rebindingResolver) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
+	n := f.lookups.Add(1) - 1
 	return f.answers[int(n)%len(f.answers)], nil
 }
 
 func TestWire17_SSRFRebinding(t *testing.T) {
 	private := &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}
-	f := &flipping{answers: [][]netip.Addr{addresses("10.1.0.1"), addresses("10.2.0.1"), addresses("169.254.169.254")}}
-	w := newWorld(t, private, f, func(rw http.ResponseWriter, _ *http.Request) { rw.Header().Set("Connection", "close") })
+	f := &rebindingResolver{answers: [][]netip.Addr{addresses("10.1.0.1"), addresses("10.2.0.1"), addresses("169.254.169.254")}}
+	w := newFakeInternet(t, private, f, func(rw http.ResponseWriter, _ *http.Request) { rw.Header().Set("Connection", "close") })
 	if status, err := w.get(t, "http://name.example.com/"); status != http.StatusOK {
 		t.Fatalf("allowed address: status = %d, error = %v", status, err)
 	}
-	if f.asked.Load() != 1 {
-		t.Errorf("name was resolved %d times for one connection, want 1", f.asked.Load())
+	if f.lookups.Load() != 1 {
+		t.Errorf("name was resolved %d times for one connection, want 1", f.lookups.Load())
 	}
 	for range 2 {
-		if _, err := w.get(t, "http://name.example.com/"); !denied(err) {
+		if _, err := w.get(t, "http://name.example.com/"); !isDenied(err) {
 			t.Errorf("rebound name: error = %v, want ErrDenied", err)
 		}
 	}
@@ -156,18 +156,18 @@ func TestWire17_SSRFRebinding(t *testing.T) {
 }
 
 func TestWire17_SSRFFinalAddress(t *testing.T) {
-	w := newWorld(t, &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}, names{}, nil)
+	w := newFakeInternet(t, &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}, fakeResolver{}, nil)
 	w.rewrite = func(string) string { return "127.0.0.1:80" }
-	if _, err := w.get(t, "http://10.1.0.1/"); !denied(err) {
+	if _, err := w.get(t, "http://10.1.0.1/"); !isDenied(err) {
 		t.Errorf("error = %v, want ErrDenied", err)
 	}
-	if w.dialled.Load() != 1 || w.connections.Load() != 0 {
-		t.Errorf("dialled %d, connections %d, want 1 and 0", w.dialled.Load(), w.connections.Load())
+	if w.dials.Load() != 1 || w.connections.Load() != 0 {
+		t.Errorf("dialled %d, connections %d, want 1 and 0", w.dials.Load(), w.connections.Load())
 	}
 }
 
 func TestWire17_SSRFRedirects(t *testing.T) {
-	w := newWorld(t, &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}, names{},
+	w := newFakeInternet(t, &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}, fakeResolver{},
 		func(rw http.ResponseWriter, r *http.Request) {
 			http.Redirect(rw, r, "http://169.254.169.254/latest/meta-data", http.StatusTemporaryRedirect)
 		})
@@ -175,13 +175,13 @@ func TestWire17_SSRFRedirects(t *testing.T) {
 	if status != http.StatusTemporaryRedirect || err != nil {
 		t.Errorf("status = %d, error = %v, want the redirect itself", status, err)
 	}
-	if w.dialled.Load() != 1 {
-		t.Errorf("%d addresses were dialled, want 1", w.dialled.Load())
+	if w.dials.Load() != 1 {
+		t.Errorf("%d addresses were dialled, want 1", w.dials.Load())
 	}
 }
 
 func TestWire17_SSRFNoProxyFromTheEnvironment(t *testing.T) {
-	w := newWorld(t, &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}, names{}, nil)
+	w := newFakeInternet(t, &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}, fakeResolver{}, nil)
 	if w.transport(nil, true).Proxy != nil || w.transport(nil, false).Proxy != nil {
 		t.Error("a transport uses a proxy")
 	}
@@ -191,9 +191,8 @@ func TestWire17_SSRFNoProxyFromTheEnvironment(t *testing.T) {
 }
 
 func TestWire17_SSRFRealSocket(t *testing.T) {
-	// The dialer itself, not that of the tests: a name that leads to the server
-	// on loopback.
-	w := newWorld(t, nil, names{}, nil)
+	// With the dialer of the product: a name resolves to the server on loopback.
+	w := newFakeInternet(t, nil, fakeResolver{}, nil)
 	port := strings.TrimPrefix(w.server.URL, "http://127.0.0.1")
 	for name, policy := range map[string]*Policy{
 		"nothing allowed": nil,
@@ -202,12 +201,12 @@ func TestWire17_SSRFRealSocket(t *testing.T) {
 		"loopback":        {CIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 		"a Service":       {Services: []Service{{Name: "name", Namespace: "team"}}},
 	} {
-		g := New(Options{Policy: policy, Resolver: names{
+		g := New(Options{Policy: policy, Resolver: fakeResolver{
 			"name.team.svc.cluster.local.": addresses("127.0.0.1"), "name.example.com.": addresses("127.0.0.1"),
 		}})
 		for _, host := range []string{"127.0.0.1", "name.team.svc", "name.example.com", "localhost"} {
 			u, _ := url.Parse("http://" + host + port + "/")
-			if _, err := g.RoundTrip(&http.Request{Method: http.MethodGet, URL: u, Header: http.Header{}}); !denied(err) && !notFound(err) {
+			if _, err := g.RoundTrip(&http.Request{Method: http.MethodGet, URL: u, Header: http.Header{}}); !isDenied(err) && !isNotFound(err) {
 				t.Errorf("%s: %s error = %v, want ErrDenied", name, u, err)
 			}
 		}
@@ -225,9 +224,9 @@ func TestWire17_SSRFRealSocket(t *testing.T) {
 	_ = response.Body.Close()
 }
 
-func notFound(err error) bool { return err != nil && strings.Contains(err.Error(), "no such host") }
+func isNotFound(err error) bool { return err != nil && strings.Contains(err.Error(), "no such host") }
 
-func TestCheck(t *testing.T) {
+func TestCheckOfURLs(t *testing.T) {
 	g := New(Options{Policy: &Policy{
 		Services: []Service{{Name: "hooks", Namespace: "team"}}, Namespaces: []string{"shared"},
 		Hosts:         []string{"hooks.example.com", "*.example.org"},
@@ -236,32 +235,32 @@ func TestCheck(t *testing.T) {
 	}})
 	const must = "must lead to a target that this agent is allowed to call"
 	for raw, want := range map[string]string{
-		"https://hooks.example.com/x?y=z":             "",
-		"https://HOOKS.example.com.:8443/":            "",
-		"https://a.b.example.org/":                    "",
-		"http://hooks.team.svc/":                      "",
-		"http://hooks.team.svc.corp.example:8080/":    "",
-		"https://any.shared.svc/":                     "",
-		"https://10.1.2.3/":                           "",
-		"http://10.1.2.3:8080/":                       "",
-		"https://[64:ff9b::8.8.8.8]/":                 "",
-		"":                                            "is required",
-		"https://[64:ff9b::a9fe:a9fe]/":               must,
-		"https://10.2.0.1/":                           must,
-		"hooks.example.com":                           "must be an absolute URL with the scheme https, or http for an allowed Service or private address",
-		"ftp://hooks.example.com/":                    "must be an absolute URL with the scheme https, or http for an allowed Service or private address",
-		"https:hooks.example.com":                     "must be an absolute URL with the scheme https, or http for an allowed Service or private address",
-		"https://u@hooks.example.com/":                "must not contain a user name or password",
-		"https://@hooks.example.com/":                 "must not contain a user name or password",
-		"https://hooks.example.com/#x":                "must not contain a fragment",
-		"https://hooks.example.com:99999/":            "must name a port between 1 and 65535",
-		"https://hooks.example.com:port/":             "must be a URL",
-		"https://h\u00f6oks.example.com/":             "must name a host by its DNS name or by a plain IP address",
-		"https://hooks..example.com/":                 "must name a host by its DNS name or by a plain IP address",
-		"https://hooks.example.com/\n":                "must be a URL",
-		"https://hooks.example.com/" + long(maxURL):   "must have at most 2048 bytes",
-		"http://other.team.svc.corp.example/":         "",
-		"https://" + strings.Repeat("a", 64) + ".com": "must name a host by its DNS name or by a plain IP address",
+		"https://hooks.example.com/x?y=z":              "",
+		"https://HOOKS.example.com.:8443/":             "",
+		"https://a.b.example.org/":                     "",
+		"http://hooks.team.svc/":                       "",
+		"http://hooks.team.svc.corp.example:8080/":     "",
+		"https://any.shared.svc/":                      "",
+		"https://10.1.2.3/":                            "",
+		"http://10.1.2.3:8080/":                        "",
+		"https://[64:ff9b::8.8.8.8]/":                  "",
+		"":                                             "is required",
+		"https://[64:ff9b::a9fe:a9fe]/":                must,
+		"https://10.2.0.1/":                            must,
+		"hooks.example.com":                            "must be an absolute URL with the scheme https, or http for an allowed Service or private address",
+		"ftp://hooks.example.com/":                     "must be an absolute URL with the scheme https, or http for an allowed Service or private address",
+		"https:hooks.example.com":                      "must be an absolute URL with the scheme https, or http for an allowed Service or private address",
+		"https://u@hooks.example.com/":                 "must not contain a user name or password",
+		"https://@hooks.example.com/":                  "must not contain a user name or password",
+		"https://hooks.example.com/#x":                 "must not contain a fragment",
+		"https://hooks.example.com:99999/":             "must name a port between 1 and 65535",
+		"https://hooks.example.com:port/":              "must be a URL",
+		"https://h\u00f6oks.example.com/":              "must name a host by its DNS name or by a plain IP address",
+		"https://hooks..example.com/":                  "must name a host by its DNS name or by a plain IP address",
+		"https://hooks.example.com/\n":                 "must be a URL",
+		"https://hooks.example.com/" + repeatX(maxURL): "must have at most 2048 bytes",
+		"http://other.team.svc.corp.example/":          "",
+		"https://" + strings.Repeat("a", 64) + ".com":  "must name a host by its DNS name or by a plain IP address",
 	} {
 		err := g.Check("config.url", raw)
 		if want == "" {
@@ -277,15 +276,15 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func long(n int) string { return strings.Repeat("x", n) }
+func repeatX(n int) string { return strings.Repeat("x", n) }
 
-// TestNamesOfCIDRs shows why Check lets names through that no target names:
-// with CIDRs it is the address that counts.
-func TestNamesOfCIDRs(t *testing.T) {
-	w := newWorld(t, &Policy{
+// TestNameIsAllowedByItsAddressInCIDRs: Check accepts any name if the policy has CIDRs,
+// because the resolved address decides.
+func TestNameIsAllowedByItsAddressInCIDRs(t *testing.T) {
+	w := newFakeInternet(t, &Policy{
 		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("8.8.8.0/24")},
 		Hosts: []string{"public.example.com"},
-	}, names{
+	}, fakeResolver{
 		"inside.example.com.": addresses("10.1.0.1"), "outside.example.com.": addresses("10.2.0.1"),
 		"public.example.com.": addresses("1.1.1.1"), "plain.example.com.": addresses("8.8.8.8"),
 	}, nil)
@@ -294,29 +293,29 @@ func TestNamesOfCIDRs(t *testing.T) {
 		"http://public.example.com/": false, "http://plain.example.com/": false,
 	} {
 		status, err := w.get(t, url)
-		if got := status == http.StatusOK; got != want || !want && !denied(err) {
+		if got := status == http.StatusOK; got != want || !want && !isDenied(err) {
 			t.Errorf("%s: status = %d, error = %v, allowed %t", url, status, err, want)
 		}
 	}
 }
 
-func TestSwap(t *testing.T) {
-	w := newWorld(t, &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}, names{}, nil)
+func TestSwapDeniesFormerTargets(t *testing.T) {
+	w := newFakeInternet(t, &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}}, fakeResolver{}, nil)
 	if status, err := w.get(t, "http://10.1.0.1/"); status != http.StatusOK {
 		t.Fatalf("status = %d, error = %v", status, err)
 	}
 	w.Swap(nil)
-	if _, err := w.get(t, "http://10.1.0.1/"); !denied(err) {
+	if _, err := w.get(t, "http://10.1.0.1/"); !isDenied(err) {
 		t.Errorf("after the policy is gone: error = %v, want ErrDenied", err)
 	}
 }
 
-// TestSwapWithARequestUnderWay shows that what was dialled under one policy is
-// used under no other, though the URL itself would still do.
-func TestSwapWithARequestUnderWay(t *testing.T) {
+// TestSwapDropsConnectionsOfTheFormerPolicy: the guard does not reuse a connection that
+// the former policy allowed, though the new policy allows the URL.
+func TestSwapDropsConnectionsOfTheFormerPolicy(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
-	w := newWorld(t, &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
-		names{"name.example.com.": addresses("10.1.0.1")},
+	w := newFakeInternet(t, &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+		fakeResolver{"name.example.com.": addresses("10.1.0.1")},
 		func(_ http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/slow" {
 				close(entered)
@@ -330,7 +329,7 @@ func TestSwapWithARequestUnderWay(t *testing.T) {
 	}()
 	<-entered
 	w.Swap(&Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.2.0.0/16")}})
-	// Another request makes a transport keep connections again.
+	// A request makes a transport keep idle connections again.
 	if _, err := w.get(t, "http://10.2.0.1/"); err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +337,7 @@ func TestSwapWithARequestUnderWay(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.get(t, "http://name.example.com/"); !denied(err) {
+	if _, err := w.get(t, "http://name.example.com/"); !isDenied(err) {
 		t.Errorf("error = %v, want ErrDenied", err)
 	}
 }

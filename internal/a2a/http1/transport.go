@@ -55,9 +55,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // isShort reports whether a Client can send a request, whose body has at most maxBody
-// bytes. It cannot send HEAD and CONNECT, whose responses have rules of their own, and
-// what stands beside the header: another Host, a trailer or a request to close the
-// connection.
+// bytes. A Client sends neither HEAD nor CONNECT, whose responses have rules of their own,
+// nor another Host, a trailer or "Connection: close".
 func isShort(r *http.Request) bool {
 	bounded := r.ContentLength >= 0 && r.ContentLength <= maxBody && (r.ContentLength > 0 || r.Body == nil || r.Body == http.NoBody)
 	return bounded && r.Method != http.MethodHead && r.Method != http.MethodConnect &&

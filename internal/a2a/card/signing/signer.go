@@ -47,7 +47,7 @@ func NewSigner(keys []*Key, jwksURL string) (*Signer, error) {
 
 // Sign returns the signatures of a card: one for each key over each reading.
 func (s *Signer) Sign(c *card.Card) ([]card.Signature, error) {
-	readings, err := card.Readings(c)
+	readings, err := card.SignedTexts(c)
 	if err != nil {
 		return nil, err
 	}

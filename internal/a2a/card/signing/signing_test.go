@@ -27,9 +27,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing/signingtest"
 )
 
-// example has everything that readers disagree about: a requirement without
-// scopes, one with, and text beyond ASCII.
-func example() *card.Card {
+// exampleCard returns a card with everything in which verifiers differ: a requirement
+// with scopes and one without, and text beyond ASCII.
+func exampleCard() *card.Card {
 	return &card.Card{
 		Name: "Café 東京 😀", Description: "Says <it> & \"more\"\n\u2028", Version: "1.4.0",
 		Provider:     &card.Provider{Organization: "Exämple", URL: "https://example.com"},
@@ -72,14 +72,14 @@ func encodePEM(t *testing.T, key crypto.Signer) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
-// signed is a card, rendered and signed, with the public keys.
-type signed struct {
+// signedCard is a rendered and signed card with its public keys.
+type signedCard struct {
 	text []byte
 	set  jose.JSONWebKeySet
 	keys map[string]crypto.PublicKey
 }
 
-func sign(t *testing.T, c *card.Card, f card.Form, private ...crypto.Signer) signed {
+func sign(t *testing.T, c *card.Card, f card.Form, private ...crypto.Signer) signedCard {
 	t.Helper()
 	var keys []*signing.Key
 	for _, p := range private {
@@ -97,7 +97,7 @@ func sign(t *testing.T, c *card.Card, f card.Form, private ...crypto.Signer) sig
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := signed{keys: map[string]crypto.PublicKey{}}
+	out := signedCard{keys: map[string]crypto.PublicKey{}}
 	if out.text, err = card.Render(c, f, signatures...); err != nil {
 		t.Fatal(err)
 	}
@@ -117,9 +117,9 @@ func sign(t *testing.T, c *card.Card, f card.Form, private ...crypto.Signer) sig
 	return out
 }
 
-// TestWire19_VerifiersOfTheField verifies with every algorithm that is in use.
+// TestWire19_VerifiersOfTheField verifies with every algorithm of the official verifiers.
 func TestWire19_VerifiersOfTheField(t *testing.T) {
-	plain := example()
+	plain := exampleCard()
 	plain.Name, plain.Description, plain.Provider = "Plain", "ASCII only", nil
 	plain.SecuritySchemes = plain.SecuritySchemes[:1]
 	plain.Skills[0].Security = nil
@@ -128,21 +128,21 @@ func TestWire19_VerifiersOfTheField(t *testing.T) {
 		Skills: []card.Skill{{ID: "i", Name: "n", Description: "d", Tags: []string{"t"}}},
 	}
 	verifiers := map[string]struct {
-		read  reader
+		read  verifierModel
 		forms []card.Form
 	}{
-		"a2a-js":         {javascript, []card.Form{card.FormUnion, card.FormV10}},
-		"a2a-python":     {python, []card.Form{card.FormUnion, card.FormV10}},
-		"1.0 by letter":  {letter, []card.Form{card.FormUnion, card.FormV10}},
-		"a2a-python 0.3": {python03, []card.Form{card.FormUnion, card.FormV03}},
-		"0.3 by letter":  {letter03, []card.Form{card.FormUnion, card.FormV03}},
+		"a2a-js":         {modelJavaScript, []card.Form{card.FormUnion, card.FormV10}},
+		"a2a-python":     {modelPython, []card.Form{card.FormUnion, card.FormV10}},
+		"1.0 by letter":  {modelSpecification, []card.Form{card.FormUnion, card.FormV10}},
+		"a2a-python 0.3": {modelPythonV03, []card.Form{card.FormUnion, card.FormV03}},
+		"0.3 by letter":  {modelSpecificationV03, []card.Form{card.FormUnion, card.FormV03}},
 	}
 	for algorithm, private := range privateKeys(t) {
-		for what, c := range map[string]*card.Card{"example": example(), "plain": plain, "least": least, "extended": example().Extended()} {
+		for what, c := range map[string]*card.Card{"example": exampleCard(), "plain": plain, "least": least, "extended": exampleCard().Extended()} {
 			for verifier, v := range verifiers {
 				for _, form := range v.forms {
 					s := sign(t, c, form, private)
-					if !accepts(t, s.text, v.read, s.keys) {
+					if !verifies(t, s.text, v.read, s.keys) {
 						t.Errorf("%s refuses form %d of %s signed with %s:\n%s\nreads %s", verifier, form, what, algorithm, s.text, v.read(t, parse(t, s.text)))
 					}
 				}
@@ -154,7 +154,7 @@ func TestWire19_VerifiersOfTheField(t *testing.T) {
 func TestVerify(t *testing.T) {
 	for algorithm, private := range privateKeys(t) {
 		for _, form := range []card.Form{card.FormUnion, card.FormV03, card.FormV10} {
-			s := sign(t, example(), form, private)
+			s := sign(t, exampleCard(), form, private)
 			for _, reads := range []card.Form{card.FormV03, card.FormV10} {
 				if form != card.FormUnion && form != reads {
 					continue
@@ -166,8 +166,8 @@ func TestVerify(t *testing.T) {
 		}
 	}
 	private := privateKeys(t)
-	s := sign(t, example(), card.FormV10, private["ES256"])
-	other := sign(t, example(), card.FormV10, privateKeys(t)["ES256"])
+	s := sign(t, exampleCard(), card.FormV10, private["ES256"])
+	other := sign(t, exampleCard(), card.FormV10, privateKeys(t)["ES256"])
 	if err := signingtest.Verify(s.text, card.FormV10, other.set); !errors.Is(err, signingtest.ErrInvalid) {
 		t.Errorf("Verify() with another key = %v", err)
 	}
@@ -175,7 +175,7 @@ func TestVerify(t *testing.T) {
 	if err := signingtest.Verify(s.text, card.FormV10, other.set); !errors.Is(err, signingtest.ErrInvalid) {
 		t.Errorf("Verify() with another key of the same id = %v", err)
 	}
-	unsigned, _ := card.Render(example(), card.FormV10)
+	unsigned, _ := card.Render(exampleCard(), card.FormV10)
 	if err := signingtest.Verify(unsigned, card.FormV10, s.set); !errors.Is(err, signingtest.ErrUnsigned) {
 		t.Errorf("Verify() of an unsigned card = %v", err)
 	}
@@ -189,21 +189,21 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestWire19_TamperedCards changes one thing at a time, wherever there is one.
+// TestWire19_TamperedCards changes one value or member at a time.
 func TestWire19_TamperedCards(t *testing.T) {
 	private := privateKeys(t)["ES256"]
 	for name, test := range map[string]struct {
 		form, reads card.Form
-		verifiers   []reader
+		verifiers   []verifierModel
 		skip        string
 	}{
-		"1.0": {card.FormV10, card.FormV10, []reader{letter}, ""},
-		// Wrappers of the proto are not in the JSON Schema, and what is new in 1.0
-		// is not either.
-		"0.3": {card.FormV03, card.FormV03, []reader{letter03}, "SecurityScheme pkceRequired"},
+		"1.0": {card.FormV10, card.FormV10, []verifierModel{modelSpecification}, ""},
+		// The JSON Schema has neither the wrappers of the proto nor the new members of
+		// 1.0.
+		"0.3": {card.FormV03, card.FormV03, []verifierModel{modelSpecificationV03}, "SecurityScheme pkceRequired"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := sign(t, example(), test.form, private)
+			s := sign(t, exampleCard(), test.form, private)
 			whole := parse(t, s.text)
 			count := 0
 			for change := range mutations(whole, "") {
@@ -225,7 +225,7 @@ func TestWire19_TamperedCards(t *testing.T) {
 				t.Errorf("the card does not verify after all changes were undone: %v", err)
 			}
 			for _, read := range test.verifiers {
-				if !accepts(t, text, read, s.keys) {
+				if !verifies(t, text, read, s.keys) {
 					t.Error("an independent verifier refuses what is left")
 				}
 			}
@@ -237,8 +237,8 @@ func TestWire19_TamperedCards(t *testing.T) {
 	}
 }
 
-// mutations changes the value in one place at a time, yields what it did, and
-// undoes it.
+// mutations changes the value at one place at a time, yields a description, and reverts
+// the change.
 func mutations(value any, path string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		switch v := value.(type) {
@@ -246,7 +246,7 @@ func mutations(value any, path string) func(yield func(string) bool) {
 			for _, name := range sortedNames(v) {
 				member := v[name]
 				delete(v, name)
-				// What is empty says nothing, and may be left out.
+				// An empty member has no meaning, and may be absent.
 				if l, isList := member.([]any); (!isList || len(l) > 0) && !yield(path+"."+name+" removed") {
 					return
 				}
@@ -304,20 +304,21 @@ func sortedNames(m map[string]any) []string {
 	return names
 }
 
-// TestSignaturesAreStable is what lets replicas serve one ETag.
-func TestSignaturesAreStable(t *testing.T) {
+// TestSignaturesAreDeterministic: all replicas serve the same ETag.
+func TestSignaturesAreDeterministic(t *testing.T) {
 	for algorithm, private := range privateKeys(t) {
-		first := sign(t, example(), card.FormUnion, private)
-		if second := sign(t, example(), card.FormUnion, private); !bytes.Equal(first.text, second.text) {
+		first := sign(t, exampleCard(), card.FormUnion, private)
+		if second := sign(t, exampleCard(), card.FormUnion, private); !bytes.Equal(first.text, second.text) {
 			t.Errorf("two signatures with one %s key differ", algorithm)
 		}
 	}
 }
 
-// TestWire19_Rotation has an old and a new key: who knows one of them verifies.
+// TestWire19_Rotation has an old and a new key. A verifier that trusts one of them
+// accepts the card.
 func TestWire19_Rotation(t *testing.T) {
 	keys := privateKeys(t)
-	s := sign(t, example(), card.FormUnion, keys["ES256"], keys["RS256"], keys["ES256"])
+	s := sign(t, exampleCard(), card.FormUnion, keys["ES256"], keys["RS256"], keys["ES256"])
 	if len(s.set.Keys) != 2 || s.set.Keys[0].Algorithm != "ES256" {
 		t.Fatalf("key set is %+v", s.set)
 	}
@@ -358,7 +359,7 @@ func TestParseKey(t *testing.T) {
 	}
 }
 
-func TestParseKeyRefuses(t *testing.T) {
+func TestParseKeyRejectsUnsuitableKeys(t *testing.T) {
 	small, err := rsa.GenerateKey(rand.Reader, 1024)
 	if err != nil {
 		t.Skip("this build makes no RSA key of 1024 bits")

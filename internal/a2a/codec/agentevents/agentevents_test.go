@@ -11,7 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-func TestDecode(t *testing.T) {
+func TestDecodeValidEvent(t *testing.T) {
 	text := a2a.TextPart("hi")
 	tests := map[string]struct {
 		text string
@@ -54,7 +54,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-func TestDecodeRefuses(t *testing.T) {
+func TestDecodeRejectsInvalidEvents(t *testing.T) {
 	for name, text := range map[string]string{
 		"no JSON":       `hello`,
 		"cut":           `{"kind":"task"`,

@@ -54,7 +54,7 @@ func TestDecodeEvent(t *testing.T) {
 	}
 }
 
-func TestDecodeEventRefuses(t *testing.T) {
+func TestDecodeEventRejectsInvalidEvents(t *testing.T) {
 	for text, want := range map[string]string{
 		`7`:                 "neither its kind",
 		`{}`:                "neither its kind",
@@ -86,7 +86,7 @@ func TestDecodeEventRefuses(t *testing.T) {
 			}
 		}
 	}
-	// What only ends an artifact needs no parts.
+	// An update that only ends an artifact needs no parts.
 	if _, err := DecodeEvent([]byte(`{"kind":"artifact-update","artifact":{"artifactId":"a"},"append":true,"lastChunk":true}`), false); err != nil {
 		t.Errorf("the end of an artifact: %v", err)
 	}

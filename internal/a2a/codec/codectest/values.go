@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package codectest holds the domain values with which the tests of every codec
-// run. Only tests import it. It imports no codec.
+// Package codectest has the domain values for the tests of all codecs. Only tests import
+// it. It imports no codec.
 package codectest
 
 import (

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// A reader that has ended never touches a decoder again, which may be reading
-// another text.
-func TestNothingIsReadAfterTheEnd(t *testing.T) {
+// TestEndedReaderDoesNotUseItsDecoder: the pool may have given the decoder to another
+// reader.
+func TestEndedReaderDoesNotUseItsDecoder(t *testing.T) {
 	for name, end := range map[string]func(r *Reader){"End": func(r *Reader) { _ = r.End() }, "Close": (*Reader).Close} {
 		r := New([]byte(`{"a":1}`))
 		r.Skip()
@@ -45,7 +45,7 @@ func TestNothingIsReadAfterTheEnd(t *testing.T) {
 	}
 }
 
-func TestErrorsOutliveTheEnd(t *testing.T) {
+func TestErrorIsKeptAfterTheEnd(t *testing.T) {
 	for _, text := range []string{`{"a":`, `{"a":1}x`, `{"a":1,"a":2}`} {
 		r := New([]byte(text))
 		r.Skip()
@@ -57,9 +57,9 @@ func TestErrorsOutliveTheEnd(t *testing.T) {
 	}
 }
 
-// What a decoder was left with, an error or half a text, does not show in the
-// next one.
-func TestDecodersAreLikeNew(t *testing.T) {
+// TestPooledDecoderHasNoEarlierState: an error or a rest of an earlier text does not
+// affect the next one.
+func TestPooledDecoderHasNoEarlierState(t *testing.T) {
 	var all sync.WaitGroup
 	for worker := range 8 {
 		all.Go(func() {

@@ -78,7 +78,7 @@ func (r *Reader) End() error {
 	return r.Err()
 }
 
-// Close ends reading without a look at the rest of the text. It keeps the error.
+// Close ends reading without checking the rest of the text. It keeps the error.
 // Later calls return zero values.
 func (r *Reader) Close() {
 	if r.dec == nil {

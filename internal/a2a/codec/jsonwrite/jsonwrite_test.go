@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// TestString holds the short way to what the long one writes, with every
-// character at every place of a word.
+// TestString compares the fast path with the slow one, for every character at every
+// position of a word.
 func TestString(t *testing.T) {
 	check := func(s string) {
 		t.Helper()

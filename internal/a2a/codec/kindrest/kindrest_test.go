@@ -14,8 +14,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-// TestEveryObjectStandsTwice, and is the same in both places.
-func TestEveryObjectStandsTwice(t *testing.T) {
+// TestEveryObjectIsWrittenInBothForms: the two forms of an object have equal members.
+func TestEveryObjectIsWrittenInBothForms(t *testing.T) {
 	for name, event := range codectest.Events() {
 		t.Run(name, func(t *testing.T) {
 			inner := string(v03.AppendEvent(nil, &event))
@@ -53,7 +53,7 @@ func members(t *testing.T, text []byte) map[string]string {
 	return all
 }
 
-func TestAppendKeepsWhatIsThere(t *testing.T) {
+func TestAppendKeepsTheDestination(t *testing.T) {
 	event := a2a.Event{Task: &a2a.Task{ID: "t", ContextID: "c", Status: a2a.Status{State: a2a.StateSubmitted}}}
 	const task = `{"kind":"task","id":"t","contextId":"c","status":{"state":"submitted"}`
 	if got, want := string(AppendAnswer([]byte("x"), &event)), `x`+task+`,"task":`+task+`}}`; got != want {

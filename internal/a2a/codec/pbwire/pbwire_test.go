@@ -24,8 +24,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/pbwire"
 )
 
-// thing is a message that has everything.
-var thing = pbwire.Message{
+// exampleFields are the fields of a message with every type of field.
+var exampleFields = pbwire.Message{
 	1: pbwire.Bytes("text"),
 	2: pbwire.Varint("number"),
 	3: pbwire.Repeated("things"),
@@ -51,7 +51,7 @@ func readThing(text []byte) (read, error) {
 
 func readFrom(r *pbwire.Reader) read {
 	var got read
-	for f := range r.Fields(thing) {
+	for f := range r.Fields(exampleFields) {
 		switch f {
 		case 1:
 			got.Text = r.String()
@@ -78,8 +78,8 @@ func field(number protowire.Number, content ...byte) []byte {
 
 func join(all ...[]byte) []byte { return bytes.Join(all, nil) }
 
-// nested is a Value of lists in lists.
-func nested(depth int) []byte {
+// nestedLists returns a Value of lists in lists.
+func nestedLists(depth int) []byte {
 	var v []byte
 	for range depth {
 		v = field(6, field(1, v...)...)
@@ -91,7 +91,7 @@ func double(f float64) []byte {
 	return protowire.AppendFixed64(protowire.AppendTag(nil, 2, protowire.Fixed64Type), math.Float64bits(f))
 }
 
-func TestReaderRefuses(t *testing.T) {
+func TestReaderRejectsInvalidMessages(t *testing.T) {
 	entry := func(name string, value []byte) []byte {
 		return field(1, join(field(1, []byte(name)...), field(2, value...))...)
 	}
@@ -122,8 +122,8 @@ func TestReaderRefuses(t *testing.T) {
 		"content of no type":    {field(5, field(2)...), "value: has a value with the wrong wire type"},
 		"not a number":          {field(5, double(math.NaN())...), "value: has a number that JSON cannot represent"},
 		"infinite":              {field(5, double(math.Inf(-1))...), "value: has a number that JSON cannot represent"},
-		"too deep":              {field(5, nested(65)...), "value: is nested deeper than 64 levels"},
-		"far too deep":          {field(5, nested(20_000)...), "value: is nested deeper than 64 levels"},
+		"too deep":              {field(5, nestedLists(65)...), "value: is nested deeper than 64 levels"},
+		"far too deep":          {field(5, nestedLists(20_000)...), "value: is nested deeper than 64 levels"},
 		"a time before":         {pbwire.AppendTime(nil, 6, time.Date(-1, 1, 1, 0, 0, 0, 0, time.UTC)), "time: must be a time in the years 1 to 9999"},
 		"a time after":          {pbwire.AppendTime(nil, 6, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)), "time: must be a time in the years 1 to 9999"},
 		"nanos":                 {field(6, pbwire.AppendInt(nil, 2, -1)...), "time: must be a time in the years 1 to 9999"},
@@ -137,7 +137,7 @@ func TestReaderRefuses(t *testing.T) {
 	}
 }
 
-func TestReaderSkipsWhatItDoesNotKnow(t *testing.T) {
+func TestReaderSkipsUnknownFields(t *testing.T) {
 	unknown := protowire.AppendTag(nil, 99, protowire.StartGroupType)
 	unknown = protowire.AppendTag(unknown, 99, protowire.EndGroupType)
 	got, err := readThing(join(field(31, 1, 2), unknown, field(1, 'a'), field(7)))
@@ -146,8 +146,8 @@ func TestReaderSkipsWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-func TestDepthThatIsAllowed(t *testing.T) {
-	got, err := readThing(field(5, nested(64)...))
+func TestReaderAcceptsTheMaximumDepth(t *testing.T) {
+	got, err := readThing(field(5, nestedLists(64)...))
 	if want := strings.Repeat("[", 64) + "null" + strings.Repeat("]", 64); err != nil || string(got.Value) != want {
 		t.Errorf("Value() = %s, %v", got.Value, err)
 	}
@@ -168,20 +168,20 @@ func TestValues(t *testing.T) {
 			t.Errorf("Value(AppendValue(%s)) = %s", text, got.Value)
 		}
 		content, _ := protowire.ConsumeBytes(encoded[1:])
-		var oracle, want structpb.Value
-		if err := proto.Unmarshal(content, &oracle); err != nil {
+		var decoded, want structpb.Value
+		if err := proto.Unmarshal(content, &decoded); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 		if err := protojson.Unmarshal([]byte(text), &want); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(&want, &oracle, protocmp.Transform()); diff != "" {
+		if diff := cmp.Diff(&want, &decoded, protocmp.Transform()); diff != "" {
 			t.Errorf("AppendValue(%s) (-want +got):\n%s", text, diff)
 		}
 	}
 }
 
-// What a double cannot hold is lost, and nothing else.
+// TestNumbersBecomeDoubles: only the precision beyond that of a double is lost.
 func TestNumbersBecomeDoubles(t *testing.T) {
 	for text, want := range map[string]string{
 		`9007199254740993`: `9007199254740992`, `2.50`: `2.5`, `1E2`: `100`, `1e999`: `1.7976931348623157e+308`, `-1e999`: `-1.7976931348623157e+308`, `1e-999`: `0`,
@@ -193,7 +193,7 @@ func TestNumbersBecomeDoubles(t *testing.T) {
 	}
 }
 
-func TestEndOfLongMessages(t *testing.T) {
+func TestEndWritesTheLengthOfLongMessages(t *testing.T) {
 	for _, length := range []int{0, 1, 125, 126, 127, 128, 16382, 16383, 16384, 3 << 20} {
 		dst, at := pbwire.Begin([]byte("before"), 9)
 		dst = pbwire.End(append(dst, bytes.Repeat([]byte{7}, length)...), at)
@@ -208,10 +208,10 @@ func TestTime(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678_999_999, time.FixedZone("CET", 3600))
 	encoded := pbwire.AppendTime(nil, 6, at)
 	content, _ := protowire.ConsumeBytes(encoded[1:])
-	var oracle timestamppb.Timestamp
+	var decoded timestamppb.Timestamp
 	want := at.UTC().Truncate(time.Millisecond)
-	if err := proto.Unmarshal(content, &oracle); err != nil || !oracle.AsTime().Equal(want) {
-		t.Errorf("AppendTime() = %v, %v", oracle.AsTime(), err)
+	if err := proto.Unmarshal(content, &decoded); err != nil || !decoded.AsTime().Equal(want) {
+		t.Errorf("AppendTime() = %v, %v", decoded.AsTime(), err)
 	}
 	if got, err := readThing(encoded); err != nil || got.Time != want {
 		t.Errorf("Time() = %v, %v", got.Time, err)
@@ -227,8 +227,8 @@ func TestInvalidTextIsReplaced(t *testing.T) {
 	}
 }
 
-// The smallest fields must not become the largest messages.
-func TestMemoryFollowsTheBytes(t *testing.T) {
+// TestMemoryIsProportionalToTheMessage: many empty fields do not become a large value.
+func TestMemoryIsProportionalToTheMessage(t *testing.T) {
 	const size = 2 << 20
 	for name, text := range map[string][]byte{
 		"parts":  bytes.Repeat(field(3), size/2),

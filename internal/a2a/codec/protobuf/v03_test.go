@@ -26,9 +26,9 @@ var plain = codectest.ByMeaning()
 
 var clientV03 = prototest.Client{Version: protobuf.V03}
 
-// The ProtoJSON of 0.3 and the generated messages are the oracle: what they make
-// of an event is what the codec writes.
-func TestV03AppendEventIsThatOfJSON(t *testing.T) {
+// TestV03AppendEventEqualsTheGeneratedEncoding compares the codec with the generated
+// messages, which read the ProtoJSON of 0.3.
+func TestV03AppendEventEqualsTheGeneratedEncoding(t *testing.T) {
 	for name, event := range codectest.Events() {
 		t.Run(name, func(t *testing.T) {
 			var want, got a2apb.StreamResponse
@@ -166,8 +166,8 @@ func TestV03AppendPushPage(t *testing.T) {
 	}
 }
 
-// decoded is what a decoder makes of a message; an error is its text.
-func decoded[R any](decode func([]byte) (R, error)) func([]byte) any {
+// describeResult returns the result of a decoder as a text.
+func describeResult[R any](decode func([]byte) (R, error)) func([]byte) any {
 	return func(text []byte) any {
 		r, err := decode(text)
 		if err != nil {
@@ -179,13 +179,13 @@ func decoded[R any](decode func([]byte) (R, error)) func([]byte) any {
 
 func TestV03DecodeRequests(t *testing.T) {
 	var (
-		send      = decoded(protobuf.V03.DecodeSend)
-		get       = decoded(protobuf.V03.DecodeGet)
-		cancel    = decoded(protobuf.V03.DecodeCancel)
-		subscribe = decoded(protobuf.V03.DecodeSubscribe)
-		setPush   = decoded(protobuf.V03.DecodeSetPush)
-		push      = decoded(protobuf.V03.DecodePush)
-		listPush  = decoded(protobuf.V03.DecodeListPush)
+		send      = describeResult(protobuf.V03.DecodeSend)
+		get       = describeResult(protobuf.V03.DecodeGet)
+		cancel    = describeResult(protobuf.V03.DecodeCancel)
+		subscribe = describeResult(protobuf.V03.DecodeSubscribe)
+		setPush   = describeResult(protobuf.V03.DecodeSetPush)
+		push      = describeResult(protobuf.V03.DecodePush)
+		listPush  = describeResult(protobuf.V03.DecodeListPush)
 	)
 	hello := &a2apb.Message{MessageId: "m", Role: a2apb.Role_ROLE_USER, Parts: []*a2apb.Part{text("Hello")}}
 	sent := &a2a.Message{ID: "m", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hello")}}
@@ -278,7 +278,8 @@ func TestV03DecodeRequests(t *testing.T) {
 	}
 }
 
-// SDKs put base64 where bytes belong; others may put the bytes.
+// TestV03FileBytes: SDKs put base64 into the field of the bytes, and other clients the
+// bytes themselves.
 func TestV03FileBytes(t *testing.T) {
 	for sent, want := range map[string]string{"aGk=": "hi", "hi": "hi", "": "", "\xff": "\xff", "aGl=": "aGl=", "aG\nk=": "aG\nk="} {
 		text, err := proto.Marshal(&a2apb.SendMessageRequest{Request: &a2apb.Message{MessageId: "m", Parts: []*a2apb.Part{

@@ -22,9 +22,9 @@ import (
 
 var clientV10 = prototest.Client{Version: protobuf.V10}
 
-// The JSON of 1.0 and the generated messages are the oracle: what they make of
-// an event is what we write.
-func TestV10AppendEvent(t *testing.T) {
+// TestV10AppendEventEqualsTheGeneratedEncoding compares the codec with the generated
+// messages, which read the JSON of 1.0.
+func TestV10AppendEventEqualsTheGeneratedEncoding(t *testing.T) {
 	for name, event := range codectest.Events() {
 		t.Run(name, func(t *testing.T) {
 			var want, got a2apb.StreamResponse
@@ -85,8 +85,8 @@ func TestV10AppendPages(t *testing.T) {
 	}
 }
 
-// wire is a request as the generated messages write it.
-func wire(t *testing.T, m proto.Message, text string) []byte {
+// marshal returns a request in the encoding of the generated messages.
+func marshal(t *testing.T, m proto.Message, text string) []byte {
 	t.Helper()
 	if err := officialjson.Unmarshal([]byte(text), m); err != nil {
 		t.Fatalf("%s: %v", text, err)
@@ -98,8 +98,9 @@ func wire(t *testing.T, m proto.Message, text string) []byte {
 	return out
 }
 
-// Both encodings of a request mean the same, and are refused with the same words.
-func TestV10DecodeSendIsThatOfJSON(t *testing.T) {
+// TestV10DecodeSendEqualsThatOfJSON: both encodings of a request have the same meaning
+// and the same errors.
+func TestV10DecodeSendEqualsThatOfJSON(t *testing.T) {
 	const message = `"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Hello"}]}`
 	for name, text := range map[string]string{
 		"smallest":      `{` + message + `}`,
@@ -120,7 +121,7 @@ func TestV10DecodeSendIsThatOfJSON(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			want, wantErr := protojson.V10.DecodeSend([]byte(text))
-			got, err := protobuf.V10.DecodeSend(wire(t, &a2apb.SendMessageRequest{}, text))
+			got, err := protobuf.V10.DecodeSend(marshal(t, &a2apb.SendMessageRequest{}, text))
 			if (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
 				t.Fatalf("DecodeSend() error = %v, want %v", err, wantErr)
 			}
@@ -156,14 +157,14 @@ func TestV10ClientRequests(t *testing.T) {
 
 func TestV10DecodeRequests(t *testing.T) {
 	var (
-		get       = decoded(protobuf.V10.DecodeGet)
-		list      = decoded(protobuf.V10.DecodeList)
-		cancel    = decoded(protobuf.V10.DecodeCancel)
-		subscribe = decoded(protobuf.V10.DecodeSubscribe)
-		setPush   = decoded(protobuf.V10.DecodeSetPush)
-		push      = decoded(protobuf.V10.DecodePush)
-		listPush  = decoded(protobuf.V10.DecodeListPush)
-		card      = decoded(protobuf.V10.DecodeExtendedCard)
+		get       = describeResult(protobuf.V10.DecodeGet)
+		list      = describeResult(protobuf.V10.DecodeList)
+		cancel    = describeResult(protobuf.V10.DecodeCancel)
+		subscribe = describeResult(protobuf.V10.DecodeSubscribe)
+		setPush   = describeResult(protobuf.V10.DecodeSetPush)
+		push      = describeResult(protobuf.V10.DecodePush)
+		listPush  = describeResult(protobuf.V10.DecodeListPush)
+		card      = describeResult(protobuf.V10.DecodeExtendedCard)
 	)
 	tests := map[string]struct {
 		decode  func([]byte) any

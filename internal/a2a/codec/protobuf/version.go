@@ -51,7 +51,7 @@ type Version struct {
 	// refers to.
 	references bool
 
-	// What is read: the fields of the messages.
+	// The fields of the messages that the version reads.
 	message, send, configuration, pushConfig, authentication  pbwire.Message
 	get, cancel, subscribe, list, pushRequest, listPush, card request
 	decodePart                                                func(d *decoder) a2a.Part

@@ -20,29 +20,29 @@ import (
 
 var newYear = time.Date(2026, 1, 1, 1, 0, 0, 0, time.FixedZone("CET", 3600))
 
-// TestWire01_V03EventsMatchTheProto is what the official proto makes of each event, with nothing
-// that it does not know.
+// TestWire01_V03EventsMatchTheProto decodes each event by the official proto, which
+// rejects unknown members.
 func TestWire01_V03EventsMatchTheProto(t *testing.T) {
 	for name, event := range codectest.Events() {
 		t.Run(name, func(t *testing.T) {
 			text := V03.AppendEvent(nil, &event)
-			strict(t, text, "StreamResponse")
+			checkStrictly(t, text, "StreamResponse")
 			if event.Task != nil || event.Message != nil {
-				strict(t, text, "SendMessageResponse")
+				checkStrictly(t, text, "SendMessageResponse")
 			}
 		})
 	}
-	strict(t, V03.AppendPush(nil, &a2a.PushConfig{ID: "c", TaskID: "t", URL: "u", Token: "x", Scheme: "Bearer", Credentials: "y"}),
+	checkStrictly(t, V03.AppendPush(nil, &a2a.PushConfig{ID: "c", TaskID: "t", URL: "u", Token: "x", Scheme: "Bearer", Credentials: "y"}),
 		"TaskPushNotificationConfig")
-	strict(t, V03.AppendPushPage(nil, &a2a.PushPage{Configs: []*a2a.PushConfig{{ID: "c"}, {ID: "d"}}, NextPageToken: "n"}),
+	checkStrictly(t, V03.AppendPushPage(nil, &a2a.PushPage{Configs: []*a2a.PushConfig{{ID: "c"}, {ID: "d"}}, NextPageToken: "n"}),
 		"ListTaskPushNotificationConfigResponse")
-	strict(t, V03.AppendSend(nil, &a2a.SendRequest{
+	checkStrictly(t, V03.AppendSend(nil, &a2a.SendRequest{
 		Message: codectest.Message(), AcceptedOutputModes: []string{"text/plain"}, HistoryLength: new(3),
 		Push: &a2a.PushConfig{URL: "u", Scheme: "Basic"}, Metadata: a2a.Object(`{"a":1}`),
 	}), "SendMessageRequest")
 }
 
-func strict(t *testing.T, text []byte, message string) {
+func checkStrictly(t *testing.T, text []byte, message string) {
 	t.Helper()
 	if err := prototest.V03(message, text); err != nil {
 		t.Errorf("%s: %v", text, err)
@@ -122,7 +122,7 @@ func TestV03AppendEvent(t *testing.T) {
 	}
 }
 
-// withoutReferences takes away what this version cannot say.
+// withoutReferences removes the members that this version lacks.
 func withoutReferences(e *a2a.Event) {
 	messages := []*a2a.Message{e.Message}
 	if e.Task != nil {
@@ -160,9 +160,9 @@ func TestV03AppendEventAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestV03Bytes are encoded twice by the SDKs of 0.3, and once by whoever reads the
-// proto.
-func TestV03Bytes(t *testing.T) {
+// TestV03BytesAreBase64OfBase64: the SDKs of 0.3 encode bytes twice, and clients that
+// follow the proto encode them once.
+func TestV03BytesAreBase64OfBase64(t *testing.T) {
 	long := strings.Repeat("long \x00\xff", 1000)
 	for _, size := range []int{0, 1, 2, 3, 4, 575, 576, 577, 1152, 7000} {
 		raw := []byte(long[:size])
@@ -267,7 +267,7 @@ func TestV03DecodeSend(t *testing.T) {
 	}
 }
 
-func TestV03DecodeSendRefuses(t *testing.T) {
+func TestV03DecodeSendRejectsInvalidRequests(t *testing.T) {
 	const text = `"messageId":"m","content":[{"text":"x"}]`
 	tests := map[string]struct{ body, want string }{
 		"nothing":          {``, "Invalid JSON payload at byte 0"},
@@ -309,7 +309,7 @@ func TestV03DecodeSendRefuses(t *testing.T) {
 	}
 }
 
-// TestAppendSend is read back as it was meant.
+// TestV03AppendSend: the decoder reads the encoded request as it was.
 func TestV03AppendSend(t *testing.T) {
 	for name, r := range map[string]*a2a.SendRequest{
 		"smallest":  {Message: &a2a.Message{ID: "m", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("x")}}},

@@ -15,8 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 
-// TestV10RequestsForServers are read by this codec as what they were.
-func TestV10RequestsForServers(t *testing.T) {
+// TestV10RequestsRoundTrip: the decoder reads the encoded requests as they were.
+func TestV10RequestsRoundTrip(t *testing.T) {
 	send := &a2a.SendRequest{
 		Tenant: "acme", Message: codectest.Message(), AcceptedOutputModes: []string{"text/plain"}, HistoryLength: new(0),
 		ReturnImmediately: true, Metadata: a2a.Object(`{"a":1}`),
@@ -74,7 +74,7 @@ func FuzzV10DecodePush(f *testing.F) {
 			t.Fatalf("DecodeSetPush(V10.AppendPush()) of %q error = %v", params, err)
 		}
 		if r.Config.Scheme == "" {
-			r.Config.Credentials = "" // of no use without
+			r.Config.Credentials = "" // has no meaning without a scheme
 		}
 		if diff := cmp.Diff(r.Config, again.Config); diff != "" {
 			t.Fatalf("DecodeSetPush(V10.AppendPush()) (-want +got):\n%s", diff)

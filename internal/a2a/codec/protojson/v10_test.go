@@ -153,7 +153,7 @@ func TestV10DecodeSend(t *testing.T) {
 	}
 }
 
-func TestV10DecodeSendRefuses(t *testing.T) {
+func TestV10DecodeSendRejectsInvalidRequests(t *testing.T) {
 	tests := map[string]struct{ params, want string }{
 		"no message":      {`{}`, "message: is required"},
 		"no id":           {`{"message":{"role":"ROLE_USER","parts":[{"text":"x"}]}}`, "message.messageId: is required"},

@@ -25,7 +25,7 @@ func (c Client) tenant(dst []byte, tenant string) ([]byte, pbwire.Number) {
 // configuration, so that blocking is explicit.
 func (c Client) AppendSend(dst []byte, s *a2a.SendRequest) []byte {
 	dst, number := c.tenant(dst, s.Tenant)
-	// An event holds the message in field 2, whose tag is one byte.
+	// An event has the message in field 2, whose tag is one byte.
 	at := len(dst)
 	dst = c.AppendEvent(dst, &a2a.Event{Message: s.Message})
 	dst[at] = byte(number<<3 | 2)
@@ -50,8 +50,8 @@ func (c Client) push(p *a2a.PushConfig) []byte {
 	return c.AppendPush(nil, p)[len(named):]
 }
 
-// historyLength cannot ask 0.3 for no history, because 0 asks for all of it. It
-// asks for one message.
+// historyLength encodes the length of the history. In 0.3, 0 requests the whole history,
+// so a client that needs none requests one message.
 func (c Client) historyLength(dst []byte, number pbwire.Number, n *int) []byte {
 	if n != nil && c.Version == protobuf.V03 {
 		return pbwire.AppendInt(dst, number, max(*n, 1))

@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prototest holds what tests check the codecs of the protos with: a
-// strict reader of ProtoJSON, made of the official protos, that refuses unknown
-// members; and a client of protobuf. Only tests import it.
+// Package prototest has what tests compare the codecs of the protos with: a strict
+// decoder of ProtoJSON by the official protos, which rejects unknown members, and a
+// client of protobuf. Only tests import it.
 package prototest
 
 import (
@@ -20,7 +20,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// V03 reads a message of a2a.v1.
+// V03 decodes a message of a2a.v1.
 func V03(message string, text []byte) error {
 	_, err := MarshalV03(message, text)
 	return err
@@ -28,14 +28,14 @@ func V03(message string, text []byte) error {
 
 // MarshalV03 returns the binary form of a message of a2a.v1.
 func MarshalV03(message string, text []byte) ([]byte, error) {
-	file, err := deployed()
+	file, err := releasedV03()
 	if err != nil {
 		return nil, err
 	}
 	return read(file, message, text)
 }
 
-// V10 reads a message of lf.a2a.v1.
+// V10 decodes a message of lf.a2a.v1.
 func V10(message string, text []byte) error {
 	_, err := read(a2av10.File_a2av1_proto, message, text)
 	return err
@@ -53,10 +53,10 @@ func read(file protoreflect.FileDescriptor, message string, text []byte) ([]byte
 	return proto.Marshal(m)
 }
 
-// deployed returns the proto of 0.3 as it was released. The Go SDK has a copy for
-// gRPC, where names do not matter: it names the content of a message parts, and
-// has a field that no release had.
-var deployed = sync.OnceValues(func() (protoreflect.FileDescriptor, error) {
+// releasedV03 returns the proto of 0.3 as it was released. The copy of the Go SDK for
+// gRPC, where names do not matter, names the content of a message parts, and has a field
+// of no release.
+var releasedV03 = sync.OnceValues(func() (protoreflect.FileDescriptor, error) {
 	file := protodesc.ToFileDescriptorProto(a2av03.File_a2a_proto)
 	for _, message := range file.GetMessageType() {
 		if message.GetName() != "Message" {

@@ -15,8 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
 )
 
-// lost is what 0.1 has no home for.
-func lost(e a2a.Event) a2a.Event {
+// withoutLostMembers removes the members that 0.1 lacks.
+func withoutLostMembers(e a2a.Event) a2a.Event {
 	bare := func(m *a2a.Message) *a2a.Message {
 		if m == nil {
 			return nil
@@ -46,7 +46,7 @@ func TestWire03_WhatEventsOf01Lose(t *testing.T) {
 			if err != nil {
 				t.Fatalf("DecodeEvent(%s) error = %v", text, err)
 			}
-			if diff := cmp.Diff(lost(event), got, cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(withoutLostMembers(event), got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("DecodeEvent(AppendEvent()) (-want +got):\n%s", diff)
 			}
 		})
@@ -69,7 +69,7 @@ func TestWire03_WhatTasksOf01Lose(t *testing.T) {
 	}
 }
 
-func TestDecodeFromServers(t *testing.T) {
+func TestDecodeEventIsLenient(t *testing.T) {
 	text := []a2a.Part{a2a.TextPart("Hi")}
 	tests := map[string]struct {
 		text string
@@ -164,7 +164,7 @@ func TestDecodeSend(t *testing.T) {
 	}
 }
 
-func TestDecodeSendRefuses(t *testing.T) {
+func TestDecodeSendRejectsInvalidRequests(t *testing.T) {
 	with := func(part string) string { return `{"id":"t","message":{"parts":[` + part + `]}}` }
 	tests := map[string]struct{ params, want string }{
 		"no id":           {`{"message":{"parts":[{"type":"text","text":"x"}]}}`, "id: is required"},
@@ -249,7 +249,7 @@ func FuzzDecodeEvent(f *testing.F) {
 		if err != nil || !json.Valid(encoded) {
 			t.Fatalf("DecodeEvent(%s) error = %v", encoded, err)
 		}
-		if diff := cmp.Diff(lost(event), again, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(a2a.Artifact{}, "ID"), cmpopts.IgnoreFields(a2a.StatusUpdate{}, "Paused")); diff != "" {
+		if diff := cmp.Diff(withoutLostMembers(event), again, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(a2a.Artifact{}, "ID"), cmpopts.IgnoreFields(a2a.StatusUpdate{}, "Paused")); diff != "" {
 			t.Fatalf("DecodeEvent(AppendEvent()) (-want +got):\n%s", diff)
 		}
 	})
@@ -297,7 +297,7 @@ func FuzzDecodePush(f *testing.F) {
 			t.Fatalf("DecodeSetPush(AppendPush()) of %q error = %v", params, err)
 		}
 		if r.Config.Scheme == "" {
-			r.Config.Credentials = "" // of no use without
+			r.Config.Credentials = "" // has no meaning without a scheme
 		}
 		if diff := cmp.Diff(r, again); diff != "" {
 			t.Fatalf("DecodeSetPush(AppendPush()) (-want +got):\n%s", diff)

@@ -18,7 +18,7 @@ var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func status(state a2a.State) a2a.Status { return a2a.Status{State: state, Time: newYear} }
 
-// definition is what an event is written as.
+// definition returns the schema definition of an encoded event.
 func definition(e *a2a.Event) string {
 	if e.Artifact != nil {
 		return "TaskArtifactUpdateEvent"
@@ -134,7 +134,7 @@ func TestAppendEventAllocatesNothing(t *testing.T) {
 	dst := make([]byte, 0, 8<<10)
 	for name, event := range codectest.Events() {
 		if event.Message != nil {
-			continue // wrapped in a task, once
+			continue // tested in a task
 		}
 		if n := testing.AllocsPerRun(10, func() { dst = AppendEvent(dst[:0], &event) }); n != 0 {
 			t.Errorf("AppendEvent(%s) allocates %v times", name, n)
@@ -142,7 +142,7 @@ func TestAppendEventAllocatesNothing(t *testing.T) {
 	}
 }
 
-func TestRequestsForServers(t *testing.T) {
+func TestRequestsRoundTrip(t *testing.T) {
 	send := &a2a.SendRequest{
 		Message:       &a2a.Message{ID: "m1", TaskID: "t1", ContextID: "c1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hello")}},
 		HistoryLength: new(2), Metadata: a2a.Object(`{"a":1}`),

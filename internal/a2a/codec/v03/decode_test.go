@@ -163,7 +163,7 @@ func TestDecodeSend(t *testing.T) {
 	}
 }
 
-func TestDecodeSendRefuses(t *testing.T) {
+func TestDecodeSendRejectsInvalidRequests(t *testing.T) {
 	tests := map[string]struct{ params, want string }{
 		"no message":        {`{}`, "message: is required"},
 		"case of a name":    {`{"Message":{"parts":[{"kind":"text","text":"x"}]}}`, "Message: must be spelled message"},

@@ -99,8 +99,8 @@ func TestAppendEventAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestInputRequest is a member of the message here and metadata in the domain.
-func TestInputRequest(t *testing.T) {
+// TestInputRequestIsAMemberOfTheMessage: in the domain, an input request is metadata.
+func TestInputRequestIsAMemberOfTheMessage(t *testing.T) {
 	tests := map[string]struct{ text, metadata, again string }{
 		"beside":      {`"inputRequest":{"a":1}`, `{"inputRequest":{"a":1}}`, `"inputRequest":{"a":1}`},
 		"within":      {`"metadata":{"b":2,"inputRequest":{"a":1}}`, `{"inputRequest":{"a":1},"b":2}`, `"inputRequest":{"a":1},"metadata":{"b":2}`},

@@ -105,10 +105,10 @@ func (d *decoder) historyLength() *int {
 	return &n
 }
 
-// DecodeFollow reads the params with which one project that implements 0.3 asks
-// tasks/get for a stream: they have taskId and no id. asked is false for all other
+// DecodeFollow reads the params with which one project that implements 0.3 calls
+// tasks/get to get a stream: they have taskId and no id. isFollow is false for all other
 // params.
-func DecodeFollow(params []byte) (r *a2a.SubscribeRequest, asked bool) {
+func DecodeFollow(params []byte) (r *a2a.SubscribeRequest, isFollow bool) {
 	d := fromClient(params)
 	r = &a2a.SubscribeRequest{}
 	for name := range d.Members() {

@@ -26,8 +26,8 @@ func TestPushSchemes(t *testing.T) {
 	}
 }
 
-// TestRequestsForServers are read by this codec as what they were.
-func TestRequestsForServers(t *testing.T) {
+// TestRequestsRoundTrip: the decoder reads the encoded requests as they were.
+func TestRequestsRoundTrip(t *testing.T) {
 	send := &a2a.SendRequest{
 		Message: codectest.Message(), AcceptedOutputModes: []string{"text/plain"}, HistoryLength: new(0), ReturnImmediately: true,
 		Metadata: a2a.Object(`{"a":1}`),
@@ -75,7 +75,7 @@ func FuzzDecodePush(f *testing.F) {
 			t.Fatalf("DecodeSetPush(%q) error = %v", text, err)
 		}
 		if r.Config.Scheme == "" {
-			r.Config.Credentials = "" // of no use without
+			r.Config.Credentials = "" // has no meaning without a scheme
 		}
 		if diff := cmp.Diff(r, again); diff != "" {
 			t.Fatalf("DecodeSetPush(AppendPush()) (-want +got):\n%s", diff)

@@ -22,7 +22,7 @@ var ErrUnsigned = errors.New("card has no signature")
 // ErrInvalid is returned for a card without a valid signature of a trusted key.
 var ErrInvalid = errors.New("no signature of the card is valid")
 
-// algorithms are those with a public key.
+// algorithms are the asymmetric signature algorithms.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
@@ -41,7 +41,7 @@ func Verify(text []byte, f card.Form, trusted jose.JSONWebKeySet) error {
 	if len(signed.Signatures) == 0 {
 		return ErrUnsigned
 	}
-	read, err := readings(text, f)
+	read, err := signedTexts(text, f)
 	if err != nil {
 		return err
 	}

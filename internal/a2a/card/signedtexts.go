@@ -14,12 +14,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Readings returns the texts to sign for a card, without duplicates, the one of 1.0
+// SignedTexts returns the texts to sign for a card, without duplicates, the one of 1.0
 // first. A verifier parses a card and serializes it again, and verifiers differ:
 // some omit empty members, those of 0.3 know other members and omit defaults, and
 // those in Python escape characters beyond ASCII. A verifier accepts the card if one
 // signature is over its own text.
-func Readings(c *Card) ([][]byte, error) {
+func SignedTexts(c *Card) ([][]byte, error) {
 	v10, err := read(c, FormV10)
 	if err != nil {
 		return nil, err

@@ -23,24 +23,23 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// These are the algorithms of the official verifiers, written anew from their
-// description, with nothing of the package under test: the model of the proto
-// is the generated one, and the signatures are checked with the standard
-// library alone.
+// The models below implement the algorithms of the official verifiers independently of
+// the package under test. They use the generated messages of the proto, and check
+// signatures with the standard library.
 
-// reader makes of a card what a verifier signs or checks.
-type reader func(t *testing.T, card map[string]any) string
+// verifierModel returns the text that a verifier checks the signature of a card over.
+type verifierModel func(t *testing.T, card map[string]any) string
 
-// javascript keeps what the proto of 1.0 knows, drops what is empty, and
-// writes RFC 8785.
-func javascript(t *testing.T, card map[string]any) string {
+// modelJavaScript keeps the members of the proto of 1.0, removes empty ones, and
+// canonicalizes by RFC 8785.
+func modelJavaScript(t *testing.T, card map[string]any) string {
 	t.Helper()
-	return jcs(withoutEmpty(throughProto(t, card)), false)
+	return canonicalJSON(withoutEmpty(throughProto(t, card)), false)
 }
 
-// python moves the members of 0.3 to their places in 1.0 first, and escapes
-// everything beyond ASCII.
-func python(t *testing.T, card map[string]any) string {
+// modelPython moves the members of 0.3 to their names in 1.0 first, and escapes
+// characters beyond ASCII.
+func modelPython(t *testing.T, card map[string]any) string {
 	t.Helper()
 	for _, holder := range append(list(card["skills"]), card) {
 		if security, ok := holder["security"].([]any); ok && holder["securityRequirements"] == nil {
@@ -55,7 +54,7 @@ func python(t *testing.T, card map[string]any) string {
 			holder["securityRequirements"] = wrapped
 		}
 		delete(holder, "security")
-		// Its reader of ProtoJSON lets the later of two names of a field win.
+		// Its ProtoJSON decoder uses the later of two names of a field.
 		delete(holder, "security_requirements")
 	}
 	schemes, _ := card["securitySchemes"].(map[string]any)
@@ -73,21 +72,20 @@ func python(t *testing.T, card map[string]any) string {
 			"openIdConnect": "openIdConnectSecurityScheme", "mutualTLS": "mtlsSecurityScheme",
 		}[kind]: scheme}
 	}
-	return jcs(withoutEmpty(throughProto(t, card)), true)
+	return canonicalJSON(withoutEmpty(throughProto(t, card)), true)
 }
 
-// letter is section 8.4.1 of 1.0: the proto's own JSON, required members kept.
-// What the generated code writes lacks empty required lists, so the cards for
-// it have none.
-func letter(t *testing.T, card map[string]any) string {
+// modelSpecification is section 8.4.1 of 1.0: the ProtoJSON with required members. The
+// generated code omits empty required lists, so its cards have none.
+func modelSpecification(t *testing.T, card map[string]any) string {
 	t.Helper()
-	return jcs(throughProto(t, card), false)
+	return canonicalJSON(throughProto(t, card), false)
 }
 
-// python03 keeps what the models of 0.3 know, and drops their defaults.
-func python03(t *testing.T, card map[string]any) string {
+// modelPythonV03 keeps the members of the models of 0.3, and removes default values.
+func modelPythonV03(t *testing.T, card map[string]any) string {
 	t.Helper()
-	kept := throughSchema(t, card)
+	kept := keepSchemaMembers(t, card)
 	if kept["protocolVersion"] == "0.3.0" {
 		delete(kept, "protocolVersion")
 	}
@@ -98,13 +96,13 @@ func python03(t *testing.T, card map[string]any) string {
 	for _, scheme := range schemes {
 		delete(scheme.(map[string]any), "type")
 	}
-	return jcs(withoutEmpty(kept), true)
+	return canonicalJSON(withoutEmpty(kept), true)
 }
 
-// letter03 is the card of 0.3 with the members of its JSON Schema.
-func letter03(t *testing.T, card map[string]any) string {
+// modelSpecificationV03 is the card of 0.3 with the members of its JSON Schema.
+func modelSpecificationV03(t *testing.T, card map[string]any) string {
 	t.Helper()
-	return jcs(throughSchema(t, card), false)
+	return canonicalJSON(keepSchemaMembers(t, card), false)
 }
 
 func throughProto(t *testing.T, card map[string]any) map[string]any {
@@ -124,8 +122,8 @@ func throughProto(t *testing.T, card map[string]any) map[string]any {
 	return parse(t, text)
 }
 
-// throughSchema keeps what the JSON Schema of 0.3 names.
-func throughSchema(t *testing.T, card map[string]any) map[string]any {
+// keepSchemaMembers keeps the members that the JSON Schema of 0.3 names.
+func keepSchemaMembers(t *testing.T, card map[string]any) map[string]any {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "test", "testdata", "spec", "v0.3.0", "a2a.json"))
 	if err != nil {
@@ -224,8 +222,8 @@ func withoutEmpty(value any) any {
 	return value
 }
 
-// jcs writes a value with sorted members and nothing between them.
-func jcs(value any, escape bool) string {
+// canonicalJSON encodes a value with sorted members and without white space.
+func canonicalJSON(value any, escape bool) string {
 	switch v := value.(type) {
 	case map[string]any:
 		var names []string
@@ -237,13 +235,13 @@ func jcs(value any, escape bool) string {
 		})
 		var members []string
 		for _, name := range names {
-			members = append(members, jcs(name, escape)+":"+jcs(v[name], escape))
+			members = append(members, canonicalJSON(name, escape)+":"+canonicalJSON(v[name], escape))
 		}
 		return "{" + strings.Join(members, ",") + "}"
 	case []any:
 		var elements []string
 		for _, element := range v {
-			elements = append(elements, jcs(element, escape))
+			elements = append(elements, canonicalJSON(element, escape))
 		}
 		return "[" + strings.Join(elements, ",") + "]"
 	case string:
@@ -261,7 +259,7 @@ func jcs(value any, escape bool) string {
 			case unit < 0x20, escape && unit > 0x7E:
 				fmt.Fprintf(&out, `\u%04x`, unit)
 			case unit > 0x7E:
-				out.WriteString("\x00") // put in place below
+				out.WriteString("\x00") // replaced below
 			default:
 				out.WriteByte(byte(unit))
 			}
@@ -277,8 +275,8 @@ func jcs(value any, escape bool) string {
 	}
 }
 
-// restore puts the characters beyond ASCII where a mark stands for each of
-// their UTF-16 units.
+// restore replaces the marks by the characters beyond ASCII; there is one mark for each
+// UTF-16 unit.
 func restore(marked, original string) string {
 	for _, r := range original {
 		if r > 0x7E {
@@ -288,9 +286,9 @@ func restore(marked, original string) string {
 	return marked
 }
 
-// accepts reports whether one of the card's signatures is valid over what the
-// reader makes of it, by a key of the JWK set.
-func accepts(t *testing.T, text []byte, read reader, keys map[string]crypto.PublicKey) bool {
+// verifies reports whether one of the card's signatures is valid over the text of the
+// model, by a key of the JWK set.
+func verifies(t *testing.T, text []byte, read verifierModel, keys map[string]crypto.PublicKey) bool {
 	t.Helper()
 	signatures := list(parse(t, text)["signatures"])
 	payload := base64.RawURLEncoding.EncodeToString([]byte(read(t, parse(t, text))))

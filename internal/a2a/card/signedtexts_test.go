@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// TestReadings shows each text that is signed.
-func TestReadings(t *testing.T) {
+// TestSignedTexts has the expected texts under each signature.
+func TestSignedTexts(t *testing.T) {
 	c := &card.Card{
 		Name: "Café 😀", Description: "d", Version: "1",
 		Interfaces:      []card.Interface{{URL: "http://a/", Binding: card.JSONRPC, ProtocolVersion: "0.3"}},
@@ -25,7 +25,8 @@ func TestReadings(t *testing.T) {
 	const wrapped = `"securitySchemes":{"b":{"httpAuthSecurityScheme":{"scheme":"bearer"}}},`
 	const additional = `{"additionalInterfaces":[{"transport":"JSONRPC","url":"http://a/"}],`
 	want := []string{
-		// Without what is empty: the requirement has no scopes, no capability is on.
+		// Without empty members: the requirement has no scopes, and all capabilities are
+		// false.
 		`{` + modes + `"name":"Café 😀",` + wrapped + skills + interfaces + `,"version":"1"}`,
 		`{"capabilities":{},` + modes + `"name":"Café 😀","securityRequirements":[{"schemes":{"b":{}}}],` + wrapped + skills + interfaces + `,"version":"1"}`,
 		`{` + modes + `"name":"Caf\u00e9 \ud83d\ude00",` + wrapped + skills + interfaces + `,"version":"1"}`,
@@ -34,7 +35,7 @@ func TestReadings(t *testing.T) {
 			`"securitySchemes":{"b":{"scheme":"bearer","type":"http"}},` + skills + `"url":"http://a/","version":"1"}`,
 		additional + modes + `"name":"Caf\u00e9 \ud83d\ude00",` + `"securitySchemes":{"b":{"scheme":"bearer"}},` + skills + `"url":"http://a/","version":"1"}`,
 	}
-	readings, err := card.Readings(c)
+	readings, err := card.SignedTexts(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,6 +44,6 @@ func TestReadings(t *testing.T) {
 		got = append(got, string(r))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("Readings() (-want +got):\n%s", diff)
+		t.Errorf("SignedTexts() (-want +got):\n%s", diff)
 	}
 }

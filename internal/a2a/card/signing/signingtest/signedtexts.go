@@ -14,10 +14,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// readings returns the texts that a client of a form's version, FormV03 or FormV10,
+// signedTexts returns the texts that a client of a form's version, FormV03 or FormV10,
 // verifies signatures over: the members of the card that the version knows. A
 // client of 1.0 may omit empty lists of scopes.
-func readings(text []byte, f card.Form) ([][]byte, error) {
+func signedTexts(text []byte, f card.Form) ([][]byte, error) {
 	if !jsontext.Value(text).IsValid() {
 		return nil, errors.New("read card: not valid JSON, or a duplicate member")
 	}
