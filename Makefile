@@ -1,11 +1,11 @@
-# `make help` lists what there is. The targets stand in hack/make/, one file for each subject.
+# `make help` lists the targets. They are in hack/make/, one file for each subject.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-print-directory
-# What was asked for stands in the advice of hack/prerequisites.sh.
+# hack/prerequisites.sh repeats the requested targets in its advice.
 export MAKECMDGOALS
 
 # One set of build flags for everything, so that all builds share Go's build cache. No cgo: the binaries are static, and
@@ -14,10 +14,10 @@ export CGO_ENABLED := 0
 export GOFLAGS := $(filter-out -trimpath -buildvcs=%,$(shell go env GOFLAGS 2>/dev/null)) -trimpath -buildvcs=false
 
 # Modules with code of this project; hack/tools, hack/cluster/kubernetes and hack/cluster/coredns (a list of plugins) only pin
-# what others wrote.
+# modules of others.
 MODULES := . hack/cluster
 
-# say prints what a long step is about to do.
+# say announces a long step.
 say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 
 # The order is that of `make help`.

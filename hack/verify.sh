@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Generates what is checked in, runs the checks that only read, and fails if a file of the tree changed by that.
+# Generates the checked-in files, runs the checks that only read, and fails if a file of the tree changed.
 #
-# To extend it: a new generated file needs a step in hack/make/generate.mk, a new check a line in phase 2.
+# To extend it: a new generated file needs a step in hack/make/generate.mk, and a new check a line in phase 2.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -21,7 +21,7 @@ check() {
 	fi
 }
 
-# The tree as it is: what differs from the last commit, and every file that git does not know and should not ignore.
+# tree prints the state of the tree: the differences from the last commit, and every untracked file that is not ignored.
 tree() {
 	git status --porcelain
 	git diff HEAD
@@ -42,7 +42,7 @@ tidy() {
 
 vet() {
 	go vet -tags e2e ./... && go -C hack/cluster vet ./... &&
-		GOOS=darwin go -C hack/cluster vet ./... # what builds the binaries of the tests builds elsewhere, too
+		GOOS=darwin go -C hack/cluster vet ./... # the code that builds the binaries of the tests also builds on other systems
 }
 
 shell() {
@@ -77,7 +77,7 @@ phase "2 of 3, check"
 check "lint and import rules" make lint
 check "vet" vet
 check "go.mod and go.sum are tidy" tidy
-check "docs/conformance.md lists the tests that there are" go run ./hack/conformance --check
+check "docs/conformance.md lists the existing tests" go run ./hack/conformance --check
 check "CRDs follow the API conventions" go test ./hack/crdlint
 check "CRDs are compatible with those of the last release" go run ./hack/crdcompat
 check "chart: lint" go tool -modfile=hack/tools/go.mod helm lint --strict --quiet charts/a2a-operator

@@ -1,6 +1,6 @@
 ##@ Measure
 
-# ROW=S1,S2b measures these rows; FLAGS=-short is a quick look, FLAGS='-o json' is for programs, FLAGS='-profile bin/profiles'
+# ROW=S1,S2b measures these rows; FLAGS=-short is a quick run, FLAGS='-o json' is for programs, FLAGS='-profile bin/profiles'
 # keeps CPU profiles of the sidecar. With any of these, the page is not written.
 ROW ?=
 FLAGS ?=

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command prose checks the words of this repository by the style in
-// hack/prose/styles: pages, comments of Go files, and the texts that hack/usertext
+// hack/prose/styles: pages, comments of source files, and the texts that hack/usertext
 // lists. It prints one finding on a line, sorted by place, and fails if there is one.
 //
 //	prose [PATH...]   checks these files and folders, or all
@@ -50,39 +50,52 @@ func run(ctx context.Context, paths []string) ([]finding, error) {
 	}
 	var pages []string
 	var texts []paragraph
-	files := map[string]bool{}
+	checked := map[string]bool{}
 	for file := range strings.FieldsSeq(string(listed)) {
-		if notOurs.MatchString(file) {
+		if _, err := os.Stat(file); err != nil || notOurs.MatchString(file) {
+			continue // a missing file is deleted and not committed yet
+		}
+		checked[file] = true
+		if filepath.Ext(file) == ".md" {
+			pages = append(pages, file)
 			continue
 		}
-		if _, err := os.Stat(file); err != nil {
-			continue // deleted and not committed yet
+		comments, err := commentsIn(file)
+		if err != nil {
+			return nil, err
 		}
-		files[file] = true
-		switch filepath.Ext(file) {
-		case ".md":
-			pages = append(pages, file)
-		case ".go":
-			comments, err := commentsOf(file, nil)
-			if err != nil {
-				return nil, err
-			}
-			texts = append(texts, comments...)
-		}
+		texts = append(texts, comments...)
 	}
 	userTexts, err := output(ctx, "go", "run", "./hack/usertext")
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range parseUserTexts(string(userTexts)) {
-		if files[p.file] {
+		if checked[p.file] {
 			texts = append(texts, p)
 		}
 	}
 	if len(pages)+len(texts) == 0 {
-		return nil, fmt.Errorf("no page and no Go file in %s", strings.Join(paths, " "))
+		return nil, fmt.Errorf("no page and no comment in %s", strings.Join(paths, " "))
 	}
 	return vale(ctx, pages, texts)
+}
+
+// hashFile matches shell scripts, Makefiles, Dockerfiles, YAML and Python files.
+var hashFile = regexp.MustCompile(`\.(sh|mk|ya?ml|py)$|(^|/)(Makefile|Dockerfile|run)$`)
+
+// commentsIn returns the paragraphs in the comments of a file, none for a file of an
+// unknown type.
+func commentsIn(file string) ([]paragraph, error) {
+	switch {
+	case filepath.Ext(file) == ".go":
+		return commentsOf(file, nil)
+	case hashFile.MatchString(file):
+		text, err := os.ReadFile(file)
+		return hashCommentsOf(file, string(text)), err
+	default:
+		return nil, nil
+	}
 }
 
 // userText matches a line of hack/usertext.

@@ -96,3 +96,28 @@ func uncomment(comment string) string {
 	}
 	return text
 }
+
+// hashComment matches a line of a shell script, Makefile or YAML file that is a comment.
+var hashComment = regexp.MustCompile(`^\s*##?(?: (.*))?$`)
+
+// hashCommentsOf returns the paragraphs in the comments of a file whose comments begin
+// with a hash and have lines of their own.
+func hashCommentsOf(path, source string) []paragraph {
+	var all []paragraph
+	open := false // whether the next line continues the last paragraph
+	line := 0
+	for text := range strings.Lines(source) {
+		line++
+		found := hashComment.FindStringSubmatch(strings.TrimRight(text, "\r\n"))
+		if found == nil || found[1] == "" || notProse.MatchString(found[1]) || strings.HasPrefix(found[1], "  ") {
+			open = false
+			continue
+		}
+		if !open {
+			all = append(all, paragraph{file: path})
+		}
+		all[len(all)-1].add(strings.TrimSpace(found[1]), line)
+		open = true
+	}
+	return all
+}

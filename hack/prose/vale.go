@@ -69,6 +69,9 @@ func vale(ctx context.Context, pages []string, texts []paragraph) ([]finding, er
 	return slices.Compact(all), nil
 }
 
+// afterText is a sentence behind each text in the document of lines.
+const afterText = "End."
+
 // linesPerText is the number of lines of a text in the document of lines.
 const linesPerText = 4
 
@@ -78,7 +81,7 @@ const linesPerText = 4
 func lines(texts []paragraph) string {
 	var out strings.Builder
 	for i := range texts {
-		text, end := texts[i].text, "End."
+		text, end := texts[i].text, afterText
 		switch text[len(text)-1] {
 		case ':':
 			end = "" // a list follows, and an introduction to it is no sentence
@@ -94,7 +97,8 @@ func lines(texts []paragraph) string {
 // located returns the finding of an alert about the document of lines.
 func located(a alert, texts []paragraph) finding {
 	p := &texts[(a.Line-1)/linesPerText]
-	return finding{p.file, p.lineAt(a.Span[0] - 1), a.Check, a.Message}
+	message := strings.Replace(a.Message, "  "+afterText, "", 1)
+	return finding{p.file, p.lineAt(a.Span[0] - 1), a.Check, message}
 }
 
 // runVale returns the alerts for each file. Configuration of the user and the machine
