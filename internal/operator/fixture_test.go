@@ -109,13 +109,16 @@ func runPod(ctx context.Context, agent *a2av1alpha1.Agent, name string) {
 		Spec:       deployment.Spec.Template.Spec,
 	}
 	Expect(cluster.Create(ctx, pod)).To(Succeed())
+	// The manager may write both objects meanwhile. A patch without a resource version has no conflict.
+	before := pod.DeepCopy()
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-	Expect(cluster.Status().Update(ctx, pod)).To(Succeed())
+	Expect(cluster.Status().Patch(ctx, pod, client.MergeFrom(before))).To(Succeed())
+	observed := deployment.DeepCopy()
 	deployment.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: deployment.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1,
 	}
-	Expect(cluster.Status().Update(ctx, deployment)).To(Succeed())
+	Expect(cluster.Status().Patch(ctx, deployment, client.MergeFrom(observed))).To(Succeed())
 }
 
 // eventReasons returns the reasons of the events of a namespace.

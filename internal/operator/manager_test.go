@@ -91,8 +91,8 @@ var _ = Describe("a running manager", func() {
 
 		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "echo"}}
 		mergePatch(ctx, service, `{"spec":{"selector":{"a2a-operator.dev/agent":"other"}}}`)
-		Eventually(func() map[string]string {
-			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(service), service)).To(Succeed())
+		Eventually(func(g Gomega) map[string]string {
+			g.Expect(cluster.Get(ctx, client.ObjectKeyFromObject(service), service)).To(Succeed())
 			return service.Spec.Selector
 		}).Should(HaveKeyWithValue(a2av1alpha1.LabelAgent, "echo"))
 
@@ -148,7 +148,9 @@ var _ = Describe("a running manager", func() {
 		expectStatus := func(want string) {
 			GinkgoHelper()
 			Eventually(func() string {
-				Expect(cluster.Get(ctx, client.ObjectKeyFromObject(skill), skill)).To(Succeed())
+				if err := cluster.Get(ctx, client.ObjectKeyFromObject(skill), skill); err != nil {
+					return err.Error()
+				}
 				if skill.Status.Agents == nil {
 					return "no status"
 				}
@@ -157,7 +159,7 @@ var _ = Describe("a running manager", func() {
 					got += " " + c.Reason
 				}
 				return got
-			}).WithContext(ctx).WithTimeout(10 * time.Second).Should(Equal(want))
+			}).WithContext(ctx).Should(Equal(want))
 		}
 		expectStatus("0 Accepted NotInUse")
 
