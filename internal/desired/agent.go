@@ -35,8 +35,8 @@ type Result struct {
 	Problems []usererror.Problem
 	// Remarks are messages for the user that do not keep the spec from being applied.
 	Remarks []usererror.Problem
-	// Exposure are problems that make the agent unreachable from outside the cluster
-	// only. Objects are rendered nevertheless.
+	// Exposure are problems that make the agent unreachable from outside the cluster only. The objects are still
+	// rendered.
 	Exposure []usererror.Problem
 	// Card describes the card in Objects.
 	Card Publication

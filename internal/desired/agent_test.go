@@ -43,8 +43,8 @@ var testPlatform = Platform{
 
 var testIssuer = &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1","kty":"EC"}]}`)}
 
-// TestAgent compares what is desired for testdata/<case>/input.yaml, an Agent
-// followed by AgentSkills, with want.yaml. UPDATE_GOLDEN=1 writes the latter.
+// TestAgent compares the desired objects for testdata/<case>/input.yaml, which has an Agent and its AgentSkills,
+// with want.yaml. UPDATE_GOLDEN=1 writes want.yaml.
 func TestAgent(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*/input.yaml")
 	if err != nil || len(inputs) == 0 {
@@ -117,7 +117,7 @@ func TestAgentLeavesItsInputAlone(t *testing.T) {
 	}
 }
 
-// TestSkillEditsNeverTouchThePod is what lets a skill change without a restart.
+// TestSkillEditsNeverTouchThePod: a skill changes without a restart of the pods.
 func TestSkillEditsNeverTouchThePod(t *testing.T) {
 	in := readCase(t, filepath.Join("testdata", "skills", "input.yaml"))
 	before, err := Agent(in, testPlatform)
@@ -221,8 +221,7 @@ func TestRemoteAgentsMayBeInRanges(t *testing.T) {
 	}
 }
 
-// What another namespace does not share must look as if it were not there, in
-// every word that the Agent's author is told.
+// A skill of another namespace that is not shared gives the same messages as a skill that does not exist.
 func TestAgentIsNotToldWhatOthersKeep(t *testing.T) {
 	library := types.NamespacedName{Namespace: "library", Name: "kept"}
 	result := func(skill *a2av1alpha1.AgentSkill) Result {
@@ -258,7 +257,7 @@ func TestAgentIsNotToldWhatOthersKeep(t *testing.T) {
 	}
 }
 
-// A remote Agent has a ConfigMap with its card, once that is known.
+// A remote Agent has only a ConfigMap with its card, after the operator has read the card.
 func TestRemoteAgent(t *testing.T) {
 	agent := &a2av1alpha1.Agent{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "far"},
@@ -294,7 +293,7 @@ func TestRemoteAgent(t *testing.T) {
 	}
 }
 
-// readCase reads an Agent and AgentSkills, as they would be observed.
+// readCase reads an Agent and AgentSkills in the form in which the operator observes them.
 func readCase(t *testing.T, path string) clusterstate.Agent {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -338,7 +337,7 @@ func readCase(t *testing.T, path string) clusterstate.Agent {
 	return in
 }
 
-// readGateway adds what is of the Gateway API, and the API itself with it.
+// readGateway adds the objects of the Gateway API and marks the API as installed.
 func readGateway(t *testing.T, document string, in *clusterstate.Agent) bool {
 	t.Helper()
 	decode := func(into any) {
@@ -372,7 +371,7 @@ func readGateway(t *testing.T, document string, in *clusterstate.Agent) bool {
 	}
 }
 
-// defaulted gives an Agent the defaults of the CRD, as the API server does.
+// defaulted adds the defaults of the CRD to an Agent, as the API server does.
 func defaulted(t *testing.T, document string) map[string]any {
 	t.Helper()
 	text, err := os.ReadFile("../../config/crd/bases/a2a-operator.dev_agents.yaml")
@@ -399,7 +398,7 @@ func defaulted(t *testing.T, document string) map[string]any {
 	return object
 }
 
-// render is the YAML of everything in a result.
+// render returns the YAML of a result.
 func render(t *testing.T, result Result) []byte {
 	t.Helper()
 	var out bytes.Buffer

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/randfill"
 )
 
-// A template becomes what it would be if it were encoded and decoded again.
+// A template must be applied as if it were encoded and decoded again.
 func TestApplyTemplate(t *testing.T) {
 	for seed := range int64(100) {
 		fill := randfill.NewWithSeed(seed).NilChance(0.6).NumElements(1, 2).MaxDepth(12).Funcs(
@@ -52,7 +52,7 @@ func encoded(t *testing.T, config *corev1ac.PodTemplateSpecApplyConfiguration) s
 	return string(text)
 }
 
-// recoded is an apply configuration that was read from what a template writes.
+// recoded returns the apply configuration that results from encoding and decoding a template.
 func recoded(t *testing.T, template *corev1.PodTemplateSpec) *corev1ac.PodTemplateSpecApplyConfiguration {
 	t.Helper()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(template)

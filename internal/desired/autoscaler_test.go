@@ -51,8 +51,7 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestScalingNeverTouchesThePod is what lets the number of pods change without
-// a restart of those that run.
+// TestScalingNeverTouchesThePod: the number of pods changes without a restart of the running pods.
 func TestScalingNeverTouchesThePod(t *testing.T) {
 	in := readCase(t, filepath.Join("testdata", "minimal", "input.yaml"))
 	one, err := Agent(in, testPlatform)

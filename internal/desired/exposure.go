@@ -37,16 +37,15 @@ type exposedRoute struct {
 	unreadable string
 	field      string
 	hostnames  []a2av1alpha1.Hostname
-	// parents are nil for a route that is not there, or not the Agent's, or not
-	// yet as the Agent wants it: what is said of it is said of another one.
+	// parents are nil for a route that does not exist, belongs to another owner, or differs from its desired
+	// state: such a status is about another route.
 	parents []gatewayv1.RouteParentStatus
 	meta    metav1.ObjectMeta
-	// path stands behind the address of a Gateway.
+	// path is the path after the address of a Gateway.
 	path string
 }
 
-// expose tells where the Gateways serve an Agent: a route counts once a
-// Gateway has taken it.
+// expose returns the addresses at which Gateways serve an Agent. A route counts once a Gateway has accepted it.
 func expose(in clusterstate.Agent) exposed {
 	exposure := in.Agent.Spec.Exposure
 	if exposure == nil {

@@ -31,19 +31,19 @@ func listener(name, protocol, hostname string, port int32, changes ...func(*gate
 	return l
 }
 
-// from makes a listener admit routes of namespaces.
+// from returns a change that lets a listener admit routes of namespaces.
 func from(namespaces gatewayv1.FromNamespaces, selector *metav1.LabelSelector) func(*gatewayv1.Listener) {
 	return func(l *gatewayv1.Listener) {
 		l.AllowedRoutes = &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: &namespaces, Selector: selector}}
 	}
 }
 
-// kinds makes a listener take some kinds of routes of its own namespace only.
+// kinds returns a change that lets a listener admit some kinds of routes of its own namespace only.
 func kinds(kinds ...gatewayv1.RouteGroupKind) func(*gatewayv1.Listener) {
 	return func(l *gatewayv1.Listener) { l.AllowedRoutes = &gatewayv1.AllowedRoutes{Kinds: kinds} }
 }
 
-// TestGatewayAddresses is about a Gateway of the namespace "agents".
+// TestGatewayAddresses has a Gateway in the namespace "agents".
 func TestGatewayAddresses(t *testing.T) {
 	named := []a2av1alpha1.Hostname{"a.example"}
 	gold := &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
@@ -125,7 +125,7 @@ func TestGatewayAddresses(t *testing.T) {
 	}
 }
 
-// TestExpose is about what callers outside are told, and the Agent's author.
+// TestExpose checks the external URLs, and the problems for the author of the Agent.
 func TestExpose(t *testing.T) {
 	accepted := metav1.Condition{Type: "Accepted", Status: metav1.ConditionTrue, Reason: "Accepted"}
 	refused := metav1.Condition{Type: "Accepted", Status: metav1.ConditionFalse, Reason: "NotAllowedByListeners", Message: "not from here."}
@@ -342,8 +342,8 @@ func TestExpose(t *testing.T) {
 	}
 }
 
-// TestExposedBases: each hostname of an Agent is a base of its own, that of the
-// status first, and all have the address of gRPC.
+// TestExposedBases: each hostname of an Agent has a base, that of the status first, and all have the gRPC
+// address.
 func TestExposedBases(t *testing.T) {
 	one := exposedAgent("agents", "echo", 100, "a.example")
 	one.Agent.Spec.Exposure.Hostnames = []a2av1alpha1.Hostname{"b.example", "*.c.example", "a.example"}
@@ -385,12 +385,12 @@ func TestExposedBases(t *testing.T) {
 	}
 }
 
-// rules are those of a route that leads a path to an agent.
+// rules returns the rules of a route from a path to an agent.
 func rules(path string) []gatewayv1.HTTPRouteRule {
 	return []gatewayv1.HTTPRouteRule{{Matches: []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Value: &path}}}}}
 }
 
-// elsewhere puts the Gateway into another namespace, with other listeners.
+// elsewhere moves the Gateway to another namespace and replaces its listeners.
 func elsewhere(in *clusterstate.Agent, listeners ...gatewayv1.Listener) {
 	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}, Spec: gatewayv1.GatewaySpec{Listeners: listeners}}
 	in.GatewayAPI.Gateways = map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway}

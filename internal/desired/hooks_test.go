@@ -10,8 +10,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// An empty hook is rejected before it takes the place of the
-// operator's.
+// An empty hook is rejected, because it would replace the hook of the operator.
 func TestEmptyHooksAreRefused(t *testing.T) {
 	for field, pod := range map[string]string{
 		"containers[0].lifecycle.preStop":       `{containers: [{name: agent, image: a, lifecycle: {preStop: {}}}]}`,

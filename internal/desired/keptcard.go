@@ -100,7 +100,7 @@ func lastPublished(in clusterstate.Agent) *sidecarconfig.Published {
 // keptCard returns the card to publish while the Agent's skills cannot be resolved, so
 // that the rest of the spec can be applied. It is the card that was published last, with
 // the interfaces of the current spec. A skill that is now Extended leaves the public
-// card nevertheless, because that restricts who sees it.
+// card, because visibility restricts who sees it.
 //
 // If the published card is lost and the Agent has a Deployment, it is the least card.
 // It is nil for an Agent without a Deployment.

@@ -28,7 +28,7 @@ func agentOf(t *testing.T, name string) clusterstate.Agent {
 	return in
 }
 
-// publish puts what is desired into the cluster, as the operator does.
+// publish stores the desired objects in the input, as the operator does in the cluster.
 func publish(t *testing.T, in *clusterstate.Agent) Result {
 	t.Helper()
 	result, err := Agent(*in, testPlatform)
@@ -44,7 +44,7 @@ func publish(t *testing.T, in *clusterstate.Agent) Result {
 	return result
 }
 
-// loseSkill has the Agent name a skill that does not exist.
+// loseSkill adds a reference to a skill that does not exist.
 func loseSkill(in *clusterstate.Agent) {
 	in.Agent.Spec.SkillRefs = append(in.Agent.Spec.SkillRefs, a2av1alpha1.AgentSkillRef{Name: "gone"})
 }
@@ -70,8 +70,8 @@ func desiredOf(t *testing.T, in clusterstate.Agent) Result {
 	return result
 }
 
-// TestRestrictionsApplyWithoutASkill changes everything that restricts, while a
-// skill is missing and the rest of the card is edited, too.
+// TestRestrictionsApplyWithoutASkill changes every restriction while a skill is missing and the rest of the card
+// is edited.
 func TestRestrictionsApplyWithoutASkill(t *testing.T) {
 	in := agentOf(t, "skills")
 	in.Agent.Spec.PushNotifications = &a2av1alpha1.AgentPushNotifications{
@@ -100,7 +100,7 @@ func TestRestrictionsApplyWithoutASkill(t *testing.T) {
 	}
 	kept := config.Card
 	wantCard := before.Card
-	// What the card says of access and addresses is that of the current spec.
+	// The access and the interfaces of the card come from the current spec.
 	wantCard.Interfaces, wantCard.SecuritySchemes = kept.Interfaces, config.Access.Schemes()
 	if diff := cmp.Diff(wantCard, kept); diff != "" {
 		t.Errorf("the card is not the published one (-want +got):\n%s", diff)
@@ -133,7 +133,7 @@ func TestRestrictionsApplyWithoutASkill(t *testing.T) {
 		t.Errorf("the card has %d skills", result.Card.Skills)
 	}
 
-	// What was kept is kept again, byte for byte: a converged Agent costs no request.
+	// The kept card is kept again with the same bytes, so that an Agent in sync sends no request.
 	again := desiredOf(t, func() clusterstate.Agent { publish(t, &in); return in }())
 	if diff := cmp.Diff(result.Objects.ConfigMap.Data, again.Objects.ConfigMap.Data); diff != "" {
 		t.Errorf("the second configuration differs from the first:\n%s", diff)
@@ -173,8 +173,7 @@ func TestNothingIsMadeWithoutACard(t *testing.T) {
 	}
 }
 
-// TestCardThatIsLost: what restricts takes effect, and the card says as little as
-// possible.
+// TestCardThatIsLost: restrictions take effect, and the card has as little as possible.
 func TestCardThatIsLost(t *testing.T) {
 	for name, lose := range map[string]func(*clusterstate.Agent){
 		"deleted":         func(in *clusterstate.Agent) { in.Children.ConfigMap = nil },
@@ -203,15 +202,14 @@ func TestCardThatIsLost(t *testing.T) {
 	}
 }
 
-// forge replaces the contract, with a digest that fits.
+// forge replaces the sidecar configuration and its digest.
 func forge(in *clusterstate.Agent, text string) {
 	in.Children.ConfigMap.Data = map[string]string{sidecarconfig.FileName: text}
 	in.Children.ConfigMap.Annotations = map[string]string{a2av1alpha1.AnnotationConfigDigest: sidecarconfig.Digest([]byte(text))}
 }
 
-// TestCardThatLeavesNoRoomForRules: whoever may edit the ConfigMap could otherwise
-// write a card with which no rule of the spec fits, and keep a revocation from being
-// applied for as long as a skill is missing.
+// TestCardThatLeavesNoRoomForRules: a user who may edit the ConfigMap could write a card that leaves no room for
+// the rules of the spec, and so prevent a revocation while a skill is missing.
 func TestCardThatLeavesNoRoomForRules(t *testing.T) {
 	deny := []a2av1alpha1.AuthorizationRule{{Action: a2av1alpha1.AuthorizationDeny, Namespaces: []string{"left"}}}
 	in := agentOf(t, "minimal")
@@ -263,7 +261,7 @@ func must(text []byte, err error) []byte {
 	return text
 }
 
-// TestKeptCardHidesWhatIsExtendedNow: visibility restricts, too.
+// TestKeptCardHidesWhatIsExtendedNow: the visibility of a skill is a restriction.
 func TestKeptCardHidesWhatIsExtendedNow(t *testing.T) {
 	in := agentOf(t, "minimal")
 	in.Agent.Spec.Skills = []a2av1alpha1.Skill{{ID: "pay", SkillDetails: a2av1alpha1.SkillDetails{Name: "Pay", Tags: []string{"p"}}}}
@@ -303,8 +301,8 @@ func TestCardThatBecomesTooLargeIsKept(t *testing.T) {
 	}
 }
 
-// TestRulesAboutSkillsThatAreGone: a rule that was in force does not keep a new
-// one from being applied, and one that never named a skill does.
+// TestRulesAboutSkillsThatAreGone: a rule about a skill that existed does not prevent the application of a new
+// rule, and a rule about a skill that never existed does.
 func TestRulesAboutSkillsThatAreGone(t *testing.T) {
 	deny := func(skill string) a2av1alpha1.AuthorizationRule {
 		return a2av1alpha1.AuthorizationRule{Action: a2av1alpha1.AuthorizationDeny, Skills: []string{skill}}

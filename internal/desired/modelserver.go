@@ -32,7 +32,7 @@ func modelServerProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
 	return []usererror.Problem{{
 		Condition: a2av1alpha1.ConditionAccepted,
 		Reason:    a2av1alpha1.ReasonInvalidModelServerURL,
-		Message: fmt.Sprintf("spec.workload.backend.chat.url is %q, which leads to a loopback address and so into the pod of the sidecar; "+
-			"set the address of a model server outside of the pod, or remove url and give the container of the model server in spec.workload.template", url),
+		Message: fmt.Sprintf("spec.workload.backend.chat.url is %q, which is a loopback address, that is, the pod of the sidecar; "+
+			"set the address of a model server outside of the pod, or remove url and add the model server to spec.workload.template", url),
 	}}
 }

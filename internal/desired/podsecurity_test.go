@@ -21,18 +21,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
-// kubernetesVersions are those of the Pod Security levels, from the oldest
-// Kubernetes that the chart admits to the newest that the library knows.
+// kubernetesVersions are versions of the Pod Security levels, from the oldest Kubernetes that the chart supports
+// to the newest that the library has.
 var kubernetesVersions = []api.Version{
 	api.MajorMinorVersion(1, 33), api.MajorMinorVersion(1, 34), api.MajorMinorVersion(1, 35),
 	api.MajorMinorVersion(1, 36), api.LatestVersion(),
 }
 
-// unrestricted are the cases of testdata that give the level up, or ask for
-// the token, on purpose.
+// unrestricted are the cases of testdata that violate the level or ask for the token on purpose.
 var unrestricted = []string{"relaxed-security", "everything"}
 
-// restrictedTemplates are pods that their authors may write under the level.
+// restrictedTemplates are templates that conform to the level.
 var restrictedTemplates = map[string]string{
 	"two containers":       `containers: [{name: agent, image: a}, {name: b, image: b}]`,
 	"an init container":    `{initContainers: [{name: init, image: i}], containers: [{name: agent, image: a}]}`,
@@ -49,8 +48,8 @@ var restrictedTemplates = map[string]string{
 	"hooks and probes": `containers: [{name: agent, image: a, livenessProbe: {httpGet: {port: 8080}}, lifecycle: {preStop: {exec: {command: [a]}}}}]`,
 }
 
-// T-PSA: every pod that the operator makes is admitted where the restricted
-// Pod Security level is enforced, and the agent in it has no token.
+// T-PSA: the restricted Pod Security level admits every pod that the operator creates, and the agent in it has
+// no token.
 func TestPodsAreRestricted(t *testing.T) {
 	cases := map[string]clusterstate.Agent{}
 	inputs, _ := filepath.Glob("testdata/*/input.yaml")
@@ -98,8 +97,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	t.Logf("T-PSA: %d variants of pods admitted at restricted, at %d versions of the level", variants, len(kubernetesVersions))
 }
 
-// What a template gives up is its author's to decide; the operator names it,
-// and the sidecar gives up nothing.
+// The author of a template may relax its security. The operator reports it, and the sidecar stays restricted.
 func TestWhatATemplateGivesUpIsNamed(t *testing.T) {
 	const mine = `containers: [{name: agent, image: a, securityContext: `
 	tests := map[string]struct{ template, reason, want string }{
@@ -143,8 +141,8 @@ func TestWhatATemplateGivesUpIsNamed(t *testing.T) {
 	t.Logf("T-PSA: %d ways to give the level up, each named", len(tests))
 }
 
-// sidecarAlone is the pod without the containers of the user. What the pod's
-// securityContext says of a container that says nothing is in the container's.
+// sidecarAlone returns the pod without the user's containers, and with the pod's securityContext merged into
+// that of the sidecar.
 func sidecarAlone(pod *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	sidecar := *pod.Spec.InitContainers[0].DeepCopy()
 	own := sidecar.SecurityContext
@@ -159,9 +157,9 @@ func sidecarAlone(pod *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: corev1.PodSpec{InitContainers: []corev1.Container{sidecar}}}
 }
 
-// A profile of the pod's own is for its containers; the sidecar has the runtime's.
-// Where the template says nothing it says nothing either: nodes without AppArmor
-// or SELinux would refuse the pod, and OpenShift chooses the label.
+// A profile of the pod applies to its containers, and the sidecar has the profile of the runtime. Without a
+// profile in the template, the operator sets none: nodes without AppArmor or SELinux would reject the pod, and
+// OpenShift chooses the label.
 func TestTheSidecarIsConfinedAsTheNodeDoes(t *testing.T) {
 	runtimeDefault := &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}
 	tests := map[string]struct {
@@ -191,7 +189,7 @@ func TestTheSidecarIsConfinedAsTheNodeDoes(t *testing.T) {
 	}
 }
 
-// What would show the agent the sidecar's files and environment is refused.
+// A template that would show the sidecar's files and environment to the agent is refused.
 func TestNobodySeesIntoTheSidecar(t *testing.T) {
 	for name, pod := range map[string]string{
 		"hostPID":               `{hostPID: true, containers: [{name: agent, image: a}]}`,
@@ -206,7 +204,7 @@ func TestNobodySeesIntoTheSidecar(t *testing.T) {
 	}
 }
 
-// withTemplate is the minimal Agent with a pod of its own.
+// withTemplate returns the minimal Agent with another pod template.
 func withTemplate(t *testing.T, pod string) clusterstate.Agent {
 	t.Helper()
 	in := readCase(t, filepath.Join("testdata", "minimal", "input.yaml"))
@@ -227,7 +225,7 @@ func desire(t *testing.T, in clusterstate.Agent) Result {
 	return result
 }
 
-// podOf is the pod that the Deployment asks for.
+// podOf returns the pod of the Deployment.
 func podOf(t *testing.T, result Result) *corev1.PodTemplateSpec {
 	t.Helper()
 	encoded, err := json.Marshal(result.Objects.Deployment.Spec.Template)
@@ -241,7 +239,7 @@ func podOf(t *testing.T, result Result) *corev1.PodTemplateSpec {
 	return pod
 }
 
-// judge says why the restricted level refuses a pod, and "" when it does not.
+// judge returns the reason for which the restricted level rejects a pod, "" for none.
 func judge(t *testing.T, version api.Version, pod *corev1.PodTemplateSpec) string {
 	t.Helper()
 	evaluator, err := podSecurity()

@@ -23,15 +23,13 @@ const (
 	// <case>/input.yaml, template.yaml and config.json. UPDATE_RELEASED=1
 	// writes it, at a release and never else (`make released`).
 	releasedDir = "testdata/released"
-	// restartsFile says why the next release restarts agents, or has them run
-	// under a contract that their sidecars do not know. Without such a line it
-	// must not.
+	// restartsFile has the reasons why the next release restarts agents, or writes a sidecar configuration that
+	// sidecars of the last release refuse. Without such a line it must do neither.
 	restartsFile = releasedDir + "/restarts.txt"
 )
 
-// TestNextReleaseRestartsNoAgent holds pod templates to those of the last
-// release: one that differs restarts every such agent of every user when the
-// operator is upgraded.
+// TestNextReleaseRestartsNoAgent compares pod templates with those of the last release: a difference restarts
+// the agents of all users when they upgrade the operator.
 func TestNextReleaseRestartsNoAgent(t *testing.T) {
 	if os.Getenv("UPDATE_RELEASED") != "" {
 		keepAsReleased(t)
@@ -59,8 +57,8 @@ func TestNextReleaseRestartsNoAgent(t *testing.T) {
 	}
 }
 
-// TestReleasedConfigurationsAreRead: what the last release has written is in force
-// while this one rolls out, and after it was taken back.
+// TestReleasedConfigurationsAreRead: the sidecar configuration of the last release is in use while this release
+// rolls out, and after a rollback.
 func TestReleasedConfigurationsAreRead(t *testing.T) {
 	for _, dir := range releasedCases(t) {
 		if _, err := sidecarconfig.Decode([]byte(readFile(t, filepath.Join(dir, "config.json")))); err != nil {
@@ -69,8 +67,8 @@ func TestReleasedConfigurationsAreRead(t *testing.T) {
 	}
 }
 
-// strangeMembers are those of contracts for Agents of the last release that no
-// contract of that release had: its sidecars refuse what they do not know.
+// strangeMembers returns the members of today's sidecar configurations for Agents of the last release that no
+// configuration of that release had: its sidecars refuse unknown members.
 func strangeMembers(t *testing.T) []string {
 	t.Helper()
 	known, now := map[string]bool{}, map[string]bool{}
@@ -82,7 +80,7 @@ func strangeMembers(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(now))
 }
 
-// members adds the paths of a JSON text.
+// members adds the paths of the members of a JSON text.
 func members(t *testing.T, text string, to map[string]bool) {
 	t.Helper()
 	var value any
@@ -106,7 +104,7 @@ func members(t *testing.T, text string, to map[string]bool) {
 	walk("", value)
 }
 
-// keepAsReleased makes a release of what there is.
+// keepAsReleased stores the current results as those of a release.
 func keepAsReleased(t *testing.T) {
 	t.Helper()
 	inputs, err := filepath.Glob("testdata/*/input.yaml")
@@ -152,7 +150,7 @@ func releasedCases(t *testing.T) []string {
 	return inputs
 }
 
-// releasedAgent is what is desired now for an Agent of the last release.
+// releasedAgent returns the desired objects for an Agent of the last release.
 func releasedAgent(t *testing.T, dir string) *Objects {
 	t.Helper()
 	result, err := Agent(readCase(t, filepath.Join(dir, "input.yaml")), testPlatform)
@@ -165,7 +163,7 @@ func releasedAgent(t *testing.T, dir string) *Objects {
 	return result.Objects
 }
 
-// restarts are the lines of restartsFile.
+// restarts returns the lines of restartsFile.
 func restarts(t *testing.T) []string {
 	t.Helper()
 	text, err := os.ReadFile(restartsFile)

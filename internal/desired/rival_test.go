@@ -17,8 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
-// exposedAgent is one at hostnames of the Gateway "public" of "infra", with a
-// route that is taken.
+// exposedAgent returns an Agent at hostnames of the Gateway "public" of "infra", whose route the Gateway has
+// accepted.
 func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostname) clusterstate.Rival {
 	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}}
 	agent.Spec.Exposure = &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public", Namespace: "infra"}}, Hostnames: hosts}
@@ -34,8 +34,7 @@ func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostn
 	return clusterstate.Rival{Agent: agent, HTTPRoute: route}
 }
 
-// TestAddressOfAnother is about an Agent "agents/echo" whose route was made in
-// the second 100.
+// TestAddressOfAnother has an Agent "agents/echo" whose route was created at second 100.
 func TestAddressOfAnother(t *testing.T) {
 	const taken = a2av1alpha1.ReasonAddressConflict
 	tests := map[string]struct {

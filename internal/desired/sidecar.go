@@ -111,8 +111,8 @@ func readinessProbe() *corev1.Probe {
 	return p
 }
 
-// sidecarVolumes hold the contract, the token and what the Agent names. Only
-// the sidecar mounts them.
+// sidecarVolumes returns the volumes of the sidecar configuration, the token and the objects that the Agent
+// names. Only the sidecar mounts them.
 func sidecarVolumes(agent *a2av1alpha1.Agent) []corev1.Volume {
 	volumes := []corev1.Volume{
 		{

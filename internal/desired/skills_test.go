@@ -13,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// Neither the owner of the namespace nor the Agent's can do anything about it.
+// The owner of the namespace and the owner of the Agent cannot change that.
 func TestSkillOfANamespaceThatIsNotWatched(t *testing.T) {
 	in := readCase(t, "testdata/minimal/input.yaml")
 	in.Agent.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Namespace: "library", Name: "summarize"}, {Namespace: "seen", Name: "translate"}}

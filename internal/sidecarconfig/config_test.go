@@ -82,9 +82,8 @@ func full() *Config {
 	}
 }
 
-// The golden file is the format. A sidecar that finds a member it does not know
-// keeps the contract it has: to ignore one could be to ignore a rule of access.
-// A change of meaning needs a new Version.
+// The golden file defines the format. A sidecar keeps its configuration if the new one has an unknown member,
+// because ignoring a member could ignore an access rule. A change of meaning needs a new Version.
 func TestGolden(t *testing.T) {
 	got, err := Encode(full())
 	if err != nil {
@@ -159,8 +158,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// A card that is far too large is looked at again whenever one of its skills
-// changes: that it is must cost little to find.
+// A card that is far too large is encoded again whenever one of its skills changes, so the refusal must be
+// cheap.
 func TestEncodeOfFarTooMuchCostsLittle(t *testing.T) {
 	schema := func(text string) card.RawObject { return card.RawObject(`{"description":"` + text + `"}`) }
 	for name, skill := range map[string]card.Skill{
@@ -182,7 +181,7 @@ func TestEncodeOfFarTooMuchCostsLittle(t *testing.T) {
 			t.Errorf("%s: Encode() of 10 MB allocates %d bytes", name, got)
 		}
 	}
-	// What takes no room does not count.
+	// White space in a schema does not count.
 	spacious := full()
 	spacious.Card.Skills[0].InputSchema = card.RawObject(`{` + strings.Repeat(" ", MaxSize) + `}`)
 	if _, err := Encode(spacious); err != nil {
@@ -299,7 +298,7 @@ func TestDurationOr(t *testing.T) {
 	}
 }
 
-// TestEffectiveLimits: what is absent follows from what is there.
+// TestEffectiveLimits: missing limits follow from those that are set.
 func TestEffectiveLimits(t *testing.T) {
 	want := Limits{
 		Requests: Rate{PerSecond: 500, Burst: 1000}, TotalRequests: Rate{PerSecond: 2000, Burst: 4000},

@@ -431,8 +431,8 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// TestBlockedTellsWhatIsApplied: of a spec that is not accepted, the operator applies
-// the number of pods; of a spec that never had a card, nothing.
+// TestBlockedTellsWhatIsApplied: if a spec is not accepted, the operator applies its number of pods only, and
+// nothing if the Agent never had a card.
 func TestBlockedTellsWhatIsApplied(t *testing.T) {
 	for condition, part := range map[string]string{
 		a2av1alpha1.ConditionAccepted:       "applies only the number of pods",
@@ -449,8 +449,8 @@ func TestBlockedTellsWhatIsApplied(t *testing.T) {
 	}
 }
 
-// TestLongMessagesTellWhatIsApplied: what was cut off is never that the rest of
-// the spec is applied.
+// TestLongMessagesTellWhatIsApplied: a shortened message still ends with the sentence that the rest of the spec
+// is applied.
 func TestLongMessagesTellWhatIsApplied(t *testing.T) {
 	in := healthy(func(in *Inputs) {
 		in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: "x", Message: strings.Repeat("é", maxMessage)}}
@@ -462,8 +462,8 @@ func TestLongMessagesTellWhatIsApplied(t *testing.T) {
 	}
 }
 
-// TestReadyIsFalseForAKnownCause combines what can be wrong of an Agent, and of a
-// remote one. Ready is Unknown only where no condition knows a cause.
+// TestReadyIsFalseForAKnownCause combines the problems of an Agent and of a remote Agent. Ready is Unknown only
+// if no condition has a cause.
 func TestReadyIsFalseForAKnownCause(t *testing.T) {
 	wrong := func(condition, reason string) func(*Inputs) {
 		return func(in *Inputs) {

@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// lacking adds what the sidecar of a pod reports of a dependency.
+// lacking adds the report of a sidecar about an unusable dependency.
 func lacking(p corev1.Pod, d sidecarconfig.Dependency, cause sidecarconfig.HealthCause, message string) corev1.Pod {
 	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
 		Type: corev1.PodConditionType("a2a-operator.dev/" + string(d)), Status: corev1.ConditionFalse, Reason: string(cause), Message: message,
@@ -23,7 +23,7 @@ func lacking(p corev1.Pod, d sidecarconfig.Dependency, cause sidecarconfig.Healt
 	return p
 }
 
-// dependent names everything that an Agent can depend on.
+// dependent returns an Agent with every kind of dependency.
 func dependent(in *Inputs) {
 	spec := &in.Observed.Agent.Spec
 	spec.Workload.Tasks.Store.Redis = &a2av1alpha1.AgentRedis{
@@ -44,9 +44,8 @@ func dependent(in *Inputs) {
 	}
 }
 
-// Each dependency that cannot be used has a reason, the sidecar's words, the
-// field or object, and the cure: False with pods that are not ready, True with
-// pods that take calls.
+// The condition of an unusable dependency has a reason, the message of the sidecar, the field or object, and the
+// fix. It is False if the pods are not ready, and True if the pods serve.
 func TestDependencies(t *testing.T) {
 	for name, test := range map[string]struct {
 		dependency sidecarconfig.Dependency
@@ -132,8 +131,7 @@ func TestDependenciesThatDoNotCount(t *testing.T) {
 	}
 }
 
-// TestTerminationMessageIsPassedOn finds the termination message of a sidecar in the
-// message of the condition.
+// TestTerminationMessageIsPassedOn searches the condition for the termination message of a sidecar.
 func TestTerminationMessageIsPassedOn(t *testing.T) {
 	p := ending(sidecarconfig.ExitTLS, pod("echo-1", false, waiting("PodInitializing", "")))
 	p.Status.InitContainerStatuses[0].LastTerminationState.Terminated.Message = "tls.crt expired on 2026-01-02T03:04:05Z\n"

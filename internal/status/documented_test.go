@@ -15,8 +15,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// checkDocumented holds that docs/conditions.md lists the reasons of an Agent's
-// conditions, in their sections and with their statuses.
+// checkDocumented checks that docs/conditions.md lists the reasons of an Agent's conditions, in their sections
+// and with their statuses.
 func checkDocumented(t *testing.T, conditions []metav1.Condition) {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/conditions.md")

@@ -16,7 +16,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// healthy are the inputs of an Agent that is Ready; change spoils them.
+// healthy returns the inputs of a Ready Agent, modified by change.
 func healthy(change ...func(*Inputs)) Inputs {
 	agent := &a2av1alpha1.Agent{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "echo", UID: "agent-uid", Generation: 7},
@@ -54,7 +54,7 @@ func deployment(agent *a2av1alpha1.Agent, replicas, updated, available int32) *a
 	}
 }
 
-// pod is a pod whose agent's container has the state, next to a sidecar that runs.
+// pod returns a pod whose agent container has a state, beside a running sidecar.
 func pod(name string, ready bool, agent corev1.ContainerStatus) corev1.Pod {
 	status := corev1.ConditionFalse
 	if ready {
@@ -90,14 +90,13 @@ func waiting(reason, message string) corev1.ContainerStatus {
 	return corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
 }
 
-// ready is the state of a container whose probe succeeds, if it has one.
+// ready returns the state of a container that is ready.
 func ready(s corev1.ContainerStatus) corev1.ContainerStatus {
 	s.Ready = true
 	return s
 }
 
-// injected adds a container to a pod that no Agent names, as an admission
-// webhook does.
+// injected adds a container that the Agent does not have, as an admission webhook does.
 func injected(p corev1.Pod, s corev1.ContainerStatus) corev1.Pod {
 	s.Name = "mesh"
 	p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "mesh", Image: "mesh:1"})
@@ -105,14 +104,14 @@ func injected(p corev1.Pod, s corev1.ContainerStatus) corev1.Pod {
 	return p
 }
 
-// afterCrash is the state of a container that ended once, with exit code 2.
+// afterCrash returns the state of a container that ended with exit code 2 and runs again.
 func afterCrash(s corev1.ContainerStatus) corev1.ContainerStatus {
 	s.RestartCount = 1
 	s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error"}
 	return s
 }
 
-// ending is a pod whose sidecar ends with an exit code.
+// ending returns a pod whose sidecar ended with an exit code.
 func ending(exitCode int32, p corev1.Pod) corev1.Pod {
 	s := &p.Status.InitContainerStatuses[0]
 	s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: waitingCrashLoopBackOff}}
@@ -120,14 +119,14 @@ func ending(exitCode int32, p corev1.Pod) corev1.Pod {
 	return p
 }
 
-// exposedBy asks for a Gateway.
+// exposedBy sets spec.exposure to a Gateway.
 func exposedBy(gateway string) func(*Inputs) {
 	return func(in *Inputs) {
 		in.Observed.Agent.Spec.Exposure = &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: gateway}}}
 	}
 }
 
-// onlyPod makes one pod that is not ready all there is.
+// onlyPod replaces all pods by one that is not ready.
 func onlyPod(p corev1.Pod) func(*Inputs) {
 	return func(in *Inputs) {
 		in.Observed.Pods = []corev1.Pod{p}
@@ -135,7 +134,7 @@ func onlyPod(p corev1.Pod) func(*Inputs) {
 	}
 }
 
-// rollingOutTo adds a newer pod that is not ready to the one that takes calls.
+// rollingOutTo adds a newer pod that is not ready.
 func rollingOutTo(p corev1.Pod) func(*Inputs) {
 	return func(in *Inputs) {
 		p.CreationTimestamp = metav1.NewTime(now)

@@ -54,8 +54,8 @@ func (o Outcome) Problems(reported []usererror.Problem) []usererror.Problem {
 		problems = append(problems, usererror.Problem{
 			Condition: a2av1alpha1.ConditionCardPublished,
 			Reason:    a2av1alpha1.ReasonForbidden,
-			Message: fmt.Sprintf("The API server rejects the annotation of Pod %q, by which the pod reads the card at once: "+
-				"the kubelet brings the card within some minutes, but no condition can show when; "+
+			Message: fmt.Sprintf("The API server rejects the annotation of Pod %q, which makes the pod read the card at once. "+
+				"The kubelet updates the card within some minutes, but no condition can show when; "+
 				"ask the administrator of the operator to allow it: %s", rejected.Name, rejected.Message),
 		})
 	}

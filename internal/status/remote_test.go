@@ -16,7 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// remoteInputs are those of a remote Agent that is Ready.
+// remoteInputs returns the inputs of a Ready remote Agent.
 func remoteInputs(change ...func(*Inputs)) Inputs {
 	in := Inputs{
 		Observed: clusterstate.Agent{
