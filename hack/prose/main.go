@@ -75,8 +75,8 @@ func run(ctx context.Context, paths []string) ([]finding, error) {
 			texts = append(texts, p)
 		}
 	}
-	if len(pages)+len(texts) == 0 {
-		return nil, fmt.Errorf("no page and no comment in %s", strings.Join(paths, " "))
+	if len(checked) == 0 {
+		return nil, fmt.Errorf("no file in %s", strings.Join(paths, " "))
 	}
 	return vale(ctx, pages, texts)
 }
