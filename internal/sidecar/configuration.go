@@ -253,8 +253,8 @@ func (o *Options) ownBase(address net.Addr) string {
 	return scheme + net.JoinHostPort(host, port)
 }
 
-// written returns when the newest of the files was written of which the card is made,
-// zero if none can be read.
+// written returns the modification time of the newest file that the card depends on. It
+// is zero if no file can be read.
 func (o *Options) written() time.Time {
 	var newest time.Time
 	for _, name := range append([]string{o.ConfigFile, o.CardFile}, o.CardSigningKeys...) {

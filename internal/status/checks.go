@@ -33,8 +33,8 @@ func blocked(in Inputs, f *facts) (verdict, bool) {
 // restIsApplied ends the message of SkillsResolved while the card is kept.
 const restIsApplied = "; the operator keeps the published card, and applies the rest of the spec"
 
-// restApplied is problems for an Agent whose card is kept. It truncates the messages
-// of the problems, so that there is room for restIsApplied.
+// restApplied decides SkillsResolved, like problems, while the card is kept. It truncates
+// the message so that restIsApplied fits behind it.
 func restApplied(in Inputs, f *facts) (verdict, bool) {
 	v, wrong := problems(a2av1alpha1.ConditionSkillsResolved)(in, f)
 	if !wrong || !in.CardKept {

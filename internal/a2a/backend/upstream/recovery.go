@@ -51,9 +51,9 @@ func (r *run) poll(ctx context.Context, c *callParams) error {
 func (r *run) isTaskIncomplete(err error) bool { return errors.Is(err, errTaskIncomplete) }
 
 // recoverOutput completes the output of a stream that ended early with that of the task.
-// It emits the agent's messages of this turn that the stream did not bring: a server may
-// store less than it streams, as LangGraph, which stores the message but not the artifact
-// that it made from the message. It fails the turn if the completed task lacks an
+// It emits the agent's messages of this turn that the stream did not contain. A server may
+// store less than it streams: LangGraph stores the message, and not the artifact
+// that it makes from the message. recoverOutput fails the turn if the completed task lacks an
 // artifact that the stream began, or has no output, because a part of the output is lost.
 func (r *run) recoverOutput(t *a2a.Task) error {
 	if !r.streamIncomplete && r.heldStatus == nil {

@@ -62,9 +62,9 @@ type Config struct {
 // Handler serves gRPC and gRPC-Web.
 type Handler struct {
 	Config
-	// single serves the methods whose request is one message, and dialogue those
-	// to which a client streams messages.
-	single, dialogue *connect.Handler
+	// single serves methods with one request message, bidirectional those to which a
+	// client streams messages.
+	single, bidirectional *connect.Handler
 }
 
 // New returns a handler.
@@ -78,7 +78,7 @@ func New(c Config) *Handler {
 		connect.WithInterceptors(interceptor(h.serve)),
 	)
 	h.single = connect.NewServerStreamHandler[message, message]("", nil, options)
-	h.dialogue = connect.NewBidiStreamHandler[message, message]("", nil, options, connect.WithReadMaxBytes(maxQuestion))
+	h.bidirectional = connect.NewBidiStreamHandler[message, message]("", nil, options, connect.WithReadMaxBytes(maxQuestion))
 	return h
 }
 
@@ -108,7 +108,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	framed := r.WithContext(context.WithValue(r.Context(), callKey{}, c))
 	handler := h.single
 	if c.method.streamsRequests {
-		handler = h.dialogue
+		handler = h.bidirectional
 		framed.Body = http.MaxBytesReader(w, r.Body, h.Limits.MaxBody())
 	} else {
 		framed.Body = &c.body

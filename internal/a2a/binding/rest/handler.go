@@ -40,8 +40,8 @@ type Config struct {
 	// ExtendedCard returns the extended card for the caller of r in a form. Its error is
 	// an *a2a.Error if the agent has none or the caller may not have it.
 	ExtendedCard func(r *http.Request, tenant string, form card.Form) ([]byte, error)
-	// PublicCard returns the public card in a form. Clients of 0.3 that ask for the
-	// extended card get it if there is no extended card.
+	// PublicCard returns the public card in a form. It is the response to a client of 0.3
+	// that requests the extended card of an agent without one.
 	PublicCard func(r *http.Request, form card.Form) ([]byte, error)
 	// StrictVersion reports whether A2A-Version must be a version of the path: paths of
 	// 1.0 need it, and a client that names 1.0 has no others. Nil means false.
