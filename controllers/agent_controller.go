@@ -78,10 +78,12 @@ type AgentConfig struct {
 	// Client reads from the informer caches and writes to the API server.
 	Client client.Client
 	// Live reads from the API server.
-	Live     client.Reader
-	Issuer   gather.IssuerSource
-	Remote   gather.RemoteSource
-	Optional gather.OptionalKinds
+	Live   client.Reader
+	Issuer gather.IssuerSource
+	// RegistryCA may be nil: sidecars then verify the registry by the authorities of their image.
+	RegistryCA gather.RegistryCASource
+	Remote     gather.RemoteSource
+	Optional   gather.OptionalKinds
 	// Namespaces lists the namespaces whose objects are cached; empty means all.
 	Namespaces []string
 	Events     *events.Recorder
@@ -94,7 +96,7 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 	return &AgentReconciler{
 		client: config.Client,
 		gather: gather.New(gather.Config{
-			Reader: config.Client, Issuer: config.Issuer, Remote: config.Remote,
+			Reader: config.Client, Issuer: config.Issuer, RegistryCA: config.RegistryCA, Remote: config.Remote,
 			Optional: config.Optional, Namespaces: config.Namespaces,
 		}),
 		apply: apply.New(apply.Config{

@@ -103,6 +103,11 @@ func (m agentMapping) ofIssuer(ctx context.Context, _ *clusterstate.Issuer) []re
 	return m.agents(ctx, every)
 }
 
+// ofRegistryCA maps a change of the authorities of the registry to all Agents.
+func (m agentMapping) ofRegistryCA(ctx context.Context, _ *clusterstate.RegistryCA) []reconcile.Request {
+	return m.agents(ctx, every)
+}
+
 // agents returns requests for the cached Agents that match. It logs a failure, which only a
 // missing index can cause, and returns none.
 func (m agentMapping) agents(ctx context.Context, matches func(*a2av1alpha1.Agent) bool, options ...client.ListOption) []reconcile.Request {

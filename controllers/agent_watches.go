@@ -29,6 +29,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/registryca"
 	"github.com/a2a-operator/a2a-operator/internal/remote"
 )
 
@@ -36,6 +37,8 @@ import (
 type AgentWatches struct {
 	// Issuer sends an event when the keys of the token issuer have changed.
 	Issuer *issuerkeys.Source
+	// RegistryCA sends an event when the authorities of the registry have changed. It may be nil.
+	RegistryCA *registryca.Source
 	// Remote sends an event when the card of a remote agent has changed.
 	Remote *remote.Source
 	// Optional watches the kinds of the Gateway API.
@@ -81,6 +84,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 			Source: source.Channel(watches.Issuer.Changes(), enqueueAllAgents(mapping.ofIssuer)),
 			tried:  watches.Issuer.Tried(),
 		}).
+		WatchesRawSource(source.Channel(watches.RegistryCA.Changes(), enqueueAllAgents(mapping.ofRegistryCA))).
 		WatchesRawSource(source.Channel(watches.Remote.Changes(),
 			handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, key types.NamespacedName) []reconcile.Request {
 				return request(key.Namespace, key.Name)

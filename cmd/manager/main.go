@@ -71,6 +71,11 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		"The `address` at which the registry listens. \"0\" disables it.")
 	flags.StringVar(&c.RegistryURL, "registry-url", c.RegistryURL,
 		"The `URL` at which sidecars reach the registry. Without it, agents have no gateway to the registry and to each other.")
+	flags.StringVar(&c.RegistryCertDir, "registry-cert-dir", c.RegistryCertDir,
+		"The `directory` of tls.crt and tls.key for the registry. The manager reloads them when they change. Empty means plain HTTP.")
+	flags.StringVar(&c.RegistryCAFile, "registry-ca-file", c.RegistryCAFile,
+		"A `file` of PEM certificates of the authorities by which sidecars verify the registry. The manager reloads it when it changes. "+
+			"Empty means the authorities of the sidecar's image.")
 	flags.BoolVar(&c.RegistryReviewAllNamespaces, "registry-review-all-namespaces", c.RegistryReviewAllNamespaces,
 		"Review the access of the registry's callers to all namespaces with Agents, and not only to those in which a RoleBinding grants it. "+
 			"For clusters with an authorizer besides RBAC.")

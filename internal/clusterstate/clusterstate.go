@@ -43,6 +43,9 @@ type Agent struct {
 	Remote *Remote
 	// Issuer is the issuer of ServiceAccount tokens, nil until it is known.
 	Issuer *Issuer
+	// RegistryCA has the authorities by which sidecars verify the registry, nil for those
+	// of their image.
+	RegistryCA *RegistryCA
 }
 
 // Skills holds the AgentSkills to which an Agent refers.
@@ -107,6 +110,9 @@ type Remote struct {
 	// Failure is the problem of the last read, nil if it succeeded.
 	Failure *usererror.Problem
 }
+
+// RegistryCA has the certificates of authorities. It is immutable.
+type RegistryCA struct{ PEM string }
 
 // Issuer is the issuer of the cluster's ServiceAccount tokens.
 type Issuer struct {

@@ -433,3 +433,13 @@ func render(t *testing.T, result Result) []byte {
 	}
 	return out.Bytes()
 }
+
+// The authorities of the registry are in the sidecar configuration, beside its URL.
+func TestAgentTrustsTheRegistry(t *testing.T) {
+	in := readCase(t, "testdata/minimal/input.yaml")
+	in.RegistryCA = &clusterstate.RegistryCA{PEM: "pem"}
+	config, err := sidecarConfiguration(in, Platform{RegistryURL: "https://registry.a2a.svc"}, card.Card{}, nil, nil)
+	if err != nil || config.Gateway.RegistryCA != "pem" {
+		t.Errorf("gateway = %+v, %v", config.Gateway, err)
+	}
+}

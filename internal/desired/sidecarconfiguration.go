@@ -57,7 +57,7 @@ func sidecarConfiguration(in clusterstate.Agent, platform Platform, agentCard ca
 		Tasks:   sidecarconfig.Tasks{Retention: retention, MaxTasks: int64(agent.Spec.Workload.Tasks.MaxTasks)},
 		Access:  configAccess(agent, in.Issuer),
 		Limits:  limits,
-		Gateway: configGateway(platform),
+		Gateway: configGateway(platform, in.RegistryCA),
 		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(gracePeriod(agent))},
 
 		ProtocolOptions:   options,
@@ -251,7 +251,7 @@ func issuerUnknown() usererror.Problem {
 	}
 }
 
-func configGateway(platform Platform) *sidecarconfig.Gateway {
+func configGateway(platform Platform, registryCA *clusterstate.RegistryCA) *sidecarconfig.Gateway {
 	if platform.RegistryURL == "" {
 		return nil
 	}
@@ -259,6 +259,9 @@ func configGateway(platform Platform) *sidecarconfig.Gateway {
 		RegistryURL: platform.RegistryURL,
 		AgentURL:    "http://" + names.Host("{name}", "{namespace}", platform.ClusterDomain),
 		TokenFile:   tokenFile,
+	}
+	if registryCA != nil {
+		gateway.RegistryCA = registryCA.PEM
 	}
 	for _, allowed := range platform.RemoteAllow {
 		gateway.RemoteAllow = append(gateway.RemoteAllow, allowed.String())

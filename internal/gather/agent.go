@@ -60,7 +60,15 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 		GatewayAPI:      gatewayAPI,
 		Pods:            pods,
 		Issuer:          g.config.Issuer.Current(),
+		RegistryCA:      g.registryCA(),
 	}, nil
+}
+
+func (g *Gatherer) registryCA() *clusterstate.RegistryCA {
+	if g.config.RegistryCA == nil {
+		return nil
+	}
+	return g.config.RegistryCA.Current()
 }
 
 // namespaceLabels returns the labels of an Agent's namespace if the Agent refers to a skill of

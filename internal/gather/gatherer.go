@@ -29,6 +29,12 @@ type IssuerSource interface {
 	Current() *clusterstate.Issuer
 }
 
+// RegistryCASource knows the authorities by which sidecars verify the registry.
+type RegistryCASource interface {
+	// Current returns the authorities, or nil if there are none.
+	Current() *clusterstate.RegistryCA
+}
+
 // RemoteSource knows the cards of remote agents.
 type RemoteSource interface {
 	// LastRead returns the result of the last read of an Agent's card, or nil before the first.
@@ -66,10 +72,12 @@ func PodKeys(obj client.Object) []string {
 // Config configures a Gatherer.
 type Config struct {
 	// Reader is a cache with the indexes PodsByAgent and AgentsByAddress.
-	Reader   client.Reader
-	Issuer   IssuerSource
-	Remote   RemoteSource
-	Optional OptionalKinds
+	Reader client.Reader
+	Issuer IssuerSource
+	// RegistryCA may be nil, for none.
+	RegistryCA RegistryCASource
+	Remote     RemoteSource
+	Optional   OptionalKinds
 	// Namespaces lists the namespaces whose objects are cached; empty means all.
 	Namespaces []string
 }

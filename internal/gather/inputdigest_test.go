@@ -285,6 +285,7 @@ func TestInputDigest(t *testing.T) {
 		"no skill by reference":                                 func(now *clusterstate.Agent) { now.Skills.Referenced = nil },
 		"no selected skill":                                     func(now *clusterstate.Agent) { now.Skills.Selected = nil },
 		"other keys of the issuer":                              func(now *clusterstate.Agent) { now.Issuer = &clusterstate.Issuer{URL: "https://issuer.example"} },
+		"authorities of the registry":                           func(now *clusterstate.Agent) { now.RegistryCA = &clusterstate.RegistryCA{} },
 		"no issuer":                                             func(now *clusterstate.Agent) { now.Issuer = nil },
 		"another card of a remote agent":                        func(now *clusterstate.Agent) { now.Remote = &clusterstate.Remote{} },
 		"no HTTPRoutes":                                         func(now *clusterstate.Agent) { now.GatewayAPI.HTTPRoutes = false },

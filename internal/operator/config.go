@@ -26,6 +26,12 @@ type Config struct {
 	// RegistryURL is the URL at which sidecars reach the registry; empty gives agents no
 	// gateway.
 	RegistryURL string
+	// RegistryCertDir is a directory with tls.crt and tls.key for the registry; empty means
+	// plain HTTP.
+	RegistryCertDir string
+	// RegistryCAFile is a file of PEM certificates of the authorities by which sidecars verify
+	// the registry; empty means those of the sidecar's image.
+	RegistryCAFile string
 	// RegistryReviewAllNamespaces makes the registry review the access of its callers to all
 	// namespaces with Agents, for clusters with an authorizer besides RBAC.
 	RegistryReviewAllNamespaces bool
@@ -98,6 +104,9 @@ func (c Config) Validate() error {
 		u, err := url.Parse(c.RegistryURL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			errs = append(errs, fmt.Errorf("--registry-url is %q, must be an absolute http or https URL", c.RegistryURL))
+		}
+		if c.RegistryCertDir != "" && err == nil && u.Scheme == "http" {
+			errs = append(errs, fmt.Errorf("--registry-url is %q, must be an https URL, because --registry-cert-dir is set", c.RegistryURL))
 		}
 	}
 	for _, allowed := range c.RemoteAllow {

@@ -37,6 +37,7 @@ var _ = Describe("a configuration", func() {
 		Entry("without a domain", func(c *Config) { c.ClusterDomain = "" }, "--cluster-domain"),
 		Entry("with a domain that ends with a dot", func(c *Config) { c.ClusterDomain = "cluster.local." }, "--cluster-domain"),
 		Entry("with a registry that is no URL", func(c *Config) { c.RegistryURL = "registry:80" }, "--registry-url"),
+		Entry("with a certificate for a registry at http", func(c *Config) { c.RegistryCertDir, c.RegistryURL = "/tls", "http://registry.a2a.svc" }, "--registry-url"),
 		Entry("without a worker", func(c *Config) { c.MaxConcurrentReconciles = 0 }, "--max-concurrent-reconciles"),
 		Entry("with remote agents at loopback", func(c *Config) { c.RemoteAllow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} }, "--remote-allow"),
 	)

@@ -19,6 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/registry"
+	"github.com/a2a-operator/a2a-operator/internal/registryca"
 	"github.com/a2a-operator/a2a-operator/internal/remote"
 )
 
@@ -52,6 +53,19 @@ func addIssuer(mgr manager.Manager) (*issuerkeys.Source, error) {
 		return nil, fmt.Errorf("add issuer keys: %w", err)
 	}
 	return keys, nil
+}
+
+// addRegistryCA adds the source of the authorities by which sidecars verify the registry. It
+// returns nil if there are none.
+func addRegistryCA(mgr manager.Manager, config Config) (*registryca.Source, error) {
+	if config.RegistryCAFile == "" {
+		return nil, nil
+	}
+	authorities := registryca.New(config.RegistryCAFile, clock.RealClock{}, mgr.GetLogger().WithName("registry"))
+	if err := mgr.Add(authorities); err != nil {
+		return nil, fmt.Errorf("add authorities of the registry: %w", err)
+	}
+	return authorities, nil
 }
 
 // addRemote adds the reader of remote agents' cards, which runs on the leader.
@@ -88,11 +102,16 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *is
 	if err != nil {
 		return err
 	}
+	registryCA, err := addRegistryCA(mgr, config)
+	if err != nil {
+		return err
+	}
 	kinds := optionalKinds(mgr, config)
 	agents := controllers.NewAgentReconciler(controllers.AgentConfig{
 		Client:     mgr.GetClient(),
 		Live:       mgr.GetAPIReader(),
 		Issuer:     keys,
+		RegistryCA: registryCA,
 		Remote:     cards,
 		Optional:   kinds,
 		Namespaces: config.WatchNamespaces,
@@ -108,6 +127,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *is
 	})
 	if err := agents.SetupWithManager(ctx, mgr, controllers.AgentWatches{
 		Issuer:                  keys,
+		RegistryCA:              registryCA,
 		Remote:                  cards,
 		Optional:                kinds,
 		MaxConcurrentReconciles: config.MaxConcurrentReconciles,
@@ -124,6 +144,7 @@ func addRegistry(mgr manager.Manager, config Config) error {
 	}
 	server, err := registry.SetupWithManager(mgr, registry.Options{
 		BindAddress:         config.RegistryBindAddress,
+		CertificateDir:      config.RegistryCertDir,
 		ReviewAllNamespaces: config.RegistryReviewAllNamespaces,
 	})
 	if err != nil {

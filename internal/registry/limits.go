@@ -6,6 +6,7 @@ package registry
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
+	"github.com/a2a-operator/a2a-operator/internal/registry/servingcert"
 )
 
 // limited counts requests that a limit rejected: token_reviews of one address,
@@ -24,7 +26,7 @@ var limited = prometheus.NewCounterVec(prometheus.CounterOpts{
 
 // register adds the metrics. Registries of one process share them.
 func register(r prometheus.Registerer) error {
-	for _, collector := range append(index.Collectors(), limited) {
+	for _, collector := range slices.Concat(index.Collectors(), servingcert.Collectors(), []prometheus.Collector{limited}) {
 		err := r.Register(collector)
 		if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !again {
 			return err

@@ -22,6 +22,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
+	"github.com/a2a-operator/a2a-operator/internal/registry/servingcert"
 )
 
 // DefaultBindAddress is the default address of the registry, for plain HTTP inside
@@ -46,6 +47,9 @@ type Options struct {
 	Cache cache.Cache
 	// Reviews creates TokenReviews and SubjectAccessReviews.
 	Reviews client.Writer
+	// CertificateDir has tls.crt and tls.key. If it is empty, the registry serves plain
+	// HTTP.
+	CertificateDir string
 	// ReviewAllNamespaces reviews each caller's access to all namespaces with agents,
 	// and not only to those in which an RBAC object grants it.
 	ReviewAllNamespaces bool
@@ -63,6 +67,8 @@ type Server struct {
 	api     *api
 	// bindings tell the API which reviews are worth their cost.
 	bindings *access.Bindings
+	// certificate is nil without TLS.
+	certificate *servingcert.Certificate
 }
 
 var (
@@ -84,6 +90,9 @@ func New(o Options) *Server {
 	authorization := access.AuthorizerOptions{Review: reviews.List, Bindings: s.bindings, Clock: o.Clock}
 	if o.ReviewAllNamespaces {
 		authorization.Candidates = func() []string { return s.feed.Current().Namespaces() }
+	}
+	if o.CertificateDir != "" {
+		s.certificate = servingcert.New(servingcert.Options{Directory: o.CertificateDir, Clock: o.Clock, Log: o.Log})
 	}
 	s.api = &api{
 		current: s.feed.Current,
@@ -113,10 +122,14 @@ func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
 // NeedLeaderElection returns false, because every replica serves.
 func (s *Server) NeedLeaderElection() bool { return false }
 
-// Ready is a readiness check. It returns an error until the first snapshot exists.
-func (s *Server) Ready(*http.Request) error {
+// Ready is a readiness check. It returns an error until the first snapshot exists, and
+// while clients refuse the certificate.
+func (s *Server) Ready(r *http.Request) error {
 	if s.feed.Current() == nil {
 		return errNotIndexed
+	}
+	if s.certificate != nil {
+		return s.certificate.Ready(r)
 	}
 	return nil
 }
@@ -143,7 +156,16 @@ func (s *Server) Start(ctx context.Context) error {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 	}
+	serve := server.Serve
 	group, ctx := errgroup.WithContext(ctx)
+	if s.certificate != nil {
+		server.TLSConfig = s.certificate.TLSConfig()
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+		group.Go(func() error {
+			s.certificate.Run(ctx)
+			return nil
+		})
+	}
 	group.Go(func() error {
 		for _, done := range slices.Concat(synced, bound) {
 			select {
@@ -156,8 +178,8 @@ func (s *Server) Start(ctx context.Context) error {
 		return nil
 	})
 	group.Go(func() error {
-		s.options.Log.Info("registry started", "address", listener.Addr().String())
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		s.options.Log.Info("registry started", "address", listener.Addr().String(), "tls", s.certificate != nil)
+		if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve the registry: %w", err)
 		}
 		return nil

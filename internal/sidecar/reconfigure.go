@@ -72,7 +72,12 @@ func (s *Sidecar) prepareGateway(former, next *loaded) (func(), error) {
 	if err != nil {
 		return nil, err
 	}
+	registry, err := newRegistryTrust(next.Gateway)
+	if err != nil {
+		return nil, err
+	}
 	return func() {
+		s.trust.setRegistry(registry)
 		s.translator.Swap(policy)
 		s.gateway.Swap(gatewayConfig(next.Gateway))
 	}, nil

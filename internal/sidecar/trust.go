@@ -7,12 +7,15 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // trust holds the authorities that the sidecar accepts when it calls others: the public
@@ -24,6 +27,42 @@ type trust struct {
 	bundle, issuer []byte
 	// pool has all of them; nil stands for the public ones alone.
 	pool *x509.CertPool
+	// registry verifies the registry, if the sidecar configuration names authorities for it.
+	registry *registryTrust
+}
+
+// registryTrust has the authorities that verify the registry, and no other server.
+type registryTrust struct {
+	// address is the host and port of the registry.
+	address string
+	pool    *x509.CertPool
+}
+
+// newRegistryTrust returns the authorities of a gateway's configuration, nil for none.
+func newRegistryTrust(g *sidecarconfig.Gateway) (*registryTrust, error) {
+	if g == nil || g.RegistryCA == "" {
+		return nil, nil
+	}
+	pool, err := egress.ParseAuthorities([]byte(g.RegistryCA))
+	if err != nil {
+		return nil, fmt.Errorf("gateway.registryCa %w", err)
+	}
+	u, err := url.Parse(g.RegistryURL)
+	if err != nil {
+		return nil, fmt.Errorf("gateway.registryUrl: %w", err)
+	}
+	port := u.Port()
+	if port == "" {
+		port = "443"
+	}
+	return &registryTrust{address: net.JoinHostPort(u.Hostname(), port), pool: pool}, nil
+}
+
+// setRegistry replaces the authorities of the registry.
+func (t *trust) setRegistry(r *registryTrust) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.registry = r
 }
 
 // setBundle replaces the authorities of the trust bundle, in PEM.
@@ -53,6 +92,16 @@ func (t *trust) set(which *[]byte, pem []byte) error {
 func (t *trust) roots() *x509.CertPool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.pool
+}
+
+// rootsOf returns the authorities that verify the server at an address, host and port.
+func (t *trust) rootsOf(address string) *x509.CertPool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.registry != nil && t.registry.address == address {
+		return t.registry.pool
+	}
 	return t.pool
 }
 
@@ -93,7 +142,7 @@ func (t *trust) dialTLS(protocols ...string) func(ctx context.Context, network, 
 		if err != nil {
 			host = address
 		}
-		secure := tls.Client(raw, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, RootCAs: t.roots(), NextProtos: protocols})
+		secure := tls.Client(raw, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, RootCAs: t.rootsOf(address), NextProtos: protocols})
 		handshake, cancel := context.WithTimeout(ctx, dialTimeout)
 		defer cancel()
 		if err := secure.HandshakeContext(handshake); err != nil {

@@ -380,6 +380,9 @@ type MTLSAuthentication struct {
 type Gateway struct {
 	// RegistryURL is the base of the registry's API.
 	RegistryURL string `json:"registryUrl"`
+	// RegistryCA has the certificates of the authorities that verify the registry, in
+	// PEM. If it is empty, the authorities of the sidecar verify it.
+	RegistryCA string `json:"registryCa,omitempty"`
 	// AgentURL is the base URL of an agent, a template with {name} and {namespace}.
 	AgentURL string `json:"agentUrl"`
 	// TokenFile holds the sidecar's own ServiceAccount token for audience

@@ -108,6 +108,19 @@ func TestValuesChangeTheObjects(t *testing.T) {
 					"--registry-url=http://a2a-operator-registry.$(POD_NAMESPACE).svc.corp.example:8080")
 			},
 		},
+		"TLS at the registry": {
+			values: "registry: {tls: {secret: registry-tls}}",
+			want:   slices.Concat(crds, metrics),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				hasArgs(t, d, "--registry-url=https://a2a-operator-registry.$(POD_NAMESPACE).svc.cluster.local",
+					"--registry-cert-dir=/etc/a2a-operator/registry-tls", "--registry-ca-file=/etc/a2a-operator/registry-tls/ca.crt")
+				want := []corev1.Volume{{Name: "registry-tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "registry-tls"}}}}
+				if diff := cmp.Diff(want, d.Spec.Template.Spec.Volumes); diff != "" {
+					t.Errorf("volumes (-want +got):\n%s", diff)
+				}
+			},
+		},
 		"an authorizer besides RBAC": {
 			values: "registry: {reviewAllNamespaces: true}",
 			want:   slices.Concat(crds, metrics),
@@ -274,7 +287,7 @@ func restricted(t *testing.T, pod corev1.PodSpec) {
 	equal(t, "seccompProfile", pod.SecurityContext.SeccompProfile.Type, corev1.SeccompProfileTypeRuntimeDefault)
 	equal(t, "host namespaces", pod.HostNetwork || pod.HostPID || pod.HostIPC, false)
 	for _, volume := range pod.Volumes {
-		equal(t, "volume "+volume.Name+" of a ConfigMap", volume.ConfigMap != nil, true)
+		equal(t, "volume "+volume.Name+" of a ConfigMap or Secret", volume.ConfigMap != nil || volume.Secret != nil, true)
 	}
 	for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
 		security := container.SecurityContext

@@ -36,7 +36,9 @@ func TestChartEqualsKustomize(t *testing.T) {
 	}
 }
 
-// withoutHelm removes the additions of Helm, and sorts the rules, which the chart splits.
+// withoutHelm drops the parts that only a chart has, and the order of rules. It splits
+// each rule into rules of one resource: the chart keeps the rules for cluster-scoped
+// resources apart from the others.
 func withoutHelm(object *unstructured.Unstructured) map[string]any {
 	labels := object.GetLabels()
 	for _, label := range []string{"helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/version"} {
@@ -47,7 +49,28 @@ func withoutHelm(object *unstructured.Unstructured) map[string]any {
 	delete(annotations, "helm.sh/resource-policy")
 	object.SetAnnotations(annotations)
 	if rules, ok := object.Object["rules"].([]any); ok {
+		rules = ofOneResource(rules)
+		object.Object["rules"] = rules
 		slices.SortFunc(rules, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	}
 	return object.Object
+}
+
+// ofOneResource splits the rules of a role into rules of one resource.
+func ofOneResource(rules []any) []any {
+	var split []any
+	for _, rule := range rules {
+		fields, ok := rule.(map[string]any)
+		resources, _ := fields["resources"].([]any)
+		if !ok || len(resources) == 0 {
+			split = append(split, rule)
+			continue
+		}
+		for _, resource := range resources {
+			one := maps.Clone(fields)
+			one["resources"] = []any{resource}
+			split = append(split, one)
+		}
+	}
+	return split
 }

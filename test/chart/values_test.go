@@ -119,6 +119,8 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		"--sidecar-image":                  "sidecar.image",
 		"--cluster-domain":                 "clusterDomain",
 		"--registry-url":                   "registry",
+		"--registry-cert-dir":              "registry",
+		"--registry-ca-file":               "registry",
 		"--registry-review-all-namespaces": "registry.reviewAllNamespaces",
 		"--watch-namespaces":               "watchNamespaces",
 		"--remote-allow":                   "remote.allow",

@@ -31,9 +31,16 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{/* The port of the registry's Service. */}}
+{{- define "a2a-operator.registryPort" -}}
+{{- $port := int .Values.registry.service.port -}}
+{{- if $port -}}{{ $port }}{{- else if .Values.registry.tls.secret -}}443{{- else -}}80{{- end -}}
+{{- end -}}
+
 {{/* Where agents find the registry. $(POD_NAMESPACE) is expanded by Kubernetes. */}}
 {{- define "a2a-operator.registryURL" -}}
-{{- $port := int .Values.registry.service.port -}}
-http://{{ include "a2a-operator.fullname" . }}-registry.$(POD_NAMESPACE).svc.{{ .Values.clusterDomain }}
-{{- if ne $port 80 }}:{{ $port }}{{ end }}
+{{- $port := int (include "a2a-operator.registryPort" .) -}}
+{{- $scheme := ternary "https" "http" (ne .Values.registry.tls.secret "") -}}
+{{ $scheme }}://{{ include "a2a-operator.fullname" . }}-registry.$(POD_NAMESPACE).svc.{{ .Values.clusterDomain }}
+{{- if ne $port (ternary 443 80 (eq $scheme "https")) }}:{{ $port }}{{ end }}
 {{- end -}}

@@ -1,0 +1,251 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package servingcert serves TLS with the certificate of a mounted Secret and replaces
+// it when the Secret changes. A certificate that clients would refuse replaces nothing.
+package servingcert
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+)
+
+// The files of a Secret of type kubernetes.io/tls. cert-manager adds authoritiesFile, the
+// certificate of the issuer.
+const (
+	certificateFile = "tls.crt"
+	keyFile         = "tls.key"
+	authoritiesFile = "ca.crt"
+)
+
+const (
+	// pollInterval is the interval between two reads of the files.
+	pollInterval = 10 * time.Second
+	// maxFile bounds a file, in bytes.
+	maxFile = 1 << 20
+	// handoverDelay is how long the former certificate is served after one of another
+	// authority appeared: the operator meanwhile writes that authority into the sidecar
+	// configurations, whose kubelets mount it.
+	handoverDelay = 15 * time.Minute
+)
+
+// Options are what a Certificate needs.
+type Options struct {
+	// Directory has the files tls.crt and tls.key.
+	Directory string
+	Clock     clock.PassiveClock
+	Log       logr.Logger
+}
+
+// Certificate is the serving certificate of a listener. Its methods are safe for
+// concurrent use.
+type Certificate struct {
+	options Options
+
+	mu sync.Mutex
+	// served is nil until there is a certificate that clients accept.
+	served *tls.Certificate
+	// authorities are those that clients had for the served certificate, nil if unknown.
+	authorities *x509.CertPool
+	// waiting is the content of files with a certificate of another authority, which
+	// is served at handover.
+	waiting  []byte
+	handover time.Time
+	// read has the content of the files, or the error, of the last attempt that was
+	// logged; refused is why it is not served, or nil.
+	read    []byte
+	refused error
+}
+
+// New reads the certificate of a directory. Without a usable one, New logs the reason,
+// handshakes fail and Ready returns the reason, until Run finds one.
+func New(o Options) *Certificate {
+	c := &Certificate{options: o}
+	c.reload()
+	return c
+}
+
+// Run reloads the certificate every ten seconds until ctx ends.
+func (c *Certificate) Run(ctx context.Context) {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			c.reload()
+		}
+	}
+}
+
+// TLSConfig returns the configuration of a listener, for TLS 1.2 and 1.3.
+func (c *Certificate) TLSConfig() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2", "http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.served == nil {
+				return nil, c.refused
+			}
+			return c.served, nil
+		},
+	}
+}
+
+// Ready is a readiness check. It returns an error while clients refuse the served
+// certificate, or there is none.
+func (c *Certificate) Ready(*http.Request) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.served == nil {
+		return c.refused
+	}
+	if err := checkValidity(c.served.Leaf, c.options.Clock.Now()); err != nil {
+		return errors.Join(fmt.Errorf("the certificate that the registry serves %w", err), c.refused)
+	}
+	return nil
+}
+
+// files is the content of the mounted Secret.
+type files struct{ certificate, key, authorities []byte }
+
+func (f *files) bytes() []byte {
+	return bytes.Join([][]byte{f.certificate, f.key, f.authorities}, []byte{0})
+}
+
+// reload serves the certificate of the files if clients accept it, and else keeps the
+// former one.
+func (c *Certificate) reload() {
+	files, err := c.readFiles()
+	read := files.bytes()
+	if err != nil {
+		read = []byte(err.Error())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if bytes.Equal(read, c.read) && c.refused == nil {
+		return
+	}
+	var pair tls.Certificate
+	if err == nil {
+		pair, err = c.parse(&files)
+	}
+	if err == nil && c.waits(&pair, read) {
+		return
+	}
+	again := bytes.Equal(read, c.read) && err != nil && c.refused != nil && err.Error() == c.refused.Error()
+	c.read, c.waiting, c.refused = read, nil, err
+	switch {
+	case again:
+	case err != nil:
+		reloads.WithLabelValues("error").Inc()
+		refused.Set(1)
+		c.options.Log.Error(err, "serving certificate of the registry refused", "directory", c.options.Directory, "servesFormer", c.served != nil)
+	default:
+		reloads.WithLabelValues("success").Inc()
+		refused.Set(0)
+		expiry.Set(float64(pair.Leaf.NotAfter.Unix()))
+		c.served, c.authorities = &pair, nil
+		if pool := x509.NewCertPool(); pool.AppendCertsFromPEM(files.authorities) {
+			c.authorities = pool
+		}
+		c.options.Log.Info("serving certificate of the registry loaded", "directory", c.options.Directory,
+			"names", pair.Leaf.DNSNames, "notAfter", pair.Leaf.NotAfter.UTC())
+	}
+}
+
+// waits reports whether a certificate is of an authority that clients may not know yet,
+// so that the former one, which is still valid, is served until the handover.
+func (c *Certificate) waits(pair *tls.Certificate, read []byte) bool {
+	now := c.options.Clock.Now()
+	if c.served == nil || c.authorities == nil || checkValidity(c.served.Leaf, now) != nil || verifies(c.authorities, pair, now) {
+		return false
+	}
+	if !bytes.Equal(read, c.waiting) {
+		c.waiting, c.handover = read, now.Add(handoverDelay)
+		c.refused = nil
+		refused.Set(0)
+		c.options.Log.Info("serving certificate of another authority found; the former one is served until clients know that authority",
+			"directory", c.options.Directory, "handover", c.handover.UTC())
+	}
+	return now.Before(c.handover)
+}
+
+// verifies reports whether clients with the authorities accept a certificate.
+func verifies(authorities *x509.CertPool, pair *tls.Certificate, now time.Time) bool {
+	intermediates := x509.NewCertPool()
+	for _, der := range pair.Certificate[1:] {
+		if c, err := x509.ParseCertificate(der); err == nil {
+			intermediates.AddCert(c)
+		}
+	}
+	_, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: authorities, Intermediates: intermediates, CurrentTime: now})
+	return err == nil
+}
+
+func (c *Certificate) readFiles() (f files, err error) {
+	if f.certificate, err = readFile(filepath.Join(c.options.Directory, certificateFile)); err != nil {
+		return files{}, err
+	}
+	if f.key, err = readFile(filepath.Join(c.options.Directory, keyFile)); err != nil {
+		return files{}, err
+	}
+	f.authorities, err = readFile(filepath.Join(c.options.Directory, authoritiesFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return f, err
+}
+
+func (c *Certificate) parse(f *files) (tls.Certificate, error) {
+	pair, err := tls.X509KeyPair(f.certificate, f.key)
+	if err != nil {
+		return pair, fmt.Errorf("read %s and %s: %w", certificateFile, keyFile, err)
+	}
+	if err := checkValidity(pair.Leaf, c.options.Clock.Now()); err != nil {
+		return pair, fmt.Errorf("the certificate in %s %w", certificateFile, err)
+	}
+	return pair, nil
+}
+
+// checkValidity returns an error if clients refuse a certificate because of its dates.
+func checkValidity(leaf *x509.Certificate, now time.Time) error {
+	switch {
+	case now.Before(leaf.NotBefore):
+		return fmt.Errorf("is not valid before %s", leaf.NotBefore.UTC().Format(time.RFC3339))
+	case now.After(leaf.NotAfter):
+		return fmt.Errorf("expired at %s: renew it", leaf.NotAfter.UTC().Format(time.RFC3339))
+	default:
+		return nil
+	}
+}
+
+func readFile(name string) ([]byte, error) {
+	file, err := os.Open(name) //nolint:gosec // the flags of the manager name it
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("%s is larger than %d bytes", name, maxFile)
+	}
+	return text, err
+}

@@ -1,0 +1,273 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package servingcert
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
+)
+
+// start is the time at which the certificates of the tests are valid.
+var start = time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// secret is a directory like the mount of a Secret.
+type secret struct{ dir string }
+
+func newSecret(t *testing.T) secret { return secret{t.TempDir()} }
+
+// put writes a self-signed certificate with a serial number, and returns it as PEM.
+func (s secret) put(t *testing.T, serial int64, notBefore, notAfter time.Time) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "registry"}, DNSNames: []string{"registry.test"},
+		NotBefore: notBefore, NotAfter: notAfter, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	s.write(t, certificateFile, certificate)
+	s.write(t, keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
+	return certificate
+}
+
+func (s secret) write(t *testing.T, name string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, name), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serial returns the serial number of the certificate that is served, 0 for none.
+func serial(c *Certificate) int64 {
+	served, err := c.TLSConfig().GetCertificate(nil)
+	if err != nil {
+		return 0
+	}
+	return served.Leaf.SerialNumber.Int64()
+}
+
+// value returns the value of a gauge.
+func value(t *testing.T, name string) float64 {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(Collectors()...)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			return family.GetMetric()[0].GetGauge().GetValue()
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return 0
+}
+
+func TestCertificateIsReplaced(t *testing.T) {
+	now := testclock.NewFakePassiveClock(start)
+	var logged []string
+	log := funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{})
+	s := newSecret(t)
+	s.put(t, 1, start, start.Add(time.Hour))
+	c := New(Options{Directory: s.dir, Clock: now, Log: log})
+	expect := func(what string, want int64, ready bool, refusals float64, logs ...string) {
+		t.Helper()
+		c.reload()
+		c.reload() // the same files say nothing new
+		if got := serial(c); got != want {
+			t.Errorf("%s: certificate %d is served, want %d", what, got, want)
+		}
+		if err := c.Ready(nil); (err == nil) != ready {
+			t.Errorf("%s: Ready() = %v, want ready %t", what, err, ready)
+		}
+		if got := value(t, "a2a_registry_tls_certificate_refused"); got != refusals {
+			t.Errorf("%s: metric of refusals = %v, want %v", what, got, refusals)
+		}
+		if len(logged) != len(logs) {
+			t.Errorf("%s: logged %q, want %q", what, logged, logs)
+		}
+		for i := range min(len(logged), len(logs)) {
+			if !strings.Contains(logged[i], logs[i]) {
+				t.Errorf("%s: logged %s, want %s", what, logged[i], logs[i])
+			}
+		}
+		logged = nil
+	}
+	expect("first", 1, true, 0, "loaded")
+	s.put(t, 2, start, start.Add(2*time.Hour))
+	expect("renewed", 2, true, 0, "loaded")
+	if got, want := value(t, "a2a_registry_tls_certificate_expiry_timestamp_seconds"), float64(start.Add(2*time.Hour).Unix()); got != want {
+		t.Errorf("metric of the expiry = %v, want %v", got, want)
+	}
+	s.write(t, certificateFile, []byte("garbage"))
+	expect("garbage", 2, true, 1, "failed to find any PEM data")
+	s.put(t, 3, start.Add(-2*time.Hour), start.Add(-time.Hour))
+	expect("expired", 2, true, 1, "expired at 2029-12-31T23:00:00Z")
+	s.write(t, keyFile, make([]byte, maxFile+1))
+	expect("too large", 2, true, 1, "larger than")
+	if err := os.Remove(filepath.Join(s.dir, keyFile)); err != nil {
+		t.Fatal(err)
+	}
+	expect("no key", 2, true, 1, "no such file")
+	s.put(t, 4, start.Add(time.Minute), start.Add(3*time.Hour))
+	expect("not valid yet", 2, true, 1, "is not valid before")
+	now.SetTime(start.Add(time.Minute))
+	expect("valid meanwhile", 4, true, 0, "loaded")
+	now.SetTime(start.Add(4 * time.Hour))
+	expect("expired while it is served", 4, false, 0)
+	s.put(t, 5, start, start.Add(5*time.Hour))
+	expect("renewed late", 5, true, 0, "loaded")
+}
+
+// Clients learn of another authority before they meet a certificate of it.
+func TestCertificateOfAnotherAuthorityWaits(t *testing.T) {
+	now := testclock.NewFakePassiveClock(start)
+	s := newSecret(t)
+	put := func(number int64, notAfter time.Time) {
+		t.Helper()
+		s.write(t, authoritiesFile, s.put(t, number, start, notAfter))
+	}
+	expect := func(c *Certificate, what string, want int64) {
+		t.Helper()
+		c.reload()
+		if got := serial(c); got != want || c.Ready(nil) != nil {
+			t.Errorf("%s: certificate %d is served, want %d; Ready() = %v", what, got, want, c.Ready(nil))
+		}
+	}
+	put(1, start.Add(time.Hour))
+	c := New(Options{Directory: s.dir, Clock: now, Log: funcr.New(func(string, string) {}, funcr.Options{})})
+	expect(c, "first", 1)
+	put(2, start.Add(24*time.Hour))
+	expect(c, "another authority", 1)
+	now.SetTime(start.Add(handoverDelay - time.Second))
+	expect(c, "before the handover", 1)
+	now.SetTime(start.Add(handoverDelay))
+	expect(c, "at the handover", 2)
+
+	// A certificate that clients accept already does not wait.
+	third := s.put(t, 3, start, start.Add(25*time.Hour))
+	second, err := os.ReadFile(filepath.Join(s.dir, authoritiesFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write(t, authoritiesFile, append(second, third...))
+	expect(c, "a bundle with a new authority", 2)
+	now.SetTime(start.Add(2 * handoverDelay))
+	expect(c, "at the second handover", 3)
+	s.write(t, authoritiesFile, third)
+	expect(c, "without the former authority", 3)
+
+	// Nothing waits for a certificate that has expired.
+	now.SetTime(start.Add(25*time.Hour - time.Minute))
+	put(4, start.Add(48*time.Hour))
+	expect(c, "shortly before the expiry", 3)
+	now.SetTime(start.Add(25*time.Hour + time.Second))
+	expect(c, "after the expiry", 4)
+}
+
+func TestMissingCertificateIsAwaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSecret(t)
+		c := New(Options{Directory: s.dir, Clock: clock.RealClock{}, Log: funcr.New(func(string, string) {}, funcr.Options{})})
+		if err := c.Ready(nil); err == nil || serial(c) != 0 {
+			t.Errorf("without files: Ready() = %v, serial %d", err, serial(c))
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go c.Run(ctx)
+		s.put(t, 1, time.Now(), time.Now().Add(time.Hour))
+		time.Sleep(pollInterval)
+		synctest.Wait()
+		if err := c.Ready(nil); err != nil || serial(c) != 1 {
+			t.Errorf("with files: Ready() = %v, serial %d", err, serial(c))
+		}
+	})
+}
+
+// A connection that was made with the former certificate lives on, and a new one gets
+// the new certificate.
+func TestListenerServesTheNewCertificate(t *testing.T) {
+	s := newSecret(t)
+	first := s.put(t, 1, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+	c := New(Options{Directory: s.dir, Clock: clock.RealClock{}, Log: funcr.New(func(string, string) {}, funcr.Options{})})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = fmt.Fprint(w, r.TLS.ServerName, r.Proto)
+		}),
+		TLSConfig: c.TLSConfig(), ReadHeaderTimeout: time.Second,
+	}
+	go func() { _ = server.ServeTLS(listener, "", "") }()
+	t.Cleanup(func() { _ = server.Close() })
+	get := func(client *http.Client) (*big.Int, error) {
+		response, err := client.Get("https://" + listener.Addr().String())
+		if err != nil {
+			return nil, err
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if string(body) != "registry.testHTTP/2.0" {
+			t.Errorf("answer = %s, %v", body, err)
+		}
+		return response.TLS.PeerCertificates[0].SerialNumber, err
+	}
+	client := func(authority []byte) *http.Client {
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM(authority)
+		transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "registry.test", MinVersion: tls.VersionTLS12}}
+		t.Cleanup(transport.CloseIdleConnections)
+		return &http.Client{Transport: transport, Timeout: 10 * time.Second}
+	}
+	old := client(first)
+	expect := func(c *http.Client, want int64) {
+		t.Helper()
+		if got, err := get(c); err != nil || got.Int64() != want {
+			t.Errorf("certificate %v, %v; want %d", got, err, want)
+		}
+	}
+	expect(old, 1)
+	second := s.put(t, 2, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
+	c.reload()
+	expect(old, 1)
+	expect(client(second), 2)
+	if _, err := get(client(first)); err == nil {
+		t.Error("a client that does not know the new authority is served")
+	}
+}

@@ -1,0 +1,161 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package registryca reads the certificates of the authorities by which sidecars verify the
+// registry. Every replica of the manager reads them from a mounted file.
+package registryca
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+)
+
+const (
+	// pollInterval is the interval between two reads of the file.
+	pollInterval = 10 * time.Second
+	// maxFile bounds the file, in bytes. Its content is in the sidecar configuration of
+	// every Agent.
+	maxFile = 64 << 10
+	// overlap is how long the former content of the file counts beside the new one: the
+	// registry serves its former certificate until sidecars know the new authorities.
+	overlap = time.Hour
+)
+
+// Change is the event of a change of the authorities.
+type Change = event.TypedGenericEvent[*clusterstate.RegistryCA]
+
+// Source keeps the content of a file of PEM certificates. Its methods are safe for
+// concurrent use. A nil Source has no authorities and never changes.
+type Source struct {
+	file    string
+	clock   clock.PassiveClock
+	log     logr.Logger
+	current atomic.Pointer[clusterstate.RegistryCA]
+	changes chan Change
+	// read is the last content of the file that could be used, and former the one before
+	// it, which counts until formerEnd.
+	read, former string
+	formerEnd    time.Time
+	// failure is the text of the last error, so that each is logged once.
+	failure string
+}
+
+var _ manager.LeaderElectionRunnable = (*Source)(nil)
+
+// New reads a file. A file that does not exist has no certificates: sidecars then verify
+// the registry by the authorities of their image.
+func New(file string, c clock.PassiveClock, log logr.Logger) *Source {
+	s := &Source{file: file, clock: c, log: log, changes: make(chan Change, 1)}
+	s.reload()
+	return s
+}
+
+// Current returns the authorities, or nil if there are none. A change has another pointer.
+func (s *Source) Current() *clusterstate.RegistryCA {
+	if s == nil {
+		return nil
+	}
+	return s.current.Load()
+}
+
+// Changes returns a channel that has an element after Current has changed.
+func (s *Source) Changes() <-chan Change {
+	if s == nil {
+		return make(chan Change)
+	}
+	return s.changes
+}
+
+// NeedLeaderElection returns false, so that a new leader knows the authorities.
+func (s *Source) NeedLeaderElection() bool { return false }
+
+// Start reads the file every ten seconds until the context ends.
+func (s *Source) Start(ctx context.Context) error {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+			s.reload()
+		}
+	}
+}
+
+// reload takes the content of the file. If it cannot be used, the former content stays.
+func (s *Source) reload() {
+	read, err := read(s.file)
+	if err != nil {
+		if err.Error() != s.failure {
+			s.failure = err.Error()
+			s.log.Error(err, "authorities of the registry refused; the former ones stay in use", "file", s.file)
+		}
+		return
+	}
+	s.failure = ""
+	if read != s.read {
+		s.former, s.formerEnd, s.read = s.read, s.clock.Now().Add(overlap), read
+	}
+	if !s.clock.Now().Before(s.formerEnd) || strings.Contains(s.read, s.former) {
+		s.former = ""
+	}
+	var next *clusterstate.RegistryCA
+	if s.read != "" {
+		next = &clusterstate.RegistryCA{PEM: s.read + s.former}
+	}
+	last := s.current.Load()
+	if next == nil && last == nil || next != nil && last != nil && next.PEM == last.PEM {
+		return
+	}
+	s.current.Store(next)
+	s.log.Info("authorities of the registry changed", "file", s.file, "present", next != nil, "withFormer", s.former != "")
+	// One pending event is enough: its receiver reads Current.
+	select {
+	case s.changes <- Change{Object: next}:
+	default:
+	}
+}
+
+// read returns the certificates of a file, "" for none.
+func read(name string) (string, error) {
+	file, err := os.Open(name) //nolint:gosec // the flags of the manager name it
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read authorities: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	if err != nil {
+		return "", fmt.Errorf("read authorities: %w", err)
+	}
+	text = bytes.TrimSpace(text)
+	switch {
+	case len(text) == 0: // the empty ca.crt of a Secret whose issuer is public
+		return "", nil
+	case len(text) > maxFile:
+		return "", fmt.Errorf("read authorities: %s is larger than %d bytes", name, maxFile)
+	}
+	if _, err := egress.ParseAuthorities(text); err != nil {
+		return "", fmt.Errorf("read authorities: %s %w", name, err)
+	}
+	return string(text) + "\n", nil
+}
