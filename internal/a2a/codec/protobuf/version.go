@@ -41,8 +41,7 @@ type Version struct {
 	// tasks/{task}/pushNotificationConfigs/{config} in the place of ids.
 	resourceNames bool
 
-	// What is written: the numbers of the fields; 0 for a field that the version
-	// lacks.
+	// The numbers of the fields that the version writes; 0 for a field that it lacks.
 	statusUpdate struct{ final, metadata pbwire.Number }
 	artifact     struct{ name, description, parts, metadata, extensions pbwire.Number }
 	push         struct{ id, taskID, url, token, authentication pbwire.Number }

@@ -6,18 +6,11 @@ package v01
 import (
 	"errors"
 	"strconv"
-	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/legacyjson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
-)
-
-// Limits of a request.
-const (
-	maxID      = 256
-	maxStrings = 256
 )
 
 // ErrUnknownEvent is returned for an object that is not an event of this version.
@@ -36,7 +29,7 @@ func DecodeEvent(text []byte) (a2a.Event, error) {
 	for name := range d.Members() {
 		switch string(name) {
 		case "id":
-			id = d.id()
+			id = d.ID()
 		case "status":
 			status = &a2a.StatusUpdate{Status: d.status()}
 		case "artifact":
@@ -72,9 +65,9 @@ func DecodeTask(text []byte) (*a2a.Task, error) {
 	for name := range d.Members() {
 		switch string(name) {
 		case "id":
-			t.ID = d.id()
+			t.ID = d.ID()
 		case "sessionId":
-			t.ContextID = d.id()
+			t.ContextID = d.ID()
 		case "status":
 			t.Status = d.status()
 		case "artifacts":
@@ -99,10 +92,7 @@ func DecodeTask(text []byte) (*a2a.Task, error) {
 
 // decoder reads the objects that requests and events share. It reads a request
 // strictly and a server's event leniently.
-type decoder struct {
-	jsonread.Reader
-	agent bool
-}
+type decoder struct{ legacyjson.Decoder }
 
 // variantOf returns the member of a request that another name misspells.
 var variantOf = jsonread.NewNames(append([]string{
@@ -113,20 +103,19 @@ var variantOf = jsonread.NewNames(append([]string{
 // fromClient returns a decoder of the params of a request.
 func fromClient(params []byte) *decoder {
 	d := &decoder{}
-	d.Start(params)
-	d.Spell(variantOf)
+	d.StartRequest(params, variantOf)
 	return d
 }
 
 // fromAgent returns a decoder of what a server sends.
 func fromAgent(text []byte) *decoder {
-	d := &decoder{agent: true}
-	d.Start(text)
+	d := &decoder{}
+	d.StartEvent(text)
 	return d
 }
 
 func (d *decoder) parts() []a2a.Part {
-	return typedpart.Reader{Reader: &d.Reader, Agent: d.agent, V01: true}.Parts()
+	return typedpart.Reader{Reader: &d.Reader, Agent: d.Agent, V01: true}.Parts()
 }
 
 func (d *decoder) message() *a2a.Message {
@@ -134,22 +123,14 @@ func (d *decoder) message() *a2a.Message {
 	for name := range d.Members() {
 		switch string(name) {
 		case "role":
-			m.Role = d.role()
+			m.Role = d.Role()
 		case "parts":
 			m.Parts = d.parts()
 		case "metadata":
 			m.Metadata = d.Object()
 		}
 	}
-	if !d.agent && len(m.Parts) == 0 {
-		d.FailAt("parts", "must have at least one element")
-	}
-	if m.Role == a2a.RoleUnspecified {
-		m.Role = a2a.RoleUser
-		if d.agent {
-			m.Role = a2a.RoleAgent
-		}
-	}
+	d.CheckMessage(m)
 	return m
 }
 
@@ -158,15 +139,11 @@ func (d *decoder) status() a2a.Status {
 	for name := range d.Members() {
 		switch string(name) {
 		case "state":
-			state, ok := scalar.ParseState(d.String())
-			if !ok {
-				d.Fail("must be a task state")
-			}
-			s.State = state
+			s.State = d.State()
 		case "message":
 			s.Message = d.message()
 		case "timestamp":
-			s.Time = d.time()
+			s.Time = d.Time()
 		}
 	}
 	return s
@@ -200,24 +177,3 @@ func (d *decoder) artifact() a2a.ArtifactUpdate {
 }
 
 func artifactID(index int) string { return "artifact-" + strconv.Itoa(index) }
-
-func (d *decoder) id() string {
-	id := d.String()
-	if len(id) > maxID {
-		d.Fail("is longer than 256 bytes")
-	}
-	return id
-}
-
-func (d *decoder) role() a2a.Role {
-	role, ok := scalar.ParseRole(d.String())
-	if !ok {
-		d.Fail(`must be "user" or "agent"`)
-	}
-	return role
-}
-
-func (d *decoder) time() time.Time {
-	t, _ := scalar.ParseTime(d.String())
-	return t
-}

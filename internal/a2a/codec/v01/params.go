@@ -3,7 +3,10 @@
 
 package v01
 
-import "github.com/a2a-operator/a2a-operator/internal/a2a"
+import (
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/legacyjson"
+)
 
 // DecodeSend reads TaskSendParams. The client chooses the id of the task, also of a
 // new one.
@@ -14,18 +17,18 @@ func DecodeSend(params []byte) (*a2a.SendRequest, error) {
 	for name := range d.Members() {
 		switch string(name) {
 		case "id":
-			task = d.id()
+			task = d.ID()
 		case "sessionId":
-			session = d.id()
+			session = d.ID()
 		case "message":
 			s.Message = d.message()
 		case "acceptedOutputModes":
 			// Early samples of 0.1 send it.
-			s.AcceptedOutputModes = d.Strings(maxStrings)
+			s.AcceptedOutputModes = d.Strings(legacyjson.MaxStrings)
 		case "historyLength":
-			s.HistoryLength = d.historyLength()
+			s.HistoryLength = d.HistoryLength()
 		case "pushNotification":
-			s.Push = d.pushConfig()
+			s.Push = d.PushConfig(a2a.DialectV01)
 		case "metadata":
 			s.Metadata = d.Object()
 		}
@@ -44,53 +47,24 @@ func DecodeSend(params []byte) (*a2a.SendRequest, error) {
 // DecodeGet reads TaskQueryParams.
 func DecodeGet(params []byte) (*a2a.GetRequest, error) {
 	p, err := decodeTaskParams(params)
-	return &a2a.GetRequest{TaskID: p.id, HistoryLength: p.historyLength}, err
+	return p.Get(), err
 }
 
 // DecodeCancel reads TaskIdParams.
 func DecodeCancel(params []byte) (*a2a.CancelRequest, error) {
 	p, err := decodeTaskParams(params)
-	return &a2a.CancelRequest{TaskID: p.id, Metadata: p.metadata}, err
+	return p.Cancel(), err
 }
 
 // DecodeSubscribe reads TaskQueryParams.
 func DecodeSubscribe(params []byte) (*a2a.SubscribeRequest, error) {
 	p, err := decodeTaskParams(params)
-	return &a2a.SubscribeRequest{TaskID: p.id, HistoryLength: p.historyLength}, err
+	return p.Subscribe(), err
 }
 
-type taskParams struct {
-	id            string
-	historyLength *int
-	metadata      a2a.Object
-}
-
-func decodeTaskParams(params []byte) (taskParams, error) {
-	d := fromClient(params)
-	p := taskParams{historyLength: none()}
-	for name := range d.Members() {
-		switch string(name) {
-		case "id":
-			p.id = d.id()
-		case "historyLength":
-			p.historyLength = d.historyLength()
-		case "metadata":
-			p.metadata = d.Object()
-		}
-	}
-	if p.id == "" {
-		d.FailAt("id", "is required")
-	}
-	return p, d.End()
+func decodeTaskParams(params []byte) (legacyjson.TaskParams, error) {
+	return fromClient(params).TaskParams(none())
 }
 
 // none returns the history length of a request without one: no messages.
 func none() *int { return new(0) }
-
-func (d *decoder) historyLength() *int {
-	n := d.Int()
-	if n < 0 {
-		d.Fail("must not be negative")
-	}
-	return &n
-}

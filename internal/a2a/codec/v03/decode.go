@@ -5,21 +5,16 @@ package v03
 
 import (
 	"errors"
-	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/legacyjson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
 
-// Limits of a request.
-const (
-	maxID      = 256
-	maxStrings = 256
-	maxPage    = 100
-)
+// maxPage bounds the size of a page.
+const maxPage = 100
 
 // ErrUnknownKind is returned for an object whose kind the version does not have.
 var ErrUnknownKind = errors.New("kind is not one of task, message, status-update, artifact-update")
@@ -73,10 +68,7 @@ func DecodePart(text []byte) (a2a.Part, error) {
 
 // decoder reads the objects that requests and events share. It reads a request
 // strictly and an agent's event leniently.
-type decoder struct {
-	jsonread.Reader
-	agent bool
-}
+type decoder struct{ legacyjson.Decoder }
 
 // variantOf returns the member of a request that another name misspells.
 var variantOf = jsonread.NewNames(append([]string{
@@ -89,20 +81,19 @@ var variantOf = jsonread.NewNames(append([]string{
 // fromClient returns a decoder of the params of a request.
 func fromClient(params []byte) *decoder {
 	d := &decoder{}
-	d.Start(params)
-	d.Spell(variantOf)
+	d.StartRequest(params, variantOf)
 	return d
 }
 
 // fromAgent returns a decoder of what an agent or a server sends.
 func fromAgent(text []byte) *decoder {
-	d := &decoder{agent: true}
-	d.Start(text)
+	d := &decoder{}
+	d.StartEvent(text)
 	return d
 }
 
 func (d *decoder) partReader() typedpart.Reader {
-	return typedpart.Reader{Reader: &d.Reader, Agent: d.agent}
+	return typedpart.Reader{Reader: &d.Reader, Agent: d.Agent}
 }
 
 func kindOf(text []byte) (string, error) {
@@ -123,9 +114,9 @@ func (d *decoder) task() *a2a.Task {
 	for name := range d.Members() {
 		switch string(name) {
 		case "id":
-			t.ID = d.id()
+			t.ID = d.ID()
 		case "contextId":
-			t.ContextID = d.id()
+			t.ContextID = d.ID()
 		case "status":
 			t.Status = d.status()
 		case "artifacts":
@@ -153,17 +144,17 @@ func (d *decoder) message() *a2a.Message {
 				d.Fail(`must be "message"`)
 			}
 		case "messageId":
-			m.ID = d.id()
+			m.ID = d.ID()
 		case "contextId":
-			m.ContextID = d.id()
+			m.ContextID = d.ID()
 		case "taskId":
-			m.TaskID = d.id()
+			m.TaskID = d.ID()
 		case "role":
-			m.Role = d.role()
+			m.Role = d.Role()
 		case "parts":
 			m.Parts = d.partReader().Parts()
 		case "content":
-			if d.agent && d.Kind() == '"' && m.Parts == nil {
+			if d.Agent && d.Kind() == '"' && m.Parts == nil {
 				m.Parts = []a2a.Part{a2a.TextPart(d.String())}
 			}
 		case "metadata":
@@ -173,21 +164,13 @@ func (d *decoder) message() *a2a.Message {
 				wanted = d.Object()
 			}
 		case "extensions":
-			m.Extensions = d.Strings(maxStrings)
+			m.Extensions = d.Strings(legacyjson.MaxStrings)
 		case "referenceTaskIds":
-			m.ReferenceTasks = d.Strings(maxStrings)
+			m.ReferenceTasks = d.Strings(legacyjson.MaxStrings)
 		}
 	}
 	m.Metadata = withInputRequest(m.Metadata, wanted)
-	if !d.agent && len(m.Parts) == 0 {
-		d.FailAt("parts", "must have at least one element")
-	}
-	if m.Role == a2a.RoleUnspecified {
-		m.Role = a2a.RoleUser
-		if d.agent {
-			m.Role = a2a.RoleAgent
-		}
-	}
+	d.CheckMessage(m)
 	return m
 }
 
@@ -218,11 +201,11 @@ func (d *decoder) statusAndState() (s a2a.Status, hasState bool) {
 	for name := range d.Members() {
 		switch string(name) {
 		case "state":
-			s.State, hasState = d.state(), true
+			s.State, hasState = d.State(), true
 		case "message":
 			s.Message = d.message()
 		case "timestamp":
-			s.Time = d.time()
+			s.Time = d.Time()
 		}
 	}
 	return s, hasState
@@ -234,9 +217,9 @@ func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 	for name := range d.Members() {
 		switch string(name) {
 		case "taskId":
-			u.TaskID = d.id()
+			u.TaskID = d.ID()
 		case "contextId":
-			u.ContextID = d.id()
+			u.ContextID = d.ID()
 		case "status":
 			u.Status, hasState = d.statusAndState()
 		case "final":
@@ -257,9 +240,9 @@ func (d *decoder) artifactUpdate() *a2a.ArtifactUpdate {
 	for name := range d.Members() {
 		switch string(name) {
 		case "taskId":
-			u.TaskID = d.id()
+			u.TaskID = d.ID()
 		case "contextId":
-			u.ContextID = d.id()
+			u.ContextID = d.ID()
 		case "artifact":
 			parts := u.Artifact.Parts
 			if u.Artifact = d.artifact(); u.Artifact.Parts == nil {
@@ -286,7 +269,7 @@ func (d *decoder) artifact() a2a.Artifact {
 	for name := range d.Members() {
 		switch string(name) {
 		case "artifactId":
-			a.ID = d.id()
+			a.ID = d.ID()
 		case "name":
 			a.Name = d.String()
 		case "description":
@@ -296,40 +279,8 @@ func (d *decoder) artifact() a2a.Artifact {
 		case "metadata":
 			a.Metadata = d.Object()
 		case "extensions":
-			a.Extensions = d.Strings(maxStrings)
+			a.Extensions = d.Strings(legacyjson.MaxStrings)
 		}
 	}
 	return a
-}
-
-func (d *decoder) id() string {
-	id := d.String()
-	if len(id) > maxID {
-		d.Fail("is longer than 256 bytes")
-	}
-	return id
-}
-
-func (d *decoder) state() a2a.State {
-	state, ok := scalar.ParseState(d.String())
-	if !ok {
-		d.Fail("must be a task state")
-	}
-	return state
-}
-
-func (d *decoder) role() a2a.Role {
-	role, ok := scalar.ParseRole(d.String())
-	if !ok {
-		d.Fail(`must be "user" or "agent"`)
-	}
-	return role
-}
-
-func (d *decoder) time() time.Time {
-	t, ok := scalar.ParseTime(d.String())
-	if !ok && !d.agent {
-		d.Fail("must be an RFC 3339 time")
-	}
-	return t
 }

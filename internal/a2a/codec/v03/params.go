@@ -7,6 +7,7 @@ import (
 	"cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/legacyjson"
 )
 
 // DecodeSend reads MessageSendParams. The message must have a messageId, which the
@@ -21,7 +22,7 @@ func DecodeSend(params []byte) (*a2a.SendRequest, error) {
 			s.Message = d.message()
 		case "messageId":
 			// Documents of 0.2 have it beside the message.
-			misplaced = d.id()
+			misplaced = d.ID()
 		case "configuration":
 			d.configuration(s)
 		case "metadata":
@@ -42,67 +43,38 @@ func DecodeSend(params []byte) (*a2a.SendRequest, error) {
 // DecodeGet reads TaskQueryParams.
 func DecodeGet(params []byte) (*a2a.GetRequest, error) {
 	p, err := decodeTaskParams(params)
-	return &a2a.GetRequest{TaskID: p.id, HistoryLength: p.historyLength}, err
+	return p.Get(), err
 }
 
 // DecodeCancel reads TaskIdParams.
 func DecodeCancel(params []byte) (*a2a.CancelRequest, error) {
 	p, err := decodeTaskParams(params)
-	return &a2a.CancelRequest{TaskID: p.id, Metadata: p.metadata}, err
+	return p.Cancel(), err
 }
 
 // DecodeSubscribe reads TaskIdParams.
 func DecodeSubscribe(params []byte) (*a2a.SubscribeRequest, error) {
 	p, err := decodeTaskParams(params)
-	return &a2a.SubscribeRequest{TaskID: p.id, HistoryLength: p.historyLength}, err
+	return p.Subscribe(), err
 }
 
-type taskParams struct {
-	id            string
-	historyLength *int
-	metadata      a2a.Object
-}
-
-func decodeTaskParams(params []byte) (taskParams, error) {
-	d := fromClient(params)
-	var p taskParams
-	for name := range d.Members() {
-		switch string(name) {
-		case "id":
-			p.id = d.id()
-		case "historyLength":
-			p.historyLength = d.historyLength()
-		case "metadata":
-			p.metadata = d.Object()
-		}
-	}
-	if p.id == "" {
-		d.FailAt("id", "is required")
-	}
-	return p, d.End()
+func decodeTaskParams(params []byte) (legacyjson.TaskParams, error) {
+	return fromClient(params).TaskParams(nil)
 }
 
 func (d *decoder) configuration(s *a2a.SendRequest) {
 	for name := range d.Members() {
 		switch string(name) {
 		case "acceptedOutputModes":
-			s.AcceptedOutputModes = d.Strings(maxStrings)
+			s.AcceptedOutputModes = d.Strings(legacyjson.MaxStrings)
 		case "blocking":
 			s.ReturnImmediately = !d.Bool()
 		case "historyLength":
-			s.HistoryLength = d.historyLength()
+			s.HistoryLength = d.HistoryLength()
 		case "pushNotificationConfig":
-			s.Push = d.pushConfig()
+			s.Push = d.PushConfig(a2a.DialectV03)
 		}
 	}
-}
-
-func (d *decoder) historyLength() *int {
-	n := d.Int()
-	if n < 0 {
-		d.Fail("must not be negative")
-	}
-	return &n
 }
 
 // DecodeFollow reads the params with which one project that implements 0.3 calls
@@ -116,9 +88,9 @@ func DecodeFollow(params []byte) (r *a2a.SubscribeRequest, isFollow bool) {
 		case "id":
 			return nil, false
 		case "taskId":
-			r.TaskID = d.id()
+			r.TaskID = d.ID()
 		case "historyLength":
-			r.HistoryLength = d.historyLength()
+			r.HistoryLength = d.HistoryLength()
 		}
 	}
 	return r, r.TaskID != "" && d.End() == nil
@@ -133,9 +105,9 @@ func DecodeList(params []byte) (*a2a.ListRequest, error) {
 	for name := range d.Members() {
 		switch string(name) {
 		case "contextId", "context_id":
-			r.ContextID = d.id()
+			r.ContextID = d.ID()
 		case "status":
-			r.State = d.state()
+			r.State = d.State()
 		case "pageSize", "page_size":
 			if r.PageSize = d.Int(); r.PageSize < 1 || r.PageSize > maxPage {
 				d.Fail("must be between 1 and 100")
@@ -143,9 +115,9 @@ func DecodeList(params []byte) (*a2a.ListRequest, error) {
 		case "pageToken", "page_token":
 			r.PageToken = d.String()
 		case "historyLength", "history_length":
-			r.HistoryLength = d.historyLength()
+			r.HistoryLength = d.HistoryLength()
 		case "statusTimestampAfter", "last_updated_after":
-			r.Since = d.time()
+			r.Since = d.Time()
 		case "includeArtifacts", "include_artifacts":
 			r.IncludeArtifacts = d.Bool()
 		}

@@ -6,6 +6,7 @@ package v03
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/legacyjson"
 )
 
 // AppendSend appends MessageSendParams, for a server of this version.
@@ -21,10 +22,10 @@ func AppendSend(dst []byte, r *a2a.SendRequest) []byte {
 		dst = jsonwrite.String(dst, mode)
 	}
 	dst = jsonwrite.Bool(dst, `],"blocking":`, !r.ReturnImmediately)
-	dst = appendHistoryLength(dst, r.HistoryLength)
+	dst = legacyjson.AppendHistoryLength(dst, r.HistoryLength)
 	if r.Push != nil {
 		dst = append(dst, `,"pushNotificationConfig":`...)
-		dst = appendPushConfig(dst, r.Push)
+		dst = legacyjson.AppendPushConfig(dst, r.Push, r.Push.ID)
 	}
 	dst = append(dst, '}')
 	dst = jsonwrite.Metadata(dst, r.Metadata)
@@ -32,28 +33,13 @@ func AppendSend(dst []byte, r *a2a.SendRequest) []byte {
 }
 
 // AppendGet appends TaskQueryParams.
-func AppendGet(dst []byte, r *a2a.GetRequest) []byte {
-	dst = jsonwrite.Member(dst, `{"id":`, r.TaskID)
-	dst = appendHistoryLength(dst, r.HistoryLength)
-	return append(dst, '}')
-}
+func AppendGet(dst []byte, r *a2a.GetRequest) []byte { return legacyjson.AppendGet(dst, r) }
 
 // AppendCancel appends TaskIdParams.
-func AppendCancel(dst []byte, r *a2a.CancelRequest) []byte {
-	dst = jsonwrite.Member(dst, `{"id":`, r.TaskID)
-	dst = jsonwrite.Metadata(dst, r.Metadata)
-	return append(dst, '}')
-}
+func AppendCancel(dst []byte, r *a2a.CancelRequest) []byte { return legacyjson.AppendCancel(dst, r) }
 
 // AppendSubscribe appends TaskIdParams.
 func AppendSubscribe(dst []byte, r *a2a.SubscribeRequest) []byte {
 	dst = jsonwrite.Member(dst, `{"id":`, r.TaskID)
 	return append(dst, '}')
-}
-
-func appendHistoryLength(dst []byte, n *int) []byte {
-	if n == nil {
-		return dst
-	}
-	return jsonwrite.Int(dst, `,"historyLength":`, *n)
 }

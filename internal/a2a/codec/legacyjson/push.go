@@ -1,0 +1,104 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package legacyjson
+
+import (
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
+)
+
+// SetPush reads a TaskPushNotificationConfig to the end of the text. taskID is the name of
+// the member with the id of the task.
+func (d *Decoder) SetPush(dialect a2a.Dialect, taskID string) (*a2a.SetPushRequest, error) {
+	var config *a2a.PushConfig
+	task := ""
+	for name := range d.Members() {
+		switch string(name) {
+		case taskID:
+			task = d.ID()
+		case "pushNotificationConfig":
+			config = d.PushConfig(dialect)
+		}
+	}
+	if task == "" {
+		d.FailAt(taskID, "is required")
+	}
+	if config == nil {
+		d.FailAt("pushNotificationConfig", "is required")
+		config = &a2a.PushConfig{}
+	}
+	config.TaskID = task
+	return &a2a.SetPushRequest{Config: *config}, d.End()
+}
+
+// PushConfig reads a PushNotificationConfig, which must have a URL. 0.1 has no id, because
+// a task has one configuration there.
+func (d *Decoder) PushConfig(dialect a2a.Dialect) *a2a.PushConfig {
+	c := &a2a.PushConfig{Dialect: dialect}
+	for name := range d.Members() {
+		switch string(name) {
+		case "id":
+			if dialect != a2a.DialectV01 {
+				c.ID = d.ID()
+			}
+		case "url":
+			c.URL = d.String()
+		case "token":
+			c.Token = d.String()
+		case "authentication":
+			d.authentication(c)
+		}
+	}
+	if c.URL == "" {
+		d.FailAt("url", "is required")
+	}
+	return c
+}
+
+// authentication reads an AuthenticationInfo. Of several schemes it takes the first that is
+// Bearer or Basic, else the first.
+func (d *Decoder) authentication(c *a2a.PushConfig) {
+	for name := range d.Members() {
+		switch string(name) {
+		case "schemes":
+			schemes := d.Strings(MaxStrings)
+			for _, s := range schemes {
+				if strings.EqualFold(s, "Bearer") || strings.EqualFold(s, "Basic") {
+					c.Scheme = s
+					break
+				}
+			}
+			if c.Scheme == "" && len(schemes) > 0 {
+				c.Scheme = schemes[0]
+			}
+		case "credentials":
+			c.Credentials = d.String()
+		}
+	}
+}
+
+// AppendPush appends a TaskPushNotificationConfig. before is the text up to the id of the
+// task, and id the id of the configuration, "" in 0.1.
+func AppendPush(dst []byte, before string, c *a2a.PushConfig, id string) []byte {
+	dst = jsonwrite.Member(dst, before, c.TaskID)
+	dst = append(dst, `,"pushNotificationConfig":`...)
+	dst = AppendPushConfig(dst, c, id)
+	return append(dst, '}')
+}
+
+// AppendPushConfig appends a PushNotificationConfig with an id, "" in 0.1.
+func AppendPushConfig(dst []byte, c *a2a.PushConfig, id string) []byte {
+	dst = jsonwrite.Member(dst, `{"url":`, c.URL)
+	dst = jsonwrite.Optional(dst, `,"id":`, id)
+	dst = jsonwrite.Optional(dst, `,"token":`, c.Token)
+	if c.Scheme != "" {
+		dst = jsonwrite.Member(dst, `,"authentication":{"schemes":[`, c.Scheme)
+		dst = append(dst, ']')
+		dst = jsonwrite.Optional(dst, `,"credentials":`, c.Credentials)
+		dst = append(dst, '}')
+	}
+	return append(dst, '}')
+}
