@@ -17,25 +17,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
 )
 
-// WriteTimeout limits each write of a response, not the response.
-const WriteTimeout = 15 * time.Second
-
-// Limits of all servers. Only the A2A endpoint has a write timeout of its own, which
-// its streams and long calls replace with one for each write.
-const (
-	readHeaderTimeout = 5 * time.Second
-	idleTimeout       = 2 * time.Minute
-	maxHeaderBytes    = 64 << 10
-	// pingInterval is the silence after which HTTP/2 pings the peer.
-	pingInterval = time.Minute
-	// maxStreams bounds the concurrent requests of one HTTP/2 connection. A proxy that
-	// has more opens another connection.
-	maxStreams = 256
-	// maxUnread bounds the unread request data of one HTTP/2 connection, and of one of
-	// its requests, in bytes.
-	maxUnread = 1 << 20
-)
-
 // ServerOptions configure the servers of a sidecar.
 type ServerOptions struct {
 	// Agent, Health and Gateway serve the listeners of the same name.

@@ -14,10 +14,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// message receives the bytes of a message of a client. The function must not
-// keep them.
-type message func([]byte) error
-
 // codec hands the bytes of messages to their receivers. It encodes the status of
 // calls, which is the only message that connect sends.
 type codec struct{}
@@ -36,9 +32,6 @@ func (codec) Marshal(m any) ([]byte, error) {
 
 // Unmarshal implements connect.Codec.
 func (codec) Unmarshal(text []byte, m any) error { return (*m.(*message))(text) }
-
-// maxInflation is the most bytes to which DEFLATE expands one byte.
-const maxInflation = 1032
 
 // decompressor reads gzip, and fails once a message is longer than a request may
 // be: connect would go on to read the rest of it.

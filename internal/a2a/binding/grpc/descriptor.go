@@ -48,3 +48,15 @@ var files = sync.OnceValues(func() (*protos, error) {
 	}
 	return all, nil
 })
+
+// The services, by their full names in the protos.
+const (
+	service03 = "a2a.v1.A2AService"
+	service10 = "lf.a2a.v1.A2AService"
+
+	healthService = "grpc.health.v1.Health"
+	healthCheck   = "/" + healthService + "/Check"
+
+	reflection      = "grpc.reflection.v1.ServerReflection"
+	alphaReflection = "grpc.reflection.v1alpha.ServerReflection"
+)

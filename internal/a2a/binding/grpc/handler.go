@@ -16,7 +16,6 @@ package grpc
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/http"
 	"strings"
 
@@ -24,48 +23,9 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
-
-// Config configures a Handler. All fields are required.
-type Config struct {
-	// Handler runs the operations on tasks. It has checked requests against the
-	// card.
-	Handler a2a.Handler
-	// Push keeps push configurations.
-	Push a2a.PushHandler
-	// Card returns the card that is served now.
-	Card func() *card.Card
-	// ExtendedCard returns the extended card for the caller of r in a form. Its
-	// error is an *a2a.Error if the agent has none or the caller may not have it.
-	ExtendedCard func(r *http.Request, tenant string, form card.Form) ([]byte, error)
-	// PublicCard returns the public card in a form. GetAgentCard of 0.3 answers
-	// with it if there is no extended card.
-	PublicCard func(r *http.Request, form card.Form) ([]byte, error)
-	// Serving reports whether the sidecar accepts new calls, for health checks.
-	Serving func() bool
-	// Limits bound requests and each write.
-	Limits *httpcall.Limits
-	// StrictVersion reports whether a2a-version must be one of the service's
-	// versions.
-	StrictVersion func() bool
-	// Profile returns the release of 1.0 whose codes errors have.
-	Profile func() errormap.Profile
-	// Observe is called once for each call that was answered.
-	Observe func(httpcall.Outcome)
-	Log     *slog.Logger
-}
-
-// Handler serves gRPC and gRPC-Web.
-type Handler struct {
-	Config
-	// single serves methods with one request message, bidirectional those to which a
-	// client streams messages.
-	single, bidirectional *connect.Handler
-}
 
 // New returns a handler.
 func New(c Config) *Handler {

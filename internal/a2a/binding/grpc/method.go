@@ -9,33 +9,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// method is one rpc.
-type method struct {
-	name    string
-	dialect *dialect
-	serve   func(*Handler, *call) error
-	// unversioned methods belong to gRPC and not to A2A. They need no caller.
-	unversioned bool
-	// streamsRequests is true if the request may have several messages.
-	streamsRequests bool
-}
-
 // unknown is the method of calls to other paths.
 var unknown = &method{unversioned: true, serve: func(*Handler, *call) error {
 	return &a2a.Error{Reason: a2a.ReasonMethodNotFound}
 }}
-
-// The services, by their full names in the protos.
-const (
-	service03 = "a2a.v1.A2AService"
-	service10 = "lf.a2a.v1.A2AService"
-
-	healthService = "grpc.health.v1.Health"
-	healthCheck   = "/" + healthService + "/Check"
-
-	reflection      = "grpc.reflection.v1.ServerReflection"
-	alphaReflection = "grpc.reflection.v1alpha.ServerReflection"
-)
 
 // methods are those of all services, by path.
 var methods = func() map[string]*method {

@@ -8,8 +8,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/streamend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	v01 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
+	v03 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 

@@ -115,3 +115,5 @@ func readString(r *jsonread.Reader, problem *string, message string) string {
 func invalid(message string) *a2a.Error {
 	return &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: message}
 }
+
+var errMarker = invalid(`jsonrpc must be "2.0"`)

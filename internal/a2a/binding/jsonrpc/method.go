@@ -3,16 +3,6 @@
 
 package jsonrpc
 
-// method is a JSON-RPC method.
-type method struct {
-	name string
-	// dialect is the dialect that has the method, and the latest if several have it.
-	dialect *dialect
-	serve   func(*Handler, *call) error
-	// shared is true if 0.1 has a method of the same name.
-	shared bool
-}
-
 // methods are the methods of all versions by name. Unless a method is shared, its
 // name determines the dialect, and A2A-Version only confirms it.
 var methods = index([]method{

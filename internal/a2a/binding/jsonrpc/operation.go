@@ -4,7 +4,6 @@
 package jsonrpc
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 
@@ -22,19 +21,6 @@ func (h *Handler) send(c *call) error {
 		return err
 	}
 	return c.result(event.Size(), func(dst []byte) []byte { return c.dialect.appendAnswer(dst, &event) })
-}
-
-func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
-	req, err := decode(c, c.dialect.decodeSend)
-	if err != nil {
-		return nil, err
-	}
-	req.Owner = c.owner
-	req.Dialect = c.dialect.id
-	req.Restart = c.dialect == dialectV01 && h.on(h.RestartV01)
-	req.Extensions = c.extensions
-	req.TraceParent = c.R.Header.Get("Traceparent")
-	return req, nil
 }
 
 // activate returns the activated extensions, and sends them back in the header of
@@ -104,32 +90,4 @@ func (c *call) answerTask(task *a2a.Task, history *int) error {
 		task = task.WithHistory(d.history)
 	}
 	return c.result(task.Size(), func(dst []byte) []byte { return d.appendTask(dst, task) })
-}
-
-// decode decodes the params of a call that has the required extensions, and then
-// releases the body.
-func decode[T any](c *call, read func([]byte) (T, error)) (req T, err error) {
-	if c.missing != nil {
-		return req, c.missing
-	}
-	req, err = read(c.params())
-	if err == nil {
-		c.releaseBody()
-	}
-	return req, c.request.checkMarker(c.dialect, err)
-}
-
-// releaseBody releases the body, and copies the id out of it. The marker has been
-// checked.
-func (c *call) releaseBody() {
-	c.request.id, c.request.params, c.request.marked = bytes.Clone(c.request.id), nil, true
-	c.Release()
-}
-
-// params returns the params of the request, and an empty object if it has none.
-func (c *call) params() []byte {
-	if c.request.params == nil {
-		return []byte("{}")
-	}
-	return c.request.params
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/streamend"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	v03 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
 func (h *Handler) stream(c *call) (err error) {

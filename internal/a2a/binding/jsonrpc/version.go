@@ -10,18 +10,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// resolution is the method of a request and the dialect of its client. It is
-// resolved once, before the params are decoded.
-type resolution struct {
-	// method and dialect are nil if there is no such method.
-	method  *method
-	dialect *dialect
-	// asked is the version that the client names, and zero if it names none or none
-	// that can be read. unreadable is true in the latter case.
-	asked      version.Version
-	unreadable bool
-}
-
 // supported are the versions that have methods of JSON-RPC.
 var supported = []version.Version{{}, version.V01, version.V02, version.V03, version.V10}
 
@@ -75,28 +63,4 @@ func (m *method) dialectFor(asked version.Version, strict bool) (*dialect, error
 	default:
 		return m.dialect, &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
 	}
-}
-
-// checkMarker is the rule for a request without the member jsonrpc, which examples
-// of 0.2 omit: it is accepted if it is otherwise a valid request of a version up to
-// 0.3, with an object as params. paramsErr is the error of decoding the params.
-func (r *request) checkMarker(d *dialect, paramsErr error) error {
-	if r.marked {
-		return paramsErr
-	}
-	if paramsErr != nil || d == nil || d == dialectV10 || !r.hasObject() {
-		return errMarker
-	}
-	return nil
-}
-
-var errMarker = invalid(`jsonrpc must be "2.0"`)
-
-// detailed reports whether the client reads errors with an array of details. A
-// client that names an unsupported version most likely speaks a later one.
-func (r *resolution) detailed() bool {
-	if r.dialect != nil {
-		return r.dialect.detailed || r.asked.Major > 1 || r.asked.Major == 1 && r.asked.Minor > 0 || r.unreadable
-	}
-	return r.asked.Major > 0 || r.unreadable
 }

@@ -11,32 +11,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
-// resource is the kind of a path.
-type resource uint8
-
-const (
-	nothing resource = iota
-	messageSend
-	messageStream
-	taskList
-	task
-	taskCancel
-	taskSubscribe
-	pushConfigs
-	pushConfig
-	agentCard
-)
-
-// target is what the path of a request names.
-type target struct {
-	resource resource
-	// legacy is true under /v1, which is older than 1.0.
-	legacy bool
-	// tenant is "" if the path has none.
-	tenant       string
-	task, config string
-}
-
 // Owns reports whether a request is for this binding. This includes unknown paths below
 // a known one, so that their errors have the form of this binding.
 func Owns(r *http.Request) bool {
@@ -138,12 +112,6 @@ func (t *target) set(found resource, id, config string) bool {
 	}
 	t.resource, t.task, t.config = found, id, config
 	return true
-}
-
-// operation is a verb on a resource. Its name is that of 1.0.
-type operation struct {
-	name  string
-	serve func(*Handler, *call) error
 }
 
 // operations are the operations of each resource by verb. They depend on the path alone,

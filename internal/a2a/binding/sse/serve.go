@@ -6,9 +6,12 @@ package sse
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"runtime/debug"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
@@ -138,4 +141,55 @@ func FailureOf(ctx context.Context, log *slog.Logger, method string, err error) 
 		return nil
 	}
 	return err
+}
+
+// Open sends the header of a stream. From then on an error can only be sent as an
+// event. The context that it returns ends when the client cannot be written to
+// any more.
+func (c Config) Open(ctx context.Context, w http.ResponseWriter) (context.Context, *Stream) {
+	return c.open(ctx, w, 0)
+}
+
+func (c Config) open(ctx context.Context, w http.ResponseWriter, parkAfter time.Duration) (context.Context, *Stream) {
+	h := w.Header()
+	h.Set("Content-Type", ContentType)
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := &Stream{
+		config: c, conn: response{w, http.NewResponseController(w)}, cancel: cancel,
+		timer: timer{parkAfter: parkAfter, onIdle: cancel},
+	}
+	// The write timeout of the server is for whole responses.
+	if err := s.conn.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		s.fail(err)
+	}
+	s.startTimer()
+	return ctx, s
+}
+
+// park parks a stream, and reports whether it did.
+func (s *serving) park(c Config, w http.ResponseWriter) bool {
+	request := s.Request
+	s.Request = nil // a parked stream must not keep it
+	return c.Park(w, request, func(client context.Context, conn Conn) (complete bool) {
+		err := s.runParked(client, conn)
+		s.out.Close()
+		s.OnEnd(client, err)
+		return s.out.complete()
+	})
+}
+
+// runParked is run on the goroutine of a parked stream. It recovers from panics,
+// because no handler of the HTTP server is below it.
+func (s *serving) runParked(client context.Context, conn Conn) (err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("panic: %v\n%s", reason, debug.Stack())
+			s.out.abort(err)
+		}
+	}()
+	s.out.setConn(conn)
+	return s.run(s.out.resume(client), nil)
 }

@@ -70,32 +70,6 @@ type response struct {
 	*http.ResponseController
 }
 
-// Open sends the header of a stream. From then on an error can only be sent as an
-// event. The context that it returns ends when the client cannot be written to
-// any more.
-func (c Config) Open(ctx context.Context, w http.ResponseWriter) (context.Context, *Stream) {
-	return c.open(ctx, w, 0)
-}
-
-func (c Config) open(ctx context.Context, w http.ResponseWriter, parkAfter time.Duration) (context.Context, *Stream) {
-	h := w.Header()
-	h.Set("Content-Type", ContentType)
-	h.Set("Cache-Control", "no-cache, no-transform")
-	h.Set("X-Accel-Buffering", "no")
-	w.WriteHeader(http.StatusOK)
-	ctx, cancel := context.WithCancelCause(ctx)
-	s := &Stream{
-		config: c, conn: response{w, http.NewResponseController(w)}, cancel: cancel,
-		timer: timer{parkAfter: parkAfter, onIdle: cancel},
-	}
-	// The write timeout of the server is for whole responses.
-	if err := s.conn.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		s.fail(err)
-	}
-	s.startTimer()
-	return ctx, s
-}
-
 // Close stops the timer. It must be called before the handler returns.
 func (s *Stream) Close() {
 	s.mu.Lock()
@@ -223,4 +197,59 @@ func (s *Stream) write(text []byte) {
 func (s *Stream) fail(err error) {
 	s.err = fmt.Errorf("%w: %w", ErrStalled, err)
 	s.cancel(s.err)
+}
+
+// Park takes the connection of a response out of the HTTP server and calls serve
+// with it on another goroutine, which saves the server's stack and buffers while
+// a stream is idle. It returns false, and does nothing, if the connection cannot
+// be parked. The context of serve ends when the client leaves; serve returns
+// whether the response is complete.
+type Park func(w http.ResponseWriter, r *http.Request, serve func(context.Context, Conn) (complete bool)) bool
+
+// ErrParked is returned by Serve if the stream is parked: it continues without
+// the request, which the caller must not keep. Reply.OnEnd is called at its end.
+var ErrParked = errors.New("stream is parked")
+
+// errIdle cancels the wait of a stream for its next event so that it is parked.
+var errIdle = errors.New("stream is idle")
+
+// timer watches the writes of a stream: it sends keep-alive comments, fails writes
+// that take too long, and reports that the stream is idle. A write only records
+// its begin and its end; the timer fires at the latest when a write that begins
+// now would exceed its timeout. A deadline for each write, set and removed, would
+// cost more than everything else that a stream does for an event.
+type timer struct {
+	mu sync.Mutex
+	// timer is nil once the stream is closed.
+	timer *time.Timer
+	// since is when the last write began.
+	since time.Time
+	// writing is true during a write.
+	writing bool
+	// parkAfter is the silence after which onIdle is called with errIdle, once. 0
+	// means never, or that it was called.
+	parkAfter time.Duration
+	onIdle    context.CancelCauseFunc
+	// parking is true after onIdle was called and until restartTimer. No comment is
+	// written in between, because the stream may be about to change its Conn.
+	parking bool
+}
+
+func (t *timer) beginWrite(now time.Time) {
+	t.mu.Lock()
+	t.since, t.writing = now, true
+	t.mu.Unlock()
+}
+
+func (t *timer) endWrite() {
+	t.mu.Lock()
+	t.writing = false
+	t.mu.Unlock()
+}
+
+func (t *timer) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.timer.Stop()
+	t.timer = nil
 }

@@ -4,32 +4,8 @@
 package sse
 
 import (
-	"context"
-	"sync"
 	"time"
 )
-
-// timer watches the writes of a stream: it sends keep-alive comments, fails writes
-// that take too long, and reports that the stream is idle. A write only records
-// its begin and its end; the timer fires at the latest when a write that begins
-// now would exceed its timeout. A deadline for each write, set and removed, would
-// cost more than everything else that a stream does for an event.
-type timer struct {
-	mu sync.Mutex
-	// timer is nil once the stream is closed.
-	timer *time.Timer
-	// since is when the last write began.
-	since time.Time
-	// writing is true during a write.
-	writing bool
-	// parkAfter is the silence after which onIdle is called with errIdle, once. 0
-	// means never, or that it was called.
-	parkAfter time.Duration
-	onIdle    context.CancelCauseFunc
-	// parking is true after onIdle was called and until restartTimer. No comment is
-	// written in between, because the stream may be about to change its Conn.
-	parking bool
-}
 
 func (s *Stream) startTimer() {
 	t := &s.timer
@@ -47,25 +23,6 @@ func (s *Stream) restartTimer() {
 	if t.parking = false; t.timer != nil {
 		t.timer.Reset(s.untilCheck(s.config.Now().Sub(t.since)))
 	}
-}
-
-func (t *timer) beginWrite(now time.Time) {
-	t.mu.Lock()
-	t.since, t.writing = now, true
-	t.mu.Unlock()
-}
-
-func (t *timer) endWrite() {
-	t.mu.Lock()
-	t.writing = false
-	t.mu.Unlock()
-}
-
-func (t *timer) stop() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.timer.Stop()
-	t.timer = nil
 }
 
 // untilCheck returns the time until the next check of a stream that has been

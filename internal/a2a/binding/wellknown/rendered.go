@@ -4,11 +4,10 @@
 package wellknown
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 )
 
 // rendered is a card and everything derived from it, so that a request never sees
@@ -23,16 +22,6 @@ type rendered struct {
 	keys *variant
 	// extended is nil if there is no extended card.
 	extended *views
-}
-
-type variant struct {
-	body []byte
-	etag string
-}
-
-func newVariant(body []byte) *variant {
-	sum := sha256.Sum256(body)
-	return &variant{body: body, etag: `"` + hex.EncodeToString(sum[:16]) + `"`}
 }
 
 func render(c Content) (*rendered, error) {
@@ -91,4 +80,19 @@ func (r *rendered) same(other *rendered) bool {
 		}
 	}
 	return true
+}
+
+// Content is a card and how to serve it.
+type Content struct {
+	Card *card.Card
+	// Bases are the base URLs of the agent, the primary one first. A request to the host
+	// of a base gets the card with the interfaces of this base, any other request those
+	// of the primary one. Without bases the card is served unchanged.
+	Bases []card.Base
+	// Profile determines the form of the card at each path.
+	Profile card.Profile
+	// Signer signs the card; nil leaves it unsigned.
+	Signer *signing.Signer
+	// Modified is when the content was written; the zero time means now.
+	Modified time.Time
 }

@@ -4,6 +4,8 @@
 package wellknown
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"sync"
 
@@ -145,4 +147,14 @@ func (v *views) with(shown func(*card.Skill) bool) (c *card.Card, skills string)
 		return v.card, ""
 	}
 	return &part, string(key)
+}
+
+type variant struct {
+	body []byte
+	etag string
+}
+
+func newVariant(body []byte) *variant {
+	sum := sha256.Sum256(body)
+	return &variant{body: body, etag: `"` + hex.EncodeToString(sum[:16]) + `"`}
 }

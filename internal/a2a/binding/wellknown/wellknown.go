@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -29,21 +28,6 @@ const (
 
 // maxAge is short, so that clients see an edited skill soon; a 304 costs little.
 const maxAge = "public, max-age=60"
-
-// Content is a card and how to serve it.
-type Content struct {
-	Card *card.Card
-	// Bases are the base URLs of the agent, the primary one first. A request to the host
-	// of a base gets the card with the interfaces of this base, any other request those
-	// of the primary one. Without bases the card is served unchanged.
-	Bases []card.Base
-	// Profile determines the form of the card at each path.
-	Profile card.Profile
-	// Signer signs the card; nil leaves it unsigned.
-	Signer *signing.Signer
-	// Modified is when the content was written; the zero time means now.
-	Modified time.Time
-}
 
 // Handler serves one card at both paths. Swap must be called before the first request,
 // and may be called again at any time.

@@ -99,32 +99,6 @@ func NewShared(m store.Member, o Options) *Shared {
 	return s
 }
 
-// Start implements Lease.
-func (s *Shared) Start(h Host) {
-	s.host = h
-	s.group.Go(s.renewLease)
-	s.group.Go(s.readInbox)
-}
-
-// Stop implements Lease.
-func (s *Shared) Stop(ctx context.Context) {
-	s.mu.Lock()
-	stopped := s.stopped
-	s.stopped = true
-	s.mu.Unlock()
-	s.stop(errStopped)
-	s.group.Wait()
-	if stopped {
-		return
-	}
-	s.Interrupt()
-	ctx, cancel := context.WithTimeout(ctx, lastWrites)
-	defer cancel()
-	if err := s.member.Leave(ctx); err != nil {
-		s.options.Log.ErrorContext(ctx, "lease not released", "error", err)
-	}
-}
-
 // Exclusive implements Lease.
 func (s *Shared) Exclusive() bool { return false }
 

@@ -5,21 +5,9 @@ package memory
 
 import (
 	"container/list"
-	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
-
-// evictionPlace is the position of a log in the lists of eviction. Store.mu guards
-// it.
-type evictionPlace struct {
-	queue *list.List
-	at    *list.Element
-	// own is the list of the account, and ownAt the position there.
-	own   *list.List
-	ownAt *list.Element
-	since time.Time
-}
 
 func (p *evictionPlace) leave() {
 	if p.queue != nil {
@@ -102,4 +90,92 @@ func (s *Store) reserve(a *account, size int64, spare *log) bool {
 		}
 	}
 	return true
+}
+
+// evictFor evicts a task to make room for an account, and reports whether it could.
+// It evicts from the account itself when that holds more than maxAccountBytes.
+// Otherwise it evicts from the heaviest account that is at least as heavy as this
+// one, so that no owner loses a task to one that holds more. It never evicts spare.
+// Store.mu is held.
+func (s *Store) evictFor(a *account, spare *log) bool {
+	if a.bytes.Load() > s.maxAccountBytes {
+		l := s.oldest(a, spare)
+		if l != nil {
+			s.evict(l)
+		}
+		return l != nil
+	}
+	least := s.weight(a)
+	var victim *log
+	heaviest := 0.0
+	consider := func(c *account) {
+		w := s.weight(c)
+		if w < least || w < heaviest {
+			return
+		}
+		l := s.oldest(c, spare)
+		if l != nil && (w > heaviest || victim == nil || before(s, l, victim)) {
+			victim, heaviest = l, w
+		}
+	}
+	consider(a)
+	if s.heaviest != nil {
+		consider(s.heaviest)
+	}
+	seen := 0
+	for _, c := range s.accounts {
+		if seen++; seen > maxSampledAccounts {
+			break
+		}
+		consider(c)
+	}
+	if victim == nil {
+		return false
+	}
+	s.evict(victim)
+	return true
+}
+
+// maxSampledAccounts bounds the accounts that evictFor compares, in addition to the
+// heaviest one.
+const maxSampledAccounts = 64
+
+// maxPassedLogs bounds the watched logs that oldest passes over.
+const maxPassedLogs = 1024
+
+// oldest returns the task of an account to evict: the one that has been finished
+// longest, or else has waited for its client longest; nil for none. Tasks without a
+// watcher go first: on a busy machine, hundreds of turns may end before the stream
+// of the first receives its first event. Store.mu is held.
+func (s *Store) oldest(a *account, spare *log) *log {
+	for _, queue := range []*list.List{&a.finished, &a.idle} {
+		var read *log
+		passed := 0
+		for at := queue.Front(); at != nil && passed < maxPassedLogs; at = at.Next() {
+			l := at.Value.(*log)
+			// The lists are updated after an append, so the state may be newer.
+			if state, _ := l.state(); l == spare || s.queueOf(state) == nil {
+				continue
+			}
+			if l.room.readers.Load() == 0 {
+				return l
+			}
+			if passed++; read == nil {
+				read = l
+			}
+		}
+		if read != nil {
+			return read
+		}
+	}
+	return nil
+}
+
+// before reports whether l is evicted before a log of an account with the same
+// weight.
+func before(s *Store, l, other *log) bool {
+	if finished := l.place.queue == &s.finished; finished != (other.place.queue == &s.finished) {
+		return finished
+	}
+	return l.place.since.Before(other.place.since)
 }

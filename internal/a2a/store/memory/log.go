@@ -6,52 +6,10 @@ package memory
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
-
-// recordOverhead is an estimate of the bytes of a record without its event and its
-// encodings.
-const recordOverhead = 160
-
-type log struct {
-	store   *Store
-	key     store.Key
-	account *account
-	place   evictionPlace
-	// ownerIndex is the index of the log among those of its owner. Store.mu guards
-	// it.
-	ownerIndex int
-	// pausedIn is the conversation in whose paused tasks the log is; nil for none.
-	// Store.mu guards it.
-	pausedIn *store.Conversation
-
-	mu   sync.Mutex
-	fold *store.Fold
-	// records are the newest of the log. The last is numbered seq.
-	records     []*a2a.Record
-	seq         uint64
-	recordBytes int
-	// charge is the number of bytes that the store counts for this log.
-	charge  int64
-	removed bool
-	// snapshot is the last one that was returned; nil after the next event.
-	snapshot *a2a.Record
-	watchers []*watcher
-	room     room
-	// created is the token of the creation, and written those of the appends whose
-	// records the log still has; appends without a token are not among them.
-	creationToken store.Token
-	written       []written
-}
-
-// written is an append that has a token.
-type written struct {
-	last  uint64
-	token store.Token
-}
 
 var _ store.Log = (*log)(nil)
 
@@ -155,9 +113,6 @@ func (l *log) Read(_ context.Context, dst []*a2a.Record, after uint64) ([]*a2a.R
 	return append(dst, store.ReadBatch(behind)...), nil
 }
 
-// watcher is a function with an identity.
-type watcher struct{ wake func() }
-
 // Watch implements store.Log.
 func (l *log) Watch(wake func()) (stop func()) {
 	w := &watcher{wake: wake}
@@ -182,59 +137,6 @@ func (l *log) unwatch(w *watcher) {
 	l.room.readers.Store(int64(last))
 	if last == 0 {
 		l.forgetEncodings()
-	}
-}
-
-// forgetEncodings drops the encodings when the last watcher has left: there may be
-// no next reader, or one that needs others.
-func (l *log) forgetEncodings() {
-	for _, r := range l.records {
-		r.Forget()
-	}
-	if l.snapshot != nil {
-		l.snapshot.Forget()
-	}
-}
-
-// add adds events to the fold and the records.
-func (l *log) add(events []a2a.Event) {
-	for i := range events {
-		l.fold.Apply(&events[i])
-		l.recordBytes += recordOverhead + events[i].Size()
-	}
-	l.records = a2a.AppendRecords(l.records, l.seq, events, &l.room)
-	l.seq += uint64(len(events))
-	l.forgetSnapshot()
-}
-
-func (l *log) forgetSnapshot() {
-	if l.snapshot != nil {
-		l.snapshot.Drop()
-		l.snapshot = nil
-	}
-}
-
-// trim drops the oldest records above a bound, and the tokens of their appends.
-func (l *log) trim(count, bytes int) {
-	drop := 0
-	for len(l.records)-drop > 1 && (len(l.records)-drop > count || l.recordBytes > bytes) {
-		l.recordBytes -= recordOverhead + l.records[drop].Size()
-		l.records[drop].Drop()
-		// The slice would keep the record in memory.
-		l.records[drop] = nil
-		drop++
-	}
-	l.records = l.records[drop:]
-	first := l.seq - uint64(len(l.records)) + 1
-	for len(l.written) > 0 && l.written[0].last < first {
-		l.written = l.written[1:]
-	}
-}
-
-// wake calls all watchers.
-func (l *log) wake() {
-	for _, w := range l.watchers {
-		w.wake()
 	}
 }
 
@@ -271,16 +173,6 @@ func (l *log) reserve(events []a2a.Event) (size int64, ok bool) {
 	return size, true
 }
 
-// trimHalf drops half of the records, so that the next events have room, too.
-func (l *log) trimHalf() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	count := len(l.records)
-	l.trim(max(count/2, 1), l.store.options.MaxLogBytes)
-	l.recharge()
-	return len(l.records) < count
-}
-
 // recharge sets the charge to the bytes that the log holds. l.mu is held.
 func (l *log) recharge() {
 	size := int64(0)
@@ -291,26 +183,12 @@ func (l *log) recharge() {
 	l.charge = size
 }
 
-func (l *log) size() int64 { return int64(l.recordBytes) + int64(l.fold.Size()) }
-
-func (l *log) state() (state a2a.State, gone bool) {
+// trimHalf drops half of the records, so that the next events have room, too.
+func (l *log) trimHalf() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.fold.State(), l.removed
-}
-
-// remove ends the log and returns its charge.
-func (l *log) remove() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	charge := l.charge
-	for _, r := range l.records {
-		r.Drop()
-	}
-	l.forgetSnapshot()
-	l.removed, l.charge, l.records, l.written = true, 0, nil, nil
-	// A caller may keep the log for a while.
-	l.fold = store.NewFold(l.key.TaskID, store.Origin{})
-	l.wake()
-	return charge
+	count := len(l.records)
+	l.trim(max(count/2, 1), l.store.options.MaxLogBytes)
+	l.recharge()
+	return len(l.records) < count
 }

@@ -12,7 +12,6 @@ package memory
 
 import (
 	"container/list"
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,41 +19,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
-
-// Options configure a store. Zero means the default.
-type Options struct {
-	// MaxTasks bounds the number of tasks, 10,000 by default.
-	MaxTasks int
-	// MaxBytes bounds the bytes of tasks and their logs, by estimate, 64 MiB by
-	// default. One owner may hold three quarters of it. Conversations may hold an
-	// eighth of it in addition, and encodings a quarter.
-	MaxBytes int64
-	// Retention is how long a finished task is kept, 1 h by default.
-	Retention time.Duration
-	// MaxLogEvents and MaxLogBytes bound the log of one task, and so how far a
-	// subscriber may fall behind: 16,384 events and 16 MiB by default.
-	MaxLogEvents int
-	MaxLogBytes  int
-	// Now is the clock.
-	Now func() time.Time
-}
-
-func (o *Options) setDefaults() {
-	setDefault(&o.MaxTasks, 10_000)
-	setDefault(&o.MaxBytes, 64<<20)
-	setDefault(&o.Retention, time.Hour)
-	setDefault(&o.MaxLogEvents, 16_384)
-	setDefault(&o.MaxLogBytes, 16<<20)
-	if o.Now == nil {
-		o.Now = time.Now //nolint:forbidigo // the default of an injected clock
-	}
-}
-
-func setDefault[T int | int64 | time.Duration](v *T, to T) {
-	if *v <= 0 {
-		*v = to
-	}
-}
 
 // Store implements store.Store.
 type Store struct {
@@ -91,87 +55,63 @@ func New(options Options) *Store {
 	return s
 }
 
-// Create implements store.Store.
-func (s *Store) Create(_ context.Context, n store.NewTask) (store.Log, error) {
-	l := &log{store: s, key: n.Key, creationToken: n.Token, fold: store.NewFold(n.TaskID, n.Origin), room: room{encodings: &s.encodings}}
-	l.add(n.Events)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if former := s.logs[n.Key]; former != nil {
-		if n.Repeat && former.creationToken == n.Token {
-			return former, nil
-		}
-		return nil, store.ErrExists
-	}
-	s.expire()
-	principal := n.Owner.Principal()
-	l.account = s.accountOf(principal)
-	// An eviction may leave the account without tasks in between.
-	l.account.tasks++
-	for len(s.logs) >= s.options.MaxTasks {
-		if !s.evictFor(l.account, nil) {
-			return nil, s.refuse(principal, l.account)
-		}
-	}
-	l.charge = l.size()
-	if !s.reserve(l.account, l.charge, nil) {
-		return nil, s.refuse(principal, l.account)
-	}
-	s.noteGrowth(l.account)
-	s.logs[n.Key] = l
-	s.addToOwner(l)
-	s.file(l)
-	return l, nil
+// account has what one principal holds, in all its tenants. Store.mu guards all
+// fields but bytes.
+type account struct {
+	tasks int
+	bytes atomic.Int64
+	// finished and idle are the tasks of the store's lists that belong to the
+	// principal, in the same order.
+	finished, idle list.List
 }
 
-// refuse removes a task from its account that has no room for it, and returns
-// ErrFull.
-func (s *Store) refuse(principal string, a *account) error {
-	a.tasks--
-	s.removeIfEmpty(principal, a)
-	return store.ErrFull
+type log struct {
+	store   *Store
+	key     store.Key
+	account *account
+	place   evictionPlace
+	// ownerIndex is the index of the log among those of its owner. Store.mu guards
+	// it.
+	ownerIndex int
+	// pausedIn is the conversation in whose paused tasks the log is; nil for none.
+	// Store.mu guards it.
+	pausedIn *store.Conversation
+
+	mu   sync.Mutex
+	fold *store.Fold
+	// records are the newest of the log. The last is numbered seq.
+	records     []*a2a.Record
+	seq         uint64
+	recordBytes int
+	// charge is the number of bytes that the store counts for this log.
+	charge  int64
+	removed bool
+	// snapshot is the last one that was returned; nil after the next event.
+	snapshot *a2a.Record
+	watchers []*watcher
+	room     room
+	// created is the token of the creation, and written those of the appends whose
+	// records the log still has; appends without a token are not among them.
+	creationToken store.Token
+	written       []written
 }
 
-// Open implements store.Store.
-func (s *Store) Open(_ context.Context, k store.Key) (store.Log, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.expire()
-	l := s.logs[k]
-	if l == nil {
-		return nil, store.ErrNotFound
-	}
-	return l, nil
+// written is an append that has a token.
+type written struct {
+	last  uint64
+	token store.Token
 }
 
-// Remember implements store.Store.
-func (s *Store) Remember(_ context.Context, c store.Conversation, m *a2a.Message) (stored func() error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.conversations.add(c, m)
-	return alreadyStored
+// watcher is a function with an identity.
+type watcher struct{ wake func() }
+
+// evictionPlace is the position of a log in the lists of eviction. Store.mu guards
+// it.
+type evictionPlace struct {
+	queue *list.List
+	at    *list.Element
+	// own is the list of the account, and ownAt the position there.
+	own   *list.List
+	ownAt *list.Element
+	since time.Time
 }
-
-// alreadyStored is the result of Remember, which stores at once.
-func alreadyStored() error { return nil }
-
-// Recall implements store.Store.
-func (s *Store) Recall(_ context.Context, c store.Conversation) ([]*a2a.Message, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.conversations.get(c), nil
-}
-
-// Len returns the number of tasks.
-func (s *Store) Len() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.logs)
-}
-
-// Bytes returns the estimate that MaxBytes bounds.
-func (s *Store) Bytes() int64 { return s.bytes.Load() }
-
-// EncodedBytes returns the bytes of the encodings of events, at most a quarter of
-// MaxBytes.
-func (s *Store) EncodedBytes() int64 { return s.encodings.bytes.Load() }

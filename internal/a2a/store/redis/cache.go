@@ -5,42 +5,13 @@ package redis
 
 import (
 	"container/list"
-	"sync"
-	"sync/atomic"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// cache has the logs that this process uses or may use again. It bounds their
-// memory: the least recently used logs drop theirs and read from Redis again when
-// they are used.
-type cache struct {
-	limit     int64
-	encodings encodings
-
-	mu    sync.Mutex
-	logs  map[store.Key]*log
-	bytes int64
-	// used has the logs that hold memory, the least recently used first.
-	used *list.List
-}
-
 func newCache(limit int64) cache {
 	return cache{limit: limit, encodings: encodings{limit: limit / 2}, logs: map[store.Key]*log{}, used: list.New()}
-}
-
-// encodings bounds the encodings that records keep beside their events.
-type encodings struct {
-	limit int64
-	bytes atomic.Int64
-}
-
-// room is the part of encodings that one log uses.
-type room struct {
-	*encodings
-	// readers counts the watchers of the log.
-	readers atomic.Int64
 }
 
 var _ a2a.Room = (*room)(nil)
@@ -131,14 +102,4 @@ func (c *cache) charge(l *log, bytes int64) (victims []*log) {
 		}
 	}
 	return victims
-}
-
-// dropMemories drops the memory of logs. The caller holds no lock.
-func dropMemories(victims []*log) {
-	for _, l := range victims {
-		l.mu.Lock()
-		l.dropMemory()
-		l.store.cache.charge(l, 0)
-		l.mu.Unlock()
-	}
 }

@@ -29,35 +29,6 @@ const (
 	maxConcurrentReads = 8
 )
 
-// follower keeps the watched logs up to date with the appends of other replicas,
-// and signals messages in inboxes. It uses one subscription, and starts with the
-// first watched log or inbox.
-type follower struct {
-	store      *Store
-	ctx        context.Context //nolint:containedctx // it is the life of the follower
-	cancel     context.CancelFunc
-	goroutines sync.WaitGroup
-	// work has a value when there is something for maintain to do.
-	work chan struct{}
-
-	mu      sync.Mutex
-	started bool
-	// watchedLogs has the logs of each name.
-	watchedLogs map[string]map[*log]struct{}
-	// unsubscribed has the names without a subscription, and the time at which each
-	// is subscribed to. toUnsubscribe has the names that need no subscription any
-	// more.
-	unsubscribed  map[string]time.Time
-	toUnsubscribe map[string]bool
-	// stale has the logs that must be read.
-	stale map[*log]struct{}
-	// inboxSignals has a channel for each inbox, by the name of its channel in
-	// Redis.
-	inboxSignals map[string]chan struct{}
-	// subscribedInboxes are the inboxes that have a subscription.
-	subscribedInboxes map[string]bool
-}
-
 func newFollower(s *Store) *follower {
 	f := &follower{
 		store: s, work: make(chan struct{}, 1), watchedLogs: map[string]map[*log]struct{}{},

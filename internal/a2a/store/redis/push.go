@@ -225,3 +225,19 @@ func readPush(config, state string) (p store.Push, err error) {
 	p.Replica = store.Replica(fields[3])
 	return p, nil
 }
+
+// count runs a script that returns a number, with retries for Options.Timeout. The
+// script does no harm when it runs twice.
+func (s *Store) count(ctx context.Context, what *script, size int, args []any) (n int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	defer cancel()
+	err = store.Retry(ctx, func() error {
+		reply, err := s.calls.pipelined(ctx, what, size, args...)
+		if err != nil {
+			return err
+		}
+		n, err = integer(reply)
+		return err
+	})
+	return n, err
+}

@@ -13,93 +13,15 @@
 package redis
 
 import (
-	"cmp"
+	"container/list"
 	"context"
-	"log/slog"
-	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
-
-// Options configure a store. Zero means the default.
-type Options struct {
-	// Server and Prefix are required. The prefix begins every key and contains a
-	// hash tag, such as "a2a:{team/echo}:". The replicas of one agent share it, and
-	// no other agent has it.
-	Server Server
-	Prefix string
-	// MaxTasks bounds the number of tasks, and of conversations, 10,000 by default.
-	MaxTasks int
-	// Retention is how long a finished task is kept, 1 h by default.
-	Retention time.Duration
-	// MaxLogEvents and MaxLogBytes bound the log of one task: 16,384 events and
-	// 16 MiB by default. MaxTaskBytes bounds its fold, 32 MiB by default.
-	MaxLogEvents, MaxLogBytes, MaxTaskBytes int
-	// CacheBytes bounds the memory of tasks in this process, by estimate, 32 MiB by
-	// default. Encodings may take half of it in addition.
-	CacheBytes int64
-	// Timeout bounds a call, and a creation with all its attempts, 2 s by default.
-	// AppendTimeout bounds an append, reading and writing with all their attempts, 1 s
-	// by default. Write.RetryFor takes the place of either bound.
-	Timeout, AppendTimeout time.Duration
-	// Observer observes calls; nil for none.
-	Observer Observer
-	// Log gets the losses of the subscription.
-	Log *slog.Logger
-	// Now is the clock. Times that replicas share use the clock of Redis.
-	Now func() time.Time
-}
-
-// Observer gets the duration and the error of each call, for metrics. Its methods
-// must not block.
-type Observer interface {
-	Called(took time.Duration, err error)
-}
-
-type unobserved struct{}
-
-func (unobserved) Called(time.Duration, error) {}
-
-func (o *Options) setDefaults() {
-	setDefault(&o.MaxTasks, 10_000)
-	setDefault(&o.Retention, time.Hour)
-	setDefault(&o.MaxLogEvents, 16_384)
-	setDefault(&o.MaxLogBytes, 16<<20)
-	setDefault(&o.MaxTaskBytes, 32<<20)
-	setDefault(&o.CacheBytes, 32<<20)
-	setDefault(&o.Timeout, 2*time.Second)
-	setDefault(&o.AppendTimeout, time.Second)
-	if o.Observer == nil {
-		o.Observer = unobserved{}
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	if o.Now == nil {
-		o.Now = time.Now //nolint:forbidigo // the default of an injected clock
-	}
-}
-
-func setDefault[T int | int64 | time.Duration](v *T, to T) {
-	if *v <= 0 {
-		*v = to
-	}
-}
-
-// minKeyTTL is the least time to live of every key after its last change. Only keys
-// of deleted agents go unchanged for that long. A change renews the time to live
-// only when more than keyTTLSlack of it has passed, to save writes (live in
-// prelude.lua).
-const (
-	minKeyTTL   = 30 * 24 * time.Hour
-	keyTTLSlack = 24 * time.Hour
-)
-
-// keyTTL returns the time to live of keys. It exceeds Retention by keyTTLSlack, so
-// that a finished task can be read for its whole retention.
-func (o *Options) keyTTL() time.Duration { return max(minKeyTTL, o.Retention+keyTTLSlack) }
 
 // Store implements store.Store.
 type Store struct {
@@ -112,109 +34,97 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open returns a store. It makes no connection: each call finds out whether Redis
-// answers.
-func Open(o Options) (*Store, error) {
-	o.setDefaults()
-	client, err := o.Server.dial(o.Timeout)
-	if err != nil {
-		return nil, err
-	}
-	s := &Store{
-		options: o, scripts: newScripts(), cache: newCache(o.CacheBytes),
-		calls: &caller{client: client, prefix: o.Prefix, timeout: o.Timeout, observer: o.Observer, now: o.Now},
-	}
-	s.follower = newFollower(s)
-	return s, nil
+// log is a log in Redis and, unless its memory was dropped, its fold and newest
+// records.
+type log struct {
+	store *Store
+	key   store.Key
+	// name is that of the task in keys.
+	name string
+	// charged and cacheEntry belong to the cache.
+	charged    int64
+	cacheEntry *list.Element
+
+	mu        sync.Mutex
+	contextID string
+	// fold is the task up to the event numbered seq; nil when the memory was
+	// dropped.
+	fold *store.Fold
+	seq  uint64
+	// records are the newest of the log, the last numbered seq.
+	records     []*a2a.Record
+	recordBytes int
+	// foldedUpTo is the number of the last event in the fold that Redis has, and
+	// unfolded counts the bytes of the events after it.
+	foldedUpTo uint64
+	unfolded   int
+	// indeterminate counts the appends whose outcome is unknown, and the conflicts.
+	// resolved is its value when the log was read last.
+	indeterminate, resolved uint64
+	// wroteLast is true while the last append was by this process.
+	wroteLast bool
+	// removed is true once the task does not exist any more.
+	removed  bool
+	snapshot *a2a.Record
+	watchers []*watcher
+	room     room
 }
 
-// Close closes the connections. No other method may run at the same time or later.
-func (s *Store) Close() error {
-	s.follower.close()
-	return s.calls.close()
+// watcher is a function with an identity.
+type watcher struct{ wake func() }
+
+// cache has the logs that this process uses or may use again. It bounds their
+// memory: the least recently used logs drop theirs and read from Redis again when
+// they are used.
+type cache struct {
+	limit     int64
+	encodings encodings
+
+	mu    sync.Mutex
+	logs  map[store.Key]*log
+	bytes int64
+	// used has the logs that hold memory, the least recently used first.
+	used *list.List
 }
 
-// Bytes returns the estimate that CacheBytes bounds.
-func (s *Store) Bytes() int64 { return s.cache.size() }
+// follower keeps the watched logs up to date with the appends of other replicas,
+// and signals messages in inboxes. It uses one subscription, and starts with the
+// first watched log or inbox.
+type follower struct {
+	store      *Store
+	ctx        context.Context //nolint:containedctx // it is the life of the follower
+	cancel     context.CancelFunc
+	goroutines sync.WaitGroup
+	// work has a value when there is something for maintain to do.
+	work chan struct{}
 
-// EncodedBytes returns the bytes of the encodings of events.
-func (s *Store) EncodedBytes() int64 { return s.cache.encodings.bytes.Load() }
-
-// Create implements store.Store. Options.Timeout, or Write.RetryFor, bounds it with all
-// its attempts.
-func (s *Store) Create(ctx context.Context, n store.NewTask) (store.Log, error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(n.RetryFor, s.options.Timeout))
-	defer cancel()
-	var t turn
-	if n.Replica != "" {
-		var err error
-		if t, err = encodeTurn(n.Turn); err != nil {
-			return nil, err
-		}
-	}
-	fold := store.NewFold(n.TaskID, n.Origin)
-	fold.AssignIndexes(n.Events)
-	encoded := writeEvents(taskIDs{n.TaskID, n.ContextID}, n.Events, nil)
-	state, place := statusOf(n.Events)
-	if state == "" {
-		state, place = number(a2a.StateUnknown), positionOf(time.Time{})
-	}
-	args := []any{
-		digest(string(n.Owner)), digest(n.ContextID), n.TaskID,
-		len(n.Events), tokenText(n.Token), encoded, state, place,
-		string(n.Owner), n.ContextID, number(n.Dialect),
-		millis(s.options.Retention), s.options.MaxTasks, millis(s.options.keyTTL()), string(n.Replica), t.descriptor,
-		t.message, t.claim,
-	}
-	err := store.RetryWrite(ctx, n.Repeat, func() error {
-		reply, err := s.calls.pipelined(ctx, s.scripts.create, len(encoded), args...)
-		if err != nil {
-			return err
-		}
-		switch answer, err := integer(reply); {
-		case err != nil:
-			return err
-		case answer == 1:
-			return store.ErrExists
-		case answer == 2:
-			return store.ErrFull
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	l := s.cache.replace(s, n.Key)
-	dropMemories(l.initialize(fold, n.ContextID, n.Events, len(encoded)))
-	return l, nil
+	mu      sync.Mutex
+	started bool
+	// watchedLogs has the logs of each name.
+	watchedLogs map[string]map[*log]struct{}
+	// unsubscribed has the names without a subscription, and the time at which each
+	// is subscribed to. toUnsubscribe has the names that need no subscription any
+	// more.
+	unsubscribed  map[string]time.Time
+	toUnsubscribe map[string]bool
+	// stale has the logs that must be read.
+	stale map[*log]struct{}
+	// inboxSignals has a channel for each inbox, by the name of its channel in
+	// Redis.
+	inboxSignals map[string]chan struct{}
+	// subscribedInboxes are the inboxes that have a subscription.
+	subscribedInboxes map[string]bool
 }
 
-// Open implements store.Store. What the log tells is at least as new as the call.
-func (s *Store) Open(ctx context.Context, k store.Key) (store.Log, error) {
-	l := s.cache.get(s, k)
-	if err := l.sync(ctx); err != nil {
-		s.cache.discard(l)
-		return nil, err
-	}
-	return l, nil
+// encodings bounds the encodings that records keep beside their events.
+type encodings struct {
+	limit int64
+	bytes atomic.Int64
 }
 
-// count runs a script that returns a number, with retries for Options.Timeout. The
-// script does no harm when it runs twice.
-func (s *Store) count(ctx context.Context, what *script, size int, args []any) (n int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
-	defer cancel()
-	err = store.Retry(ctx, func() error {
-		reply, err := s.calls.pipelined(ctx, what, size, args...)
-		if err != nil {
-			return err
-		}
-		n, err = integer(reply)
-		return err
-	})
-	return n, err
+// room is the part of encodings that one log uses.
+type room struct {
+	*encodings
+	// readers counts the watchers of the log.
+	readers atomic.Int64
 }
-
-func millis(d time.Duration) int64 { return d.Milliseconds() }
-
-func number[T ~uint8](v T) string { return strconv.Itoa(int(v)) }

@@ -137,3 +137,21 @@ func (l *log) apply(n *update, known, doubts uint64) (victims []*log, done bool,
 	}
 	return victims, true, nil
 }
+
+// lock locks the log, after it has read the log when that is necessary.
+func (l *log) lock(ctx context.Context) error {
+	for {
+		l.mu.Lock()
+		switch {
+		case l.removed:
+			l.mu.Unlock()
+			return store.ErrNotFound
+		case l.fold != nil && l.indeterminate == l.resolved:
+			return nil
+		}
+		l.mu.Unlock()
+		if err := l.sync(ctx); err != nil {
+			return err
+		}
+	}
+}

@@ -4,27 +4,30 @@
 package memory
 
 import (
-	"context"
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Paused implements store.Store. It reads the paused tasks of the conversation
-// only.
-func (s *Store) Paused(_ context.Context, c store.Conversation) ([]string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var ids []string
-	for _, l := range s.paused[c] {
-		// The index is updated after an append, so the state may be newer.
-		if state, gone := l.state(); !gone && state.Interrupted() {
-			if ids = append(ids, l.key.TaskID); len(ids) == 2 {
-				break
-			}
-		}
+// addToOwner adds a log to those of its owner. Store.mu is held.
+func (s *Store) addToOwner(l *log) {
+	logs := s.owners[l.key.Owner]
+	l.ownerIndex = len(logs)
+	s.owners[l.key.Owner] = append(logs, l)
+}
+
+// removeFromOwner removes a log; the last one of the owner takes its index.
+func (s *Store) removeFromOwner(l *log) {
+	logs := s.owners[l.key.Owner]
+	last := len(logs) - 1
+	logs[l.ownerIndex] = logs[last]
+	logs[l.ownerIndex].ownerIndex = l.ownerIndex
+	logs[last] = nil
+	if last == 0 {
+		delete(s.owners, l.key.Owner)
+		return
 	}
-	return ids, nil
+	s.owners[l.key.Owner] = logs[:last]
 }
 
 // addPaused adds a log to the paused ones of its conversation. mu is held.

@@ -1,0 +1,120 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonrpc
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
+)
+
+// Config configures a Handler. StrictVersion and RestartV01 are optional; nil is
+// false. Their results may change at any time.
+type Config struct {
+	// Handler runs the operations on tasks. It has checked requests against the
+	// card.
+	Handler a2a.Handler
+	// Push keeps push configurations.
+	Push a2a.PushHandler
+	// Card returns the card that is served now.
+	Card func() *card.Card
+	// ExtendedCard returns the extended card for the caller of r in a form. Its
+	// error is an *a2a.Error if the agent has none or the caller may not have it.
+	ExtendedCard func(r *http.Request, tenant string, form card.Form) ([]byte, error)
+	// StrictVersion reports whether A2A-Version must be a version that has the
+	// method: methods of 1.0 need it, and a client that names 1.0 has no others.
+	StrictVersion func() bool
+	// RestartV01 reports whether a message of 0.1 starts a task again that has ended.
+	RestartV01 func() bool
+	// Streams configures streams.
+	Streams sse.Config
+	// Limits bound requests and responses.
+	Limits *httpcall.Limits
+	// Observe is called once for each request that was answered.
+	Observe func(httpcall.Outcome)
+	Log     *slog.Logger
+}
+
+// Handler serves JSON-RPC requests by POST.
+type Handler struct{ Config }
+
+// on reports whether an option is on.
+func (h *Handler) on(option func() bool) bool { return option != nil && option() }
+
+// call is the state of one request.
+type call struct {
+	httpcall.Call
+	request request
+	resolution
+	owner a2a.Owner
+	// extensions are the activated extensions; missing is the error if a required
+	// one is not among them.
+	extensions []string
+	missing    error
+}
+
+// method is a JSON-RPC method.
+type method struct {
+	name string
+	// dialect is the dialect that has the method, and the latest if several have it.
+	dialect *dialect
+	serve   func(*Handler, *call) error
+	// shared is true if 0.1 has a method of the same name.
+	shared bool
+}
+
+// resolution is the method of a request and the dialect of its client. It is
+// resolved once, before the params are decoded.
+type resolution struct {
+	// method and dialect are nil if there is no such method.
+	method  *method
+	dialect *dialect
+	// asked is the version that the client names, and zero if it names none or none
+	// that can be read. unreadable is true in the latter case.
+	asked      version.Version
+	unreadable bool
+}
+
+// detailed reports whether the client reads errors with an array of details. A
+// client that names an unsupported version most likely speaks a later one.
+func (r *resolution) detailed() bool {
+	if r.dialect != nil {
+		return r.dialect.detailed || r.asked.Major > 1 || r.asked.Major == 1 && r.asked.Minor > 0 || r.unreadable
+	}
+	return r.asked.Major > 0 || r.unreadable
+}
+
+const contentType = "application/json"
+
+// outcome returns the outcome of a call that succeeds.
+func (c *call) outcome() httpcall.Outcome {
+	o := httpcall.Outcome{Binding: "jsonrpc"}
+	if c.method != nil {
+		o.Method, o.Version = c.method.name, c.dialect.label
+	}
+	return o
+}
+
+// result writes a response with the result that appendTo appends; size is an
+// estimate of its bytes.
+func (c *call) result(size int, appendTo func([]byte) []byte) error {
+	return c.WriteResult(contentType, size, func(dst []byte) []byte {
+		dst = append(dst, c.prefix()...)
+		return append(appendTo(dst), '}')
+	})
+}
+
+// prefix returns the part of a response before its result; a brace follows the
+// result.
+func (c *call) prefix() []byte {
+	dst := make([]byte, 0, len(`{"jsonrpc":"2.0","id":,"result":`)+len(c.request.id))
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	dst = append(dst, c.request.id...)
+	return append(dst, `,"result":`...)
+}

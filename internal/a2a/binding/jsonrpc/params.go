@@ -1,0 +1,64 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package jsonrpc
+
+import (
+	"bytes"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// decode decodes the params of a call that has the required extensions, and then
+// releases the body.
+func decode[T any](c *call, read func([]byte) (T, error)) (req T, err error) {
+	if c.missing != nil {
+		return req, c.missing
+	}
+	req, err = read(c.params())
+	if err == nil {
+		c.releaseBody()
+	}
+	return req, c.request.checkMarker(c.dialect, err)
+}
+
+// releaseBody releases the body, and copies the id out of it. The marker has been
+// checked.
+func (c *call) releaseBody() {
+	c.request.id, c.request.params, c.request.marked = bytes.Clone(c.request.id), nil, true
+	c.Release()
+}
+
+// params returns the params of the request, and an empty object if it has none.
+func (c *call) params() []byte {
+	if c.request.params == nil {
+		return []byte("{}")
+	}
+	return c.request.params
+}
+
+func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
+	req, err := decode(c, c.dialect.decodeSend)
+	if err != nil {
+		return nil, err
+	}
+	req.Owner = c.owner
+	req.Dialect = c.dialect.id
+	req.Restart = c.dialect == dialectV01 && h.on(h.RestartV01)
+	req.Extensions = c.extensions
+	req.TraceParent = c.R.Header.Get("Traceparent")
+	return req, nil
+}
+
+// checkMarker is the rule for a request without the member jsonrpc, which examples
+// of 0.2 omit: it is accepted if it is otherwise a valid request of a version up to
+// 0.3, with an object as params. paramsErr is the error of decoding the params.
+func (r *request) checkMarker(d *dialect, paramsErr error) error {
+	if r.marked {
+		return paramsErr
+	}
+	if paramsErr != nil || d == nil || d == dialectV10 || !r.hasObject() {
+		return errMarker
+	}
+	return nil
+}

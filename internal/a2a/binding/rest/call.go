@@ -1,0 +1,128 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rest
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
+)
+
+// Config configures a Handler. StrictVersion and ErrorProfile are optional.
+type Config struct {
+	// Handler runs the operations on tasks. It has checked requests against the card.
+	Handler a2a.Handler
+	// Push keeps push configurations.
+	Push a2a.PushHandler
+	// Card returns the card that is served now.
+	Card func() *card.Card
+	// ExtendedCard returns the extended card for the caller of r in a form. Its error is
+	// an *a2a.Error if the agent has none or the caller may not have it.
+	ExtendedCard func(r *http.Request, tenant string, form card.Form) ([]byte, error)
+	// PublicCard returns the public card in a form. It is the response to a client of 0.3
+	// that requests the extended card of an agent without one.
+	PublicCard func(r *http.Request, form card.Form) ([]byte, error)
+	// StrictVersion reports whether A2A-Version must be a version of the path: paths of
+	// 1.0 need it, and a client that names 1.0 has no others. Nil means false.
+	StrictVersion func() bool
+	// ErrorProfile returns the release of 1.0 whose statuses errors have. Nil means the
+	// latest.
+	ErrorProfile func() errormap.Profile
+	// Streams configures streams.
+	Streams sse.Config
+	// Limits bound requests and responses.
+	Limits *httpcall.Limits
+	// Observe is called once for each request that was answered.
+	Observe func(httpcall.Outcome)
+	Log     *slog.Logger
+}
+
+// Handler serves the requests that it Owns.
+type Handler struct{ Config }
+
+// call is the state of one request.
+type call struct {
+	httpcall.Call
+	target
+	profile   errormap.Profile
+	operation *operation
+	// dialect is resolved from the path and the body, before the body is decoded.
+	dialect *dialect
+	// body is empty unless the verb is POST.
+	body       []byte
+	query      *query
+	owner      a2a.Owner
+	extensions []string
+}
+
+// operation is a verb on a resource. Its name is that of 1.0.
+type operation struct {
+	name  string
+	serve func(*Handler, *call) error
+}
+
+// target is what the path of a request names.
+type target struct {
+	resource resource
+	// legacy is true under /v1, which is older than 1.0.
+	legacy bool
+	// tenant is "" if the path has none.
+	tenant       string
+	task, config string
+}
+
+// outcome returns the outcome of a call that succeeds.
+func (c *call) outcome() httpcall.Outcome {
+	o := httpcall.Outcome{Binding: "rest"}
+	if c.operation != nil {
+		o.Method, o.Version = c.operation.name, c.dialect.label
+	}
+	return o
+}
+
+// within returns the tenant of a request whose body or query names one as well.
+func (c *call) within(named string) (string, error) {
+	if c.legacy || named == "" {
+		return c.tenant, nil
+	}
+	if c.tenant != "" && named != c.tenant {
+		return "", a2a.InvalidParams("tenant", "is not the one of the path")
+	}
+	return named, requestcheck.CheckTenant(named)
+}
+
+// names returns an error if the body names another task than the path.
+func (c *call) names(field, id string) error {
+	if id != "" && id != c.task {
+		return a2a.InvalidParams(field, "is not the task of the path")
+	}
+	return nil
+}
+
+// result writes the response that appendTo appends; size is an estimate of its bytes.
+func (c *call) result(size int, appendTo func([]byte) []byte) error {
+	return c.WriteResult(c.dialect.answersIn(c.R.Header), size, appendTo)
+}
+
+// resource is the kind of a path.
+type resource uint8
+
+const (
+	nothing resource = iota
+	messageSend
+	messageStream
+	taskList
+	task
+	taskCancel
+	taskSubscribe
+	pushConfigs
+	pushConfig
+	agentCard
+)

@@ -1,0 +1,90 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package memory
+
+import (
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// recordOverhead is an estimate of the bytes of a record without its event and its
+// encodings.
+const recordOverhead = 160
+
+// forgetEncodings drops the encodings when the last watcher has left: there may be
+// no next reader, or one that needs others.
+func (l *log) forgetEncodings() {
+	for _, r := range l.records {
+		r.Forget()
+	}
+	if l.snapshot != nil {
+		l.snapshot.Forget()
+	}
+}
+
+// add adds events to the fold and the records.
+func (l *log) add(events []a2a.Event) {
+	for i := range events {
+		l.fold.Apply(&events[i])
+		l.recordBytes += recordOverhead + events[i].Size()
+	}
+	l.records = a2a.AppendRecords(l.records, l.seq, events, &l.room)
+	l.seq += uint64(len(events))
+	l.forgetSnapshot()
+}
+
+func (l *log) forgetSnapshot() {
+	if l.snapshot != nil {
+		l.snapshot.Drop()
+		l.snapshot = nil
+	}
+}
+
+// trim drops the oldest records above a bound, and the tokens of their appends.
+func (l *log) trim(count, bytes int) {
+	drop := 0
+	for len(l.records)-drop > 1 && (len(l.records)-drop > count || l.recordBytes > bytes) {
+		l.recordBytes -= recordOverhead + l.records[drop].Size()
+		l.records[drop].Drop()
+		// The slice would keep the record in memory.
+		l.records[drop] = nil
+		drop++
+	}
+	l.records = l.records[drop:]
+	first := l.seq - uint64(len(l.records)) + 1
+	for len(l.written) > 0 && l.written[0].last < first {
+		l.written = l.written[1:]
+	}
+}
+
+// wake calls all watchers.
+func (l *log) wake() {
+	for _, w := range l.watchers {
+		w.wake()
+	}
+}
+
+func (l *log) size() int64 { return int64(l.recordBytes) + int64(l.fold.Size()) }
+
+func (l *log) state() (state a2a.State, gone bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fold.State(), l.removed
+}
+
+// remove ends the log and returns its charge.
+func (l *log) remove() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	charge := l.charge
+	for _, r := range l.records {
+		r.Drop()
+	}
+	l.forgetSnapshot()
+	l.removed, l.charge, l.records, l.written = true, 0, nil, nil
+	// A caller may keep the log for a while.
+	l.fold = store.NewFold(l.key.TaskID, store.Origin{})
+	l.wake()
+	return charge
+}

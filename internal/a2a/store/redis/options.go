@@ -1,0 +1,92 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package redis
+
+import (
+	"log/slog"
+	"strconv"
+	"time"
+)
+
+// Options configure a store. Zero means the default.
+type Options struct {
+	// Server and Prefix are required. The prefix begins every key and contains a
+	// hash tag, such as "a2a:{team/echo}:". The replicas of one agent share it, and
+	// no other agent has it.
+	Server Server
+	Prefix string
+	// MaxTasks bounds the number of tasks, and of conversations, 10,000 by default.
+	MaxTasks int
+	// Retention is how long a finished task is kept, 1 h by default.
+	Retention time.Duration
+	// MaxLogEvents and MaxLogBytes bound the log of one task: 16,384 events and
+	// 16 MiB by default. MaxTaskBytes bounds its fold, 32 MiB by default.
+	MaxLogEvents, MaxLogBytes, MaxTaskBytes int
+	// CacheBytes bounds the memory of tasks in this process, by estimate, 32 MiB by
+	// default. Encodings may take half of it in addition.
+	CacheBytes int64
+	// Timeout bounds a call, and a creation with all its attempts, 2 s by default.
+	// AppendTimeout bounds an append, reading and writing with all their attempts, 1 s
+	// by default. Write.RetryFor takes the place of either bound.
+	Timeout, AppendTimeout time.Duration
+	// Observer observes calls; nil for none.
+	Observer Observer
+	// Log gets the losses of the subscription.
+	Log *slog.Logger
+	// Now is the clock. Times that replicas share use the clock of Redis.
+	Now func() time.Time
+}
+
+// Observer gets the duration and the error of each call, for metrics. Its methods
+// must not block.
+type Observer interface {
+	Called(took time.Duration, err error)
+}
+
+type unobserved struct{}
+
+func (unobserved) Called(time.Duration, error) {}
+
+func (o *Options) setDefaults() {
+	setDefault(&o.MaxTasks, 10_000)
+	setDefault(&o.Retention, time.Hour)
+	setDefault(&o.MaxLogEvents, 16_384)
+	setDefault(&o.MaxLogBytes, 16<<20)
+	setDefault(&o.MaxTaskBytes, 32<<20)
+	setDefault(&o.CacheBytes, 32<<20)
+	setDefault(&o.Timeout, 2*time.Second)
+	setDefault(&o.AppendTimeout, time.Second)
+	if o.Observer == nil {
+		o.Observer = unobserved{}
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now //nolint:forbidigo // the default of an injected clock
+	}
+}
+
+func setDefault[T int | int64 | time.Duration](v *T, to T) {
+	if *v <= 0 {
+		*v = to
+	}
+}
+
+// minKeyTTL is the least time to live of every key after its last change. Only keys
+// of deleted agents go unchanged for that long. A change renews the time to live
+// only when more than keyTTLSlack of it has passed, to save writes (live in
+// prelude.lua).
+const (
+	minKeyTTL   = 30 * 24 * time.Hour
+	keyTTLSlack = 24 * time.Hour
+)
+
+// keyTTL returns the time to live of keys. It exceeds Retention by keyTTLSlack, so
+// that a finished task can be read for its whole retention.
+func (o *Options) keyTTL() time.Duration { return max(minKeyTTL, o.Retention+keyTTLSlack) }
+
+func millis(d time.Duration) int64 { return d.Milliseconds() }
+
+func number[T ~uint8](v T) string { return strconv.Itoa(int(v)) }

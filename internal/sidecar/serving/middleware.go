@@ -1,0 +1,66 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package serving
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// middleware wraps a handler.
+type middleware func(http.Handler) http.Handler
+
+// denyFunc answers a request with an error.
+type denyFunc = func(http.ResponseWriter, *http.Request, *a2a.Error)
+
+// chain applies middlewares, the outermost first.
+func chain(all ...middleware) middleware {
+	return func(h http.Handler) http.Handler {
+		for _, a := range slices.Backward(all) {
+			h = a(h)
+		}
+		return h
+	}
+}
+
+// readTimeout limits the time in which a request has to arrive. http.Server.ReadTimeout
+// would end streams, too; a binding lifts this deadline when it has read the body.
+const readTimeout = 25 * time.Second
+
+func limitRead(now func() time.Time) middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(w).SetReadDeadline(now().Add(readTimeout))
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+func recoverPanic(log *slog.Logger, deny denyFunc) middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer func() { //nolint:contextcheck // it is in the request
+				reason := recover()
+				if reason == nil {
+					return
+				}
+				if reason == http.ErrAbortHandler { //nolint:errorlint // net/http compares so too
+					panic(reason)
+				}
+				log.ErrorContext(r.Context(), "request panicked", "reason", reason, "stack", string(debug.Stack()))
+				if w.Header().Get("Content-Type") != "" {
+					// A response has begun: only a broken connection shows that it is incomplete.
+					panic(http.ErrAbortHandler)
+				}
+				deny(w, r, &a2a.Error{Reason: a2a.ReasonInternal})
+			}()
+			next.ServeHTTP(w, r)
+		})
+	}
+}
