@@ -1,0 +1,73 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package text
+
+import "slices"
+
+// maxQueryWords bounds the words of a query. More are ignored.
+const maxQueryWords = 32
+
+// stemBoost is the weight of a match of a stem against that of the word itself.
+const stemBoost = 0.8
+
+// Query is a text to search for, as groups of terms. A document matches a group if it
+// has one of its terms, and a query if it matches a group. The zero value matches
+// nothing.
+type Query struct {
+	Groups []Group
+}
+
+// Group is the forms of one word of a query: the word first, and then its stems in
+// the languages of its script, because a query is too short to detect its language.
+type Group []Form
+
+// Form is one form of a word. Boost, from 0 to 1, is the weight of a match.
+type Form struct {
+	Text  string
+	Boost float64
+}
+
+// ParseQuery returns the query of a text. Function words are left out unless the text
+// has no others.
+func ParseQuery(s string) Query {
+	var topics, functions []string
+	for word := range Words(s) {
+		switch {
+		case slices.Contains(topics, word) || slices.Contains(functions, word):
+		case isFunctionWord(word):
+			functions = append(functions, word)
+		default:
+			topics = append(topics, word)
+		}
+		if len(topics) == maxQueryWords || len(functions) == maxQueryWords {
+			break
+		}
+	}
+	if len(topics) == 0 {
+		topics = functions
+	}
+	q := Query{Groups: make([]Group, 0, len(topics))}
+	for _, word := range topics {
+		q.Groups = append(q.Groups, groupOf(word))
+	}
+	return q
+}
+
+func groupOf(word string) Group {
+	group := Group{{Text: word, Boost: 1}}
+	script := scriptOf(word)
+	if script == nil {
+		return group
+	}
+	for _, l := range languages {
+		if l.script != script {
+			continue
+		}
+		stem := l.stemOf(word)
+		if !slices.ContainsFunc(group, func(f Form) bool { return f.Text == stem }) {
+			group = append(group, Form{Text: stem, Boost: stemBoost})
+		}
+	}
+	return group
+}

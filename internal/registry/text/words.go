@@ -1,0 +1,149 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package text
+
+import (
+	"iter"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxWordBytes bounds a word. A longer run of letters, such as a blob in base64, is
+// no word.
+const maxWordBytes = 64
+
+// Normalize returns the form in which texts are compared: NFKC and full case folding
+// (Unicode, section 3.13). Combining marks stay: "é" and "e" differ, while the composed
+// and the decomposed "é" are equal.
+func Normalize(s string) string {
+	if isLowerASCII(s) {
+		return s
+	}
+	// Folding can leave a text that is not NFKC, such as that of U+0390.
+	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(s)))
+}
+
+func isLowerASCII(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
+			return false
+		}
+	}
+	return true
+}
+
+// Words yields the normalized words of a text in their order: runs of letters, digits
+// and combining marks. A compound identifier such as getWeather yields its parts, too.
+// Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are written with few or no
+// spaces: a run of them yields its overlapping pairs of characters, or the single
+// character.
+func Words(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for part := range compounds(norm.NFKC.String(strings.ToValidUTF8(s, " "))) {
+			if !words(Normalize(part), yield) {
+				return
+			}
+		}
+	}
+}
+
+// compounds yields the text and then the parts of its compound identifiers: camel case
+// is visible only before case folding.
+func compounds(s string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !yield(s) {
+			return
+		}
+		start, compound := -1, false
+		var last rune
+		for at, r := range s {
+			switch {
+			case !isWordRune(r):
+				if compound && !yield(s[start:at]) {
+					return
+				}
+				start, compound = -1, false
+			case start < 0:
+				start = at
+			case unicode.IsUpper(r) && unicode.IsLower(last):
+				if !yield(s[start:at]) {
+					return
+				}
+				start, compound = at, true
+			}
+			last = r
+		}
+		if compound {
+			yield(s[start:])
+		}
+	}
+}
+
+func isWordRune(r rune) bool {
+	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
+}
+
+// words yields the words of a normalized text, and reports whether yield wants more.
+func words(s string, yield func(string) bool) bool {
+	for start := 0; start < len(s); {
+		r, size := utf8.DecodeRuneInString(s[start:])
+		if !isWordRune(r) {
+			start += size
+			continue
+		}
+		unspaced := isUnspaced(r)
+		end := start + size
+		for end < len(s) {
+			r, size := utf8.DecodeRuneInString(s[end:])
+			if !isWordRune(r) || !unicode.IsMark(r) && isUnspaced(r) != unspaced {
+				break
+			}
+			end += size
+		}
+		run := s[start:end]
+		start = end
+		switch {
+		case unspaced:
+			if !pairs(run, yield) {
+				return false
+			}
+		case len(run) > maxWordBytes:
+		case !yield(run):
+			return false
+		}
+	}
+	return true
+}
+
+// pairs yields the overlapping pairs of the characters of a run, each with its
+// combining marks.
+func pairs(run string, yield func(string) bool) bool {
+	previous := -1
+	for at := 0; at < len(run); {
+		next := at
+		for next < len(run) {
+			r, size := utf8.DecodeRuneInString(run[next:])
+			if next > at && !unicode.IsMark(r) {
+				break
+			}
+			next += size
+		}
+		single := previous < 0 && next == len(run)
+		if first := max(previous, 0); (single || previous >= 0) && next-first <= maxWordBytes && !yield(run[first:next]) {
+			return false
+		}
+		previous, at = at, next
+	}
+	return true
+}
+
+// isUnspaced reports whether the script of a letter separates words rarely or never.
+func isUnspaced(r rune) bool {
+	return r >= 0x0E00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Bopomofo,
+		unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar) || r == 'ー'
+}
