@@ -11,11 +11,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
 // Key names an agent.
@@ -51,9 +53,9 @@ type Facts struct {
 // digest identifies the facts.
 func (f *Facts) digest() [16]byte {
 	h := sha256.New()
-	for _, text := range []string{f.DisplayName, f.Description, f.Version, f.URL, f.ExternalURL, f.Reason, string(f.Admitted)} {
-		_ = binary.Write(h, binary.LittleEndian, uint32(len(text))) //nolint:gosec // the size of an object is below 2 MiB
-		_, _ = io.WriteString(h, text)
+	for _, s := range []string{f.DisplayName, f.Description, f.Version, f.URL, f.ExternalURL, f.Reason, string(f.Admitted)} {
+		_ = binary.Write(h, binary.LittleEndian, uint32(len(s))) //nolint:gosec // the size of an object is below 2 MiB
+		_, _ = io.WriteString(h, s)
 	}
 	_ = binary.Write(h, binary.LittleEndian, struct {
 		Time          int64
@@ -70,8 +72,11 @@ type Entry struct {
 	// body is the agent as an item of a list; digest identifies its bytes.
 	body   []byte
 	digest [8]byte
-	// terms are sorted and lead to the entry.
-	terms []term
+	// terms are sorted and lead to the entry. frequencies are parallel to them: how often
+	// the texts have a word or a stem, and 0 for other terms. length is that of the texts.
+	terms       []term
+	frequencies []uint8
+	length      uint16
 	// facts identifies the Facts.
 	facts    [16]byte
 	admitted access.Admitted
@@ -124,15 +129,42 @@ func NewEntry(facts Facts, source CardSource) (*Entry, error) {
 		return nil, fmt.Errorf("encode agent %s/%s: %w", facts.Key.Namespace, facts.Key.Name, err)
 	}
 	e := &Entry{
-		Key: facts.Key, body: slices.Clip(body), terms: sortedTerms(append(terms, item.terms()...)),
+		Key: facts.Key, body: slices.Clip(body),
 		facts: facts.digest(), admitted: facts.Admitted, source: source, sourceDigest: digest16(source.Text),
 	}
+	e.setTerms(append(terms, item.terms()...), text.Analyze(item.fields()))
 	sum := sha256.Sum256(body)
 	e.digest = [8]byte(sum[:])
 	return e, nil
 }
 
-func digest16(text string) [16]byte {
-	sum := sha256.Sum256([]byte(text))
+// setTerms sets the terms that filters look for, and those of the texts.
+func (e *Entry) setTerms(filters []string, document text.Document) {
+	frequencies := make(map[term]uint8, len(filters)+len(document.Terms))
+	for _, filter := range filters {
+		frequencies[hashTerm(filter)] = 0
+	}
+	for _, t := range document.Terms {
+		frequencies[hashTerm(wordTerm(t.Text))] = t.Frequency
+	}
+	e.terms = slices.AppendSeq(make([]term, 0, len(frequencies)), maps.Keys(frequencies))
+	slices.Sort(e.terms)
+	e.frequencies = make([]uint8, len(e.terms))
+	for i, t := range e.terms {
+		e.frequencies[i] = frequencies[t]
+	}
+	e.length = document.Length
+}
+
+// frequency returns how often the texts have a word or a stem, weighted.
+func (e *Entry) frequency(t term) uint8 {
+	if i, found := slices.BinarySearch(e.terms, t); found {
+		return e.frequencies[i]
+	}
+	return 0
+}
+
+func digest16(s string) [16]byte {
+	sum := sha256.Sum256([]byte(s))
 	return [16]byte(sum[:])
 }

@@ -3,7 +3,10 @@
 
 package index
 
-import "github.com/a2a-operator/a2a-operator/internal/a2a/card"
+import (
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/registry/text"
+)
 
 // itemJSON is an agent in a response.
 type itemJSON struct {
@@ -87,4 +90,35 @@ func (v *itemJSON) describe(c *card.Card) {
 			Examples: s.Examples, InputModes: s.InputModes, OutputModes: s.OutputModes,
 		})
 	}
+}
+
+// Weights of the words of an agent's texts in a ranked search. Tags and names are
+// chosen to be found; an example is one sentence of many that a user may say.
+const (
+	weightName        = 4
+	weightSkillName   = 3
+	weightTag         = 3
+	weightDescription = 2
+	weightExample     = 1
+)
+
+// fields returns the texts of the agent that a search reads.
+func (v *itemJSON) fields() []text.Field {
+	fields := []text.Field{
+		{Text: v.Name, Weight: weightName},
+		{Text: v.DisplayName, Weight: weightName},
+		{Text: v.Description, Weight: weightDescription},
+	}
+	for i := range v.Skills {
+		s := &v.Skills[i]
+		fields = append(fields, text.Field{Text: s.ID, Weight: weightSkillName}, text.Field{Text: s.Name, Weight: weightSkillName},
+			text.Field{Text: s.Description, Weight: weightDescription})
+		for _, tag := range s.Tags {
+			fields = append(fields, text.Field{Text: tag, Weight: weightTag})
+		}
+		for _, example := range s.Examples {
+			fields = append(fields, text.Field{Text: example, Weight: weightExample})
+		}
+	}
+	return fields
 }

@@ -14,8 +14,13 @@ type Page struct {
 	Entries []*Entry
 	// Total counts the matches on all pages.
 	Total int
+	// Scores are parallel to Entries if the search is ranked: from 0 to 1, where 1 is
+	// the score of an agent that repeats all words of the query many times.
+	Scores []float64
 	// More is true if matches follow the last of Entries.
 	More bool
+	// last is the position of the last of Entries if More is true.
+	last position
 	// size is the sum of the sizes of the bodies of Entries.
 	size     int
 	revision Revision
@@ -49,7 +54,7 @@ func (p *Page) Body() []byte {
 func (p *Page) tail() string {
 	next := ""
 	if p.More {
-		next = cursorAfter(p.Entries[len(p.Entries)-1].Key)
+		next = p.last.cursor()
 	}
 	return `],"nextCursor":"` + next + `","total":` + strconv.Itoa(p.Total)
 }

@@ -4,7 +4,6 @@
 package index
 
 import (
-	"encoding/base64"
 	"fmt"
 	"maps"
 	"net/url"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
 // Limits of a search.
@@ -32,9 +32,11 @@ const (
 type Query struct {
 	// terms must all match.
 	terms []string
+	// ranked has groups if the result is ranked.
+	ranked text.Query
 	// namespace is "" for all.
 	namespace string
-	after     Key
+	after     position
 	limit     int
 	// minRevision is a state that the result must include.
 	minRevision Revision
@@ -67,7 +69,7 @@ var (
 		"protocol":   (*Query).protocol,
 		"binding":    (*Query).binding,
 		"provider":   func(q *Query, v string) error { return q.require(providerTerm(v)) },
-		"text":       (*Query).text,
+		"text":       (*Query).words,
 	}
 	settings = map[string]func(q *Query, value string) error{
 		"namespace": (*Query).inNamespace,
@@ -75,6 +77,7 @@ var (
 		"remote":    (*Query).remote,
 		"limit":     (*Query).atMost,
 		"cursor":    (*Query).continueAt,
+		"q":         (*Query).rank,
 
 		"minRevision": (*Query).atLeast,
 	}
@@ -91,6 +94,9 @@ func ParseQuery(raw string) (*Query, error) {
 		if err := q.set(name, values[name]); err != nil {
 			return q, err
 		}
+	}
+	if q.after.Key != (Key{}) && q.after.ranked != q.isRanked() {
+		return q, invalid("cursor", "belongs to a search with other parameters; repeat the parameters of the first page")
 	}
 	slices.Sort(q.terms)
 	q.terms = slices.Compact(q.terms)
@@ -136,9 +142,9 @@ func (q *Query) require(term string) error {
 	return nil
 }
 
-func (q *Query) text(value string) error {
+func (q *Query) words(value string) error {
 	found := false
-	for word := range wordsOf(value) {
+	for word := range text.Words(value) {
 		found = true
 		if err := q.require(wordTerm(word)); err != nil {
 			return err
@@ -149,6 +155,16 @@ func (q *Query) text(value string) error {
 	}
 	return nil
 }
+
+func (q *Query) rank(value string) error {
+	q.ranked = text.ParseQuery(value)
+	if !q.isRanked() {
+		return invalid("q", "has no word; use letters or digits")
+	}
+	return nil
+}
+
+func (q *Query) isRanked() bool { return len(q.ranked.Groups) > 0 }
 
 func (q *Query) inNamespace(value string) error {
 	if !isLabel(value) {
@@ -217,26 +233,6 @@ func (q *Query) atLeast(value string) error {
 		return invalid("minRevision", "must be a revision from an earlier response, or <resourceVersion of an Agent>-0")
 	}
 	q.minRevision = r
-	return nil
-}
-
-// cursorVersion is the first character of a decoded cursor. Another format of
-// cursors gets another one.
-const cursorVersion = "1"
-
-// cursorAfter returns a cursor that continues after key.
-func cursorAfter(key Key) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(cursorVersion + key.Namespace + "/" + key.Name))
-}
-
-func (q *Query) continueAt(value string) error {
-	text, err := base64.RawURLEncoding.DecodeString(value)
-	rest, known := strings.CutPrefix(string(text), cursorVersion)
-	namespace, name, whole := strings.Cut(rest, "/")
-	if err != nil || !known || !whole || !isLabel(namespace) || !isLabel(name) {
-		return invalid("cursor", "is not a cursor of this registry; use nextCursor unchanged, or omit it to start again")
-	}
-	q.after = Key{Namespace: namespace, Name: name}
 	return nil
 }
 

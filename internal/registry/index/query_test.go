@@ -5,11 +5,14 @@ package index
 
 import (
 	"errors"
+	"math"
 	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
 func TestParseQuery(t *testing.T) {
@@ -34,7 +37,11 @@ func TestParseQuery(t *testing.T) {
 		"minRevision=7-0":         {limit: 50, minRevision: Revision{Agents: 7}},
 		"limit=1":                 {limit: 1},
 		"limit=200":               {limit: 200},
-		"cursor=" + url.QueryEscape(cursorAfter(Key{"ns", "name"})): {limit: 50, after: Key{"ns", "name"}},
+		"q=echo":                  {limit: 50, ranked: text.ParseQuery("echo")},
+		"cursor=" + url.QueryEscape(position{Key: Key{"ns", "name"}}.cursor()): {limit: 50, after: position{Key: Key{"ns", "name"}}},
+		"q=echo&cursor=" + url.QueryEscape(position{Key: Key{"ns", "name"}, ranked: true, score: 1.5}.cursor()): {
+			limit: 50, ranked: text.ParseQuery("echo"), after: position{Key: Key{"ns", "name"}, ranked: true, score: 1.5},
+		},
 	}
 	for raw, want := range tests {
 		t.Run(raw, func(t *testing.T) {
@@ -42,7 +49,7 @@ func TestParseQuery(t *testing.T) {
 			if err != nil {
 				t.Fatalf("ParseQuery() error = %v", err)
 			}
-			if diff := cmp.Diff(&want, got, cmp.AllowUnexported(Query{})); diff != "" {
+			if diff := cmp.Diff(&want, got, cmp.AllowUnexported(Query{}, position{})); diff != "" {
 				t.Errorf("ParseQuery() (-want +got):\n%s", diff)
 			}
 		})
@@ -51,7 +58,7 @@ func TestParseQuery(t *testing.T) {
 
 func TestParseQueryRejectsInvalidParameters(t *testing.T) {
 	tests := map[string]struct{ raw, field, cure string }{
-		"unknown parameter":   {"skil=echo", "skil", "use binding, capability, cursor, inputMode, limit, minRevision, namespace, outputMode, protocol, provider, ready, remote, skill, tag, text"},
+		"unknown parameter":   {"skil=echo", "skil", "use binding, capability, cursor, inputMode, limit, minRevision, namespace, outputMode, protocol, provider, q, ready, remote, skill, tag, text"},
 		"case matters":        {"Skill=echo", "Skill", "use binding, capability, cursor"},
 		"empty value":         {"skill=", "skill", "omit it"},
 		"long value":          {"tag=" + strings.Repeat("x", 513), "tag", "shorten"},
@@ -72,6 +79,12 @@ func TestParseQueryRejectsInvalidParameters(t *testing.T) {
 		"limit no number":     {"limit=ten", "limit", "1 to 200"},
 		"cursor not base64":   {"cursor=%2F%2F", "cursor", "nextCursor"},
 		"cursor of others":    {"cursor=MnRlYW0vYQ", "cursor", "nextCursor"},
+		"cursor of a list":    {"q=x&cursor=" + position{Key: Key{"a", "b"}}.cursor(), "cursor", "first page"},
+		"cursor of a ranking": {"cursor=" + position{Key: Key{"a", "b"}, ranked: true, score: 1}.cursor(), "cursor", "first page"},
+		"cursor without end":  {"q=x&cursor=" + position{Key: Key{"a", "b"}, ranked: true, score: math.Inf(1)}.cursor(), "cursor", "nextCursor"},
+		"cursor of no score":  {"q=x&cursor=" + position{Key: Key{"a", "b"}, ranked: true, score: math.NaN()}.cursor(), "cursor", "nextCursor"},
+		"q without a word":    {"q=%21%3F", "q", "letters or digits"},
+		"two rankings":        {"q=a&q=b", "q", "once"},
 		"bad escape":          {"skill=%zz", "query", "escape"},
 	}
 	for name, tt := range tests {

@@ -68,10 +68,13 @@ func (s *Snapshot) All(yield func(*Entry) bool) {
 }
 
 // Search returns the page of a query: entries after its cursor that have all its
-// terms, in the order of their keys, and at least one entry if there is any. sees
-// selects namespaces; nil selects all.
+// terms, ranked or in the order of their keys, and at least one entry if there is any.
+// sees selects namespaces; nil selects all.
 func (s *Snapshot) Search(q *Query, sees func(namespace string) bool) Page {
-	return s.search(hashTerms(q.terms), sees, q.after, q.limit)
+	if q.isRanked() {
+		return s.rank(q, sees)
+	}
+	return s.search(hashTerms(q.terms), sees, q.after.Key, q.limit)
 }
 
 func (s *Snapshot) search(terms []term, sees func(namespace string) bool, after Key, limit int) Page {
@@ -83,23 +86,31 @@ func (s *Snapshot) search(terms []term, sees func(namespace string) bool, after 
 	}
 	matches := newMatches(int(s.leafNumbers))
 	defer matches.release()
-	if len(terms) > 0 {
-		s.intersect(terms, matches.sets)
-	}
-	for _, l := range s.leaves {
-		found := &matches.sets[l.number]
-		if sees != nil && (len(terms) == 0 || !found.empty()) {
-			visible := l.visible(sees)
-			if len(terms) == 0 {
-				*found = visible
-			} else {
-				found.and(&visible)
-			}
-		}
-		page.Total += found.count()
-	}
+	page.Total = s.match(terms, sees, matches.sets)
 	s.fill(&page, after, limit, matches.sets)
 	return page
+}
+
+// match sets, by the number of their leaf, the documents that have all terms in the
+// selected namespaces, and returns how many these are.
+func (s *Snapshot) match(terms []term, sees func(namespace string) bool, sets []set) (total int) {
+	if len(terms) > 0 {
+		s.intersect(terms, sets)
+	}
+	for _, l := range s.leaves {
+		found := &sets[l.number]
+		switch {
+		case len(terms) == 0 && sees == nil:
+			*found = l.used
+		case len(terms) == 0:
+			*found = l.visible(sees)
+		case sees != nil && !found.empty():
+			visible := l.visible(sees)
+			found.and(&visible)
+		}
+		total += found.count()
+	}
+	return total
 }
 
 // intersect sets the documents that have all terms, by the number of their leaf.
@@ -135,7 +146,7 @@ func (s *Snapshot) fill(page *Page, after Key, limit int, sets []set) {
 				continue
 			}
 			if n := len(page.Entries); n == limit || n > 0 && page.size+len(e.body) > maxPageBytes {
-				page.More = true
+				page.More, page.last = true, position{Key: page.Entries[n-1].Key}
 				return
 			}
 			page.Entries = append(page.Entries, e)

@@ -5,9 +5,7 @@ package index
 
 import (
 	"hash/maphash"
-	"slices"
 	"strings"
-	"unicode"
 )
 
 // term identifies a kind and a value by which agents are found. It is a hash with a
@@ -51,16 +49,10 @@ func boolText(b bool) string {
 	return "false"
 }
 
-// terms returns the texts of all terms of an agent, with duplicates.
+// terms returns the texts of the terms of an agent that filters look for, with
+// duplicates.
 func (v *itemJSON) terms() []string {
 	terms := []string{namespaceTerm(v.Namespace), readyTerm(v.Ready), remoteTerm(v.Remote)}
-	words := func(texts ...string) {
-		for _, text := range texts {
-			for word := range wordsOf(text) {
-				terms = append(terms, wordTerm(word))
-			}
-		}
-	}
 	modes := func(term func(string) string, own, fallback []string) {
 		if len(own) == 0 {
 			own = fallback
@@ -75,14 +67,11 @@ func (v *itemJSON) terms() []string {
 	for _, name := range v.Capabilities.names() {
 		terms = append(terms, capabilityTerm(name))
 	}
-	words(v.Name, v.DisplayName, v.Description)
 	modes(inputModeTerm, v.DefaultInputModes, nil)
 	modes(outputModeTerm, v.DefaultOutputModes, nil)
 	for i := range v.Skills {
 		s := &v.Skills[i]
 		terms = append(terms, skillTerm(s.ID))
-		words(s.ID, s.Name, s.Description)
-		words(s.Tags...)
 		for _, tag := range s.Tags {
 			terms = append(terms, tagTerm(tag))
 		}
@@ -90,18 +79,4 @@ func (v *itemJSON) terms() []string {
 		modes(outputModeTerm, s.OutputModes, v.DefaultOutputModes)
 	}
 	return terms
-}
-
-// sortedTerms returns the terms of texts, sorted and without duplicates.
-func sortedTerms(texts []string) []term {
-	terms := hashTerms(texts)
-	slices.Sort(terms)
-	return slices.Clip(slices.Clone(slices.Compact(terms)))
-}
-
-// wordsOf yields the runs of letters and digits of a text, in lower case.
-func wordsOf(text string) func(yield func(string) bool) {
-	return strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
 }

@@ -39,12 +39,12 @@ type language struct {
 
 // languages has the default of each script before the other languages of it.
 var languages = []*language{
-	{unicode.Latin, english.Stem, wordSet("a an the of and or to in for with on at by from is are was be it its this that these which what who how can do does i me my you your we our find agent agents")},
-	{unicode.Latin, german.Stem, wordSet("der die das den dem des ein eine einen einem einer und oder von zu zum zur in im mit auf für ist sind war wird werden nicht auch aus bei nach wie was wer ich mir mich du wir ihr sie es kann")},
-	{unicode.Latin, french.Stem, wordSet("le la les un une des de du et ou à au aux en dans pour par sur avec est sont qui que quoi ce cette ces il elle je tu nous vous mon ma mes votre vos ne pas comment")},
+	{unicode.Latin, english.Stem, wordSet("a an the of and or to in for with on at by from is are was be it its this that these which what who how can do does i me my you your we our find agent")},
+	{unicode.Latin, german.Stem, wordSet("der die das den dem des ein eine einen einem einer und oder von zu zum zur in im mit auf für ist sind war wird werden nicht auch aus bei nach wie was wer ich mir mich du")},
+	{unicode.Latin, french.Stem, wordSet("le la les un une des de du et ou à au aux en dans pour par sur avec est sont qui que quoi ce cette ces il elle je tu nous vous mon ma mes votre vos ne")},
 	{unicode.Latin, spanish.Stem, wordSet("el la los las un una unos unas de del y o a al en para por con es son que qué quien como cómo este esta estos estas su sus mi mis se lo no yo tú puede")},
-	{unicode.Latin, italian.Stem, wordSet("il lo la i gli le un uno una di del della dei delle e o a al alla in nel nella per con su da dal è sono che chi come questo questa questi mi ti si non può")},
-	{unicode.Latin, portuguese.Stem, wordSet("o a os as um uma uns umas de do da dos das e ou em no na nos nas para por pelo pela com é são que quem como este esta seu sua meu minha se não ao à pode")},
+	{unicode.Latin, italian.Stem, wordSet("il lo la i gli le un uno una di del della dei delle e o a al alla in nel nella per con su da dal è sono che chi come questo questa questi mi ti si non")},
+	{unicode.Latin, portuguese.Stem, wordSet("o a os as um uma uns umas de do da dos das e ou em no na nos nas para por pelo pela com é são que quem como este esta seu sua meu minha se não ao")},
 	{unicode.Latin, dutch.Stem, wordSet("de het een en of van voor met op in naar uit bij is zijn was wordt worden niet ook aan als wat wie hoe dit dat deze die ik mij je jij wij uw kan")},
 	{unicode.Latin, swedish.Stem, wordSet("en ett den det de och eller av för med på i till från är var inte som vad vem hur jag mig du vi ni min din kan om att")},
 	{unicode.Latin, danish.Stem, wordSet("en et den det de og eller af for med på i til fra er var ikke som hvad hvem hvordan jeg mig du vi min din kan om at")},

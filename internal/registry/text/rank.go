@@ -39,3 +39,6 @@ func (s Statistics) Score(weight float64, frequency uint8, length uint16) float6
 	}
 	return weight * f * (saturation + 1) / (f + saturation*(1-lengthPart+lengthPart*relative))
 }
+
+// Limit returns the least upper bound of Score for a weight.
+func (s Statistics) Limit(weight float64) float64 { return weight * (saturation + 1) }

@@ -1,0 +1,61 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"cmp"
+	"encoding/base64"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// position is a place in the order of a search: by key, or by score and key if ranked.
+// The zero value is before all entries.
+type position struct {
+	Key
+	ranked bool
+	score  float64
+}
+
+// compare orders positions of one search: the highest score first.
+func (p position) compare(other position) int {
+	return cmp.Or(cmp.Compare(other.score, p.score), p.Key.compare(other.Key))
+}
+
+// The first character of a decoded cursor. Another format of cursors gets another one.
+const (
+	cursorByKey   = "1"
+	cursorByScore = "2"
+)
+
+// cursor returns the cursor that continues after the position.
+func (p position) cursor() string {
+	name := p.Namespace + "/" + p.Name
+	if p.ranked {
+		name = cursorByScore + strconv.FormatUint(math.Float64bits(p.score), 16) + "/" + name
+	} else {
+		name = cursorByKey + name
+	}
+	return base64.RawURLEncoding.EncodeToString([]byte(name))
+}
+
+func (q *Query) continueAt(value string) error {
+	decoded, err := base64.RawURLEncoding.DecodeString(value)
+	rest, known := strings.CutPrefix(string(decoded), cursorByKey)
+	if !known {
+		var score string
+		rest, known = strings.CutPrefix(string(decoded), cursorByScore)
+		score, rest, _ = strings.Cut(rest, "/")
+		bits, scoreErr := strconv.ParseUint(score, 16, 64)
+		q.after.ranked, q.after.score = true, math.Float64frombits(bits)
+		known = known && scoreErr == nil && q.after.score > 0 && !math.IsInf(q.after.score, 0)
+	}
+	namespace, name, whole := strings.Cut(rest, "/")
+	if err != nil || !known || !whole || !isLabel(namespace) || !isLabel(name) {
+		return invalid("cursor", "is not a cursor of this registry; use nextCursor unchanged, or omit it to start again")
+	}
+	q.after.Key = Key{Namespace: namespace, Name: name}
+	return nil
+}
