@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// How good expressions are evaluated stands in internal/a2a/authz.
+// The tests of internal/a2a/authz evaluate valid expressions.
 
 func TestCompileNamesMistakes(t *testing.T) {
 	for text, want := range map[string]string{
@@ -34,7 +34,8 @@ func TestCompileNamesMistakes(t *testing.T) {
 	}
 }
 
-// TestCompileIsDeterministic, or each look at an Agent would be a change.
+// TestCompileIsDeterministic checks it because any difference would change the sidecar
+// configuration in each reconcile.
 func TestCompileIsDeterministic(t *testing.T) {
 	const text = `has(caller.claims.a) && caller.claims.groups.exists(g, g == "x" || g in ["a", "b"]) ? request.skill != "" : caller.namespace in ["c", "d"]`
 	first, err := Compile(text)
