@@ -8,7 +8,6 @@ import (
 
 	a2apb "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	officialjson "google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -17,10 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protobuf"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/prototest"
 )
-
-var clientV10 = prototest.Client{Version: protobuf.V10}
 
 // TestV10AppendEventEqualsTheGeneratedEncoding compares the codec with the generated
 // messages, which read the JSON of 1.0.
@@ -137,22 +133,8 @@ func TestV10ClientRequests(t *testing.T) {
 		Tenant: "acme", Message: codectest.Message(), AcceptedOutputModes: []string{"a"}, HistoryLength: new(0),
 		ReturnImmediately: true, Metadata: a2a.Object(`{"a":1}`), Push: &a2a.PushConfig{Dialect: a2a.DialectV10, URL: "u", Scheme: "Basic"},
 	}
-	got, err := protobuf.V10.DecodeSend(clientV10.AppendSend(nil, send))
-	if diff := cmp.Diff(send, got, plain); diff != "" || err != nil {
-		t.Errorf("DecodeSend(AppendSend()) (-want +got):\n%s%v", diff, err)
-	}
-	get := &a2a.GetRequest{Tenant: "a", TaskID: "t", HistoryLength: new(0)}
-	if got, err := protobuf.V10.DecodeGet(clientV10.AppendGet(nil, get)); err != nil || !cmp.Equal(get, got) {
-		t.Errorf("DecodeGet() = %+v, %v", got, err)
-	}
-	cancel := &a2a.CancelRequest{Tenant: "a", TaskID: "t", Metadata: a2a.Object(`{"b":[]}`)}
-	if got, err := protobuf.V10.DecodeCancel(clientV10.AppendCancel(nil, cancel)); err != nil || !cmp.Equal(cancel, got) {
-		t.Errorf("DecodeCancel() = %+v, %v", got, err)
-	}
-	subscribe := &a2a.SubscribeRequest{Tenant: "a", TaskID: "t"}
-	if got, err := protobuf.V10.DecodeSubscribe(clientV10.AppendSubscribe(nil, subscribe)); err != nil || !cmp.Equal(subscribe, got) {
-		t.Errorf("DecodeSubscribe() = %+v, %v", got, err)
-	}
+	testClient(t, clientV10, send, &a2a.GetRequest{Tenant: "a", TaskID: "t", HistoryLength: new(0)},
+		&a2a.CancelRequest{Tenant: "a", TaskID: "t", Metadata: a2a.Object(`{"b":[]}`)}, &a2a.SubscribeRequest{Tenant: "a", TaskID: "t"})
 }
 
 func TestV10DecodeRequests(t *testing.T) {
@@ -166,11 +148,7 @@ func TestV10DecodeRequests(t *testing.T) {
 		listPush  = describeResult(protobuf.V10.DecodeListPush)
 		card      = describeResult(protobuf.V10.DecodeExtendedCard)
 	)
-	tests := map[string]struct {
-		decode  func([]byte) any
-		message proto.Message
-		want    any
-	}{
+	tests := map[string]decodeTest{
 		"get":             {get, &a2apb.GetTaskRequest{Tenant: "a", Id: "t", HistoryLength: new(int32)}, &a2a.GetRequest{Tenant: "a", TaskID: "t", HistoryLength: new(0)}},
 		"get without id":  {get, &a2apb.GetTaskRequest{}, "id: is required"},
 		"get less":        {get, &a2apb.GetTaskRequest{Id: "t", HistoryLength: proto.Int32(-1)}, "historyLength: must not be negative"},
@@ -206,40 +184,7 @@ func TestV10DecodeRequests(t *testing.T) {
 		"card":               {card, &a2apb.GetExtendedAgentCardRequest{Tenant: "a"}, "a"},
 		"card of a path":     {card, &a2apb.GetExtendedAgentCardRequest{Tenant: `a\b`}, "tenant: must not contain a path separator"},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			text, err := proto.Marshal(test.message)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, test.decode(text), plain); diff != "" {
-				t.Errorf("decoded (-want +got):\n%s", diff)
-			}
-		})
-	}
+	testDecode(t, tests)
 }
 
-func TestV10AppendEventAllocatesNothing(t *testing.T) {
-	event := codectest.Events()["chunk"]
-	dst := make([]byte, 0, 1<<10)
-	if n := testing.AllocsPerRun(10, func() { dst = protobuf.V10.AppendEvent(dst[:0], &event) }); n != 0 {
-		t.Errorf("AppendEvent() allocates %v times", n)
-	}
-}
-
-func FuzzV10DecodeSend(f *testing.F) {
-	f.Add(clientV10.AppendSend(nil, &a2a.SendRequest{Message: codectest.Message(), Push: &a2a.PushConfig{URL: "u"}}))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		request, err := protobuf.V10.DecodeSend(text)
-		if err != nil {
-			return
-		}
-		if err := proto.Unmarshal(text, &a2apb.SendMessageRequest{}); err != nil {
-			t.Fatalf("accepted what is no message: %v", err)
-		}
-		again, err := protobuf.V10.DecodeSend(clientV10.AppendSend(nil, request))
-		if diff := cmp.Diff(request, again, cmpopts.EquateEmpty()); diff != "" || err != nil {
-			t.Fatalf("DecodeSend(AppendSend()) (-want +got):\n%s%v", diff, err)
-		}
-	})
-}
+func FuzzV10DecodeSend(f *testing.F) { fuzzDecodeSend(f, clientV10, &a2apb.SendMessageRequest{}) }

@@ -31,17 +31,7 @@ var V03 = newVersion(&Version{
 		"request":          fieldMessage, // up to 0.2.6
 		"update":           fieldMessage, // up to 0.2.5
 	}),
-	states: [...]string{
-		a2a.StateUnknown:       "TASK_STATE_UNSPECIFIED",
-		a2a.StateSubmitted:     "TASK_STATE_SUBMITTED",
-		a2a.StateWorking:       "TASK_STATE_WORKING",
-		a2a.StateInputRequired: "TASK_STATE_INPUT_REQUIRED",
-		a2a.StateAuthRequired:  "TASK_STATE_AUTH_REQUIRED",
-		a2a.StateCompleted:     "TASK_STATE_COMPLETED",
-		a2a.StateFailed:        "TASK_STATE_FAILED",
-		a2a.StateCanceled:      "TASK_STATE_CANCELLED",
-		a2a.StateRejected:      "TASK_STATE_REJECTED",
-	},
+	states:        stateNames("TASK_STATE_CANCELLED"),
 	messageParts:  `,"content":[`,
 	artifactParts: `,"parts":[`,
 	partsName:     "content",

@@ -8,17 +8,13 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/prototest"
 )
-
-var newYear = time.Date(2026, 1, 1, 1, 0, 0, 0, time.FixedZone("CET", 3600))
 
 // TestWire01_V03EventsMatchTheProto decodes each event by the official proto, which
 // rejects unknown members.
@@ -50,10 +46,7 @@ func checkStrictly(t *testing.T, text []byte, message string) {
 }
 
 func TestV03AppendEvent(t *testing.T) {
-	tests := map[string]struct {
-		event a2a.Event
-		want  string
-	}{
+	tests := map[string]appendTest{
 		"a task that was created": {
 			event: a2a.Event{Task: &a2a.Task{
 				ID: "t1", ContextID: "c1",
@@ -113,51 +106,7 @@ func TestV03AppendEvent(t *testing.T) {
 			want:  `{"message":{"messageId":"m","role":"ROLE_AGENT"}}`,
 		},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, string(V03.AppendEvent(nil, &test.event))); diff != "" {
-				t.Errorf("AppendEvent() (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// withoutReferences removes the members that this version lacks.
-func withoutReferences(e *a2a.Event) {
-	messages := []*a2a.Message{e.Message}
-	if e.Task != nil {
-		messages = append(messages, e.Task.History...)
-	}
-	for _, m := range messages {
-		if m != nil {
-			m.ReferenceTasks = nil
-		}
-	}
-}
-
-func TestWire03_V03EventsRoundTrip(t *testing.T) {
-	for name, event := range codectest.Events() {
-		t.Run(name, func(t *testing.T) {
-			text := V03.AppendEvent(nil, &event)
-			got, err := V03.DecodeEvent(text)
-			if err != nil {
-				t.Fatalf("DecodeEvent(%s) error = %v", text, err)
-			}
-			withoutReferences(&event)
-			if diff := cmp.Diff(event, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("DecodeEvent(V03.AppendEvent()) (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestV03AppendEventAllocatesNothing(t *testing.T) {
-	dst := make([]byte, 0, 8<<10)
-	for name, event := range codectest.Events() {
-		if n := testing.AllocsPerRun(10, func() { dst = V03.AppendEvent(dst[:0], &event) }); n != 0 {
-			t.Errorf("AppendEvent(%s) allocates %v times", name, n)
-		}
-	}
+	testAppendEvent(t, V03, tests)
 }
 
 // TestV03BytesAreBase64OfBase64: the SDKs of 0.3 encode bytes twice, and clients that
@@ -201,10 +150,7 @@ func TestV03DecodeSend(t *testing.T) {
 	one := func(p a2a.Part) a2a.SendRequest {
 		return a2a.SendRequest{Message: &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{p}}}
 	}
-	tests := map[string]struct {
-		body string
-		want a2a.SendRequest
-	}{
+	tests := map[string]sendTest{
 		"smallest":         {`{` + message + `}`, a2a.SendRequest{Message: hello}},
 		"names of proto":   {`{"message":{"message_id":"m1","role":1,"content":[{"text":"Hello"}]}}`, a2a.SendRequest{Message: hello}},
 		"parts of others":  {`{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Hello"}]}}`, a2a.SendRequest{Message: hello}},
@@ -254,22 +200,12 @@ func TestV03DecodeSend(t *testing.T) {
 			a2a.SendRequest{Message: &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("x")}, ReferenceTasks: []string{"t0"}}},
 		},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := V03.DecodeSend([]byte(test.body))
-			if err != nil {
-				t.Fatalf("DecodeSend() error = %v", err)
-			}
-			if diff := cmp.Diff(&test.want, got); diff != "" {
-				t.Errorf("DecodeSend() (-want +got):\n%s", diff)
-			}
-		})
-	}
+	testDecodeSend(t, V03, tests)
 }
 
 func TestV03DecodeSendRejectsInvalidRequests(t *testing.T) {
 	const text = `"messageId":"m","content":[{"text":"x"}]`
-	tests := map[string]struct{ body, want string }{
+	tests := map[string]rejectTest{
 		"nothing":          {``, "Invalid JSON payload at byte 0"},
 		"no object":        {`[]`, "must be an object"},
 		"no message":       {`{}`, "message: is required"},
@@ -300,13 +236,7 @@ func TestV03DecodeSendRejectsInvalidRequests(t *testing.T) {
 		"too many parts":   {`{"message":{"content":[` + strings.Repeat(`{"text":""},`, 1024) + `{"text":""}]}}`, "message.content[1024]: exceeds the limit of 1024 elements"},
 		"too many strings": {`{"message":{"extensions":[` + strings.Repeat(`"",`, 256) + `""]}}`, "message.extensions[256]: exceeds the limit of 256 elements"},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if _, err := V03.DecodeSend([]byte(test.body)); err == nil || err.Error() != test.want {
-				t.Errorf("DecodeSend() error = %v, want %s", err, test.want)
-			}
-		})
-	}
+	testDecodeSendRejects(t, V03, tests)
 }
 
 // TestV03AppendSend: the decoder reads the encoded request as it was.
@@ -451,34 +381,8 @@ func TestV03AppendTaskPage(t *testing.T) {
 }
 
 func FuzzV03DecodeEvent(f *testing.F) {
-	for _, event := range codectest.Events() {
-		f.Add(V03.AppendEvent(nil, &event))
-	}
 	f.Add([]byte(`{"status_update":{"status":{"state":6,"update":{"parts":[]}}}}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		event, err := V03.DecodeEvent(text)
-		if err != nil {
-			return
-		}
-		if !json.Valid(text) {
-			t.Fatalf("accepted what is not JSON: %q", text)
-		}
-		encoded := V03.AppendEvent(nil, &event)
-		again, err := V03.DecodeEvent(encoded)
-		if err != nil {
-			t.Fatalf("DecodeEvent(%s) error = %v", encoded, err)
-		}
-		withoutReferences(&event)
-		if event.Status != nil && event.Status.Status.Message != nil {
-			event.Status.Status.Message.ReferenceTasks = nil
-		}
-		if event.Task != nil && event.Task.Status.Message != nil {
-			event.Task.Status.Message.ReferenceTasks = nil
-		}
-		if diff := cmp.Diff(event, again, cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("DecodeEvent(V03.AppendEvent()) (-want +got):\n%s", diff)
-		}
-	})
+	fuzzDecodeEvent(f, V03)
 }
 
 func FuzzV03DecodeRequest(f *testing.F) {

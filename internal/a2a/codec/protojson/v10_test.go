@@ -6,22 +6,15 @@ package protojson
 import (
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/codectest"
-	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 
 func TestV10AppendEvent(t *testing.T) {
-	newYear := time.Date(2026, 1, 1, 1, 0, 0, 0, time.FixedZone("CET", 3600))
-	tests := map[string]struct {
-		event a2a.Event
-		want  string
-	}{
+	tests := map[string]appendTest{
 		"a task that was created": {
 			event: a2a.Event{Task: &a2a.Task{
 				ID: "t1", ContextID: "c1",
@@ -64,97 +57,51 @@ func TestV10AppendEvent(t *testing.T) {
 				`{"url":"https://a.example/x?a=1&b=<2>"},{"data":[1],"mediaType":"application/json","metadata":{"m":1}},{"data":null},{"text":""}]}}`,
 		},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, string(V10.AppendEvent(nil, &test.event))); diff != "" {
-				t.Errorf("AppendEvent() (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestV10RoundTrip(t *testing.T) {
-	for name, event := range codectest.Events() {
-		t.Run(name, func(t *testing.T) {
-			text := V10.AppendEvent(nil, &event)
-			got, err := V10.DecodeEvent(text)
-			if err != nil {
-				t.Fatalf("DecodeEvent(%s) error = %v", text, err)
-			}
-			if diff := cmp.Diff(event, got, cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("DecodeEvent(V10.AppendEvent()) (-want +got):\n%s", diff)
-			}
-			if err := spec.Validate("v1.0.1", "StreamResponse", text); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-func TestV10AppendEventAllocatesNothing(t *testing.T) {
-	dst := make([]byte, 0, 8<<10)
-	for name, event := range codectest.Events() {
-		if n := testing.AllocsPerRun(10, func() { dst = V10.AppendEvent(dst[:0], &event) }); n != 0 {
-			t.Errorf("AppendEvent(%s) allocates %v times", name, n)
-		}
-	}
+	testAppendEvent(t, V10, tests)
 }
 
 func TestV10DecodeSend(t *testing.T) {
 	hello := &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hello")}}
 	const message = `"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Hello"}]}`
-	tests := map[string]struct {
-		params string
-		want   a2a.SendRequest
-	}{
-		"smallest":        {params: `{` + message + `}`, want: a2a.SendRequest{Message: hello}},
-		"names of proto":  {params: `{"message":{"message_id":"m1","role":1,"parts":[{"text":"Hello","media_type":""}]}}`, want: a2a.SendRequest{Message: hello}},
-		"unknown members": {params: `{"x":1,` + message + `,"messages":{}}`, want: a2a.SendRequest{Message: hello}},
+	tests := map[string]sendTest{
+		"smallest":        {text: `{` + message + `}`, want: a2a.SendRequest{Message: hello}},
+		"names of proto":  {text: `{"message":{"message_id":"m1","role":1,"parts":[{"text":"Hello","media_type":""}]}}`, want: a2a.SendRequest{Message: hello}},
+		"unknown members": {text: `{"x":1,` + message + `,"messages":{}}`, want: a2a.SendRequest{Message: hello}},
 		"configuration": {
-			params: `{"tenant":"acme",` + message + `,"configuration":{"accepted_output_modes":["a"],"history_length":"2","return_immediately":true},"metadata":{"a":1}}`,
+			text: `{"tenant":"acme",` + message + `,"configuration":{"accepted_output_modes":["a"],"history_length":"2","return_immediately":true},"metadata":{"a":1}}`,
 			want: a2a.SendRequest{
 				Tenant: "acme", Message: hello, AcceptedOutputModes: []string{"a"}, HistoryLength: new(2),
 				ReturnImmediately: true, Metadata: a2a.Object(`{"a":1}`),
 			},
 		},
-		"empty configuration":       {params: `{` + message + `,"configuration":{}}`, want: a2a.SendRequest{Message: hello}},
-		"blocking of the candidate": {params: `{` + message + `,"configuration":{"blocking":false}}`, want: a2a.SendRequest{Message: hello, ReturnImmediately: true}},
+		"empty configuration":       {text: `{` + message + `,"configuration":{}}`, want: a2a.SendRequest{Message: hello}},
+		"blocking of the candidate": {text: `{` + message + `,"configuration":{"blocking":false}}`, want: a2a.SendRequest{Message: hello, ReturnImmediately: true}},
 		"push": {
-			params: `{` + message + `,"configuration":{"taskPushNotificationConfig":{"url":"u","authentication":{"scheme":"Bearer","credentials":"c"}}}}`,
-			want:   a2a.SendRequest{Message: hello, Push: &a2a.PushConfig{Dialect: a2a.DialectV10, URL: "u", Scheme: "Bearer", Credentials: "c"}},
+			text: `{` + message + `,"configuration":{"taskPushNotificationConfig":{"url":"u","authentication":{"scheme":"Bearer","credentials":"c"}}}}`,
+			want: a2a.SendRequest{Message: hello, Push: &a2a.PushConfig{Dialect: a2a.DialectV10, URL: "u", Scheme: "Bearer", Credentials: "c"}},
 		},
 		"push nested": {
-			params: `{` + message + `,"configuration":{"pushNotificationConfig":{"taskId":"t","config":{"url":"u","authentication":{"schemes":["Bearer"]}}}}}`,
-			want:   a2a.SendRequest{Message: hello, Push: &a2a.PushConfig{Dialect: a2a.DialectV10, TaskID: "t", URL: "u", Scheme: "Bearer"}},
+			text: `{` + message + `,"configuration":{"pushNotificationConfig":{"taskId":"t","config":{"url":"u","authentication":{"schemes":["Bearer"]}}}}}`,
+			want: a2a.SendRequest{Message: hello, Push: &a2a.PushConfig{Dialect: a2a.DialectV10, TaskID: "t", URL: "u", Scheme: "Bearer"}},
 		},
 		"data null": {
-			params: `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"data":null,"text":null}]}}`,
+			text: `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"data":null,"text":null}]}}`,
 			want: a2a.SendRequest{Message: &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{
 				{Content: a2a.ContentData, Data: a2a.Value("null")},
 			}}},
 		},
 		"base64 of URLs": {
-			params: `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"raw":"-_8"}]}}`,
+			text: `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"raw":"-_8"}]}}`,
 			want: a2a.SendRequest{Message: &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{
 				{Content: a2a.ContentRaw, Raw: []byte{0xfb, 0xff}},
 			}}},
 		},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := V10.DecodeSend([]byte(test.params))
-			if err != nil {
-				t.Fatalf("DecodeSend() error = %v", err)
-			}
-			if diff := cmp.Diff(&test.want, got); diff != "" {
-				t.Errorf("DecodeSend() (-want +got):\n%s", diff)
-			}
-		})
-	}
+	testDecodeSend(t, V10, tests)
 }
 
 func TestV10DecodeSendRejectsInvalidRequests(t *testing.T) {
-	tests := map[string]struct{ params, want string }{
+	tests := map[string]rejectTest{
 		"no message":      {`{}`, "message: is required"},
 		"no id":           {`{"message":{"role":"ROLE_USER","parts":[{"text":"x"}]}}`, "message.messageId: is required"},
 		"no role":         {`{"message":{"messageId":"m","parts":[{"text":"x"}]}}`, "message.role: is required"},
@@ -172,13 +119,7 @@ func TestV10DecodeSendRejectsInvalidRequests(t *testing.T) {
 		"immediately":     {`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},"configuration":{"returnImmediately":"yes"}}`, "configuration.returnImmediately: must be true or false"},
 		"push without to": {`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},"configuration":{"taskPushNotificationConfig":{}}}`, "configuration.taskPushNotificationConfig.url: is required"},
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if _, err := V10.DecodeSend([]byte(test.params)); err == nil || err.Error() != test.want {
-				t.Errorf("DecodeSend() error = %v, want %s", err, test.want)
-			}
-		})
-	}
+	testDecodeSendRejects(t, V10, tests)
 }
 
 func TestV10DecodeTaskParams(t *testing.T) {
@@ -202,30 +143,8 @@ func TestV10DecodeTaskParams(t *testing.T) {
 }
 
 func FuzzV10DecodeEvent(f *testing.F) {
-	for _, event := range codectest.Events() {
-		f.Add(V10.AppendEvent(nil, &event))
-	}
 	f.Add([]byte(`{"status_update":{"status":{"state":6}}}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		event, err := V10.DecodeEvent(text)
-		if err != nil {
-			return
-		}
-		if !json.Valid(text) {
-			t.Fatalf("accepted what is not JSON: %q", text)
-		}
-		encoded := V10.AppendEvent(nil, &event)
-		if !json.Valid(encoded) {
-			t.Fatalf("encoded what is not JSON: %q", encoded)
-		}
-		again, err := V10.DecodeEvent(encoded)
-		if err != nil {
-			t.Fatalf("DecodeEvent(%s) error = %v", encoded, err)
-		}
-		if diff := cmp.Diff(event, again, cmpopts.EquateEmpty()); diff != "" {
-			t.Fatalf("DecodeEvent(V10.AppendEvent()) (-want +got):\n%s", diff)
-		}
-	})
+	fuzzDecodeEvent(f, V10)
 }
 
 func FuzzV10DecodeSend(f *testing.F) {

@@ -82,3 +82,19 @@ type Version struct {
 	// created, and of one that comes with a message.
 	setPush, sendPush fieldSet
 }
+
+// stateNames returns the names of the enum TaskState. The versions spell canceled
+// differently.
+func stateNames(canceled string) [a2a.StateRejected + 1]string {
+	return [...]string{
+		a2a.StateUnknown:       "TASK_STATE_UNSPECIFIED",
+		a2a.StateSubmitted:     "TASK_STATE_SUBMITTED",
+		a2a.StateWorking:       "TASK_STATE_WORKING",
+		a2a.StateInputRequired: "TASK_STATE_INPUT_REQUIRED",
+		a2a.StateAuthRequired:  "TASK_STATE_AUTH_REQUIRED",
+		a2a.StateCompleted:     "TASK_STATE_COMPLETED",
+		a2a.StateFailed:        "TASK_STATE_FAILED",
+		a2a.StateCanceled:      canceled,
+		a2a.StateRejected:      "TASK_STATE_REJECTED",
+	}
+}
