@@ -163,10 +163,13 @@ func (s *Sidecar) addCredentials() error {
 
 func (s *Sidecar) assembleGateway() {
 	s.gatewayTransport = newGatewayTransport(&s.trust)
-	s.translator = newTranslator(&s.environment, s.limits.HTTP())
+	limits := s.limits.HTTP()
+	s.translator = newTranslator(&s.environment, limits)
 	s.gateway = gateway.New(nil, gateway.Options{
 		Transport: s.gatewayTransport, Remotes: s.translator, Deny: translator.Deny, Log: s.log, Now: s.now,
 	})
+	s.mcp = newMCPServer(&s.environment, s.gateway, limits)
+	s.gateway.Mount(gateway.Endpoints{Agent: newDirectoryAgent(&s.environment, s.gateway, limits), MCP: s.mcp})
 }
 
 func (s *Sidecar) assembleHandlers() {

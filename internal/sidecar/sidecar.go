@@ -16,6 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/mcpserver"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
@@ -44,6 +45,7 @@ type Sidecar struct {
 	gateway          *gateway.Handler
 	gatewayTransport *http.Transport
 	translator       *translator.Translator
+	mcp              *mcpserver.Handler
 
 	// agentCard tracks the card of an agent that speaks A2A, else nil.
 	agentCard *health.Dependency
@@ -110,6 +112,7 @@ func (s *Sidecar) close() {
 	_ = s.store.close() // no call is running
 	s.heap.Stop()
 	s.turns.backend.Close()
+	s.mcp.Close()
 	s.translator.Close()
 	s.turns.pushes.guard.CloseIdleConnections()
 	s.gatewayTransport.CloseIdleConnections()

@@ -1,0 +1,217 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package directoryagent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
+)
+
+// answers implements a2a.Handler: it answers each message, and has no task.
+type answers struct{ registry *registryclient.Client }
+
+var _ a2a.Handler = answers{}
+
+// Send implements a2a.Handler.
+func (h answers) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error) {
+	m, err := h.answer(ctx, r)
+	return a2a.Event{Message: m}, err
+}
+
+// Stream implements a2a.Handler. The stream consists of the answer.
+func (h answers) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, error) {
+	m, err := h.answer(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return &single{&a2a.Record{Event: a2a.Event{Message: m}}}, nil
+}
+
+// Get implements a2a.Handler.
+func (answers) Get(_ context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
+	return nil, a2a.TaskNotFound(r.TaskID)
+}
+
+// List implements a2a.Handler.
+func (answers) List(context.Context, *a2a.ListRequest) (*a2a.TaskPage, error) {
+	return &a2a.TaskPage{PageSize: 50}, nil
+}
+
+// Cancel implements a2a.Handler.
+func (answers) Cancel(_ context.Context, r *a2a.CancelRequest) (*a2a.Task, error) {
+	return nil, a2a.TaskNotFound(r.TaskID)
+}
+
+// Subscribe implements a2a.Handler.
+func (answers) Subscribe(_ context.Context, r *a2a.SubscribeRequest) (a2a.Stream, error) {
+	return nil, a2a.TaskNotFound(r.TaskID)
+}
+
+// single is the stream of one answer.
+type single struct{ record *a2a.Record }
+
+// Next implements a2a.Stream.
+func (s *single) Next(context.Context) ([]*a2a.Record, error) {
+	if s.record == nil {
+		return nil, io.EOF
+	}
+	r := s.record
+	s.record = nil
+	return []*a2a.Record{r}, nil
+}
+
+// Close implements a2a.Stream.
+func (*single) Close() {}
+
+// answer returns the agent's message. Its errors are *a2a.Error, and those of the context.
+func (h answers) answer(ctx context.Context, r *a2a.SendRequest) (*a2a.Message, error) {
+	if r.Message.TaskID != "" {
+		return nil, a2a.TaskNotFound(r.Message.TaskID)
+	}
+	skill, err := r.Skill()
+	if err != nil {
+		return nil, err //nolint:wrapcheck // it is an *a2a.Error
+	}
+	text, data, err := content(r.Message)
+	if err != nil {
+		return nil, err
+	}
+	var result any
+	var summary string
+	switch skill {
+	case "", SkillFind:
+		result, summary, err = h.find(ctx, text, data)
+	case SkillCard:
+		result, summary, err = h.card(ctx, text, data)
+	default:
+		return nil, a2a.InvalidParams("message.metadata", "names no skill of the directory; use "+SkillFind+" or "+SkillCard)
+	}
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := json.Marshal(result)
+	if err != nil {
+		return nil, fmt.Errorf("encode answer: %w", err)
+	}
+	m := &a2a.Message{ID: uuid.NewString(), ContextID: r.Message.ContextID, Role: a2a.RoleAgent}
+	if accepts(r, "application/json") {
+		m.Parts = append(m.Parts, a2a.Part{Content: a2a.ContentData, Data: encoded, MediaType: "application/json"})
+	}
+	if accepts(r, "text/plain") || len(m.Parts) == 0 {
+		m.Parts = append(m.Parts, a2a.TextPart(summary))
+	}
+	return m, nil
+}
+
+// accepts reports whether a request wants parts of a media type.
+func accepts(r *a2a.SendRequest, mediaType string) bool {
+	all, _, _ := strings.Cut(mediaType, "/")
+	return len(r.AcceptedOutputModes) == 0 || slices.ContainsFunc(r.AcceptedOutputModes, func(mode string) bool {
+		mode, _, _ = strings.Cut(strings.ToLower(mode), ";")
+		mode = strings.TrimSpace(mode)
+		return mode == mediaType || mode == all+"/*" || mode == "*/*"
+	})
+}
+
+// content returns the text of a message, or its only data part.
+func content(m *a2a.Message) (text string, data []byte, err error) {
+	var texts []string
+	for i := range m.Parts {
+		switch p := &m.Parts[i]; {
+		case p.Content == a2a.ContentText:
+			texts = append(texts, p.Text)
+		case p.Content == a2a.ContentData && data == nil:
+			data = p.Data
+		case p.Content == a2a.ContentData:
+			return "", nil, a2a.InvalidParams(fmt.Sprintf("message.parts[%d]", i), "is a second data part; send one")
+		default:
+			return "", nil, a2a.InvalidParams(fmt.Sprintf("message.parts[%d]", i), "is a file; send text or data")
+		}
+	}
+	return strings.TrimSpace(strings.Join(texts, " ")), data, nil
+}
+
+func (h answers) find(ctx context.Context, text string, data []byte) (result any, summary string, err error) {
+	parameters := url.Values{}
+	if data != nil {
+		if parameters, err = registryclient.Parameters(data); err != nil {
+			return nil, "", err //nolint:wrapcheck // it is an *a2a.Error
+		}
+	}
+	if text != "" {
+		parameters.Add("text", text)
+	}
+	page, err := h.registry.Find(ctx, originOf(ctx), parameters)
+	if err != nil {
+		return nil, "", err //nolint:wrapcheck // it is an *a2a.Error
+	}
+	return page, summarize(page), nil
+}
+
+// summarize lists the agents of a page, one on each line.
+func summarize(page *registryclient.Page) string {
+	if len(page.Items) == 0 {
+		return "No agent matches."
+	}
+	var out strings.Builder
+	for _, item := range page.Items {
+		var entry struct {
+			Namespace   string `json:"namespace"`
+			Name        string `json:"name"`
+			Description string `json:"description"`
+			URL         string `json:"url"`
+			Ready       bool   `json:"ready"`
+		}
+		if json.Unmarshal(item, &entry) != nil {
+			continue
+		}
+		fmt.Fprintf(&out, "%s/%s", entry.Namespace, entry.Name)
+		if !entry.Ready {
+			out.WriteString(" (not ready)")
+		}
+		if entry.Description != "" {
+			out.WriteString(": " + entry.Description)
+		}
+		if entry.URL != "" {
+			out.WriteString(" " + entry.URL)
+		}
+		out.WriteByte('\n')
+	}
+	if page.NextCursor != "" {
+		fmt.Fprintf(&out, "%d agents match in all: for more, search again with cursor %s\n", page.Total, page.NextCursor)
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+func (h answers) card(ctx context.Context, text string, data []byte) (result any, summary string, err error) {
+	if data != nil {
+		var name struct {
+			Namespace string `json:"namespace"`
+			Name      string `json:"name"`
+		}
+		if err := json.Unmarshal(data, &name); err != nil {
+			return nil, "", a2a.InvalidParams("message.parts", `must have an object with "namespace" and "name"`)
+		}
+		text = name.Namespace + "/" + name.Name
+	}
+	agent, ok := registryclient.ParseAgent(text)
+	if !ok {
+		return nil, "", a2a.InvalidParams("message.parts", "must name one agent, such as team/echo")
+	}
+	card, err := h.registry.Card(ctx, originOf(ctx), agent)
+	if err != nil {
+		return nil, "", err //nolint:wrapcheck // it is an *a2a.Error
+	}
+	return card, string(card), nil
+}

@@ -1,0 +1,142 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package inprocess calls an http.Handler of the same process as an http.RoundTripper, with
+// streams, backpressure and cancellation as over a connection, and without a socket.
+package inprocess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Transport sends requests to a Handler. It is safe for concurrent use.
+type Transport struct {
+	Handler http.Handler
+}
+
+var _ http.RoundTripper = (*Transport)(nil)
+
+// errHandlerFailed ends the body of a response whose handler panicked: net/http would close
+// the connection.
+var errHandlerFailed = fmt.Errorf("handler failed: %w", io.ErrUnexpectedEOF)
+
+// RoundTrip returns the response once its header is written. The handler then runs until the
+// body is read or closed; closing the body cancels the context of the handler's request.
+// The handler blocks while the body is not read.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(r.Context())
+	in := r.Clone(ctx)
+	in.RemoteAddr, in.RequestURI = "127.0.0.1:0", r.URL.RequestURI()
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	if in.Host == "" {
+		in.Host = r.URL.Host
+	}
+	reader, writer := io.Pipe()
+	w := &responseWriter{header: http.Header{}, body: writer, begun: make(chan struct{})}
+	go func() {
+		defer cancel()
+		writer.CloseWithError(serve(t.Handler, w, in))
+	}()
+	select {
+	case <-w.begun:
+		return w.response(r, &body{PipeReader: reader, cancel: cancel}), nil
+	case <-r.Context().Done():
+		cancel()
+		_ = reader.Close()
+		return nil, context.Cause(r.Context())
+	}
+}
+
+// serve runs the handler. It returns an error if the handler panicked, as it does with
+// http.ErrAbortHandler for a response that it cannot finish.
+func serve(h http.Handler, w *responseWriter, r *http.Request) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = errHandlerFailed
+			if cause, ok := p.(error); !ok || !errors.Is(cause, http.ErrAbortHandler) {
+				err = fmt.Errorf("%w: panic: %v", errHandlerFailed, p)
+			}
+		}
+		// A panic before the header leaves an empty 200, which ends with the error.
+		w.WriteHeader(http.StatusOK)
+	}()
+	h.ServeHTTP(w, r)
+	return nil
+}
+
+// responseWriter is the handler's end of a call.
+type responseWriter struct {
+	header http.Header
+	body   *io.PipeWriter
+	once   sync.Once
+	begun  chan struct{}
+	// status and sent are set before begun is closed.
+	status int
+	sent   http.Header
+}
+
+func (w *responseWriter) Header() http.Header { return w.header }
+
+// WriteHeader ignores informational responses and all calls after the first.
+func (w *responseWriter) WriteHeader(status int) {
+	if status < http.StatusOK {
+		return
+	}
+	w.once.Do(func() {
+		w.status, w.sent = status, w.header.Clone()
+		close(w.begun)
+	})
+}
+
+func (w *responseWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(p) //nolint:wrapcheck // io.ErrClosedPipe: the caller has left
+}
+
+// FlushError writes the header; the body is not buffered.
+func (w *responseWriter) FlushError() error {
+	w.WriteHeader(http.StatusOK)
+	return nil
+}
+
+// Flush implements http.Flusher.
+func (w *responseWriter) Flush() { _ = w.FlushError() }
+
+// SetReadDeadline does nothing: the request is in memory.
+func (w *responseWriter) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline does nothing: the caller bounds the time of its call.
+func (w *responseWriter) SetWriteDeadline(time.Time) error { return nil }
+
+func (w *responseWriter) response(r *http.Request, b io.ReadCloser) *http.Response {
+	length := int64(-1)
+	if n, err := strconv.ParseInt(w.sent.Get("Content-Length"), 10, 64); err == nil {
+		length = n
+	}
+	return &http.Response{
+		Status: strconv.Itoa(w.status) + " " + http.StatusText(w.status), StatusCode: w.status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: w.sent, Body: b, ContentLength: length, Request: r,
+	}
+}
+
+// body is the caller's end of a response.
+type body struct {
+	*io.PipeReader
+	cancel context.CancelFunc
+}
+
+// Close ends the handler's request.
+func (b *body) Close() error {
+	b.cancel()
+	return b.PipeReader.Close() //nolint:wrapcheck // it returns nil
+}

@@ -1,0 +1,176 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+)
+
+// maxRounds bounds how often one call asks the user.
+const maxRounds = 8
+
+// conversation is one call of call_agent: a message, and the answers to what the agent asks.
+type conversation struct {
+	tools   *tools
+	request *mcp.CallToolRequest
+	// agent is the agent's name.
+	agent string
+	call  *agentclient.Call
+}
+
+// call implements the tool call_agent.
+func (t *tools) call(ctx context.Context, r *mcp.CallToolRequest) (*result, error) {
+	arguments := callArguments{}
+	if err := decode(r, &arguments); err != nil {
+		return nil, err
+	}
+	agent, err := parseAgent(arguments.Agent)
+	if err != nil {
+		return nil, err
+	}
+	reservation := &limit.Reservation{}
+	defer reservation.Release()
+	notify := newProgress(ctx, r)
+	defer notify.stop()
+	c := &conversation{tools: t, request: r, agent: agent.String(), call: &agentclient.Call{
+		URL: originOf(r) + "/agents/" + agent.String() + "/", Header: forwarded(r), Observe: notify.event, Reservation: reservation,
+	}}
+	if c.call.Message, err = arguments.message(); err != nil {
+		return nil, err
+	}
+	c.call.TaskID = arguments.TaskID
+	if r.Params.RequestState != "" {
+		declined, err := c.resume()
+		if err != nil || declined != nil {
+			return declined, err
+		}
+	}
+	return c.run(ctx)
+}
+
+// run calls the agent until its task has ended, or the user is needed and cannot be asked.
+func (c *conversation) run(ctx context.Context) (*result, error) {
+	for round := 0; ; round++ {
+		answer, err := c.tools.agents.Do(ctx, c.call)
+		if err != nil {
+			return nil, err //nolint:wrapcheck // an *a2a.Error, or the cause of ctx
+		}
+		if answer.Message != nil {
+			return c.message(answer.Message), nil
+		}
+		q := questionOf(answer.Task)
+		if q == nil || round == maxRounds || !c.canAsk(q) {
+			return c.task(answer.Task, ""), nil
+		}
+		if c.sessionless() {
+			return c.suspend(q)
+		}
+		reply, err := c.request.Session.Elicit(ctx, q.elicitation(c.agent))
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			// The client said that it can ask, and failed: the model asks.
+			return c.task(answer.Task, ""), nil //nolint:nilerr // as said
+		}
+		text, accepted := replyOf(reply)
+		if !accepted {
+			return c.task(answer.Task, "The user did not answer the question of the agent."), nil
+		}
+		c.answer(q, text)
+	}
+}
+
+// answer has the next round send the user's answer.
+func (c *conversation) answer(q *question, text string) {
+	c.call.Message = q.reply(text)
+	c.call.TaskID = q.TaskID
+}
+
+// forwardedHeaders are those of the client's request that belong to the request to the agent:
+// the task of the turn, for the link to the sub-agent's task, and the trace.
+var forwardedHeaders = []string{"A2A-Task-Id", "Traceparent", "Tracestate"}
+
+// forwarded returns the headers for the agent. The trace context of the request's _meta takes
+// precedence over that of the HTTP request, which may be that of a whole session.
+func forwarded(r *mcp.CallToolRequest) http.Header {
+	out := http.Header{}
+	for _, name := range forwardedHeaders {
+		if value := r.Extra.Header.Get(name); value != "" {
+			out.Set(name, value)
+		}
+	}
+	if parent, ok := r.Params.Meta["traceparent"].(string); ok && isHeaderValue(parent) {
+		out.Set("Traceparent", parent)
+		out.Del("Tracestate")
+		if state, ok := r.Params.Meta["tracestate"].(string); ok && isHeaderValue(state) {
+			out.Set("Tracestate", state)
+		}
+	}
+	return out
+}
+
+func isHeaderValue(text string) bool {
+	if text == "" || len(text) > 512 {
+		return false
+	}
+	for _, c := range []byte(text) {
+		if c < ' ' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// message returns the message for the agent; nil to wait for a task only.
+func (a *callArguments) message() (*a2a.Message, error) {
+	m := &a2a.Message{ID: uuid.NewString(), Role: a2a.RoleUser, TaskID: a.TaskID, ContextID: a.ContextID}
+	if a.Message != "" {
+		m.Parts = append(m.Parts, a2a.TextPart(a.Message))
+	}
+	if len(a.Data) > 0 && string(a.Data) != "null" {
+		value := jsontext.Value(a.Data)
+		if err := value.Compact(); err != nil {
+			return nil, a2a.InvalidParams("data", "must be a JSON value without duplicate names")
+		}
+		m.Parts = append(m.Parts, a2a.Part{Content: a2a.ContentData, Data: a2a.Value(value)})
+	}
+	for i, f := range a.Files {
+		p := a2a.Part{Filename: f.Name, MediaType: f.MediaType}
+		switch {
+		case (len(f.Data) > 0) == (f.URL != ""):
+			return nil, a2a.InvalidParams(fmt.Sprintf("files[%d]", i), "must have data or url, and not both")
+		case f.URL != "":
+			p.Content, p.URL = a2a.ContentURL, f.URL
+		default:
+			p.Content, p.Raw = a2a.ContentRaw, f.Data
+		}
+		m.Parts = append(m.Parts, p)
+	}
+	if len(m.Parts) == 0 {
+		if a.TaskID == "" {
+			return nil, a2a.InvalidParams("message", "is required, unless data or files are sent, or taskId names a task to wait for")
+		}
+		return nil, nil //nolint:nilnil // no message is one
+	}
+	if a.Skill != "" {
+		skill, err := json.Marshal(map[string]string{a2a.SkillName: a.Skill})
+		if err != nil {
+			return nil, fmt.Errorf("encode skill: %w", err)
+		}
+		m.Metadata = skill
+	}
+	return m, nil
+}

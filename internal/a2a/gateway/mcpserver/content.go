@@ -1,0 +1,119 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// facts are the last text of the result of call_agent. A client continues with them.
+type facts struct {
+	Agent     string `json:"agent"`
+	TaskID    string `json:"taskId,omitempty"`
+	ContextID string `json:"contextId,omitempty"`
+	State     string `json:"state,omitempty"`
+	// Next says how to go on with a task that has not ended.
+	Next string `json:"next,omitempty"`
+}
+
+// next says how to go on with a task in each state that is no end.
+var next = map[a2a.State]string{
+	a2a.StateInputRequired: "The agent waits for input: call " + ToolCall + " again with this taskId and the answer as message.",
+	a2a.StateAuthRequired:  "The agent waits for an authorization outside of this call: once it is given, call " + ToolCall + " again with this taskId and no message.",
+	a2a.StateSubmitted:     "The task still runs: call " + ToolCall + " again with this taskId and no message to wait for it.",
+	a2a.StateWorking:       "The task still runs: call " + ToolCall + " again with this taskId and no message to wait for it.",
+}
+
+// task returns the result for a task. note, unless it is "", comes first.
+func (c *conversation) task(t *a2a.Task, note string) *result {
+	out := &result{&mcp.CallToolResult{}, OutcomeSucceeded}
+	if note != "" {
+		out.Content = append(out.Content, &mcp.TextContent{Text: note})
+	}
+	for i := range t.Artifacts {
+		a := &t.Artifacts[i]
+		out.Content = appendParts(out.Content, a.Parts, "a2a://"+c.agent+"/tasks/"+url.PathEscape(t.ID)+"/artifacts/"+url.PathEscape(a.ID), a.Name)
+	}
+	if m := t.Status.Message; m != nil {
+		out.Content = appendParts(out.Content, m.Parts, "a2a://"+c.agent+"/tasks/"+url.PathEscape(t.ID)+"/status", "")
+	}
+	switch state := t.Status.State; {
+	case state == a2a.StateFailed, state == a2a.StateRejected, state == a2a.StateCanceled:
+		out.IsError, out.outcome = true, OutcomeFailed
+		if len(out.Content) == 0 {
+			out.Content = append(out.Content, &mcp.TextContent{Text: "The task is " + state.String() + ", without a reason"})
+		}
+	case state.Interrupted():
+		out.outcome = OutcomeInputRequired
+	}
+	return c.end(out, &facts{TaskID: t.ID, ContextID: t.ContextID, State: t.Status.State.String(), Next: next[t.Status.State]})
+}
+
+// message returns the result for an answer without a task.
+func (c *conversation) message(m *a2a.Message) *result {
+	out := &result{&mcp.CallToolResult{}, OutcomeSucceeded}
+	out.Content = appendParts(out.Content, m.Parts, "a2a://"+c.agent+"/messages/"+url.PathEscape(m.ID), "")
+	return c.end(out, &facts{ContextID: m.ContextID})
+}
+
+func (c *conversation) end(out *result, f *facts) *result {
+	f.Agent = c.agent
+	if text, err := json.Marshal(f); err == nil { // strings are always encoded
+		out.Content = append(out.Content, &mcp.TextContent{Text: string(text)})
+	}
+	return out
+}
+
+// appendParts appends parts of an agent as content of MCP. uri identifies the artifact or
+// message, for files that have no other URI. name is that of files without one.
+func appendParts(dst []mcp.Content, parts []a2a.Part, uri, name string) []mcp.Content {
+	for i := range parts {
+		p := &parts[i]
+		switch p.Content {
+		case a2a.ContentText:
+			dst = append(dst, &mcp.TextContent{Text: p.Text})
+		case a2a.ContentData:
+			dst = append(dst, &mcp.TextContent{Text: string(p.Data)})
+		case a2a.ContentURL:
+			dst = append(dst, &mcp.ResourceLink{URI: p.URL, Name: cmp.Or(p.Filename, name, "file"), MIMEType: p.MediaType})
+		case a2a.ContentRaw:
+			dst = append(dst, fileContent(p, uri+"/"+url.PathEscape(cmp.Or(p.Filename, name, strconv.Itoa(i)))))
+		}
+	}
+	return dst
+}
+
+func fileContent(p *a2a.Part, uri string) mcp.Content {
+	kind, _, _ := strings.Cut(p.MediaType, "/")
+	switch kind {
+	case "image":
+		return &mcp.ImageContent{Data: p.Raw, MIMEType: p.MediaType}
+	case "audio":
+		return &mcp.AudioContent{Data: p.Raw, MIMEType: p.MediaType}
+	default:
+		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: uri, MIMEType: cmp.Or(p.MediaType, "application/octet-stream"), Blob: p.Raw}}
+	}
+}
+
+// textOf returns the text of a message; "" for none.
+func textOf(m *a2a.Message) string {
+	if m == nil {
+		return ""
+	}
+	var texts []string
+	for i := range m.Parts {
+		if m.Parts[i].Content == a2a.ContentText {
+			texts = append(texts, m.Parts[i].Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}

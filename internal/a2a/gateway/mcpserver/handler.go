@@ -1,0 +1,247 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package mcpserver serves the agents of the cluster as an MCP server, over streamable HTTP,
+// for the frameworks in the agent's own container: tools find agents, read a card, and call an
+// agent. It calls through the gateway, and so with the sidecar's identity.
+//
+// Clients of the versions with sessions and clients of the version without them are served at
+// the same path. The MCP server is made at the first request.
+package mcpserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
+)
+
+const (
+	// maxRequests bounds the HTTP requests that are served at a time, with those that hold a
+	// stream open.
+	maxRequests = 128
+	// maxCalls bounds the calls of tools that run at a time. One request may have many.
+	maxCalls = 64
+	// maxSessions bounds the sessions. The one that was idle for longest is closed for a new
+	// one. idleSession is how long a session stays open without a request.
+	maxSessions = 64
+	idleSession = time.Hour
+	// maxWait bounds the time for which a call of an agent follows its task.
+	maxWait = time.Hour
+)
+
+// The versions of MCP without sessions begin with this one.
+const sessionless = "2026-07-28"
+
+const (
+	headerVersion = "Mcp-Protocol-Version"
+	headerSession = "Mcp-Session-Id"
+	// headerOrigin carries the URL of the gateway, as the client knows it, to the tools. A
+	// value from outside is replaced.
+	headerOrigin = "A2a-Gateway-Origin"
+)
+
+// Outcome is the result of a call of a tool, for metrics.
+type Outcome string
+
+// The outcomes. InputRequired is a task that waits for its client.
+const (
+	OutcomeSucceeded     Outcome = "succeeded"
+	OutcomeFailed        Outcome = "failed"
+	OutcomeInputRequired Outcome = "input_required"
+	OutcomeCanceled      Outcome = "canceled"
+)
+
+// Options configure a Handler. All fields are required.
+type Options struct {
+	// Gateway sends requests to the gateway.
+	Gateway http.RoundTripper
+	// Limits bound requests, and the memory of results.
+	Limits *httpcall.Limits
+	// Version is that of the server.
+	Version string
+	// Observe is called for each call of a tool.
+	Observe func(tool string, o Outcome)
+	Log     *slog.Logger
+	Now     func() time.Time
+}
+
+// Handler serves MCP. Close must be called when no request is served any more.
+type Handler struct {
+	options  Options
+	requests chan struct{}
+
+	mu sync.Mutex
+	// server is nil until the first request.
+	server *server
+	closed bool
+}
+
+// New returns a handler that has done nothing yet.
+func New(o Options) *Handler { return &Handler{options: o, requests: make(chan struct{}, maxRequests)} }
+
+// server has what all requests share.
+type server struct {
+	sdk *mcp.Server
+	// withSessions and withoutSessions serve the versions of MCP that have sessions, and those
+	// that have none.
+	withSessions, withoutSessions http.Handler
+	sessions                      *sessions
+	tools                         *tools
+}
+
+// open returns the server, and makes it if there is none. It returns nil after Close.
+func (h *Handler) open() *server {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.server != nil || h.closed {
+		return h.server
+	}
+	s := &server{sessions: newSessions(h.options.Now)}
+	s.tools = &tools{
+		options:  h.options,
+		registry: &registryclient.Client{Gateway: h.options.Gateway},
+		agents: agentclient.New(agentclient.Options{
+			Gateway: h.options.Gateway, Memory: h.options.Limits.Answers, MaxWait: maxWait, Now: h.options.Now,
+		}),
+		sessions: s.sessions,
+		calls:    make(chan struct{}, maxCalls),
+	}
+	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "a2a-operator-gateway", Title: "Agents of the cluster", Version: h.options.Version}, &mcp.ServerOptions{
+		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}, GetSessionID: s.sessions.begin,
+	})
+	s.tools.addTo(s.sdk)
+	s.sessions.open = s.sdk.Sessions
+	get := func(*http.Request) *mcp.Server { return s.sdk }
+	// The limits of this package come first, so the SDK reads what is in memory already.
+	s.withSessions = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: idleSession, MaxRequestBodyBytes: -1})
+	s.withoutSessions = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
+		Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: -1,
+	})
+	h.server = s
+	return s
+}
+
+// Sessions returns the number of open sessions.
+func (h *Handler) Sessions() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.server == nil {
+		return 0
+	}
+	return h.server.sessions.count()
+}
+
+// Close ends the calls that run, which cancels their tasks, and closes all sessions.
+func (h *Handler) Close() {
+	h.mu.Lock()
+	s := h.server
+	h.server, h.closed = nil, true
+	h.mu.Unlock()
+	if s != nil {
+		s.sessions.close()
+	}
+}
+
+// ServeHTTP serves one request. The gateway has checked that it comes from its own pod.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	select {
+	case h.requests <- struct{}{}:
+		defer func() { <-h.requests }()
+	default:
+		deny(w, a2a.Busy("Too many MCP requests are open"))
+		return
+	}
+	s := h.open()
+	if s == nil {
+		deny(w, &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The sidecar is shutting down"})
+		return
+	}
+	if r.Method == http.MethodPost && !h.read(w, r) { //nolint:contextcheck // the call carries its request
+		return
+	}
+	r.Header.Set(headerOrigin, "http://"+r.Host)
+	w = &boundedWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: h.options.Limits.WriteTimeout, now: h.options.Now}
+	if r.Header.Get(headerVersion) >= sessionless {
+		s.withoutSessions.ServeHTTP(w, r)
+		return
+	}
+	id := r.Header.Get(headerSession)
+	switch {
+	case r.Method == http.MethodDelete:
+		s.sessions.end(id)
+	case r.Method == http.MethodPost && id == "":
+		if !s.sessions.reserve() {
+			deny(w, a2a.Busy("Too many MCP sessions are in use; end one with DELETE"))
+			return
+		}
+		defer s.sessions.unreserve()
+	default:
+		defer s.sessions.use(id)()
+	}
+	s.withSessions.ServeHTTP(w, r)
+}
+
+// read replaces the body of a request with one in memory. It returns false after it has denied
+// the request.
+func (h *Handler) read(w http.ResponseWriter, r *http.Request) bool {
+	call := &httpcall.Call{W: w, R: r, Limits: h.options.Limits}
+	defer call.Release()
+	text, err := call.Body()
+	if err == nil {
+		r.Body = io.NopCloser(bytes.NewReader(bytes.Clone(text)))
+		return true
+	}
+	if !errors.Is(err, context.Canceled) {
+		deny(w, a2a.ErrorOf(err))
+	}
+	return false
+}
+
+// deny answers a request that does not reach the SDK, with an error of JSON-RPC and the status
+// of HTTP.
+func deny(w http.ResponseWriter, problem *a2a.Error) {
+	row := errormap.Lookup(problem, errormap.Profile101)
+	body := errormap.AppendString([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":`+strconv.Itoa(row.JSONRPC)+`,"message":`), row.Text(problem))
+	w.Header().Set("Content-Type", "application/json")
+	if row.HTTP == http.StatusServiceUnavailable || row.HTTP == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.WriteHeader(row.HTTP)
+	_, _ = w.Write(append(body, "}}"...))
+}
+
+// boundedWriter bounds each write, so that a client that does not read holds no request.
+type boundedWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	timeout time.Duration
+	now     func() time.Time
+}
+
+// Write writes p within the timeout.
+func (w *boundedWriter) Write(p []byte) (int, error) {
+	_ = w.control.SetWriteDeadline(w.now().Add(w.timeout))
+	defer func() { _ = w.control.SetWriteDeadline(time.Time{}) }()
+	return w.ResponseWriter.Write(p) //nolint:wrapcheck // the SDK reports it
+}
+
+// FlushError flushes within the timeout.
+func (w *boundedWriter) FlushError() error {
+	_ = w.control.SetWriteDeadline(w.now().Add(w.timeout))
+	defer func() { _ = w.control.SetWriteDeadline(time.Time{}) }()
+	return w.control.Flush() //nolint:wrapcheck // the SDK reports it
+}

@@ -1,0 +1,116 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/google/uuid"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// question is what a task waits for. Its JSON is the request state of clients without
+// sessions. A client that changes it reaches no task that its own arguments could not name.
+type question struct {
+	TaskID    string `json:"taskId"`
+	ContextID string `json:"contextId,omitempty"`
+	// InputID is the id of the agent's input request, "" for none.
+	InputID string `json:"inputId,omitempty"`
+
+	text      string
+	sensitive bool
+}
+
+// questionOf returns the question of a task that waits for input, and nil for other tasks.
+func questionOf(t *a2a.Task) *question {
+	if t.Status.State != a2a.StateInputRequired {
+		return nil
+	}
+	q := &question{TaskID: t.ID, ContextID: t.ContextID, text: textOf(t.Status.Message)}
+	if request, ok := t.Status.Message.InputRequest(); ok {
+		q.InputID, q.sensitive = request.ID, request.Sensitive
+	}
+	if q.text == "" {
+		q.text = "The agent asks for input."
+	}
+	return q
+}
+
+// sessionless reports whether the client speaks a version of MCP without sessions. It then
+// gets questions in results, and repeats its request with the answer.
+func (c *conversation) sessionless() bool { return c.request.ProtocolVersion() >= sessionless }
+
+// canAsk reports whether the client can ask its user. Sensitive input must not be asked for by
+// a form of MCP.
+func (c *conversation) canAsk(q *question) bool {
+	capabilities := c.request.ClientCapabilities()
+	if q.sensitive || capabilities == nil || capabilities.Elicitation == nil {
+		return false
+	}
+	// A client that names neither form nor URL can show a form.
+	return capabilities.Elicitation.Form != nil || capabilities.Elicitation.URL == nil
+}
+
+// answerName names the question in the result, and the answer in its form.
+const answerName = "answer"
+
+// elicitation returns the form with the question.
+func (q *question) elicitation(agent string) *mcp.ElicitParams {
+	return &mcp.ElicitParams{
+		Mode: "form", Message: "Agent " + agent + " asks: " + q.text,
+		RequestedSchema: &jsonschema.Schema{
+			Type: "object", Required: []string{answerName},
+			Properties: map[string]*jsonschema.Schema{answerName: {Type: "string", Title: "Answer"}},
+		},
+	}
+}
+
+// replyOf returns the text of the user's answer, and false if there is none.
+func replyOf(r *mcp.ElicitResult) (text string, accepted bool) {
+	text, ok := r.Content[answerName].(string)
+	return text, ok && r.Action == "accept"
+}
+
+// reply returns the message with the user's answer.
+func (q *question) reply(text string) *a2a.Message {
+	m := &a2a.Message{ID: uuid.NewString(), Role: a2a.RoleUser, TaskID: q.TaskID, ContextID: q.ContextID}
+	m.Parts = []a2a.Part{a2a.TextPart(text)}
+	return m
+}
+
+// suspend returns the question to a client without a session, which repeats its request with
+// the answer.
+func (c *conversation) suspend(q *question) (*result, error) {
+	state, err := json.Marshal(q)
+	if err != nil {
+		return nil, fmt.Errorf("encode question: %w", err)
+	}
+	return &result{&mcp.CallToolResult{
+		InputRequests: mcp.InputRequestMap{answerName: q.elicitation(c.agent)}, RequestState: string(state),
+	}, OutcomeInputRequired}, nil
+}
+
+// resume reads the answer of a client without a session, and has the call send it. It returns
+// a result if the user has not answered.
+func (c *conversation) resume() (*result, error) {
+	var q question
+	if json.Unmarshal([]byte(c.request.Params.RequestState), &q) != nil || q.TaskID == "" {
+		return nil, a2a.InvalidParams("requestState", "must be that of the result to which this request answers")
+	}
+	reply, ok := c.request.Params.InputResponses[answerName].(*mcp.ElicitResult)
+	if !ok {
+		return nil, a2a.InvalidParams("inputResponses", "must have the answer to "+answerName)
+	}
+	text, accepted := replyOf(reply)
+	if !accepted {
+		return c.task(&a2a.Task{ID: q.TaskID, ContextID: q.ContextID, Status: a2a.Status{State: a2a.StateInputRequired}},
+			"The user did not answer the question of the agent."), nil
+	}
+	c.answer(&q, text)
+	return nil, nil //nolint:nilnil // the call goes on
+}

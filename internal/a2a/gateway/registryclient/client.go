@@ -1,0 +1,166 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package registryclient reads the registry through the gateway, for the endpoints that the
+// gateway itself serves. All URLs in its results lead through the gateway.
+package registryclient
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+const (
+	// timeout bounds one request.
+	timeout = 10 * time.Second
+	// maxAnswer bounds a response, in bytes. A page of the registry has 4 MiB and one
+	// entry at most.
+	maxAnswer = 8 << 20
+	// maxMessage bounds the text of an error of the registry that is shown, in bytes.
+	maxMessage = 1024
+)
+
+// Client reads the registry. It is safe for concurrent use. Its errors are *a2a.Error, and
+// those of the context.
+type Client struct {
+	// Gateway sends requests to the gateway.
+	Gateway http.RoundTripper
+}
+
+// Page is a page of a search.
+type Page struct {
+	// Items are entries, each a JSON object.
+	Items []json.RawMessage `json:"items"`
+	// NextCursor is "" on the last page.
+	NextCursor string `json:"nextCursor"`
+	Total      int    `json:"total"`
+}
+
+// Find searches the registry with the parameters of its API. origin is the URL of the gateway
+// as its client knows it, without a slash at its end.
+func (c *Client) Find(ctx context.Context, origin string, parameters url.Values) (*Page, error) {
+	text, err := c.get(ctx, origin, "/v1/agents?"+parameters.Encode(), "no agents")
+	if err != nil {
+		return nil, err
+	}
+	page := &Page{}
+	if err := json.Unmarshal(text, page); err != nil || page.Items == nil {
+		return nil, errUnreadable
+	}
+	return page, nil
+}
+
+// Agent names an agent.
+type Agent struct{ Namespace, Name string }
+
+// ParseAgent reads a name such as team/echo. It returns false unless both parts are DNS
+// labels.
+func ParseAgent(text string) (Agent, bool) {
+	namespace, name, ok := strings.Cut(text, "/")
+	return Agent{namespace, name}, ok && label(namespace) && label(name)
+}
+
+func label(s string) bool {
+	return s != "" && len(s) <= 63 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && s[0] != '-' && s[len(s)-1] != '-'
+}
+
+func (a Agent) String() string { return a.Namespace + "/" + a.Name }
+
+// Entry returns the entry of an agent, a JSON object.
+func (c *Client) Entry(ctx context.Context, origin string, a Agent) (json.RawMessage, error) {
+	return c.object(ctx, origin, "/v1/agents/"+a.String(), "no agent "+a.String())
+}
+
+// Card returns the card of 1.0 of an agent, a JSON object.
+func (c *Client) Card(ctx context.Context, origin string, a Agent) (json.RawMessage, error) {
+	return c.object(ctx, origin, "/v1/agents/"+a.String()+"/card", "no card of agent "+a.String())
+}
+
+func (c *Client) object(ctx context.Context, origin, path, missing string) (json.RawMessage, error) {
+	text, err := c.get(ctx, origin, path, missing)
+	if err != nil {
+		return nil, err
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(text, &members) != nil || members == nil {
+		return nil, errUnreadable
+	}
+	return text, nil
+}
+
+var errUnreadable error = &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The registry does not answer as it should; try again", RetryAfter: time.Second}
+
+// get reads a path of the registry. missing says what does not exist if it answers 404.
+func (c *Client) get(ctx context.Context, origin, path, missing string) ([]byte, error) {
+	bounded, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(bounded, http.MethodGet, origin+"/registry"+path, http.NoBody)
+	if err != nil {
+		return nil, a2a.InvalidParams("", "make no request of the registry")
+	}
+	r.Header.Set("A2A-Version", "1.0")
+	response, err := c.Gateway.RoundTrip(r)
+	if err != nil {
+		return nil, late(ctx, err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, late(ctx, err)
+	case len(text) > maxAnswer:
+		return nil, errUnreadable
+	case response.StatusCode == http.StatusOK:
+		return text, nil
+	default:
+		return nil, refused(response.StatusCode, text, missing)
+	}
+}
+
+// late returns the error of a request that was not answered in time, or not to its end.
+func late(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("read the registry: %w", context.Cause(ctx))
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The registry did not answer within " + timeout.String() + "; try again", RetryAfter: time.Second}
+	}
+	return errUnreadable
+}
+
+// refused returns the error for an answer with another status than 200.
+func refused(status int, text []byte, missing string) error {
+	var answer struct {
+		Error struct {
+			Message string `json:"message"`
+			Field   string `json:"field"`
+		} `json:"error"`
+	}
+	_ = json.Unmarshal(text, &answer)
+	message := answer.Error.Message
+	if len(message) > maxMessage {
+		message = strings.ToValidUTF8(message[:maxMessage], "") + "…"
+	}
+	switch {
+	case status == http.StatusNotFound:
+		return &a2a.Error{
+			Reason:  a2a.ReasonPermissionDenied,
+			Message: "The registry lists " + missing + " that this agent may see: check namespace and name, or search for it",
+		}
+	case status == http.StatusBadRequest && message != "":
+		return &a2a.Error{Reason: a2a.ReasonInvalidParams, Message: message, Field: answer.Error.Field}
+	case message != "":
+		return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: message, RetryAfter: time.Second}
+	default:
+		return errUnreadable
+	}
+}
