@@ -32,7 +32,7 @@ const (
 // Record is an event with its number in a task's log and its cached encodings. All
 // subscribers share it. Only the encodings change, under atomic operations.
 type Record struct {
-	// Seq counts from 1 in each task. That of a snapshot is the number of the last event
+	// Seq counts from 1 in each task. The Seq of a snapshot is the number of the last event
 	// that is folded into it.
 	Seq uint64
 	Event

@@ -2,20 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package gctuning tunes Go's garbage collector for a program that is idle most of the
-// time: it sets GOGC by the size of the live heap after each collection, and returns
+// time. It sets GOGC by the size of the live heap after each collection, and returns
 // memory to the system when the program has been idle for a second. No timer runs while
 // the program is idle.
 //
-// A constant GOGC with GOMEMLIMIT alone costs memory or CPU. Anonymous resident memory of
-// a sidecar 150 s after 30,000 requests, and CPU time per request (one run, 2 cores
-// shared with other programs):
+// A constant GOGC with GOMEMLIMIT alone costs memory or CPU. This table has the anonymous
+// resident memory of a sidecar 150 s after 30,000 requests, and the CPU time per request
+// (one run, 2 cores shared with other programs).
 //
 //	this package  5.1 MB   29 µs
 //	GOGC=100      7.2 MB   35 µs
 //	GOGC=400     19.3 MB   25 µs
 //
-// After 3,000 turns of 20 chunks, whose tasks stay in memory: 52.2 MB and 177 µs per turn,
-// 57.5 MB and 200 µs, 71.4 MB and 147 µs.
+// After 3,000 turns of 20 chunks, whose tasks stay in memory, the figures in the same order
+// are 52.2 MB and 177 µs per turn, 57.5 MB and 200 µs, 71.4 MB and 147 µs.
 //
 // The collector belongs to the process, so only a program calls Own, never a library.
 package gctuning

@@ -102,7 +102,7 @@ func requestBudget(c *sidecarconfig.Limits) int64 {
 	return max(requestMemory, minBodies*c.MaxBodyBytes)
 }
 
-// Swap replaces the limits. What callers have used stays used.
+// Swap replaces the limits. The counts of callers stay.
 func (l *Limits) Swap(c *sidecarconfig.Limits) {
 	effective, now := c.Effective(), l.options.Now()
 	l.callers.Set(rateOf(effective.Requests), now)

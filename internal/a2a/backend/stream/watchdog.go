@@ -13,7 +13,7 @@ import (
 
 // Watchdog cancels a turn that exceeds a limit of time, with the failure as the cause.
 // One timer enforces all limits. Recording activity is cheap because it does not reset
-// the timer: when the timer fires, the watchdog looks at the time of the last activity
+// the timer: when the timer fires, the watchdog reads the time of the last activity
 // and sets the timer to the next moment at which a limit may be exceeded.
 type Watchdog struct {
 	limits *Limits

@@ -140,9 +140,8 @@ func (r *run) handleStatus(u *a2a.StatusUpdate) error {
 }
 
 // handleTask adds the changes of a whole task. If the task begins a resumed subscription
-// and waits for its client, its status is held: the subscription may continue with events
-// that the task already contains, as that of a2a-sdk 1.3, which opens its queue before it
-// reads the task.
+// and waits for its client, its status is held. The subscription may continue with events
+// that the task already contains: a2a-sdk 1.3 opens its queue before it reads the task.
 func (r *run) handleTask(t *a2a.Task) error {
 	if err := r.checkIDs(t.ID, t.ContextID); err != nil {
 		return err

@@ -9,21 +9,20 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// bases finds the base that a request came for. The URLs on a card are those of
-// a configured base: of the request no more is used than to choose one.
+// bases selects the base of a request. The URLs on a card are those of a configured
+// base. The request only selects one.
 type bases struct {
 	all []card.Base
 	// byHost are indexes into all, by the Host of a request.
 	byHost map[string]int
 }
 
-// newBases indexes bases by their hosts. Of several bases with the same host the
-// first with https wins, and without one the first. Whether a request itself came
-// with TLS does not count: behind a Gateway or a load balancer that terminates
-// TLS, the requests to https and to http arrive in the clear, and a client of
-// https must not be sent to http. A host without a port that is the host of no
-// base belongs to the bases with that name and any port, since proxies leave the
-// port out.
+// newBases indexes bases by their hosts. Of several bases with the same host, it takes the
+// first with https, or else the first. The scheme of a request does not count: behind a
+// Gateway or load balancer that terminates TLS, requests to https and to http both arrive
+// without TLS, and a client of https must not get URLs with http. A host without a port
+// that is not the host of a base selects the base with this name and any port, because
+// proxies omit the port.
 func newBases(all []card.Base) *bases {
 	b := &bases{all: all, byHost: map[string]int{}}
 	for _, secure := range []bool{true, false} {

@@ -176,10 +176,9 @@ const (
 	unfoldedShare = 4
 )
 
-// foldIsDue reports whether the next append stores a fold. It does when the events
-// after the last fold have as many bytes as the task, so all folds of a task
-// together cost about as much as its log, and no fold is older than a quarter of
-// the log's bounds.
+// foldIsDue reports whether the next append stores a fold: when the events after the last
+// fold have as many bytes as the task, or a quarter of the log's bounds. All folds of a
+// task together therefore cost about as much as its log.
 func (l *log) foldIsDue(events, bytes int) bool {
 	o := &l.store.options
 	limit := min(max(minUnfolded, l.fold.Size()), o.MaxLogBytes/unfoldedShare)

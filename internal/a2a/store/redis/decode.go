@@ -13,7 +13,7 @@ import (
 )
 
 // errFormat is the error for bytes that another program wrote, or that are damaged.
-var errFormat = errors.New("what is stored has another form")
+var errFormat = errors.New("stored bytes have an unknown format")
 
 // reader decodes the bytes that writer encodes. It fails at the first byte that
 // writer would not have written.

@@ -137,9 +137,9 @@ func (f *follower) wakeUp() {
 
 func (f *follower) channel(name string) string { return f.store.options.Prefix + "e:" + name }
 
-// listen receives from the subscription. The client makes a lost connection again,
-// and the server then confirms each channel again; the logs of these channels are
-// read, since a notification may have been lost.
+// listen receives from the subscription. The client restores a lost connection, and the
+// server then confirms each channel again. listen reads the logs of these channels,
+// because a notification may have been lost.
 func (f *follower) listen(subscription *redis.PubSub) {
 	// Closing the connection ends ReceiveTimeout.
 	stop := context.AfterFunc(f.ctx, func() { _ = subscription.Close() })
@@ -149,7 +149,7 @@ func (f *follower) listen(subscription *redis.PubSub) {
 		said, err := subscription.ReceiveTimeout(f.ctx, pingAfter)
 		if err == nil {
 			if lost {
-				f.store.options.Log.InfoContext(f.ctx, "redis tells of other replicas again")
+				f.store.options.Log.InfoContext(f.ctx, "subscription to other replicas restored")
 			}
 			wait, silent, lost = store.FirstRetry, 0, false
 			f.receive(said)
@@ -171,7 +171,7 @@ func (f *follower) listen(subscription *redis.PubSub) {
 		}
 		if !lost {
 			lost = true
-			f.store.options.Log.WarnContext(f.ctx, "redis tells nothing of other replicas", "error", err)
+			f.store.options.Log.WarnContext(f.ctx, "subscription to other replicas lost; retrying", "error", err)
 		}
 		pause(f.ctx, wait)
 		wait = min(2*wait, store.LastRetry)

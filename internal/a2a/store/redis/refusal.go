@@ -52,11 +52,11 @@ func RefusalOf(err error) (Refusal, string) {
 	case code == "NOAUTH":
 		return RefusedPassword, "the server asks for a password (NOAUTH)"
 	case code == "ERR" && strings.Contains(text, "without any password configured"):
-		return RefusedPassword, "a password is given, and the server has none (ERR AUTH)"
+		return RefusedPassword, "a password is configured, and the server has none (ERR AUTH)"
 	case code == "NOPERM":
-		return RefusedPermission, "the server does not let the user do what is needed (NOPERM)"
+		return RefusedPermission, "the server does not give the user a permission that the sidecar needs (NOPERM)"
 	case code == "ERR" && strings.HasPrefix(text, "ERR max number of clients"):
-		return RefusedNow, "the server has no room for more clients"
+		return RefusedNow, "the server accepts no more clients"
 	}
 	if len(code) > 20 || strings.Trim(code, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
 		code = "an error"

@@ -50,7 +50,7 @@ func beginTurn(t *testing.T, log heldLog, after uint64, how store.HoldChange, c 
 
 func claimsEndWithTask(t *testing.T, s Shared) {
 	a, b := join(t, s, "a"), join(t, s, "b")
-	// What a client names may hold anything.
+	// A task id that a client chooses may contain any character.
 	first := claimMessage(t, a, "first", "t1\n\t:,\x00")
 	log := createTurn(t, a, Begin(), store.TurnDescriptor{Begin: 1, Attempt: 1, Claim: first})
 	queued, waits := claimMessage(t, b, "queued", "t1"), claimMessage(t, b, "waits", "t1")

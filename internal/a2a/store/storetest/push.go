@@ -74,7 +74,7 @@ func pushAdopt(t *testing.T, shared store.SharedPushStore) {
 	if a, b := of("a/1"), of("b/1"); a != "" || b != "ab" {
 		t.Errorf("UnfinishedOf() = %q and %q", a, b)
 	}
-	// Who has lost it stores nothing any more.
+	// A replica that lost the configuration stores nothing.
 	p.Acked = 9
 	if err := shared.Advance(t.Context(), p); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("Advance() error = %v, want ErrNotFound", err)
