@@ -115,7 +115,7 @@ func TestModelServerThatWasNeverReached(t *testing.T) {
 		return p.readiness() == "503 model server not reached: The model server answered 502 Bad Gateway"
 	})
 	status.Store(http.StatusUnauthorized)
-	p.eventually("the next cause", func() bool { return strings.Contains(p.readiness(), "asks for an API key: 401 Unauthorized") })
+	p.eventually("the next cause", func() bool { return strings.Contains(p.readiness(), "requires an API key: 401 Unauthorized") })
 	status.Store(http.StatusOK)
 	p.eventually("readiness", func() bool { return p.readiness() == "200 ok" })
 	if got := p.turn(); !strings.Contains(got, `"state":"completed"`) {

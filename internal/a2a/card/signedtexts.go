@@ -196,7 +196,7 @@ func members(value any) []map[string]any {
 func canonical(value any) ([]byte, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
-		return nil, fmt.Errorf("write reading of card: %w", err)
+		return nil, fmt.Errorf("encode signed text of card: %w", err)
 	}
 	out := jsontext.Value(text)
 	if err := out.Canonicalize(); err != nil {

@@ -58,7 +58,7 @@ func (b *Backend) call(ctx context.Context, c *request) (resp *http.Response, ke
 func keyError(status int, shown bool) error {
 	code := strconv.Itoa(status) + " " + http.StatusText(status)
 	if !shown {
-		return backend.Failed("The model server asks for an API key: "+code+"; name one in "+keyField, nil)
+		return backend.Failed("The model server requires an API key: "+code+"; set one in "+keyField, nil)
 	}
 	return backend.Failed("The model server refused the API key: "+code+"; correct the key in the Secret of "+keyField, nil)
 }
@@ -95,7 +95,7 @@ func (b *Backend) header(c *request, key string) http.Header {
 // nor a part of the response.
 func (b *Backend) Check(ctx context.Context) error {
 	limit := b.client.Limits().Connect
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, backend.Failed("The model server did not answer within "+limit.String()+", or only that it is busy", nil))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, backend.Failed("The model server did not answer within "+limit.String()+", or answered only that it is busy", nil))
 	defer cancel()
 	resp, _, err := b.call(ctx, &request{method: http.MethodGet, url: b.models, accept: "application/json"}) //nolint:bodyclose // Release closes it
 	if err != nil {

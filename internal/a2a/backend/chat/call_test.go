@@ -50,7 +50,7 @@ func TestAPIKey(t *testing.T) {
 		},
 		"none": {
 			keys: &keys{}, status: 401, shown: []string{""},
-			outcome: "failed: The model server asks for an API key: 401 Unauthorized; name one in spec.workload.backend.chat.apiKeySecretRef (--chat-api-key-file)",
+			outcome: "failed: The model server requires an API key: 401 Unauthorized; set one in spec.workload.backend.chat.apiKeySecretRef (--chat-api-key-file)",
 		},
 	}
 	for name, tt := range tests {

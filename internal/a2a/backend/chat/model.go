@@ -36,7 +36,7 @@ func (b *Backend) modelName(ctx context.Context, t *backend.Turn) (string, error
 	}
 	model, err := firstModel(text)
 	if err != nil {
-		return "", backend.Unrecognized("The agent's list of models "+stream.DecodeReason(err, "one")+cure, text, err, key)
+		return "", backend.Unrecognized("The agent's list of models "+stream.DecodeReason(err, "a list")+cure, text, err, key)
 	}
 	if model == "" {
 		return "", backend.Failed("The agent has no model"+cure, nil)

@@ -111,7 +111,7 @@ func TestModelIsDiscovered(t *testing.T) {
 		"another path":  {path: "/api/v3/chat/completions", models: `{"data":[{"id":"a"}]}`, requested: "/api/v3/models", want: "ended"},
 		"unusual path":  {path: "/complete", models: `{"data":[{"id":"a"}]}`, requested: "/v1/models", want: "ended"},
 		"none":          {models: `{"data":[]}`, requested: "/v1/models", want: "failed: The agent has no model; name the model in backend.chat.model"},
-		"not a list":    {models: `{"data":{}}`, requested: "/v1/models", want: "failed: The agent's list of models is not one: data: must be an array; name the model in backend.chat.model; received: " + `{"data":{}}`},
+		"not a list":    {models: `{"data":{}}`, requested: "/v1/models", want: "failed: The agent's list of models is not a list: data: must be an array; name the model in backend.chat.model; received: " + `{"data":{}}`},
 		"no such thing": {requested: "/v1/models", want: "failed: The agent does not list its models; name the model in backend.chat.model"},
 	}
 	for name, tt := range tests {

@@ -59,7 +59,7 @@ func TestUnusualResponses(t *testing.T) {
 		},
 		"UTF-16": {
 			model:   respondsWith(sse, "\xff\xfed\x00a\x00t\x00a\x00:\x00"),
-			outcome: "failed: The agent's answer has in line 1 no field of an event stream (data, event, id, retry); received: \uFFFD\uFFFDd a t a :", unrecognized: true,
+			outcome: "failed: Line 1 of the agent's answer is not a field of an event stream (data, event, id, retry); received: \uFFFD\uFFFDd a t a :", unrecognized: true,
 		},
 		"tool calls only": {
 			model:  respondsWith(sse, sseEvent(`{"choices":[{"delta":{"content":null,"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]}}]}`), finishChunk("tool_calls"), done),
@@ -97,7 +97,7 @@ func TestUnusualResponses(t *testing.T) {
 		},
 		"an error in a field of the stream": {
 			model:  respondsWith(sse, textChunk("x"), `error: {"code":500,"message":"slot"}`+"\n\n"),
-			output: "turn-1=x", outcome: `failed: The agent's answer has in line 3 no field of an event stream (data, event, id, retry); received: error: {"code":500,"message":"slot"}`, unrecognized: true,
+			output: "turn-1=x", outcome: `failed: Line 3 of the agent's answer is not a field of an event stream (data, event, id, retry); received: error: {"code":500,"message":"slot"}`, unrecognized: true,
 		},
 		"an error in a body": {
 			model: respondsWith("application/json", `{"error":{"message":"no such model"}}`), outcome: `failed: The agent reported an error: {"message":"no such model"}`,
@@ -123,11 +123,11 @@ func TestUnusualResponses(t *testing.T) {
 		},
 		"a page as a stream": {
 			model:   respondsWith(sse, "<html>\n</html>\n"),
-			outcome: "failed: The agent's answer has in line 1 no field of an event stream (data, event, id, retry); received: <html>", unrecognized: true,
+			outcome: "failed: Line 1 of the agent's answer is not a field of an event stream (data, event, id, retry); received: <html>", unrecognized: true,
 		},
 		"JSON as a stream": {
 			model:   respondsWith(sse, completion(`{"content":"x"}`, "stop")),
-			outcome: "failed: The agent's answer has in line 1 no field of an event stream (data, event, id, retry); received: " + completion(`{"content":"x"}`, "stop"), unrecognized: true,
+			outcome: "failed: Line 1 of the agent's answer is not a field of an event stream (data, event, id, retry); received: " + completion(`{"content":"x"}`, "stop"), unrecognized: true,
 		},
 		"a stream as JSON": {
 			model:   respondsWith("application/json", textChunk("x")),

@@ -176,11 +176,11 @@ func TestUnknownEventFailsTheTurn(t *testing.T) {
 			},
 		})
 	}
-	const fields = " no field of an event stream (data, event, id, retry); received: "
+	const fields = " of the agent's answer is not a field of an event stream (data, event, id, retry); received: "
 	for _, line := range []string{`datax: {"text":"b"}`, `Data: {"text":"b"}`, `{"text":"b"}`, ` data: {"text":"b"}`, `<html>`} {
 		check(t, map[string]responseTest{"no field " + line: {
 			agent: respondsWith(sse, "data: {\"text\":\"a\"}\n\n"+line+"\n\n"),
-			want:  "turn-1=a", outcome: "failed: The agent's answer has in line 3" + fields + strings.TrimSpace(line),
+			want:  "turn-1=a", outcome: "failed: Line 3" + fields + strings.TrimSpace(line),
 		}})
 	}
 }

@@ -170,6 +170,6 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("wait to try again: %w", context.Cause(ctx))
+		return fmt.Errorf("wait for the next attempt: %w", context.Cause(ctx))
 	}
 }

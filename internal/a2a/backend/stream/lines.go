@@ -107,7 +107,7 @@ func (b *Body) SSE(take LineFunc, flush func() error) error {
 			if err := flush(); err != nil {
 				return err
 			}
-			return backend.Unrecognized(fmt.Sprintf("The agent's answer has in line %d no field of an event stream (data, event, id, retry)", number), text, nil, b.Secrets...)
+			return backend.Unrecognized(fmt.Sprintf("Line %d of the agent's answer is not a field of an event stream (data, event, id, retry)", number), text, nil, b.Secrets...)
 		}
 		value = bytes.TrimPrefix(value, []byte(" "))
 		if at == 0 {

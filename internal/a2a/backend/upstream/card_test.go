@@ -81,11 +81,11 @@ func TestCards(t *testing.T) {
 		"half":            {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(`{"url":`)}, want: "failed: The agent's card is not JSON: Invalid JSON payload at byte 7"},
 		"trailing bytes":  {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(fine + "x")}, want: "failed: The agent's card is not JSON: data after the end of the JSON value"},
 		"duplicate names": {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(`{"url":"a","url":"b"}`)}, want: "failed: The agent's card is not JSON: Invalid JSON payload at byte 11"},
-		"wrong types":     {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(`{"url":7}`)}, want: "failed: The agent's card is not one: url: must be a string"},
+		"wrong types":     {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(`{"url":7}`)}, want: "failed: The agent's card is not an Agent Card: url: must be a string"},
 		"deep":            {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(strings.Repeat("[", 100))}, want: "failed: The agent's card is not JSON: JSON is nested deeper than 64 levels"},
 		"too many": {
 			mux:  map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(`{"supportedInterfaces":[` + strings.Repeat("{},", 64) + `{}]}`)},
-			want: "failed: The agent's card is not one: supportedInterfaces[64]: exceeds the limit of 64 elements",
+			want: "failed: The agent's card is not an Agent Card: supportedInterfaces[64]: exceeds the limit of 64 elements",
 		},
 		"no interface":  {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(`{}`)}, want: "failed: The agent's card names no interface: it has neither url nor supportedInterfaces"},
 		"gRPC only":     {mux: map[string]http.HandlerFunc{"/.well-known/agent-card.json": text(`{"url":"x:1","preferredTransport":"GRPC","protocolVersion":"0.3.0"}`)}, want: "failed: The agent's card offers gRPC only; the sidecar calls agents over JSON-RPC or HTTP+JSON"},

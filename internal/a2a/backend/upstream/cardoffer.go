@@ -19,7 +19,7 @@ import (
 func (b *Backend) chooseEndpoint(text []byte) (*endpoint, error) {
 	offer, err := decodeCard(text)
 	if err != nil {
-		return nil, backend.Unrecognized("The agent's card "+stream.DecodeReason(err, "one"), text, err)
+		return nil, backend.Unrecognized("The agent's card "+stream.DecodeReason(err, "an Agent Card"), text, err)
 	}
 	if b.pinned != (version.Version{}) {
 		for i := range offer.interfaces {

@@ -159,7 +159,7 @@ func TestInvalidResponses(t *testing.T) {
 		},
 		"no event":                 {respondsWith(sse, ": hi\n\n"), "", "failed: The agent's answer names no task"},
 		"no JSON":                  {respondsWith(sse, "data: oops\n\n"), "", "failed: The agent's event in line 1 is not JSON: Invalid JSON payload at byte 0; received: oops"},
-		"no field":                 {respondsWith(sse, statusEvent("a", "working"), "dota: x\n\n"), "working", "failed: The agent's answer has in line 3 no field of an event stream (data, event, id, retry); received: dota: x"},
+		"no field":                 {respondsWith(sse, statusEvent("a", "working"), "dota: x\n\n"), "working", "failed: Line 3 of the agent's answer is not a field of an event stream (data, event, id, retry); received: dota: x"},
 		"no A2A":                   {respondsWith(sse, rpcEvent(`{"kind":"status-update","status":7}`)), "", "failed: The agent's event in line 1 is not A2A: status: must be an object; received: {\"kind\":\"status-update\",\"status\":7}"},
 		"duplicate names":          {respondsWith(sse, `data: {"result":{},"result":{}}`+"\n\n"), "", "failed: The agent's event in line 1 is not JSON: Invalid JSON payload at byte 13; received: {\"result\":{},\"result\":{}}"},
 		"neither result nor error": {respondsWith(sse, `data: {"jsonrpc":"2.0","id":"1"}`+"\n\n"), "", "failed: The agent's event in line 1 is not A2A: result: is required; received: {\"jsonrpc\":\"2.0\",\"id\":\"1\"}"},
