@@ -12,67 +12,9 @@ package desired
 import (
 	"slices"
 
-	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
-	autoscalingv2ac "k8s.io/client-go/applyconfigurations/autoscaling/v2"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
-	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
-	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
-
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
-
-// Result is the desired state of an Agent.
-type Result struct {
-	// Objects are the objects of the Agent. They are nil if a problem keeps them from
-	// being rendered: then the operator keeps the existing objects.
-	Objects *Objects
-	// CardKept is true if Objects have the kept card, because of a problem with the
-	// current one. Everything else is of the current spec.
-	CardKept bool
-	// Problems are the user errors in the spec.
-	Problems []usererror.Problem
-	// Remarks are messages for the user that do not keep the spec from being applied.
-	Remarks []usererror.Problem
-	// Exposure are problems that make the agent unreachable from outside the cluster only. The objects are still
-	// rendered.
-	Exposure []usererror.Problem
-	// Card describes the card in Objects.
-	Card Publication
-}
-
-// Objects are all objects of an Agent. A remote agent has only a ConfigMap.
-type Objects struct {
-	ServiceAccount *corev1ac.ServiceAccountApplyConfiguration
-	ConfigMap      *corev1ac.ConfigMapApplyConfiguration
-	Service        *corev1ac.ServiceApplyConfiguration
-	Deployment     *appsv1ac.DeploymentApplyConfiguration
-	// NetworkPolicy is nil if the Agent has none.
-	NetworkPolicy *networkingv1ac.NetworkPolicyApplyConfiguration
-	// Autoscaler is nil if the number of pods is fixed, or scaled to zero.
-	Autoscaler *autoscalingv2ac.HorizontalPodAutoscalerApplyConfiguration
-	// Budget is nil if the Agent never has more than one pod.
-	Budget *policyv1ac.PodDisruptionBudgetApplyConfiguration
-	// HTTPRoute and GRPCRoute are nil if the Agent has none, or if the cluster does not
-	// have their kinds.
-	HTTPRoute *gatewayv1ac.HTTPRouteApplyConfiguration
-	GRPCRoute *gatewayv1ac.GRPCRouteApplyConfiguration
-}
-
-// Publication describes a published card.
-type Publication struct {
-	// URL is the URL of the agent inside the cluster.
-	URL string
-	// ExternalURL is the URL outside the cluster, and "" without one.
-	ExternalURL string
-	// CardDigest is the digest of the card.
-	CardDigest string
-	// ConfigDigest is the digest of the sidecar configuration, including the card.
-	ConfigDigest string
-	// Skills is the number of skills on the card.
-	Skills int32
-}
 
 // Agent returns the desired state of an Agent. An error is a failure of the operator;
 // a mistake in the spec is a Problem.

@@ -68,3 +68,15 @@ func cardExtensions(extensions []a2av1alpha1.AgentExtension) []card.Extension {
 	}
 	return declared
 }
+
+func mediaTypes(modes []a2av1alpha1.MediaType) []string {
+	var texts []string
+	for _, mode := range modes {
+		texts = append(texts, string(mode))
+	}
+	return texts
+}
+
+func hasSkill(skills []card.Skill, id string) bool {
+	return slices.ContainsFunc(skills, func(s card.Skill) bool { return s.ID == id })
+}

@@ -116,3 +116,33 @@ func secretVolume(name string, secret a2av1alpha1.SecretReference, keys ...strin
 	}
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Secret: source}}
 }
+
+// redisOf returns the Redis of an Agent's task store, and nil for the memory store.
+func redisOf(agent *a2av1alpha1.Agent) *a2av1alpha1.AgentRedis {
+	return agent.Spec.Workload.Tasks.Store.Redis
+}
+
+// storeCredentials returns the credentials for the task store.
+func storeCredentials(agent *a2av1alpha1.Agent) []credential {
+	var all []credential
+	redis := redisOf(agent)
+	if redis == nil {
+		return nil
+	}
+	if secret := redis.PasswordSecretRef; secret != nil {
+		all = append(all, credential{
+			volume: secretVolume(a2av1alpha1.VolumeStorePassword, *secret, a2av1alpha1.RedisPasswordKey),
+			dir:    passwordDir,
+			args:   []string{"--store-password-file", passwordDir + "/" + a2av1alpha1.RedisPasswordKey},
+		})
+	}
+	if redis.TLS != nil && redis.TLS.SecretRef != nil {
+		all = append(all, credential{
+			volume: secretVolume(a2av1alpha1.VolumeStoreTLS, *redis.TLS.SecretRef,
+				a2av1alpha1.RedisCAKey, a2av1alpha1.RedisCertKey, a2av1alpha1.RedisKeyKey),
+			dir:  storeTLSDir,
+			args: []string{"--store-tls-dir", storeTLSDir},
+		})
+	}
+	return all
+}

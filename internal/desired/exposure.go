@@ -4,11 +4,9 @@
 package desired
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -26,23 +24,6 @@ type exposed struct {
 	// first.
 	bases    []card.Base
 	problems []usererror.Problem
-}
-
-// exposedRoute is one of the two routes of an Agent.
-type exposedRoute struct {
-	kind     gatewayv1.Kind
-	resource string
-	offered  bool
-	// unreadable is why it cannot be seen, "" when there is no reason.
-	unreadable string
-	field      string
-	hostnames  []a2av1alpha1.Hostname
-	// parents are nil for a route that does not exist, belongs to another owner, or differs from its desired
-	// state: such a status is about another route.
-	parents []gatewayv1.RouteParentStatus
-	meta    metav1.ObjectMeta
-	// path is the path after the address of a Gateway.
-	path string
 }
 
 // expose returns the addresses at which Gateways serve an Agent. A route counts once a Gateway has accepted it.
@@ -82,49 +63,6 @@ func expose(in clusterstate.Agent) exposed {
 // maxExternal bounds the external bases of an Agent, because the sidecar keeps a card
 // for each. Requests for other hosts get the card of the first one.
 const maxExternal = 16
-
-const (
-	kindHTTPRoute gatewayv1.Kind = "HTTPRoute"
-	kindGRPCRoute gatewayv1.Kind = "GRPCRoute"
-)
-
-func exposedRoutes(in clusterstate.Agent) []exposedRoute {
-	exposure := in.Agent.Spec.Exposure
-	web := exposedRoute{
-		kind: kindHTTPRoute, resource: "httproutes", offered: in.GatewayAPI.HTTPRoutes, unreadable: in.GatewayAPI.Unreadable.HTTPRoutes,
-		field: "spec.exposure.hostnames", hostnames: exposure.Hostnames,
-		path: exposurePath(exposure),
-	}
-	if r := in.Children.HTTPRoute; r != nil && metav1.IsControlledBy(r, in.Agent) &&
-		slices.Equal(r.Spec.Hostnames, hostnames(web.hostnames)) && pathOf(r) == web.path {
-		web.parents, web.meta = r.Status.Parents, r.ObjectMeta
-	}
-	if len(exposure.GRPCHostnames) == 0 {
-		return []exposedRoute{web}
-	}
-	grpc := exposedRoute{
-		kind: kindGRPCRoute, resource: "grpcroutes", offered: in.GatewayAPI.GRPCRoutes, unreadable: in.GatewayAPI.Unreadable.GRPCRoutes,
-		field: "spec.exposure.grpcHostnames", hostnames: exposure.GRPCHostnames,
-		path: rootPath,
-	}
-	if r := in.Children.GRPCRoute; r != nil && metav1.IsControlledBy(r, in.Agent) &&
-		slices.Equal(r.Spec.Hostnames, hostnames(grpc.hostnames)) {
-		grpc.parents, grpc.meta = r.Status.Parents, r.ObjectMeta
-	}
-	return []exposedRoute{web, grpc}
-}
-
-// pathOf returns the path of a route, and "" if the operator did not make the route.
-func pathOf(route *gatewayv1.HTTPRoute) string {
-	if len(route.Spec.Rules) != 1 || len(route.Spec.Rules[0].Matches) != 1 {
-		return ""
-	}
-	path := route.Spec.Rules[0].Matches[0].Path
-	if path == nil || path.Value == nil {
-		return ""
-	}
-	return *path.Value
-}
 
 // servedAt returns the URLs at which Gateways serve a route, the best one first, and
 // the problems of the route.
@@ -233,14 +171,6 @@ func gatewayAPIMissing(r exposedRoute) usererror.Problem {
 		r.kind, r.resource, gatewayv1.GroupName, gatewayv1.GroupVersion.Version, GatewayAPIVersion, r.removable())
 }
 
-// removable returns the field that requires the route.
-func (r exposedRoute) removable() string {
-	if r.kind == kindHTTPRoute {
-		return "spec.exposure"
-	}
-	return r.field
-}
-
 func routeNotAccepted(r exposedRoute, i int, ref a2av1alpha1.GatewayRef, refusal string) usererror.Problem {
 	return exposureProblem(a2av1alpha1.ReasonRouteNotAccepted, "Gateway %q does not accept the %s (%s); "+
 		"correct spec.exposure.parentRefs[%d] or %s, or the Gateway's listeners and allowedRoutes", ref.Name, r.kind, strings.TrimSuffix(refusal, "."), i, r.field)
@@ -260,12 +190,4 @@ func addressUnknown(r exposedRoute) usererror.Problem {
 		"The Gateways accept the %s and report no address; set %s to names without \"*\" of a working HTTP or HTTPS listener "+
 			"whose allowedRoutes admit the %s%s",
 		r.kind, r.field, r.kind, action)
-}
-
-func exposureProblem(reason, format string, args ...any) usererror.Problem {
-	return usererror.Problem{
-		Condition: a2av1alpha1.ConditionExposed,
-		Reason:    reason,
-		Message:   fmt.Sprintf(format, args...),
-	}
 }

@@ -16,11 +16,6 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-const (
-	schemeHTTP  = "http"
-	schemeHTTPS = "https"
-)
-
 // defaultPorts are the default ports of the schemes, which a URL omits.
 var defaultPorts = map[string]int32{schemeHTTP: 80, schemeHTTPS: 443}
 

@@ -150,26 +150,6 @@ func hideExtended(in clusterstate.Agent, skills []card.Skill) []card.Skill {
 	return skills
 }
 
-func hasSkill(skills []card.Skill, id string) bool {
-	return slices.ContainsFunc(skills, func(s card.Skill) bool { return s.ID == id })
-}
-
-// ruleSkills has the skills that a rule may name.
-type ruleSkills struct {
-	// onCard are the skills of the card to publish.
-	onCard []card.Skill
-	// pending are ids of skills of the spec that are not on the card yet, because some
-	// skills cannot be resolved.
-	pending []string
-	// denied reports whether a rule that is already applied denies a skill. Such a skill
-	// was on the card once.
-	denied func(id string) bool
-}
-
-func (r *ruleSkills) known(id string) bool {
-	return hasSkill(r.onCard, id) || slices.Contains(r.pending, id)
-}
-
 // pendingSkills returns the ids of the skills that the spec names, and the names of
 // AgentSkills that do not exist.
 func pendingSkills(in clusterstate.Agent) []string {

@@ -89,3 +89,8 @@ func listenerWorks(gateway *gatewayv1.Gateway, name gatewayv1.SectionName, kind 
 	}
 	return true
 }
+
+const (
+	schemeHTTP  = "http"
+	schemeHTTPS = "https"
+)

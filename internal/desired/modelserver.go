@@ -11,15 +11,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// externalModelServer returns the URL of the model server that takes the place of
-// the agent's container, and "" for an Agent with a container.
-func externalModelServer(agent *a2av1alpha1.Agent) string {
-	if chat := agent.Spec.Workload.Backend.Chat; chat != nil {
-		return chat.URL
-	}
-	return ""
-}
-
 // modelServerProblems returns a problem if the URL of the model server leads into
 // the pod of the sidecar. The CEL rule of the field knows the usual spellings of
 // loopback, and not all of them, such as "localhost." and "[::ffff:127.0.0.1]".

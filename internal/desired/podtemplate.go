@@ -8,21 +8,16 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
-
-// defaultGracePeriodSeconds is enough for turns of a minute when a pod stops.
-const defaultGracePeriodSeconds = 60
 
 // gatewayURL is the URL of the sidecar's gateway for the agent's container.
 var gatewayURL = "http://127.0.0.1:" + strconv.Itoa(sidecarconfig.GatewayPort)
@@ -111,20 +106,4 @@ func agentEnv(agent *a2av1alpha1.Agent, platform Platform, user []corev1.EnvVar)
 	return slices.DeleteFunc(ours, func(e corev1.EnvVar) bool {
 		return slices.ContainsFunc(user, func(u corev1.EnvVar) bool { return u.Name == e.Name })
 	})
-}
-
-// gracePeriod returns the termination grace period of the pods, at most a day, because
-// a longer one may overflow a duration.
-func gracePeriod(agent *a2av1alpha1.Agent) time.Duration {
-	const most = 24 * 60 * 60
-	seconds := int64(defaultGracePeriodSeconds)
-	if s := agent.Spec.Workload.Template.Spec.TerminationGracePeriodSeconds; s != nil {
-		seconds = min(*s, most)
-	}
-	return time.Duration(seconds) * time.Second
-}
-
-// healthGet returns a GET of a path on the sidecar's health port.
-func healthGet(path string) *corev1.HTTPGetAction {
-	return &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(sidecarconfig.HealthPort)}
 }

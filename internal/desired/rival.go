@@ -15,11 +15,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// anyHost is the hostname of a route without hostnames: it has those of the listeners.
-const anyHost a2av1alpha1.Hostname = ""
-
-func isAnyHost(host a2av1alpha1.Hostname) bool { return host == anyHost }
-
 // free returns the hostnames that a Gateway routes to this Agent, anyHost for those of
 // the listeners, and a problem if it routes others to another Agent. Of two routes with
 // the same hostname and path, a Gateway accepts both and follows the older one.

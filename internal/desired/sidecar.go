@@ -4,10 +4,9 @@
 package desired
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/names"
@@ -82,11 +81,6 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 	return container
 }
 
-// literal escapes an argument, so that Kubernetes expands no variable in it.
-func literal(argument string) string {
-	return strings.ReplaceAll(argument, "$", "$$")
-}
-
 func probe(path string, periodSeconds, failures int32) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler:     corev1.ProbeHandler{HTTPGet: healthGet(path)},
@@ -136,4 +130,9 @@ func sidecarVolumes(agent *a2av1alpha1.Agent) []corev1.Volume {
 		volumes = append(volumes, each.volume)
 	}
 	return volumes
+}
+
+// healthGet returns a GET of a path on the sidecar's health port.
+func healthGet(path string) *corev1.HTTPGetAction {
+	return &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(sidecarconfig.HealthPort)}
 }

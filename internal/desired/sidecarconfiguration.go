@@ -4,11 +4,7 @@
 package desired
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -122,40 +118,11 @@ func serviceBases(agent *a2av1alpha1.Agent, platform Platform) []card.Base {
 	return bases
 }
 
-// backendProtocol returns the protocol of the agent.
-func backendProtocol(agent *a2av1alpha1.Agent) sidecarconfig.Protocol {
-	return sidecarconfig.Protocol(cmp.Or(agent.Spec.Workload.Backend.Protocol, a2av1alpha1.BackendProtocolEvents))
-}
-
-// backendURL returns the URL to which the sidecar posts a turn.
-func backendURL(agent *a2av1alpha1.Agent) string {
-	if url := externalModelServer(agent); url != "" {
-		return url
-	}
-	backend := agent.Spec.Workload.Backend
-	return "http://127.0.0.1:" + strconv.Itoa(int(backend.Port)) + cmp.Or(backend.Path, a2aPath(backend.A2A), defaultPaths[backendProtocol(agent)])
-}
-
-// a2aPath returns the path of the container's endpoint, and "" for the path on its card.
-func a2aPath(a2a *a2av1alpha1.AgentA2A) string {
-	if a2a == nil {
-		return ""
-	}
-	return a2a.Path
-}
-
 func configA2A(a2a *a2av1alpha1.AgentA2A) sidecarconfig.A2A {
 	if a2a == nil {
 		return sidecarconfig.A2A{}
 	}
 	return sidecarconfig.A2A{Version: string(a2a.Version), CardPath: a2a.CardPath, Query: a2a.Query}
-}
-
-// defaultPaths are the default paths of turns. The card of an agent that speaks A2A has
-// the path.
-var defaultPaths = map[sidecarconfig.Protocol]string{
-	sidecarconfig.ProtocolEvents:          "/",
-	sidecarconfig.ProtocolChatCompletions: "/v1/chat/completions",
 }
 
 // onInterruption omits the default, because older sidecars reject the member.
@@ -175,80 +142,6 @@ func configChat(chat *a2av1alpha1.AgentChat) sidecarconfig.Chat {
 		c.Headers = append(c.Headers, sidecarconfig.Header{Name: h.Name, Value: h.Value})
 	}
 	return c
-}
-
-// configAccess returns the access of an Agent without rules: callers of the Agent's own
-// namespace, and callers without a namespace.
-func configAccess(agent *a2av1alpha1.Agent, issuer *clusterstate.Issuer) sidecarconfig.Access {
-	access := sidecarconfig.Access{Namespaces: []string{agent.Namespace}}
-	if cors := agent.Spec.Access.CORS; cors != nil {
-		access.CORS = &sidecarconfig.CORS{AllowedOrigins: cors.AllowedOrigins}
-	}
-	for _, authentication := range authentications(agent) {
-		entry := sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationType(authentication.Type), JWT: configJWT(authentication.JWT), APIKey: configAPIKey(authentication.APIKey), MTLS: configMTLS(authentication.MTLS)}
-		if authentication.Type == a2av1alpha1.AuthenticationKubernetes {
-			entry.Kubernetes = &sidecarconfig.KubernetesAuthentication{
-				Issuer:    issuer.URL,
-				Audiences: []string{names.Audience(agent.Name, agent.Namespace), a2av1alpha1.Audience},
-				Keys:      issuer.Keys,
-			}
-		}
-		access.Authentication = append(access.Authentication, entry)
-	}
-	return access
-}
-
-// authentications returns the authentication types of an Agent, by default Kubernetes.
-func authentications(agent *a2av1alpha1.Agent) []a2av1alpha1.Authentication {
-	if len(agent.Spec.Access.Authentication) == 0 {
-		return []a2av1alpha1.Authentication{{Type: a2av1alpha1.AuthenticationKubernetes}}
-	}
-	return agent.Spec.Access.Authentication
-}
-
-func configJWT(j *a2av1alpha1.JWTAuthentication) *sidecarconfig.JWTAuthentication {
-	if j == nil {
-		return nil
-	}
-	return &sidecarconfig.JWTAuthentication{
-		Issuer: j.Issuer, Audiences: j.Audiences, JWKSURL: j.JWKSURL,
-		PrincipalClaim: j.Claims.Principal, NamespaceClaim: j.Claims.Namespace, OwnerClaim: j.Claims.Owner,
-	}
-}
-
-func configAPIKey(k *a2av1alpha1.APIKeyAuthentication) *sidecarconfig.APIKeyAuthentication {
-	switch {
-	case k == nil:
-		return nil
-	case k.Query != "":
-		return &sidecarconfig.APIKeyAuthentication{Query: k.Query}
-	default:
-		return &sidecarconfig.APIKeyAuthentication{Header: cmp.Or(k.Header, sidecarconfig.DefaultAPIKeyHeader)}
-	}
-}
-
-func configMTLS(m *a2av1alpha1.MTLSAuthentication) *sidecarconfig.MTLSAuthentication {
-	if m == nil {
-		return nil
-	}
-	return &sidecarconfig.MTLSAuthentication{Subject: m.Principal == a2av1alpha1.CertificatePrincipalSubject, Principals: m.Principals}
-}
-
-// needsIssuer reports whether the sidecar configuration of an Agent has the keys of the
-// ServiceAccount issuer.
-func needsIssuer(agent *a2av1alpha1.Agent) bool {
-	return slices.ContainsFunc(authentications(agent), func(a a2av1alpha1.Authentication) bool {
-		return a.Type == a2av1alpha1.AuthenticationKubernetes
-	})
-}
-
-func issuerUnknown() usererror.Problem {
-	return usererror.Problem{
-		Condition: a2av1alpha1.ConditionProgrammed,
-		Reason:    a2av1alpha1.ReasonWaitingForIssuerKeys,
-		Message: "The operator has not yet read the keys that verify ServiceAccount tokens from the API server " +
-			"(/.well-known/openid-configuration and /openid/v1/jwks); if this persists, find the error in the manager's log",
-	}
 }
 
 func configGateway(platform Platform, registryCA *clusterstate.RegistryCA) *sidecarconfig.Gateway {
@@ -277,18 +170,6 @@ func configTimeouts(t a2av1alpha1.BackendTimeouts) (sidecarconfig.Timeouts, erro
 	turn, err4 := parseDuration(field+"turn", t.Turn)
 	return sidecarconfig.Timeouts{Connect: connect, FirstEvent: firstEvent, Idle: idle, Turn: turn},
 		errors.Join(err1, err2, err3, err4)
-}
-
-// parseDuration parses a duration that the API server has validated. An empty one is 0.
-func parseDuration(field string, d a2av1alpha1.Duration) (sidecarconfig.Duration, error) {
-	if d == "" {
-		return 0, nil
-	}
-	parsed, err := time.ParseDuration(string(d))
-	if err != nil {
-		return 0, fmt.Errorf("parse %s: %w", field, err)
-	}
-	return sidecarconfig.Duration(parsed), nil
 }
 
 // encodeConfiguration returns the encoded configuration, or a problem if it is too

@@ -227,11 +227,3 @@ func rawObject(raw *runtime.RawExtension) card.RawObject {
 	}
 	return card.RawObject(raw.Raw)
 }
-
-func mediaTypes(modes []a2av1alpha1.MediaType) []string {
-	var texts []string
-	for _, mode := range modes {
-		texts = append(texts, string(mode))
-	}
-	return texts
-}

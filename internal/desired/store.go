@@ -18,11 +18,6 @@ const podNameVariable = "POD_NAME"
 // storeFlag is the sidecar's flag for a shared task store.
 const storeFlag = "--store"
 
-// redisOf returns the Redis of an Agent's task store, and nil for the memory store.
-func redisOf(agent *a2av1alpha1.Agent) *a2av1alpha1.AgentRedis {
-	return agent.Spec.Workload.Tasks.Store.Redis
-}
-
 // storeArgs returns the sidecar's flags for the task store. They are flags because pods of
 // an earlier spec must keep their store.
 func storeArgs(agent *a2av1alpha1.Agent) []string {
@@ -61,29 +56,4 @@ func storeEnv(agent *a2av1alpha1.Agent) []corev1.EnvVar {
 	return []corev1.EnvVar{{Name: podNameVariable, ValueFrom: &corev1.EnvVarSource{
 		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"},
 	}}}
-}
-
-// storeCredentials returns the credentials for the task store.
-func storeCredentials(agent *a2av1alpha1.Agent) []credential {
-	var all []credential
-	redis := redisOf(agent)
-	if redis == nil {
-		return nil
-	}
-	if secret := redis.PasswordSecretRef; secret != nil {
-		all = append(all, credential{
-			volume: secretVolume(a2av1alpha1.VolumeStorePassword, *secret, a2av1alpha1.RedisPasswordKey),
-			dir:    passwordDir,
-			args:   []string{"--store-password-file", passwordDir + "/" + a2av1alpha1.RedisPasswordKey},
-		})
-	}
-	if redis.TLS != nil && redis.TLS.SecretRef != nil {
-		all = append(all, credential{
-			volume: secretVolume(a2av1alpha1.VolumeStoreTLS, *redis.TLS.SecretRef,
-				a2av1alpha1.RedisCAKey, a2av1alpha1.RedisCertKey, a2av1alpha1.RedisKeyKey),
-			dir:  storeTLSDir,
-			args: []string{"--store-tls-dir", storeTLSDir},
-		})
-	}
-	return all
 }

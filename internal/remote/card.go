@@ -14,6 +14,9 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
@@ -28,25 +31,31 @@ const (
 // wellKnown are the paths of a card: that of 0.3 and later, then that of earlier versions.
 var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
+// cardReader reads cards with the credentials of their Agents.
+type cardReader struct {
+	secrets client.Reader
+	guard   http.RoundTripper
+}
+
 // readCard reads the card of an agent until ctx ends. If it returns an error, the result has a Failure.
-func (s *Source) readCard(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.Remote, error) {
-	result, err := s.fetchCard(ctx, a)
+func (r cardReader) readCard(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.Remote, error) {
+	result, err := r.fetchCard(ctx, a)
 	if err != nil {
 		return &clusterstate.Remote{Failure: problemOf(a, err)}, err
 	}
 	return result, nil
 }
 
-func (s *Source) fetchCard(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.Remote, error) {
+func (r cardReader) fetchCard(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.Remote, error) {
 	origin, err := url.Parse(a.Spec.Remote.URL)
 	if err != nil {
 		return nil, fmt.Errorf("%w: spec.remote.url cannot be read", errInvalid)
 	}
-	name, value, err := s.credential(ctx, a)
+	name, value, err := r.credential(ctx, a)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errCredentials, err)
 	}
-	text, err := s.download(ctx, origin, a.Spec.Remote.CardPath, name, value)
+	text, err := r.download(ctx, origin, a.Spec.Remote.CardPath, name, value)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +100,7 @@ func originOf(u *url.URL) string {
 }
 
 // download reads the card at cardPath or, without a cardPath, at the first well-known path that serves one.
-func (s *Source) download(ctx context.Context, origin *url.URL, cardPath, header, value string) ([]byte, error) {
+func (r cardReader) download(ctx context.Context, origin *url.URL, cardPath, header, value string) ([]byte, error) {
 	places := []string{originOf(origin) + cardPath}
 	if cardPath == "" {
 		places = places[:0]
@@ -101,7 +110,7 @@ func (s *Source) download(ctx context.Context, origin *url.URL, cardPath, header
 	}
 	var missing error
 	for _, place := range places {
-		text, err := s.get(ctx, place, header, value)
+		text, err := r.get(ctx, place, header, value)
 		if err == nil || !errors.Is(err, errNotServed) {
 			return text, err
 		}
@@ -112,7 +121,7 @@ func (s *Source) download(ctx context.Context, origin *url.URL, cardPath, header
 	return nil, missing
 }
 
-func (s *Source) get(ctx context.Context, place, header, value string) ([]byte, error) {
+func (r cardReader) get(ctx context.Context, place, header, value string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, place, http.NoBody)
 	if err != nil {
 		return nil, fmt.Errorf("%w: spec.remote.url and spec.remote.cardPath do not form a URL", errInvalid)
@@ -124,7 +133,7 @@ func (s *Source) get(ctx context.Context, place, header, value string) ([]byte, 
 	if header != "" {
 		request.Header.Set(header, value)
 	}
-	response, err := s.options.Guard.RoundTrip(request)
+	response, err := r.guard.RoundTrip(request)
 	if err != nil {
 		return nil, fmt.Errorf("get card: %w", err)
 	}
@@ -140,4 +149,17 @@ func (s *Source) get(ctx context.Context, place, header, value string) ([]byte, 
 		return nil, fmt.Errorf("%w: it has more than %d KiB", errInvalid, maxCard>>10)
 	}
 	return text, nil
+}
+
+// credential returns the name and value of the header that authenticates the operator, or "" for none.
+func (r cardReader) credential(ctx context.Context, a *a2av1alpha1.Agent) (name, value string, err error) {
+	c := a.Spec.Remote.Credentials
+	if c == nil {
+		return "", "", nil
+	}
+	secret := &corev1.Secret{}
+	if err := r.secrets.Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: c.SecretRef.Name}, secret); err != nil {
+		return "", "", fmt.Errorf("get Secret %s/%s: %w", a.Namespace, c.SecretRef.Name, err)
+	}
+	return header(c, secret.Data[c.SecretRef.Key])
 }

@@ -93,7 +93,7 @@ func TestProblemOfEachFailure(t *testing.T) {
 			if test.change != nil {
 				test.change(a)
 			}
-			result, err := e.source().readCard(t.Context(), a)
+			result, err := e.source().reader.readCard(t.Context(), a)
 			if err == nil || result.Failure == nil {
 				t.Fatalf("look() = %+v, %v", result, err)
 			}
@@ -127,7 +127,7 @@ func TestCardKeepsOnlyItsOwnOrigin(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "access"}, Data: map[string][]byte{"token": []byte("swordfish\n")},
 			})
 			e.setAnswer(status(200, fmt.Sprintf(text, address)))
-			result, err := e.source().readCard(t.Context(), remoteAgent(withToken))
+			result, err := e.source().reader.readCard(t.Context(), remoteAgent(withToken))
 			if err != nil {
 				t.Errorf("%q: %v", address, err)
 				continue
@@ -175,7 +175,7 @@ func TestCardPathsAndHeaders(t *testing.T) {
 			if test.change != nil {
 				test.change(a)
 			}
-			_, _ = e.source().readCard(t.Context(), a)
+			_, _ = e.source().reader.readCard(t.Context(), a)
 			var asked []string
 			for _, r := range e.requests {
 				asked = append(asked, r.URL.String())
@@ -192,7 +192,7 @@ func TestCardPathsAndHeaders(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "access"}, Data: map[string][]byte{"token": []byte("swordfish")},
 	})
 	e.setAnswer(status(200, echoCard))
-	if _, err := e.source().readCard(t.Context(), remoteAgent(withToken, func(a *a2av1alpha1.Agent) { a.Spec.Remote.Credentials.Header = "X-API-Key" })); err != nil {
+	if _, err := e.source().reader.readCard(t.Context(), remoteAgent(withToken, func(a *a2av1alpha1.Agent) { a.Spec.Remote.Credentials.Header = "X-API-Key" })); err != nil {
 		t.Fatal(err)
 	}
 	if got := e.requests[0].Header; got.Get("X-API-Key") != "swordfish" || got.Get("Authorization") != "" {

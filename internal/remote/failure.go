@@ -15,12 +15,20 @@ import (
 	"os"
 	"strings"
 	"syscall"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
+)
+
+// normalTimeout and slowTimeout bound one read of a card, over all its well-known paths, in the normal pool and in
+// the pool of slow agents.
+const (
+	normalTimeout = 2 * time.Second
+	slowTimeout   = 10 * time.Second
 )
 
 var (

@@ -10,13 +10,11 @@ package remote
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"reflect"
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
@@ -32,10 +30,6 @@ import (
 const (
 	// workers is the number of concurrent reads of each worker pool.
 	workers = 32
-	// normalTimeout and slowTimeout bound one read of a card, over all its well-known paths, in the normal pool
-	// and in the pool of slow agents.
-	normalTimeout = 2 * time.Second
-	slowTimeout   = 10 * time.Second
 	// retryFirst and retryMost are the first and the longest delay of the exponential backoff after failed
 	// reads.
 	retryFirst = time.Second
@@ -66,14 +60,15 @@ type Options struct {
 // after a read that is fast enough. Agents that hang therefore delay only each other, however many they are. A
 // Source is safe for concurrent use.
 type Source struct {
-	options      Options
+	agents       client.Reader
+	reader       cardReader
 	normal, slow *pool
 	// failures counts the failed reads of each agent for the backoff.
 	failures workqueue.TypedRateLimiter[types.NamespacedName]
 	changes  chan Change
 
-	mu     sync.Mutex
-	agents map[types.NamespacedName]*entry
+	mu      sync.Mutex
+	entries map[types.NamespacedName]*entry
 }
 
 // pool is a queue of agents to read, with the time-out of a read.
@@ -100,12 +95,13 @@ var _ manager.LeaderElectionRunnable = (*Source)(nil)
 // New returns a Source that reads nothing until Start.
 func New(options Options) *Source {
 	return &Source{
-		options:  options,
+		agents:   options.Agents,
+		reader:   cardReader{secrets: options.Secrets, guard: options.Guard},
 		normal:   newPool(normalTimeout),
 		slow:     newPool(slowTimeout),
 		failures: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryFirst, retryMost),
 		changes:  make(chan Change, 1),
-		agents:   map[types.NamespacedName]*entry{},
+		entries:  map[types.NamespacedName]*entry{},
 	}
 }
 
@@ -121,10 +117,10 @@ func (s *Source) LastRead(a *a2av1alpha1.Agent) *clusterstate.Remote {
 	key := client.ObjectKeyFromObject(a)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if current := s.agents[key]; current != nil && reflect.DeepEqual(current.remote, *a.Spec.Remote) {
+	if current := s.entries[key]; current != nil && reflect.DeepEqual(current.remote, *a.Spec.Remote) {
 		return current.result
 	}
-	s.agents[key] = &entry{remote: *a.Spec.Remote.DeepCopy(), pool: s.normal}
+	s.entries[key] = &entry{remote: *a.Spec.Remote.DeepCopy(), pool: s.normal}
 	s.failures.Forget(key)
 	s.normal.queue.Add(key)
 	return nil
@@ -173,7 +169,7 @@ func (s *Source) next(ctx context.Context, p *pool) bool {
 	defer cancel()
 	normal, cancelNormal := context.WithTimeout(ctx, normalTimeout)
 	defer cancelNormal()
-	result, err := s.readCard(bounded, a)
+	result, err := s.reader.readCard(bounded, a)
 	slow := normal.Err() != nil
 	if ctx.Err() != nil {
 		return true
@@ -204,7 +200,7 @@ func (s *Source) next(ctx context.Context, p *pool) bool {
 func (s *Source) entryIn(p *pool, key types.NamespacedName) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.agents[key]; a != nil && a.pool == p {
+	if a := s.entries[key]; a != nil && a.pool == p {
 		return a
 	}
 	return nil
@@ -214,7 +210,7 @@ func (s *Source) entryIn(p *pool, key types.NamespacedName) *entry {
 // remote.
 func (s *Source) wanted(ctx context.Context, key types.NamespacedName) (*a2av1alpha1.Agent, error) {
 	a := &a2av1alpha1.Agent{}
-	err := s.options.Agents.Get(ctx, key, a)
+	err := s.agents.Get(ctx, key, a)
 	if err == nil && a.Spec.Remote != nil && !a.Spec.Suspend && a.DeletionTimestamp.IsZero() {
 		return a, nil
 	}
@@ -234,7 +230,7 @@ func (s *Source) delay(key types.NamespacedName, a *a2av1alpha1.Agent, err error
 func (s *Source) schedule(key types.NamespacedName, current *entry, p *pool, after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.agents[key] != current {
+	if s.entries[key] != current {
 		return
 	}
 	current.pool = p
@@ -246,7 +242,7 @@ func (s *Source) schedule(key types.NamespacedName, current *entry, p *pool, aft
 func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemote, result *clusterstate.Remote) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.agents[key]
+	a := s.entries[key]
 	if a == nil || !reflect.DeepEqual(a.remote, *remote) {
 		// The spec changed during the read, and LastRead has enqueued another read.
 		return false
@@ -267,12 +263,12 @@ func (s *Source) forget(ctx context.Context, key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a, err := s.wanted(ctx, key); a != nil || err != nil {
-		if current := s.agents[key]; current != nil {
+		if current := s.entries[key]; current != nil {
 			current.pool.queue.Add(key)
 		}
 		return
 	}
-	delete(s.agents, key)
+	delete(s.entries, key)
 	s.failures.Forget(key)
 }
 
@@ -282,17 +278,4 @@ func interval(remote *a2av1alpha1.AgentRemote) time.Duration {
 		return defaultInterval
 	}
 	return d
-}
-
-// credential returns the name and value of the header that authenticates the operator, or "" for none.
-func (s *Source) credential(ctx context.Context, a *a2av1alpha1.Agent) (name, value string, err error) {
-	c := a.Spec.Remote.Credentials
-	if c == nil {
-		return "", "", nil
-	}
-	secret := &corev1.Secret{}
-	if err := s.options.Secrets.Get(ctx, client.ObjectKey{Namespace: a.Namespace, Name: c.SecretRef.Name}, secret); err != nil {
-		return "", "", fmt.Errorf("get Secret %s/%s: %w", a.Namespace, c.SecretRef.Name, err)
-	}
-	return header(c, secret.Data[c.SecretRef.Key])
 }

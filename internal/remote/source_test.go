@@ -167,8 +167,8 @@ func TestCardsAreReadOnSchedule(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		expect("deleted Agent", 0, 0)
-		if len(s.agents) != 0 {
-			t.Errorf("entries of deleted Agents: %v", s.agents)
+		if len(s.entries) != 0 {
+			t.Errorf("entries of deleted Agents: %v", s.entries)
 		}
 		cancel()
 		all.Wait()
@@ -278,7 +278,7 @@ func TestManyHangingAgentsDelayNoOther(t *testing.T) {
 			t.Errorf("a known agent is read %d times in an hour, with a gap of %s", len(asked["known"]), worst)
 		}
 		for _, a := range all[2:] {
-			if n := len(asked[a.Name]); n < 5 || n > 30 || s.agents[client.ObjectKeyFromObject(a)].result == nil {
+			if n := len(asked[a.Name]); n < 5 || n > 30 || s.entries[client.ObjectKeyFromObject(a)].result == nil {
 				t.Fatalf("%s is read %d times in an hour", a.Name, n)
 			}
 		}

@@ -180,23 +180,6 @@ const (
 	ErrorProfile100 = "1.0.0"
 )
 
-// Protocol is the protocol of the backend.
-type Protocol string
-
-// The protocols.
-const (
-	// ProtocolEvents is one POST per turn, with a response of text, JSON or a stream of
-	// A2A events.
-	ProtocolEvents Protocol = "Events"
-	// ProtocolA2A is A2A, in the version of the agent's card.
-	ProtocolA2A Protocol = "A2A"
-	// ProtocolChatCompletions is the chat completions API of language model servers.
-	ProtocolChatCompletions Protocol = "ChatCompletions"
-)
-
-// Protocols lists all protocols.
-var Protocols = []Protocol{ProtocolEvents, ProtocolA2A, ProtocolChatCompletions}
-
 // Backend configures calls to the agent's container or to a model server.
 type Backend struct {
 	Protocol Protocol `json:"protocol"`

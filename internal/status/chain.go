@@ -4,46 +4,8 @@
 package status
 
 import (
-	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
-
-// verdict is the status, reason and message of a condition.
-type verdict struct {
-	Status  metav1.ConditionStatus
-	Reason  string
-	Message string
-}
-
-// typed is a verdict with the type of its condition.
-type typed struct {
-	condition string
-	verdict   verdict
-}
-
-// facts are shared by the checks: the rollout, and the verdicts of the conditions
-// before.
-type facts struct {
-	rollout  rollout
-	verdicts []typed
-}
-
-// isTrue reports whether the verdict of a condition is True.
-func (f *facts) isTrue(condition string) bool {
-	for _, t := range f.verdicts {
-		if t.condition == condition {
-			return t.verdict.Status == metav1.ConditionTrue
-		}
-	}
-	return false
-}
-
-// check returns the verdict of a condition, or false to leave it to the next check.
-type check func(Inputs, *facts) (verdict, bool)
 
 // chain has the checks of one condition. The first one that returns a verdict
 // decides.
@@ -153,50 +115,4 @@ var remoteChains = []conditionChain{
 		firstCause,
 		always(a2av1alpha1.ReasonReady, "The registry lists the agent, and the agent serves its card"),
 	}},
-}
-
-// problems makes a condition False with the messages of its problems, and the reason
-// of the first one.
-func problems(condition string) check {
-	return func(in Inputs, _ *facts) (verdict, bool) {
-		return summed(in.Problems, condition, metav1.ConditionFalse)
-	}
-}
-
-// remarks makes a condition True with the messages of its remarks, and the reason of
-// the first one.
-func remarks(condition string) check {
-	return func(in Inputs, _ *facts) (verdict, bool) {
-		return summed(in.Remarks, condition, metav1.ConditionTrue)
-	}
-}
-
-func summed(all []usererror.Problem, condition string, status metav1.ConditionStatus) (verdict, bool) {
-	var reason string
-	var messages []string
-	for _, p := range all {
-		if p.Condition != condition {
-			continue
-		}
-		if reason == "" {
-			reason = p.Reason
-		}
-		messages = append(messages, p.Message)
-	}
-	return verdict{status, reason, strings.Join(messages, "; ")}, reason != ""
-}
-
-// always ends a chain with True.
-func always(reason, message string) check {
-	return func(Inputs, *facts) (verdict, bool) {
-		return verdict{metav1.ConditionTrue, reason, message}, true
-	}
-}
-
-func isFalse(reason, message string) verdict {
-	return verdict{metav1.ConditionFalse, reason, message}
-}
-
-func unknown(reason, message string) verdict {
-	return verdict{metav1.ConditionUnknown, reason, message}
 }

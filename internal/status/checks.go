@@ -191,3 +191,12 @@ func rollingOut(_ Inputs, f *facts) (verdict, bool) {
 	}
 	return isFalse(a2av1alpha1.ReasonRolloutInProgress, "Pods of the current spec are starting, and pods of an earlier spec serve calls"), true
 }
+
+// servesWithout keeps a condition True, with the reason of a dependency that a ready
+// pod has lost, or whose new version is not usable.
+func servesWithout(message string) check {
+	return func(_ Inputs, f *facts) (verdict, bool) {
+		r := f.rollout
+		return verdict{metav1.ConditionTrue, r.lostReason, message + ". " + r.lostMessage}, r.lostReason != ""
+	}
+}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -183,28 +182,4 @@ func bundleAction(field string, bundle *a2av1alpha1.CABundleReference) string {
 func dependencyFailed(agent *a2av1alpha1.Agent, pod *corev1.Pod) (diagnosis, bool) {
 	reason, message, found := failedDependency(agent, pod)
 	return diagnosis{reason: reason, message: message, failing: true}, found
-}
-
-// observeDependencies finds a failed dependency of a ready pod. Of several pods it
-// takes the first by name, so that the status is stable.
-func (r *rollout) observeDependencies(in Inputs) {
-	var first string
-	for i := range in.Observed.Pods {
-		pod := &in.Observed.Pods[i]
-		if !takesCalls(pod) || r.lostReason != "" && pod.Name > first {
-			continue
-		}
-		if reason, message, found := failedDependency(in.Observed.Agent, pod); found {
-			first, r.lostReason, r.lostMessage = pod.Name, reason, message
-		}
-	}
-}
-
-// servesWithout keeps a condition True, with the reason of a dependency that a ready
-// pod has lost, or whose new version is not usable.
-func servesWithout(message string) check {
-	return func(_ Inputs, f *facts) (verdict, bool) {
-		r := f.rollout
-		return verdict{metav1.ConditionTrue, r.lostReason, message + ". " + r.lostMessage}, r.lostReason != ""
-	}
 }

@@ -18,9 +18,6 @@ import (
 // counts as failed, and before a restarted container counts as stable.
 const startGrace = 20 * time.Second
 
-// template is the field of an Agent with the containers of its pods.
-const template = "spec.workload.template.spec"
-
 // The reasons that the kubelet gives for a container that waits.
 const (
 	waitingErrImagePull      = "ErrImagePull"
@@ -36,15 +33,6 @@ const (
 // terminatedStartError is the reason of a container that the runtime could not start.
 // It alternates with waitingRunError, so both give the same message.
 const terminatedStartError = "StartError"
-
-// container is a container of a pod, with its field in the Agent.
-type container struct {
-	pod    *corev1.Pod
-	name   string
-	image  string
-	field  string
-	status corev1.ContainerStatus
-}
 
 // diagnosePod returns why a pod is not ready.
 func diagnosePod(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
@@ -77,44 +65,6 @@ func diagnosePod(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
 		return d, true
 	}
 	return diagnoseReadiness(in, containers)
-}
-
-// containersOf returns the containers of a pod that have a status, in the order of
-// their start.
-func containersOf(agent *a2av1alpha1.Agent, pod *corev1.Pod) []container {
-	var containers []container
-	collect := func(kind string, declared, written []corev1.Container, statuses []corev1.ContainerStatus) {
-		for _, d := range declared {
-			field := ""
-			for i, w := range written {
-				if w.Name == d.Name {
-					field = fmt.Sprintf("%s.%s[%d]", template, kind, i)
-				}
-			}
-			for _, s := range statuses {
-				if s.Name == d.Name {
-					containers = append(containers, container{pod, d.Name, d.Image, field, s})
-				}
-			}
-		}
-	}
-	written := agent.Spec.Workload.Template.Spec
-	collect("initContainers", pod.Spec.InitContainers, written.InitContainers, pod.Status.InitContainerStatuses)
-	collect("containers", pod.Spec.Containers, written.Containers, pod.Status.ContainerStatuses)
-	return containers
-}
-
-// action says where to correct a part of a container: in the Agent, in the
-// installation of the operator, or at the webhook that added it to the pod.
-func (c container) action(part string) string {
-	switch {
-	case c.field != "":
-		return "correct " + c.field + part
-	case c.name == a2av1alpha1.ContainerSidecar:
-		return "correct the operator's installation"
-	default:
-		return "correct the admission webhook or other program that added the container to the pod"
-	}
 }
 
 // diagnoseContainer returns why a container does not run.

@@ -77,28 +77,6 @@ func rolledOut(d *appsv1.Deployment, ready int) bool {
 		s.Replicas == wanted && (s.AvailableReplicas == wanted || ready == int(wanted))
 }
 
-// takesCalls reports whether the Service routes to a pod.
-func takesCalls(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp.IsZero() && podReady(pod)
-}
-
-func podReady(pod *corev1.Pod) bool {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
-
-// diagnosis is why a pod is not ready.
-type diagnosis struct {
-	reason       string
-	message      string
-	failing      bool
-	recheckAfter time.Duration
-}
-
 // diagnosePods returns the diagnosis of the newest pod that is not ready, because an
 // older one may be of an earlier spec.
 func diagnosePods(in Inputs) (diagnosis, bool) {
@@ -151,4 +129,19 @@ func quotaAction(message string) string {
 	}
 	return "; set resources.limits of the containers of " + template + ", and create a LimitRange with defaults for container " +
 		a2av1alpha1.ContainerSidecar
+}
+
+// observeDependencies finds a failed dependency of a ready pod. Of several pods it
+// takes the first by name, so that the status is stable.
+func (r *rollout) observeDependencies(in Inputs) {
+	var first string
+	for i := range in.Observed.Pods {
+		pod := &in.Observed.Pods[i]
+		if !takesCalls(pod) || r.lostReason != "" && pod.Name > first {
+			continue
+		}
+		if reason, message, found := failedDependency(in.Observed.Agent, pod); found {
+			first, r.lostReason, r.lostMessage = pod.Name, reason, message
+		}
+	}
 }

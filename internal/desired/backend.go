@@ -1,0 +1,50 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"cmp"
+	"strconv"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+// backendProtocol returns the protocol of the agent.
+func backendProtocol(agent *a2av1alpha1.Agent) sidecarconfig.Protocol {
+	return sidecarconfig.Protocol(cmp.Or(agent.Spec.Workload.Backend.Protocol, a2av1alpha1.BackendProtocolEvents))
+}
+
+// backendURL returns the URL to which the sidecar posts a turn.
+func backendURL(agent *a2av1alpha1.Agent) string {
+	if url := externalModelServer(agent); url != "" {
+		return url
+	}
+	backend := agent.Spec.Workload.Backend
+	return "http://127.0.0.1:" + strconv.Itoa(int(backend.Port)) + cmp.Or(backend.Path, a2aPath(backend.A2A), defaultPaths[backendProtocol(agent)])
+}
+
+// a2aPath returns the path of the container's endpoint, and "" for the path on its card.
+func a2aPath(a2a *a2av1alpha1.AgentA2A) string {
+	if a2a == nil {
+		return ""
+	}
+	return a2a.Path
+}
+
+// defaultPaths are the default paths of turns. The card of an agent that speaks A2A has
+// the path.
+var defaultPaths = map[sidecarconfig.Protocol]string{
+	sidecarconfig.ProtocolEvents:          "/",
+	sidecarconfig.ProtocolChatCompletions: "/v1/chat/completions",
+}
+
+// externalModelServer returns the URL of the model server that takes the place of
+// the agent's container, and "" for an Agent with a container.
+func externalModelServer(agent *a2av1alpha1.Agent) string {
+	if chat := agent.Spec.Workload.Backend.Chat; chat != nil {
+		return chat.URL
+	}
+	return ""
+}

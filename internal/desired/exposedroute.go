@@ -1,0 +1,97 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
+)
+
+// exposedRoute is one of the two routes of an Agent.
+type exposedRoute struct {
+	kind     gatewayv1.Kind
+	resource string
+	offered  bool
+	// unreadable is why it cannot be seen, "" when there is no reason.
+	unreadable string
+	field      string
+	hostnames  []a2av1alpha1.Hostname
+	// parents are nil for a route that does not exist, belongs to another owner, or differs from its desired
+	// state: such a status is about another route.
+	parents []gatewayv1.RouteParentStatus
+	meta    metav1.ObjectMeta
+	// path is the path after the address of a Gateway.
+	path string
+}
+
+const (
+	kindHTTPRoute gatewayv1.Kind = "HTTPRoute"
+	kindGRPCRoute gatewayv1.Kind = "GRPCRoute"
+)
+
+func exposedRoutes(in clusterstate.Agent) []exposedRoute {
+	exposure := in.Agent.Spec.Exposure
+	web := exposedRoute{
+		kind: kindHTTPRoute, resource: "httproutes", offered: in.GatewayAPI.HTTPRoutes, unreadable: in.GatewayAPI.Unreadable.HTTPRoutes,
+		field: "spec.exposure.hostnames", hostnames: exposure.Hostnames,
+		path: exposurePath(exposure),
+	}
+	if r := in.Children.HTTPRoute; r != nil && metav1.IsControlledBy(r, in.Agent) &&
+		slices.Equal(r.Spec.Hostnames, hostnames(web.hostnames)) && pathOf(r) == web.path {
+		web.parents, web.meta = r.Status.Parents, r.ObjectMeta
+	}
+	if len(exposure.GRPCHostnames) == 0 {
+		return []exposedRoute{web}
+	}
+	grpc := exposedRoute{
+		kind: kindGRPCRoute, resource: "grpcroutes", offered: in.GatewayAPI.GRPCRoutes, unreadable: in.GatewayAPI.Unreadable.GRPCRoutes,
+		field: "spec.exposure.grpcHostnames", hostnames: exposure.GRPCHostnames,
+		path: rootPath,
+	}
+	if r := in.Children.GRPCRoute; r != nil && metav1.IsControlledBy(r, in.Agent) &&
+		slices.Equal(r.Spec.Hostnames, hostnames(grpc.hostnames)) {
+		grpc.parents, grpc.meta = r.Status.Parents, r.ObjectMeta
+	}
+	return []exposedRoute{web, grpc}
+}
+
+// removable returns the field that requires the route.
+func (r exposedRoute) removable() string {
+	if r.kind == kindHTTPRoute {
+		return "spec.exposure"
+	}
+	return r.field
+}
+
+func exposureProblem(reason, format string, args ...any) usererror.Problem {
+	return usererror.Problem{
+		Condition: a2av1alpha1.ConditionExposed,
+		Reason:    reason,
+		Message:   fmt.Sprintf(format, args...),
+	}
+}
+
+// anyHost is the hostname of a route without hostnames: it has those of the listeners.
+const anyHost a2av1alpha1.Hostname = ""
+
+func isAnyHost(host a2av1alpha1.Hostname) bool { return host == anyHost }
+
+// pathOf returns the path of a route, and "" if the operator did not make the route.
+func pathOf(route *gatewayv1.HTTPRoute) string {
+	if len(route.Spec.Rules) != 1 || len(route.Spec.Rules[0].Matches) != 1 {
+		return ""
+	}
+	path := route.Spec.Rules[0].Matches[0].Path
+	if path == nil || path.Value == nil {
+		return ""
+	}
+	return *path.Value
+}

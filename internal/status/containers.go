@@ -1,0 +1,62 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package status
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// container is a container of a pod, with its field in the Agent.
+type container struct {
+	pod    *corev1.Pod
+	name   string
+	image  string
+	field  string
+	status corev1.ContainerStatus
+}
+
+// containersOf returns the containers of a pod that have a status, in the order of
+// their start.
+func containersOf(agent *a2av1alpha1.Agent, pod *corev1.Pod) []container {
+	var containers []container
+	collect := func(kind string, declared, written []corev1.Container, statuses []corev1.ContainerStatus) {
+		for _, d := range declared {
+			field := ""
+			for i, w := range written {
+				if w.Name == d.Name {
+					field = fmt.Sprintf("%s.%s[%d]", template, kind, i)
+				}
+			}
+			for _, s := range statuses {
+				if s.Name == d.Name {
+					containers = append(containers, container{pod, d.Name, d.Image, field, s})
+				}
+			}
+		}
+	}
+	written := agent.Spec.Workload.Template.Spec
+	collect("initContainers", pod.Spec.InitContainers, written.InitContainers, pod.Status.InitContainerStatuses)
+	collect("containers", pod.Spec.Containers, written.Containers, pod.Status.ContainerStatuses)
+	return containers
+}
+
+// action says where to correct a part of a container: in the Agent, in the
+// installation of the operator, or at the webhook that added it to the pod.
+func (c container) action(part string) string {
+	switch {
+	case c.field != "":
+		return "correct " + c.field + part
+	case c.name == a2av1alpha1.ContainerSidecar:
+		return "correct the operator's installation"
+	default:
+		return "correct the admission webhook or other program that added the container to the pod"
+	}
+}
+
+// template is the field of an Agent with the containers of its pods.
+const template = "spec.workload.template.spec"
