@@ -14,7 +14,7 @@ import (
 // other package of the request path, such as the sidecar's HTTP client.
 func TestLinksNoRequestPath(t *testing.T) {
 	const module = "github.com/a2a-operator/a2a-operator/internal/"
-	shared := []string{"a2a", "a2a/card", "a2a/egress", "a2a/limit"}
+	shared := []string{"a2a", "a2a/auth", "a2a/authz", "a2a/card", "a2a/egress", "a2a/limit"}
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").CombinedOutput()
 	if err != nil {
 		t.Fatalf("go list -deps: %v\n%s", err, out)

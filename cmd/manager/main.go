@@ -76,6 +76,21 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 	flags.StringVar(&c.RegistryCAFile, "registry-ca-file", c.RegistryCAFile,
 		"A `file` of PEM certificates of the authorities by which sidecars verify the registry. The manager reloads it when it changes. "+
 			"Empty means the authorities of the sidecar's image.")
+	oidc := &c.RegistryOIDC
+	flags.StringVar(&oidc.Issuer, "registry-oidc-issuer", oidc.Issuer,
+		"The https `URL` of an OpenID Connect issuer whose tokens let people call the registry. Empty means none.")
+	flags.StringVar(&oidc.Audience, "registry-oidc-audience", oidc.Audience,
+		"The `audience` of these tokens, such as a client id. Required with an issuer.")
+	flags.StringVar(&oidc.UsernameClaim, "registry-oidc-username-claim", oidc.UsernameClaim,
+		"The `claim` with the user name. A claim email counts unless email_verified is false.")
+	flags.StringVar(&oidc.UsernamePrefix, "registry-oidc-username-prefix", oidc.UsernamePrefix,
+		"The `prefix` of the user names in RBAC.")
+	flags.StringVar(&oidc.GroupsClaim, "registry-oidc-groups-claim", oidc.GroupsClaim,
+		"The `claim` with the groups, a string or a list. Empty means no groups.")
+	flags.StringVar(&oidc.GroupsPrefix, "registry-oidc-groups-prefix", oidc.GroupsPrefix,
+		"The `prefix` of the groups in RBAC.")
+	flags.StringVar(&oidc.CAFile, "registry-oidc-ca-file", oidc.CAFile,
+		"A `file` of PEM certificates of authorities for the issuer, besides those of the system. The manager reads it at its start.")
 	flags.BoolVar(&c.RegistryReviewAllNamespaces, "registry-review-all-namespaces", c.RegistryReviewAllNamespaces,
 		"Review the access of the registry's callers to all namespaces with Agents, and not only to those in which a RoleBinding grants it. "+
 			"For clusters with an authorizer besides RBAC.")

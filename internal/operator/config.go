@@ -32,6 +32,8 @@ type Config struct {
 	// RegistryCAFile is a file of PEM certificates of the authorities by which sidecars verify
 	// the registry; empty means those of the sidecar's image.
 	RegistryCAFile string
+	// RegistryOIDC is the issuer of tokens by which people call the registry.
+	RegistryOIDC RegistryOIDC
 	// RegistryReviewAllNamespaces makes the registry review the access of its callers to all
 	// namespaces with Agents, for clusters with an authorizer besides RBAC.
 	RegistryReviewAllNamespaces bool
@@ -63,6 +65,26 @@ type Config struct {
 	OwnHeap bool
 }
 
+// RegistryOIDC configures an OpenID Connect issuer. The claims and prefixes have the meaning of
+// the flags of kube-apiserver.
+type RegistryOIDC struct {
+	// Issuer is the https URL of the issuer; empty means none.
+	Issuer string
+	// Audience must be an audience of a token, such as a client id. It is required.
+	Audience string
+	// UsernameClaim names the claim with the user name.
+	UsernameClaim string
+	// UsernamePrefix is prepended to the user name.
+	UsernamePrefix string
+	// GroupsClaim names the claim with the groups; empty means no groups.
+	GroupsClaim string
+	// GroupsPrefix is prepended to each group.
+	GroupsPrefix string
+	// CAFile is a file of PEM certificates of authorities for the issuer, besides those of the
+	// system; empty means none.
+	CAFile string
+}
+
 // off is the bind address that disables a server.
 const off = "0"
 
@@ -71,6 +93,7 @@ func Defaults() Config {
 	return Config{
 		ClusterDomain:           "cluster.local",
 		RegistryBindAddress:     ":8444",
+		RegistryOIDC:            RegistryOIDC{UsernameClaim: "sub", UsernamePrefix: "oidc:", GroupsClaim: "groups", GroupsPrefix: "oidc:"},
 		MetricsBindAddress:      ":8443",
 		HealthProbeBindAddress:  ":8081",
 		MaxConcurrentReconciles: 5,
@@ -107,6 +130,18 @@ func (c Config) Validate() error {
 		}
 		if c.RegistryCertDir != "" && err == nil && u.Scheme == "http" {
 			errs = append(errs, fmt.Errorf("--registry-url is %q, must be an https URL, because --registry-cert-dir is set", c.RegistryURL))
+		}
+	}
+	if o := c.RegistryOIDC; o.Issuer != "" {
+		u, err := url.Parse(o.Issuer)
+		if err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+			errs = append(errs, fmt.Errorf("--registry-oidc-issuer is %q, must be an https URL without a query and a fragment", o.Issuer))
+		}
+		if o.Audience == "" {
+			errs = append(errs, errors.New("--registry-oidc-audience is required with --registry-oidc-issuer: the client id for which the issuer makes tokens"))
+		}
+		if o.UsernameClaim == "" {
+			errs = append(errs, errors.New("--registry-oidc-username-claim is empty, must name a claim such as sub or email"))
 		}
 	}
 	for _, allowed := range c.RemoteAllow {

@@ -38,6 +38,11 @@ var _ = Describe("a configuration", func() {
 		Entry("with a domain that ends with a dot", func(c *Config) { c.ClusterDomain = "cluster.local." }, "--cluster-domain"),
 		Entry("with a registry that is no URL", func(c *Config) { c.RegistryURL = "registry:80" }, "--registry-url"),
 		Entry("with a certificate for a registry at http", func(c *Config) { c.RegistryCertDir, c.RegistryURL = "/tls", "http://registry.a2a.svc" }, "--registry-url"),
+		Entry("with an issuer at http", func(c *Config) { c.RegistryOIDC.Issuer, c.RegistryOIDC.Audience = "http://login.example", "a" }, "--registry-oidc-issuer"),
+		Entry("with an issuer without an audience", func(c *Config) { c.RegistryOIDC.Issuer = "https://login.example" }, "--registry-oidc-audience"),
+		Entry("with an issuer without a claim of names", func(c *Config) {
+			c.RegistryOIDC = RegistryOIDC{Issuer: "https://login.example", Audience: "a"}
+		}, "--registry-oidc-username-claim"),
 		Entry("without a worker", func(c *Config) { c.MaxConcurrentReconciles = 0 }, "--max-concurrent-reconciles"),
 		Entry("with remote agents at loopback", func(c *Config) { c.RemoteAllow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} }, "--remote-allow"),
 	)

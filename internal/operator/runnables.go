@@ -5,7 +5,10 @@ package operator
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net/http"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
@@ -19,11 +22,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/registry"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registryca"
 	"github.com/a2a-operator/a2a-operator/internal/remote"
 )
 
 // +kubebuilder:rbac:urls=/.well-known/openid-configuration;/openid/v1/jwks,verbs=get
+
+// Timeouts of connections to the issuer of the registry.
+const (
+	issuerHandshakeTimeout = 10 * time.Second
+	issuerIdleTimeout      = time.Minute
+)
 
 // addRunnables adds all parts of the program to the manager.
 func addRunnables(ctx context.Context, mgr manager.Manager, config Config) error {
@@ -142,9 +152,14 @@ func addRegistry(mgr manager.Manager, config Config) error {
 	if config.RegistryBindAddress == off {
 		return nil
 	}
+	issuer, err := registryOIDC(config.RegistryOIDC)
+	if err != nil {
+		return err
+	}
 	server, err := registry.SetupWithManager(mgr, registry.Options{
 		BindAddress:         config.RegistryBindAddress,
 		CertificateDir:      config.RegistryCertDir,
+		OIDC:                issuer,
 		ReviewAllNamespaces: config.RegistryReviewAllNamespaces,
 	})
 	if err != nil {
@@ -154,4 +169,29 @@ func addRegistry(mgr manager.Manager, config Config) error {
 		return fmt.Errorf("add health checks: %w", err)
 	}
 	return nil
+}
+
+// registryOIDC returns the issuer of tokens by which people call the registry, nil for none.
+func registryOIDC(config RegistryOIDC) (*access.OIDCOptions, error) {
+	if config.Issuer == "" {
+		return nil, nil
+	}
+	transport := &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		TLSHandshakeTimeout: issuerHandshakeTimeout,
+		IdleConnTimeout:     issuerIdleTimeout,
+	}
+	if config.CAFile != "" {
+		authorities, err := remote.LoadTrustBundle(config.CAFile, logr.Discard())
+		if err != nil {
+			return nil, fmt.Errorf("--registry-oidc-ca-file must name a file of PEM certificates: %w", err)
+		}
+		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities.Roots()}
+	}
+	return &access.OIDCOptions{
+		Issuer: config.Issuer, Audience: config.Audience,
+		UsernameClaim: config.UsernameClaim, UsernamePrefix: config.UsernamePrefix,
+		GroupsClaim: config.GroupsClaim, GroupsPrefix: config.GroupsPrefix,
+		Transport: transport,
+	}, nil
 }

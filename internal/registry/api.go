@@ -131,7 +131,7 @@ func challenge(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("WWW-Authenticate", header)
 	fail(w, &problem{
 		status: http.StatusUnauthorized, Code: "Unauthenticated",
-		Message: "send a ServiceAccount token for the audience a2a-operator.dev as Authorization: Bearer",
+		Message: "send a ServiceAccount token for the audience a2a-operator.dev, or a token of the registry's OpenID Connect issuer, as Authorization: Bearer",
 	})
 }
 
@@ -141,7 +141,8 @@ func (a *api) unavailable(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return // the client has left
 	}
-	if !errors.Is(err, access.ErrTooManyReviews) { // it has a metric and may be frequent
+	// These have a metric and may be frequent.
+	if !errors.Is(err, access.ErrTooManyReviews) && !errors.Is(err, access.ErrNoIssuerKeys) {
 		a.log.Error(err, "failed to answer a request", "path", r.URL.Path)
 	}
 	w.Header().Set("Retry-After", "1")

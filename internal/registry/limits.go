@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/registry/servingcert"
 )
@@ -26,7 +27,7 @@ var limited = prometheus.NewCounterVec(prometheus.CounterOpts{
 
 // register adds the metrics. Registries of one process share them.
 func register(r prometheus.Registerer) error {
-	for _, collector := range slices.Concat(index.Collectors(), servingcert.Collectors(), []prometheus.Collector{limited}) {
+	for _, collector := range slices.Concat(index.Collectors(), access.Collectors(), servingcert.Collectors(), []prometheus.Collector{limited}) {
 		err := r.Register(collector)
 		if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !again {
 			return err

@@ -50,6 +50,9 @@ type Options struct {
 	// CertificateDir has tls.crt and tls.key. If it is empty, the registry serves plain
 	// HTTP.
 	CertificateDir string
+	// OIDC configures the issuer of tokens for people, nil for none. New sets its Log and
+	// Now.
+	OIDC *access.OIDCOptions
 	// ReviewAllNamespaces reviews each caller's access to all namespaces with agents,
 	// and not only to those in which an RBAC object grants it.
 	ReviewAllNamespaces bool
@@ -67,6 +70,8 @@ type Server struct {
 	api     *api
 	// bindings tell the API which reviews are worth their cost.
 	bindings *access.Bindings
+	// people is nil without OIDC.
+	people *access.OIDC
 	// certificate is nil without TLS.
 	certificate *servingcert.Certificate
 }
@@ -85,11 +90,18 @@ func New(o Options) *Server {
 		o.Clock = clock.RealClock{}
 	}
 	reviews := access.NewReviewer(o.Reviews, limited.WithLabelValues("reviews"))
+	authn := access.NewAuthenticator(reviews.Token, o.Clock)
 	agents := &index.Source{Reader: o.Cache}
 	s := &Server{options: o, feed: index.NewFeed(agents.Read, o.Clock, o.Log), bindings: access.NewBindings(o.Clock)}
 	authorization := access.AuthorizerOptions{Review: reviews.List, Bindings: s.bindings, Clock: o.Clock}
 	if o.ReviewAllNamespaces {
 		authorization.Candidates = func() []string { return s.feed.Current().Namespaces() }
+	}
+	if o.OIDC != nil {
+		issuer := *o.OIDC
+		issuer.Log, issuer.Now = o.Log, o.Clock.Now
+		s.people = access.NewOIDC(issuer)
+		authn.AcceptPeople(s.people)
 	}
 	if o.CertificateDir != "" {
 		s.certificate = servingcert.New(servingcert.Options{Directory: o.CertificateDir, Clock: o.Clock, Log: o.Log})
@@ -97,7 +109,7 @@ func New(o Options) *Server {
 	s.api = &api{
 		current: s.feed.Current,
 		await:   s.feed.AwaitRevision,
-		authn:   access.NewAuthenticator(reviews.Token, o.Clock),
+		authn:   authn,
 		authz:   access.NewAuthorizer(authorization),
 		health:  newHealthReports(o.Cache, o.PodStatus, o.Clock),
 		log:     o.Log,
@@ -158,6 +170,12 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	serve := server.Serve
 	group, ctx := errgroup.WithContext(ctx)
+	if s.people != nil {
+		group.Go(func() error {
+			s.people.Run(ctx)
+			return nil
+		})
+	}
 	if s.certificate != nil {
 		server.TLSConfig = s.certificate.TLSConfig()
 		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }

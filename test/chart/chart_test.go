@@ -121,6 +121,18 @@ func TestValuesChangeTheObjects(t *testing.T) {
 				}
 			},
 		},
+		"people of an issuer": {
+			values: "registry: {oidc: {issuer: 'https://login.example', audience: a2a, usernameClaim: email, groupsPrefix: '', ca: {configMap: login-ca}}}",
+			want:   slices.Concat(crds, metrics),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				hasArgs(t, d, "--registry-oidc-issuer=https://login.example", "--registry-oidc-audience=a2a",
+					"--registry-oidc-username-claim=email", "--registry-oidc-username-prefix=oidc:",
+					"--registry-oidc-groups-claim=groups", "--registry-oidc-groups-prefix=",
+					"--registry-oidc-ca-file=/etc/a2a-operator/registry-oidc-ca/ca.crt")
+				equal(t, "volume", d.Spec.Template.Spec.Volumes[0].ConfigMap.Name, "login-ca")
+			},
+		},
 		"an authorizer besides RBAC": {
 			values: "registry: {reviewAllNamespaces: true}",
 			want:   slices.Concat(crds, metrics),
@@ -234,6 +246,8 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		"not a boolean":             {"metrics: {podMonitor: {enabled: perhaps}}", "enabled"},
 		"half a digest":             {"image: {digest: 'sha256:12'}", "digest"},
 		"a tag in the name":         {"image: {repository: 'a b'}", "repository"},
+		"an issuer alone":           {"registry: {oidc: {issuer: 'https://login.example'}}", "registry.oidc.audience"},
+		"an issuer at http":         {"registry: {oidc: {issuer: 'http://login.example', audience: a}}", "issuer"},
 		"a host as a range":         {"remote: {allow: [agents.example]}", "allow"},
 		"an invalid ConfigMap name": {"remote: {ca: {configMap: Company_CA}}", "configMap"},
 		"a number as a text":        {"podLabels: {a: 1}", "podLabels"},

@@ -121,6 +121,13 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		"--registry-url":                   "registry",
 		"--registry-cert-dir":              "registry",
 		"--registry-ca-file":               "registry",
+		"--registry-oidc-issuer":           "registry.oidc.issuer",
+		"--registry-oidc-audience":         "registry.oidc.audience",
+		"--registry-oidc-username-claim":   "registry.oidc.usernameClaim",
+		"--registry-oidc-username-prefix":  "registry.oidc.usernamePrefix",
+		"--registry-oidc-groups-claim":     "registry.oidc.groupsClaim",
+		"--registry-oidc-groups-prefix":    "registry.oidc.groupsPrefix",
+		"--registry-oidc-ca-file":          "registry.oidc.ca",
 		"--registry-review-all-namespaces": "registry.reviewAllNamespaces",
 		"--watch-namespaces":               "watchNamespaces",
 		"--remote-allow":                   "remote.allow",
@@ -139,7 +146,7 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flags := regexp.MustCompile(`- (--[a-z-]+)`).FindAllStringSubmatch(string(template), -1)
+	flags := regexp.MustCompile(`- "?(--[a-z-]+)`).FindAllStringSubmatch(string(template), -1)
 	if len(flags) != len(valueOf) {
 		t.Errorf("the Deployment sets %d flags, want %d", len(flags), len(valueOf))
 	}

@@ -44,6 +44,8 @@ type Authenticator struct {
 	flights  singleflight.Group
 	rates    *limit.Table
 	clock    clock.PassiveClock
+	// people is nil if there is no issuer of tokens for people.
+	people *OIDC
 }
 
 // LimitedError is returned for a token without a review, because its address
@@ -63,8 +65,13 @@ func NewAuthenticator(review func(context.Context, string) (Caller, bool, error)
 	}
 }
 
+// AcceptPeople makes the Authenticator accept the tokens of an issuer, which it verifies
+// without a review.
+func (a *Authenticator) AcceptPeople(o *OIDC) { a.people = o }
+
 // Caller returns the sender of a request, and false if the request has no valid
-// token. It returns a LimitedError for an address beyond its rate.
+// token. It returns a LimitedError for an address beyond its rate, and ErrNoIssuerKeys
+// for a token of a person that cannot be verified now.
 func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 	token, found := bearerToken(r)
 	if !found {
@@ -79,9 +86,19 @@ func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 	if _, found := a.refused.get(key); found {
 		return Caller{}, false, nil
 	}
+	// Tokens of the issuer have their own cache, which forgets them with their keys.
+	ofPeople := a.people != nil && a.people.issued(token)
+	if ofPeople {
+		if _, verified := a.people.tokens.VerifiedBefore(r); verified {
+			return a.people.caller(r)
+		}
+	}
 	now := a.clock.Now()
 	if bucket := a.rates.Bucket(a2a.AccountingPrincipalAt(r.RemoteAddr), now); !bucket.Take(now) {
 		return Caller{}, false, LimitedError{bucket.Refusal(now)}
+	}
+	if ofPeople {
+		return a.people.caller(r)
 	}
 	return a.ask(r.Context(), key, token)
 }

@@ -8,6 +8,7 @@
 //
 //	review        TokenReviews and SubjectAccessReviews
 //	authn         bearer token -> Caller
+//	oidc          token of a person -> Caller
 //	authorizer    Caller -> Set
 //	set           the namespaces that a caller sees
 //	knowncallers  the sets of the callers, in bounded memory

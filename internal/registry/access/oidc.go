@@ -1,0 +1,176 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	authenticationv1 "k8s.io/api/authentication/v1"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
+)
+
+const (
+	// systemPrefix begins the names of users and groups that only Kubernetes gives.
+	systemPrefix = "system:"
+	// groupAuthenticated is the group of every caller that Kubernetes authenticates.
+	groupAuthenticated = "system:authenticated"
+	// emailClaim is a claim that counts only if the issuer has verified it.
+	emailClaim = "email"
+)
+
+// ErrNoIssuerKeys is returned for a token of the OpenID Connect issuer while its keys are
+// unknown. The reason is in the log.
+var ErrNoIssuerKeys = errors.New("the keys of the OpenID Connect issuer are unknown")
+
+// OIDCOptions configure an issuer of tokens for people (OpenID Connect Core 1.0). The
+// claims and prefixes have the meaning of the flags of kube-apiserver.
+type OIDCOptions struct {
+	// Issuer is the URL of the issuer, as in the claim iss.
+	Issuer string
+	// Audience must be in the claim aud.
+	Audience string
+	// UsernameClaim names the claim with the user name.
+	UsernameClaim string
+	// UsernamePrefix is prepended to the user name.
+	UsernamePrefix string
+	// GroupsClaim names the claim with the groups, "" for none.
+	GroupsClaim string
+	// GroupsPrefix is prepended to each group.
+	GroupsPrefix string
+	// Transport reaches the issuer.
+	Transport http.RoundTripper
+	Log       logr.Logger
+	Now       func() time.Time
+}
+
+// OIDC authenticates people by tokens of one issuer. Its methods are safe for
+// concurrent use.
+type OIDC struct {
+	options OIDCOptions
+	keys    *auth.IssuerKeys
+	tokens  *auth.JWT
+}
+
+// keyFetches counts the attempts to fetch the keys of the issuer.
+var keyFetches = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "a2a_registry_issuer_key_fetches_total",
+	Help: "Fetches of the keys of the registry's OpenID Connect issuer, by result: fetched or failed.",
+}, []string{"result"})
+
+// Collectors returns the metrics, which all registries of a process share.
+func Collectors() []prometheus.Collector { return []prometheus.Collector{keyFetches} }
+
+// NewOIDC returns an OIDC, which accepts no token before Run has fetched the keys.
+func NewOIDC(o OIDCOptions) *OIDC {
+	keys := auth.NewIssuerKeys(auth.IssuerKeysConfig{
+		Source:    auth.KeySource{Issuer: o.Issuer},
+		Transport: o.Transport,
+		Observe: func(err error) {
+			result := "fetched"
+			if err != nil {
+				result = "failed"
+			}
+			keyFetches.WithLabelValues(result).Inc()
+		},
+		Log: slog.New(logr.ToSlogHandler(o.Log)),
+		Now: o.Now,
+	})
+	return &OIDC{options: o, keys: keys, tokens: auth.NewJWT(auth.JWTConfig{
+		Issuer: o.Issuer, Audiences: []string{o.Audience}, PrincipalClaim: o.UsernameClaim,
+		KeepClaims: true, Keys: keys, Now: o.Now,
+	})}
+}
+
+// Run fetches the keys of the issuer until ctx ends: every five minutes, and at most a
+// minute after a token of an unknown key.
+func (o *OIDC) Run(ctx context.Context) { o.keys.Run(ctx) }
+
+// issued reports whether a token names the issuer. It verifies nothing.
+func (o *OIDC) issued(token string) bool {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return false
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return false
+	}
+	var claims struct {
+		Issuer string `json:"iss"`
+	}
+	return json.Unmarshal(payload, &claims) == nil && claims.Issuer == o.options.Issuer
+}
+
+// caller returns the person that the token of a request authenticates, and false if the
+// token is not valid. It returns ErrNoIssuerKeys while it cannot tell.
+func (o *OIDC) caller(r *http.Request) (Caller, bool, error) {
+	if !o.keys.Known() {
+		return Caller{}, false, ErrNoIssuerKeys
+	}
+	verified, err := o.tokens.Authenticate(r)
+	if err != nil || verified.Claims == nil {
+		return Caller{}, false, nil //nolint:nilerr // an invalid token is no failure of the system
+	}
+	user, valid := o.userOf(*verified.Claims)
+	if !valid {
+		return Caller{}, false, nil
+	}
+	c, err := NewCaller(user)
+	return c, err == nil, err
+}
+
+// userOf returns the user that verified claims describe, and false if they may not name one.
+func (o *OIDC) userOf(claims authz.Claims) (authenticationv1.UserInfo, bool) {
+	name, _ := claims[o.options.UsernameClaim].(string)
+	if o.options.UsernameClaim == emailClaim {
+		if verified, present := claims["email_verified"]; present && verified != true {
+			return authenticationv1.UserInfo{}, false
+		}
+	}
+	user := authenticationv1.UserInfo{Username: o.options.UsernamePrefix + name, Groups: []string{groupAuthenticated}}
+	if name == "" || strings.HasPrefix(user.Username, systemPrefix) {
+		return authenticationv1.UserInfo{}, false
+	}
+	var groups []string
+	if o.options.GroupsClaim != "" {
+		groups = textsOf(claims[o.options.GroupsClaim])
+	}
+	for _, group := range groups {
+		group = o.options.GroupsPrefix + group
+		if !strings.HasPrefix(group, systemPrefix) && !slices.Contains(user.Groups, group) {
+			user.Groups = append(user.Groups, group)
+		}
+	}
+	return user, true
+}
+
+// textsOf returns the texts of a claim that is a string or a list of strings.
+func textsOf(claim any) []string {
+	switch value := claim.(type) {
+	case string:
+		return []string{value}
+	case []any:
+		var texts []string
+		for _, element := range value {
+			if text, ok := element.(string); ok {
+				texts = append(texts, text)
+			}
+		}
+		return texts
+	default:
+		return nil
+	}
+}
