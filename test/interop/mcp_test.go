@@ -216,7 +216,7 @@ func TestMCPClientFindsAnAgentAndCallsIt(t *testing.T) {
 		if err != nil || len(listed.Tools) != 3 {
 			t.Fatalf("ListTools() = %+v, %v", listed, err)
 		}
-		texts, _, r := callTool(t.Context(), t, s, "find_agents", map[string]any{"text": "says", "tag": []string{"a", "b"}, "ready": true})
+		texts, _, r := callTool(t.Context(), t, s, "find_agents", map[string]any{"q": "says", "remote": false, "tag": []string{"a", "b"}, "ready": true})
 		if r.IsError || len(texts) != 1 || !strings.Contains(texts[0], `"url":"`+c.Gateway+`/agents/team/echo/"`) {
 			t.Errorf("find_agents = %v", texts)
 		}
@@ -224,7 +224,7 @@ func TestMCPClientFindsAnAgentAndCallsIt(t *testing.T) {
 		if !bytes.Contains(structured, []byte(`"total":1`)) {
 			t.Errorf("structured content = %s", structured)
 		}
-		if got := c.registry.queries(); len(got) != 1 || got[0] != "limit=20&ready=true&tag=a&tag=b&text=says" {
+		if got := c.registry.queries(); len(got) != 1 || got[0] != "limit=20&q=says&ready=true&remote=false&tag=a&tag=b" {
 			t.Errorf("the registry was asked %v", got)
 		}
 		texts, _, r = callTool(t.Context(), t, s, "get_agent", map[string]any{"agent": "team/echo"})
@@ -525,7 +525,7 @@ func TestA2AClientsFindAgentsAtTheGateway(t *testing.T) {
 			if text := fmt.Sprintf("%+v", events); err != nil || len(events) != 1 || !strings.Contains(text, c.Gateway+"/agents/team/echo/") {
 				t.Errorf("stream = %+v, %v", events, err)
 			}
-			if got := c.registry.queries(); len(got) != 1 || got[0] != "text=says" {
+			if got := c.registry.queries(); len(got) != 1 || got[0] != "q=says" {
 				t.Errorf("the registry was asked %v", got)
 			}
 		})

@@ -4,6 +4,7 @@
 package gateway
 
 import (
+	"bufio"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -95,5 +96,50 @@ func TestRegistryThatSendsNoEntries(t *testing.T) {
 				t.Errorf("%d %.200s", response.StatusCode, body)
 			}
 		})
+	}
+}
+
+// TestEventsOfTheRegistryLeadThroughTheGateway reads each event before the registry sends the
+// next one.
+func TestEventsOfTheRegistryLeadThroughTheGateway(t *testing.T) {
+	proceed := make(chan struct{})
+	events := []string{
+		": comment\n",
+		"event: upsert\n", `data: {"namespace":"team","name":"echo","url":"http://echo.team.svc/","description":"` + strings.Repeat("x", 100_000) + `"}` + "\n", "\n",
+		"event: remove\n", `data: {"namespace":"team","name":"echo"}` + "\n", "\n",
+		"event: synced\n", "data:\n", "\n", "id: 7-8\n", "data: text\n", "\n",
+	}
+	c := newCluster(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, each := range events {
+			_, _ = io.WriteString(w, each)
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-proceed:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		_, _ = io.WriteString(w, `data: {"url":"http://no.name/"}`+"\n")
+	})
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, c.gateway.URL+"/registry/v1/agents?watch=true", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := c.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	lines := bufio.NewReader(response.Body)
+	for _, each := range events {
+		want := strings.Replace(each, "http://echo.team.svc/", c.gateway.URL+"/agents/team/echo/", 1)
+		if line, err := lines.ReadString('\n'); err != nil || line != want {
+			t.Fatalf("read %.200q, %v, want %.200q", line, err, want)
+		}
+		proceed <- struct{}{}
+	}
+	if line, err := lines.ReadString('\n'); err == nil {
+		t.Errorf("an entry without a name arrives as %q", line)
 	}
 }

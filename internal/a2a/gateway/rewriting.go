@@ -150,6 +150,12 @@ func putBack(head []byte, body io.ReadCloser) io.ReadCloser {
 
 // rewriteBody replaces the addresses in a response. Its errors wrap errCard or errEntries.
 func (d *destination) rewriteBody(response *http.Response) error {
+	if d.rewrites == rewriteEntries && strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+		response.Body = newEventRewriter(response.Body, d.gateway)
+		response.ContentLength = -1
+		response.Header.Del("Content-Length")
+		return nil
+	}
 	limit, failure := maxCard, errCard
 	if d.rewrites == rewriteEntries {
 		limit, failure = maxEntries, errEntries

@@ -151,9 +151,9 @@ func newCard(version string) *card.Card {
 		Skills: []card.Skill{
 			{
 				ID: SkillFind, Name: "Find agents",
-				Description: "Searches the registry. Send words as text, which match names, descriptions, ids and tags, or an object with parameters of the registry's search: " +
+				Description: "Searches the registry. Send what the agent must be able to do as text, and get the best matches first, or an object with parameters of the registry's search: " +
 					strings.Join(registryclient.SearchParameters, ", ") + ".",
-				Tags: []string{"discovery", "registry"}, Examples: []string{"weather", `{"skill":"echo","ready":true}`},
+				Tags: []string{"discovery", "registry"}, Examples: []string{"Will it rain in Paris?", `{"skill":"echo","ready":true}`},
 			},
 			{
 				ID: SkillCard, Name: "Get card",

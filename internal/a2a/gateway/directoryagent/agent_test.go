@@ -81,7 +81,7 @@ func TestEveryVersionFindsAgents(t *testing.T) {
 			if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), summary) || !strings.Contains(w.Body.String(), `"total":7`) {
 				t.Errorf("%d %s", w.Code, w.Body)
 			}
-			if len(*asked) != 1 || (*asked)[0] != "127.0.0.1:8643 /registry/v1/agents?text=says+things" {
+			if len(*asked) != 1 || (*asked)[0] != "127.0.0.1:8643 /registry/v1/agents?q=says+things" {
 				t.Errorf("the registry was asked %q", *asked)
 			}
 		})
@@ -97,11 +97,11 @@ func TestMessagesBecomeRequestsOfTheRegistry(t *testing.T) {
 	for name, test := range map[string]struct{ parts, more, asked, want string }{
 		"nothing":          {`{"text":" "}`, `}`, "/registry/v1/agents?", `"total"`},
 		"parameters":       {`{"data":{"skill":"echo","tag":["a","b"],"ready":true,"limit":3,"cursor":null}}`, `}`, "/registry/v1/agents?limit=3&ready=true&skill=echo&tag=a&tag=b", `"total"`},
-		"data and text":    {`{"data":{"skill":"echo"}},{"text":"says"}`, `}`, "/registry/v1/agents?skill=echo&text=says", `"total"`},
+		"data and text":    {`{"data":{"skill":"echo"}},{"text":"says"}`, `}`, "/registry/v1/agents?q=says&skill=echo", `"total"`},
 		"a card by text":   {`{"text":"team/echo"}`, `,"metadata":{"a2a-operator.dev/skill":"get-card"}}`, "/registry/v1/agents/team/echo/card", `"items"`},
 		"a card by data":   {`{"data":{"namespace":"team","name":"echo"}}`, `,"metadata":{"a2a-operator.dev/skill":"get-card"}}`, "/registry/v1/agents/team/echo/card", `"items"`},
-		"only text wanted": {`{"text":"x"}`, `},"configuration":{"acceptedOutputModes":["text/*"]}`, "/registry/v1/agents?text=x", `"parts":[{"text":`},
-		"no parameter":     {`{"data":{"skil":"x"}}`, `}`, "", "skil: is no parameter of a search; use text, skill"},
+		"only text wanted": {`{"text":"x"}`, `},"configuration":{"acceptedOutputModes":["text/*"]}`, "/registry/v1/agents?q=x", `"parts":[{"text":`},
+		"no parameter":     {`{"data":{"skil":"x"}}`, `}`, "", "skil: is no parameter of a search; use q, text, skill"},
 		"a nested value":   {`{"data":{"skill":{"x":1}}}`, `}`, "", "skill: must be a string"},
 		"no object":        {`{"data":[1]}`, `}`, "", "must be an object with parameters"},
 		"two data parts":   {`{"data":{}},{"data":{}}`, `}`, "", "message.parts[1]: is a second data part"},

@@ -150,7 +150,7 @@ func (h answers) find(ctx context.Context, text string, data []byte) (result any
 		}
 	}
 	if text != "" {
-		parameters.Add("text", text)
+		parameters.Set("q", text)
 	}
 	page, err := h.registry.Find(ctx, originOf(ctx), parameters)
 	if err != nil {

@@ -42,13 +42,16 @@ type tools struct {
 
 // findArguments are the parameters of the registry's search.
 type findArguments struct {
-	Text       string   `json:"text,omitempty" jsonschema:"Words that all occur in the names, descriptions, ids or tags of the agent and its skills."`
+	Q          string   `json:"q,omitempty" jsonschema:"What the agent must be able to do, in any words. The best matches come first."`
+	Text       string   `json:"text,omitempty" jsonschema:"Words that all occur in the names, descriptions, ids, tags or examples of the agent and its skills."`
 	Skill      []string `json:"skill,omitempty" jsonschema:"Ids of skills that the agent has."`
 	Tag        []string `json:"tag,omitempty" jsonschema:"Tags that skills of the agent have."`
 	InputMode  []string `json:"inputMode,omitempty" jsonschema:"Media types that a skill takes, such as text/plain."`
 	OutputMode []string `json:"outputMode,omitempty" jsonschema:"Media types that a skill gives, such as image/png."`
+	Provider   []string `json:"provider,omitempty" jsonschema:"The organization that provides the agent."`
 	Namespace  string   `json:"namespace,omitempty" jsonschema:"The namespace of the agent."`
 	Ready      *bool    `json:"ready,omitempty" jsonschema:"True for agents that take calls now."`
+	Remote     *bool    `json:"remote,omitempty" jsonschema:"True for remote agents, false for agents of the cluster."`
 	Limit      int      `json:"limit,omitempty" jsonschema:"The number of agents in the answer at most, 1 to 200; 20 if absent."`
 	Cursor     string   `json:"cursor,omitempty" jsonschema:"nextCursor of the answer before, for the next page."`
 }
@@ -95,7 +98,7 @@ func (t *tools) addTo(s *mcp.Server) {
 	no := false
 	s.AddTool(&mcp.Tool{
 		Name: ToolFind, Title: "Find agents", InputSchema: schemaOf[findArguments](),
-		Description: "Finds agents of the cluster that this agent may see, by words, skills, tags, media types, namespace and readiness; all conditions must hold. " +
+		Description: "Finds agents of the cluster that this agent may see, ranked by q, and by words, skills, tags, media types, namespace and readiness; all conditions must hold. " +
 			"Without arguments it lists all. The answer has the skills of each agent.",
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &no},
 	}, t.handler(ToolFind, t.find))

@@ -14,7 +14,10 @@ import (
 )
 
 // SearchParameters are the parameters of the registry's search.
-var SearchParameters = []string{"text", "skill", "tag", "inputMode", "outputMode", "namespace", "ready", "limit", "cursor"}
+var SearchParameters = []string{
+	"q", "text", "skill", "tag", "inputMode", "outputMode", "capability", "protocol", "binding", "provider",
+	"namespace", "remote", "ready", "limit", "cursor", "minRevision",
+}
 
 // Parameters returns the members of a JSON object as parameters of a search. A value is a
 // string, a number, a boolean or a list of these; null and "" mean absent. The registry checks

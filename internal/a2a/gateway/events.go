@@ -1,0 +1,73 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// eventRewriter is the body of an event stream of the registry in which the URLs of entries
+// lead through the gateway. It forwards each line when it has arrived.
+type eventRewriter struct {
+	io.Closer
+	lines   *bufio.Reader
+	gateway string
+	// pending is the rest of the last line, and err the end of the body behind it.
+	pending []byte
+	err     error
+}
+
+func newEventRewriter(body io.ReadCloser, gateway string) *eventRewriter {
+	return &eventRewriter{Closer: body, lines: bufio.NewReader(body), gateway: gateway}
+}
+
+// Read implements io.Reader. Its errors, but for those of the body, wrap errEntries.
+func (r *eventRewriter) Read(p []byte) (int, error) {
+	for len(r.pending) == 0 {
+		if r.err != nil {
+			return 0, r.err
+		}
+		var line []byte
+		if line, r.err = r.line(); len(line) == 0 {
+			continue
+		}
+		rewritten, err := r.rewrite(line)
+		if err != nil {
+			r.err = fmt.Errorf("%w: %w", errEntries, err)
+			return 0, r.err
+		}
+		r.pending = rewritten
+	}
+	n := copy(p, r.pending)
+	r.pending = r.pending[n:]
+	return n, nil
+}
+
+// line reads a line with its end, of at most maxEntries bytes.
+func (r *eventRewriter) line() (line []byte, err error) {
+	for {
+		part, err := r.lines.ReadSlice('\n')
+		if len(line)+len(part) > maxEntries {
+			return nil, fmt.Errorf("%w: a line is larger than %d bytes", errEntries, maxEntries)
+		}
+		line = append(line, part...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err //nolint:wrapcheck // the error of the body
+		}
+	}
+}
+
+// rewrite returns a line whose data, if it is an object, has rewritten URLs.
+func (r *eventRewriter) rewrite(line []byte) ([]byte, error) {
+	data, ok := bytes.CutPrefix(line, []byte("data:"))
+	if object := bytes.TrimLeft(data, " "); !ok || len(object) == 0 || object[0] != '{' {
+		return line, nil
+	}
+	rewritten, err := rewriteURLs(data, r.gateway)
+	return append([]byte("data:"), rewritten...), err
+}
