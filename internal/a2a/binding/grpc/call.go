@@ -39,6 +39,8 @@ type call struct {
 	owner   a2a.Owner
 	// extensions are the activated extensions.
 	extensions []string
+	// head is the memory for the frame head of a reply.
+	head [frameHead]byte
 }
 
 // callKey is the key of the *call in the context of its request.
@@ -141,9 +143,8 @@ func (c *call) begin() {
 // each message, while subscribers share theirs.
 func (c *call) reply(message []byte) error {
 	c.begin()
-	var head [frameHead]byte
-	binary.BigEndian.PutUint32(head[1:], uint32(len(message))) //nolint:gosec // events and answers have megabytes
-	if _, err := c.w.Write(head[:]); err != nil {
+	binary.BigEndian.PutUint32(c.head[1:], uint32(len(message))) //nolint:gosec // events and answers have megabytes
+	if _, err := c.w.Write(c.head[:]); err != nil {
 		return errGone
 	}
 	if _, err := c.w.Write(message); err != nil {

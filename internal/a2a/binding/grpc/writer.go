@@ -14,7 +14,7 @@ import (
 // disconnected, and one that reads slowly or has nothing to read is not.
 type writer struct {
 	http.ResponseWriter
-	control *http.ResponseController
+	control http.ResponseController
 	timeout time.Duration
 	stalled atomic.Bool
 	// begun is true once a message may have been written.
@@ -31,7 +31,7 @@ type writer struct {
 // newWriter returns a writer. It removes the write deadline of the server, which is
 // for whole responses.
 func newWriter(w http.ResponseWriter, timeout time.Duration) *writer {
-	out := &writer{ResponseWriter: w, control: http.NewResponseController(w), timeout: timeout}
+	out := &writer{ResponseWriter: w, control: *http.NewResponseController(w), timeout: timeout}
 	_ = out.control.SetWriteDeadline(time.Time{})
 	return out
 }
