@@ -10,6 +10,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/rest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
@@ -30,49 +31,29 @@ const (
 // newRoutes makes the bindings of the A2A endpoint.
 func (s *Sidecar) newRoutes() serving.Routes {
 	served := func() *card.Card { return &s.current().Card }
-	strict := func() bool { return s.current().ProtocolOptions.StrictVersion }
 	errorProfile := func() errormap.Profile { return errormap.Profile(s.current().ProtocolOptions.ErrorProfile) }
-	limits, published := s.limits.HTTP(), s.card.handler
+	published := s.card.handler
 	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: serving.WriteTimeout, Now: s.now, Park: s.parking.ParkStream, ParkAfter: parkAfter}
 	checked := &requestcheck.Handler{Handler: s.limits.Meter(s.handler()), Push: s.turns.pushes, Card: served, Refused: s.refusals.refused}
 	published.Admit = checked.ExtendedCard
-	rpc := jsonrpc.New(jsonrpc.Config{
+	shared := httpcall.Config{
 		Handler:       checked,
 		Push:          checked,
 		Card:          served,
 		ExtendedCard:  published.Extended,
-		StrictVersion: strict,
-		RestartV01:    func() bool { return s.current().ProtocolOptions.RestartTasks },
-		Streams:       streams,
-		Limits:        limits,
+		StrictVersion: func() bool { return s.current().ProtocolOptions.StrictVersion },
+		Limits:        s.limits.HTTP(),
 		Observe:       s.metrics.observe,
 		Log:           s.log,
+	}
+	rpc := jsonrpc.New(jsonrpc.Config{
+		Config: shared, Streams: streams, RestartV01: func() bool { return s.current().ProtocolOptions.RestartTasks },
 	})
 	restful := rest.New(rest.Config{
-		Handler:       checked,
-		Push:          checked,
-		Card:          served,
-		ExtendedCard:  published.Extended,
-		PublicCard:    published.Public,
-		StrictVersion: strict,
-		ErrorProfile:  errorProfile,
-		Streams:       streams,
-		Limits:        limits,
-		Observe:       s.metrics.observe,
-		Log:           s.log,
+		Config: shared, Streams: streams, PublicCard: published.Public, ErrorProfile: errorProfile,
 	})
 	remoteCalls := grpc.New(grpc.Config{
-		Handler:       checked,
-		Push:          checked,
-		Card:          served,
-		ExtendedCard:  published.Extended,
-		PublicCard:    published.Public,
-		Serving:       func() bool { return !s.drain.Draining() },
-		Limits:        limits,
-		StrictVersion: strict,
-		Profile:       errorProfile,
-		Observe:       s.metrics.observe,
-		Log:           s.log,
+		Config: shared, PublicCard: published.Public, Profile: errorProfile, Serving: func() bool { return !s.drain.Draining() },
 	})
 	return serving.Routes{
 		{Binding: "grpc", Matches: grpc.OwnsHealth, Handler: remoteCalls, Deny: grpc.Deny, Public: true},

@@ -45,16 +45,13 @@ func (t *Translator) newBindings(l *link) bindings {
 		base, _ := r.Context().Value(baseKey{}).(string)
 		return card.Render(l.card.At(card.Base{URL: base}), form)
 	}
-	ignore := func(httpcall.Outcome) {}
+	shared := httpcall.Config{
+		Handler: checked, Push: checked, Card: current, ExtendedCard: noExtended,
+		Limits: t.options.Limits, Observe: func(httpcall.Outcome) {}, Log: t.options.Log,
+	}
 	return bindings{
-		rpc: jsonrpc.New(jsonrpc.Config{
-			Handler: checked, Push: checked, Card: current, ExtendedCard: noExtended,
-			Streams: streams, Limits: t.options.Limits, Observe: ignore, Log: t.options.Log,
-		}),
-		rest: rest.New(rest.Config{
-			Handler: checked, Push: checked, Card: current, ExtendedCard: noExtended, PublicCard: public,
-			Streams: streams, Limits: t.options.Limits, Observe: ignore, Log: t.options.Log,
-		}),
+		rpc:  jsonrpc.New(jsonrpc.Config{Config: shared, Streams: streams}),
+		rest: rest.New(rest.Config{Config: shared, Streams: streams, PublicCard: public}),
 	}
 }
 

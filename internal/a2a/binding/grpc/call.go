@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -190,33 +189,16 @@ func (h *Handler) activate(c *call) ([]string, error) {
 	return activated, err
 }
 
-// Config configures a Handler. All fields are required.
+// Config configures a Handler.
 type Config struct {
-	// Handler runs the operations on tasks. It has checked requests against the
-	// card.
-	Handler a2a.Handler
-	// Push keeps push configurations.
-	Push a2a.PushHandler
-	// Card returns the card that is served now.
-	Card func() *card.Card
-	// ExtendedCard returns the extended card for the caller of r in a form. Its
-	// error is an *a2a.Error if the agent has none or the caller may not have it.
-	ExtendedCard func(r *http.Request, tenant string, form card.Form) ([]byte, error)
-	// PublicCard returns the public card in a form. GetAgentCard of 0.3 answers
-	// with it if there is no extended card.
+	httpcall.Config
+	// PublicCard returns the public card in a form. It is the response to GetAgentCard of
+	// 0.3 if the agent has no extended card.
 	PublicCard func(r *http.Request, form card.Form) ([]byte, error)
 	// Serving reports whether the sidecar accepts new calls, for health checks.
 	Serving func() bool
-	// Limits bound requests and each write.
-	Limits *httpcall.Limits
-	// StrictVersion reports whether a2a-version must be one of the service's
-	// versions.
-	StrictVersion func() bool
 	// Profile returns the release of 1.0 whose codes errors have.
 	Profile func() errormap.Profile
-	// Observe is called once for each call that was answered.
-	Observe func(httpcall.Outcome)
-	Log     *slog.Logger
 }
 
 // Handler serves gRPC and gRPC-Web.

@@ -70,22 +70,23 @@ func newFixture(tb testing.TB, f *fake, change ...func(*grpc.Config)) *fixture {
 	served := func() *card.Card { return &x.card }
 	admitted := &requestcheck.Handler{Handler: f, Push: f, Card: served}
 	config := grpc.Config{
-		Handler: admitted, Push: admitted, Card: served,
-		ExtendedCard: func(_ *http.Request, _ string, form card.Form) ([]byte, error) {
-			if x.extended == nil {
-				return nil, &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
-			}
-			return x.extended(form)
+		Config: httpcall.Config{
+			Handler: admitted, Push: admitted, Card: served, Limits: bindingtest.Limits(1 << 20), Log: slog.New(slog.DiscardHandler),
+			ExtendedCard: func(_ *http.Request, _ string, form card.Form) ([]byte, error) {
+				if x.extended == nil {
+					return nil, &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
+				}
+				return x.extended(form)
+			},
+			Observe: func(o httpcall.Outcome) {
+				x.mu.Lock()
+				defer x.mu.Unlock()
+				x.observed = append(x.observed, o)
+			},
 		},
 		PublicCard: func(_ *http.Request, form card.Form) ([]byte, error) { return []byte(`{"name":"public"}`), nil },
-		Serving:    func() bool { return x.serving }, StrictVersion: func() bool { return false },
-		Profile: func() errormap.Profile { return errormap.Profile101 },
-		Limits:  bindingtest.Limits(1 << 20), Log: slog.New(slog.DiscardHandler),
-		Observe: func(o httpcall.Outcome) {
-			x.mu.Lock()
-			defer x.mu.Unlock()
-			x.observed = append(x.observed, o)
-		},
+		Serving:    func() bool { return x.serving },
+		Profile:    func() errormap.Profile { return errormap.Profile101 },
 	}
 	for _, c := range change {
 		c(&config)

@@ -113,7 +113,7 @@ func (h *Handler) run(c *call) error {
 		return c.method.serve(h, c)
 	}
 	asked, ok := version.Of(c.Request)
-	if !ok || !c.method.dialect.serves(asked, h.StrictVersion()) {
+	if !ok || !c.method.dialect.serves(asked, h.IsStrict()) {
 		return &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
 	}
 	caller, ok := auth.CallerFrom(c.Context())

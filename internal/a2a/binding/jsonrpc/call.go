@@ -4,48 +4,23 @@
 package jsonrpc
 
 import (
-	"log/slog"
-	"net/http"
-
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// Config configures a Handler. StrictVersion and RestartV01 are optional; nil is
-// false. Their results may change at any time.
+// Config configures a Handler. RestartV01 is optional; nil means false.
 type Config struct {
-	// Handler runs the operations on tasks. It has checked requests against the
-	// card.
-	Handler a2a.Handler
-	// Push keeps push configurations.
-	Push a2a.PushHandler
-	// Card returns the card that is served now.
-	Card func() *card.Card
-	// ExtendedCard returns the extended card for the caller of r in a form. Its
-	// error is an *a2a.Error if the agent has none or the caller may not have it.
-	ExtendedCard func(r *http.Request, tenant string, form card.Form) ([]byte, error)
-	// StrictVersion reports whether A2A-Version must be a version that has the
-	// method: methods of 1.0 need it, and a client that names 1.0 has no others.
-	StrictVersion func() bool
+	httpcall.Config
 	// RestartV01 reports whether a message of 0.1 starts a task again that has ended.
 	RestartV01 func() bool
 	// Streams configures streams.
 	Streams sse.Config
-	// Limits bound requests and responses.
-	Limits *httpcall.Limits
-	// Observe is called once for each request that was answered.
-	Observe func(httpcall.Outcome)
-	Log     *slog.Logger
 }
 
 // Handler serves JSON-RPC requests by POST.
 type Handler struct{ Config }
-
-// on reports whether an option is on.
-func (h *Handler) on(option func() bool) bool { return option != nil && option() }
 
 // call is the state of one request.
 type call struct {

@@ -56,7 +56,7 @@ func (h *Handler) serve(c *call) error {
 		return err
 	}
 	asked, readable := version.Of(c.R)
-	if c.resolution, err = resolve(&c.request, asked, readable, h.on(h.StrictVersion)); err != nil {
+	if c.resolution, err = resolve(&c.request, asked, readable, h.IsStrict()); err != nil {
 		return err
 	}
 	caller, ok := auth.CallerFrom(c.R.Context())

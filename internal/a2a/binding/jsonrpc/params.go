@@ -44,7 +44,7 @@ func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
 	}
 	req.Owner = c.owner
 	req.Dialect = c.dialect.id
-	req.Restart = c.dialect == dialectV01 && h.on(h.RestartV01)
+	req.Restart = c.dialect == dialectV01 && h.RestartV01 != nil && h.RestartV01()
 	req.Extensions = c.extensions
 	req.TraceParent = c.R.Header.Get("Traceparent")
 	return req, nil

@@ -4,7 +4,6 @@
 package rest
 
 import (
-	"log/slog"
 	"net/http"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -15,33 +14,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
-// Config configures a Handler. StrictVersion and ErrorProfile are optional.
+// Config configures a Handler.
 type Config struct {
-	// Handler runs the operations on tasks. It has checked requests against the card.
-	Handler a2a.Handler
-	// Push keeps push configurations.
-	Push a2a.PushHandler
-	// Card returns the card that is served now.
-	Card func() *card.Card
-	// ExtendedCard returns the extended card for the caller of r in a form. Its error is
-	// an *a2a.Error if the agent has none or the caller may not have it.
-	ExtendedCard func(r *http.Request, tenant string, form card.Form) ([]byte, error)
+	httpcall.Config
 	// PublicCard returns the public card in a form. It is the response to a client of 0.3
 	// that requests the extended card of an agent without one.
 	PublicCard func(r *http.Request, form card.Form) ([]byte, error)
-	// StrictVersion reports whether A2A-Version must be a version of the path: paths of
-	// 1.0 need it, and a client that names 1.0 has no others. Nil means false.
-	StrictVersion func() bool
 	// ErrorProfile returns the release of 1.0 whose statuses errors have. Nil means the
 	// latest.
 	ErrorProfile func() errormap.Profile
 	// Streams configures streams.
 	Streams sse.Config
-	// Limits bound requests and responses.
-	Limits *httpcall.Limits
-	// Observe is called once for each request that was answered.
-	Observe func(httpcall.Outcome)
-	Log     *slog.Logger
 }
 
 // Handler serves the requests that it Owns.

@@ -47,15 +47,12 @@ func newFixture(f *fake) *fixture {
 	served := func() *card.Card { return &x.card }
 	admitted := &requestcheck.Handler{Handler: f, Push: f, Card: served}
 	x.Handler = New(Config{
-		Handler:      admitted,
-		Push:         admitted,
-		Card:         served,
-		ExtendedCard: f.ExtendedCard,
-		PublicCard:   func(_ *http.Request, form card.Form) ([]byte, error) { return []byte(`{"name":"public"}`), nil },
-		Streams:      sse.Config{KeepAlive: time.Minute, WriteTimeout: time.Minute, Now: time.Now},
-		Limits:       bindingtest.Limits(1 << 20),
-		Observe:      func(o httpcall.Outcome) { x.observed = append(x.observed, o) },
-		Log:          slog.New(slog.DiscardHandler),
+		Config: httpcall.Config{
+			Handler: admitted, Push: admitted, Card: served, ExtendedCard: f.ExtendedCard, Limits: bindingtest.Limits(1 << 20),
+			Observe: func(o httpcall.Outcome) { x.observed = append(x.observed, o) }, Log: slog.New(slog.DiscardHandler),
+		},
+		PublicCard: func(_ *http.Request, form card.Form) ([]byte, error) { return []byte(`{"name":"public"}`), nil },
+		Streams:    sse.Config{KeepAlive: time.Minute, WriteTimeout: time.Minute, Now: time.Now},
 	})
 	return x
 }

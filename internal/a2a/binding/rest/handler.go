@@ -29,9 +29,6 @@ import (
 
 // New returns the handler.
 func New(c Config) *Handler {
-	if c.StrictVersion == nil {
-		c.StrictVersion = func() bool { return false }
-	}
 	if c.ErrorProfile == nil {
 		c.ErrorProfile = func() errormap.Profile { return errormap.Profile101 }
 	}
@@ -134,12 +131,12 @@ func (h *Handler) checkVersion(c *call) error {
 		return nil
 	case asked == version.Version{}:
 		// By the specification this means 0.3, which has no paths of 1.0.
-		if c.legacy || !h.StrictVersion() {
+		if c.legacy || !h.IsStrict() {
 			return nil
 		}
 	case asked == version.V10:
 		// Clients of 1.0 keep their header when they use an older version.
-		if !h.StrictVersion() {
+		if !h.IsStrict() {
 			return nil
 		}
 		return &a2a.Error{Reason: a2a.ReasonMethodNotFound, Message: "Path not found"}

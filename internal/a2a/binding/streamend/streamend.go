@@ -7,7 +7,7 @@ package streamend
 
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	v03 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
 // IsFinal reports whether an event ends a stream of a version up to 0.3: it does

@@ -79,17 +79,14 @@ func (h *Handler) newParts() *parts {
 	public := func(r *http.Request, form card.Form) ([]byte, error) {
 		return card.Render(served.At(card.Base{URL: originOf(r.Context()) + "/"}), form)
 	}
-	ignore := func(httpcall.Outcome) {}
+	shared := httpcall.Config{
+		Handler: checked, Push: checked, Card: current, ExtendedCard: noExtended,
+		Limits: h.options.Limits, Observe: func(httpcall.Outcome) {}, Log: h.options.Log,
+	}
 	return &parts{
 		card: served,
-		rpc: jsonrpc.New(jsonrpc.Config{
-			Handler: checked, Push: checked, Card: current, ExtendedCard: noExtended,
-			Streams: streams, Limits: h.options.Limits, Observe: ignore, Log: h.options.Log,
-		}),
-		rest: rest.New(rest.Config{
-			Handler: checked, Push: checked, Card: current, ExtendedCard: noExtended, PublicCard: public,
-			Streams: streams, Limits: h.options.Limits, Observe: ignore, Log: h.options.Log,
-		}),
+		rpc:  jsonrpc.New(jsonrpc.Config{Config: shared, Streams: streams}),
+		rest: rest.New(rest.Config{Config: shared, Streams: streams, PublicCard: public}),
 	}
 }
 

@@ -1,0 +1,38 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpcall
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// Config has the settings that all bindings have. Only StrictVersion is optional. The
+// results of the functions may change at any time.
+type Config struct {
+	// Handler runs the operations on tasks. It has checked requests against the card.
+	Handler a2a.Handler
+	// Push keeps push configurations.
+	Push a2a.PushHandler
+	// Card returns the card that is served now.
+	Card func() *card.Card
+	// ExtendedCard returns the extended card for the caller of r in a form. Its error is
+	// an *a2a.Error if the agent has none or the caller may not have it.
+	ExtendedCard func(r *http.Request, tenant string, form card.Form) ([]byte, error)
+	// StrictVersion reports whether a request must name a version of A2A that has its
+	// method or path: those of 1.0 need A2A-Version, and a client that names 1.0 has no
+	// others. Nil means false.
+	StrictVersion func() bool
+	// Limits bound requests and responses.
+	Limits *Limits
+	// Observe is called once for each request that was answered.
+	Observe func(Outcome)
+	Log     *slog.Logger
+}
+
+// IsStrict reports whether StrictVersion is on.
+func (c *Config) IsStrict() bool { return c.StrictVersion != nil && c.StrictVersion() }
