@@ -48,7 +48,7 @@ func TestSkill(t *testing.T) {
 			}
 		})
 	}
-	// What is looked for is found wherever it stands in much.
+	// The name is found at any position of a large text.
 	much := `{"a":"` + strings.Repeat("x", 1<<20) + `",` + name + `:"a"}`
 	if got, err := (&SendRequest{Metadata: Object(much), Message: &Message{}}).Skill(); got != "a" || err != nil {
 		t.Errorf("Skill() = %q, %v", got, err)

@@ -179,8 +179,8 @@ func TestEveryMethodIsAuthorizedInEveryBinding(t *testing.T) {
 	}
 }
 
-// TestRuleForSubscriptionsNeedsNoOtherMethod resumes in a way that has the binding look
-// at the task first.
+// TestRuleForSubscriptionsNeedsNoOtherMethod resumes a stream for which the binding reads
+// the task first.
 func TestRuleForSubscriptionsNeedsNoOtherMethod(t *testing.T) {
 	p := newPod(t, says, ruled(
 		sidecarconfig.Rule{Action: sidecarconfig.ActionAllow, Methods: []string{"SendMessage", "SubscribeToTask"}}))

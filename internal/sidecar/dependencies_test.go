@@ -282,8 +282,8 @@ func TestUnavailableIssuerKeys(t *testing.T) {
 	})
 }
 
-// What replaces a mounted bundle or key and cannot be used leaves what there was, and
-// is reported.
+// A new file of a mounted bundle or key that cannot be used is reported, and the former
+// bundle or key stays in use.
 func TestInvalidFilesKeepTheFormerConfiguration(t *testing.T) {
 	a := newAuthority(t, "a")
 	trusted, keys := t.TempDir(), t.TempDir()
@@ -398,7 +398,7 @@ func TestModelServerThatForbidsItsModels(t *testing.T) {
 	}
 }
 
-// What is reported of a model server is what turns would find.
+// The health check of a model server reports the failure that a turn would have.
 func TestModelServerWithUnexpectedResponses(t *testing.T) {
 	for name, tt := range map[string]struct {
 		list  func(http.ResponseWriter, *http.Request)

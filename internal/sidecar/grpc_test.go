@@ -141,7 +141,7 @@ func TestWire20_Access(t *testing.T) {
 	}
 }
 
-// What a client's context ends is the call; the task is finished.
+// The end of a client's context ends the call and not the task, which completes.
 func TestWire20_TaskOutlivesItsCall(t *testing.T) {
 	began, proceed := make(chan struct{}), make(chan struct{})
 	p := newPod(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -128,8 +128,8 @@ func standaloneWith(t *testing.T, o *Options) *Sidecar {
 	return s
 }
 
-// TestInterruptedTurnsArePushed shows that the end of a turn which was cut off by the
-// end of the grace period is still posted.
+// TestInterruptedTurnsArePushed checks that the last status of a turn that the end of the
+// grace period interrupted is still sent.
 func TestInterruptedTurnsArePushed(t *testing.T) {
 	posts := make(chan string, 100)
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

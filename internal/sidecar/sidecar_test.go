@@ -406,7 +406,7 @@ func TestGatewayRefusesLoopback(t *testing.T) {
 		t.Errorf("the agent was called %d times", calls.Load())
 	}
 
-	// What runs there is what the drain waits for, too.
+	// The drain waits for turns of remote agents, too.
 	if n := p.sidecar.running(); n != 0 {
 		t.Errorf("%d turns run", n)
 	}

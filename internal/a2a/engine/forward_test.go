@@ -126,8 +126,8 @@ func TestNoTaskIsCreatedAfterTheLease(t *testing.T) {
 	})
 }
 
-// What became of a message is in the log of its task, if the other replica cannot
-// tell.
+// If the answer of the other replica is lost, the sender finds the message in the log of
+// its task.
 func TestLostAnswerOfAnotherReplica(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
 		time.Sleep(time.Minute)
@@ -146,7 +146,7 @@ func TestLostAnswerOfAnotherReplica(t *testing.T) {
 	})
 }
 
-// Who received a message and never says so does not keep its sender for ever.
+// A replica that received a message and never answers does not block the sender forever.
 func TestMessageThatNobodySpeaksOf(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
 		time.Sleep(time.Minute)
@@ -172,7 +172,8 @@ func TestMessageThatNobodySpeaksOf(t *testing.T) {
 	})
 }
 
-// Nor does who said that it waits, and cannot say that its task has ended.
+// A replica that accepted a message, and cannot report that its task has ended, does not
+// block the sender forever.
 func TestRefusalOfAnotherReplicaIsLost(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
 		time.Sleep(time.Minute)

@@ -15,9 +15,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 )
 
-// A task is completed by the end of a run that was shown all of its messages,
-// and by no other: whatever the store says or does not say, the end of a run
-// that asked is no answer to what came after its question.
+// Only the end of a run that received all messages of its task completes the task. The end
+// of a run that asked for input does not answer a message that came after its question,
+// also if the store does not answer.
 func TestRunDoesNotCompleteATaskWithAnUnreadMessage(t *testing.T) {
 	tests := map[string]func(a, b *peer, c *call){
 		"a message that was stored and refused, and another that was not": func(a, _ *peer, c *call) {
@@ -48,7 +48,7 @@ func TestRunDoesNotCompleteATaskWithAnUnreadMessage(t *testing.T) {
 	for name, happens := range tests {
 		for _, holds := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", holds ", holds), func(t *testing.T) {
-				// Between two looks at what is held there is time for all of it.
+				// Everything happens between two lease renewals.
 				share(t, engine.Options{Lease: time.Minute}, func(t *testing.T, a, b *peer) {
 					time.Sleep(61 * time.Second)
 					a.send(now(say("m1", "hi")))
@@ -199,7 +199,7 @@ func TestShortOutageLeavesTheRunThatWaits(t *testing.T) {
 	}
 }
 
-// What the store took is not taken for what it was asked to take.
+// An event of another replica at the expected number is not the append of this one.
 func TestAppendIsFoundByWhatItSays(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
 		time.Sleep(time.Minute)
@@ -220,7 +220,7 @@ func TestAppendIsFoundByWhatItSays(t *testing.T) {
 	})
 }
 
-// What a store remembers of a log is older than what it was asked to append.
+// A read of the store may return an older state of the log than the last append.
 func TestAppendIsLookedUpWhereTheLogStands(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
 		time.Sleep(time.Minute)
@@ -299,8 +299,8 @@ func TestMessageWhoseTaskWasNotStoredMayBeSentAgain(t *testing.T) {
 	})
 }
 
-// What an agent says at once is stored with its task, in one step: also when the
-// answer of the store is lost, or late.
+// The first events of an agent are stored with its task, in one step, also if the answer
+// of the store is lost or late.
 func TestTaskIsCreatedFromTheRequest(t *testing.T) {
 	for name, failing := range map[string]fault{
 		"no fault": 0, "stored, response lost": responseLost, "not stored at once": appendsFail,

@@ -248,8 +248,8 @@ func TestWire15_ListHistory(t *testing.T) {
 	}
 }
 
-// What an agent and a clock know in finer grain than the wire must not order
-// tasks in a way that no client can see.
+// Times of an agent and of the clock have a higher resolution than those on the wire. They
+// are truncated, so that they do not order tasks in a way that no client can see.
 func TestStatusTimesAreThoseOfTheWire(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		b.send(say("m", "hi"))
@@ -268,8 +268,8 @@ func TestStatusTimesAreThoseOfTheWire(t *testing.T) {
 	})
 }
 
-// 10,000 tasks of one owner, and as many of others: a page costs a look at
-// the former and nothing else.
+// BenchmarkList lists the tasks of an owner with 10,000 tasks, beside as many of other
+// owners. A page reads only the tasks of the owner.
 func BenchmarkList(b *testing.B) {
 	tasks := memory.New(memory.Options{MaxTasks: 20_000})
 	e, err := engine.New(engine.Options{Store: tasks, Backend: agents["message"]})

@@ -297,7 +297,7 @@ func (b *bench) wantState(id string, want a2a.State) {
 	}
 }
 
-// What agents say.
+// Events of agents.
 
 func status(state a2a.State, words ...string) a2a.Event {
 	u := &a2a.StatusUpdate{Status: a2a.Status{State: state}}

@@ -249,7 +249,8 @@ func TestRefusedMessagesAreForgotten(t *testing.T) {
 	})
 }
 
-// Nor does the run wait for ever that it was meant for.
+// The task of a message that was refused and still stored ends, and with it the run
+// that waits for the message.
 func TestInputThatWasRefusedAndStoredEndsTheTask(t *testing.T) {
 	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
 		time.Sleep(time.Minute)
@@ -435,7 +436,7 @@ func TestTurnIsRerunAfterACrashOfTheAgent(t *testing.T) {
 			t.Errorf("%d turns run", b.Running())
 		}
 		b.noCall()
-		// What the agent did say counts.
+		// The output of the agent is kept.
 		b.send(say("m4", "hi"))
 		c = b.call()
 		c.must(chunk("x"))

@@ -216,7 +216,7 @@ func TestTasksOfADeadReplicaFail(t *testing.T) {
 		b.noCall()
 		time.Sleep(20 * time.Second)
 		r.want(t, "task:working status:failed(The replica that ran the agent is gone) EOF")
-		// What waits for its client goes on waiting, and another replica goes on.
+		// A task that waits for its client keeps waiting, and another replica continues it.
 		b.subscribe(asks.TaskID, nil).want(t, "task:input-required")
 		s := b.send(to(say("m3", "that"), asks.TaskID))
 		b.call().finishes(status(a2a.StateCompleted))

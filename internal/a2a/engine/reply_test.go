@@ -76,8 +76,7 @@ func TestReplyReachesTheRunThatWaits(t *testing.T) {
 	})
 }
 
-// Whatever is not the only paused task of the same owner, tenant and context is
-// not continued.
+// A reply continues only the single paused task of the same owner, tenant and context.
 func TestReplyContinuesNothingElse(t *testing.T) {
 	tests := map[string]struct {
 		options engine.Options
@@ -167,7 +166,7 @@ func TestTwoRepliesAtOnce(t *testing.T) {
 	}
 }
 
-// interloper has something happen to a task between the look for it and the reply.
+// interloper changes a task between the search for it and the reply.
 type interloper struct {
 	store.Store
 	then func()
@@ -199,7 +198,7 @@ func TestReplyToATaskThatIsCanceledMeanwhile(t *testing.T) {
 	})
 }
 
-// between is a line on which something happens after the look for paused tasks, or
+// between is a connection that calls a function after the search for paused tasks, or
 // before an append.
 type between struct {
 	store.Member

@@ -55,8 +55,8 @@ func (o only) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) er
 	return err
 }
 
-// What TestWire11_Schedules shows of one engine holds for two that share a store,
-// of which one may be killed, and may lose the store for a while.
+// TestSchedulesOfTwoReplicas checks the claims of TestWire11_Schedules for two engines that
+// share a store. One of them may crash, or lose the store for a while.
 func TestSchedulesOfTwoReplicas(t *testing.T) {
 	schedules := 10_000
 	if testing.Short() {

@@ -73,9 +73,9 @@ func pause(ctx context.Context, r *rand.Rand) error {
 	}
 }
 
-// Whatever cancels, finishes, times out, leaves or shuts down at the same
-// moment: every subscriber sees the same numbers in order, and a task has one
-// terminal state, which is the last event of its run.
+// TestWire11_Schedules cancels, completes, times out, disconnects and shuts down at the same
+// time, in random orders. Every subscriber sees the same numbers in order, and a task has
+// one terminal state, which is the last event of its run.
 func TestWire11_Schedules(t *testing.T) {
 	schedules := 10_000
 	if testing.Short() {

@@ -171,7 +171,7 @@ func TestClientThatLeavesChangesNothing(t *testing.T) {
 	})
 }
 
-// Who speaks to a task later changes nothing about who made it.
+// A later message in another dialect does not change the dialect of a task.
 func TestTaskRemembersTheDialectThatMadeIt(t *testing.T) {
 	play(t, engine.Options{}, func(t *testing.T, b *bench) {
 		request := say("m", "hi")

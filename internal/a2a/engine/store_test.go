@@ -73,7 +73,8 @@ func TestTaskThatOutgrowsTheStoreFails(t *testing.T) {
 	})
 }
 
-// So does one whose first words are too much, though its task could be made.
+// A task also fails if its first event is too large, although the store has memory for the
+// task itself.
 func TestTaskThatBeginsTooLargeFails(t *testing.T) {
 	options := engine.Options{Store: memory.New(memory.Options{MaxBytes: 64 << 10})}
 	play(t, options, func(t *testing.T, b *bench) {

@@ -29,8 +29,8 @@ func of(owner a2a.Owner, id string) *a2a.SendRequest {
 	return r
 }
 
-// TestQueueIsFair: each payer's messages come in their order, and the payers in
-// turn, however many messages one of them has.
+// TestQueueIsFair checks that the messages of an accounting principal keep their order, and
+// that the queue serves principals in rotation, however many messages one of them has.
 func TestQueueIsFair(t *testing.T) {
 	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: time.Minute}
 	play(t, queueing(limits), func(t *testing.T, b *bench) {

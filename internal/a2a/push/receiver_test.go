@@ -127,7 +127,7 @@ func TestWire17_MisbehavingReceivers(t *testing.T) {
 				if r.Header.Get("X-A2A-Event-Id") != "t1:2" {
 					t.Errorf("event id = %q", r.Header.Get("X-A2A-Event-Id"))
 				}
-				// Only then does the server notice a client that leaves.
+				// The server notices a disconnected client only after it has read the body.
 				_, _ = io.Copy(io.Discard, r.Body)
 				if requests.Add(1) == 1 {
 					test.first(w, r)

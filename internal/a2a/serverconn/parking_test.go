@@ -241,7 +241,7 @@ func TestResponsesThatAreNotParked(t *testing.T) {
 	})
 }
 
-// TestStop: streams may end in time, and are cut off when it is over.
+// Stop lets streams end within the grace period, and then closes the others.
 func TestStop(t *testing.T) {
 	goOn := make(chan struct{}, 1)
 	goOn <- struct{}{}

@@ -125,7 +125,8 @@ func TestWire20_CompressedRequestIsBounded(t *testing.T) {
 	}
 }
 
-// What a compressed request may grow to is charged before it is decompressed.
+// The memory budget is charged with the possible size of a compressed request before it is
+// decompressed.
 func TestWire20_CompressedRequestIsCharged(t *testing.T) {
 	bodies := limit.NewBudget(1<<20, 10*time.Millisecond)
 	x := newFixture(t, &fake{}, func(c *grpc.Config) { c.Limits.Bodies = bodies })

@@ -265,8 +265,8 @@ func (s *slowStream) Next(ctx context.Context) ([]*a2a.Record, error) {
 	return s.Stream.Next(ctx)
 }
 
-// A client that reads nothing is held back by HTTP/2 and then cut off: what it
-// costs is bounded in time, and in memory by a window and one event.
+// HTTP/2 flow control holds back the stream of a client that reads nothing, and the sidecar
+// disconnects it. The cost is bounded in time, and in memory by a window and one event.
 func TestWire20_StalledSubscriberIsDisconnected(t *testing.T) {
 	const timeout = 300 * time.Millisecond
 	f := &fake{Records: []*a2a.Record{artifact(1, strings.Repeat("x", 32<<10))}, Endless: true}

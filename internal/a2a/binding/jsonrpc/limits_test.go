@@ -19,7 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 )
 
-// TestMissingBodyTimesOut is cut off, though streams may last for hours.
+// A request without a body times out, although streams may last for hours.
 func TestMissingBodyTimesOut(t *testing.T) {
 	x := newFixture(&fake{})
 	x.Limits.Now = func() time.Time { return time.Now().Add(50*time.Millisecond - httpcall.BodyTimeout) }

@@ -152,7 +152,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestUnservedPaths answers as the card says, before it looks at params.
+// The response depends on the card only. The params are not decoded.
 func TestUnservedPaths(t *testing.T) {
 	tests := map[string]int{
 		"tasks/pushNotification/set":             -32003,

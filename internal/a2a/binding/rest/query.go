@@ -68,7 +68,7 @@ func (q *query) get(name string) (value string, there bool) {
 		all = append(all, q.values[each]...)
 	}
 	if len(all) > 1 {
-		q.fail(name, "occurs twice")
+		q.fail(name, "must not be set twice")
 	}
 	if len(all) == 0 || q.err != nil {
 		return "", false

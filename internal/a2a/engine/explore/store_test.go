@@ -108,7 +108,7 @@ func (c *controlled) Withdraw(ctx context.Context, to store.Replica, place strin
 }
 
 // Receive waits for messages outside of the schedule. A message whose receipt is not
-// answered stays in a real inbox, so only a replica that is cut off loses it.
+// answered stays in a real inbox, so only a disconnected replica loses it.
 func (c *controlled) Receive(ctx context.Context) ([]*store.InboxMessage, error) {
 	messages, err := c.Member.Receive(ctx)
 	if err != nil {

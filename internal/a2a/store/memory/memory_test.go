@@ -241,8 +241,8 @@ func TestConversationsAreForgotten(t *testing.T) {
 	}
 }
 
-// Whatever happens at once, what the store counts is what its logs hold: an
-// empty store holds nothing.
+// The counts of the store equal the contents of its logs under concurrent operations, so an
+// empty store counts zero.
 func TestCountComesBackToZero(t *testing.T) {
 	f := newFixture(t, memory.Options{MaxBytes: 256 << 10, MaxLogEvents: 20})
 	var wg sync.WaitGroup

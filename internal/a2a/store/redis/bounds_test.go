@@ -20,8 +20,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
-// A log is bounded by number and bytes, and the task never suffers: it is read
-// from a fold and what stands behind.
+// A log is bounded by number and bytes. The task stays complete: it is read from a fold
+// and the events after it.
 func TestLogIsTrimmed(t *testing.T) {
 	server := start(t)
 	for name, size := range map[string]int{"events": 1, "bytes": 4 << 10} {
@@ -210,7 +210,8 @@ func TestKeysOutliveRetention(t *testing.T) {
 	}
 }
 
-// What was stored in one step may be read from its middle on, from memory and from Redis.
+// Events that were stored in one step can be read from the middle of the step on, from
+// memory and from Redis.
 func TestStepIsReadFromItsMiddle(t *testing.T) {
 	o := start(t).options()
 	events := append(storetest.Begin(), storetest.Chunk("a", "1"), storetest.Chunk("a", "2"), storetest.Status(a2a.StateCompleted, nil))

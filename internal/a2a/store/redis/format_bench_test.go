@@ -43,9 +43,9 @@ func realistic() map[string]a2a.Event {
 }
 
 // BenchmarkFormat compares the record format with protobuf, in the generated code of
-// A2A 1.0, and with JSON of the domain's types. It reports the bytes of one event. What
-// protobuf would need beside, to carry the fields that A2A does not have, is left out, and
-// so is what it would cost to turn events into generated types and back.
+// A2A 1.0, and with JSON of the domain's types. It reports the bytes of one event. The
+// figures for protobuf are without the fields that A2A does not have, and without the
+// conversion between events and generated types.
 func BenchmarkFormat(b *testing.B) {
 	ids := taskIDs{taskID, contextID}
 	for name, event := range realistic() {

@@ -91,7 +91,7 @@ func TestFormatKeepsAllFields(t *testing.T) {
 	}
 }
 
-// What a later build writes, and what was cut off, is refused as a whole.
+// Bytes of a later format version, and truncated bytes, are refused as a whole.
 func TestFormatIsStrict(t *testing.T) {
 	encoded := writeEvents(at, everything(), nil)
 	for n := range encoded {
@@ -113,8 +113,8 @@ func TestFormatIsStrict(t *testing.T) {
 	}
 }
 
-// Whatever a server says: it is refused, or it is a value that is written and
-// read to the same, in no more bytes.
+// FuzzForm decodes arbitrary bytes. They are refused, or they decode to a value that is
+// encoded in at most as many bytes and decodes to the same value.
 func FuzzForm(f *testing.F) {
 	f.Add(writeEvents(at, everything(), nil))
 	f.Add(writeEvents(at, everything()[:1], nil))

@@ -159,8 +159,8 @@ func TestFollowersOfAnotherReplica(t *testing.T) {
 	}
 }
 
-// What was acknowledged is there after a crash of the server, and nothing was
-// doubled; who follows here notices nothing; what is new is refused in time.
+// After a crash of the server, every acknowledged event is stored once. Subscribers of this
+// replica notice nothing, and new tasks are refused within the timeout.
 func TestOutage(t *testing.T) {
 	server := start(t, redistest.Durable...)
 	o := server.options()
@@ -225,7 +225,7 @@ func TestLostResponse(t *testing.T) {
 	p := newProxy(t, server.Address())
 	o := server.options()
 	o.Server.Addresses = []string{p.address}
-	// What is cut is tried again at once: only a machine that is busy needs time.
+	// A broken call is retried at once. Only a busy machine needs this time.
 	o.Timeout, o.AppendTimeout = 10*time.Second, 10*time.Second
 	s := open(t, o)
 	p.swallow.Store(true)
