@@ -73,13 +73,16 @@ type AgentReconciler struct {
 
 var _ reconcile.ObjectReconciler[*a2av1alpha1.Agent] = (*AgentReconciler)(nil)
 
-// AgentConfig configures an AgentReconciler. All fields but Namespaces are required.
+// AgentConfig configures an AgentReconciler. All fields but TokenIssuer and Namespaces are
+// required.
 type AgentConfig struct {
 	// Client reads from the informer caches and writes to the API server.
 	Client client.Client
 	// Live reads from the API server.
 	Live   client.Reader
 	Issuer gather.IssuerSource
+	// TokenIssuer is nil if the manager issues no tokens.
+	TokenIssuer gather.IssuerSource
 	// RegistryCA may be nil: sidecars then verify the registry by the authorities of their image.
 	RegistryCA gather.RegistryCASource
 	Remote     gather.RemoteSource
@@ -96,7 +99,7 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 	return &AgentReconciler{
 		client: config.Client,
 		gather: gather.New(gather.Config{
-			Reader: config.Client, Issuer: config.Issuer, RegistryCA: config.RegistryCA, Remote: config.Remote,
+			Reader: config.Client, Issuer: config.Issuer, TokenIssuer: config.TokenIssuer, RegistryCA: config.RegistryCA, Remote: config.Remote,
 			Optional: config.Optional, Namespaces: config.Namespaces,
 		}),
 		apply: apply.New(apply.Config{

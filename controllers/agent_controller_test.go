@@ -221,7 +221,7 @@ var _ = Describe("an Agent without the issuer's keys", func() {
 		Expect(access.Namespaces).To(Equal([]string{f.namespace}))
 		Expect(access.Authentication).To(HaveLen(1))
 		Expect(access.Authentication[0].Kubernetes.Issuer).To(Equal("https://issuer.example"))
-		Expect(access.Authentication[0].Kubernetes.Audiences).To(Equal([]string{"echo." + f.namespace + ".a2a-operator.dev", "a2a-operator.dev"}))
+		Expect(access.Authentication[0].Kubernetes.Audiences).To(Equal([]string{"echo." + f.namespace + ".a2a-operator.dev"}))
 
 		f.keys.issuer = &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"2"}]}`)}
 		f.expectReconciled(ctx, agent)

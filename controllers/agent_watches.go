@@ -31,6 +31,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/registryca"
 	"github.com/a2a-operator/a2a-operator/internal/remote"
+	"github.com/a2a-operator/a2a-operator/internal/tokenkeys"
 )
 
 // AgentWatches holds the sources of events of Agents besides the informer caches.
@@ -39,6 +40,9 @@ type AgentWatches struct {
 	Issuer *issuerkeys.Source
 	// RegistryCA sends an event when the authorities of the registry have changed. It may be nil.
 	RegistryCA *registryca.Source
+	// TokenKeys sends an event when the public keys of the registry's tokens have changed; nil
+	// if the manager issues no tokens.
+	TokenKeys *tokenkeys.Source
 	// Remote sends an event when the card of a remote agent has changed.
 	Remote *remote.Source
 	// Optional watches the kinds of the Gateway API.
@@ -60,7 +64,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 	child := handler.EnqueueRequestsFromMapFunc(mapping.ofChild(sameName))
 	// Agents have no predicate: the event of a status write must cause a reconcile, because the
 	// status may have been computed from an older one.
-	err = ctrl.NewControllerManagedBy(mgr).
+	agents := ctrl.NewControllerManagedBy(mgr).
 		Named("agent").
 		For(&a2av1alpha1.Agent{}).
 		Watches(&a2av1alpha1.Agent{}, handler.EnqueueRequestsFromMapFunc(mapping.rivalsOf),
@@ -100,9 +104,14 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: watches.MaxConcurrentReconciles,
 			EnableWarmup:            new(true),
-		}).
-		Complete(reconcile.Func(r.ReconcileRequest))
-	if err != nil {
+		})
+	if keys := watches.TokenKeys; keys != nil {
+		agents.WatchesRawSource(issuerSource{
+			Source: source.Channel(keys.Changes(), enqueueAllAgents(mapping.ofIssuer)),
+			tried:  keys.Tried(),
+		})
+	}
+	if err := agents.Complete(reconcile.Func(r.ReconcileRequest)); err != nil {
 		return fmt.Errorf("build controller of Agents: %w", err)
 	}
 	return nil
@@ -157,7 +166,7 @@ func overdueAgents(mgr ctrl.Manager, mapping agentMapping) (source.Source, error
 	}), err
 }
 
-// issuerSource delays the first reconciles until the keys of the token issuer were requested
+// issuerSource delays the first reconciles until the keys of a token issuer were requested
 // once. Otherwise every Agent would report after each start that they are unknown.
 type issuerSource struct {
 	source.Source

@@ -73,8 +73,7 @@ type AuthenticationType string
 
 const (
 	// AuthenticationKubernetes admits ServiceAccounts of the Agent's namespace with
-	// a token for the audience <name>.<namespace>.a2a-operator.dev or
-	// a2a-operator.dev.
+	// a token for the audience <name>.<namespace>.a2a-operator.dev.
 	AuthenticationKubernetes AuthenticationType = "Kubernetes"
 	// AuthenticationJWT admits callers with a token of the issuer in jwt.
 	AuthenticationJWT AuthenticationType = "JWT"

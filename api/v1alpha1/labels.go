@@ -97,6 +97,10 @@ const (
 // They are absent until a dependency fails for the first time.
 const PodConditionPrefix = "a2a-operator.dev/"
 
-// Audience is the audience of the tokens with which sidecars call each other.
-// The audience of a single agent is <name>.<namespace>.<Audience>.
+// Audience is the audience of ServiceAccount tokens for the registry. The audience
+// of an agent is <name>.<namespace>.<Audience>.
 const Audience = "a2a-operator.dev"
+
+// TokenIssuer is the issuer of the tokens that the registry issues for calls to an
+// agent.
+const TokenIssuer = "a2a-operator.dev/registry"

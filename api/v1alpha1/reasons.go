@@ -198,6 +198,12 @@ const (
 	// Action: wait. If the reason persists, find the error of `/openid/v1/jwks` in the
 	// manager's log.
 	ReasonWaitingForIssuerKeys = "WaitingForIssuerKeys"
+	// ReasonWaitingForTokenKeys: the operator has not read or created the keys that sign
+	// tokens for calls of agents yet.
+	//
+	// Action: wait. If the reason persists, find the error of the Secret
+	// `a2a-operator-token-keys` in the manager's log.
+	ReasonWaitingForTokenKeys = "WaitingForTokenKeys"
 )
 
 // Reasons of CardPublished, beside ReasonForbidden and ReasonCardKept.

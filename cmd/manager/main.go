@@ -113,8 +113,8 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		"The `address` of /healthz and /readyz. \"0\" disables them.")
 	flags.BoolVar(&c.LeaderElect, "leader-elect", c.LeaderElect,
 		"Enable leader election: one of several managers reconciles.")
-	flags.StringVar(&c.LeaderElectionNamespace, "leader-election-namespace", c.LeaderElectionNamespace,
-		"The `namespace` of the Lease. Empty means the manager's own, which it knows only inside a cluster.")
+	flags.StringVar(&c.Namespace, "namespace", c.Namespace,
+		"The `namespace` of the Lease and of the Secret with the token keys. Empty means the manager's own, which it knows only inside a cluster.")
 	flags.Func("watch-namespaces",
 		"The `namespaces` whose Agents are served, separated by commas. Empty serves all.", func(list string) error {
 			c.WatchNamespaces = nil

@@ -46,6 +46,9 @@ type Agent struct {
 	// RegistryCA has the authorities by which sidecars verify the registry, nil for those
 	// of their image.
 	RegistryCA *RegistryCA
+	// TokenIssuer is the registry as the issuer of tokens for calls of agents, nil until its
+	// keys are known, and if the manager issues no tokens.
+	TokenIssuer *Issuer
 }
 
 // Skills holds the AgentSkills to which an Agent refers.
@@ -114,7 +117,7 @@ type Remote struct {
 // RegistryCA has the certificates of authorities. It is immutable.
 type RegistryCA struct{ PEM string }
 
-// Issuer is the issuer of the cluster's ServiceAccount tokens.
+// Issuer is an issuer of tokens.
 type Issuer struct {
 	// URL is the claim iss of its tokens.
 	URL string

@@ -16,21 +16,29 @@ import (
 
 // configAccess returns the access of an Agent without rules: callers of the Agent's own
 // namespace, and callers without a namespace.
-func configAccess(agent *a2av1alpha1.Agent, issuer *clusterstate.Issuer) sidecarconfig.Access {
+func configAccess(in clusterstate.Agent) sidecarconfig.Access {
+	agent := in.Agent
 	access := sidecarconfig.Access{Namespaces: []string{agent.Namespace}}
 	if cors := agent.Spec.Access.CORS; cors != nil {
 		access.CORS = &sidecarconfig.CORS{AllowedOrigins: cors.AllowedOrigins}
 	}
 	for _, authentication := range authentications(agent) {
 		entry := sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationType(authentication.Type), JWT: configJWT(authentication.JWT), APIKey: configAPIKey(authentication.APIKey), MTLS: configMTLS(authentication.MTLS)}
-		if authentication.Type == a2av1alpha1.AuthenticationKubernetes {
+		if authentication.Type != a2av1alpha1.AuthenticationKubernetes {
+			access.Authentication = append(access.Authentication, entry)
+			continue
+		}
+		for _, issuer := range []*clusterstate.Issuer{in.Issuer, in.TokenIssuer} {
+			if issuer == nil {
+				continue // the manager issues no tokens
+			}
 			entry.Kubernetes = &sidecarconfig.KubernetesAuthentication{
 				Issuer:    issuer.URL,
-				Audiences: []string{names.Audience(agent.Name, agent.Namespace), a2av1alpha1.Audience},
+				Audiences: []string{names.Audience(agent.Name, agent.Namespace)},
 				Keys:      issuer.Keys,
 			}
+			access.Authentication = append(access.Authentication, entry)
 		}
-		access.Authentication = append(access.Authentication, entry)
 	}
 	return access
 }
@@ -85,5 +93,14 @@ func issuerUnknown() usererror.Problem {
 		Reason:    a2av1alpha1.ReasonWaitingForIssuerKeys,
 		Message: "The operator has not yet read the keys that verify ServiceAccount tokens from the API server " +
 			"(/.well-known/openid-configuration and /openid/v1/jwks); if this persists, find the error in the manager's log",
+	}
+}
+
+func tokenKeysUnknown() usererror.Problem {
+	return usererror.Problem{
+		Condition: a2av1alpha1.ConditionProgrammed,
+		Reason:    a2av1alpha1.ReasonWaitingForTokenKeys,
+		Message: "The operator has not yet read or created the keys that sign tokens for calls of agents, in the Secret " +
+			"a2a-operator-token-keys of its namespace; if this persists, find the error in the manager's log",
 	}
 }

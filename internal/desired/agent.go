@@ -46,6 +46,9 @@ func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 	if needsIssuer(in.Agent) && in.Issuer == nil {
 		problems = append(problems, issuerUnknown())
 	}
+	if needsIssuer(in.Agent) && in.TokenIssuer == nil && platform.IssuesTokens {
+		problems = append(problems, tokenKeysUnknown())
+	}
 	result := Result{Problems: slices.Concat(problems, published.problems), Remarks: remarks, Exposure: exposed.problems}
 	if len(problems) > 0 || published.card == nil {
 		return result, nil

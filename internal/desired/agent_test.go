@@ -39,9 +39,12 @@ var testPlatform = Platform{
 	RegistryURL:   "http://registry.a2a.svc.cluster.local",
 
 	RegistryNamespace: "a2a",
+	IssuesTokens:      true,
 }
 
 var testIssuer = &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"1","kty":"EC"}]}`)}
+
+var testTokenIssuer = &clusterstate.Issuer{URL: a2av1alpha1.TokenIssuer, Keys: []byte(`{"keys":[{"kid":"2","kty":"EC"}]}`)}
 
 // TestAgent compares the desired objects for testdata/<case>/input.yaml, which has an Agent and its AgentSkills,
 // with want.yaml. UPDATE_GOLDEN=1 writes want.yaml.
@@ -168,6 +171,24 @@ func TestAgentWithoutAnIssuer(t *testing.T) {
 	in.Agent.Spec.Access.Authentication = []a2av1alpha1.Authentication{{Type: a2av1alpha1.AuthenticationAnonymous}}
 	if result, err = Agent(in, testPlatform); err != nil || result.Objects == nil {
 		t.Errorf("Agent() = %+v, %v; an Anonymous agent needs no issuer", result, err)
+	}
+}
+
+func TestAgentWithoutTokenKeys(t *testing.T) {
+	in := readCase(t, filepath.Join("testdata", "minimal", "input.yaml"))
+	in.TokenIssuer = nil
+	result, err := Agent(in, testPlatform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Objects != nil || len(result.Problems) != 1 || result.Problems[0].Reason != a2av1alpha1.ReasonWaitingForTokenKeys {
+		t.Errorf("Agent() = %+v, want only the problem %s", result, a2av1alpha1.ReasonWaitingForTokenKeys)
+	}
+
+	platform := testPlatform
+	platform.IssuesTokens = false
+	if result, err = Agent(in, platform); err != nil || result.Objects == nil {
+		t.Errorf("Agent() = %+v, %v; a manager that issues no tokens needs no keys", result, err)
 	}
 }
 
@@ -304,7 +325,7 @@ func readCase(t *testing.T, path string) clusterstate.Agent {
 	in := clusterstate.Agent{
 		Agent:  &a2av1alpha1.Agent{},
 		Skills: clusterstate.Skills{Referenced: map[types.NamespacedName]*a2av1alpha1.AgentSkill{}},
-		Issuer: testIssuer,
+		Issuer: testIssuer, TokenIssuer: testTokenIssuer,
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(defaulted(t, documents[0]), in.Agent); err != nil {
 		t.Fatal(err)

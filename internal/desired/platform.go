@@ -17,6 +17,9 @@ type Platform struct {
 	// RemoteAllow has the ranges of addresses at which remote agents are allowed, in
 	// addition to public addresses.
 	RemoteAllow []netip.Prefix
+	// IssuesTokens reports whether the registry issues tokens for calls of agents. Sidecars
+	// then need its keys.
+	IssuesTokens bool
 	// RegistryNamespace is the namespace of the registry's pods. It is empty if they are
 	// not in the cluster.
 	RegistryNamespace string

@@ -51,7 +51,7 @@ func sidecarConfiguration(in clusterstate.Agent, platform Platform, agentCard ca
 			OnInterruption: onInterruption(backend.OnInterruption),
 		},
 		Tasks:   sidecarconfig.Tasks{Retention: retention, MaxTasks: int64(agent.Spec.Workload.Tasks.MaxTasks)},
-		Access:  configAccess(agent, in.Issuer),
+		Access:  configAccess(in),
 		Limits:  limits,
 		Gateway: configGateway(platform, in.RegistryCA),
 		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(gracePeriod(agent))},

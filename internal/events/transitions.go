@@ -38,6 +38,7 @@ var withoutEvent = map[string]bool{
 	a2av1alpha1.ReasonCardKept:             true,
 	a2av1alpha1.ReasonApplyFailed:          true,
 	a2av1alpha1.ReasonWaitingForIssuerKeys: true,
+	a2av1alpha1.ReasonWaitingForTokenKeys:  true,
 	a2av1alpha1.ReasonRolloutInProgress:    true,
 	a2av1alpha1.ReasonAgentStarting:        true,
 	a2av1alpha1.ReasonNotProgrammed:        true,

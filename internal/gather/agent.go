@@ -51,6 +51,10 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 	if agent.Spec.Remote != nil && !agent.Spec.Suspend {
 		remote = g.config.Remote.LastRead(agent)
 	}
+	var tokenIssuer *clusterstate.Issuer
+	if g.config.TokenIssuer != nil {
+		tokenIssuer = g.config.TokenIssuer.Current()
+	}
 	return clusterstate.Agent{
 		Remote:          remote,
 		Agent:           agent,
@@ -61,6 +65,7 @@ func (g *Gatherer) Agent(ctx context.Context, agent *a2av1alpha1.Agent) (cluster
 		Pods:            pods,
 		Issuer:          g.config.Issuer.Current(),
 		RegistryCA:      g.registryCA(),
+		TokenIssuer:     tokenIssuer,
 	}, nil
 }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
-// IssuerSource knows the issuer of the cluster's ServiceAccount tokens.
+// IssuerSource knows an issuer of tokens.
 type IssuerSource interface {
 	// Current returns the issuer, or nil until it is known.
 	Current() *clusterstate.Issuer
@@ -74,6 +74,8 @@ type Config struct {
 	// Reader is a cache with the indexes PodsByAgent and AgentsByAddress.
 	Reader client.Reader
 	Issuer IssuerSource
+	// TokenIssuer is nil if the manager issues no tokens.
+	TokenIssuer IssuerSource
 	// RegistryCA may be nil, for none.
 	RegistryCA RegistryCASource
 	Remote     RemoteSource

@@ -26,9 +26,10 @@ import (
 type InputDigest struct {
 	sum [sha256.Size]byte
 	// The sources replace these values and never modify them, so the pointers are compared.
-	issuer     *clusterstate.Issuer
-	registryCA *clusterstate.RegistryCA
-	remote     *clusterstate.Remote
+	issuer      *clusterstate.Issuer
+	registryCA  *clusterstate.RegistryCA
+	remote      *clusterstate.Remote
+	tokenIssuer *clusterstate.Issuer
 }
 
 // DigestInputs returns the InputDigest of the state that a reconcile has read.
@@ -66,7 +67,7 @@ func DigestInputs(in clusterstate.Agent) InputDigest {
 			version(e, rival.GRPCRoute)
 		}
 	}
-	return InputDigest{sum: sha256.Sum256(e.bytes), issuer: in.Issuer, registryCA: in.RegistryCA, remote: in.Remote}
+	return InputDigest{sum: sha256.Sum256(e.bytes), issuer: in.Issuer, tokenIssuer: in.TokenIssuer, registryCA: in.RegistryCA, remote: in.Remote}
 }
 
 var encoders = sync.Pool{New: func() any { return &inputEncoder{} }}

@@ -287,6 +287,7 @@ func TestInputDigest(t *testing.T) {
 		"other keys of the issuer":                              func(now *clusterstate.Agent) { now.Issuer = &clusterstate.Issuer{URL: "https://issuer.example"} },
 		"authorities of the registry":                           func(now *clusterstate.Agent) { now.RegistryCA = &clusterstate.RegistryCA{} },
 		"no issuer":                                             func(now *clusterstate.Agent) { now.Issuer = nil },
+		"keys of the registry":                                  func(now *clusterstate.Agent) { now.TokenIssuer = &clusterstate.Issuer{URL: "registry"} },
 		"another card of a remote agent":                        func(now *clusterstate.Agent) { now.Remote = &clusterstate.Remote{} },
 		"no HTTPRoutes":                                         func(now *clusterstate.Agent) { now.GatewayAPI.HTTPRoutes = false },
 		"no GRPCRoutes":                                         func(now *clusterstate.Agent) { now.GatewayAPI.GRPCRoutes = false },

@@ -24,7 +24,7 @@ func parse(configuration, keySet []byte) (*clusterstate.Issuer, error) {
 		return nil, fmt.Errorf("decode OpenID configuration: %w", err)
 	}
 	if discovered.Issuer == "" {
-		return nil, errors.New("decode OpenID configuration: it names no issuer")
+		return nil, errors.New("decode OpenID configuration: it has no issuer")
 	}
 	var set struct {
 		Keys []map[string]any `json:"keys"`
@@ -33,7 +33,7 @@ func parse(configuration, keySet []byte) (*clusterstate.Issuer, error) {
 		return nil, fmt.Errorf("decode key set: %w", err)
 	}
 	if len(set.Keys) == 0 {
-		return nil, errors.New("decode key set: it holds no key")
+		return nil, errors.New("decode key set: it has no key")
 	}
 	slices.SortStableFunc(set.Keys, func(a, b map[string]any) int {
 		return cmp.Compare(fmt.Sprint(a["kid"]), fmt.Sprint(b["kid"]))

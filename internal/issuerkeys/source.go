@@ -24,12 +24,11 @@ import (
 )
 
 const (
-	// refreshPeriod and refreshJitter are how often the keys are read: between
-	// three and four minutes.
+	// refreshPeriod and refreshJitter set the time between two reads of the keys, three to
+	// four minutes.
 	refreshPeriod = 3 * time.Minute
 	refreshJitter = 0.33
-	// retryPeriod is how soon a failed read is tried again, at first. It
-	// doubles up to refreshPeriod.
+	// retryPeriod is the first delay after a failed read. It doubles up to refreshPeriod.
 	retryPeriod = time.Second
 	// readTimeout bounds one read.
 	readTimeout = 10 * time.Second
@@ -46,11 +45,11 @@ type Getter interface {
 	Get(ctx context.Context, path string) ([]byte, error)
 }
 
-// Change tells that the issuer is another one, or has other keys.
+// Change is the event of another issuer, or of other keys.
 type Change = event.TypedGenericEvent[*clusterstate.Issuer]
 
-// Source keeps the issuer's keys fresh while it runs, and the last good ones
-// when they cannot be read.
+// Source reads the issuer's keys periodically while it runs. While it cannot read them, it
+// keeps those that it read last. Its methods are safe for concurrent use.
 type Source struct {
 	getter  Getter
 	current atomic.Pointer[clusterstate.Issuer]
@@ -61,29 +60,28 @@ type Source struct {
 
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
 
-// New returns a Source that knows nothing until it is started.
+// New returns a Source without keys. Start reads them.
 func New(getter Getter) *Source {
-	// One pending change is enough: who is told reads what is current.
+	// One pending change is enough, because its receiver reads the current keys.
 	return &Source{getter: getter, changes: make(chan Change, 1), tried: make(chan struct{})}
 }
 
-// Current is the issuer that was read last, nil until it was read once.
+// Current returns the issuer that was read last, or nil before the first successful read.
 func (s *Source) Current() *clusterstate.Issuer {
 	return s.current.Load()
 }
 
-// Changes has an element whenever Current has changed.
+// Changes has an element after Current has changed. Several changes may be one element.
 func (s *Source) Changes() <-chan Change {
 	return s.changes
 }
 
-// Tried is closed once the keys were read, or could not be. Before that, the
-// lack of them says nothing.
+// Tried is closed after the first read, successful or not.
 func (s *Source) Tried() <-chan struct{} {
 	return s.tried
 }
 
-// NeedLeaderElection is false, so that a new leader knows the keys.
+// NeedLeaderElection returns false, so that a new leader has the keys.
 func (s *Source) NeedLeaderElection() bool { return false }
 
 // Start reads the keys until the context ends.
@@ -92,7 +90,7 @@ func (s *Source) Start(ctx context.Context) error {
 	for {
 		pause := wait.Jitter(refreshPeriod, refreshJitter)
 		if err := s.refresh(ctx); err != nil {
-			log.FromContext(ctx).Error(err, "cannot read the keys of the ServiceAccount issuer; the last good ones stay")
+			log.FromContext(ctx).Error(err, "reading the keys of the ServiceAccount issuer failed; the last ones stay in use")
 			pause = retry.Step()
 		} else {
 			retry = newBackoff()
@@ -110,7 +108,7 @@ func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: retryPeriod, Factor: 2, Jitter: refreshJitter, Steps: 9, Cap: refreshPeriod}
 }
 
-// refresh reads the issuer once and tells of a change.
+// refresh reads the issuer once and sends a change.
 func (s *Source) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -126,7 +124,7 @@ func (s *Source) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Who reads it knows by the pointer that nothing has changed.
+	// Readers compare the pointer to detect a change.
 	if last := s.current.Load(); last != nil && equal(last, next) {
 		return nil
 	}

@@ -8,10 +8,13 @@ package operator
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -54,8 +57,9 @@ type Config struct {
 	HealthProbeBindAddress string
 	// LeaderElect enables leader election: one of several managers reconciles.
 	LeaderElect bool
-	// LeaderElectionNamespace is the namespace of the Lease; empty means the manager's own.
-	LeaderElectionNamespace string
+	// Namespace is the namespace of the Lease and of the Secret with the token keys; empty means
+	// the manager's own.
+	Namespace string
 	// WatchNamespaces lists the namespaces whose Agents are served; empty means all.
 	WatchNamespaces []string
 	// MaxConcurrentReconciles is the number of Agents that are reconciled at the same time.
@@ -112,6 +116,25 @@ func (c Config) registryNamespace() string {
 		return ""
 	}
 	return labels[1]
+}
+
+// namespaceFile has the namespace of the pod (rest.InClusterConfig).
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// namespace returns Namespace, or the namespace of the manager's pod. Outside of a cluster, it
+// returns the namespace default.
+func (c Config) namespace() (string, error) {
+	if c.Namespace != "" {
+		return c.Namespace, nil
+	}
+	text, err := os.ReadFile(namespaceFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return metav1.NamespaceDefault, nil
+	case err != nil:
+		return "", fmt.Errorf("find the manager's namespace: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
 }
 
 // Validate returns an error that names every flag with an invalid value.

@@ -135,7 +135,7 @@ func newManager(cluster *rest.Config, config Config, log logr.Logger) (ctrl.Mana
 		HealthProbeBindAddress:        config.HealthProbeBindAddress,
 		LeaderElection:                config.LeaderElect,
 		LeaderElectionID:              leaderElectionID,
-		LeaderElectionNamespace:       config.LeaderElectionNamespace,
+		LeaderElectionNamespace:       config.Namespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 new(leaseDuration),
 		RenewDeadline:                 new(renewDeadline),

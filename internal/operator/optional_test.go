@@ -107,14 +107,14 @@ var _ = It("serves all Agents except those that need a kind that it may not read
 	const limited = "limited-manager"
 	user, err := environment.AddUser(envtest.User{Name: limited}, nil)
 	Expect(err).NotTo(HaveOccurred())
-	role, leader := managerRole(), leaderRole()
-	role.Name, leader.Name, leader.Namespace = limited, limited, leaseNamespace
+	role := managerRole()
+	role.Name = limited
 	withheld := rbacv1.PolicyRule{APIGroups: []string{gather.GRPCRoutes.Group}, Resources: []string{gather.GRPCRoutes.Resource}, Verbs: []string{"list", "watch", "create", "patch", "delete"}}
 	for i := range role.Rules {
 		role.Rules[i].Resources = slices.DeleteFunc(role.Rules[i].Resources, func(r string) bool { return r == gather.GRPCRoutes.Resource })
 	}
 	grant(limited, role)
-	grant(limited, leader)
+	grantNamespaced(limited)
 
 	stop()
 	namespace := createNamespace(ctx, "limited-")

@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/tokenkeys"
 )
 
 // auditLog is the path of the audit log with the manager's requests.
@@ -63,6 +64,7 @@ var neverLogged = map[string]string{
 	"patch events.k8s.io/events":                "for a repeated event",
 	"create /events":                            "the same, in the namespace of the Lease",
 	"patch /events":                             "the same, in the namespace of the Lease",
+	"create /secrets":                           "checked when an apply creates the Secret of the token keys",
 }
 
 // withheldSecret is a Secret that the operator may not read.
@@ -79,11 +81,13 @@ var _ = ReportAfterSuite("the manager's rights", func(report Report) {
 	forbidden = slices.DeleteFunc(forbidden, func(request string) bool { return strings.HasSuffix(request, "/secrets/"+withheldSecret) })
 	Expect(forbidden).To(BeEmpty(), "forbidden requests")
 	granted := map[string]bool{}
-	for _, rule := range slices.Concat(managerRole().Rules, leaderRole().Rules) {
+	for _, rule := range slices.Concat(managerRole().Rules, leaderRole().Rules, tokenKeysRole().Rules) {
 		for _, right := range rights(rule) {
 			granted[right] = true
 			Expect(right).NotTo(ContainSubstring("*"))
-			Expect(right).NotTo(ContainSubstring("secrets"))
+			if strings.HasSuffix(right, "/secrets") {
+				Expect(rule.ResourceNames).To(Equal([]string{tokenkeys.SecretName}))
+			}
 		}
 	}
 	maps.DeleteFunc(granted, func(right string, _ bool) bool {
@@ -164,6 +168,12 @@ func shipped(path string, into client.Object) {
 func managerRole() *rbacv1.ClusterRole {
 	role := &rbacv1.ClusterRole{}
 	shipped("role.yaml", role)
+	return role
+}
+
+func tokenKeysRole() *rbacv1.Role {
+	role := &rbacv1.Role{}
+	shipped("token_keys.yaml", role)
 	return role
 }
 

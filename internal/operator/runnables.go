@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/controllers"
@@ -25,6 +26,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registryca"
 	"github.com/a2a-operator/a2a-operator/internal/remote"
+	"github.com/a2a-operator/a2a-operator/internal/tokenexchange"
+	"github.com/a2a-operator/a2a-operator/internal/tokenkeys"
 )
 
 // +kubebuilder:rbac:urls=/.well-known/openid-configuration;/openid/v1/jwks,verbs=get
@@ -46,10 +49,14 @@ func addRunnables(ctx context.Context, mgr manager.Manager, config Config) error
 	if err != nil {
 		return err
 	}
-	if err := addAgents(ctx, mgr, config, keys); err != nil {
+	tokenKeys, err := addTokenKeys(mgr, config)
+	if err != nil {
 		return err
 	}
-	return addRegistry(mgr, config)
+	if err := addAgents(ctx, mgr, config, keys, tokenKeys); err != nil {
+		return err
+	}
+	return addRegistry(mgr, config, tokenKeys)
 }
 
 // addIssuer adds the source of the keys of ServiceAccount tokens.
@@ -76,6 +83,29 @@ func addRegistryCA(mgr manager.Manager, config Config) (*registryca.Source, erro
 		return nil, fmt.Errorf("add authorities of the registry: %w", err)
 	}
 	return authorities, nil
+}
+
+// addTokenKeys adds the keys that sign tokens for calls of agents. It returns nil without a
+// registry, which is what issues these tokens.
+func addTokenKeys(mgr manager.Manager, config Config) (*tokenkeys.Source, error) {
+	if config.RegistryBindAddress == off {
+		return nil, nil //nolint:nilnil // no keys is a result
+	}
+	namespace, err := config.namespace()
+	if err != nil {
+		return nil, err
+	}
+	keys := tokenkeys.New(tokenkeys.Options{
+		Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Namespace: namespace, Elected: mgr.Elected(),
+		Events: mgr.GetEventRecorder(a2av1alpha1.ManagedBy), Clock: clock.RealClock{},
+	})
+	if err := tokenkeys.Register(metrics.Registry); err != nil {
+		return nil, fmt.Errorf("register metrics of token keys: %w", err)
+	}
+	if err := mgr.Add(keys); err != nil {
+		return nil, fmt.Errorf("add token keys: %w", err)
+	}
+	return keys, nil
 }
 
 // addRemote adds the reader of remote agents' cards, which runs on the leader.
@@ -107,7 +137,7 @@ func newRemoteGuard(config Config, log logr.Logger) (*egress.Guard, error) {
 }
 
 // addAgents adds the controllers of Agents and AgentSkills, which run on the leader.
-func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *issuerkeys.Source) error {
+func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *issuerkeys.Source, tokenKeys *tokenkeys.Source) error {
 	cards, err := addRemote(mgr, config)
 	if err != nil {
 		return err
@@ -117,7 +147,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *is
 		return err
 	}
 	kinds := optionalKinds(mgr, config)
-	agents := controllers.NewAgentReconciler(controllers.AgentConfig{
+	settings := controllers.AgentConfig{
 		Client:     mgr.GetClient(),
 		Live:       mgr.GetAPIReader(),
 		Issuer:     keys,
@@ -132,12 +162,18 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *is
 			RegistryURL:       config.RegistryURL,
 			RegistryNamespace: config.registryNamespace(),
 			RemoteAllow:       config.RemoteAllow,
+			IssuesTokens:      tokenKeys != nil,
 		},
 		Clock: clock.RealClock{},
-	})
+	}
+	if tokenKeys != nil {
+		settings.TokenIssuer = tokenKeys
+	}
+	agents := controllers.NewAgentReconciler(settings)
 	if err := agents.SetupWithManager(ctx, mgr, controllers.AgentWatches{
 		Issuer:                  keys,
 		RegistryCA:              registryCA,
+		TokenKeys:               tokenKeys,
 		Remote:                  cards,
 		Optional:                kinds,
 		MaxConcurrentReconciles: config.MaxConcurrentReconciles,
@@ -148,7 +184,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *is
 }
 
 // addRegistry adds the registry, which runs on every replica.
-func addRegistry(mgr manager.Manager, config Config) error {
+func addRegistry(mgr manager.Manager, config Config, keys *tokenkeys.Source) error {
 	if config.RegistryBindAddress == off {
 		return nil
 	}
@@ -161,6 +197,12 @@ func addRegistry(mgr manager.Manager, config Config) error {
 		CertificateDir:      config.RegistryCertDir,
 		OIDC:                issuer,
 		ReviewAllNamespaces: config.RegistryReviewAllNamespaces,
+		Signer: func() tokenexchange.Signer {
+			if set := keys.Keys(); set != nil {
+				return set
+			}
+			return nil
+		},
 	})
 	if err != nil {
 		return err

@@ -97,9 +97,7 @@ func asManager() *rest.Config {
 	user, err := environment.AddUser(envtest.User{Name: managerUser}, nil)
 	Expect(err).NotTo(HaveOccurred())
 	grant(managerUser, managerRole())
-	leader := leaderRole()
-	leader.Namespace = leaseNamespace
-	grant(managerUser, leader)
+	grantNamespaced(managerUser)
 	return user.Config()
 }
 
@@ -110,15 +108,22 @@ func asNamespacedManager(name string) *rest.Config {
 	user, err := environment.AddUser(envtest.User{Name: name}, nil)
 	Expect(err).NotTo(HaveOccurred())
 	grant(name, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: chartRules("a2a-operator.clusterRules")})
-	leader := leaderRole()
-	leader.Namespace, leader.Name = leaseNamespace, "leader-of-"+name
-	grant(name, leader)
+	grantNamespaced(name)
 	return user.Config()
 }
 
 // roleIn returns the rights of such a manager in one of its namespaces.
 func roleIn(namespace, user string) *rbacv1.Role {
 	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user}, Rules: chartRules("a2a-operator.namespacedRules")}
+}
+
+// grantNamespaced grants the rights of a manager in its own namespace.
+func grantNamespaced(user string) {
+	GinkgoHelper()
+	for _, role := range []*rbacv1.Role{leaderRole(), tokenKeysRole()} {
+		role.Namespace, role.Name = leaseNamespace, role.Name+"-of-"+user
+		grant(user, role)
+	}
 }
 
 // grant creates a role and binds it to a user.
@@ -163,7 +168,7 @@ func managerConfig(namespaces ...string) Config {
 	config.HealthProbeBindAddress = off
 	config.LeaderElect = true
 	config.WatchNamespaces = namespaces
-	config.LeaderElectionNamespace = leaseNamespace
+	config.Namespace = leaseNamespace
 	return config
 }
 

@@ -33,7 +33,9 @@ type api struct {
 	authn  *access.Authenticator
 	authz  *access.Authorizer
 	health *healthReports
-	log    logr.Logger
+	// exchange issues tokens; nil without keys.
+	exchange http.Handler
+	log      logr.Logger
 }
 
 // errNotIndexed is returned until the first snapshot exists.
@@ -68,6 +70,9 @@ func (a *api) handler() http.Handler {
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}", a.authenticated(a.agent))
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}/card", a.authenticated(a.card))
 	mux.HandleFunc("PUT "+sidecarconfig.HealthPath, a.authenticated(a.health.put))
+	if a.exchange != nil {
+		mux.Handle("POST "+sidecarconfig.TokenPath, a.exchange)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
@@ -229,10 +234,7 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 	return nil
 }
 
-// find returns the agent of the path if the caller sees it. It decides access
-// before the lookup, so that a hidden agent and an absent one cause the same work.
-// A ServiceAccount that an agent's rules may admit finds the agent by its name,
-// because its gateway calls only agents that it finds here.
+// find returns the agent of the path if the caller sees it.
 func (a *api) find(r *http.Request, c access.Caller, s *index.Snapshot) (*index.Entry, error) {
 	if r.URL.RawQuery != "" {
 		name, _, _ := strings.Cut(r.URL.RawQuery, "=")
@@ -243,14 +245,26 @@ func (a *api) find(r *http.Request, c access.Caller, s *index.Snapshot) (*index.
 	if !key.Valid() {
 		return nil, missing
 	}
-	set, err := a.authz.Namespaces(r.Context(), c)
+	e, err := a.findKey(r.Context(), c, s, key)
+	if err == nil && e == nil {
+		err = missing
+	}
+	return e, err
+}
+
+// findKey returns an agent if the caller sees it, else nil. It decides access
+// before the lookup, so that a hidden agent and an absent one cause the same work.
+// A ServiceAccount that an agent's rules may admit finds the agent by its name,
+// because its gateway calls only agents that it finds here.
+func (a *api) findKey(ctx context.Context, c access.Caller, s *index.Snapshot, key index.Key) (*index.Entry, error) {
+	set, err := a.authz.Namespaces(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	if e := s.Get(key); e != nil && (set.Contains(key.Namespace) || e.Admits(c.Namespace())) {
 		return e, nil
 	}
-	return nil, missing
+	return nil, nil //nolint:nilnil // no agent is a result
 }
 
 func (p *problem) Error() string { return p.Message }

@@ -31,6 +31,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/tokenexchange"
 )
 
 // world is a registry whose API server is made up: tokens and permissions are
@@ -74,6 +75,7 @@ func newWorld(t *testing.T, s *index.Snapshot) *world {
 		health: newHealthReports(nil, nil, clock.RealClock{}),
 		log:    logr.Discard(),
 	}
+	a.exchange = a.newExchange(func() tokenexchange.Signer { return claimsSigner{} }, logr.Discard(), clock.RealClock{})
 	w.handler = validated(t, a.handler())
 	return w
 }
@@ -95,7 +97,13 @@ func validated(t *testing.T, next http.Handler) http.Handler {
 	options := &openapi3filter.Options{IncludeResponseStatus: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		recorder := httptest.NewRecorder()
+		sent, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(sent))
 		next.ServeHTTP(recorder, r)
+		r.Body = io.NopCloser(bytes.NewReader(sent))
 		body := recorder.Body.Bytes()
 		if route, parameters, err := router.FindRoute(r); err == nil {
 			in := &openapi3filter.RequestValidationInput{Request: r, PathParams: parameters, Route: route, Options: options}

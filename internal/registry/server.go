@@ -23,6 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/registry/servingcert"
+	"github.com/a2a-operator/a2a-operator/internal/tokenexchange"
 )
 
 // DefaultBindAddress is the default address of the registry, for plain HTTP inside
@@ -58,7 +59,10 @@ type Options struct {
 	ReviewAllNamespaces bool
 	// PodStatus writes the conditions of pods.
 	PodStatus client.SubResourceWriter
-	Log       logr.Logger
+	// Signer returns what signs tokens for calls of agents, or nil while there are no keys.
+	// Without Signer, the registry exchanges no tokens.
+	Signer func() tokenexchange.Signer
+	Log    logr.Logger
 	// Clock defaults to the real one.
 	Clock clock.PassiveClock
 }
@@ -114,6 +118,9 @@ func New(o Options) *Server {
 		health:  newHealthReports(o.Cache, o.PodStatus, o.Clock),
 		log:     o.Log,
 	}
+	if o.Signer != nil {
+		s.api.exchange = s.api.newExchange(o.Signer, o.Log, o.Clock)
+	}
 	return s
 }
 
@@ -122,7 +129,7 @@ func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
 	o.Cache, o.Reviews, o.PodStatus = mgr.GetCache(), mgr.GetClient(), mgr.GetClient().Status()
 	o.Log = mgr.GetLogger().WithName("registry")
 	s := New(o)
-	if err := register(metrics.Registry); err != nil {
+	if err := errors.Join(register(metrics.Registry), tokenexchange.Register(metrics.Registry)); err != nil {
 		return nil, fmt.Errorf("register metrics of the registry: %w", err)
 	}
 	if err := mgr.Add(s); err != nil {

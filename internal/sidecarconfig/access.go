@@ -25,11 +25,14 @@ const (
 // admitted, because a client that sees a scheme gets a token before its first call.
 func (a *Access) Schemes() []card.SecurityScheme {
 	var schemes []card.SecurityScheme
-	for _, each := range a.Authentication {
+	for i, each := range a.Authentication {
 		switch each.Type {
 		case AuthenticationAnonymous:
 			return nil
 		case AuthenticationKubernetes:
+			if slices.ContainsFunc(a.Authentication[:i], func(b Authentication) bool { return b.Type == each.Type }) {
+				continue // another issuer of such tokens
+			}
 			schemes = append(schemes, card.SecurityScheme{
 				Name:         kubernetesScheme,
 				Type:         card.SchemeHTTP,
@@ -48,6 +51,17 @@ func (a *Access) Schemes() []card.SecurityScheme {
 		}
 	}
 	return schemes
+}
+
+// KubernetesIssuers returns the members of the type Kubernetes in their order.
+func (a *Access) KubernetesIssuers() []*KubernetesAuthentication {
+	var issuers []*KubernetesAuthentication
+	for _, each := range a.Authentication {
+		if each.Type == AuthenticationKubernetes {
+			issuers = append(issuers, each.Kubernetes)
+		}
+	}
+	return issuers
 }
 
 func (j *JWTAuthentication) scheme() card.SecurityScheme {

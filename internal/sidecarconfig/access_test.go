@@ -13,6 +13,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
+func TestTwoIssuersAreOneScheme(t *testing.T) {
+	access := Access{Authentication: []Authentication{{Type: AuthenticationKubernetes}, {Type: AuthenticationKubernetes}}}
+	if schemes := access.Schemes(); len(schemes) != 1 {
+		t.Errorf("Schemes() = %v, want one", schemes)
+	}
+}
+
 func TestSchemes(t *testing.T) {
 	kubernetes := Authentication{Type: AuthenticationKubernetes}
 	discovered := Authentication{Type: AuthenticationJWT, JWT: &JWTAuthentication{Issuer: "https://a.example/", Audiences: []string{"b"}}}

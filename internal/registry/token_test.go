@@ -1,0 +1,77 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+// claimsSigner returns claims as they are.
+type claimsSigner struct{}
+
+func (claimsSigner) Sign(claims any) (string, error) {
+	text, err := json.Marshal(claims)
+	return string(text), err
+}
+
+// exchange returns the response to a request for a token for an agent.
+func (w *world) exchange(t *testing.T, token, audience string) (status int, body string) {
+	t.Helper()
+	form := url.Values{
+		"grant_type":    {"urn:ietf:params:oauth:grant-type:token-exchange"},
+		"subject_token": {token}, "subject_token_type": {"urn:ietf:params:oauth:token-type:jwt"}, "audience": {audience},
+	}
+	request := httptest.NewRequest(http.MethodPost, "http://registry"+sidecarconfig.TokenPath, strings.NewReader(form.Encode()))
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	recorder := httptest.NewRecorder()
+	w.handler.ServeHTTP(recorder, request)
+	return recorder.Code, recorder.Body.String()
+}
+
+func TestTokensAreIssuedForListedAgents(t *testing.T) {
+	w := newWorld(t, fleet(t))
+	for _, test := range []struct {
+		name, token, audience string
+		status                int
+		contains              string
+	}{
+		{"own namespace", "home", "echo.team-a.a2a-operator.dev", 200, `\"sub\":\"system:serviceaccount:team-a:bot\"`},
+		{"its audience", "home", "echo.team-a.a2a-operator.dev", 200, `\"aud\":[\"echo.team-a.a2a-operator.dev\"]`},
+		{"another namespace", "home", "echo.team-b.a2a-operator.dev", 400, "invalid_target"},
+		{"no agent", "home", "nobody.team-a.a2a-operator.dev", 400, "invalid_target"},
+		{"no ServiceAccount", "admin", "echo.team-a.a2a-operator.dev", 400, "invalid_request"},
+		{"not a token", "forged", "echo.team-a.a2a-operator.dev", 400, "invalid_request"},
+	} {
+		if status, body := w.exchange(t, test.token, test.audience); status != test.status || !strings.Contains(body, test.contains) {
+			t.Errorf("%s: %d %s, want %d with %s", test.name, status, body, test.status, test.contains)
+		}
+	}
+}
+
+func TestExchangeTellsNothingAboutHiddenAgents(t *testing.T) {
+	w := newWorld(t, fleet(t))
+	_, hidden := w.exchange(t, "home", "secret.team-d.a2a-operator.dev")
+	_, missing := w.exchange(t, "home", "gone.team-d.a2a-operator.dev")
+	if diff := cmp.Diff(missing, hidden); diff != "" {
+		t.Errorf("response for a hidden agent (-missing +hidden):\n%s", diff)
+	}
+}
+
+func TestExchangeWithoutTheAPIServerIsUnavailable(t *testing.T) {
+	w := newWorld(t, fleet(t))
+	w.broken = errors.New("connection refused")
+	if status, body := w.exchange(t, "home", "echo.team-a.a2a-operator.dev"); status != http.StatusServiceUnavailable || strings.Contains(body, "refused") {
+		t.Errorf("%d %s, want 503 without the cause", status, body)
+	}
+}

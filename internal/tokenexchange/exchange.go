@@ -1,0 +1,182 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tokenexchange exchanges a ServiceAccount token for a token that one agent accepts
+// (OAuth 2.0 Token Exchange, RFC 8693). The registry serves it, in every replica of the
+// manager.
+//
+// The issued token names the same ServiceAccount, is valid for Lifetime, and is worth nothing
+// at any other agent, at the registry and at the API server.
+package tokenexchange
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+)
+
+// Lifetime is how long an issued token is valid.
+const Lifetime = 10 * time.Minute
+
+// limitedSubjects bounds the ServiceAccounts that are counted; further ones share counts.
+const limitedSubjects = 16384
+
+// exchangeRate is what one ServiceAccount may exchange. A sidecar caches tokens of 256 agents
+// and refreshes each one after half of its lifetime.
+var exchangeRate = limit.Rate{PerSecond: 20, Burst: 512}
+
+// Signer signs the claims of a token.
+type Signer interface {
+	Sign(claims any) (string, error)
+}
+
+// Subject is a caller that the API server has authenticated.
+type Subject struct {
+	// Username is the name of the caller; only ServiceAccounts get tokens.
+	Username string
+	// UID is the UID of the ServiceAccount.
+	UID string
+	// PodName and PodUID are those of the pod that the caller's token is bound to, or "".
+	PodName, PodUID string
+	// Lists reports whether the registry lists an agent of the cluster for the caller. Its
+	// error is as that of Options.Authenticate.
+	Lists func(ctx context.Context, namespace, name string) (bool, error)
+}
+
+// Options configure an Exchange. All fields are required.
+type Options struct {
+	// Signer returns what signs tokens, or nil while there are no keys.
+	Signer func() Signer
+	// Authenticate returns the caller with a bearer token in the request, verified by a
+	// TokenReview. Its error is a *RequestError if the client can do something about it.
+	Authenticate func(r *http.Request) (*Subject, error)
+	Log          logr.Logger
+	Clock        clock.PassiveClock
+}
+
+// Exchange serves the exchange of tokens. It is safe for concurrent use.
+type Exchange struct {
+	options Options
+	rates   *limit.Table
+}
+
+// New returns an Exchange.
+func New(options Options) *Exchange {
+	return &Exchange{options: options, rates: limit.NewTable(limitedSubjects, exchangeRate)}
+}
+
+// response is the answer to a valid request (RFC 8693, section 2.2.1).
+type response struct {
+	AccessToken     string `json:"access_token"`
+	IssuedTokenType string `json:"issued_token_type"`
+	TokenType       string `json:"token_type"`
+	ExpiresIn       int    `json:"expires_in"`
+}
+
+// ServeHTTP implements http.Handler.
+func (e *Exchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	token, err := e.exchange(w, r)
+	if err == nil {
+		exchanges.WithLabelValues("issued").Inc()
+		respond(w, http.StatusOK, response{
+			AccessToken: token, IssuedTokenType: typeJWT, TokenType: "Bearer", ExpiresIn: int(Lifetime / time.Second),
+		})
+		return
+	}
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return // the client has disconnected
+	}
+	problem, ok := errors.AsType[*RequestError](err)
+	if !ok {
+		e.options.Log.Error(err, "token exchange failed")
+		problem = Unavailable("the registry cannot issue tokens now; try again")
+	}
+	exchanges.WithLabelValues(problem.Code).Inc()
+	refuse(w, problem)
+}
+
+// exchange returns the issued token.
+func (e *Exchange) exchange(w http.ResponseWriter, r *http.Request) (string, error) {
+	asked, problem := parse(w, r)
+	if problem != nil {
+		return "", problem
+	}
+	r.Header.Set("Authorization", "Bearer "+asked.subjectToken)
+	subject, err := e.options.Authenticate(r)
+	if err != nil {
+		return "", err
+	}
+	namespace, name, ok := serviceAccount(subject.Username)
+	if !ok {
+		return "", InvalidToken("only tokens of ServiceAccounts are exchanged")
+	}
+	now := e.options.Clock.Now()
+	if bucket := e.rates.Bucket(a2a.AccountingPrincipal{Principal: subject.Username}, now); !bucket.Take(now) {
+		return "", Limited(bucket.Refusal(now).Wait, "this ServiceAccount exchanges too many tokens; use each token until shortly before it expires")
+	}
+	listed, err := subject.Lists(r.Context(), asked.namespace, asked.name)
+	if err != nil {
+		return "", err
+	}
+	if !listed {
+		return "", target("the agent does not exist, or you may not see it")
+	}
+	signer := e.options.Signer()
+	if signer == nil {
+		return "", Unavailable("the registry has no key to sign tokens with yet; try again")
+	}
+	return signer.Sign(newClaims(subject, namespace, name, asked.audience, now))
+}
+
+// serviceAccount returns the namespace and the name of a ServiceAccount by its user name. The
+// API server gives no other user a name that begins with "system:serviceaccount:".
+func serviceAccount(username string) (namespace, name string, ok bool) {
+	rest, found := strings.CutPrefix(username, "system:serviceaccount:")
+	namespace, name, whole := strings.Cut(rest, ":")
+	return namespace, name, found && whole && namespace != "" && name != ""
+}
+
+// claims are the claims of an issued token: those of RFC 7519, and the private ones of
+// ServiceAccount tokens (KEP-1205), which rules of authorization may read.
+type claims struct {
+	Issuer     string     `json:"iss"`
+	Subject    string     `json:"sub"`
+	Audience   []string   `json:"aud"`
+	Expiry     int64      `json:"exp"`
+	IssuedAt   int64      `json:"iat"`
+	ID         string     `json:"jti"`
+	Kubernetes kubernetes `json:"kubernetes.io"`
+}
+
+type kubernetes struct {
+	Namespace      string  `json:"namespace"`
+	ServiceAccount object  `json:"serviceaccount"`
+	Pod            *object `json:"pod,omitempty"`
+}
+
+type object struct {
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+}
+
+func newClaims(subject *Subject, namespace, name, audience string, now time.Time) claims {
+	c := claims{
+		Issuer: a2av1alpha1.TokenIssuer, Subject: subject.Username, Audience: []string{audience},
+		IssuedAt: now.Unix(), Expiry: now.Add(Lifetime).Unix(), ID: rand.Text(),
+		Kubernetes: kubernetes{Namespace: namespace, ServiceAccount: object{Name: name, UID: subject.UID}},
+	}
+	if subject.PodName != "" {
+		c.Kubernetes.Pod = &object{Name: subject.PodName, UID: subject.PodUID}
+	}
+	return c
+}

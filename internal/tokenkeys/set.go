@@ -1,0 +1,174 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tokenkeys
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+const (
+	// RotationPeriod is the time from the publication of a key until it signs.
+	RotationPeriod = 30 * 24 * time.Hour
+	// publicationTime is how long a leader publishes the next key before that key signs. The
+	// leader before it may have ended between the creation of the key and its publication.
+	publicationTime = time.Hour
+	// formerTime is how long a key verifies tokens after it has stopped signing. It is longer
+	// than the lifetime of a token and the time in which all replicas read the Secret.
+	formerTime = time.Hour
+)
+
+// algorithm is the algorithm of all signatures, ECDSA with P-256 and SHA-256 (RFC 7518).
+const algorithm = jose.ES256
+
+// Set is the key that signs and one other key. The other one is the next key, which is published
+// and signs after the next rotation. For an hour after a rotation it is the former key, which
+// verifies the tokens that it has signed. A Set is immutable.
+type Set struct {
+	signing privateKey
+	// One of next and former is nil.
+	next   *privateKey
+	former *formerKey
+	signer jose.Signer
+	keySet json.RawMessage
+}
+
+// privateKey is a key that signs, or that will sign.
+type privateKey struct {
+	id      string
+	created time.Time
+	key     *ecdsa.PrivateKey
+}
+
+// formerKey is a key that does not sign any more.
+type formerKey struct {
+	id    string
+	until time.Time
+	key   *ecdsa.PublicKey
+}
+
+// Change is a change of a Set that the leader writes.
+type Change string
+
+// The changes.
+const (
+	// Created: there was no Secret.
+	Created Change = "created"
+	// Replaced: the content of the Secret was not usable.
+	Replaced Change = "replaced"
+	// Rotated: the next key signs. The published keys stay the same.
+	Rotated Change = "rotated"
+	// Renewed: the former key is withdrawn and a next key is published.
+	Renewed Change = "renewed"
+)
+
+// Generate returns a set of new keys.
+func Generate(now time.Time) (*Set, error) {
+	signing, err := newKey(now)
+	if err != nil {
+		return nil, err
+	}
+	next, err := newKey(now)
+	if err != nil {
+		return nil, err
+	}
+	return newSet(signing, &next, nil)
+}
+
+func newSet(signing privateKey, next *privateKey, former *formerKey) (*Set, error) {
+	s := &Set{signing: signing, next: next, former: former}
+	options := (&jose.SignerOptions{}).WithType("JWT").WithHeader("kid", signing.id)
+	var err error
+	if s.signer, err = jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: signing.key}, options); err != nil {
+		return nil, fmt.Errorf("make signer: %w", err)
+	}
+	if s.keySet, err = s.encodeKeySet(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func newKey(now time.Time) (privateKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return privateKey{}, fmt.Errorf("generate key: %w", err)
+	}
+	id, err := keyID(&key.PublicKey)
+	return privateKey{id: id, created: now, key: key}, err
+}
+
+// keyID returns the thumbprint of a key (RFC 7638).
+func keyID(key *ecdsa.PublicKey) (string, error) {
+	sum, err := (&jose.JSONWebKey{Key: key}).Thumbprint(crypto.SHA256)
+	if err != nil {
+		return "", fmt.Errorf("name key: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(sum), nil
+}
+
+// Sign returns a signed JWT with the claims.
+func (s *Set) Sign(claims any) (string, error) {
+	token, err := jwt.Signed(s.signer).Claims(claims).Serialize()
+	if err != nil {
+		return "", fmt.Errorf("sign token: %w", err)
+	}
+	return token, nil
+}
+
+// KeySet returns the JWK set (RFC 7517) that verifies the tokens of the keys. It has no
+// private key, and a rotation does not change it.
+func (s *Set) KeySet() json.RawMessage { return s.keySet }
+
+func (s *Set) encodeKeySet() (json.RawMessage, error) {
+	public := func(id string, key *ecdsa.PublicKey) jose.JSONWebKey {
+		return jose.JSONWebKey{Key: key, KeyID: id, Algorithm: string(algorithm), Use: "sig"}
+	}
+	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{public(s.signing.id, &s.signing.key.PublicKey)}}
+	if s.next != nil {
+		set.Keys = append(set.Keys, public(s.next.id, &s.next.key.PublicKey))
+	}
+	if s.former != nil {
+		set.Keys = append(set.Keys, public(s.former.id, s.former.key))
+	}
+	slices.SortFunc(set.Keys, func(a, b jose.JSONWebKey) int { return strings.Compare(a.KeyID, b.KeyID) })
+	text, err := json.Marshal(set)
+	if err != nil {
+		return nil, fmt.Errorf("encode key set: %w", err)
+	}
+	return text, nil
+}
+
+// advance returns the set that follows s, and the change, or nil while s stays. publishing is
+// the time since which the leader has published s.
+//
+// A rotation does not change the published keys, and the renewal an hour later does: each
+// rotation therefore costs one change of each sidecar configuration.
+func (s *Set) advance(now, publishing time.Time) (*Set, Change, error) {
+	switch {
+	case s.former != nil && !now.Before(s.former.until):
+		next, err := newKey(now)
+		if err != nil {
+			return nil, "", err
+		}
+		renewed, err := newSet(s.signing, &next, nil)
+		return renewed, Renewed, err
+	case s.next != nil && now.Sub(s.next.created) >= RotationPeriod && now.Sub(publishing) >= publicationTime:
+		former := &formerKey{id: s.signing.id, until: now.Add(formerTime), key: &s.signing.key.PublicKey}
+		rotated, err := newSet(*s.next, nil, former)
+		return rotated, Rotated, err
+	default:
+		return nil, "", nil
+	}
+}
