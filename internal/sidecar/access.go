@@ -29,20 +29,21 @@ func (a *access) policy(c *sidecarconfig.Access) (*auth.Policy, *auth.IssuerKeys
 	p := &auth.Policy{Namespaces: c.Namespaces, Rules: rules}
 	keepClaims := rules != nil && rules.UsesClaims()
 	var keys *auth.IssuerKeys
+	kubernetes := c.KubernetesIssuers()
 	anonymous := false
 	for i, each := range c.Authentication {
 		switch each.Type {
 		case sidecarconfig.AuthenticationAnonymous:
 			anonymous = true
 		case sidecarconfig.AuthenticationKubernetes:
-			k := each.Kubernetes
-			authenticator, err := auth.NewKubernetes(auth.KubernetesConfig{
-				Issuer: k.Issuer, Audiences: k.Audiences, Keys: k.Keys, KeepClaims: keepClaims, Now: a.now,
-			})
+			if kubernetes == nil {
+				continue // the first entry has made one authenticator of all of them
+			}
+			authenticator, err := newKubernetes(kubernetes, keepClaims, a.now)
 			if err != nil {
 				return nil, nil, fmt.Errorf("authentication[%d]: %w", i, err)
 			}
-			p.Authenticators = append(p.Authenticators, authenticator)
+			p.Authenticators, kubernetes = append(p.Authenticators, authenticator), nil
 		case sidecarconfig.AuthenticationJWT:
 			j := each.JWT
 			keys = a.issuer.keys(auth.KeySource{Issuer: j.Issuer, URL: j.JWKSURL})
@@ -67,6 +68,15 @@ func (a *access) policy(c *sidecarconfig.Access) (*auth.Policy, *auth.IssuerKeys
 		p.Authenticators = append(p.Authenticators, auth.Anonymous{})
 	}
 	return p, keys, nil
+}
+
+// newKubernetes returns one authenticator for the tokens of several issuers.
+func newKubernetes(issuers []*sidecarconfig.KubernetesAuthentication, keepClaims bool, now func() time.Time) (*auth.Kubernetes, error) {
+	config := auth.KubernetesConfig{KeepClaims: keepClaims, Now: now}
+	for _, k := range issuers {
+		config.Issuers = append(config.Issuers, auth.KubernetesIssuer{Issuer: k.Issuer, Audiences: k.Audiences, Keys: k.Keys})
+	}
+	return auth.NewKubernetes(config)
 }
 
 // admitsNobody reports whether no configured method can authenticate a caller now: there

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -28,6 +29,9 @@ import (
 func registryOf(t *testing.T, agents ...string) string {
 	t.Helper()
 	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if exchangetest.Serve(w, r) {
+			return
+		}
 		agent := strings.TrimPrefix(r.URL.Path, "/v1/agents/")
 		namespace, name, _ := strings.Cut(agent, "/")
 		if !slices.Contains(agents, agent) {

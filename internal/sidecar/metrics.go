@@ -4,6 +4,7 @@
 package sidecar
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -19,6 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -47,6 +49,8 @@ type metrics struct {
 	unrecognized *prometheus.CounterVec
 	// refusedCalls counts calls that the rules of authorization refused.
 	refusedCalls *prometheus.CounterVec
+	// tokenExchanges counts the tokens that the gateway requested.
+	tokenExchanges *prometheus.CounterVec
 	// pushAttempts and deadPushConfigs are about push notifications.
 	pushAttempts, deadPushConfigs *prometheus.CounterVec
 
@@ -137,6 +141,10 @@ func newMetrics() *metrics {
 			Name: "a2a_backend_unrecognized_events_total",
 			Help: "Events and responses of the agent that the sidecar could not read and that failed their task, by the protocol of the backend (Remote for remote agents, which are called through the gateway).",
 		}, []string{"protocol"}),
+		tokenExchanges: registered.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_gateway_token_exchanges_total",
+			Help: "Exchanges of the sidecar's ServiceAccount token for a token for one agent, by result: issued, refused (the registry does not list the agent) or failed.",
+		}, []string{"result"}),
 		pushAttempts: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_push_attempts_total",
 			Help: "Attempts to post a push notification, by result: delivered, retry, refused or denied (the target is not allowed).",
@@ -154,6 +162,18 @@ func newMetrics() *metrics {
 
 func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+}
+
+// tokenExchanged counts an exchange of a token.
+func (m *metrics) tokenExchanged(err error) {
+	result := "failed"
+	switch {
+	case err == nil:
+		result = "issued"
+	case errors.Is(err, agenttokens.ErrRefused):
+		result = "refused"
+	}
+	m.tokenExchanges.WithLabelValues(result).Inc()
 }
 
 // gauge adds a metric whose value it reads when the metric is scraped.

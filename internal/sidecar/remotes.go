@@ -55,7 +55,10 @@ func gatewayConfig(g *sidecarconfig.Gateway) *gateway.Config {
 	if g == nil {
 		return nil
 	}
-	return &gateway.Config{RegistryURL: g.RegistryURL, AgentURL: g.AgentURL, TokenFile: g.TokenFile}
+	return &gateway.Config{
+		RegistryURL: g.RegistryURL, AgentURL: g.AgentURL, TokenFile: g.TokenFile,
+		TokenURL: strings.TrimSuffix(g.RegistryURL, "/") + sidecarconfig.TokenPath, Audience: sidecarconfig.AgentAudience,
+	}
 }
 
 // newGatewayTransport returns a transport that uses no proxy from the environment.

@@ -17,6 +17,7 @@ import (
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
@@ -30,11 +31,14 @@ func newGateway(t *testing.T, agent string) http.Handler {
 	}
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if exchangetest.Serve(w, r) {
+			return
+		}
 		_, _ = io.WriteString(w, `{"namespace":"team","name":"echo","url":"http://echo.team.svc/"}`)
 	}))
 	t.Cleanup(registry.Close)
-	return gateway.New(&gateway.Config{RegistryURL: registry.URL, AgentURL: agent, TokenFile: token}, gateway.Options{
+	return gateway.New(&gateway.Config{RegistryURL: registry.URL, AgentURL: agent, TokenFile: token, TokenURL: registry.URL + exchangetest.Path}, gateway.Options{
 		Transport: transport, Deny: translator.Deny, Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	})
 }

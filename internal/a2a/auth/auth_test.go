@@ -97,7 +97,7 @@ func (s *signer) token(tb testing.TB, change func(map[string]any)) string {
 func newKubernetes(tb testing.TB, s *signer, now func() time.Time) *Kubernetes {
 	tb.Helper()
 	k, err := NewKubernetes(KubernetesConfig{
-		Issuer: issuer, Audiences: []string{audience, "a2a-operator.dev"}, Keys: s.keys(tb), Now: now,
+		Issuers: []KubernetesIssuer{{Issuer: issuer, Audiences: []string{audience}, Keys: s.keys(tb)}}, Now: now,
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -121,7 +121,7 @@ func TestKubernetesAccepts(t *testing.T) {
 		"RS256":             s.token(t, nil),
 		"ES256":             sign(t, jose.ES256, jose.JSONWebKey{Key: s.ecdsa, KeyID: "e"}, claims()),
 		"no key id":         sign(t, jose.ES256, s.ecdsa, claims()),
-		"other audience":    s.token(t, func(c map[string]any) { c["aud"] = "a2a-operator.dev" }),
+		"second audience":   s.token(t, func(c map[string]any) { c["aud"] = []string{"other", audience} }),
 		"expired just now":  s.token(t, func(c map[string]any) { c["exp"] = noon.Add(-5 * time.Second).Unix() }),
 		"valid in a moment": s.token(t, func(c map[string]any) { c["nbf"] = noon.Add(5 * time.Second).Unix() }),
 	}
@@ -171,15 +171,16 @@ func TestKubernetesRefuses(t *testing.T) {
 		"key of a stranger":        stranger.token(t, nil),
 		"unknown key id":           sign(t, jose.RS256, jose.JSONWebKey{Key: s.rsa, KeyID: "x"}, claims()),
 		"key id of another key":    sign(t, jose.RS256, jose.JSONWebKey{Key: s.rsa, KeyID: "e"}, claims()),
-		"expired":                  s.token(t, set("exp", noon.Add(-time.Minute).Unix())),
+		"expired":                  s.token(t, set("exp", noon.Add(-leeway-time.Second).Unix())),
 		"no expiry":                s.token(t, func(c map[string]any) { delete(c, "exp") }),
 		"expiry as text":           s.token(t, set("exp", "later")),
-		"not yet":                  s.token(t, set("nbf", noon.Add(time.Minute).Unix())),
+		"not yet":                  s.token(t, set("nbf", noon.Add(leeway+time.Second).Unix())),
 		"issued in the future":     s.token(t, set("iat", noon.Add(time.Hour).Unix())),
 		"other issuer":             s.token(t, set("iss", "https://evil.example")),
 		"issuer with a slash":      s.token(t, set("iss", issuer+"/")),
 		"no issuer":                s.token(t, func(c map[string]any) { delete(c, "iss") }),
 		"other audience":           s.token(t, set("aud", "echo2.team.a2a-operator.dev")),
+		"the registry's audience":  s.token(t, set("aud", "a2a-operator.dev")),
 		"part of the audience":     s.token(t, set("aud", "team.a2a-operator.dev")),
 		"API server's audience":    s.token(t, set("aud", []string{issuer})),
 		"no audience":              s.token(t, func(c map[string]any) { delete(c, "aud") }),
@@ -244,7 +245,7 @@ func TestNewKubernetesRefusesKeys(t *testing.T) {
 		"no keys":   `{"keys":[]}`,
 		"symmetric": `{"keys":[{"kty":"oct","k":"c2VjcmV0"}]}`,
 	} {
-		if _, err := NewKubernetes(KubernetesConfig{Issuer: issuer, Audiences: []string{audience}, Keys: []byte(keys), Now: time.Now}); err == nil {
+		if _, err := NewKubernetes(KubernetesConfig{Issuers: []KubernetesIssuer{{Issuer: issuer, Audiences: []string{audience}, Keys: []byte(keys)}}, Now: time.Now}); err == nil {
 			t.Errorf("NewKubernetes() with %s gives no error", name)
 		}
 	}

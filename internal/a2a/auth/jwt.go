@@ -90,9 +90,12 @@ func (j *JWT) Authenticate(r *http.Request) (Caller, error) {
 			return caller, nil
 		}
 	}
-	token, err := parseToken(text, j.config.Issuer)
+	token, issuer, err := parseToken(text)
 	if err != nil {
 		return Caller{}, err
+	}
+	if issuer != j.config.Issuer {
+		return Caller{}, errOtherIssuer
 	}
 	if keys == nil {
 		return Caller{}, unauthenticated("Token cannot be verified: the keys of its issuer are not known")

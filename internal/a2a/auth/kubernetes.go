@@ -5,6 +5,7 @@ package auth
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -17,58 +18,85 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 )
 
-// leeway is the tolerance for different clocks in the cluster.
-const leeway = 10 * time.Second
+// leeway is the tolerance for different clocks in the cluster, that of API servers.
+const leeway = time.Minute
 
-// algorithms lists the signature algorithms of API servers.
+// algorithms lists the signature algorithms of API servers and of the registry.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.ES256, jose.ES384, jose.ES512,
 }
 
 // KubernetesConfig configures a Kubernetes authenticator.
 type KubernetesConfig struct {
+	// Issuers are the accepted issuers: the API server, and the registry, whose tokens for
+	// calls of agents have the same claims. There is at least one.
+	Issuers []KubernetesIssuer
+	// KeepClaims sets Caller.Claims.
+	KeepClaims bool
+	Now        func() time.Time
+}
+
+// KubernetesIssuer is an issuer of tokens that name a ServiceAccount.
+type KubernetesIssuer struct {
 	// Issuer must equal the token's iss.
 	Issuer string
 	// Audiences lists the accepted audiences. The token's aud must contain one of them.
 	Audiences []string
 	// Keys is the issuer's JWK set (RFC 7517), as text.
 	Keys []byte
-	// KeepClaims sets Caller.Claims.
-	KeepClaims bool
-	Now        func() time.Time
 }
 
-// Kubernetes verifies ServiceAccount tokens offline, with the keys in its configuration.
+// Kubernetes verifies tokens that name a ServiceAccount offline, with the keys in its
+// configuration.
 type Kubernetes struct {
 	config   KubernetesConfig
-	keys     []jose.JSONWebKey
+	issuers  map[string]*trustedIssuer
 	verified *tokenCache
+}
+
+// trustedIssuer is an issuer with its usable keys.
+type trustedIssuer struct {
+	name      string
+	audiences []string
+	keys      []jose.JSONWebKey
 }
 
 var _ Authenticator = (*Kubernetes)(nil)
 
-// NewKubernetes returns an authenticator. It fails if the JWK set has no usable key.
+// NewKubernetes returns an authenticator. It fails if a JWK set has no usable key.
 func NewKubernetes(c KubernetesConfig) (*Kubernetes, error) {
-	var set jose.JSONWebKeySet
-	if err := json.Unmarshal(c.Keys, &set); err != nil {
-		return nil, fmt.Errorf("read keys of issuer %s: %w", c.Issuer, err)
-	}
-	k := &Kubernetes{config: c, verified: newTokenCache()}
-	for _, key := range set.Keys {
-		if key.Use != "enc" && usableKey(key.Key) {
-			k.keys = append(k.keys, key)
+	k := &Kubernetes{config: c, issuers: map[string]*trustedIssuer{}, verified: newTokenCache()}
+	for _, each := range c.Issuers {
+		issuer, err := each.trusted()
+		if err != nil {
+			return nil, fmt.Errorf("read keys of issuer %s: %w", each.Issuer, err)
 		}
-	}
-	if len(k.keys) == 0 {
-		return nil, fmt.Errorf("read keys of issuer %s: none is a public signature key", c.Issuer)
+		k.issuers[each.Issuer] = issuer
 	}
 	return k, nil
+}
+
+func (i *KubernetesIssuer) trusted() (*trustedIssuer, error) {
+	var set jose.JSONWebKeySet
+	if err := json.Unmarshal(i.Keys, &set); err != nil {
+		return nil, err
+	}
+	issuer := &trustedIssuer{name: i.Issuer, audiences: i.Audiences}
+	for _, key := range set.Keys {
+		if key.Use != "enc" && usableKey(key.Key) {
+			issuer.keys = append(issuer.keys, key)
+		}
+	}
+	if len(issuer.keys) == 0 {
+		return nil, errors.New("none is a public signature key")
+	}
+	return issuer, nil
 }
 
 // Challenge is the challenge for a bearer token.
 func (*Kubernetes) Challenge() string { return bearerChallenge }
 
-// Authenticate verifies a bearer token of the issuer.
+// Authenticate verifies a bearer token of one of the issuers.
 func (k *Kubernetes) Authenticate(r *http.Request) (Caller, error) {
 	token, ok := bearer(r)
 	if !ok {
@@ -110,9 +138,13 @@ type privateClaims struct {
 
 func (k *Kubernetes) verify(text string, now time.Time) (Caller, time.Time, error) {
 	none := time.Time{}
-	token, err := parseToken(text, k.config.Issuer)
+	token, name, err := parseToken(text)
 	if err != nil {
 		return Caller{}, none, err
+	}
+	issuer := k.issuers[name]
+	if issuer == nil {
+		return Caller{}, none, errOtherIssuer
 	}
 	if !slices.Contains(algorithms, jose.SignatureAlgorithm(token.Headers[0].Algorithm)) {
 		return Caller{}, none, unauthenticated("Token is not a signed JWT of an accepted algorithm")
@@ -125,10 +157,10 @@ func (k *Kubernetes) verify(text string, now time.Time) (Caller, time.Time, erro
 		kept = &authz.Claims{}
 		into = append(into, kept)
 	}
-	if verified, _ := verifySignature(token, k.keys, into...); !verified {
+	if verified, _ := verifySignature(token, issuer.keys, into...); !verified {
 		return Caller{}, none, unauthenticated("Token is not signed by a key of this cluster")
 	}
-	if err := validateClaims(&claims, k.config.Issuer, k.config.Audiences, now, leeway); err != nil {
+	if err := validateClaims(&claims, issuer.name, issuer.audiences, now, leeway); err != nil {
 		return Caller{}, none, err
 	}
 	namespace, name := extra.Kubernetes.Namespace, extra.Kubernetes.ServiceAccount.Name

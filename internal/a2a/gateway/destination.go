@@ -45,7 +45,9 @@ type destination struct {
 
 	// target is the URL of the request to the registry or the agent. resolve sets it.
 	target *url.URL
-	token  string
+	// token is the sidecar's token for the registry, and that for the agent with this
+	// audience after prepareCall.
+	token, audience string
 	// rewrites is what the gateway rewrites in the response.
 	rewrites rewriting
 }
@@ -118,10 +120,15 @@ func parseDestination(r *http.Request) *destination {
 func (d *destination) resolve(c *Config) (err error) {
 	base := c.RegistryURL
 	if d.kind == kindAgent {
-		base = strings.NewReplacer("{name}", d.name, "{namespace}", d.namespace).Replace(c.AgentURL)
+		base = d.expand(c.AgentURL)
 	}
 	d.target, err = join(base, d.rest)
 	return err
+}
+
+// expand replaces the names in a pattern by those of the agent.
+func (d *destination) expand(pattern string) string {
+	return strings.NewReplacer("{name}", d.name, "{namespace}", d.namespace).Replace(pattern)
 }
 
 // unclean reports whether a server could read the path as another one.

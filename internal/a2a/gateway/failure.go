@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 )
 
 // Causes for which a request is not forwarded, beside those of the connection.
@@ -54,7 +55,7 @@ func (h *Handler) failed(w http.ResponseWriter, r *http.Request, err error) {
 		subject = "Agent " + to.agent()
 	}
 	problem := explain(subject, err)
-	if errors.Is(err, errNotListed) {
+	if errors.Is(err, errNotListed) || errors.Is(err, agenttokens.ErrRefused) {
 		h.options.Log.InfoContext(r.Context(), "request refused", "agent", to.agent(), "reason", err)
 	} else {
 		h.options.Log.WarnContext(r.Context(), "request not forwarded", "host", to.host(), "error", err)
@@ -98,7 +99,7 @@ func unavailable(text string, retry time.Duration) *a2a.Error {
 // explainListing returns the error for a request that was not sent; nil for one that was.
 func explainListing(subject string, err error) *a2a.Error {
 	switch {
-	case errors.Is(err, errNotListed):
+	case errors.Is(err, errNotListed), errors.Is(err, agenttokens.ErrRefused):
 		return &a2a.Error{
 			Reason:  a2a.ReasonPermissionDenied,
 			Message: subject + " is not in the registry, or does not admit this agent: check its namespace and name; one of another namespace must allow callers of this one by spec.access.authorization",
@@ -111,6 +112,8 @@ func explainListing(subject string, err error) *a2a.Error {
 		return unavailable(subject+" is a remote agent, and the operator has not read its card yet; the conditions of the Agent say why", retrySoon)
 	case errors.Is(err, errNoRemotes):
 		return &a2a.Error{Reason: a2a.ReasonUnsupportedOperation, Message: subject + " is a remote agent, and this sidecar calls agents of the cluster only"}
+	case errors.Is(err, agenttokens.ErrUnavailable):
+		return unavailable(subject+" was not called: the registry has not issued a token for the call; try again", retrySoon)
 	case errors.Is(err, errToken):
 		return unavailable(subject+" was not called: the sidecar has no token to show yet; try again", retrySoon)
 	case errors.Is(err, errTLSWanted):

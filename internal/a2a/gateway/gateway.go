@@ -3,8 +3,9 @@
 
 // Package gateway is the port through which the agent reaches the registry and other
 // agents, over loopback, from its own container. It adds the sidecar's identity, which
-// the agent itself never has. Remote agents do not receive that identity: Remotes calls
-// them.
+// the agent itself never has: the registry gets the sidecar's ServiceAccount token, and
+// each agent a token that no other agent accepts. Remote agents do not receive that
+// identity: Remotes calls them.
 //
 // It reaches no other host. A URL consists of two names, which must be DNS labels, and a
 // pattern that the agent cannot influence. It calls only agents that the registry lists
@@ -23,6 +24,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 )
 
 // Config says where the registry and the agents are.
@@ -31,9 +33,13 @@ type Config struct {
 	RegistryURL string
 	// AgentURL is the base of an agent, with {name} and {namespace} in it.
 	AgentURL string
-	// TokenFile has the sidecar's token. It is read for every request, because the
-	// kubelet replaces it.
+	// TokenFile has the sidecar's token for the registry. It is read for every request,
+	// because the kubelet replaces it.
 	TokenFile string
+	// TokenURL is where the registry exchanges that token for one for an agent.
+	TokenURL string
+	// Audience is the audience of an agent, with {name} and {namespace} in it.
+	Audience string
 }
 
 // Handler serves /registry/... and /agents/{namespace}/{name}/..., and the Endpoints at
@@ -43,6 +49,7 @@ type Handler struct {
 	proxy     *httputil.ReverseProxy
 	schemes   *schemes
 	listings  *listings
+	tokens    *agenttokens.Source
 	endpoints Endpoints
 	options   Options
 }
@@ -57,6 +64,9 @@ type Options struct {
 	// protocol. The path of the request is the one that the agent would see. It is
 	// required.
 	Deny func(http.ResponseWriter, *http.Request, *a2a.Error)
+	// ObserveExchange is called after each exchange of a token, with its error; nil for none.
+	// It must not block.
+	ObserveExchange func(error)
 	// Log and Now, the clock, are required.
 	Log *slog.Logger
 	Now func() time.Time
@@ -64,16 +74,22 @@ type Options struct {
 
 // New returns a handler. With a nil configuration it denies all requests.
 func New(c *Config, options Options) *Handler {
+	if options.ObserveExchange == nil {
+		options.ObserveExchange = func(error) {}
+	}
 	h := &Handler{
 		schemes:  &schemes{RoundTripper: options.Transport, now: options.Now, known: map[string]scheme{}},
 		listings: &listings{transport: options.Transport, now: options.Now, known: map[string]*listing{}},
-		options:  options,
+		tokens: agenttokens.New(agenttokens.Options{
+			Transport: options.Transport, Observe: options.ObserveExchange, Now: options.Now,
+		}),
+		options: options,
 	}
 	h.config.Store(c)
 	h.proxy = &httputil.ReverseProxy{
 		Transport:      h.schemes,
 		Rewrite:        rewrite,
-		ModifyResponse: modify,
+		ModifyResponse: h.modify,
 		// Events of a stream are forwarded one by one.
 		FlushInterval: -1,
 		ErrorHandler:  h.failed,
@@ -81,6 +97,9 @@ func New(c *Config, options Options) *Handler {
 	}
 	return h
 }
+
+// Tokens returns the number of cached tokens for agents.
+func (h *Handler) Tokens() int { return h.tokens.Len() }
 
 // Swap replaces the configuration.
 func (h *Handler) Swap(c *Config) { h.config.Store(c) }
@@ -125,7 +144,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.proxy.ServeHTTP(w, r)
 }
 
-// prepareCall looks up the agent of a request. It returns false after it has answered the
+// prepareCall looks up the agent of a request and gets a token for it. It returns false after it has answered the
 // request, and true if the proxy is to forward it.
 func (h *Handler) prepareCall(w http.ResponseWriter, r *http.Request, config *Config, to *destination) bool {
 	listed, err := h.listings.find(r.Context(), config, to)
@@ -146,6 +165,12 @@ func (h *Handler) prepareCall(w http.ResponseWriter, r *http.Request, config *Co
 			h.deny(w, r, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: err.Error()})
 			return false
 		}
+	}
+	to.audience = to.expand(config.Audience)
+	to.token, err = h.tokens.Token(r.Context(), agenttokens.Request{URL: config.TokenURL, SubjectToken: to.token, Audience: to.audience})
+	if err != nil {
+		h.failed(w, r, err)
+		return false
 	}
 	return true
 }

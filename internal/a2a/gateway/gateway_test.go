@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -52,6 +53,9 @@ func newCluster(t *testing.T, answer http.HandlerFunc) *cluster {
 		if r.Method == http.MethodHead && r.Header.Get("Authorization") == "" {
 			return // the question whether it has TLS
 		}
+		if r.Host == "registry.system.svc:8444" && exchangetest.Serve(w, r) {
+			return
+		}
 		if name, ok := strings.CutPrefix(r.URL.Path, "/v1/agents/"); ok && r.Host == "registry.system.svc:8444" && r.Header.Get("A2A-Version") == "1.0" {
 			_, _ = io.WriteString(w, listed(name)) // the lookup of the agent
 			return
@@ -69,6 +73,8 @@ func newCluster(t *testing.T, answer http.HandlerFunc) *cluster {
 		RegistryURL: "http://registry.system.svc:8444",
 		AgentURL:    "http://{name}.{namespace}.svc.cluster.local",
 		TokenFile:   c.token,
+		TokenURL:    "http://registry.system.svc:8444" + exchangetest.Path,
+		Audience:    "{name}.{namespace}.a2a-operator.dev",
 	}, Options{Transport: transport, Deny: plain, Log: slog.New(slog.DiscardHandler), Now: time.Now}))
 	t.Cleanup(c.gateway.Close)
 	c.client = c.gateway.Client()
@@ -196,7 +202,7 @@ func TestIdentity(t *testing.T) {
 	got.Del("User-Agent")
 	got.Del("Accept-Encoding")
 	want := http.Header{
-		"Authorization": {"Bearer secret"}, "Traceparent": {"00-a-b-01"}, "A2a-Version": {"1.0"},
+		"Authorization": {"Bearer secret-for-echo.team.a2a-operator.dev"}, "Traceparent": {"00-a-b-01"}, "A2a-Version": {"1.0"},
 		"Content-Type": {"application/json"}, "Content-Length": {"2"},
 	}
 	if diff := gocmp.Diff(want, got); diff != "" {

@@ -23,11 +23,10 @@ const (
 	// again, and missingAge how long that of a missing agent.
 	listedAge  = 15 * time.Second
 	missingAge = 2 * time.Second
-	// listedAgeLost is how long the listing of an agent of the cluster is used while the
-	// registry does not answer, and remoteAgeLost that of a remote agent. The registry is
-	// asked again after retryAge.
-	listedAgeLost = time.Hour
-	remoteAgeLost = 10 * time.Minute
+	// listedAgeLost is how long a listing is used while the registry does not answer. A
+	// token for an agent of the cluster is not valid for longer. The registry is asked again
+	// after retryAge.
+	listedAgeLost = 10 * time.Minute
 	retryAge      = 5 * time.Second
 	// maxKnown bounds the cached listings, maxCards their cards, and maxEntry a response.
 	// The latter two are in bytes.
@@ -82,11 +81,7 @@ func (l *listing) fresh(now time.Time) bool {
 
 // holds reports whether the listing is used while the registry does not answer.
 func (l *listing) holds(now time.Time) bool {
-	age := listedAgeLost
-	if l.agent != nil {
-		age = remoteAgeLost
-	}
-	return l.found && l.address && now.Sub(l.asked) < age
+	return l.found && l.address && now.Sub(l.asked) < listedAgeLost
 }
 
 // err returns why the agent cannot be called; nil if it can.

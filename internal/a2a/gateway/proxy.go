@@ -34,15 +34,18 @@ func rewrite(r *httputil.ProxyRequest) {
 
 var errRedirect = errors.New("answer is a redirect")
 
-// modify refuses redirects, which lead past the gateway, and rewrites the addresses in
-// responses.
-func modify(response *http.Response) error {
+// modify refuses redirects, which lead past the gateway, rewrites the addresses in
+// responses, and drops a token that an agent has not accepted.
+func (h *Handler) modify(response *http.Response) error {
 	redirect := response.StatusCode >= 300 && response.StatusCode < 400
 	if redirect && response.StatusCode != http.StatusNotModified {
 		return errRedirect
 	}
 	response.Header.Del("Set-Cookie")
 	to := destinationOf(response.Request.Context())
+	if to.kind == kindAgent && response.StatusCode == http.StatusUnauthorized {
+		h.tokens.Reject(to.audience, to.token)
+	}
 	if to.rewrites == rewriteNone || response.StatusCode != http.StatusOK {
 		return nil
 	}

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
 )
 
 // region is a cluster whose only agent is team/echo, and a registry that knows
@@ -56,7 +58,7 @@ func newRegion(t *testing.T) *region {
 		"/v1/agents/team/blocked":      `{"namespace":"team","name":"blocked","url":""}`,
 		"/v1/agents/team/liar":         `{"namespace":"team","name":"echo","url":"http://echo.team.svc/"}`,
 	}}
-	r.h = New(&Config{RegistryURL: "http://registry:8444/", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token},
+	r.h = New(&Config{RegistryURL: "http://registry:8444/", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token, TokenURL: "http://registry:8444" + exchangetest.Path, Audience: "{name}.{namespace}"},
 		Options{Transport: r, Remotes: r, Deny: plain, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return r.now }})
 	return r
 }
@@ -80,6 +82,9 @@ func (r *region) RoundTrip(req *http.Request) (*http.Response, error) {
 	case "registry:8444":
 	default:
 		return nil, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: req.URL.Host, IsNotFound: true}}
+	}
+	if exchangetest.Serve(w, req) {
+		return w.Result(), nil
 	}
 	r.asked = append(r.asked, req.URL.Path)
 	if req.Header.Get("Authorization") != "Bearer secret" {
@@ -188,7 +193,7 @@ func TestFailuresAreTold(t *testing.T) {
 			t.Errorf("%s: %d %s, want %s", path, status, text, want)
 		}
 	}
-	if last := r.called[len(r.called)-1]; !strings.HasPrefix(last, "HEAD ") || strings.Contains(last, "secret") {
+	if last := r.called[len(r.called)-1]; !strings.HasPrefix(last, "HEAD ") || strings.Contains(last, "Bearer") {
 		t.Errorf("called %q", r.called)
 	}
 }
@@ -253,7 +258,7 @@ func TestRemoteIsRemembered(t *testing.T) {
 			},
 		},
 		{name: "a registry that fails changes nothing", later: listedAge, change: func() { r.status = 500 }, status: 200, asked: weatherPaths[:1]},
-		{name: "nor for some time", later: remoteAgeLost - 2*listedAge, status: 200, asked: weatherPaths[:1]},
+		{name: "nor for some time", later: listedAgeLost - 2*listedAge, status: 200, asked: weatherPaths[:1]},
 		{name: "but not for ever", later: 2 * listedAge, status: 503, asked: weatherPaths[:1]},
 		{name: "it is back", change: func() { r.status = 0 }, status: 200, asked: weatherPaths[:1]},
 		{name: "who may not see it any more has none", later: listedAge, change: func() { delete(r.registry, path) }, status: 403, asked: weatherPaths[:1]},

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
 )
 
 // town is a transport to agents that have TLS or not.
@@ -25,6 +27,9 @@ type town struct {
 }
 
 func (o *town) RoundTrip(r *http.Request) (*http.Response, error) {
+	if w := httptest.NewRecorder(); exchangetest.Serve(w, r) {
+		return w.Result(), nil
+	}
 	if r.Header.Get("A2A-Version") != "" {
 		body := listed(strings.TrimPrefix(r.URL.Path, "/v1/agents/")) // the registry is asked
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
@@ -53,7 +58,7 @@ func TestSchemes(t *testing.T) {
 	}
 	const host = "echo.team.svc"
 	agents, now := &town{secure: map[string]bool{}}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	h := New(&Config{RegistryURL: "http://registry:8444", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token},
+	h := New(&Config{RegistryURL: "http://registry:8444", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token, TokenURL: "http://registry:8444" + exchangetest.Path, Audience: "{name}.{namespace}"},
 		Options{Transport: agents, Deny: plain, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
 	for _, step := range []struct {
 		name   string

@@ -1,0 +1,99 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package auth
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// registryIssuer is the issuer of tokens for calls of agents.
+const registryIssuer = "a2a-operator.dev/registry"
+
+// newTwoIssuers returns an authenticator of the cluster's tokens and of the registry's.
+func newTwoIssuers(t *testing.T, cluster, registry *signer, now func() time.Time) *Kubernetes {
+	t.Helper()
+	k, err := NewKubernetes(KubernetesConfig{Now: now, Issuers: []KubernetesIssuer{
+		{Issuer: issuer, Audiences: []string{audience}, Keys: cluster.keys(t)},
+		{Issuer: registryIssuer, Audiences: []string{audience}, Keys: registry.keys(t)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// registryClaims are the claims of a token of the registry.
+func registryClaims(changes map[string]any) map[string]any {
+	c := claims()
+	delete(c, "nbf")
+	c["iss"], c["aud"], c["exp"] = registryIssuer, []string{audience}, noon.Add(10*time.Minute).Unix()
+	maps.Copy(c, changes)
+	return c
+}
+
+func TestTokensOfBothIssuersNameTheSameCaller(t *testing.T) {
+	cluster, registry := newSigner(t), newSigner(t)
+	k := newTwoIssuers(t, cluster, registry, func() time.Time { return noon })
+	want := Caller{Owner: "system:serviceaccount:team:caller", Namespace: "team"}
+	for name, token := range map[string]string{
+		"cluster":  cluster.token(t, nil),
+		"registry": sign(t, jose.ES256, jose.JSONWebKey{Key: registry.ecdsa, KeyID: "e"}, registryClaims(nil)),
+	} {
+		for range 2 { // the second time from the cache
+			if got, err := k.Authenticate(request("Bearer " + token)); err != nil || got != want {
+				t.Errorf("%s: Authenticate() = %+v, %v, want %+v", name, got, err, want)
+			}
+		}
+	}
+}
+
+func TestKeysOfOneIssuerSignNothingForTheOther(t *testing.T) {
+	cluster, registry := newSigner(t), newSigner(t)
+	k := newTwoIssuers(t, cluster, registry, func() time.Time { return noon })
+	key := func(s *signer) jose.JSONWebKey { return jose.JSONWebKey{Key: s.ecdsa, KeyID: "e"} }
+	for name, token := range map[string]string{
+		"registry's claims by a key of the cluster": sign(t, jose.ES256, key(cluster), registryClaims(nil)),
+		"cluster's claims by a key of the registry": sign(t, jose.ES256, key(registry), claims()),
+		"no issuer, by a key of the registry":       sign(t, jose.ES256, key(registry), registryClaims(map[string]any{"iss": ""})),
+		"another agent":                             sign(t, jose.ES256, key(registry), registryClaims(map[string]any{"aud": "other.team.a2a-operator.dev"})),
+		"the registry's audience":                   sign(t, jose.ES256, key(registry), registryClaims(map[string]any{"aud": "a2a-operator.dev"})),
+		"no ServiceAccount":                         sign(t, jose.ES256, key(registry), registryClaims(map[string]any{"sub": "jane"})),
+	} {
+		if got, err := k.Authenticate(request("Bearer " + token)); err == nil {
+			t.Errorf("%s: Authenticate() = %+v, want an error", name, got)
+		}
+	}
+}
+
+// TestClocksMayDifferByAMinute: the clock of the registry differs from that of the sidecar.
+func TestClocksMayDifferByAMinute(t *testing.T) {
+	cluster, registry := newSigner(t), newSigner(t)
+	for name, test := range map[string]struct {
+		difference, age time.Duration
+		refused         string
+	}{
+		"registry ahead":              {50 * time.Second, 0, ""},
+		"registry too far ahead":      {70 * time.Second, 0, "Token is not valid yet"},
+		"accepted after a while":      {70 * time.Second, 15 * time.Second, ""},
+		"registry behind":             {-50 * time.Second, 10 * time.Minute, ""},
+		"registry far behind":         {-70 * time.Second, 9 * time.Minute, ""},
+		"too far behind at its end":   {-70 * time.Second, 10 * time.Minute, "Token has expired"},
+		"ten minutes behind":          {-11 * time.Minute, time.Second, "Token has expired"},
+		"equal clocks, at its expiry": {0, 10 * time.Minute, ""},
+	} {
+		issued := noon.Add(test.difference)
+		token := sign(t, jose.ES256, jose.JSONWebKey{Key: registry.ecdsa, KeyID: "e"}, registryClaims(map[string]any{
+			"iat": issued.Unix(), "exp": issued.Add(10 * time.Minute).Unix(),
+		}))
+		_, err := newTwoIssuers(t, cluster, registry, func() time.Time { return noon.Add(test.age) }).Authenticate(request("Bearer " + token))
+		if (err == nil) != (test.refused == "") || err != nil && !strings.Contains(err.Error(), test.refused) {
+			t.Errorf("%s: Authenticate() error = %v, want %q", name, err, test.refused)
+		}
+	}
+}

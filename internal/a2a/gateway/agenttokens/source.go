@@ -1,0 +1,220 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agenttokens gets the tokens with which a sidecar calls agents, and caches them.
+//
+// Each token is for one agent. The registry issues it in exchange for the sidecar's
+// ServiceAccount token (OAuth 2.0 Token Exchange, RFC 8693), which goes to no one else.
+package agenttokens
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+const (
+	// maxTokens bounds the agents whose tokens are cached.
+	maxTokens = 256
+	// exchangeTimeout bounds one exchange.
+	exchangeTimeout = 5 * time.Second
+	// expiryMargin is how long before its expiry a token is not used any more, because a
+	// request takes time to arrive.
+	expiryMargin = 10 * time.Second
+	// retryAfter is the time between two attempts after a failure, unless the registry says
+	// more, and maxRetryAfter the longest.
+	retryAfter    = time.Second
+	maxRetryAfter = 30 * time.Second
+	// refreshRetryAfter is the same while the cached token is still valid.
+	refreshRetryAfter = 5 * time.Second
+	// minAge is the least age of a token that Reject removes, so that an agent that rejects
+	// every token does not cause an exchange for each call.
+	minAge = 5 * time.Second
+)
+
+// Errors of Token.
+var (
+	// ErrRefused: the registry does not list the agent for the caller.
+	ErrRefused = errors.New("the registry refuses a token for the agent")
+	// ErrUnavailable: the registry has not answered as it should.
+	ErrUnavailable = errors.New("the registry issues no token")
+)
+
+// Options configure a Source. All fields are required.
+type Options struct {
+	Transport http.RoundTripper
+	// Observe is called after each exchange with its error, nil for a token. It must not block.
+	Observe func(error)
+	Now     func() time.Time
+}
+
+// Request describes a token.
+type Request struct {
+	// URL is the address of the exchange.
+	URL string
+	// SubjectToken is the token of the sidecar for the registry.
+	SubjectToken string
+	// Audience is the audience of the agent.
+	Audience string
+}
+
+// Source caches tokens by their audience. It is safe for concurrent use.
+type Source struct {
+	options   Options
+	exchanges singleflight.Group
+
+	mu sync.Mutex
+	// cached has at most maxTokens entries.
+	cached map[string]*entry
+}
+
+// entry is the result of the last exchanges for an audience.
+type entry struct {
+	// token is "" if there is none.
+	token string
+	// issued is before the request for the token, refresh is when another one is requested,
+	// and expires is when the token is not used any more.
+	issued, refresh, expires time.Time
+	// err is the error of the last exchange after that of the token, nil if there was none,
+	// and retry is when the next one is allowed.
+	err   error
+	retry time.Time
+}
+
+// New returns an empty Source.
+func New(options Options) *Source {
+	return &Source{options: options, cached: map[string]*entry{}}
+}
+
+// Len returns the number of cached tokens, including expired ones.
+func (s *Source) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	count := 0
+	for _, e := range s.cached {
+		if e.token != "" {
+			count++
+		}
+	}
+	return count
+}
+
+// Token returns a token for an audience. After half of the lifetime of a cached token, it
+// requests the next one in the background. If the registry does not answer, it returns the
+// cached token until that expires. Concurrent calls for one audience share an exchange. Its
+// error is one of this package.
+func (s *Source) Token(ctx context.Context, r Request) (string, error) {
+	now := s.options.Now()
+	last := s.last(r.Audience)
+	if !last.due(now) {
+		return last.at(now)
+	}
+	// The exchange continues if the first caller leaves.
+	result := s.exchanges.DoChan(r.Audience, func() (any, error) { return s.renew(context.WithoutCancel(ctx), r) })
+	if last.valid(now) {
+		return last.token, nil
+	}
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err() //nolint:wrapcheck // the caller's own
+	case answer := <-result:
+		token, _ := answer.Val.(string)
+		return token, answer.Err
+	}
+}
+
+// last returns the entry of an audience, an empty one if there is none.
+func (s *Source) last(audience string) entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.cached[audience]; e != nil {
+		return *e
+	}
+	return entry{}
+}
+
+// valid reports whether the token can be used.
+func (e *entry) valid(now time.Time) bool { return e.token != "" && now.Before(e.expires) }
+
+// due reports whether an exchange is needed, and allowed.
+func (e *entry) due(now time.Time) bool {
+	fresh := e.valid(now) && now.Before(e.refresh)
+	return !fresh && !now.Before(e.retry)
+}
+
+// at returns the result of Token without an exchange.
+func (e *entry) at(now time.Time) (string, error) {
+	if e.valid(now) {
+		return e.token, nil
+	}
+	return "", e.err
+}
+
+// Reject removes a token that the agent has not accepted, so that the next call gets another
+// one. It keeps a token that is only a few seconds old.
+func (s *Source) Reject(audience, token string) {
+	now := s.options.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.cached[audience]; e != nil && e.token == token && now.Sub(e.issued) >= minAge {
+		delete(s.cached, audience)
+	}
+}
+
+// renew exchanges a token and caches the result.
+func (s *Source) renew(ctx context.Context, r Request) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
+	defer cancel()
+	issued := s.options.Now()
+	if last := s.last(r.Audience); !last.due(issued) {
+		return last.at(issued) // another call has exchanged a token a moment ago
+	}
+	answer, wait, err := s.exchange(ctx, r)
+	s.options.Observe(err)
+	now := s.options.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		margin := min(expiryMargin, answer.lifetime/2)
+		s.keep(r.Audience, &entry{
+			token: answer.token, issued: issued, refresh: issued.Add(answer.lifetime / 2), expires: issued.Add(answer.lifetime - margin),
+		}, now)
+		return answer.token, nil
+	}
+	e := &entry{}
+	least := retryAfter
+	if last := s.cached[r.Audience]; last != nil && !errors.Is(err, ErrRefused) {
+		*e = *last
+		if e.valid(now) {
+			least = refreshRetryAfter
+		}
+	}
+	e.err, e.retry = err, now.Add(min(max(wait, least), maxRetryAfter))
+	s.keep(r.Audience, e, now)
+	return "", err
+}
+
+// keep caches an entry. If the cache is full, it evicts expired entries, or else the one that
+// expires first. It needs mu.
+func (s *Source) keep(audience string, e *entry, now time.Time) {
+	delete(s.cached, audience)
+	if len(s.cached) >= maxTokens {
+		first := ""
+		for other, o := range s.cached {
+			switch {
+			case !now.Before(o.expires):
+				delete(s.cached, other)
+			case first == "" || o.expires.Before(s.cached[first].expires):
+				first = other
+			}
+		}
+		if len(s.cached) >= maxTokens {
+			delete(s.cached, first)
+		}
+	}
+	s.cached[audience] = e
+}

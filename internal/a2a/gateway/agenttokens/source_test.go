@@ -1,0 +1,330 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package agenttokens
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const lifetime = 10 * time.Minute
+
+// registry is a transport to a registry that a test breaks.
+type registry struct {
+	mu       sync.Mutex
+	requests int
+	// fails answers instead of a token; nil for tokens.
+	fails func(*http.Request) (*http.Response, error)
+	delay time.Duration
+}
+
+func (r *registry) RoundTrip(request *http.Request) (*http.Response, error) {
+	r.mu.Lock()
+	r.requests++
+	n, fails, delay := r.requests, r.fails, r.delay
+	r.mu.Unlock()
+	select {
+	case <-time.After(delay):
+	case <-request.Context().Done():
+		return nil, request.Context().Err()
+	}
+	if err := request.ParseForm(); err != nil {
+		return nil, err
+	}
+	if fails != nil {
+		return fails(request)
+	}
+	return respond(http.StatusOK, fmt.Sprintf(`{"access_token":"%s.%d","token_type":"Bearer","expires_in":600}`, request.PostForm.Get("audience"), n)), nil
+}
+
+func (r *registry) set(fails func(*http.Request) (*http.Response, error)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fails = fails
+}
+
+func (r *registry) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.requests
+}
+
+func respond(status int, body string, headers ...string) *http.Response {
+	response := &http.Response{StatusCode: status, Status: fmt.Sprint(status), Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}
+	for i := 0; i < len(headers); i += 2 {
+		response.Header.Set(headers[i], headers[i+1])
+	}
+	return response
+}
+
+func answers(status int, body string, headers ...string) func(*http.Request) (*http.Response, error) {
+	return func(*http.Request) (*http.Response, error) { return respond(status, body, headers...), nil }
+}
+
+func unreachable(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }
+
+func newSource(transport http.RoundTripper) *Source {
+	return New(Options{Transport: transport, Observe: func(error) {}, Now: time.Now})
+}
+
+func ask(ctx context.Context, s *Source, audience string) (string, error) {
+	return s.Token(ctx, Request{URL: "http://registry/v1/token", SubjectToken: "mine", Audience: audience})
+}
+
+// expect fails unless Token returns this result.
+func expect(t *testing.T, s *Source, want string, wantErr error) {
+	t.Helper()
+	if got, err := ask(t.Context(), s, "echo"); got != want || !errors.Is(err, wantErr) || (err == nil) != (wantErr == nil) {
+		t.Errorf("Token() = %q, %v, want %q, %v", got, err, want, wantErr)
+	}
+	synctest.Wait()
+}
+
+func TestTokenIsCachedAndRefreshedAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &registry{}
+		s := newSource(r)
+		expect(t, s, "echo.1", nil)
+		time.Sleep(lifetime/2 - time.Second)
+		expect(t, s, "echo.1", nil)
+		if r.count() != 1 {
+			t.Fatalf("%d exchanges in the first half of the lifetime, want 1", r.count())
+		}
+		time.Sleep(2 * time.Second)
+		expect(t, s, "echo.1", nil) // and the next one is requested
+		expect(t, s, "echo.2", nil)
+		if r.count() != 2 {
+			t.Errorf("%d exchanges, want 2", r.count())
+		}
+	})
+}
+
+func TestCallsShareOneExchange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &registry{delay: time.Second}
+		s := newSource(r)
+		first, leave := context.WithCancel(t.Context())
+		var calls sync.WaitGroup
+		calls.Go(func() {
+			if _, err := ask(first, s, "echo"); !errors.Is(err, context.Canceled) {
+				t.Errorf("Token() error = %v, want that of the context", err)
+			}
+		})
+		synctest.Wait()
+		for range 100 {
+			calls.Go(func() {
+				if token, err := ask(t.Context(), s, "echo"); token != "echo.1" || err != nil {
+					t.Errorf("Token() = %q, %v", token, err)
+				}
+			})
+		}
+		synctest.Wait()
+		leave() // the exchange goes on for the others
+		calls.Wait()
+		if r.count() != 1 {
+			t.Errorf("%d exchanges for 101 calls, want 1", r.count())
+		}
+	})
+}
+
+func TestTokenIsUsedForItsLifetimeWhileTheRegistryIsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &registry{}
+		s := newSource(r)
+		expect(t, s, "echo.1", nil)
+		r.set(unreachable)
+		for range int(lifetime/time.Minute) - 1 {
+			time.Sleep(time.Minute)
+			expect(t, s, "echo.1", nil)
+		}
+		before := r.count()
+		for range 100 { // calls in a row cause no attempt each
+			expect(t, s, "echo.1", nil)
+		}
+		if r.count() != before {
+			t.Errorf("%d attempts in no time, want none", r.count()-before)
+		}
+		time.Sleep(time.Minute)
+		expect(t, s, "", ErrUnavailable)
+		r.set(nil)
+		time.Sleep(refreshRetryAfter)
+		if token, err := ask(t.Context(), s, "echo"); err != nil || token == "echo.1" {
+			t.Errorf("Token() = %q, %v after the registry is back", token, err)
+		}
+	})
+}
+
+func TestSlowRegistryDelaysNoCallWithACachedToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &registry{}
+		s := newSource(r)
+		expect(t, s, "echo.1", nil)
+		r.mu.Lock()
+		r.delay = time.Hour
+		r.mu.Unlock()
+		time.Sleep(lifetime / 2)
+		began := time.Now()
+		if token, err := ask(t.Context(), s, "echo"); token != "echo.1" || err != nil || time.Since(began) != 0 {
+			t.Errorf("Token() = %q, %v after %v", token, err, time.Since(began))
+		}
+		began = time.Now()
+		if _, err := ask(t.Context(), s, "other"); !errors.Is(err, ErrUnavailable) || time.Since(began) != exchangeTimeout {
+			t.Errorf("Token() error = %v after %v, want %v after %v", err, time.Since(began), ErrUnavailable, exchangeTimeout)
+		}
+		synctest.Wait()
+	})
+}
+
+func TestAnswersThatAreNoTokensAreRefused(t *testing.T) {
+	for name, answer := range map[string]func(*http.Request) (*http.Response, error){
+		"HTML":                 answers(200, "<html>"),
+		"empty":                answers(200, ""),
+		"no token":             answers(200, `{"token_type":"Bearer","expires_in":600}`),
+		"other type":           answers(200, `{"access_token":"a","token_type":"N_A","expires_in":600}`),
+		"no expiry":            answers(200, `{"access_token":"a","token_type":"Bearer"}`),
+		"expired":              answers(200, `{"access_token":"a","token_type":"Bearer","expires_in":-600}`),
+		"header in the token":  answers(200, `{"access_token":"a\r\nX: y","token_type":"Bearer","expires_in":600}`),
+		"space in the token":   answers(200, `{"access_token":"a b","token_type":"Bearer","expires_in":600}`),
+		"token of 17 KiB":      answers(200, `{"access_token":"`+strings.Repeat("a", 17<<10)+`","token_type":"Bearer","expires_in":600}`),
+		"redirect":             answers(302, "", "Location", "http://elsewhere/"),
+		"not found":            answers(404, `{"error":{"code":"NotFound"}}`),
+		"not allowed":          answers(405, `{"error":{"code":"MethodNotAllowed"}}`),
+		"invalid token":        answers(400, `{"error":"invalid_request"}`),
+		"internal":             answers(500, ""),
+		"connection that ends": func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF },
+		"body that ends": func(*http.Request) (*http.Response, error) {
+			response := respond(200, "")
+			response.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"access_token":`), &failing{}))
+			return response, nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &registry{fails: answer}
+				s := newSource(r)
+				expect(t, s, "", ErrUnavailable)
+				if s.Len() != 0 {
+					t.Error("a token is cached")
+				}
+				r.set(nil)
+				time.Sleep(retryAfter)
+				if _, err := ask(t.Context(), s, "echo"); err != nil {
+					t.Errorf("Token() error = %v after the registry is well again", err)
+				}
+			})
+		})
+	}
+}
+
+type failing struct{}
+
+func (*failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// large is a body of 64 MB that counts what was read of it.
+type large struct {
+	io.Reader
+	read int
+}
+
+func (l *large) Read(p []byte) (int, error) {
+	n, err := l.Reader.Read(p)
+	l.read += n
+	return n, err
+}
+
+func TestLargeAnswerIsNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		body := &large{Reader: bytes.NewReader(make([]byte, 64<<20))}
+		s := newSource(&registry{fails: func(*http.Request) (*http.Response, error) {
+			response := respond(200, "")
+			response.Body = io.NopCloser(body)
+			return response, nil
+		}})
+		expect(t, s, "", ErrUnavailable)
+		if body.read > 2*maxAnswer {
+			t.Errorf("%d bytes of the answer were read, want at most %d", body.read, 2*maxAnswer)
+		}
+	})
+}
+
+func TestRefusalEndsTheUseOfACachedToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &registry{}
+		s := newSource(r)
+		expect(t, s, "echo.1", nil)
+		r.set(answers(400, `{"error":"invalid_target","error_description":"x"}`))
+		time.Sleep(lifetime / 2)
+		expect(t, s, "echo.1", nil) // the registry refuses in the background
+		expect(t, s, "", ErrRefused)
+	})
+}
+
+func TestRetryAfterIsKeptWithinBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &registry{fails: answers(429, `{"error":"slow_down"}`, "Retry-After", "10")}
+		s := newSource(r)
+		expect(t, s, "", ErrUnavailable)
+		time.Sleep(9 * time.Second)
+		expect(t, s, "", ErrUnavailable)
+		if r.count() != 1 {
+			t.Errorf("%d requests within Retry-After, want 1", r.count())
+		}
+		r.set(answers(503, "", "Retry-After", "99999999999"))
+		time.Sleep(time.Second)
+		expect(t, s, "", ErrUnavailable)
+		r.set(nil)
+		time.Sleep(maxRetryAfter)
+		expect(t, s, "echo.3", nil)
+	})
+}
+
+func TestRejectedTokenIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &registry{}
+		s := newSource(r)
+		expect(t, s, "echo.1", nil)
+		for range 100 { // an agent that rejects every token
+			s.Reject("echo", "echo.1")
+			expect(t, s, "echo.1", nil)
+		}
+		time.Sleep(minAge)
+		s.Reject("echo", "another")
+		expect(t, s, "echo.1", nil)
+		s.Reject("echo", "echo.1")
+		expect(t, s, "echo.2", nil)
+	})
+}
+
+func TestCacheIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &registry{}
+		s := newSource(r)
+		for i := range 3 * maxTokens {
+			time.Sleep(time.Millisecond)
+			if _, err := ask(t.Context(), s, fmt.Sprintf("agent-%d", i)); err != nil {
+				t.Fatal(err)
+			}
+			if s.Len() > maxTokens {
+				t.Fatalf("%d tokens are cached, want at most %d", s.Len(), maxTokens)
+			}
+		}
+		before := r.count()
+		if _, err := ask(t.Context(), s, fmt.Sprintf("agent-%d", 3*maxTokens-1)); err != nil || r.count() != before {
+			t.Errorf("the newest token was evicted: %d exchanges, %v", r.count()-before, err)
+		}
+	})
+}
