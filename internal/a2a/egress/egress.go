@@ -137,10 +137,12 @@ func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
 		closeBody(r)
 		return nil, fmt.Errorf("%w: the URL %s", ErrDenied, reason)
 	}
-	u := *r.URL
-	u.Host = target.hostport
-	r = r.WithContext(r.Context())
-	r.URL, r.Host = &u, ""
+	if r.URL.Host != target.hostport || r.Host != "" && r.Host != target.hostport {
+		u := *r.URL
+		u.Host = target.hostport
+		r = r.WithContext(r.Context())
+		r.URL, r.Host = &u, ""
+	}
 	if target.plain {
 		return transports.http.RoundTrip(r)
 	}

@@ -43,16 +43,10 @@ func appendRequest(dst []byte, t *backend.Turn) []byte {
 		dst = v03.AppendTask(append(dst, `,"task":`...), t.Task)
 	}
 	dst = v03.AppendMessages(append(dst, `,"history":`...), backend.Newest(t.History))
-	dst = append(dst, `,"referenceTasks":[`...)
-	for i, reference := range t.References {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = v03.AppendTask(dst, reference)
-	}
-	dst = appendStrings(append(dst, `],"acceptedOutputModes":`...), t.AcceptedOutputModes)
+	dst = jsonwrite.Array(append(dst, `,"referenceTasks":`...), t.References, v03.AppendTask)
+	dst = jsonwrite.Array(append(dst, `,"acceptedOutputModes":`...), t.AcceptedOutputModes, jsonwrite.String)
 	dst = appendObject(append(dst, `,"metadata":`...), t.Metadata)
-	dst = appendStrings(append(dst, `,"extensions":`...), t.Extensions)
+	dst = jsonwrite.Array(append(dst, `,"extensions":`...), t.Extensions, jsonwrite.String)
 	dst = jsonwrite.String(append(dst, `,"tenant":`...), t.Tenant)
 	return append(dst, '}')
 }
@@ -62,15 +56,4 @@ func appendObject(dst []byte, o a2a.Object) []byte {
 		return append(dst, "{}"...)
 	}
 	return append(dst, o...)
-}
-
-func appendStrings(dst []byte, values []string) []byte {
-	dst = append(dst, '[')
-	for i, v := range values {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsonwrite.String(dst, v)
-	}
-	return append(dst, ']')
 }

@@ -79,12 +79,29 @@ func Strings(dst []byte, name string, values []string) []byte {
 	if len(values) == 0 {
 		return dst
 	}
-	dst = append(append(dst, name...), '[')
-	for i, v := range values {
+	return Array(append(dst, name...), values, String)
+}
+
+// Array appends an array whose elements appendElement appends.
+func Array[T any](dst []byte, elements []T, appendElement func(dst []byte, element T) []byte) []byte {
+	dst = append(dst, '[')
+	for i, e := range elements {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = String(dst, v)
+		dst = appendElement(dst, e)
+	}
+	return append(dst, ']')
+}
+
+// ArrayOf is Array for elements that are passed as pointers.
+func ArrayOf[T any](dst []byte, elements []T, appendElement func(dst []byte, element *T) []byte) []byte {
+	dst = append(dst, '[')
+	for i := range elements {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendElement(dst, &elements[i])
 	}
 	return append(dst, ']')
 }

@@ -38,24 +38,10 @@ func (v *Version) AppendTask(dst []byte, t *a2a.Task) []byte {
 	dst = append(dst, `,"status":`...)
 	dst = v.appendStatus(dst, &t.Status)
 	if len(t.Artifacts) > 0 {
-		dst = append(dst, `,"artifacts":[`...)
-		for i := range t.Artifacts {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = v.appendArtifact(dst, &t.Artifacts[i])
-		}
-		dst = append(dst, ']')
+		dst = jsonwrite.ArrayOf(append(dst, `,"artifacts":`...), t.Artifacts, v.appendArtifact)
 	}
 	if len(t.History) > 0 {
-		dst = append(dst, `,"history":[`...)
-		for i, m := range t.History {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = v.AppendMessage(dst, m)
-		}
-		dst = append(dst, ']')
+		dst = jsonwrite.Array(append(dst, `,"history":`...), t.History, v.AppendMessage)
 	}
 	dst = jsonwrite.Metadata(dst, t.Metadata)
 	return append(dst, '}')
@@ -65,14 +51,8 @@ func (v *Version) AppendTask(dst []byte, t *a2a.Task) []byte {
 // if they are empty. 0.3 does not define the response; its clients get that of
 // 1.0.
 func (v *Version) AppendTaskPage(dst []byte, page *a2a.TaskPage) []byte {
-	dst = append(dst, `{"tasks":[`...)
-	for i, t := range page.Tasks {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = v.AppendTask(dst, t)
-	}
-	dst = jsonwrite.Member(dst, `],"nextPageToken":`, page.NextPageToken)
+	dst = jsonwrite.Array(append(dst, `{"tasks":`...), page.Tasks, v.AppendTask)
+	dst = jsonwrite.Member(dst, `,"nextPageToken":`, page.NextPageToken)
 	dst = jsonwrite.Int(dst, `,"pageSize":`, page.PageSize)
 	dst = jsonwrite.Int(dst, `,"totalSize":`, page.TotalSize)
 	return append(dst, '}')

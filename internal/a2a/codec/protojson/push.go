@@ -151,14 +151,7 @@ func (v *Version) AppendPush(dst []byte, c *a2a.PushConfig) []byte {
 
 // AppendPushPage appends the response to a request for push configurations.
 func (v *Version) AppendPushPage(dst []byte, page *a2a.PushPage) []byte {
-	dst = append(dst, `{"configs":[`...)
-	for i, c := range page.Configs {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = v.AppendPush(dst, c)
-	}
-	dst = append(dst, ']')
+	dst = jsonwrite.Array(append(dst, `{"configs":`...), page.Configs, v.AppendPush)
 	dst = jsonwrite.Optional(dst, `,"nextPageToken":`, page.NextPageToken)
 	return append(dst, '}')
 }

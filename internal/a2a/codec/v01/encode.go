@@ -70,14 +70,7 @@ func AppendTask(dst []byte, t *a2a.Task) []byte {
 		dst = append(dst, ']')
 	}
 	if len(t.History) > 0 {
-		dst = append(dst, `,"history":[`...)
-		for i, m := range t.History {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendMessage(dst, m)
-		}
-		dst = append(dst, ']')
+		dst = jsonwrite.Array(append(dst, `,"history":`...), t.History, appendMessage)
 	}
 	dst = jsonwrite.Metadata(dst, t.Metadata)
 	return append(dst, '}')

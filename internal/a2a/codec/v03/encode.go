@@ -35,21 +35,14 @@ func AppendMessage(dst []byte, m *a2a.Message) []byte { return form{}.message(ds
 
 // AppendMessages appends an array of messages.
 func AppendMessages(dst []byte, messages []*a2a.Message) []byte {
-	return form{}.messages(dst, messages)
+	return jsonwrite.Array(dst, messages, form{}.message)
 }
 
 // AppendTaskPage appends the response of ListTasks of 1.0 with the tasks of this
 // version. The names of the scalars occur in lowerCamelCase and in snake_case,
 // which the only client of the method reads: see DecodeList.
 func AppendTaskPage(dst []byte, page *a2a.TaskPage) []byte {
-	dst = append(dst, `{"tasks":[`...)
-	for i, t := range page.Tasks {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = AppendTask(dst, t)
-	}
-	dst = append(dst, ']')
+	dst = jsonwrite.Array(append(dst, `{"tasks":`...), page.Tasks, AppendTask)
 	dst = jsonwrite.Member(dst, `,"nextPageToken":`, page.NextPageToken)
 	dst = jsonwrite.Member(dst, `,"next_page_token":`, page.NextPageToken)
 	dst = jsonwrite.Int(dst, `,"pageSize":`, page.PageSize)
@@ -108,22 +101,10 @@ func (f form) task(dst []byte, t *a2a.Task) []byte {
 		dst = append(dst, ']')
 	}
 	if len(t.History) > 0 {
-		dst = append(dst, `,"history":`...)
-		dst = f.messages(dst, t.History)
+		dst = jsonwrite.Array(append(dst, `,"history":`...), t.History, f.message)
 	}
 	dst = jsonwrite.Metadata(dst, t.Metadata)
 	return append(dst, '}')
-}
-
-func (f form) messages(dst []byte, messages []*a2a.Message) []byte {
-	dst = append(dst, '[')
-	for i, m := range messages {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = f.message(dst, m)
-	}
-	return append(dst, ']')
 }
 
 func (f form) message(dst []byte, m *a2a.Message) []byte {

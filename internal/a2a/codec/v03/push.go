@@ -5,6 +5,7 @@ package v03
 
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/legacyjson"
 )
 
@@ -59,12 +60,5 @@ func AppendPush(dst []byte, c *a2a.PushConfig) []byte {
 // AppendPushPage appends an array of TaskPushNotificationConfig. This version has
 // no pages.
 func AppendPushPage(dst []byte, page *a2a.PushPage) []byte {
-	dst = append(dst, '[')
-	for i, c := range page.Configs {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = AppendPush(dst, c)
-	}
-	return append(dst, ']')
+	return jsonwrite.Array(dst, page.Configs, AppendPush)
 }

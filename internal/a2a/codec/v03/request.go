@@ -14,14 +14,8 @@ func AppendSend(dst []byte, r *a2a.SendRequest) []byte {
 	dst = append(dst, `{"message":`...)
 	dst = AppendMessage(dst, r.Message)
 	// Up to 0.2.5 a configuration must have the modes.
-	dst = append(dst, `,"configuration":{"acceptedOutputModes":[`...)
-	for i, mode := range r.AcceptedOutputModes {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsonwrite.String(dst, mode)
-	}
-	dst = jsonwrite.Bool(dst, `],"blocking":`, !r.ReturnImmediately)
+	dst = jsonwrite.Array(append(dst, `,"configuration":{"acceptedOutputModes":`...), r.AcceptedOutputModes, jsonwrite.String)
+	dst = jsonwrite.Bool(dst, `,"blocking":`, !r.ReturnImmediately)
 	dst = legacyjson.AppendHistoryLength(dst, r.HistoryLength)
 	if r.Push != nil {
 		dst = append(dst, `,"pushNotificationConfig":`...)
