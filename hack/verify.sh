@@ -83,6 +83,7 @@ check "CRDs are compatible with those of the last release" go run ./hack/crdcomp
 check "chart: lint" go tool -modfile=hack/tools/go.mod helm lint --strict --quiet charts/a2a-operator
 check "chart: renders, is typed, equals config/" make test-chart
 check "shell scripts parse" shell
+check "words of pages, comments and user-visible texts" hack/prose.sh
 check "messages of commits follow CONTRIBUTING.md" go run ./hack/commits
 
 phase "3 of 3, compare with what is checked in"

@@ -183,7 +183,7 @@ func TestReviewOfALaggingAPIServerIsRepeated(t *testing.T) {
 	})
 }
 
-// What another authorizer than RBAC allows is reviewed every ten seconds.
+// Permissions of another authorizer than RBAC are reviewed every ten seconds.
 func TestGrantOfAnotherAuthorizerIsLostWithinTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newAuthorizerFixture(nil)
