@@ -14,25 +14,25 @@ import (
 type Rule string
 
 const (
-	// Lost: an acknowledged task or an event between two others is missing.
+	// Lost means that an acknowledged task or an event between two others is missing.
 	Lost Rule = "lost"
-	// Repeated: a reader received an event twice.
+	// Repeated means that a reader received an event twice.
 	Repeated Rule = "repeated"
-	// Reordered: a reader received two events in the wrong order.
+	// Reordered means that a reader received two events in the wrong order.
 	Reordered Rule = "reordered"
-	// Foreign: a reader received text that the agent did not write.
+	// Foreign means that a reader received text that the agent did not write.
 	Foreign Rule = "foreign"
-	// Diverged: two readers received different events with one number.
+	// Diverged means that two readers received different events with one number.
 	Diverged Rule = "diverged"
-	// Terminals: a task ended twice, or continued after its end.
+	// Terminals means that a task ended twice, or continued after its end.
 	Terminals Rule = "terminals"
-	// Wedged: a task did not end.
+	// Wedged means that a task did not end.
 	Wedged Rule = "wedged"
-	// Failed: a task failed without a fault that explains it.
+	// Failed means that a task failed without a fault that explains it.
 	Failed Rule = "failed"
-	// Doubled: one message created two tasks without a fault that explains it.
+	// Doubled means that one message created two tasks without a fault that explains it.
 	Doubled Rule = "doubled"
-	// Unexplained: a stream ended or was refused without a fault that explains it.
+	// Unexplained means that a stream ended or was refused without a fault that explains it.
 	Unexplained Rule = "unexplained"
 )
 

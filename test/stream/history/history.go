@@ -84,6 +84,7 @@ const (
 	Refused Outcome = "refused"
 )
 
+// Kind is the kind of an event.
 type Kind string
 
 const (
