@@ -25,6 +25,7 @@ import (
 	newsdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
@@ -60,6 +61,9 @@ func newRegistry(tb testing.TB, agent string) *registry {
 	entry := `{"namespace":"team","name":"echo","displayName":"Echo","description":"Says things","url":"http://echo.team.svc/","ready":true,"skills":[{"id":"s"}]}`
 	r := &registry{}
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if exchangetest.Serve(w, req) {
+			return
+		}
 		if req.Header.Get("Authorization") != "Bearer identity" {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
