@@ -26,13 +26,11 @@ var openapi []byte
 // api serves the HTTP API from snapshots. It writes only the conditions of pods
 // whose sidecars report their health.
 type api struct {
-	// current returns the latest snapshot, nil before the first one.
-	current func() *index.Snapshot
-	// await returns the first snapshot that includes a revision, false if ctx ends before.
-	await  func(ctx context.Context, r index.Revision) (*index.Snapshot, bool)
-	authn  *access.Authenticator
-	authz  *access.Authorizer
-	health *healthReports
+	feed    *index.Feed
+	watches *watches
+	authn   *access.Authenticator
+	authz   *access.Authorizer
+	health  *healthReports
 	// exchange issues tokens; nil without keys.
 	exchange http.Handler
 	log      logr.Logger
@@ -102,7 +100,7 @@ func (a *api) authenticated(next endpoint) http.HandlerFunc {
 			challenge(w, r)
 			return
 		}
-		snapshot := a.current()
+		snapshot := a.feed.Current()
 		if snapshot == nil {
 			a.unavailable(w, r, errNotIndexed)
 			return
@@ -159,6 +157,9 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 	if err != nil {
 		return err
 	}
+	if _, streams := q.Watch(); streams {
+		return a.watches.get(w, r, c, q)
+	}
 	if s, err = a.atLeast(r.Context(), w, q.MinRevision(), s); s == nil || err != nil {
 		return err
 	}
@@ -190,7 +191,7 @@ func (a *api) atLeast(ctx context.Context, w http.ResponseWriter, r index.Revisi
 	}
 	ctx, cancel := context.WithTimeout(ctx, revisionTimeout)
 	defer cancel()
-	s, reached := a.await(ctx, r)
+	s, reached := a.feed.AwaitRevision(ctx, r)
 	if !reached {
 		w.Header().Set("Retry-After", "1")
 		return nil, &problem{

@@ -62,15 +62,17 @@ func newWorld(t *testing.T, s *index.Snapshot) *world {
 	list := func(_ context.Context, c access.Caller, namespace string) (bool, error) {
 		return slices.Contains(w.may[c.Username], namespace), w.broken
 	}
+	feed := feedOf(t, s)
+	authz := access.NewAuthorizer(access.AuthorizerOptions{
+		Review: list, Bindings: access.NewBindings(clock.RealClock{}), Clock: clock.RealClock{},
+		Candidates: func() []string { return s.Namespaces() },
+	})
 	a := &api{
-		current: func() *index.Snapshot { return s },
-		await:   func(context.Context, index.Revision) (*index.Snapshot, bool) { return nil, false },
+		feed: feed,
 		// On a machine that is busy, more than a second's tokens would be reviewed.
-		authn: access.NewAuthenticator(review, testclock.NewFakePassiveClock(time.Now())),
-		authz: access.NewAuthorizer(access.AuthorizerOptions{
-			Review: list, Bindings: access.NewBindings(clock.RealClock{}), Clock: clock.RealClock{},
-			Candidates: func() []string { return s.Namespaces() },
-		}),
+		authn:   access.NewAuthenticator(review, testclock.NewFakePassiveClock(time.Now())),
+		authz:   authz,
+		watches: newWatches(feed, authz, clock.RealClock{}),
 		// Tests of reports have one of their own.
 		health: newHealthReports(nil, nil, clock.RealClock{}),
 		log:    logr.Discard(),
@@ -78,6 +80,24 @@ func newWorld(t *testing.T, s *index.Snapshot) *world {
 	a.exchange = a.newExchange(func() tokenexchange.Signer { return claimsSigner{} }, logr.Discard(), clock.RealClock{})
 	w.handler = validated(t, a.handler())
 	return w
+}
+
+// feedOf returns a feed with a snapshot, which may be nil.
+func feedOf(t *testing.T, s *index.Snapshot) *index.Feed {
+	t.Helper()
+	f := index.NewFeed(func(_ context.Context, key index.Key, _ *index.Entry, _ index.Revision) (*index.Entry, error) {
+		return s.Get(key), nil
+	}, clock.RealClock{}, logr.Discard())
+	if s == nil {
+		return f
+	}
+	for e := range s.All {
+		f.Touch(index.Revision{}, e.Key)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	f.Run(ctx) // publishes once
+	return f
 }
 
 // validated checks every answer against openapi.yaml.

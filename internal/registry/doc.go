@@ -10,6 +10,7 @@
 // report the health of their dependencies.
 //
 //	index   all agents in memory: snapshots, queries, and the feed from informers
+//	watch   streams of the changes of agents
 //	access  the caller of a request, and the namespaces that it sees
 //	health  reports of sidecars -> conditions of their pods
 //	api     requests -> responses

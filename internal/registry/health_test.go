@@ -84,7 +84,7 @@ func newReports(t *testing.T) (pods *podStore, clock *testclock.FakePassiveClock
 		"jane":    caller(t, "jane", map[string]authenticationv1.ExtraValue{extraPodName: {"echo-1"}, extraPodUID: {"u1"}}),
 	}
 	a := &api{
-		current: func() *index.Snapshot { return &index.Snapshot{} },
+		feed: feedOf(t, &index.Snapshot{}),
 		authn: access.NewAuthenticator(func(_ context.Context, token string) (access.Caller, bool, error) {
 			c, known := callers[token]
 			return c, known, nil

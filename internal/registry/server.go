@@ -111,16 +111,16 @@ func New(o Options) *Server {
 		s.certificate = servingcert.New(servingcert.Options{Directory: o.CertificateDir, Clock: o.Clock, Log: o.Log})
 	}
 	s.api = &api{
-		current: s.feed.Current,
-		await:   s.feed.AwaitRevision,
-		authn:   authn,
-		authz:   access.NewAuthorizer(authorization),
-		health:  newHealthReports(o.Cache, o.PodStatus, o.Clock),
-		log:     o.Log,
+		feed:   s.feed,
+		authn:  authn,
+		authz:  access.NewAuthorizer(authorization),
+		health: newHealthReports(o.Cache, o.PodStatus, o.Clock),
+		log:    o.Log,
 	}
 	if o.Signer != nil {
 		s.api.exchange = s.api.newExchange(o.Signer, o.Log, o.Clock)
 	}
+	s.api.watches = newWatches(s.feed, s.api.authz, o.Clock)
 	return s
 }
 
@@ -177,6 +177,7 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	serve := server.Serve
 	group, ctx := errgroup.WithContext(ctx)
+	s.api.watches.serving = ctx
 	if s.people != nil {
 		group.Go(func() error {
 			s.people.Run(ctx)

@@ -40,7 +40,7 @@ func (a *api) subject(r *http.Request) (*tokenexchange.Subject, error) {
 		Username: caller.Username, UID: caller.UID,
 		PodName: caller.ExtraValue(extraPodName), PodUID: caller.ExtraValue(extraPodUID),
 		Lists: func(ctx context.Context, namespace, name string) (bool, error) {
-			snapshot := a.current()
+			snapshot := a.feed.Current()
 			if snapshot == nil {
 				return false, errNotIndexed
 			}

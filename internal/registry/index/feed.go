@@ -177,13 +177,6 @@ type pending struct {
 	since     time.Time
 }
 
-// removedPartOf reports whether an object of an agent was deleted. Its entry may be
-// without the object since an earlier revision than other replicas assume.
-func (p *pending) removedPartOf(key Key) bool {
-	_, gone := p.gone[key]
-	return gone
-}
-
 func (f *Feed) take() pending {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -240,7 +233,7 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 		f.latest.Store(u)
 		return
 	}
-	u.Sequence = latest.Sequence + 1
+	u.Total = latest.Total + uint64(len(changes))
 	if latest.resumable {
 		u.since, u.removals = latest.since, latest.removals
 	}
@@ -290,10 +283,6 @@ func (f *Feed) readAll(ctx context.Context, last *Snapshot, work pending) (chang
 				case err != nil:
 					f.log.Error(err, "failed to read an agent for the registry", "namespace", key.Namespace, "name", key.Name)
 					results[i].failed = append(results[i].failed, key)
-				case is == was && is != nil && work.removedPartOf(key):
-					later := *is
-					later.Revision = later.Revision.Max(work.revision)
-					results[i].changes = append(results[i].changes, Change{Key: key, Before: was, After: &later})
 				case is != was:
 					results[i].changes = append(results[i].changes, Change{Key: key, Before: was, After: is})
 				}

@@ -40,10 +40,35 @@ type Query struct {
 	limit     int
 	// minRevision is a state that the result must include.
 	minRevision Revision
+	// watch is true for a stream of changes, after the event since if not "".
+	watch bool
+	since string
+	// hashes are the terms as entries hold them.
+	hashes []term
 }
 
 // Namespace returns the namespace that the query is limited to, "" for all.
 func (q *Query) Namespace() string { return q.namespace }
+
+// Watch reports whether the caller asks for a stream of changes, and returns the id of
+// the event after which it resumes, "" for none.
+func (q *Query) Watch() (since string, watch bool) { return q.since, q.watch }
+
+// Filters reports whether the query selects agents.
+func (q *Query) Filters() bool { return len(q.terms) > 0 }
+
+// Matches reports whether an entry has all terms of the query.
+func (q *Query) Matches(e *Entry) bool {
+	for _, t := range q.hashes {
+		if _, found := slices.BinarySearch(e.terms, t); !found {
+			return false
+		}
+	}
+	return true
+}
+
+// Fingerprint returns a text that is equal for queries that select the same agents.
+func (q *Query) Fingerprint() string { return strings.Join(q.terms, "\x00") }
 
 // MinRevision returns the state that the result must include.
 func (q *Query) MinRevision() Revision { return q.minRevision }
@@ -80,6 +105,8 @@ var (
 		"q":         (*Query).rank,
 
 		"minRevision": (*Query).atLeast,
+		"watch":       (*Query).stream,
+		"since":       func(q *Query, v string) error { q.since = v; return nil },
 	}
 )
 
@@ -100,7 +127,8 @@ func ParseQuery(raw string) (*Query, error) {
 	}
 	slices.Sort(q.terms)
 	q.terms = slices.Compact(q.terms)
-	return q, nil
+	q.hashes = hashTerms(q.terms)
+	return q, q.checkWatch(values)
 }
 
 func (q *Query) set(name string, values []string) error {
@@ -224,6 +252,30 @@ func (q *Query) atMost(value string) error {
 		return invalid("limit", "must be a number from 1 to %d; follow nextCursor for more", maxLimit)
 	}
 	q.limit = n
+	return nil
+}
+
+func (q *Query) stream(value string) error {
+	if value != "true" && value != "false" {
+		return invalid("watch", "must be true or false")
+	}
+	q.watch = value == "true"
+	return nil
+}
+
+// checkWatch rejects parameters that do not fit together.
+func (q *Query) checkWatch(values url.Values) error {
+	if !q.watch {
+		if q.since != "" {
+			return invalid("since", "needs watch=true")
+		}
+		return nil
+	}
+	for _, name := range []string{"limit", "cursor", "minRevision", "q"} {
+		if values.Has(name) {
+			return invalid(name, "cannot be combined with watch; omit it")
+		}
+	}
 	return nil
 }
 

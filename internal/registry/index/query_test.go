@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
@@ -35,6 +36,7 @@ func TestParseQuery(t *testing.T) {
 		"binding=HTTP+JSON":       {limit: 50, terms: []string{"b:HTTP+JSON"}},
 		"provider=ACME+Inc":       {limit: 50, terms: []string{"p:acme inc"}},
 		"minRevision=7-0":         {limit: 50, minRevision: Revision{Agents: 7}},
+		"watch=true&since=x":      {limit: 50, watch: true, since: "x"},
 		"limit=1":                 {limit: 1},
 		"limit=200":               {limit: 200},
 		"q=echo":                  {limit: 50, ranked: text.ParseQuery("echo")},
@@ -49,7 +51,7 @@ func TestParseQuery(t *testing.T) {
 			if err != nil {
 				t.Fatalf("ParseQuery() error = %v", err)
 			}
-			if diff := cmp.Diff(&want, got, cmp.AllowUnexported(Query{}, position{})); diff != "" {
+			if diff := cmp.Diff(&want, got, cmp.AllowUnexported(Query{}, position{}), cmpopts.IgnoreFields(Query{}, "hashes")); diff != "" {
 				t.Errorf("ParseQuery() (-want +got):\n%s", diff)
 			}
 		})
@@ -58,7 +60,7 @@ func TestParseQuery(t *testing.T) {
 
 func TestParseQueryRejectsInvalidParameters(t *testing.T) {
 	tests := map[string]struct{ raw, field, cure string }{
-		"unknown parameter":   {"skil=echo", "skil", "use binding, capability, cursor, inputMode, limit, minRevision, namespace, outputMode, protocol, provider, q, ready, remote, skill, tag, text"},
+		"unknown parameter":   {"skil=echo", "skil", "use binding, capability, cursor, inputMode, limit, minRevision, namespace, outputMode, protocol, provider, q, ready, remote, since, skill, tag, text, watch"},
 		"case matters":        {"Skill=echo", "Skill", "use binding, capability, cursor"},
 		"empty value":         {"skill=", "skill", "omit it"},
 		"long value":          {"tag=" + strings.Repeat("x", 513), "tag", "shorten"},
@@ -74,6 +76,11 @@ func TestParseQueryRejectsInvalidParameters(t *testing.T) {
 		"unknown binding":     {"binding=SOAP", "binding", "GRPC"},
 		"bad revision":        {"minRevision=7", "minRevision", "earlier response"},
 		"negative revision":   {"minRevision=-7-1", "minRevision", "earlier response"},
+		"watch not a bool":    {"watch=1", "watch", "true or false"},
+		"page of a watch":     {"watch=true&limit=1", "limit", "omit it"},
+		"cursor of a watch":   {"watch=true&cursor=MXRlYW0vYQ", "cursor", "omit it"},
+		"since without watch": {"since=x", "since", "watch=true"},
+		"two ids":             {"watch=true&since=x&since=y", "since", "once"},
 		"limit zero":          {"limit=0", "limit", "1 to 200"},
 		"limit too high":      {"limit=201", "limit", "follow nextCursor"},
 		"limit no number":     {"limit=ten", "limit", "1 to 200"},

@@ -40,7 +40,7 @@ func (s *Snapshot) rank(q *Query, sees func(namespace string) bool) Page {
 	page := Page{revision: s.revision}
 	allowed := newMatches(int(s.leafNumbers))
 	defer allowed.release()
-	statistics := text.Statistics{Documents: s.match(hashTerms(q.terms), sees, allowed.sets)}
+	statistics := text.Statistics{Documents: s.match(q.hashes, sees, allowed.sets)}
 	groups := s.groups(q.ranked, allowed.sets)
 	found := newMatches(int(s.leafNumbers))
 	defer found.release()

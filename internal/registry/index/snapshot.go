@@ -74,7 +74,7 @@ func (s *Snapshot) Search(q *Query, sees func(namespace string) bool) Page {
 	if q.isRanked() {
 		return s.rank(q, sees)
 	}
-	return s.search(hashTerms(q.terms), sees, q.after.Key, q.limit)
+	return s.search(q.hashes, sees, q.after.Key, q.limit)
 }
 
 func (s *Snapshot) search(terms []term, sees func(namespace string) bool, after Key, limit int) Page {

@@ -37,9 +37,20 @@ func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) 
 	if err != nil {
 		return nil, err
 	}
+	if configMap == 0 { // it may have been deleted at any revision until now
+		configMap = asOf.ConfigMaps
+	}
+	revision := Revision{Agents: parseResourceVersion(agent.ResourceVersion), ConfigMaps: configMap}
 	facts := factsOf(agent)
 	if last != nil && last.facts == facts.digest() && last.source.Remote == source.Remote && last.sourceDigest == digest16(source.Text) {
-		return last, nil
+		if last.Revision == revision {
+			return last, nil
+		}
+		// The agent may have been different in between, and another replica may have
+		// shown that.
+		e := *last
+		e.Revision = revision
+		return &e, nil
 	}
 	e, err := NewEntry(facts, source)
 	if err != nil {
@@ -53,10 +64,7 @@ func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) 
 			return nil, err
 		}
 	}
-	if configMap == 0 { // it may have been deleted at any revision until now
-		configMap = asOf.ConfigMaps
-	}
-	e.Revision = Revision{Agents: parseResourceVersion(agent.ResourceVersion), ConfigMaps: configMap}
+	e.Revision = revision
 	return e, nil
 }
 

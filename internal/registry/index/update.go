@@ -5,6 +5,7 @@ package index
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 )
 
@@ -16,6 +17,11 @@ const maxRemovals = 8192
 type Change struct {
 	Key           Key
 	Before, After *Entry
+}
+
+// Unchanged reports whether the representation of the agent is the same.
+func (c *Change) Unchanged() bool {
+	return c.Before != nil && c.After != nil && c.Before.digest == c.After.digest
 }
 
 // Removal records that an agent was removed not later than at a revision.
@@ -39,8 +45,17 @@ type Update struct {
 	revision atomic.Pointer[Revision]
 	next     *Update
 	ready    chan struct{}
-	// Sequence increases by 1 from update to update.
-	Sequence uint64
+	// Total is the number of changes in all updates until this one.
+	Total uint64
+
+	encodeOnce sync.Once
+	encoded    any
+}
+
+// Encoded returns the result of encode, which is called once for all readers.
+func (u *Update) Encoded(encode func() any) any {
+	u.encodeOnce.Do(func() { u.encoded = encode() })
+	return u.encoded
 }
 
 // Ready returns a channel that is closed when Next may be called.

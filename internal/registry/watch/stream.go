@@ -1,0 +1,370 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
+)
+
+const (
+	// revisionTimeout is how long a stream that resumes waits until the replica has
+	// reached its cursor.
+	revisionTimeout = 2 * time.Second
+	// bookmarkInterval is the time after which a stream without events sends its
+	// position, so that it can resume there.
+	bookmarkInterval = 20 * time.Second
+	// lifetime bounds a stream, because its token may expire or be revoked. The actual
+	// lifetime is between half of it and all of it, so that streams do not end together.
+	lifetime = 10 * time.Minute
+	// maxLag bounds the changes that a stream has not sent yet. A reader that is slower
+	// would keep them and old snapshots in memory.
+	maxLag = 20_000
+	// accessTimeout is how long a stream goes on while the registry cannot resolve which
+	// namespaces its caller sees; accessRetry is the time between two attempts.
+	accessTimeout = 8 * time.Second
+	accessRetry   = time.Second
+	// chunkSize is the number of bytes after which a stream writes.
+	chunkSize = 64 << 10
+)
+
+var (
+	// ErrSlowConsumer is returned for a reader that is behind by more than maxLag.
+	ErrSlowConsumer = errors.New("the reader is too slow")
+	// ErrUnavailable is returned if the registry cannot resolve the namespaces of the
+	// caller for accessTimeout.
+	ErrUnavailable = errors.New("the access of the caller is unknown")
+	// ErrAccessChanged is returned if the namespaces of the caller change while the
+	// stream sends its first state.
+	ErrAccessChanged = errors.New("the access of the caller changed")
+	// ErrExpired is returned at the end of the lifetime of a stream.
+	ErrExpired = errors.New("the stream has reached its lifetime")
+)
+
+// Options are what a stream needs.
+type Options struct {
+	Feed  *index.Feed
+	Query *index.Query
+	// Namespaces resolves which namespaces the caller sees.
+	Namespaces func(ctx context.Context) (*access.Set, error)
+	// Resume is the cursor of a stream that resumes, nil for others.
+	Resume *Cursor
+}
+
+// Writer sends events to the reader. An error ends the stream.
+type Writer interface {
+	Write(frames []byte) (int, error)
+	// Flush is called when no further event is ready.
+	Flush() error
+}
+
+// Stream sends the state and the changes that one caller sees.
+type Stream struct {
+	o   Options
+	w   Writer
+	set *access.Set
+	// at is the update whose state the reader has.
+	at   *index.Update
+	out  []byte
+	view string
+}
+
+// New returns a stream at the latest state, or at the revision of its cursor if that is
+// later and if the replica reaches it in time.
+func New(ctx context.Context, o Options) (*Stream, error) {
+	set, err := o.Namespaces(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if o.Resume != nil {
+		wait, cancel := context.WithTimeout(ctx, revisionTimeout)
+		_, _ = o.Feed.AwaitRevision(wait, o.Resume.Revision)
+		cancel()
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return &Stream{o: o, set: set, view: viewOf(o.Query, set), at: o.Feed.Latest()}, nil
+}
+
+// Run sends events until ctx ends or the writer fails. It always returns an error.
+func (s *Stream) Run(ctx context.Context, w Writer) error {
+	s.w = w
+	if err := s.sendState(ctx); err != nil {
+		return err
+	}
+	end := time.NewTimer(lifetime/2 + rand.N(lifetime/2)) //nolint:gosec // spreads load
+	defer end.Stop()
+	bookmark := time.NewTicker(bookmarkInterval)
+	defer bookmark.Stop()
+	for {
+		// A caller who lost a right gets nothing of it, even if changes are ready.
+		select {
+		case <-s.set.Stale():
+			if err := s.sendAccess(ctx); err != nil {
+				return err
+			}
+		default:
+		}
+		var err error
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-end.C:
+			return ErrExpired
+		case <-s.set.Stale():
+			continue
+		case <-s.at.Ready():
+			select {
+			case <-s.set.Stale():
+				continue
+			default:
+			}
+			err = s.sendChanges()
+		case <-bookmark.C:
+			s.append(idLine(s.cursor()) + "event: bookmark\ndata: {}\n\n")
+			err = s.flush()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (s *Stream) cursor() Cursor { return Cursor{Revision: s.at.Revision(), View: s.view} }
+
+func (s *Stream) append(text string) { s.out = append(s.out, text...) }
+
+// sees reports whether the stream has an entry.
+func (s *Stream) sees(e *index.Entry) bool {
+	return e != nil && s.set.Contains(e.Key.Namespace) && s.o.Query.Matches(e)
+}
+
+// sendState sends what the reader lacks: the changes since its cursor, or all agents.
+func (s *Stream) sendState(ctx context.Context) error {
+	// The cursor is read before the state, so that the state is not older.
+	cursor := s.cursor()
+	resumed, err := s.sendSince()
+	if !resumed {
+		err = s.sendAll(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	s.append(idLine(cursor) + "event: synced\ndata: {\"revision\":\"" + cursor.Revision.String() + "\"}\n\n")
+	return s.flush()
+}
+
+// sendAll sends all agents of the stream.
+func (s *Stream) sendAll(ctx context.Context) error {
+	// The reader drops its state. The empty id makes it start again if the stream
+	// breaks before the next id.
+	s.append("id:\nevent: reset\ndata: {}\n\n")
+	for e := range s.at.Snapshot.All {
+		if !s.sees(e) {
+			continue
+		}
+		if err := s.sendUpsert(e); err != nil {
+			return err
+		}
+		if len(s.out) > 0 {
+			continue
+		}
+		// The stream may have waited for the reader.
+		if err := s.checkAccess(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendSince sends the changes since the cursor, and returns false if it cannot tell
+// what the reader lacks.
+func (s *Stream) sendSince() (bool, error) {
+	if s.o.Resume == nil || s.o.Resume.View != s.view {
+		return false, nil
+	}
+	changed, removed, known := s.at.Since(s.o.Resume.Revision)
+	if !known {
+		return false, nil
+	}
+	for _, key := range removed {
+		if s.set.Contains(key.Namespace) {
+			if err := s.send(removeFrame(key)); err != nil {
+				return true, err
+			}
+		}
+	}
+	for _, e := range changed {
+		var err error
+		switch {
+		case s.sees(e):
+			err = s.sendUpsert(e)
+		case s.set.Contains(e.Key.Namespace): // it may have matched before
+			err = s.send(removeFrame(e.Key))
+		}
+		if err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+// sendChanges follows all updates that are ready.
+func (s *Stream) sendChanges() error {
+	if err := s.checkLag(); err != nil {
+		return err
+	}
+	s.at = s.at.Next()
+	f := framesOf(s.at)
+	if s.set.All() && !s.o.Query.Filters() {
+		if f.last == nil {
+			return nil
+		}
+		s.out = append(s.out, f.all...)
+		s.append(idLine(s.cursor()))
+		s.out = append(s.out, f.last...)
+		return s.flush()
+	}
+	var last []byte
+	for i := range s.at.Changes {
+		c := &s.at.Changes[i]
+		var event []byte
+		switch {
+		case s.sees(c.After):
+			if event = f.changes[i].upsert; event == nil || s.sees(c.Before) && c.Unchanged() {
+				continue
+			}
+		case s.sees(c.Before):
+			if event = f.changes[i].remove; event == nil {
+				event = removeFrame(c.Key)
+			}
+		default:
+			continue
+		}
+		if err := s.send(last); err != nil {
+			return err
+		}
+		last = event
+	}
+	if last == nil {
+		return nil
+	}
+	s.append(idLine(s.cursor()))
+	s.out = append(s.out, last...)
+	return s.flush()
+}
+
+// checkAccess returns ErrAccessChanged if the caller does not see the same namespaces.
+func (s *Stream) checkAccess(ctx context.Context) error {
+	select {
+	case <-s.set.Stale():
+	default:
+		return nil
+	}
+	set, err := s.resolve(ctx)
+	if err != nil {
+		return err
+	}
+	if !set.Equal(s.set) {
+		return ErrAccessChanged
+	}
+	s.set = set
+	return nil
+}
+
+// sendAccess resolves the namespaces of the caller again and sends the difference.
+func (s *Stream) sendAccess(ctx context.Context) error {
+	set, err := s.resolve(ctx)
+	if err != nil {
+		return err
+	}
+	before := s.set
+	s.set = set
+	if set.Equal(before) {
+		return nil
+	}
+	s.view = viewOf(s.o.Query, set)
+	for e := range s.at.Snapshot.All {
+		was, is := before.Contains(e.Key.Namespace), set.Contains(e.Key.Namespace)
+		if was == is || !s.o.Query.Matches(e) {
+			continue
+		}
+		if is {
+			err = s.sendUpsert(e)
+		} else {
+			err = s.send(removeFrame(e.Key))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	s.append(idLine(s.cursor()) + "event: bookmark\ndata: {}\n\n")
+	return s.flush()
+}
+
+func (s *Stream) resolve(ctx context.Context) (*access.Set, error) {
+	ctx, cancel := context.WithTimeout(ctx, accessTimeout)
+	defer cancel()
+	for {
+		set, err := s.o.Namespaces(ctx)
+		if err == nil {
+			return set, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ErrUnavailable, err)
+		case <-time.After(accessRetry):
+		}
+	}
+}
+
+func (s *Stream) checkLag() error {
+	if s.o.Feed.Latest().Total-s.at.Total > maxLag {
+		return ErrSlowConsumer
+	}
+	return nil
+}
+
+func (s *Stream) sendUpsert(e *index.Entry) error {
+	s.out = appendUpsert(s.out, e)
+	return s.writeChunk()
+}
+
+func (s *Stream) send(event []byte) error {
+	s.out = append(s.out, event...)
+	return s.writeChunk()
+}
+
+// writeChunk writes when enough bytes are ready.
+func (s *Stream) writeChunk() error {
+	if len(s.out) < chunkSize {
+		return nil
+	}
+	if err := s.checkLag(); err != nil {
+		return err
+	}
+	return s.write()
+}
+
+func (s *Stream) write() error {
+	_, err := s.w.Write(s.out)
+	s.out = s.out[:0]
+	if cap(s.out) > 2*chunkSize {
+		s.out = nil
+	}
+	return err
+}
+
+func (s *Stream) flush() error {
+	if err := s.write(); err != nil {
+		return err
+	}
+	return s.w.Flush()
+}

@@ -1,0 +1,176 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
+	"github.com/a2a-operator/a2a-operator/internal/registry/watch"
+)
+
+// A caller who loses the right to a namespace gets a remove for each of its agents in
+// time, and nothing of what happens there later.
+func TestLostRightRemovesAgentsWithinTenSeconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{}
+		for _, namespace := range []string{"hers", "theirs"} {
+			c.write(agentAt(index.Key{Namespace: namespace, Name: "a"}, "text"), false)
+		}
+		r := startReplica(t, c)
+		allowed := []string{"hers", "theirs"}
+		authorizer := access.NewAuthorizer(access.AuthorizerOptions{
+			Review: func(_ context.Context, _ access.Caller, namespace string) (bool, error) {
+				return slices.Contains(allowed, namespace), nil
+			},
+			Bindings: access.NewBindings(clock.RealClock{}), Clock: clock.RealClock{},
+			Candidates: func() []string { return []string{"hers", "theirs"} },
+		})
+		namespaces := func(ctx context.Context) (*access.Set, error) { return authorizer.Namespaces(ctx, access.Caller{}) }
+		caller := &reader{agents: map[string]string{}, left: -1}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); caller.connect(ctx, t, r, "watch=true", namespaces) }()
+		synctest.Wait()
+		if len(caller.agents) != 2 {
+			t.Fatalf("agents = %v, want two", caller.agents)
+		}
+		before := caller.last
+		allowed = []string{"hers"}
+		time.Sleep(reviewLifetime)
+		synctest.Wait()
+		if len(caller.agents) != 1 || caller.agents["hers/a"] == "" {
+			t.Errorf("agents after the right is lost = %v, want hers/a", caller.agents)
+		}
+		c.write(agentAt(index.Key{Namespace: "theirs", Name: "b"}, "secret"), false)
+		r.cache(c, len(c.log))
+		r.notify(c, len(c.log))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if len(caller.agents) != 1 {
+			t.Errorf("agents after a change that the caller must not see = %v", caller.agents)
+		}
+		cancel()
+		<-done
+		// A reader that was away when the right was lost starts again.
+		caller.last, caller.agents["theirs/a"], caller.resets = before, "stale", 0
+		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		caller.connectUntil(ctx, t, r, "watch=true", namespaces)
+		if len(caller.agents) != 1 || caller.resets != 1 {
+			t.Errorf("agents = %v after %d resets, want hers/a after a reset", caller.agents, caller.resets)
+		}
+		r.stop()
+		<-r.done
+	})
+}
+
+// reviewLifetime is the time after which a lost right shows, if no RBAC object tells it.
+const reviewLifetime = 10*time.Second + time.Millisecond
+
+// blockedReader takes nothing after its first event.
+type blockedReader struct {
+	reader
+	unblock chan struct{}
+	writes  int
+}
+
+func (b *blockedReader) Write(text []byte) (int, error) {
+	if b.writes++; b.writes > 1 {
+		<-b.unblock
+	}
+	return len(text), nil
+}
+
+func TestSlowConsumerIsDisconnected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{}
+		key := index.Key{Namespace: "n", Name: "a"}
+		c.write(agentAt(key, "0"), false)
+		r := startReplica(t, c)
+		q, err := index.ParseQuery("watch=true")
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream, err := watch.New(t.Context(), watch.Options{Feed: r.feed, Query: q, Namespaces: adminSet(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slow := &blockedReader{unblock: make(chan struct{})}
+		ended := make(chan error, 1)
+		go func() { ended <- stream.Run(t.Context(), slow) }()
+		synctest.Wait()
+		for i := range 12 { // 24,000 changes
+			for j := range 2000 {
+				c.write(agentAt(index.Key{Namespace: "n", Name: "a" + strings.Repeat("b", j%40) + strings.Repeat("c", j/40)}, strings.Repeat("x", i+1)), false)
+			}
+			r.cache(c, len(c.log))
+			r.notify(c, len(c.log))
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+		}
+		close(slow.unblock)
+		if err := <-ended; !errors.Is(err, watch.ErrSlowConsumer) {
+			t.Errorf("Run() error = %v, want ErrSlowConsumer", err)
+		}
+		r.stop()
+		<-r.done
+	})
+}
+
+func TestQuietStreamSendsBookmarksAndEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cluster{}
+		c.write(agentAt(index.Key{Namespace: "n", Name: "a"}, "0"), false)
+		r := startReplica(t, c)
+		q, err := index.ParseQuery("watch=true&skill=none")
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream, err := watch.New(t.Context(), watch.Options{Feed: r.feed, Query: q, Namespaces: adminSet(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		caller := &reader{agents: map[string]string{}, left: -1}
+		ended := make(chan error, 1)
+		start := time.Now()
+		go func() { ended <- stream.Run(t.Context(), caller) }()
+		synctest.Wait()
+		first := caller.last
+		c.write(agentAt(index.Key{Namespace: "n", Name: "b"}, "0"), false) // does not match
+		r.cache(c, 2)
+		r.notify(c, 2)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if caller.last == first || len(caller.agents) != 0 {
+			t.Errorf("after a minute: the id is still %s, agents %v; want a bookmark with the new revision", first, caller.agents)
+		}
+		if err := <-ended; !errors.Is(err, watch.ErrExpired) || time.Since(start) > 10*time.Minute {
+			t.Errorf("Run() = %v after %s, want ErrExpired within ten minutes", err, time.Since(start))
+		}
+		r.stop()
+		<-r.done
+	})
+}
+
+func TestParseCursor(t *testing.T) {
+	want := watch.Cursor{Revision: index.Revision{Agents: 7, ConfigMaps: 9}, View: "0123456789abcdef"}
+	if got, err := watch.ParseCursor(want.String()); err != nil || got != want {
+		t.Errorf("ParseCursor(%s) = %v, %v", want, got, err)
+	}
+	for _, text := range []string{"", "1", "1.7-9", "2.7-9.0123456789abcdef", "1.7.0123456789abcdef", "1.-7-9.0123456789abcdef", "1.7-9.0123456789ABCDEF", "1.7-9.0123456789abcdef.x"} {
+		if got, err := watch.ParseCursor(text); !errors.Is(err, watch.ErrCursor) {
+			t.Errorf("ParseCursor(%q) = %v, %v; want ErrCursor", text, got, err)
+		}
+	}
+}

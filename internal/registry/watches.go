@@ -1,0 +1,182 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
+	"github.com/a2a-operator/a2a-operator/internal/registry/watch"
+)
+
+const (
+	// maxWatches bounds the watches of a replica, maxCallerWatches those of one caller.
+	maxWatches       = 10_000
+	maxCallerWatches = 1_000
+	// watchWriteTimeout bounds one write to a watch, of at most about 64 KiB and one agent.
+	watchWriteTimeout = 10 * time.Second
+)
+
+var (
+	watchesGauge = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "a2a_registry_watches",
+		Help: "Open watches of the registry.",
+	})
+	watchesEnded = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_registry_watches_ended_total",
+		Help: "Watches that ended, by the reason: client, expired, slow_consumer, unavailable or shutdown.",
+	}, []string{"reason"})
+)
+
+// watches serves GET /v1/agents?watch=true.
+type watches struct {
+	feed    *index.Feed
+	authz   *access.Authorizer
+	open    chan struct{}
+	callers *limit.Table
+	clock   clock.PassiveClock
+	// serving ends when the server stops.
+	serving context.Context //nolint:containedctx // the lifetime of the server, which a request does not have
+}
+
+func newWatches(feed *index.Feed, authz *access.Authorizer, c clock.PassiveClock) *watches {
+	return &watches{
+		feed: feed, authz: authz, clock: c, serving: context.Background(), open: make(chan struct{}, maxWatches),
+		callers: limit.NewTable(limitedCallers, limit.Rate{PerSecond: maxCallerWatches, Burst: maxCallerWatches}),
+	}
+}
+
+// get streams until the client leaves, the stream ends or the server stops.
+func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q *index.Query) error {
+	options := watch.Options{
+		Feed: h.feed, Query: q,
+		Namespaces: func(ctx context.Context) (*access.Set, error) { return h.authz.Namespaces(ctx, c) },
+	}
+	if err := resumeAt(&options, r, q); err != nil {
+		return err
+	}
+	release, ok := h.acquire(w, c)
+	if !ok {
+		return nil
+	}
+	defer release()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(h.serving, cancel)() //nolint:contextcheck // the request ends with either context
+	stream, err := watch.New(ctx, options)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	control := http.NewResponseController(w)
+	// The read timeout of the server would end the request. A test may have no connection.
+	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	watchesGauge.Inc()
+	defer watchesGauge.Dec()
+	err = stream.Run(ctx, &eventWriter{w: w, control: control, clock: h.clock})
+	watchesEnded.WithLabelValues(h.reason(err)).Inc()
+	return nil
+}
+
+// resumeAt sets the cursor of a request. A client that reconnects sends Last-Event-ID
+// and repeats the since of its first request.
+func resumeAt(o *watch.Options, r *http.Request, q *index.Query) error {
+	field := "Last-Event-ID"
+	text := r.Header.Get(field)
+	if text == "" {
+		field = "since"
+		text, _ = q.Watch()
+	}
+	if text == "" {
+		return nil
+	}
+	cursor, err := watch.ParseCursor(text)
+	if err != nil {
+		return &index.ParameterError{Field: field, Cure: err.Error()}
+	}
+	o.Resume = &cursor
+	return nil
+}
+
+// acquire takes a place for a watch, or responds 429.
+func (h *watches) acquire(w http.ResponseWriter, c access.Caller) (release func(), ok bool) {
+	releaseCaller, ok := h.callers.Hold(principalOf(&c), maxCallerWatches, h.clock.Now())
+	if !ok {
+		tooMany(w, "watches", limit.Refusal{Wait: time.Second}, "this caller has too many watches; close some")
+		return nil, false
+	}
+	select {
+	case h.open <- struct{}{}:
+	default:
+		releaseCaller()
+		tooMany(w, "total_watches", limit.Refusal{Wait: time.Second}, "this replica has too many watches; try again")
+		return nil, false
+	}
+	return func() { <-h.open; releaseCaller() }, true
+}
+
+func (h *watches) reason(err error) string {
+	switch {
+	case h.serving.Err() != nil:
+		return "shutdown"
+	case errors.Is(err, watch.ErrExpired):
+		return "expired"
+	case errors.Is(err, watch.ErrSlowConsumer), errors.Is(err, errWriteTimeout):
+		return "slow_consumer"
+	case errors.Is(err, watch.ErrUnavailable):
+		return "unavailable"
+	default:
+		return "client"
+	}
+}
+
+// principalOf returns the accounting principal of a caller.
+func principalOf(c *access.Caller) a2a.AccountingPrincipal {
+	return a2a.AccountingPrincipal{Principal: c.ID()}
+}
+
+// errWriteTimeout is returned for a client that does not read.
+var errWriteTimeout = errors.New("the client did not read in time")
+
+// eventWriter writes with a timeout.
+type eventWriter struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	clock   clock.PassiveClock
+}
+
+func (e *eventWriter) Write(frames []byte) (int, error) {
+	if err := e.control.SetWriteDeadline(e.clock.Now().Add(watchWriteTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return 0, err
+	}
+	n, err := e.w.Write(frames)
+	return n, timeout(err)
+}
+
+func (e *eventWriter) Flush() error { return timeout(e.control.Flush()) }
+
+func timeout(err error) error {
+	if limited, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err); ok && limited.Timeout() {
+		return errors.Join(errWriteTimeout, err)
+	}
+	return err
+}

@@ -1,0 +1,150 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
+)
+
+// watchServer serves watches of a feed over real connections, to callers who see all.
+func watchServer(t *testing.T, feed *index.Feed) (server *httptest.Server, a *api) {
+	t.Helper()
+	authz := access.NewAuthorizer(access.AuthorizerOptions{
+		Review:   func(context.Context, access.Caller, string) (bool, error) { return true, nil },
+		Bindings: access.NewBindings(clock.RealClock{}), Clock: clock.RealClock{},
+	})
+	a = &api{
+		feed: feed, authz: authz, watches: newWatches(feed, authz, clock.RealClock{}), log: logr.Discard(),
+		health: newHealthReports(nil, nil, clock.RealClock{}),
+		authn: access.NewAuthenticator(func(_ context.Context, token string) (access.Caller, bool, error) {
+			return caller(t, token, nil), true, nil
+		}, clock.RealClock{}),
+	}
+	server = httptest.NewUnstartedServer(a.handler())
+	server.Config.ReadTimeout, server.Config.WriteTimeout = 100*time.Millisecond, 100*time.Millisecond
+	server.Start()
+	t.Cleanup(server.Close)
+	return server, a
+}
+
+func openWatch(t *testing.T, server *httptest.Server, target, last string) (*bufio.Scanner, *http.Response) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer u")
+	if last != "" {
+		r.Header.Set("Last-Event-ID", last)
+	}
+	response, err := server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	return bufio.NewScanner(response.Body), response
+}
+
+// await reads lines until one contains text, and returns the last id before it.
+func await(t *testing.T, lines *bufio.Scanner, text string) (id string) {
+	t.Helper()
+	for lines.Scan() {
+		if rest, found := strings.CutPrefix(lines.Text(), "id: "); found {
+			id = rest
+		}
+		if strings.Contains(lines.Text(), text) {
+			return id
+		}
+	}
+	t.Fatalf("the stream ended before %q: %v", text, lines.Err())
+	return ""
+}
+
+// A watch outlives the timeouts of the server, resumes at an id, and ends with the server.
+func TestWatchOverHTTP(t *testing.T) {
+	s := fleet(t)
+	state := map[index.Key]*index.Entry{}
+	for e := range s.All {
+		state[e.Key] = e
+	}
+	feed := index.NewFeed(func(_ context.Context, key index.Key, _ *index.Entry, _ index.Revision) (*index.Entry, error) {
+		return state[key], nil
+	}, clock.RealClock{}, logr.Discard())
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	for key := range state {
+		feed.Touch(index.Revision{Agents: 1}, key)
+	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); feed.Run(ctx) }()
+	waitFor(t, func() error {
+		if feed.Current() == nil {
+			return errNotIndexed
+		}
+		return nil
+	})
+	server, a := watchServer(t, feed)
+	serving, stopServing := context.WithCancel(t.Context())
+	defer stopServing()
+	a.watches.serving = serving
+
+	lines, response := openWatch(t, server, "/v1/agents?watch=true&skill=echo", "")
+	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || kind != "text/event-stream" {
+		t.Fatalf("GET = %s, Content-Type %s", response.Status, kind)
+	}
+	first := await(t, lines, "event: synced")
+	time.Sleep(250 * time.Millisecond) // more than the timeouts of the server
+	stop()
+	<-ended
+	state[index.Key{Namespace: "team-e", Name: "echo"}] = makeEntry(t, index.Key{Namespace: "team-e", Name: "echo"}, true, "echo")
+	feed.Touch(index.Revision{Agents: 2}, index.Key{Namespace: "team-e", Name: "echo"})
+	feed.Run(ctx) // publishes once
+	if id := await(t, lines, `"namespace":"team-e"`); id == first || id == "" {
+		t.Errorf("the id after a change is %q, before it %q", id, first)
+	}
+	_, response = openWatch(t, server, "/v1/agents?watch=true", "of another build")
+	body, _ := io.ReadAll(response.Body)
+	if response.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), `"field":"Last-Event-ID"`) {
+		t.Errorf("Last-Event-ID of another build = %s %s, want 400", response.Status, body)
+	}
+	_, response = openWatch(t, server, "/v1/agents?watch=true&since=x", "")
+	body, _ = io.ReadAll(response.Body)
+	if response.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), `"field":"since"`) {
+		t.Errorf("since of another build = %s %s, want 400", response.Status, body)
+	}
+	stopServing()
+	for lines.Scan() {
+		continue // until the server ends the stream
+	}
+}
+
+func TestWatchesOfOneCallerAreLimited(t *testing.T) {
+	w := newWatches(feedOf(t, &index.Snapshot{}), nil, clock.RealClock{})
+	c := caller(t, "u", nil)
+	recorder := httptest.NewRecorder()
+	for range maxCallerWatches {
+		if _, ok := w.acquire(recorder, c); !ok {
+			t.Fatal("a watch within the limit is refused")
+		}
+	}
+	if _, ok := w.acquire(recorder, c); ok || recorder.Code != http.StatusTooManyRequests {
+		t.Errorf("a watch beyond the limit: %t, status %d", ok, recorder.Code)
+	}
+	if _, ok := w.acquire(recorder, caller(t, "other", nil)); !ok {
+		t.Error("a watch of another caller is refused")
+	}
+}
