@@ -183,7 +183,7 @@ func TestReviewOfALaggingAPIServerIsRepeated(t *testing.T) {
 	})
 }
 
-// Permissions of another authorizer than RBAC are reviewed every ten seconds.
+// The Authorizer repeats the review of a right that no RBAC object grants every ten seconds.
 func TestGrantOfAnotherAuthorizerIsLostWithinTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newAuthorizerFixture(nil)

@@ -16,6 +16,7 @@
 //	rbac          the informers of the RBAC objects
 //	admitted      the namespaces whose ServiceAccounts an Agent's rules admit
 //	expiring      a bounded memory of answers
+//	metrics       reviews and fetches of keys
 package access
 
 // The registry asks the API server who calls and what the caller may list. The RBAC

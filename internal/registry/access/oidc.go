@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
@@ -63,15 +62,6 @@ type OIDC struct {
 	keys    *auth.IssuerKeys
 	tokens  *auth.JWT
 }
-
-// keyFetches counts the attempts to fetch the keys of the issuer.
-var keyFetches = prometheus.NewCounterVec(prometheus.CounterOpts{
-	Name: "a2a_registry_issuer_key_fetches_total",
-	Help: "Fetches of the keys of the registry's OpenID Connect issuer, by result: fetched or failed.",
-}, []string{"result"})
-
-// Collectors returns the metrics, which all registries of a process share.
-func Collectors() []prometheus.Collector { return []prometheus.Collector{keyFetches} }
 
 // NewOIDC returns an OIDC, which accepts no token before Run has fetched the keys.
 func NewOIDC(o OIDCOptions) *OIDC {

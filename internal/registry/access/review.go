@@ -106,16 +106,22 @@ type Reviewer struct {
 	tokens, access queue
 }
 
-// queue bounds the reviews of one kind.
-type queue struct{ waiting, slots chan struct{} }
+// queue bounds the reviews of one kind, and counts them.
+type queue struct {
+	waiting, slots chan struct{}
+	sent           prometheus.Counter
+}
 
 // NewReviewer returns a Reviewer that creates reviews by c. It increments
 // limited for each review that it does not send.
 func NewReviewer(c client.Writer, limited prometheus.Counter) *Reviewer {
-	newQueue := func() queue {
-		return queue{waiting: make(chan struct{}, concurrentReviews+waitingReviews), slots: make(chan struct{}, concurrentReviews)}
+	newQueue := func(kind string) queue {
+		return queue{
+			waiting: make(chan struct{}, concurrentReviews+waitingReviews), slots: make(chan struct{}, concurrentReviews),
+			sent: reviewsSent.WithLabelValues(kind),
+		}
 	}
-	return &Reviewer{client: c, limited: limited, tokens: newQueue(), access: newQueue()}
+	return &Reviewer{client: c, limited: limited, tokens: newQueue("token"), access: newQueue("access")}
 }
 
 // Token returns the caller that a token authenticates, and false if the API server
@@ -171,5 +177,6 @@ func (r *Reviewer) create(ctx context.Context, in queue, review client.Object) e
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	in.sent.Inc()
 	return r.client.Create(ctx, review)
 }
