@@ -26,11 +26,12 @@ var openapi []byte
 // api serves the HTTP API from snapshots. It writes only the conditions of pods
 // whose sidecars report their health.
 type api struct {
-	feed    *index.Feed
-	watches *watches
-	authn   *access.Authenticator
-	authz   *access.Authorizer
-	health  *healthReports
+	feed     *index.Feed
+	watches  *watches
+	searches *searches
+	authn    *access.Authenticator
+	authz    *access.Authorizer
+	health   *healthReports
 	// exchange issues tokens; nil without keys.
 	exchange http.Handler
 	log      logr.Logger
@@ -160,6 +161,9 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 	if _, streams := q.Watch(); streams {
 		return a.watches.get(w, r, c, q)
 	}
+	if !a.searches.admit(w, &c) {
+		return nil
+	}
 	if s, err = a.atLeast(r.Context(), w, q.MinRevision(), s); s == nil || err != nil {
 		return err
 	}
@@ -171,7 +175,10 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 	if !set.All() {
 		sees = set.Contains
 	}
-	page := s.Search(q, sees)
+	var page index.Page
+	if err := a.searches.run(r.Context(), w, func() { page = s.Search(q, sees) }); err != nil {
+		return err
+	}
 	if unchanged(w, r, page.ETag()) {
 		return nil
 	}

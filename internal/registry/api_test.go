@@ -70,9 +70,10 @@ func newWorld(t *testing.T, s *index.Snapshot) *world {
 	a := &api{
 		feed: feed,
 		// On a machine that is busy, more than a second's tokens would be reviewed.
-		authn:   access.NewAuthenticator(review, testclock.NewFakePassiveClock(time.Now())),
-		authz:   authz,
-		watches: newWatches(feed, authz, clock.RealClock{}),
+		authn:    access.NewAuthenticator(review, testclock.NewFakePassiveClock(time.Now())),
+		authz:    authz,
+		watches:  newWatches(feed, authz, clock.RealClock{}),
+		searches: newSearches(clock.RealClock{}),
 		// Tests of reports have one of their own.
 		health: newHealthReports(nil, nil, clock.RealClock{}),
 		log:    logr.Discard(),

@@ -22,8 +22,8 @@ import (
 const limitedCallers = 4096
 
 // limited counts requests that a limit rejected: token_reviews of one address,
-// reviews of all callers, health_reports of one pod, watches of one caller, or
-// total_watches.
+// reviews of all callers, health_reports of one pod, searches or watches of one
+// caller, concurrent_searches or total_watches.
 var limited = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "a2a_registry_limited_total",
 	Help: "Requests to the registry that a limit rejected, by the limit; docs/limits.md lists them.",
@@ -31,7 +31,7 @@ var limited = prometheus.NewCounterVec(prometheus.CounterOpts{
 
 // register adds the metrics. Registries of one process share them.
 func register(r prometheus.Registerer) error {
-	for _, collector := range slices.Concat(index.Collectors(), access.Collectors(), servingcert.Collectors(), []prometheus.Collector{limited, watchesGauge, watchesEnded}) {
+	for _, collector := range slices.Concat(index.Collectors(), access.Collectors(), servingcert.Collectors(), []prometheus.Collector{limited, watchesGauge, watchesEnded, searchDuration}) {
 		err := r.Register(collector)
 		if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !again {
 			return err

@@ -121,6 +121,7 @@ func New(o Options) *Server {
 		s.api.exchange = s.api.newExchange(o.Signer, o.Log, o.Clock)
 	}
 	s.api.watches = newWatches(s.feed, s.api.authz, o.Clock)
+	s.api.searches = newSearches(o.Clock)
 	return s
 }
 
