@@ -146,6 +146,27 @@ func (c Config) Validate() error {
 	if c.ClusterDomain == "" || strings.HasPrefix(c.ClusterDomain, ".") || strings.HasSuffix(c.ClusterDomain, ".") {
 		errs = append(errs, fmt.Errorf("--cluster-domain is %q, must be a domain such as cluster.local, without a dot at its ends", c.ClusterDomain))
 	}
+	errs = append(errs, c.registryErrors()...)
+	for _, allowed := range c.RemoteAllow {
+		if a := allowed.Addr(); a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsMulticast() {
+			errs = append(errs, fmt.Errorf("--remote-allow names %s, but the manager never connects to loopback, link-local and multicast addresses; remove the range", allowed))
+		}
+	}
+	for _, namespace := range c.WatchNamespaces {
+		if reasons := validation.IsDNS1123Label(namespace); len(reasons) > 0 {
+			errs = append(errs, fmt.Errorf("--watch-namespaces names %q, must be a list of namespace names, separated by commas only: %s",
+				namespace, strings.Join(reasons, "; ")))
+		}
+	}
+	if c.MaxConcurrentReconciles < 1 {
+		errs = append(errs, fmt.Errorf("--max-concurrent-reconciles is %d, must be at least 1", c.MaxConcurrentReconciles))
+	}
+	return errors.Join(errs...)
+}
+
+// registryErrors returns an error for every flag of the registry with an invalid value.
+func (c Config) registryErrors() []error {
+	var errs []error
 	if c.RegistryURL != "" {
 		u, err := url.Parse(c.RegistryURL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -167,19 +188,5 @@ func (c Config) Validate() error {
 			errs = append(errs, errors.New("--registry-oidc-username-claim is empty, must name a claim such as sub or email"))
 		}
 	}
-	for _, allowed := range c.RemoteAllow {
-		if a := allowed.Addr(); a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsMulticast() {
-			errs = append(errs, fmt.Errorf("--remote-allow names %s, but the manager never connects to loopback, link-local and multicast addresses; remove the range", allowed))
-		}
-	}
-	for _, namespace := range c.WatchNamespaces {
-		if reasons := validation.IsDNS1123Label(namespace); len(reasons) > 0 {
-			errs = append(errs, fmt.Errorf("--watch-namespaces names %q, must be a list of namespace names, separated by commas only: %s",
-				namespace, strings.Join(reasons, "; ")))
-		}
-	}
-	if c.MaxConcurrentReconciles < 1 {
-		errs = append(errs, fmt.Errorf("--max-concurrent-reconciles is %d, must be at least 1", c.MaxConcurrentReconciles))
-	}
-	return errors.Join(errs...)
+	return errs
 }

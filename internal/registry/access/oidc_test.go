@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -77,9 +78,7 @@ func (i *issuer) token(t *testing.T, changes map[string]any) string {
 		"iss": testIssuer, "aud": "registry", "sub": "1234", "exp": time.Now().Add(time.Hour).Unix(),
 		"email": "jane@example.com", "email_verified": true, "groups": []string{"dev", "system:masters", "dev"},
 	}
-	for name, value := range changes {
-		claims[name] = value
-	}
+	maps.Copy(claims, changes)
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: i.id}}, nil)
 	if err != nil {
 		t.Fatal(err)
