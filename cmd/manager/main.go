@@ -91,6 +91,8 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		"The `prefix` of the groups in RBAC.")
 	flags.StringVar(&oidc.CAFile, "registry-oidc-ca-file", oidc.CAFile,
 		"A `file` of PEM certificates of authorities for the issuer, besides those of the system. The manager reads it at its start.")
+	flags.StringVar(&c.RegistryPublisher, "registry-publisher", c.RegistryPublisher,
+		"The `domain` that anchors the identifiers of agents in the catalogs of ARD. Empty means the host of --registry-url.")
 	flags.BoolVar(&c.RegistryReviewAllNamespaces, "registry-review-all-namespaces", c.RegistryReviewAllNamespaces,
 		"Review the access of the registry's callers to all namespaces with Agents, and not only to those in which a RoleBinding grants it. "+
 			"For clusters with an authorizer besides RBAC.")

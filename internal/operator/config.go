@@ -37,6 +37,9 @@ type Config struct {
 	RegistryCAFile string
 	// RegistryOIDC is the issuer of tokens by which people call the registry.
 	RegistryOIDC RegistryOIDC
+	// RegistryPublisher is the domain that anchors the identifiers of agents in the catalogs
+	// of ARD; empty means the host of RegistryURL.
+	RegistryPublisher string
 	// RegistryReviewAllNamespaces makes the registry review the access of its callers to all
 	// namespaces with Agents, for clusters with an authorizer besides RBAC.
 	RegistryReviewAllNamespaces bool
@@ -187,6 +190,10 @@ func (c Config) registryErrors() []error {
 		if o.UsernameClaim == "" {
 			errs = append(errs, errors.New("--registry-oidc-username-claim is empty, must name a claim such as sub or email"))
 		}
+	}
+	if reasons := validation.IsDNS1123Subdomain(c.RegistryPublisher); c.RegistryPublisher != "" && len(reasons) > 0 {
+		errs = append(errs, fmt.Errorf("--registry-publisher is %q, must be a domain such as agents.example.com: %s",
+			c.RegistryPublisher, strings.Join(reasons, "; ")))
 	}
 	return errs
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/registry"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registryca"
 	"github.com/a2a-operator/a2a-operator/internal/remote"
 	"github.com/a2a-operator/a2a-operator/internal/tokenexchange"
@@ -192,7 +193,14 @@ func addRegistry(mgr manager.Manager, config Config, keys *tokenkeys.Source) err
 	if err != nil {
 		return err
 	}
+	var publisher *ard.Publisher
+	if config.RegistryURL != "" {
+		if publisher, err = ard.NewPublisher(config.RegistryPublisher, config.RegistryURL); err != nil {
+			return fmt.Errorf("name the publisher of catalogs: %w", err)
+		}
+	}
 	server, err := registry.SetupWithManager(mgr, registry.Options{
+		Publisher:           publisher,
 		BindAddress:         config.RegistryBindAddress,
 		CertificateDir:      config.RegistryCertDir,
 		OIDC:                issuer,

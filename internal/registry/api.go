@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
@@ -34,7 +35,9 @@ type api struct {
 	health   *healthReports
 	// exchange issues tokens; nil without keys.
 	exchange http.Handler
-	log      logr.Logger
+	// publisher names the entries of ARD. Without it, ARD is not served.
+	publisher *ard.Publisher
+	log       logr.Logger
 }
 
 // errNotIndexed is returned until the first snapshot exists.
@@ -72,6 +75,9 @@ func (a *api) handler() http.Handler {
 	if a.exchange != nil {
 		mux.Handle("POST "+sidecarconfig.TokenPath, a.exchange)
 	}
+	if a.publisher != nil {
+		a.handleARD(mux, a.publisher)
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
@@ -90,7 +96,7 @@ func (a *api) authenticated(next endpoint) http.HandlerFunc {
 		w.Header().Set("Vary", "Authorization, A2A-Version")
 		caller, known, err := a.authn.Caller(r)
 		if refused, ok := errors.AsType[access.LimitedError](err); ok {
-			tooMany(w, "token_reviews", refused.Refusal, "this address sent too many unknown tokens; use one token for its lifetime")
+			tooMany(w, "token_reviews", refused.Refusal, unknownTokensMessage)
 			return
 		}
 		if err != nil {
@@ -126,31 +132,49 @@ func (a *api) finish(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// challenge responds to a request without a valid token (RFC 6750, section 3).
+// Messages that the APIs share.
+const (
+	unknownTokensMessage = "this address sent too many unknown tokens; use one token for its lifetime"
+	challengeMessage     = "send a ServiceAccount token for the audience a2a-operator.dev, or a token of the registry's OpenID Connect issuer, as Authorization: Bearer"
+	unavailableMessage   = "the registry cannot answer now; try again"
+)
+
+// challenge responds to a request without a valid token.
 func challenge(w http.ResponseWriter, r *http.Request) {
+	setChallenge(w, r)
+	fail(w, &problem{status: http.StatusUnauthorized, Code: "Unauthenticated", Message: challengeMessage})
+}
+
+// setChallenge sets the header of a response to a request without a valid token (RFC
+// 6750, section 3).
+func setChallenge(w http.ResponseWriter, r *http.Request) {
 	header := `Bearer realm="a2a-operator.dev"`
 	if r.Header.Get("Authorization") != "" {
 		header += `, error="invalid_token"`
 	}
 	w.Header().Set("WWW-Authenticate", header)
-	fail(w, &problem{
-		status: http.StatusUnauthorized, Code: "Unauthenticated",
-		Message: "send a ServiceAccount token for the audience a2a-operator.dev, or a token of the registry's OpenID Connect issuer, as Authorization: Bearer",
-	})
 }
 
-// unavailable responds to a failure of the system. It logs the reason and does not
-// send it to the caller.
+// unavailable responds to a failure of the system. It does not send the reason to the
+// caller.
 func (a *api) unavailable(w http.ResponseWriter, r *http.Request, err error) {
+	if a.logFailure(w, r, err) {
+		fail(w, &problem{status: http.StatusServiceUnavailable, Code: "Unavailable", Message: unavailableMessage})
+	}
+}
+
+// logFailure logs a failure of the system and sets Retry-After. It returns false if the
+// client has left.
+func (a *api) logFailure(w http.ResponseWriter, r *http.Request, err error) bool {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return // the client has left
+		return false
 	}
 	// These have a metric and may be frequent.
 	if !errors.Is(err, access.ErrTooManyReviews) && !errors.Is(err, access.ErrNoIssuerKeys) {
 		a.log.Error(err, "failed to answer a request", "path", r.URL.Path)
 	}
 	w.Header().Set("Retry-After", "1")
-	fail(w, &problem{status: http.StatusServiceUnavailable, Code: "Unavailable", Message: "the registry cannot answer now; try again"})
+	return true
 }
 
 func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error {

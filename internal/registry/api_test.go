@@ -29,6 +29,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/tokenexchange"
@@ -77,6 +78,8 @@ func newWorld(t *testing.T, s *index.Snapshot) *world {
 		// Tests of reports have one of their own.
 		health: newHealthReports(nil, nil, clock.RealClock{}),
 		log:    logr.Discard(),
+
+		publisher: &ard.Publisher{Domain: "agents.example.com", BaseURL: "http://registry.test"},
 	}
 	a.exchange = a.newExchange(func() tokenexchange.Signer { return claimsSigner{} }, logr.Discard(), clock.RealClock{})
 	w.handler = validated(t, a.handler())

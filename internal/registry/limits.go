@@ -42,11 +42,16 @@ func register(r prometheus.Registerer) error {
 
 // tooMany responds to a request that a limit rejects, with Retry-After.
 func tooMany(w http.ResponseWriter, name string, refusal limit.Refusal, message string) {
-	limited.WithLabelValues(name).Inc()
-	seconds := int((max(refusal.Wait, 1) + time.Second - 1) / time.Second)
-	w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	countLimited(w, name, refusal)
 	fail(w, &problem{
 		status: http.StatusTooManyRequests, Code: "TooManyRequests",
 		Message: message,
 	})
+}
+
+// countLimited counts a request that a limit rejects, and sets Retry-After.
+func countLimited(w http.ResponseWriter, name string, refusal limit.Refusal) {
+	limited.WithLabelValues(name).Inc()
+	seconds := int((max(refusal.Wait, 1) + time.Second - 1) / time.Second)
+	w.Header().Set("Retry-After", strconv.Itoa(seconds))
 }

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/registry/servingcert"
 	"github.com/a2a-operator/a2a-operator/internal/tokenexchange"
@@ -54,6 +55,8 @@ type Options struct {
 	// OIDC configures the issuer of tokens for people, nil for none. New sets its Log and
 	// Now.
 	OIDC *access.OIDCOptions
+	// Publisher names the entries of ARD. Without it, ARD is not served.
+	Publisher *ard.Publisher
 	// ReviewAllNamespaces reviews each caller's access to all namespaces with agents,
 	// and not only to those in which an RBAC object grants it.
 	ReviewAllNamespaces bool
@@ -116,6 +119,8 @@ func New(o Options) *Server {
 		authz:  access.NewAuthorizer(authorization),
 		health: newHealthReports(o.Cache, o.PodStatus, o.Clock),
 		log:    o.Log,
+
+		publisher: o.Publisher,
 	}
 	if o.Signer != nil {
 		s.api.exchange = s.api.newExchange(o.Signer, o.Log, o.Clock)

@@ -136,11 +136,11 @@ func TestValuesChangeTheObjects(t *testing.T) {
 			},
 		},
 		"an authorizer besides RBAC": {
-			values: "registry: {reviewAllNamespaces: true}",
+			values: "registry: {reviewAllNamespaces: true, publisher: agents.example.com}",
 			want:   slices.Concat(crds, metrics),
 			check: func(t *testing.T, d *appsv1.Deployment) {
 				t.Helper()
-				hasArgs(t, d, "--registry-review-all-namespaces")
+				hasArgs(t, d, "--registry-review-all-namespaces", "--registry-publisher=agents.example.com")
 			},
 		},
 		"remote agents": {

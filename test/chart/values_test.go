@@ -129,6 +129,7 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		"--registry-oidc-groups-prefix":    "registry.oidc.groupsPrefix",
 		"--registry-oidc-ca-file":          "registry.oidc.ca",
 		"--registry-review-all-namespaces": "registry.reviewAllNamespaces",
+		"--registry-publisher":             "registry.publisher",
 		"--watch-namespaces":               "watchNamespaces",
 		"--remote-allow":                   "remote.allow",
 		"--remote-ca-file":                 "remote.ca",

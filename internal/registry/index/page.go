@@ -19,11 +19,27 @@ type Page struct {
 	Scores []float64
 	// More is true if matches follow the last of Entries.
 	More bool
-	// last is the position of the last of Entries if More is true.
-	last position
+	// positions are parallel to Entries if the search is ranked.
+	positions []position
 	// size is the sum of the sizes of the bodies of Entries.
 	size     int
 	revision Revision
+}
+
+// Score returns the score of entry i of the page, 0 if the search is not ranked.
+func (p *Page) Score(i int) float64 {
+	if p.Scores == nil {
+		return 0
+	}
+	return p.Scores[i]
+}
+
+// CursorAfter returns the cursor of the entries after entry i of the page.
+func (p *Page) CursorAfter(i int) string {
+	if p.positions != nil {
+		return p.positions[i].cursor()
+	}
+	return position{Key: p.Entries[i].Key}.cursor()
 }
 
 // ETag returns a weak validator, which identifies all of Body except for the revision.
@@ -54,7 +70,7 @@ func (p *Page) Body() []byte {
 func (p *Page) tail() string {
 	next := ""
 	if p.More {
-		next = p.last.cursor()
+		next = p.CursorAfter(len(p.Entries) - 1)
 	}
 	return `],"nextCursor":"` + next + `","total":` + strconv.Itoa(p.Total)
 }

@@ -45,9 +45,9 @@ func (s *Snapshot) rank(q *Query, sees func(namespace string) bool) Page {
 	found := newMatches(int(s.leafNumbers))
 	defer found.release()
 	unite(groups, statistics.Documents, found.sets)
+	release(groups)
 	for _, group := range groups {
 		for i := range group {
-			group[i].found.release()
 			group[i].weight = statistics.Weight(group[i].count) * group[i].boost
 		}
 	}
@@ -60,6 +60,31 @@ func (s *Snapshot) rank(q *Query, sees func(namespace string) bool) Page {
 	}
 	page.fillRanked(s.best(q, groups, statistics, found.sets), q.limit, limitOf(groups, statistics))
 	return page
+}
+
+// Matching yields all entries that match a query, whatever its cursor and limit, in the
+// order of their keys. sees selects namespaces; nil selects all.
+func (s *Snapshot) Matching(q *Query, sees func(namespace string) bool) iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		matches := newMatches(int(s.leafNumbers))
+		defer matches.release()
+		documents := s.match(hashTerms(q.terms), sees, matches.sets)
+		if q.isRanked() {
+			groups := s.groups(q.ranked, matches.sets)
+			clear(matches.sets)
+			unite(groups, documents, matches.sets)
+			release(groups)
+		}
+		s.in(matches.sets)(yield)
+	}
+}
+
+func release(groups [][]rankedForm) {
+	for _, group := range groups {
+		for i := range group {
+			group[i].found.release()
+		}
+	}
 }
 
 // groups returns, for each group of a query, the forms that entries in allowed have.
@@ -175,11 +200,12 @@ func limitOf(groups [][]rankedForm, statistics text.Statistics) float64 {
 func (p *Page) fillRanked(best []rankedEntry, limit int, maximum float64) {
 	for n, e := range best {
 		if n == limit || n > 0 && p.size+len(e.body) > maxPageBytes {
-			p.More, p.last = true, best[n-1].at
+			p.More = true
 			return
 		}
 		p.Entries = append(p.Entries, e.Entry)
 		p.Scores = append(p.Scores, e.at.score/maximum)
+		p.positions = append(p.positions, e.at)
 		p.size += len(e.body)
 	}
 }

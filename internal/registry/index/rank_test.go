@@ -62,7 +62,7 @@ func rankedKeys(t *testing.T, s *Snapshot, parameters url.Values, sees func(stri
 			}
 			return keys
 		}
-		parameters = url.Values{"q": parameters["q"], "limit": parameters["limit"], "ready": parameters["ready"], "cursor": {page.last.cursor()}}
+		parameters = url.Values{"q": parameters["q"], "limit": parameters["limit"], "ready": parameters["ready"], "cursor": {page.CursorAfter(len(page.Entries) - 1)}}
 	}
 }
 

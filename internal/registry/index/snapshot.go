@@ -146,7 +146,7 @@ func (s *Snapshot) fill(page *Page, after Key, limit int, sets []set) {
 				continue
 			}
 			if n := len(page.Entries); n == limit || n > 0 && page.size+len(e.body) > maxPageBytes {
-				page.More, page.last = true, position{Key: page.Entries[n-1].Key}
+				page.More = true
 				return
 			}
 			page.Entries = append(page.Entries, e)

@@ -1,0 +1,255 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ard
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Media types of artifacts.
+const (
+	TypeAgentCard = "application/a2a-agent-card+json"
+	TypeCatalog   = "application/ai-catalog+json"
+	TypeRegistry  = "application/ai-registry+json"
+)
+
+// Paths of the registry.
+const (
+	ManifestPath = "/.well-known/ard.json"
+	// CatalogPath is the path of the manifest before ARD v0.91.
+	CatalogPath = "/.well-known/ai-catalog.json"
+	// BasePath is the base of the API of ARD.
+	BasePath = "/ard"
+	// NamespacePath is followed by the name of a namespace.
+	NamespacePath = BasePath + "/catalogs/"
+)
+
+// Bounds of representativeQueries (section 4.2).
+const (
+	minQueries = 2
+	maxQueries = 5
+)
+
+// Entry describes one artifact: an agent, a catalog or a registry.
+type Entry struct {
+	Identifier            string         `json:"identifier"`
+	DisplayName           string         `json:"displayName"`
+	Type                  string         `json:"type"`
+	URL                   string         `json:"url"`
+	Description           string         `json:"description,omitempty"`
+	Tags                  []string       `json:"tags,omitempty"`
+	Capabilities          []string       `json:"capabilities,omitempty"`
+	RepresentativeQueries []string       `json:"representativeQueries,omitempty"`
+	Version               string         `json:"version,omitempty"`
+	UpdatedAt             string         `json:"updatedAt,omitempty"`
+	Metadata              map[string]any `json:"metadata,omitempty"`
+}
+
+// Manifest is the document at ManifestPath, and a catalog.
+type Manifest struct {
+	SpecVersion string  `json:"specVersion"`
+	Host        Host    `json:"host"`
+	Entries     []Entry `json:"entries"`
+}
+
+// Host describes the operator of a manifest.
+type Host struct {
+	DisplayName string `json:"displayName"`
+	Identifier  string `json:"identifier"`
+}
+
+// Publisher names entries and their URLs.
+type Publisher struct {
+	// Domain is the fully qualified domain name that anchors identifiers.
+	Domain string
+	// BaseURL is the URL of the registry, without a slash at its end.
+	BaseURL string
+}
+
+// NewPublisher returns the publisher of a registry at a URL. The domain defaults to the
+// host of the URL.
+func NewPublisher(domain, registryURL string) (*Publisher, error) {
+	u, err := url.Parse(registryURL)
+	if err != nil || u.Host == "" {
+		return nil, fmt.Errorf("registry URL %q is not absolute", registryURL)
+	}
+	if domain == "" {
+		domain = u.Hostname()
+	}
+	return &Publisher{Domain: strings.ToLower(domain), BaseURL: strings.TrimSuffix(registryURL, "/")}, nil
+}
+
+// Source returns the value of the member source of search results.
+func (p *Publisher) Source() string { return p.BaseURL + BasePath + "/" }
+
+// AgentID returns the identifier of an agent.
+func (p *Publisher) AgentID(namespace, name string) string { return p.id(namespace, name) }
+
+// Segments of identifiers that are no agents begin with a character that names of
+// Kubernetes do not have.
+func (p *Publisher) catalogID(namespace string) string { return p.id("_catalog", namespace) }
+func (p *Publisher) registryID() string                { return p.id("_registry") }
+
+func (p *Publisher) id(segments ...string) string {
+	return strings.Join(append([]string{"urn", "air", p.Domain}, segments...), ":")
+}
+
+// ParseAgentID returns the agent of an identifier; ok is false if it is not the
+// identifier of an agent of this publisher.
+func (p *Publisher) ParseAgentID(id string) (namespace, name string, ok bool) {
+	parts := strings.Split(id, ":")
+	if len(parts) != 5 || !strings.EqualFold(parts[0], "urn") || !strings.EqualFold(parts[1], "air") || !strings.EqualFold(parts[2], p.Domain) {
+		return "", "", false
+	}
+	return parts[3], parts[4], true
+}
+
+// agent is what an entry needs of an agent, as the registry lists it.
+type agent struct {
+	Namespace   string `json:"namespace"`
+	Name        string `json:"name"`
+	DisplayName string `json:"displayName"`
+	Description string `json:"description"`
+	Version     string `json:"version"`
+	URL         string `json:"url"`
+	ExternalURL string `json:"externalURL"`
+	Ready       bool   `json:"ready"`
+	Remote      bool   `json:"remote"`
+	UpdatedAt   string `json:"updatedAt"`
+	Provider    *struct {
+		Organization string `json:"organization"`
+	} `json:"provider"`
+	Capabilities struct {
+		Streaming bool `json:"streaming"`
+	} `json:"capabilities"`
+	Skills []struct {
+		ID          string   `json:"id"`
+		Name        string   `json:"name"`
+		Description string   `json:"description"`
+		Tags        []string `json:"tags"`
+		Examples    []string `json:"examples"`
+	} `json:"skills"`
+}
+
+// AgentEntry returns the entry of an agent, from its JSON in a list of the registry.
+func (p *Publisher) AgentEntry(item []byte) (Entry, error) {
+	var a agent
+	if err := json.Unmarshal(item, &a); err != nil {
+		return Entry{}, fmt.Errorf("decode agent: %w", err)
+	}
+	e := Entry{
+		Identifier: p.AgentID(a.Namespace, a.Name), DisplayName: a.DisplayName, Type: TypeAgentCard, URL: p.cardURL(&a),
+		Description: a.Description, Version: a.Version, UpdatedAt: a.UpdatedAt,
+		Metadata: map[string]any{"namespace": a.Namespace, "name": a.Name, "ready": a.Ready, "remote": a.Remote, "streaming": a.Capabilities.Streaming},
+	}
+	if e.DisplayName == "" {
+		e.DisplayName = a.Name
+	}
+	if a.ExternalURL != "" {
+		e.Metadata["externalURL"] = a.ExternalURL
+	}
+	if a.Provider != nil && a.Provider.Organization != "" {
+		e.Metadata["provider"] = a.Provider.Organization
+	}
+	for i := range a.Skills {
+		e.Capabilities = append(e.Capabilities, a.Skills[i].ID)
+		for _, tag := range a.Skills[i].Tags {
+			if !slices.Contains(e.Tags, tag) {
+				e.Tags = append(e.Tags, tag)
+			}
+		}
+	}
+	e.RepresentativeQueries = a.queries()
+	return e, nil
+}
+
+// cardURL returns the URL of the card. An agent serves its own card without a
+// credential; the registry serves that of a remote agent.
+func (p *Publisher) cardURL(a *agent) string {
+	if a.Remote || a.URL == "" {
+		return p.BaseURL + "/v1/agents/" + a.Namespace + "/" + a.Name + "/card"
+	}
+	return strings.TrimSuffix(a.URL, "/") + "/.well-known/agent-card.json"
+}
+
+// queries returns what users may ask the agent: the examples of its skills, one of each
+// skill first; if they are too few, also descriptions and names.
+func (a *agent) queries() []string {
+	var queries []string
+	add := func(text string) {
+		if text = strings.TrimSpace(text); text != "" && len(queries) < maxQueries && !slices.Contains(queries, text) {
+			queries = append(queries, text)
+		}
+	}
+	for n := range maxQueries {
+		for i := range a.Skills {
+			if n < len(a.Skills[i].Examples) {
+				add(a.Skills[i].Examples[n])
+			}
+		}
+	}
+	for _, text := range a.others() {
+		if len(queries) < minQueries {
+			add(text)
+		}
+	}
+	if len(queries) < minQueries {
+		return nil
+	}
+	return queries
+}
+
+func (a *agent) others() []string {
+	var texts []string
+	for i := range a.Skills {
+		texts = append(texts, a.Skills[i].Description, a.Skills[i].Name)
+	}
+	return append(texts, a.Description, a.DisplayName, a.Name)
+}
+
+// registryQueries describe the registry itself.
+var registryQueries = []string{"find an agent that can do a task", "which agents run in this cluster"}
+
+// Root returns the manifest of the registry: its own entry and a catalog for each
+// namespace.
+func (p *Publisher) Root(namespaces []string) Manifest {
+	m := p.manifest(1 + len(namespaces))
+	m.Entries = append(m.Entries, Entry{
+		Identifier: p.registryID(), DisplayName: "Registry of A2A agents", Type: TypeRegistry, URL: p.Source(),
+		Description:           "Searches the A2A agents of a Kubernetes cluster. Each request needs a bearer token.",
+		RepresentativeQueries: registryQueries,
+	})
+	for _, namespace := range namespaces {
+		m.Entries = append(m.Entries, Entry{
+			Identifier: p.catalogID(namespace), DisplayName: "Agents of namespace " + namespace, Type: TypeCatalog,
+			URL: p.BaseURL + NamespacePath + namespace, Metadata: map[string]any{"namespace": namespace},
+		})
+	}
+	return m
+}
+
+// Catalog returns the manifest of a namespace with a page of its agents. If next is
+// not empty, the last entry is a catalog with the following page.
+func (p *Publisher) Catalog(namespace string, agents []Entry, next string) Manifest {
+	m := p.manifest(len(agents) + 1)
+	m.Entries = append(m.Entries, agents...)
+	if next != "" {
+		m.Entries = append(m.Entries, Entry{
+			Identifier: p.catalogID(namespace) + ":" + next, DisplayName: "More agents of namespace " + namespace, Type: TypeCatalog,
+			URL: p.BaseURL + NamespacePath + namespace + "?pageToken=" + url.QueryEscape(next), Metadata: map[string]any{"namespace": namespace},
+		})
+	}
+	return m
+}
+
+func (p *Publisher) manifest(capacity int) Manifest {
+	return Manifest{
+		SpecVersion: "1.0", Host: Host{DisplayName: "a2a-operator registry", Identifier: p.Domain},
+		Entries: make([]Entry, 0, capacity),
+	}
+}

@@ -1,0 +1,129 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ard
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Filter maps a field of an entry to the values of which it must have one. An entry
+// must satisfy all fields.
+type Filter map[string]Values
+
+// Values is a list of texts. In JSON, one text stands for a list of one.
+type Values []string
+
+// UnmarshalJSON reads a text or a list of texts.
+func (v *Values) UnmarshalJSON(text []byte) error {
+	var one string
+	if json.Unmarshal(text, &one) == nil {
+		*v = Values{one}
+		return nil
+	}
+	var list []string
+	if err := json.Unmarshal(text, &list); err != nil {
+		return invalid("query.filter", "must map each field to a text or to a list of texts")
+	}
+	*v = list
+	return nil
+}
+
+// fields lead from the name of a field to its values in an entry.
+var fields = map[string]func(p *Publisher, e *Entry) []string{
+	"identifier":   func(_ *Publisher, e *Entry) []string { return []string{e.Identifier} },
+	"displayName":  func(_ *Publisher, e *Entry) []string { return []string{e.DisplayName} },
+	"type":         func(_ *Publisher, e *Entry) []string { return []string{e.Type} },
+	"publisher":    func(p *Publisher, _ *Entry) []string { return []string{p.Domain} },
+	"version":      func(_ *Publisher, e *Entry) []string { return []string{e.Version} },
+	"tags":         func(_ *Publisher, e *Entry) []string { return e.Tags },
+	"capabilities": func(_ *Publisher, e *Entry) []string { return e.Capabilities },
+}
+
+const metadataPrefix = "metadata."
+
+// metadata are the keys of Metadata.
+var metadata = []string{"namespace", "name", "ready", "remote", "streaming", "externalURL", "provider"}
+
+func isField(name string) bool {
+	key, ok := strings.CutPrefix(name, metadataPrefix)
+	return ok && slices.Contains(metadata, key) || fields[name] != nil
+}
+
+// values returns the values of a field, which isField accepts, in an entry.
+func (p *Publisher) values(e *Entry, field string) []string {
+	if key, ok := strings.CutPrefix(field, metadataPrefix); ok {
+		value, has := e.Metadata[key]
+		if !has {
+			return nil
+		}
+		return []string{fmt.Sprint(value)}
+	}
+	return fields[field](p, e)
+}
+
+func unsupported(at, field string) error {
+	names := make([]string, 0, len(fields)+len(metadata))
+	for name := range fields {
+		names = append(names, name)
+	}
+	for _, key := range metadata {
+		names = append(names, metadataPrefix+key)
+	}
+	slices.Sort(names)
+	return invalid(at, "%q is not supported; use %s", shortened(field), strings.Join(names, ", "))
+}
+
+func (f Filter) validate() error {
+	if len(f) > maxFilterKeys {
+		return invalid("query.filter", "has more than %d fields; omit some", maxFilterKeys)
+	}
+	for name, values := range f {
+		switch {
+		case !isField(name):
+			return unsupported("query.filter", name)
+		case len(values) == 0:
+			return invalid("query.filter."+name, "has no value; omit the field or name a value")
+		case len(values) > maxFilterValues:
+			return invalid("query.filter."+name, "has more than %d values; omit some", maxFilterValues)
+		}
+	}
+	return nil
+}
+
+// Matches reports whether an entry satisfies the filter. Types and publishers are
+// compared without case, and types without parameters; other values exactly.
+func (p *Publisher) Matches(f Filter, e *Entry) bool {
+	for name, wanted := range f {
+		if !slices.ContainsFunc(p.values(e, name), func(value string) bool {
+			return slices.ContainsFunc(wanted, func(want string) bool { return equal(name, value, want) })
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func equal(field, value, want string) bool {
+	switch field {
+	case "type":
+		essence, _, _ := strings.Cut(want, ";")
+		return strings.EqualFold(value, strings.TrimSpace(essence))
+	case "publisher":
+		return strings.EqualFold(value, want)
+	default:
+		return value == want
+	}
+}
+
+// Excludes reports whether no agent of this publisher satisfies the filter.
+func (p *Publisher) Excludes(f Filter) bool {
+	none := func(name, value string) bool {
+		wanted, has := f[name]
+		return has && !slices.ContainsFunc(wanted, func(want string) bool { return equal(name, value, want) })
+	}
+	return none("type", TypeAgentCard) || none("publisher", p.Domain)
+}

@@ -1,0 +1,392 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
+)
+
+const (
+	// maxARDBody bounds the body of a request.
+	maxARDBody = 64 << 10
+	// catalogPage is the number of agents in one catalog of a namespace.
+	catalogPage = 200
+	// scanLimit bounds the agents that one request compares with a filter. A page with
+	// fewer matches has a token for the rest.
+	scanLimit = 2000
+	// maxExplorations is how many explorations run at once. Each reads all matches.
+	maxExplorations = 2
+)
+
+// ardAPI serves ARD and the AI Catalog: manifests, search, exploration and lists.
+type ardAPI struct {
+	*api
+	publisher    *ard.Publisher
+	explorations chan struct{}
+}
+
+// ardEndpoint serves a request of an authenticated caller. It returns what is encoded.
+type ardEndpoint func(r *http.Request, set *access.Set, s *index.Snapshot) (any, error)
+
+func (a *api) handleARD(mux *http.ServeMux, publisher *ard.Publisher) {
+	d := &ardAPI{api: a, publisher: publisher, explorations: make(chan struct{}, maxExplorations)}
+	for _, path := range []string{ard.ManifestPath, ard.CatalogPath} {
+		mux.HandleFunc("GET "+path, d.manifest)
+	}
+	mux.HandleFunc("GET "+ard.NamespacePath+"{namespace}", d.authenticated(ard.TypeCatalog, d.catalog))
+	mux.HandleFunc("POST "+ard.BasePath+"/search", d.authenticated(mediaJSON, d.search))
+	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.authenticated(mediaJSON, d.explore))
+	mux.HandleFunc("GET "+ard.BasePath+"/agents", d.authenticated(mediaJSON, d.list))
+	mux.HandleFunc("GET "+ard.BasePath+"/agents/{identifier}", d.authenticated(mediaJSON, d.agent))
+}
+
+const mediaJSON = "application/json"
+
+// ardError is an error of ARD (appendix B).
+type ardError struct {
+	status  int
+	Code    string `json:"errorCode"`
+	Message string `json:"message"`
+}
+
+func (e *ardError) Error() string { return e.Message }
+
+// manifest serves the root. Without a token it has the registry's own entry only.
+func (d *ardAPI) manifest(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Authorization") == "" {
+		w.Header().Set("Cache-Control", "public, max-age=300")
+		w.Header().Set("Vary", "Authorization")
+		d.respond(w, r, ard.TypeCatalog, d.publisher.Root(nil))
+		return
+	}
+	d.authenticated(ard.TypeCatalog, func(_ *http.Request, set *access.Set, s *index.Snapshot) (any, error) {
+		var namespaces []string
+		for _, namespace := range s.Namespaces() {
+			if set.Contains(namespace) {
+				namespaces = append(namespaces, namespace)
+			}
+		}
+		return d.publisher.Root(namespaces), nil
+	})(w, r)
+}
+
+// authenticated authenticates the caller before next, and writes its result or error.
+func (d *ardAPI) authenticated(mediaType string, next ardEndpoint) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "private, no-cache")
+		w.Header().Set("Vary", "Authorization")
+		result, err := d.call(w, r, next)
+		if err != nil {
+			d.fail(w, r, err)
+			return
+		}
+		d.respond(w, r, mediaType, result)
+	}
+}
+
+func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, next ardEndpoint) (any, error) {
+	caller, known, err := d.authn.Caller(r)
+	if err != nil {
+		return nil, err
+	}
+	if !known {
+		setChallenge(w, r)
+		return nil, &ardError{http.StatusUnauthorized, "UNAUTHENTICATED", challengeMessage}
+	}
+	snapshot := d.feed.Current()
+	if snapshot == nil {
+		return nil, errNotIndexed
+	}
+	set, err := d.authz.Namespaces(r.Context(), caller)
+	if err != nil {
+		return nil, err
+	}
+	return next(r, set, snapshot)
+}
+
+func (d *ardAPI) respond(w http.ResponseWriter, r *http.Request, mediaType string, result any) {
+	body, err := json.Marshal(result)
+	if err != nil {
+		d.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", mediaType)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if r.Method == http.MethodGet && unchanged(w, r, weakETag(body)) {
+		return
+	}
+	write(w, append(body, '\n'))
+}
+
+// fail writes an error in the shape of ARD.
+func (d *ardAPI) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var known *ardError
+	if refused, ok := errors.AsType[access.LimitedError](err); ok {
+		countLimited(w, "token_reviews", refused.Refusal)
+		known = &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", unknownTokensMessage}
+	} else if mistake, ok := errors.AsType[*ard.RequestError](err); ok {
+		known = &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", mistake.Error()}
+	} else if mistake, ok := errors.AsType[*index.ParameterError](err); ok {
+		known = &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", ardField(mistake.Field) + ": " + mistake.Cure}
+	} else if !errors.As(err, &known) {
+		if !d.logFailure(w, r, err) {
+			return
+		}
+		known = &ardError{http.StatusServiceUnavailable, "UNAVAILABLE", unavailableMessage}
+	}
+	body, err := json.Marshal(known)
+	if err != nil {
+		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", mediaJSON)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(known.status)
+	write(w, body)
+}
+
+// ardField returns the name that ARD has for a parameter of the index.
+func ardField(name string) string {
+	switch name {
+	case "q":
+		return "query.text"
+	case "cursor":
+		return "pageToken"
+	default:
+		return name
+	}
+}
+
+// weakETag returns a validator for a body.
+func weakETag(body []byte) string {
+	sum := sha256.Sum256(body)
+	return `W/"` + hex.EncodeToString(sum[:8]) + `"`
+}
+
+func seesOf(set *access.Set) func(namespace string) bool {
+	if set.All() {
+		return nil
+	}
+	return set.Contains
+}
+
+// query returns the query of the index for all agents, those with a text, or those
+// of a namespace, after a page token.
+func (d *ardAPI) query(parameter, value, token string, limit int) (*index.Query, error) {
+	parameters := url.Values{"limit": {strconv.Itoa(limit)}}
+	if value != "" {
+		parameters.Set(parameter, value)
+	}
+	if token != "" {
+		parameters.Set("cursor", token)
+	}
+	return index.ParseQuery(parameters.Encode())
+}
+
+// catalog serves the agents of a namespace.
+func (d *ardAPI) catalog(r *http.Request, set *access.Set, s *index.Snapshot) (any, error) {
+	namespace := r.PathValue("namespace")
+	missing := &ardError{http.StatusNotFound, "NOT_FOUND", "no agent of namespace " + strconv.Quote(namespace) + " exists, or you may not see it"}
+	if !(index.Key{Namespace: namespace, Name: "x"}).Valid() {
+		return nil, missing
+	}
+	token, err := onlyPageToken(r)
+	if err != nil {
+		return nil, err
+	}
+	q, err := d.query("namespace", namespace, token, catalogPage)
+	if err != nil {
+		return nil, err
+	}
+	page := s.Search(q, seesOf(set))
+	if page.Total == 0 {
+		return nil, missing
+	}
+	entries := make([]ard.Entry, 0, len(page.Entries))
+	for _, e := range page.Entries {
+		entry, err := d.publisher.AgentEntry(e.Body())
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry)
+	}
+	next := ""
+	if page.More {
+		next = page.CursorAfter(len(page.Entries) - 1)
+	}
+	return d.publisher.Catalog(namespace, entries, next), nil
+}
+
+func onlyPageToken(r *http.Request) (string, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return "", &ard.RequestError{Field: "query", Cure: "cannot be decoded: escape the special characters of every value"}
+	}
+	for name, all := range values {
+		if name != "pageToken" || len(all) > 1 {
+			return "", &ard.RequestError{Field: "query", Cure: "this path has the parameter pageToken only, once; omit the rest"}
+		}
+	}
+	return values.Get("pageToken"), nil
+}
+
+func (d *ardAPI) search(r *http.Request, set *access.Set, s *index.Snapshot) (any, error) {
+	body, err := readARDBody(r)
+	if err != nil {
+		return nil, err
+	}
+	request, err := ard.ParseSearch(body)
+	if err != nil {
+		return nil, err
+	}
+	response := ard.SearchResponse{Results: []ard.Result{}}
+	matches := func(e *ard.Entry) bool { return d.publisher.Matches(request.Query.Filter, e) }
+	if d.publisher.Excludes(request.Query.Filter) {
+		matches = func(*ard.Entry) bool { return false }
+	}
+	add := func(e ard.Entry, score float64) {
+		response.Results = append(response.Results, ard.Result{Entry: e, Score: max(1, int(math.Round(100*score))), Source: d.publisher.Source()})
+	}
+	response.PageToken, err = d.page(r.Context(), s, set, pageRequest{
+		parameter: "q", value: request.Query.Text, token: request.PageToken, size: *request.PageSize, matches: matches,
+	}, add)
+	return response, err
+}
+
+func (d *ardAPI) list(r *http.Request, set *access.Set, s *index.Snapshot) (any, error) {
+	request, err := ard.ParseList(r.URL.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	response := ard.ListResponse{Items: []ard.Entry{}}
+	response.PageToken, err = d.page(r.Context(), s, set, pageRequest{
+		token: request.PageToken, size: request.PageSize,
+		matches: func(e *ard.Entry) bool { return d.publisher.MatchesList(request, e) },
+	}, func(e ard.Entry, _ float64) { response.Items = append(response.Items, e) })
+	return response, err
+}
+
+// pageRequest selects a page: agents by a parameter of the index, and of these the
+// entries that match.
+type pageRequest struct {
+	parameter, value string
+	token            string
+	size             int
+	matches          func(*ard.Entry) bool
+}
+
+// page adds the entries of a page and returns the token of the next one.
+func (d *ardAPI) page(ctx context.Context, s *index.Snapshot, set *access.Set, p pageRequest, add func(ard.Entry, float64)) (next string, err error) {
+	for scanned, added := 0, 0; ctx.Err() == nil; {
+		q, err := d.query(p.parameter, p.value, p.token, catalogPage)
+		if err != nil {
+			return "", err
+		}
+		page := s.Search(q, seesOf(set))
+		for i, e := range page.Entries {
+			if added == p.size || scanned == scanLimit {
+				return p.token, nil
+			}
+			entry, err := d.publisher.AgentEntry(e.Body())
+			if err != nil {
+				return "", err
+			}
+			if p.matches(&entry) {
+				add(entry, page.Score(i))
+				added++
+			}
+			scanned++
+			p.token = page.CursorAfter(i)
+		}
+		if !page.More {
+			return "", nil
+		}
+	}
+	return "", ctx.Err()
+}
+
+func (d *ardAPI) explore(r *http.Request, set *access.Set, s *index.Snapshot) (any, error) {
+	body, err := readARDBody(r)
+	if err != nil {
+		return nil, err
+	}
+	request, err := ard.ParseExplore(body)
+	if err != nil {
+		return nil, err
+	}
+	q, err := d.query("q", request.Query.Text, "", 1)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case d.explorations <- struct{}{}:
+		defer func() { <-d.explorations }()
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	counter := d.publisher.NewCounter(request)
+	if d.publisher.Excludes(request.Query.Filter) {
+		return counter.Response(), nil
+	}
+	for e := range s.Matching(q, seesOf(set)) {
+		if err := r.Context().Err(); err != nil {
+			return nil, err
+		}
+		entry, err := d.publisher.AgentEntry(e.Body())
+		if err != nil {
+			return nil, err
+		}
+		if d.publisher.Matches(request.Query.Filter, &entry) {
+			counter.Add(&entry)
+		}
+	}
+	return counter.Response(), nil
+}
+
+// agent serves the entry of an agent.
+func (d *ardAPI) agent(r *http.Request, set *access.Set, s *index.Snapshot) (any, error) {
+	if r.URL.RawQuery != "" {
+		return nil, &ard.RequestError{Field: "query", Cure: "this path has no parameters; omit them"}
+	}
+	missing := &ardError{http.StatusNotFound, "NOT_FOUND", "the agent does not exist, or you may not see it"}
+	namespace, name, ok := d.publisher.ParseAgentID(r.PathValue("identifier"))
+	key := index.Key{Namespace: namespace, Name: name}
+	if !ok || !key.Valid() {
+		return nil, missing
+	}
+	e := s.Get(key)
+	if e == nil || !set.Contains(namespace) {
+		return nil, missing
+	}
+	return d.publisher.AgentEntry(e.Body())
+}
+
+// readARDBody reads the body of a request.
+func readARDBody(r *http.Request) ([]byte, error) {
+	if r.URL.RawQuery != "" {
+		return nil, &ard.RequestError{Field: "query", Cure: "this path has no parameters; put them into the body"}
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxARDBody+1))
+	switch {
+	case err != nil:
+		return nil, &ard.RequestError{Field: "body", Cure: "could not be read; send it again"}
+	case len(body) > maxARDBody:
+		return nil, &ard.RequestError{Field: "body", Cure: "is longer than 64 KiB; shorten it"}
+	}
+	return body, nil
+}

@@ -1,0 +1,373 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+func (w *world) post(t *testing.T, token, target, body string) (int, string) {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	recorder := httptest.NewRecorder()
+	w.handler.ServeHTTP(recorder, r)
+	return recorder.Code, recorder.Body.String()
+}
+
+// weatherAgent returns an agent with one skill of its own.
+func weatherAgent(t *testing.T, key index.Key, description string, tags, examples []string) *index.Entry {
+	t.Helper()
+	c := card.Card{
+		Name: "Agent " + key.Name, Description: description, Version: "2.1.0",
+		Skills: []card.Skill{{ID: "main-" + key.Name, Name: "Main", Description: "Does the work", Tags: tags, Examples: examples}},
+	}
+	text, err := json.Marshal(map[string]any{"version": sidecarconfig.Version, "card": c})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := index.NewEntry(index.Facts{Key: key, URL: "http://" + key.Name + "." + key.Namespace + "/", Ready: true}, index.CardSource{Text: string(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func weatherFleet(t *testing.T) *index.Snapshot {
+	t.Helper()
+	return snapshotOf(
+		weatherAgent(t, index.Key{Namespace: "team-a", Name: "rain"}, "Forecasts rain.", []string{"weather"}, []string{"Will it rain?", "Do I need an umbrella?"}),
+		weatherAgent(t, index.Key{Namespace: "team-b", Name: "storm"}, "Warns of storms with rain.", []string{"weather", "alert"}, []string{"Is a storm near?"}),
+		weatherAgent(t, index.Key{Namespace: "team-b", Name: "tax"}, "Computes taxes.", []string{"finance"}, nil),
+		weatherAgent(t, index.Key{Namespace: "team-z", Name: "secret"}, "Rain that nobody may see.", []string{"hidden"}, nil),
+	)
+}
+
+func decodeAs[T any](t *testing.T, body string) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal([]byte(body), &v); err != nil {
+		t.Fatalf("%v in %s", err, body)
+	}
+	return v
+}
+
+func identifiers(entries []ard.Entry) []string {
+	ids := []string{}
+	for i := range entries {
+		ids = append(ids, strings.TrimPrefix(entries[i].Identifier, "urn:air:agents.example.com:"))
+	}
+	return ids
+}
+
+func resultIdentifiers(results []ard.Result) []string {
+	ids := []string{}
+	for i := range results {
+		ids = append(ids, strings.TrimPrefix(results[i].Identifier, "urn:air:agents.example.com:"))
+	}
+	return ids
+}
+
+func TestARDManifestListsVisibleNamespaces(t *testing.T) {
+	w := newWorld(t, weatherFleet(t))
+	for token, want := range map[string][]string{
+		"":      {"_registry"},
+		"none":  {"_registry"},
+		"home":  {"_registry", "_catalog:team-a"},
+		"admin": {"_registry", "_catalog:team-a", "_catalog:team-b", "_catalog:team-z"},
+	} {
+		for _, path := range []string{ard.ManifestPath, ard.CatalogPath} {
+			response := w.get(t, token, path)
+			body := bodyOf(t, response)
+			if response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != ard.TypeCatalog {
+				t.Fatalf("GET %s = %d %s", path, response.StatusCode, body)
+			}
+			if diff := cmp.Diff(want, identifiers(decodeAs[ard.Manifest](t, body).Entries)); diff != "" {
+				t.Errorf("GET %s with token %q (-want +got):\n%s", path, token, diff)
+			}
+			if again := w.get(t, token, path, "If-None-Match", response.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
+				t.Errorf("GET %s again = %d, want 304", path, again.StatusCode)
+			}
+		}
+	}
+}
+
+func TestARDCatalogHasTheAgentsOfANamespace(t *testing.T) {
+	w := newWorld(t, weatherFleet(t))
+	got := decodeAs[ard.Manifest](t, bodyOf(t, w.get(t, "dev", "/ard/catalogs/team-b")))
+	want := []ard.Entry{{
+		Identifier: "urn:air:agents.example.com:team-b:storm", DisplayName: "Agent storm", Type: ard.TypeAgentCard,
+		URL: "http://storm.team-b/.well-known/agent-card.json", Description: "Warns of storms with rain.", Version: "2.1.0",
+		Tags: []string{"weather", "alert"}, Capabilities: []string{"main-storm"}, RepresentativeQueries: []string{"Is a storm near?", "Does the work"},
+		Metadata: map[string]any{"namespace": "team-b", "name": "storm", "ready": true, "remote": false, "streaming": false},
+	}, {
+		Identifier: "urn:air:agents.example.com:team-b:tax", DisplayName: "Agent tax", Type: ard.TypeAgentCard,
+		URL: "http://tax.team-b/.well-known/agent-card.json", Description: "Computes taxes.", Version: "2.1.0",
+		Tags: []string{"finance"}, Capabilities: []string{"main-tax"}, RepresentativeQueries: []string{"Does the work", "Main"},
+		Metadata: map[string]any{"namespace": "team-b", "name": "tax", "ready": true, "remote": false, "streaming": false},
+	}}
+	if diff := cmp.Diff(want, got.Entries); diff != "" {
+		t.Errorf("catalog (-want +got):\n%s", diff)
+	}
+	hidden, absent := w.get(t, "home", "/ard/catalogs/team-b"), w.get(t, "home", "/ard/catalogs/team-x")
+	if a, b := strings.ReplaceAll(bodyOf(t, hidden), "team-b", "team-x"), bodyOf(t, absent); hidden.StatusCode != http.StatusNotFound || a != b {
+		t.Errorf("a hidden namespace = %d %s, an absent one = %s", hidden.StatusCode, a, b)
+	}
+}
+
+// The pages of a catalog lead to each agent once.
+func TestARDCatalogPages(t *testing.T) {
+	var entries []*index.Entry
+	for i := range 2*catalogPage + 1 {
+		entries = append(entries, weatherAgent(t, index.Key{Namespace: "team-a", Name: fmt.Sprintf("agent-%03d", i)}, "Works.", []string{"x"}, nil))
+	}
+	w := newWorld(t, snapshotOf(entries...))
+	seen := map[string]bool{}
+	for target := "/ard/catalogs/team-a"; target != ""; {
+		page := decodeAs[ard.Manifest](t, bodyOf(t, w.get(t, "admin", target)))
+		target = ""
+		for i := range page.Entries {
+			e := &page.Entries[i]
+			if seen[e.Identifier] {
+				t.Errorf("%s appears twice", e.Identifier)
+			}
+			seen[e.Identifier] = true
+			if e.Type == ard.TypeCatalog {
+				target = strings.TrimPrefix(e.URL, "http://registry.test")
+			}
+		}
+	}
+	if want := len(entries) + 2; len(seen) != want {
+		t.Errorf("the pages have %d entries, want %d", len(seen), want)
+	}
+}
+
+func TestARDSearch(t *testing.T) {
+	w := newWorld(t, weatherFleet(t))
+	for name, test := range map[string]struct {
+		token, body string
+		want        []string
+	}{
+		"ranked":                        {"dev", `{"query":{"text":"storm warning with rain"}}`, []string{"team-b:storm"}},
+		"everything that is visible":    {"admin", `{"query":{"text":"rain"}}`, []string{"team-a:rain", "team-z:secret", "team-b:storm"}},
+		"by tag, one of several":        {"admin", `{"query":{"text":"rain","filter":{"tags":["alert","nothing"]}}}`, []string{"team-b:storm"}},
+		"by a text instead of a list":   {"admin", `{"query":{"text":"rain","filter":{"tags":"hidden"}}}`, []string{"team-z:secret"}},
+		"by metadata":                   {"admin", `{"query":{"text":"rain","filter":{"metadata.namespace":"team-a","metadata.ready":"true"}}}`, []string{"team-a:rain"}},
+		"by type, in any case":          {"dev", `{"query":{"text":"storm","filter":{"type":["Application/A2A-agent-card+json; v=1"]}}}`, []string{"team-b:storm"}},
+		"by publisher":                  {"dev", `{"query":{"text":"storm","filter":{"publisher":"Agents.Example.com"}}}`, []string{"team-b:storm"}},
+		"no other type":                 {"admin", `{"query":{"text":"rain","filter":{"type":["application/mcp-server-card+json"]}}}`, []string{}},
+		"no other publisher":            {"admin", `{"query":{"text":"rain","filter":{"publisher":"acme.com"}}}`, []string{}},
+		"no peers":                      {"dev", `{"query":{"text":"storm"},"federation":"referrals"}`, []string{"team-b:storm"}},
+		"a caller who may see nothing":  {"none", `{"query":{"text":"rain"}}`, []string{}},
+		"words that no agent has":       {"admin", `{"query":{"text":"blockchain"}}`, []string{}},
+		"a page size above the maximum": {"dev", `{"query":{"text":"storm"},"pageSize":1000}`, []string{"team-b:storm"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, body := w.post(t, test.token, "/ard/search", test.body)
+			if code != http.StatusOK {
+				t.Fatalf("POST = %d %s", code, body)
+			}
+			got := decodeAs[ard.SearchResponse](t, body)
+			if diff := cmp.Diff(test.want, resultIdentifiers(got.Results)); diff != "" {
+				t.Errorf("results (-want +got):\n%s", diff)
+			}
+			for _, result := range got.Results {
+				if result.Source != "http://registry.test/ard/" || result.Score < 1 || result.Score > 100 {
+					t.Errorf("result %+v", result)
+				}
+			}
+		})
+	}
+}
+
+// Pages of one result, and pages that a filter empties, lead to each match once.
+func TestARDSearchPages(t *testing.T) {
+	var entries []*index.Entry
+	var want []string
+	for i := range scanLimit + 500 {
+		tag := "common"
+		if i%400 == 7 {
+			tag = "rare"
+			want = append(want, fmt.Sprintf("team-a:agent-%04d", i))
+		}
+		entries = append(entries, weatherAgent(t, index.Key{Namespace: "team-a", Name: fmt.Sprintf("agent-%04d", i)}, "Works with rain.", []string{tag}, nil))
+	}
+	w := newWorld(t, snapshotOf(entries...))
+	for _, size := range []int{1, 3, 100} {
+		var got []string
+		for token := ""; ; {
+			code, body := w.post(t, "admin", "/ard/search",
+				fmt.Sprintf(`{"query":{"text":"rain","filter":{"tags":"rare"}},"pageSize":%d,"pageToken":%q}`, size, token))
+			if code != http.StatusOK {
+				t.Fatalf("POST = %d %s", code, body)
+			}
+			page := decodeAs[ard.SearchResponse](t, body)
+			got = append(got, resultIdentifiers(page.Results)...)
+			if token = page.PageToken; token == "" {
+				break
+			}
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("pages of %d (-want +got):\n%s", size, diff)
+		}
+	}
+}
+
+func TestARDExplore(t *testing.T) {
+	w := newWorld(t, weatherFleet(t))
+	for name, test := range map[string]struct {
+		token, body string
+		want        map[string]ard.FacetResult
+	}{
+		"all that is visible": {"dev", `{"resultType":{"facets":[{"field":"tags"},{"field":"type"}]}}`, map[string]ard.FacetResult{
+			"tags": {Buckets: []ard.Bucket{{Value: "alert", Count: 1}, {Value: "finance", Count: 1}, {Value: "weather", Count: 1}}},
+			"type": {Buckets: []ard.Bucket{{Value: ard.TypeAgentCard, Count: 2}}},
+		}},
+		"with a text and a limit": {"admin", `{"query":{"text":"rain"},"resultType":{"facets":[{"field":"tags","limit":1}]}}`, map[string]ard.FacetResult{
+			"tags": {Buckets: []ard.Bucket{{Value: "weather", Count: 2}}, OtherCount: 2},
+		}},
+		"with a filter and a least count": {
+			"admin", `{"query":{"filter":{"metadata.namespace":["team-a","team-b"]}},"resultType":{"facets":[{"field":"metadata.namespace","minCount":2}]}}`,
+			map[string]ard.FacetResult{"metadata.namespace": {Buckets: []ard.Bucket{{Value: "team-b", Count: 2}}}},
+		},
+		"of another type": {"admin", `{"query":{"filter":{"type":"text/html"}},"resultType":{"facets":[{"field":"publisher"}]}}`, map[string]ard.FacetResult{
+			"publisher": {Buckets: []ard.Bucket{}},
+		}},
+		"of a caller who may see nothing": {"none", `{"resultType":{"facets":[{"field":"publisher"}]}}`, map[string]ard.FacetResult{
+			"publisher": {Buckets: []ard.Bucket{}},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, body := w.post(t, test.token, "/ard/explore", test.body)
+			if code != http.StatusOK {
+				t.Fatalf("POST = %d %s", code, body)
+			}
+			if diff := cmp.Diff(test.want, decodeAs[ard.ExploreResponse](t, body).Facets); diff != "" {
+				t.Errorf("facets (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestARDList(t *testing.T) {
+	w := newWorld(t, weatherFleet(t))
+	for query, want := range map[string][]string{
+		"": {"team-a:rain", "team-b:storm", "team-b:tax", "team-z:secret"},
+		"filter=" + url.QueryEscape(`tags = 'alert,finance'`):                              {"team-b:storm", "team-b:tax"},
+		"filter=" + url.QueryEscape(`publisherId = 'agents.example.com' AND tags=weather`): {"team-a:rain", "team-b:storm"},
+		"filter=" + url.QueryEscape(`updatedAfter > '2026-01-31'`):                         {},
+		"orderBy=identifier&pageSize=1":                                                    {"team-a:rain", "team-b:storm", "team-b:tax", "team-z:secret"},
+	} {
+		var got []string
+		for token := ""; ; {
+			response := w.get(t, "admin", "/ard/agents?"+query+"&pageToken="+token)
+			page := decodeAs[ard.ListResponse](t, bodyOf(t, response))
+			got = append(got, identifiers(page.Items)...)
+			if token = page.PageToken; token == "" {
+				break
+			}
+		}
+		if diff := cmp.Diff(want, append([]string{}, got...)); diff != "" {
+			t.Errorf("GET /ard/agents?%s (-want +got):\n%s", query, diff)
+		}
+	}
+	got := decodeAs[ard.Entry](t, bodyOf(t, w.get(t, "dev", "/ard/agents/urn:air:agents.example.com:team-b:tax")))
+	if got.DisplayName != "Agent tax" {
+		t.Errorf("agent = %+v", got)
+	}
+	hidden, absent := w.get(t, "dev", "/ard/agents/urn:air:agents.example.com:team-z:secret"), w.get(t, "dev", "/ard/agents/urn:air:agents.example.com:team-z:other")
+	if a, b := bodyOf(t, hidden), bodyOf(t, absent); hidden.StatusCode != http.StatusNotFound || a != b {
+		t.Errorf("a hidden agent = %d %s, an absent one = %s", hidden.StatusCode, a, b)
+	}
+}
+
+func TestARDErrors(t *testing.T) {
+	w := newWorld(t, weatherFleet(t))
+	get := func(target string) func(*testing.T) (int, string) {
+		return func(t *testing.T) (int, string) {
+			t.Helper()
+			response := w.get(t, "admin", target)
+			return response.StatusCode, bodyOf(t, response)
+		}
+	}
+	post := func(target, body string) func(*testing.T) (int, string) {
+		return func(t *testing.T) (int, string) { t.Helper(); return w.post(t, "admin", target, body) }
+	}
+	for name, test := range map[string]struct {
+		call    func(*testing.T) (int, string)
+		code    int
+		message string
+	}{
+		"no body":                 {post("/ard/search", ""), 400, "body"},
+		"no object":               {post("/ard/search", "[]"), 400, "body"},
+		"two objects":             {post("/ard/search", `{"query":{"text":"x"}}{}`), 400, "one JSON object"},
+		"no text":                 {post("/ard/search", `{"query":{}}`), 400, "query.text"},
+		"text without a word":     {post("/ard/search", `{"query":{"text":"?!"}}`), 400, "query.text"},
+		"long text":               {post("/ard/search", `{"query":{"text":"`+strings.Repeat("x", 513)+`"}}`), 400, "query.text"},
+		"unknown member":          {post("/ard/search", `{"query":{"text":"x"},"limit":3}`), 400, "limit"},
+		"text of a wrong type":    {post("/ard/search", `{"query":{"text":3}}`), 400, "query.text"},
+		"unknown filter":          {post("/ard/search", `{"query":{"text":"x","filter":{"trustManifest.identity":"x"}}}`), 400, "use capabilities"},
+		"filter without a value":  {post("/ard/search", `{"query":{"text":"x","filter":{"tags":[]}}}`), 400, "tags"},
+		"filter of a wrong type":  {post("/ard/search", `{"query":{"text":"x","filter":{"tags":{"a":1}}}}`), 400, "query.filter"},
+		"federation":              {post("/ard/search", `{"query":{"text":"x"},"federation":"all"}`), 400, "auto, referrals or none"},
+		"page size":               {post("/ard/search", `{"query":{"text":"x"},"pageSize":0}`), 400, "pageSize"},
+		"page token":              {post("/ard/search", `{"query":{"text":"x"},"pageToken":"no"}`), 400, "pageToken"},
+		"large body":              {post("/ard/search", `{"query":{"text":"`+strings.Repeat("x", 64<<10)+`"}}`), 400, "64 KiB"},
+		"query string":            {post("/ard/search?x=1", `{"query":{"text":"x"}}`), 400, "no parameters"},
+		"no facets":               {post("/ard/explore", `{}`), 400, "resultType.facets"},
+		"unknown facet":           {post("/ard/explore", `{"resultType":{"facets":[{"field":"price"}]}}`), 400, "price"},
+		"facet limit":             {post("/ard/explore", `{"resultType":{"facets":[{"field":"type","limit":0}]}}`), 400, "limit"},
+		"list parameter":          {get("/ard/agents?limit=3"), 400, "pageSize"},
+		"list order":              {get("/ard/agents?orderBy=score"), 400, "orderBy"},
+		"list page size":          {get("/ard/agents?pageSize=ten"), 400, "pageSize"},
+		"list filter":             {get("/ard/agents?filter=weather"), 400, "filter"},
+		"list filter field":       {get("/ard/agents?filter=price+%3D+3"), 400, "price"},
+		"list time":               {get("/ard/agents?filter=updatedAfter+%3E+yesterday"), 400, "updatedAfter"},
+		"catalog parameter":       {get("/ard/catalogs/team-a?x=1"), 400, "pageToken only"},
+		"catalog of no namespace": {get("/ard/catalogs/Team_A"), 404, "Team_A"},
+		"identifier of no agent":  {get("/ard/agents/urn:air:acme.com:a:b"), 404, "does not exist"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, body := test.call(t)
+			got := decodeAs[struct{ ErrorCode, Message string }](t, body)
+			if want := map[int]string{400: "INVALID_ARGUMENT", 404: "NOT_FOUND"}[test.code]; code != test.code || got.ErrorCode != want || !strings.Contains(got.Message, test.message) {
+				t.Errorf("%d %s, want %d %s with %q", code, body, test.code, want, test.message)
+			}
+		})
+	}
+}
+
+func TestARDNeedsAToken(t *testing.T) {
+	w := newWorld(t, weatherFleet(t))
+	code, body := w.post(t, "", "/ard/search", `{"query":{"text":"rain"}}`)
+	if code != http.StatusUnauthorized || !strings.Contains(body, `"UNAUTHENTICATED"`) {
+		t.Errorf("without a token: %d %s", code, body)
+	}
+	if response := w.get(t, "unknown", ard.ManifestPath); response.StatusCode != http.StatusUnauthorized {
+		t.Errorf("with an unknown token: %d", response.StatusCode)
+	}
+	w.broken = errors.New("the API server is down")
+	if code, body := w.post(t, "admin", "/ard/search", `{"query":{"text":"rain"}}`); code != http.StatusServiceUnavailable || !strings.Contains(body, `"UNAVAILABLE"`) {
+		t.Errorf("without an API server: %d %s", code, body)
+	}
+}
