@@ -183,6 +183,7 @@ func (r *replica) touch(o client.Object, notify func(index.Revision, ...index.Ke
 
 // reader is a client that keeps the agents of a stream.
 type reader struct {
+	mu     sync.Mutex
 	agents map[string]string
 	last   string
 	// left is the number of events after which the connection breaks, negative for never.
@@ -192,9 +193,18 @@ type reader struct {
 
 var errBroken = errors.New("the connection broke")
 
+// state returns the agents and the last id.
+func (r *reader) state() (agents map[string]string, last string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.agents), r.last
+}
+
 func (r *reader) Flush() error { return nil }
 
 func (r *reader) Write(text []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for block := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n\n"), "\n\n") {
 		if block == "" {
 			continue

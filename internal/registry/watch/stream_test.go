@@ -6,8 +6,8 @@ package watch_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,10 +28,10 @@ func TestLostRightRemovesAgentsWithinTenSeconds(t *testing.T) {
 			c.write(agentAt(index.Key{Namespace: namespace, Name: "a"}, "text"), false)
 		}
 		r := startReplica(t, c)
-		allowed := []string{"hers", "theirs"}
+		var lost atomic.Bool
 		authorizer := access.NewAuthorizer(access.AuthorizerOptions{
 			Review: func(_ context.Context, _ access.Caller, namespace string) (bool, error) {
-				return slices.Contains(allowed, namespace), nil
+				return namespace == "hers" || namespace == "theirs" && !lost.Load(), nil
 			},
 			Bindings: access.NewBindings(clock.RealClock{}), Clock: clock.RealClock{},
 			Candidates: func() []string { return []string{"hers", "theirs"} },
@@ -42,23 +42,23 @@ func TestLostRightRemovesAgentsWithinTenSeconds(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); caller.connect(ctx, t, r, "watch=true", namespaces) }()
 		synctest.Wait()
-		if len(caller.agents) != 2 {
-			t.Fatalf("agents = %v, want two", caller.agents)
+		agents, before := caller.state()
+		if len(agents) != 2 {
+			t.Fatalf("agents = %v, want two", agents)
 		}
-		before := caller.last
-		allowed = []string{"hers"}
+		lost.Store(true)
 		time.Sleep(reviewLifetime)
 		synctest.Wait()
-		if len(caller.agents) != 1 || caller.agents["hers/a"] == "" {
-			t.Errorf("agents after the right is lost = %v, want hers/a", caller.agents)
+		if agents, _ = caller.state(); len(agents) != 1 || agents["hers/a"] == "" {
+			t.Errorf("agents after the right is lost = %v, want hers/a", agents)
 		}
 		c.write(agentAt(index.Key{Namespace: "theirs", Name: "b"}, "secret"), false)
 		r.cache(c, len(c.log))
 		r.notify(c, len(c.log))
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if len(caller.agents) != 1 {
-			t.Errorf("agents after a change that the caller must not see = %v", caller.agents)
+		if agents, _ = caller.state(); len(agents) != 1 {
+			t.Errorf("agents after a change that the caller must not see = %v", agents)
 		}
 		cancel()
 		<-done
@@ -146,14 +146,14 @@ func TestQuietStreamSendsBookmarksAndEnds(t *testing.T) {
 		start := time.Now()
 		go func() { ended <- stream.Run(t.Context(), caller) }()
 		synctest.Wait()
-		first := caller.last
+		_, first := caller.state()
 		c.write(agentAt(index.Key{Namespace: "n", Name: "b"}, "0"), false) // does not match
 		r.cache(c, 2)
 		r.notify(c, 2)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if caller.last == first || len(caller.agents) != 0 {
-			t.Errorf("after a minute: the id is still %s, agents %v; want a bookmark with the new revision", first, caller.agents)
+		if agents, last := caller.state(); last == first || len(agents) != 0 {
+			t.Errorf("after a minute: the id is still %s, agents %v; want a bookmark with the new revision", first, agents)
 		}
 		if err := <-ended; !errors.Is(err, watch.ErrExpired) || time.Since(start) > 10*time.Minute {
 			t.Errorf("Run() = %v after %s, want ErrExpired within ten minutes", err, time.Since(start))
