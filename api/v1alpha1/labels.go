@@ -103,4 +103,4 @@ const Audience = "a2a-operator.dev"
 
 // TokenIssuer is the issuer of the tokens that the registry issues for calls to an
 // agent.
-const TokenIssuer = "a2a-operator.dev/registry"
+const TokenIssuer = "a2a-operator.dev/registry" //nolint:gosec // the name of an issuer is no credential
