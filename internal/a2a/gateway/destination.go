@@ -43,6 +43,8 @@ type destination struct {
 	// behind them, or behind the prefix of the registry, as it was escaped.
 	namespace, name, rest string
 
+	// listed is the listing of an agent. prepareCall sets it.
+	listed *listing
 	// target is the URL of the request to the registry or the agent. resolve sets it.
 	target *url.URL
 	// token is the sidecar's token for the registry, and that for the agent with this

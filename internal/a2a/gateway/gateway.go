@@ -156,6 +156,7 @@ func (h *Handler) prepareCall(w http.ResponseWriter, r *http.Request, config *Co
 		h.serveRemote(w, r, listed.agent, to)
 		return false
 	}
+	to.listed = listed
 	if err := addParentTask(r); err != nil {
 		h.deny(w, r, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: err.Error()})
 		return false

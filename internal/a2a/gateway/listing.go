@@ -56,6 +56,8 @@ type listing struct {
 	// found is true if the registry lists the agent, and address if the agent has a URL:
 	// before that, a Service of its name may belong to something else.
 	found, address bool
+	// secure is true if the URL of an agent of the cluster is one of https.
+	secure bool
 	// agent is nil for an agent of the cluster.
 	agent *Remote
 	asked time.Time
@@ -198,7 +200,8 @@ func (d *listings) look(ctx context.Context, c *Config, to *destination, last *l
 		return nil, fmt.Errorf("%w: it was asked for %s, and answers with %s/%s", errRegistry, to.agent(), listed.Namespace, listed.Name)
 	}
 	if !listed.Remote {
-		return &listing{found: true, address: listed.URL != ""}, nil
+		secure := strings.HasPrefix(listed.URL, "https://")
+		return &listing{found: true, address: listed.URL != "", secure: secure}, nil
 	}
 	if last != nil && last.agent != nil && last.agent.URL == listed.URL && last.agent.Digest == listed.CardDigest {
 		return &listing{found: true, address: true, agent: last.agent}, nil

@@ -24,9 +24,10 @@ const (
 	probeTimeout = 5 * time.Second
 )
 
-// schemes finds out which agents are served with TLS, which their names do not show. A
-// sidecar with TLS answers a request without TLS by 426. The transport probes each agent
-// without a token before it sends one.
+// schemes finds out which agents are served with TLS, which their names do not show. It uses
+// TLS for an agent that the registry lists with https, whatever the network answers. For
+// others, whose listing may be older than their TLS, the transport probes each agent without a
+// token before it sends one: a sidecar with TLS answers a request without TLS by 426.
 type schemes struct {
 	http.RoundTripper
 	now func() time.Time
@@ -37,7 +38,8 @@ type schemes struct {
 
 type scheme struct {
 	secure bool
-	until  time.Time
+	// found is the time of the probe.
+	found, until time.Time
 }
 
 // errTLSWanted is the error of an agent that has TLS since its last probe.
@@ -45,13 +47,16 @@ var errTLSWanted = errors.New("agent is served with TLS now; try again")
 
 // RoundTrip implements http.RoundTripper.
 func (s *schemes) RoundTrip(r *http.Request) (*http.Response, error) {
-	if to, ok := r.Context().Value(destinationKey{}).(*destination); !ok || to.kind != kindAgent || !named(r.URL) {
+	to, ok := r.Context().Value(destinationKey{}).(*destination)
+	if !ok || to.kind != kindAgent || !named(r.URL) {
 		return s.RoundTripper.RoundTrip(r)
 	}
-	host := r.URL.Host
-	secure, err := s.of(r.Context(), host)
-	if err != nil {
-		return nil, err
+	host, secure := r.URL.Host, to.listed.secure
+	if !secure {
+		var err error
+		if secure, err = s.of(r.Context(), host); err != nil {
+			return nil, err
+		}
 	}
 	if secure {
 		r = r.Clone(r.Context())
@@ -60,9 +65,10 @@ func (s *schemes) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := s.RoundTripper.RoundTrip(r)
 	switch {
 	case secure && err != nil:
-		// The agent may have lost its TLS. The next request probes it; this one has a
-		// token, which is not sent without TLS.
-		s.forget(host)
+		// The agent has lost its TLS if the registry has listed it without TLS since the
+		// probe: the next request probes it again. Otherwise an attacker may have caused the
+		// error, to get a token without TLS.
+		s.forgetBefore(host, to.listed.asked)
 	case !secure && err == nil && wantsTLS(response):
 		s.forget(host)
 		_ = response.Body.Close()
@@ -95,7 +101,7 @@ func (s *schemes) of(ctx context.Context, host string) (bool, error) {
 	if len(s.known) >= maxSchemes {
 		clear(s.known)
 	}
-	s.known[host] = scheme{secure, s.now().Add(age)}
+	s.known[host] = scheme{secure: secure, found: s.now(), until: s.now().Add(age)}
 	return secure, nil
 }
 
@@ -119,6 +125,15 @@ func (s *schemes) forget(host string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.known, host)
+}
+
+// forgetBefore drops the scheme of a host if it was found before a time.
+func (s *schemes) forgetBefore(host string, limit time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known[host].found.Before(limit) {
+		delete(s.known, host)
+	}
 }
 
 // wantsTLS reports whether a response asks for TLS (RFC 2817).

@@ -23,6 +23,8 @@ import (
 // town is a transport to agents that have TLS or not.
 type town struct {
 	secure map[string]bool
+	// listed is true if the registry lists the agents with https.
+	listed bool
 	seen   []string
 }
 
@@ -32,6 +34,9 @@ func (o *town) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if r.Header.Get("A2A-Version") != "" {
 		body := listed(strings.TrimPrefix(r.URL.Path, "/v1/agents/")) // the registry is asked
+		if o.listed {
+			body = strings.ReplaceAll(body, "http://", "https://")
+		}
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 	}
 	line := r.Method + " " + r.URL.Scheme + "://" + r.URL.Host
@@ -50,35 +55,40 @@ func (o *town) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// TestSchemes: no token goes to an agent in the clear that has TLS.
+// TestSchemes: no token goes in the clear to an agent that the registry lists with https, or
+// that a probe found to have TLS, also if the agent then answers without TLS only.
 func TestSchemes(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const host = "echo.team.svc"
+	const host, agent = "echo.team.svc", "/agents/team/echo/"
 	agents, now := &town{secure: map[string]bool{}}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	h := New(&Config{RegistryURL: "http://registry:8444", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token, TokenURL: "http://registry:8444" + exchangetest.Path, Audience: "{name}.{namespace}"},
 		Options{Transport: agents, Deny: plain, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
 	for _, step := range []struct {
 		name   string
 		secure bool
+		listed bool
 		passes time.Duration
 		path   string
 		status int
 		seen   []string
 	}{
-		{"the registry is not asked", false, 0, "/registry/x", 200, []string{"GET http://registry:8444 with token"}},
-		{"without TLS", false, 0, "/agents/team/echo/", 200, []string{"HEAD http://" + host, "GET http://" + host + " with token"}},
-		{"known", false, 0, "/agents/team/echo/", 200, []string{"GET http://" + host + " with token"}},
-		{"asked again", false, schemeAge, "/agents/team/echo/", 200, []string{"HEAD http://" + host, "GET http://" + host + " with token"}},
-		{"TLS since", true, 0, "/agents/team/echo/", 503, []string{"GET http://" + host + " with token"}},
-		{"TLS found", true, 0, "/agents/team/echo/", 200, []string{"HEAD http://" + host, "GET https://" + host + " with token"}},
-		{"TLS known", true, schemeAge, "/agents/team/echo/", 200, []string{"GET https://" + host + " with token"}},
-		{"no TLS any more", false, 0, "/agents/team/echo/", 502, []string{"GET https://" + host + " with token"}},
-		{"found again", false, 0, "/agents/team/echo/", 200, []string{"HEAD http://" + host, "GET http://" + host + " with token"}},
+		{"the registry is not asked", false, false, 0, "/registry/x", 200, []string{"GET http://registry:8444 with token"}},
+		{"without TLS", false, false, 0, agent, 200, []string{"HEAD http://" + host, "GET http://" + host + " with token"}},
+		{"known", false, false, 0, agent, 200, []string{"GET http://" + host + " with token"}},
+		{"asked again", false, false, schemeAge, agent, 200, []string{"HEAD http://" + host, "GET http://" + host + " with token"}},
+		{"TLS that the listing does not show yet", true, false, time.Second, agent, 503, []string{"GET http://" + host + " with token"}},
+		{"TLS found", true, false, 0, agent, 200, []string{"HEAD http://" + host, "GET https://" + host + " with token"}},
+		{"TLS broken, with the listing of before", false, false, 0, agent, 502, []string{"GET https://" + host + " with token"}},
+		{"TLS is not forgotten", false, false, 0, agent, 502, []string{"GET https://" + host + " with token"}},
+		{"TLS listed", true, true, listedAge, agent, 200, []string{"GET https://" + host + " with token"}},
+		{"listed TLS broken", false, true, schemeAgeTLS, agent, 502, []string{"GET https://" + host + " with token"}},
+		{"listed TLS is not probed", false, true, 0, agent, 502, []string{"GET https://" + host + " with token"}},
+		{"no TLS listed any more", false, false, listedAge, agent, 200, []string{"HEAD http://" + host, "GET http://" + host + " with token"}},
 	} {
-		agents.secure[host], agents.seen, now = step.secure, nil, now.Add(step.passes)
+		agents.secure[host], agents.listed, agents.seen, now = step.secure, step.listed, nil, now.Add(step.passes)
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+step.path, nil))
 		if diff := cmp.Diff(step.seen, agents.seen); diff != "" || w.Code != step.status {
