@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
@@ -183,11 +184,20 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 		return err
 	}
 	if _, streams := q.Watch(); streams {
+		if !a.searches.admit(w, &c, watchCost) {
+			return nil
+		}
 		return a.watches.get(w, r, c, q)
 	}
-	if !a.searches.admit(w, &c) {
+	if !a.searches.admit(w, &c, 1) {
 		return nil
 	}
+	release, ok := a.searches.hold(&c)
+	if !ok {
+		tooMany(w, "responses", limit.Refusal{Wait: time.Second}, responsesMessage)
+		return nil
+	}
+	defer release()
 	if s, err = a.atLeast(r.Context(), w, q.MinRevision(), s); s == nil || err != nil {
 		return err
 	}
@@ -247,6 +257,15 @@ func (a *api) agent(w http.ResponseWriter, r *http.Request, c access.Caller, s *
 }
 
 func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error {
+	if !a.searches.admit(w, &c, 1) {
+		return nil
+	}
+	release, ok := a.searches.hold(&c)
+	if !ok {
+		tooMany(w, "responses", limit.Refusal{Wait: time.Second}, responsesMessage)
+		return nil
+	}
+	defer release()
 	e, err := a.find(r, c, s)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@
 package registry
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,7 +13,9 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
@@ -28,30 +29,46 @@ const (
 	// scanLimit bounds the agents that one request compares with a filter. A page with
 	// fewer matches has a token for the rest.
 	scanLimit = 2000
-	// maxExplorations is how many explorations run at once. Each reads all matches.
-	maxExplorations = 2
 )
 
 // ardAPI serves ARD and the AI Catalog: manifests, search, exploration and lists.
 type ardAPI struct {
 	*api
-	publisher    *ard.Publisher
+	publisher *ard.Publisher
+	// explorations has a slot for one exploration, which reads all matches: others wait,
+	// and searches have slots of their own.
 	explorations chan struct{}
 }
 
 // ardEndpoint serves a request of an authenticated caller. It returns what is encoded.
-type ardEndpoint func(r *http.Request, set *access.Set, s *index.Snapshot) (any, error)
+type ardEndpoint struct {
+	serve func(r *ardRequest) (any, error)
+	// cost is the number of searches that a request counts for, and slots where it runs.
+	cost  int
+	slots chan struct{}
+}
+
+// ardRequest is an authenticated request with its body, the namespaces that the caller
+// may see, and the agents.
+type ardRequest struct {
+	*http.Request
+	body []byte
+	set  *access.Set
+	s    *index.Snapshot
+}
 
 func (a *api) handleARD(mux *http.ServeMux, publisher *ard.Publisher) {
-	d := &ardAPI{api: a, publisher: publisher, explorations: make(chan struct{}, maxExplorations)}
+	d := &ardAPI{api: a, publisher: publisher, explorations: make(chan struct{}, 1)}
+	search := func(serve func(*ardRequest) (any, error)) ardEndpoint { return ardEndpoint{serve, 1, a.searches.slots} }
 	for _, path := range []string{ard.ManifestPath, ard.CatalogPath} {
 		mux.HandleFunc("GET "+path, d.manifest)
 	}
-	mux.HandleFunc("GET "+ard.NamespacePath+"{namespace}", d.authenticated(ard.TypeCatalog, d.catalog))
-	mux.HandleFunc("POST "+ard.BasePath+"/search", d.authenticated(mediaJSON, d.search))
-	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.authenticated(mediaJSON, d.explore))
-	mux.HandleFunc("GET "+ard.BasePath+"/agents", d.authenticated(mediaJSON, d.list))
-	mux.HandleFunc("GET "+ard.BasePath+"/agents/{identifier}", d.authenticated(mediaJSON, d.agent))
+	mux.HandleFunc("GET "+ard.NamespacePath+"{namespace}", d.authenticated(ard.TypeCatalog, search(d.catalog)))
+	mux.HandleFunc("POST "+ard.BasePath+"/search", d.authenticated(mediaJSON, search(d.search)))
+	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.authenticated(mediaJSON, ardEndpoint{d.explore, exploreCost, d.explorations}))
+	mux.HandleFunc("GET "+ard.BasePath+"/agents", d.authenticated(mediaJSON, search(d.list)))
+	mux.HandleFunc(ard.BasePath+"/", d.unknown)
+	mux.HandleFunc("GET "+ard.BasePath+"/agents/{identifier}", d.authenticated(mediaJSON, search(d.agent)))
 }
 
 const mediaJSON = "application/json"
@@ -65,6 +82,20 @@ type ardError struct {
 
 func (e *ardError) Error() string { return e.Message }
 
+// unknown responds to a path or a method that ARD does not have.
+func (d *ardAPI) unknown(w http.ResponseWriter, r *http.Request) {
+	err := &ardError{http.StatusNotFound, "NOT_FOUND", "no such path; /openapi.yaml lists them"}
+	switch r.URL.Path {
+	case ard.BasePath + "/search", ard.BasePath + "/explore":
+		w.Header().Set("Allow", "POST")
+		err = &ardError{http.StatusMethodNotAllowed, "INVALID_ARGUMENT", "use POST with a JSON body"}
+	case ard.BasePath + "/agents":
+		w.Header().Set("Allow", "GET, HEAD")
+		err = &ardError{http.StatusMethodNotAllowed, "INVALID_ARGUMENT", "use GET"}
+	}
+	d.fail(w, r, err)
+}
+
 // manifest serves the root. Without a token it has the registry's own entry only.
 func (d *ardAPI) manifest(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") == "" {
@@ -73,15 +104,15 @@ func (d *ardAPI) manifest(w http.ResponseWriter, r *http.Request) {
 		d.respond(w, r, ard.TypeCatalog, d.publisher.Root(nil))
 		return
 	}
-	d.authenticated(ard.TypeCatalog, func(_ *http.Request, set *access.Set, s *index.Snapshot) (any, error) {
+	d.authenticated(ard.TypeCatalog, ardEndpoint{func(r *ardRequest) (any, error) {
 		var namespaces []string
-		for _, namespace := range s.Namespaces() {
-			if set.Contains(namespace) {
+		for _, namespace := range r.s.Namespaces() {
+			if r.set.Contains(namespace) {
 				namespaces = append(namespaces, namespace)
 			}
 		}
 		return d.publisher.Root(namespaces), nil
-	})(w, r)
+	}, 1, d.searches.slots})(w, r)
 }
 
 // authenticated authenticates the caller before next, and writes its result or error.
@@ -89,7 +120,23 @@ func (d *ardAPI) authenticated(mediaType string, next ardEndpoint) http.HandlerF
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "private, no-cache")
 		w.Header().Set("Vary", "Authorization")
-		result, err := d.call(w, r, next)
+		caller, known, err := d.authn.Caller(r)
+		if err == nil && !known {
+			setChallenge(w, r)
+			err = &ardError{http.StatusUnauthorized, "UNAUTHENTICATED", challengeMessage}
+		}
+		if err != nil {
+			d.fail(w, r, err)
+			return
+		}
+		release, ok := d.searches.hold(&caller)
+		if !ok {
+			countLimited(w, "responses", limit.Refusal{Wait: time.Second})
+			d.fail(w, r, &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", responsesMessage})
+			return
+		}
+		defer release()
+		result, err := d.call(w, r, caller, next)
 		if err != nil {
 			d.fail(w, r, err)
 			return
@@ -98,24 +145,33 @@ func (d *ardAPI) authenticated(mediaType string, next ardEndpoint) http.HandlerF
 	}
 }
 
-func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, next ardEndpoint) (any, error) {
-	caller, known, err := d.authn.Caller(r)
-	if err != nil {
-		return nil, err
-	}
-	if !known {
-		setChallenge(w, r)
-		return nil, &ardError{http.StatusUnauthorized, "UNAUTHENTICATED", challengeMessage}
-	}
+func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, caller access.Caller, next ardEndpoint) (any, error) {
 	snapshot := d.feed.Current()
 	if snapshot == nil {
 		return nil, errNotIndexed
+	}
+	request := &ardRequest{Request: r, s: snapshot}
+	if r.Method == http.MethodPost {
+		body, err := readARDBody(r)
+		if err != nil {
+			return nil, err
+		}
+		request.body = body
+	}
+	if refusal, ok := d.searches.charge(&caller, next.cost); !ok {
+		countLimited(w, "searches", refusal)
+		return nil, &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", searchesMessage}
 	}
 	set, err := d.authz.Namespaces(r.Context(), caller)
 	if err != nil {
 		return nil, err
 	}
-	return next(r, set, snapshot)
+	request.set = set
+	var result any
+	if runErr := runIn(r.Context(), w, next.slots, d.searches.clock, func() { result, err = next.serve(request) }); runErr != nil {
+		return nil, runErr
+	}
+	return result, err
 }
 
 func (d *ardAPI) respond(w http.ResponseWriter, r *http.Request, mediaType string, result any) {
@@ -134,19 +190,9 @@ func (d *ardAPI) respond(w http.ResponseWriter, r *http.Request, mediaType strin
 
 // fail writes an error in the shape of ARD.
 func (d *ardAPI) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var known *ardError
-	if refused, ok := errors.AsType[access.LimitedError](err); ok {
-		countLimited(w, "token_reviews", refused.Refusal)
-		known = &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", unknownTokensMessage}
-	} else if mistake, ok := errors.AsType[*ard.RequestError](err); ok {
-		known = &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", mistake.Error()}
-	} else if mistake, ok := errors.AsType[*index.ParameterError](err); ok {
-		known = &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", ardField(mistake.Field) + ": " + mistake.Cure}
-	} else if !errors.As(err, &known) {
-		if !d.logFailure(w, r, err) {
-			return
-		}
-		known = &ardError{http.StatusServiceUnavailable, "UNAVAILABLE", unavailableMessage}
+	known := d.errorOf(w, r, err)
+	if known == nil {
+		return
 	}
 	body, err := json.Marshal(known)
 	if err != nil {
@@ -158,6 +204,35 @@ func (d *ardAPI) fail(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(known.status)
 	write(w, body)
+}
+
+// errorOf returns the response to an error, and sets its headers. It returns nil if the
+// client has left.
+func (d *ardAPI) errorOf(w http.ResponseWriter, r *http.Request, err error) *ardError {
+	var (
+		known     *ardError
+		refused   access.LimitedError
+		mistake   *ard.RequestError
+		parameter *index.ParameterError
+		busy      *problem
+	)
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &refused):
+		countLimited(w, "token_reviews", refused.Refusal)
+		return &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", unknownTokensMessage}
+	case errors.As(err, &mistake):
+		return &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", mistake.Error()}
+	case errors.As(err, &parameter):
+		return &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", ardField(parameter.Field) + ": " + parameter.Cure}
+	case errors.As(err, &busy):
+		return &ardError{busy.status, "UNAVAILABLE", busy.Message}
+	case d.logFailure(w, r, err):
+		return &ardError{http.StatusServiceUnavailable, "UNAVAILABLE", unavailableMessage}
+	default:
+		return nil
+	}
 }
 
 // ardField returns the name that ARD has for a parameter of the index.
@@ -199,13 +274,13 @@ func (d *ardAPI) query(parameter, value, token string, limit int) (*index.Query,
 }
 
 // catalog serves the agents of a namespace.
-func (d *ardAPI) catalog(r *http.Request, set *access.Set, s *index.Snapshot) (any, error) {
+func (d *ardAPI) catalog(r *ardRequest) (any, error) {
 	namespace := r.PathValue("namespace")
 	missing := &ardError{http.StatusNotFound, "NOT_FOUND", "no agent of namespace " + strconv.Quote(namespace) + " exists, or you may not see it"}
 	if !(index.Key{Namespace: namespace, Name: "x"}).Valid() {
 		return nil, missing
 	}
-	token, err := onlyPageToken(r)
+	token, err := onlyPageToken(r.Request)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +288,7 @@ func (d *ardAPI) catalog(r *http.Request, set *access.Set, s *index.Snapshot) (a
 	if err != nil {
 		return nil, err
 	}
-	page := s.Search(q, seesOf(set))
+	page := r.s.Search(q, seesOf(r.set))
 	if page.Total == 0 {
 		return nil, missing
 	}
@@ -245,12 +320,8 @@ func onlyPageToken(r *http.Request) (string, error) {
 	return values.Get("pageToken"), nil
 }
 
-func (d *ardAPI) search(r *http.Request, set *access.Set, s *index.Snapshot) (any, error) {
-	body, err := readARDBody(r)
-	if err != nil {
-		return nil, err
-	}
-	request, err := ard.ParseSearch(body)
+func (d *ardAPI) search(r *ardRequest) (any, error) {
+	request, err := ard.ParseSearch(r.body)
 	if err != nil {
 		return nil, err
 	}
@@ -262,19 +333,19 @@ func (d *ardAPI) search(r *http.Request, set *access.Set, s *index.Snapshot) (an
 	add := func(e ard.Entry, score float64) {
 		response.Results = append(response.Results, ard.Result{Entry: e, Score: max(1, int(math.Round(100*score))), Source: d.publisher.Source()})
 	}
-	response.PageToken, err = d.page(r.Context(), s, set, pageRequest{
+	response.PageToken, err = d.page(r, pageRequest{
 		parameter: "q", value: request.Query.Text, token: request.PageToken, size: *request.PageSize, matches: matches,
 	}, add)
 	return response, err
 }
 
-func (d *ardAPI) list(r *http.Request, set *access.Set, s *index.Snapshot) (any, error) {
+func (d *ardAPI) list(r *ardRequest) (any, error) {
 	request, err := ard.ParseList(r.URL.RawQuery)
 	if err != nil {
 		return nil, err
 	}
 	response := ard.ListResponse{Items: []ard.Entry{}}
-	response.PageToken, err = d.page(r.Context(), s, set, pageRequest{
+	response.PageToken, err = d.page(r, pageRequest{
 		token: request.PageToken, size: request.PageSize,
 		matches: func(e *ard.Entry) bool { return d.publisher.MatchesList(request, e) },
 	}, func(e ard.Entry, _ float64) { response.Items = append(response.Items, e) })
@@ -291,13 +362,13 @@ type pageRequest struct {
 }
 
 // page adds the entries of a page and returns the token of the next one.
-func (d *ardAPI) page(ctx context.Context, s *index.Snapshot, set *access.Set, p pageRequest, add func(ard.Entry, float64)) (next string, err error) {
-	for scanned, added := 0, 0; ctx.Err() == nil; {
+func (d *ardAPI) page(r *ardRequest, p pageRequest, add func(ard.Entry, float64)) (next string, err error) {
+	for scanned, added := 0, 0; r.Context().Err() == nil; {
 		q, err := d.query(p.parameter, p.value, p.token, catalogPage)
 		if err != nil {
 			return "", err
 		}
-		page := s.Search(q, seesOf(set))
+		page := r.s.Search(q, seesOf(r.set))
 		for i, e := range page.Entries {
 			if added == p.size || scanned == scanLimit {
 				return p.token, nil
@@ -317,15 +388,11 @@ func (d *ardAPI) page(ctx context.Context, s *index.Snapshot, set *access.Set, p
 			return "", nil
 		}
 	}
-	return "", ctx.Err()
+	return "", r.Context().Err()
 }
 
-func (d *ardAPI) explore(r *http.Request, set *access.Set, s *index.Snapshot) (any, error) {
-	body, err := readARDBody(r)
-	if err != nil {
-		return nil, err
-	}
-	request, err := ard.ParseExplore(body)
+func (d *ardAPI) explore(r *ardRequest) (any, error) {
+	request, err := ard.ParseExplore(r.body)
 	if err != nil {
 		return nil, err
 	}
@@ -333,17 +400,11 @@ func (d *ardAPI) explore(r *http.Request, set *access.Set, s *index.Snapshot) (a
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case d.explorations <- struct{}{}:
-		defer func() { <-d.explorations }()
-	case <-r.Context().Done():
-		return nil, r.Context().Err()
-	}
 	counter := d.publisher.NewCounter(request)
 	if d.publisher.Excludes(request.Query.Filter) {
 		return counter.Response(), nil
 	}
-	for e := range s.Matching(q, seesOf(set)) {
+	for e := range r.s.Matching(q, seesOf(r.set)) {
 		if err := r.Context().Err(); err != nil {
 			return nil, err
 		}
@@ -359,7 +420,7 @@ func (d *ardAPI) explore(r *http.Request, set *access.Set, s *index.Snapshot) (a
 }
 
 // agent serves the entry of an agent.
-func (d *ardAPI) agent(r *http.Request, set *access.Set, s *index.Snapshot) (any, error) {
+func (d *ardAPI) agent(r *ardRequest) (any, error) {
 	if r.URL.RawQuery != "" {
 		return nil, &ard.RequestError{Field: "query", Cure: "this path has no parameters; omit them"}
 	}
@@ -369,8 +430,8 @@ func (d *ardAPI) agent(r *http.Request, set *access.Set, s *index.Snapshot) (any
 	if !ok || !key.Valid() {
 		return nil, missing
 	}
-	e := s.Get(key)
-	if e == nil || !set.Contains(namespace) {
+	e := r.s.Get(key)
+	if e == nil || !r.set.Contains(namespace) {
 		return nil, missing
 	}
 	return d.publisher.AgentEntry(e.Body())

@@ -276,7 +276,7 @@ func TestARDList(t *testing.T) {
 		"filter=" + url.QueryEscape(`tags = 'alert,finance'`):                              {"team-b:storm", "team-b:tax"},
 		"filter=" + url.QueryEscape(`publisherId = 'agents.example.com' AND tags=weather`): {"team-a:rain", "team-b:storm"},
 		"filter=" + url.QueryEscape(`updatedAfter > '2026-01-31'`):                         {},
-		"orderBy=identifier&pageSize=1":                                                    {"team-a:rain", "team-b:storm", "team-b:tax", "team-z:secret"},
+		"pageSize=1": {"team-a:rain", "team-b:storm", "team-b:tax", "team-z:secret"},
 	} {
 		var got []string
 		for token := ""; ; {

@@ -43,23 +43,63 @@ func newSearches(c clock.PassiveClock) *searches {
 	}
 }
 
-// admit charges a search to its caller, or responds 429.
-func (s *searches) admit(w http.ResponseWriter, c *access.Caller) bool {
+// searchesMessage is the cure for too many searches.
+const searchesMessage = "this caller searches too often; keep the results, or use watch=true"
+
+// Costs in searches of requests that do more.
+const (
+	// watchCost is that of the start of a watch, which may send all agents.
+	watchCost = 10
+	// exploreCost is that of an exploration, which reads all matches.
+	exploreCost = 50
+)
+
+// maxResponses bounds the responses that one caller receives at a time. Each is in
+// memory until the client has read it, and may have 4 MiB.
+const maxResponses = 16
+
+const responsesMessage = "this caller receives too many responses at a time; read them first"
+
+// hold counts a response that its caller receives. The server calls release once when
+// it is sent.
+func (s *searches) hold(c *access.Caller) (release func(), ok bool) {
+	return s.callers.Hold(principalOf(c), maxResponses, s.clock.Now())
+}
+
+// admit charges a request that costs as much as a number of searches to its caller, or
+// responds 429.
+func (s *searches) admit(w http.ResponseWriter, c *access.Caller, cost int) bool {
+	refusal, ok := s.charge(c, cost)
+	if !ok {
+		tooMany(w, "searches", refusal, searchesMessage)
+	}
+	return ok
+}
+
+// charge charges a request that costs as much as a number of searches to its caller, or
+// returns when the caller may search again.
+func (s *searches) charge(c *access.Caller, cost int) (refusal limit.Refusal, ok bool) {
 	now := s.clock.Now()
 	bucket := s.callers.Bucket(principalOf(c), now)
-	if bucket.Take(now) {
-		return true
+	for range cost {
+		if !bucket.Take(now) {
+			return bucket.Refusal(now), false
+		}
 	}
-	tooMany(w, "searches", bucket.Refusal(now), "this caller searches too often; keep the results, or use watch=true")
-	return false
+	return limit.Refusal{}, true
 }
 
 // run calls search in a slot. It returns a problem if no slot is free in time.
 func (s *searches) run(ctx context.Context, w http.ResponseWriter, search func()) error {
+	return runIn(ctx, w, s.slots, s.clock, search)
+}
+
+// runIn calls search in one of slots. It returns a problem if none is free in time.
+func runIn(ctx context.Context, w http.ResponseWriter, slots chan struct{}, c clock.PassiveClock, search func()) error {
 	timer := time.NewTimer(searchTimeout)
 	defer timer.Stop()
 	select {
-	case s.slots <- struct{}{}:
+	case slots <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C:
@@ -67,9 +107,9 @@ func (s *searches) run(ctx context.Context, w http.ResponseWriter, search func()
 		w.Header().Set("Retry-After", "1")
 		return &problem{status: http.StatusServiceUnavailable, Code: "Unavailable", Message: "too many searches run at a time; try again"}
 	}
-	defer func() { <-s.slots }()
-	start := s.clock.Now()
+	defer func() { <-slots }()
+	start := c.Now()
 	search()
-	searchDuration.Observe(s.clock.Since(start).Seconds())
+	searchDuration.Observe(c.Since(start).Seconds())
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,19 +20,19 @@ func TestSearchesOfOneCallerAreLimited(t *testing.T) {
 	s := newSearches(now)
 	busy, other := caller(t, "busy", nil), caller(t, "other", nil)
 	for range searchRate.Burst {
-		if !s.admit(httptest.NewRecorder(), &busy) {
+		if !s.admit(httptest.NewRecorder(), &busy, 1) {
 			t.Fatal("a search within the limit is refused")
 		}
 	}
 	refused := httptest.NewRecorder()
-	if s.admit(refused, &busy) || refused.Code != http.StatusTooManyRequests || refused.Header().Get("Retry-After") == "" {
+	if s.admit(refused, &busy, 1) || refused.Code != http.StatusTooManyRequests || refused.Header().Get("Retry-After") == "" {
 		t.Errorf("a search beyond the limit = %d, want 429 with Retry-After", refused.Code)
 	}
-	if !s.admit(httptest.NewRecorder(), &other) {
+	if !s.admit(httptest.NewRecorder(), &other, 1) {
 		t.Error("a search of another caller is refused")
 	}
 	now.SetTime(time.Unix(1, 0))
-	if !s.admit(httptest.NewRecorder(), &busy) {
+	if !s.admit(httptest.NewRecorder(), &busy, 1) {
 		t.Error("a search a second later is refused")
 	}
 }
@@ -54,4 +55,78 @@ func TestSearchesAtATimeAreBounded(t *testing.T) {
 			t.Errorf("run() with a slot = %v, ran %t", err, ran)
 		}
 	})
+}
+
+// Every route that costs work is limited by caller, in the form of its API.
+func TestRoutesAreLimitedByCaller(t *testing.T) {
+	for name, test := range map[string]struct {
+		method, target, body string
+		cost                 int
+		form                 string
+	}{
+		"search":      {http.MethodGet, "/v1/agents?q=rain", "", 1, `"TooManyRequests"`},
+		"card":        {http.MethodGet, "/v1/agents/team-a/rain/card", "", 1, `"TooManyRequests"`},
+		"watch":       {http.MethodHead, "/v1/agents?watch=true", "", watchCost, ""},
+		"manifest":    {http.MethodGet, "/.well-known/ard.json", "", 1, `"RATE_LIMIT_EXCEEDED"`},
+		"catalog":     {http.MethodGet, "/ard/catalogs/team-a", "", 1, `"RATE_LIMIT_EXCEEDED"`},
+		"ARD search":  {http.MethodPost, "/ard/search", `{"query":{"text":"rain"}}`, 1, `"RATE_LIMIT_EXCEEDED"`},
+		"exploration": {http.MethodPost, "/ard/explore", `{"resultType":{"facets":[{"field":"tags"}]}}`, exploreCost, `"RATE_LIMIT_EXCEEDED"`},
+		"ARD list":    {http.MethodGet, "/ard/agents", "", 1, `"RATE_LIMIT_EXCEEDED"`},
+		"ARD agent":   {http.MethodGet, "/ard/agents/urn:air:agents.example.com:team-a:rain", "", 1, `"RATE_LIMIT_EXCEEDED"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, weatherFleet(t))
+			call := func(token string) *httptest.ResponseRecorder {
+				r := httptest.NewRequestWithContext(t.Context(), test.method, test.target, strings.NewReader(test.body))
+				r.Header.Set("Authorization", "Bearer "+token)
+				r.Header.Set("Content-Type", "application/json")
+				recorder := httptest.NewRecorder()
+				w.handler.ServeHTTP(recorder, r)
+				return recorder
+			}
+			for i := range searchRate.Burst / test.cost {
+				if got := call("admin"); got.Code != http.StatusOK {
+					t.Fatalf("request %d = %d %s", i, got.Code, got.Body)
+				}
+			}
+			// The bucket fills while the test runs.
+			for range searchRate.Burst {
+				got := call("admin")
+				if got.Code == http.StatusOK {
+					continue
+				}
+				if got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" || !strings.Contains(got.Body.String(), test.form) {
+					t.Errorf("a request beyond the limit = %d %s", got.Code, got.Body)
+				}
+				if other := call("home"); other.Code != http.StatusOK {
+					t.Errorf("a request of another caller = %d %s", other.Code, other.Body)
+				}
+				return
+			}
+			t.Error("no request is refused")
+		})
+	}
+}
+
+func TestResponsesOfOneCallerAreLimited(t *testing.T) {
+	s := newSearches(testclock.NewFakePassiveClock(time.Unix(0, 0)))
+	busy, other := caller(t, "busy", nil), caller(t, "other", nil)
+	var releases []func()
+	for range maxResponses {
+		release, ok := s.hold(&busy)
+		if !ok {
+			t.Fatal("a response within the limit is refused")
+		}
+		releases = append(releases, release)
+	}
+	if _, ok := s.hold(&busy); ok {
+		t.Error("a response beyond the limit is sent")
+	}
+	if _, ok := s.hold(&other); !ok {
+		t.Error("a response to another caller is refused")
+	}
+	releases[0]()
+	if _, ok := s.hold(&busy); !ok {
+		t.Error("a response after another ended is refused")
+	}
 }

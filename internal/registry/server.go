@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -39,6 +40,8 @@ const (
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 32 << 10
 	shutdownTimeout   = 10 * time.Second
+	// maxConnections leaves room for all watches.
+	maxConnections = maxWatches + 2_000
 )
 
 // Options are what a Server needs.
@@ -173,6 +176,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for the registry: %w", err)
 	}
+	listener = netutil.LimitListener(listener, maxConnections)
 	server := &http.Server{
 		Handler:           s.api.handler(),
 		ReadHeaderTimeout: readHeaderTimeout,

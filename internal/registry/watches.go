@@ -146,9 +146,10 @@ func (h *watches) reason(err error) string {
 	}
 }
 
-// principalOf returns the accounting principal of a caller.
+// principalOf returns the accounting principal of a caller: all pods of a ServiceAccount
+// share its limits.
 func principalOf(c *access.Caller) a2a.AccountingPrincipal {
-	return a2a.AccountingPrincipal{Principal: c.ID()}
+	return a2a.AccountingPrincipal{Principal: c.Username}
 }
 
 // errWriteTimeout is returned for a client that does not read.
@@ -169,7 +170,17 @@ func (e *eventWriter) Write(frames []byte) (int, error) {
 	return n, timeout(err)
 }
 
-func (e *eventWriter) Flush() error { return timeout(e.control.Flush()) }
+// Flush sends what was written. It ends the deadline: HTTP/2 resets a stream when its
+// write deadline passes, whether something is written or not.
+func (e *eventWriter) Flush() error {
+	if err := timeout(e.control.Flush()); err != nil {
+		return err
+	}
+	if err := e.control.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
+}
 
 func timeout(err error) error {
 	if limited, ok := errors.AsType[interface {

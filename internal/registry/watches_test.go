@@ -148,3 +148,24 @@ func TestWatchesOfOneCallerAreLimited(t *testing.T) {
 		t.Error("a watch of another caller is refused")
 	}
 }
+
+// deadlineWriter records the write deadline of a response.
+type deadlineWriter struct {
+	http.ResponseWriter
+	deadline time.Time
+}
+
+func (d *deadlineWriter) SetWriteDeadline(at time.Time) error { d.deadline = at; return nil }
+func (d *deadlineWriter) Flush()                              {}
+
+// HTTP/2 resets a stream when its write deadline passes, even if nothing is written.
+func TestQuietWatchHasNoWriteDeadline(t *testing.T) {
+	w := &deadlineWriter{ResponseWriter: httptest.NewRecorder()}
+	events := &eventWriter{w: w, control: http.NewResponseController(w), clock: clock.RealClock{}}
+	if _, err := events.Write([]byte("data: x\n\n")); err != nil || w.deadline.IsZero() {
+		t.Errorf("Write() error = %v, with deadline %v", err, w.deadline)
+	}
+	if err := events.Flush(); err != nil || !w.deadline.IsZero() {
+		t.Errorf("after Flush() (error %v) the deadline is %v, want none", err, w.deadline)
+	}
+}

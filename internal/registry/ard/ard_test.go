@@ -6,6 +6,7 @@ package ard_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -79,6 +80,21 @@ func TestEntryOfAnAgent(t *testing.T) {
 				t.Errorf("ParseAgentID() = %s/%s, %t", namespace, agent, ok)
 			}
 		})
+	}
+}
+
+func TestEntryOfAnAgentWithManyTags(t *testing.T) {
+	tags := make([]string, 0, 140_000)
+	for i := range cap(tags) {
+		tags = append(tags, fmt.Sprint(i/2))
+	}
+	item, err := json.Marshal(map[string]any{"namespace": "shop", "name": "cart", "skills": []any{map[string]any{"id": "a", "tags": tags}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := (&ard.Publisher{Domain: "acme.com"}).AgentEntry(item)
+	if err != nil || len(got.Tags) != cap(tags)/2 {
+		t.Errorf("AgentEntry() has %d tags, error %v", len(got.Tags), err)
 	}
 }
 

@@ -156,10 +156,12 @@ func (p *Publisher) AgentEntry(item []byte) (Entry, error) {
 	if a.Provider != nil && a.Provider.Organization != "" {
 		e.Metadata["provider"] = a.Provider.Organization
 	}
+	known := map[string]bool{}
 	for i := range a.Skills {
 		e.Capabilities = append(e.Capabilities, a.Skills[i].ID)
 		for _, tag := range a.Skills[i].Tags {
-			if !slices.Contains(e.Tags, tag) {
+			if !known[tag] {
+				known[tag] = true
 				e.Tags = append(e.Tags, tag)
 			}
 		}

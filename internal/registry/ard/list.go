@@ -65,9 +65,7 @@ func (l *List) set(name, value string) error {
 	case "filter":
 		return l.filter(value)
 	case "orderBy":
-		if value != "identifier" {
-			return invalid(name, "must be identifier; the list has no other order")
-		}
+		return invalid(name, "is not supported: the order is that of namespace and name; omit it")
 	case "pageSize":
 		n, err := strconv.Atoi(value)
 		if err != nil {

@@ -43,6 +43,8 @@ type Feed struct {
 	log     logr.Logger
 	current atomic.Pointer[Snapshot]
 	latest  atomic.Pointer[Update]
+	// unread are the agents whose last read failed. Only publish uses it.
+	unread map[Key]struct{}
 
 	mu    sync.Mutex
 	dirty map[Key]struct{}
@@ -65,6 +67,7 @@ type Feed struct {
 func NewFeed(read ReadFunc, c clock.PassiveClock, log logr.Logger) *Feed {
 	return &Feed{
 		read: read, clock: c, log: log, dirty: make(map[Key]struct{}), gone: make(map[Key]struct{}), wake: make(chan struct{}, 1), advanced: make(chan struct{}),
+		unread:       make(map[Key]struct{}),
 		missedAgents: true, missedConfigMaps: true,
 	}
 }
@@ -199,10 +202,18 @@ func (f *Feed) publish(ctx context.Context) {
 		last = &Snapshot{}
 	}
 	changes, failed := f.readAll(ctx, last, work)
+	for _, key := range work.keys {
+		delete(f.unread, key)
+	}
+	for _, key := range failed {
+		f.unread[key] = struct{}{}
+	}
 	next := last.with(changes)
 	next.revision = work.revision
-	if len(failed) > 0 { // the snapshot does not reflect them
+	if len(f.unread) > 0 { // the snapshot does not reflect them
 		next.revision = last.revision
+	}
+	if len(failed) > 0 {
 		time.AfterFunc(retryInterval, func() { f.Touch(Revision{}, failed...) })
 	}
 	f.append(next, changes, work)

@@ -101,6 +101,43 @@ func TestFeedRetriesFailedReads(t *testing.T) {
 	})
 }
 
+// A snapshot reaches no revision while the last read of an agent failed, even if later
+// agents were read.
+func TestFailedReadHoldsTheRevision(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken, other := Key{"n", "broken"}, Key{"n", "other"}
+		var failing atomic.Bool
+		entries := map[Key]*Entry{broken: makeEntry(t, broken, true, "x"), other: makeEntry(t, other, true, "y")}
+		f := NewFeed(func(_ context.Context, key Key, _ *Entry, _ Revision) (*Entry, error) {
+			if key == broken && failing.Load() {
+				return nil, errors.New("the cache is broken")
+			}
+			return entries[key], nil
+		}, clock.RealClock{}, logr.Discard())
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() { f.Run(ctx) })
+		failing.Store(true)
+		f.Touch(Revision{Agents: 100}, broken)
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		f.Touch(Revision{Agents: 101}, other)
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		if s := f.Current(); s.Get(other) == nil || s.Revision().Agents >= 100 {
+			t.Errorf("while a read fails: revision %v, the other agent found: %t", s.Revision(), s.Get(other) != nil)
+		}
+		failing.Store(false)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if s := f.Current(); s.Get(broken) == nil || s.Revision().Agents != 101 {
+			t.Errorf("after the read: revision %v, the agent found: %t", s.Revision(), s.Get(broken) != nil)
+		}
+		cancel()
+		group.Wait()
+	})
+}
+
 func testAgent() *a2av1alpha1.Agent {
 	return &a2av1alpha1.Agent{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "echo", UID: "uid-1"},

@@ -105,6 +105,10 @@ func (s *Snapshot) groups(q text.Query, allowed []set) [][]rankedForm {
 				form.found.sets[number] = documents
 				form.count += documents.count()
 			}
+			if form.count == 0 { // other entries have it, which must not show
+				form.found.release()
+				continue
+			}
 			forms = append(forms, form)
 		}
 		groups = append(groups, forms)

@@ -119,10 +119,10 @@ func TestRankingDependsOnVisibleAgentsOnly(t *testing.T) {
 	}
 	hidden := slices.Clone(visible)
 	for i := range 300 {
-		hidden = append(hidden, describedEntry(t, Key{"z", fmt.Sprintf("agent-%d", i)}, strings.Repeat("Contracts and questions. ", i%7)))
+		hidden = append(hidden, describedEntry(t, Key{"z", fmt.Sprintf("agent-%d", i)}, "Acquisitions. "+strings.Repeat("Contracts and questions. ", i%7)))
 	}
 	sees := func(namespace string) bool { return namespace == "a" }
-	q, err := ParseQuery("q=contracts+questions+translates")
+	q, err := ParseQuery("q=contracts+questions+translates+acquisitions")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,8 @@ const (
 	// namespaces its caller sees; accessRetry is the time between two attempts.
 	accessTimeout = 8 * time.Second
 	accessRetry   = time.Second
+	// idleBuffer is the largest buffer that a stream keeps while it has nothing to send.
+	idleBuffer = 4 << 10
 	// chunkSize is the number of bytes after which a stream writes.
 	chunkSize = 64 << 10
 )
@@ -73,6 +75,8 @@ type Stream struct {
 	at   *index.Update
 	out  []byte
 	view string
+	// expired fires when the stream ends at the latest.
+	expired <-chan time.Time
 }
 
 // New returns a stream at the latest state, or at the revision of its cursor if that is
@@ -96,11 +100,12 @@ func New(ctx context.Context, o Options) (*Stream, error) {
 // Run sends events until ctx ends or the writer fails. It always returns an error.
 func (s *Stream) Run(ctx context.Context, w Writer) error {
 	s.w = w
+	end := time.NewTimer(lifetime/2 + rand.N(lifetime/2)) //nolint:gosec // spreads load
+	defer end.Stop()
+	s.expired = end.C
 	if err := s.sendState(ctx); err != nil {
 		return err
 	}
-	end := time.NewTimer(lifetime/2 + rand.N(lifetime/2)) //nolint:gosec // spreads load
-	defer end.Stop()
 	bookmark := time.NewTicker(bookmarkInterval)
 	defer bookmark.Stop()
 	for {
@@ -224,13 +229,7 @@ func (s *Stream) sendChanges() error {
 	s.at = s.at.Next()
 	f := framesOf(s.at)
 	if s.set.All() && !s.o.Query.Filters() {
-		if f.last == nil {
-			return nil
-		}
-		s.out = append(s.out, f.all...)
-		s.append(idLine(s.cursor()))
-		s.out = append(s.out, f.last...)
-		return s.flush()
+		return s.sendShared(f)
 	}
 	var last []byte
 	for i := range s.at.Changes {
@@ -350,7 +349,29 @@ func (s *Stream) writeChunk() error {
 	if err := s.checkLag(); err != nil {
 		return err
 	}
-	return s.write()
+	select {
+	case <-s.expired:
+		return ErrExpired
+	default:
+		return s.write()
+	}
+}
+
+// sendShared sends all frames of an update in pieces, without copying more than one piece.
+func (s *Stream) sendShared(f *frames) error {
+	if f.last == nil {
+		return nil
+	}
+	for all := f.all; len(all) > 0; {
+		n := min(len(all), chunkSize)
+		if err := s.send(all[:n]); err != nil {
+			return err
+		}
+		all = all[n:]
+	}
+	s.append(idLine(s.cursor()))
+	s.out = append(s.out, f.last...)
+	return s.flush()
 }
 
 func (s *Stream) write() error {
@@ -365,6 +386,9 @@ func (s *Stream) write() error {
 func (s *Stream) flush() error {
 	if err := s.write(); err != nil {
 		return err
+	}
+	if cap(s.out) > idleBuffer {
+		s.out = nil
 	}
 	return s.w.Flush()
 }
