@@ -144,10 +144,11 @@ func (c *Certificate) reload() {
 		return
 	}
 	var pair tls.Certificate
+	authorities := pool(files.authorities)
 	if err == nil {
-		pair, err = c.parse(&files)
+		pair, err = c.parse(&files, authorities)
 	}
-	if err == nil && c.waits(&pair, read) {
+	if err == nil && c.waits(&pair, authorities, read) {
 		return
 	}
 	again := bytes.Equal(read, c.read) && err != nil && c.refused != nil && err.Error() == c.refused.Error()
@@ -162,25 +163,35 @@ func (c *Certificate) reload() {
 		reloads.WithLabelValues("success").Inc()
 		refused.Set(0)
 		expiry.Set(float64(pair.Leaf.NotAfter.Unix()))
-		c.served, c.authorities = &pair, nil
-		if pool := x509.NewCertPool(); pool.AppendCertsFromPEM(files.authorities) {
-			c.authorities = pool
-		}
+		c.served, c.authorities = &pair, authorities
 		c.options.Log.Info("serving certificate of the registry loaded", "directory", c.options.Directory,
 			"names", pair.Leaf.DNSNames, "notAfter", pair.Leaf.NotAfter.UTC())
 	}
 }
 
+// pool returns the authorities in PEM, or nil if there are none.
+func pool(authorities []byte) *x509.CertPool {
+	if pool := x509.NewCertPool(); pool.AppendCertsFromPEM(authorities) {
+		return pool
+	}
+	return nil
+}
+
 // waits reports whether a certificate is of an authority that clients may not know yet,
-// so that the former one, which is still valid, is served until the handover.
-func (c *Certificate) waits(pair *tls.Certificate, read []byte) bool {
+// so that the former one, which is still valid, is served until the handover. Clients without
+// authorities of the Secret have their own.
+func (c *Certificate) waits(pair *tls.Certificate, authorities *x509.CertPool, read []byte) bool {
 	now := c.options.Clock.Now()
-	if c.served == nil || c.authorities == nil || checkValidity(c.served.Leaf, now) != nil || verifies(c.authorities, pair, now) {
+	if c.served == nil || checkValidity(c.served.Leaf, now) != nil {
+		return false
+	}
+	if c.authorities == nil && authorities == nil || c.authorities != nil && verify(c.authorities, pair, now) == nil {
 		return false
 	}
 	if !bytes.Equal(read, c.waiting) {
 		c.waiting, c.handover = read, now.Add(handoverDelay)
-		c.refused = nil
+		// Files with an earlier content, too, are a change from the waiting ones.
+		c.read, c.refused = nil, nil
 		refused.Set(0)
 		c.options.Log.Info("serving certificate of another authority found; the former one is served until clients know that authority",
 			"directory", c.options.Directory, "handover", c.handover.UTC())
@@ -188,16 +199,18 @@ func (c *Certificate) waits(pair *tls.Certificate, read []byte) bool {
 	return now.Before(c.handover)
 }
 
-// verifies reports whether clients with the authorities accept a certificate.
-func verifies(authorities *x509.CertPool, pair *tls.Certificate, now time.Time) bool {
+// verify returns an error if clients with the authorities refuse a certificate.
+func verify(authorities *x509.CertPool, pair *tls.Certificate, now time.Time) error {
 	intermediates := x509.NewCertPool()
 	for _, der := range pair.Certificate[1:] {
 		if c, err := x509.ParseCertificate(der); err == nil {
 			intermediates.AddCert(c)
 		}
 	}
-	_, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: authorities, Intermediates: intermediates, CurrentTime: now})
-	return err == nil
+	_, err := pair.Leaf.Verify(x509.VerifyOptions{
+		Roots: authorities, Intermediates: intermediates, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+	return err
 }
 
 func (c *Certificate) readFiles() (f files, err error) {
@@ -214,13 +227,20 @@ func (c *Certificate) readFiles() (f files, err error) {
 	return f, err
 }
 
-func (c *Certificate) parse(f *files) (tls.Certificate, error) {
+func (c *Certificate) parse(f *files, authorities *x509.CertPool) (tls.Certificate, error) {
 	pair, err := tls.X509KeyPair(f.certificate, f.key)
 	if err != nil {
 		return pair, fmt.Errorf("read %s and %s: %w", certificateFile, keyFile, err)
 	}
-	if err := checkValidity(pair.Leaf, c.options.Clock.Now()); err != nil {
+	now := c.options.Clock.Now()
+	if err := checkValidity(pair.Leaf, now); err != nil {
 		return pair, fmt.Errorf("the certificate in %s %w", certificateFile, err)
+	}
+	if authorities != nil {
+		if err := verify(authorities, &pair, now); err != nil {
+			return pair, fmt.Errorf("the authorities in %s do not verify the certificate in %s; issue it again, or correct the authorities: %w",
+				authoritiesFile, certificateFile, err)
+		}
 	}
 	return pair, nil
 }

@@ -199,6 +199,95 @@ func TestCertificateOfAnotherAuthorityWaits(t *testing.T) {
 	expect(c, "after the expiry", 4)
 }
 
+// The operator gives clients the authorities of the Secret, so that they would refuse it.
+func TestCertificateOfNoAuthorityOfTheSecretIsRefused(t *testing.T) {
+	s, other := newSecret(t), newSecret(t)
+	authority := s.put(t, 1, start, start.Add(time.Hour))
+	s.write(t, authoritiesFile, authority)
+	c := New(Options{Directory: s.dir, Clock: testclock.NewFakePassiveClock(start), Log: funcr.New(func(string, string) {}, funcr.Options{})})
+	second := s.put(t, 2, start, start.Add(time.Hour))
+	for what, authorities := range map[string][]byte{"the former": authority, "another": other.put(t, 3, start, start.Add(time.Hour))} {
+		s.write(t, authoritiesFile, authorities)
+		c.reload()
+		if got, metric := serial(c), value(t, "a2a_registry_tls_certificate_refused"); got != 1 || metric != 1 {
+			t.Errorf("with %s authority: certificate %d is served, metric of refusals = %v; want the former and 1", what, got, metric)
+		}
+		if len(c.waiting) > 0 {
+			t.Errorf("with %s authority: the certificate waits for its handover", what)
+		}
+	}
+	s.write(t, authoritiesFile, append(second, authority...))
+	c.reload()
+	if got := value(t, "a2a_registry_tls_certificate_refused"); got != 0 || len(c.waiting) == 0 {
+		t.Errorf("with its authority: metric of refusals = %v, want 0; waiting = %t", got, len(c.waiting) > 0)
+	}
+	// Without a former certificate, none is served.
+	s.write(t, authoritiesFile, authority)
+	c = New(Options{Directory: s.dir, Clock: testclock.NewFakePassiveClock(start), Log: funcr.New(func(string, string) {}, funcr.Options{})})
+	if err := c.Ready(nil); serial(c) != 0 || err == nil || !strings.Contains(err.Error(), authoritiesFile) {
+		t.Errorf("at the start: certificate %d is served, Ready() = %v", serial(c), err)
+	}
+}
+
+// Clients without an authority of the Secret learn of the first one before they need it.
+func TestCertificateOfTheFirstAuthorityWaits(t *testing.T) {
+	now := testclock.NewFakePassiveClock(start)
+	s := newSecret(t)
+	s.put(t, 1, start, start.Add(time.Hour))
+	c := New(Options{Directory: s.dir, Clock: now, Log: funcr.New(func(string, string) {}, funcr.Options{})})
+	s.write(t, authoritiesFile, s.put(t, 2, start, start.Add(time.Hour)))
+	c.reload()
+	if got := serial(c); got != 1 {
+		t.Errorf("certificate %d is served before the handover, want 1", got)
+	}
+	now.SetTime(start.Add(handoverDelay))
+	c.reload()
+	if got := serial(c); got != 2 {
+		t.Errorf("certificate %d is served at the handover, want 2", got)
+	}
+}
+
+// Clients have forgotten the authority of a certificate that was withdrawn before its handover.
+func TestWithdrawnCertificateWaitsAgain(t *testing.T) {
+	now := testclock.NewFakePassiveClock(start)
+	s, other := newSecret(t), newSecret(t)
+	mount := func(from secret) {
+		t.Helper()
+		for _, name := range []string{certificateFile, keyFile, authoritiesFile} {
+			content, err := os.ReadFile(filepath.Join(from.dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.write(t, name, content)
+		}
+	}
+	first := newSecret(t)
+	first.write(t, authoritiesFile, first.put(t, 1, start, start.Add(time.Hour)))
+	other.write(t, authoritiesFile, other.put(t, 2, start, start.Add(time.Hour)))
+	mount(first)
+	c := New(Options{Directory: s.dir, Clock: now, Log: funcr.New(func(string, string) {}, funcr.Options{})})
+	for _, from := range []secret{other, first} {
+		mount(from)
+		c.reload()
+	}
+	now.SetTime(start.Add(handoverDelay))
+	mount(other)
+	c.reload()
+	if got := serial(c); got != 1 {
+		t.Errorf("certificate %d is served, want 1 until a second handover", got)
+	}
+	// A refused content that comes back is refused again.
+	s.write(t, certificateFile, []byte("garbage"))
+	c.reload()
+	mount(other)
+	c.reload()
+	s.write(t, certificateFile, []byte("garbage"))
+	c.reload()
+	if got := value(t, "a2a_registry_tls_certificate_refused"); got != 1 {
+		t.Errorf("metric of refusals = %v, want 1", got)
+	}
+}
+
 func TestMissingCertificateIsAwaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSecret(t)
