@@ -93,18 +93,29 @@ func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 			return a.people.caller(r)
 		}
 	}
-	now := a.clock.Now()
-	if bucket := a.rates.Bucket(a2a.AccountingPrincipalAt(r.RemoteAddr), now); !bucket.Take(now) {
-		return Caller{}, false, LimitedError{bucket.Refusal(now)}
-	}
 	if ofPeople {
+		if err := a.take(r.RemoteAddr); err != nil {
+			return Caller{}, false, err
+		}
 		return a.people.caller(r)
 	}
-	return a.ask(r.Context(), key, token)
+	return a.ask(r.Context(), key, token, r.RemoteAddr)
 }
 
-func (a *Authenticator) ask(ctx context.Context, key, token string) (Caller, bool, error) {
+// take counts an unknown token of an address. It returns a LimitedError beyond the rate.
+func (a *Authenticator) take(address string) error {
+	now := a.clock.Now()
+	if bucket := a.rates.Bucket(a2a.AccountingPrincipalAt(address), now); !bucket.Take(now) {
+		return LimitedError{bucket.Refusal(now)}
+	}
+	return nil
+}
+
+func (a *Authenticator) ask(ctx context.Context, key, token, address string) (Caller, bool, error) {
 	answer := a.flights.DoChan(key, func() (any, error) {
+		if err := a.take(address); err != nil {
+			return nil, err
+		}
 		// The review continues for the other requests when the first one is canceled.
 		// It has its own timeout.
 		caller, valid, err := a.review(context.WithoutCancel(ctx), token)

@@ -57,6 +57,34 @@ func TestUnknownTokensAreLimitedByAddress(t *testing.T) {
 	}
 }
 
+// Requests that share a review count once for their address.
+func TestConcurrentRequestsWithOneTokenAreOneUnknownToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		block := make(chan struct{})
+		a := NewAuthenticator(func(context.Context, string) (Caller, bool, error) {
+			<-block
+			return Caller{Username: "u"}, true, nil
+		}, testclock.NewFakePassiveClock(time.Unix(0, 0)))
+		var group sync.WaitGroup
+		var accepted atomic.Int32
+		for range 2 * reviewRate.Burst {
+			group.Go(func() {
+				r := requestWith("Bearer good")
+				r.RemoteAddr = "192.0.2.1:1"
+				if _, valid, err := a.Caller(r); valid && err == nil {
+					accepted.Add(1)
+				}
+			})
+		}
+		synctest.Wait()
+		close(block)
+		group.Wait()
+		if got, want := int(accepted.Load()), 2*reviewRate.Burst; got != want {
+			t.Errorf("%d requests were accepted, want %d", got, want)
+		}
+	})
+}
+
 // The queue of reviews is bounded, and reviews of tokens do not block reviews of access.
 func TestWaitingReviewsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
