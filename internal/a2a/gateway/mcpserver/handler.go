@@ -52,6 +52,9 @@ const (
 	// headerOrigin carries the URL of the gateway, as the client knows it, to the tools. A
 	// value from outside is replaced.
 	headerOrigin = "A2a-Gateway-Origin"
+	// headerRequest carries the id of the HTTP request to the tools. A value from outside is
+	// replaced.
+	headerRequest = "A2a-Gateway-Request"
 )
 
 // Outcome is the result of a call of a tool, for metrics.
@@ -100,6 +103,7 @@ type server struct {
 	// that have none.
 	withSessions, withoutSessions http.Handler
 	sessions                      *sessions
+	requests                      *requests
 	tools                         *tools
 }
 
@@ -110,7 +114,7 @@ func (h *Handler) open() *server {
 	if h.server != nil || h.closed {
 		return h.server
 	}
-	s := &server{sessions: newSessions(h.options.Now)}
+	s := &server{sessions: newSessions(h.options.Now), requests: &requests{}}
 	s.tools = &tools{
 		options:  h.options,
 		registry: &registryclient.Client{Gateway: h.options.Gateway},
@@ -118,6 +122,7 @@ func (h *Handler) open() *server {
 			Gateway: h.options.Gateway, Memory: h.options.Limits.Answers, MaxWait: maxWait, Now: h.options.Now,
 		}),
 		sessions: s.sessions,
+		requests: s.requests,
 		calls:    make(chan struct{}, maxCalls),
 	}
 	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "a2a-operator-gateway", Title: "Agents of the cluster", Version: h.options.Version}, &mcp.ServerOptions{
@@ -174,23 +179,26 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Header.Set(headerOrigin, "http://"+r.Host)
+	id, ended := s.requests.begin(r.Context())
+	defer ended()
+	r.Header.Set(headerRequest, id)
 	w = &boundedWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: h.options.Limits.WriteTimeout, now: h.options.Now}
 	if r.Header.Get(headerVersion) >= sessionless {
 		s.withoutSessions.ServeHTTP(w, r)
 		return
 	}
-	id := r.Header.Get(headerSession)
+	session := r.Header.Get(headerSession)
 	switch {
 	case r.Method == http.MethodDelete:
-		s.sessions.end(id)
-	case r.Method == http.MethodPost && id == "":
+		s.sessions.end(session)
+	case r.Method == http.MethodPost && session == "":
 		if !s.sessions.reserve() {
 			deny(w, a2a.Busy("Too many MCP sessions are in use; end one with DELETE"))
 			return
 		}
 		defer s.sessions.unreserve()
 	default:
-		defer s.sessions.use(id)()
+		defer s.sessions.use(session)()
 	}
 	s.withSessions.ServeHTTP(w, r)
 }

@@ -37,6 +37,7 @@ type tools struct {
 	registry *registryclient.Client
 	agents   *agentclient.Client
 	sessions *sessions
+	requests *requests
 	calls    chan struct{}
 }
 
@@ -121,7 +122,7 @@ type result struct {
 	outcome Outcome
 }
 
-// handler bounds the calls of a tool, ties them to their session, and turns errors into errors
+// handler bounds the calls of a tool, ties them to their session and their HTTP request, and turns errors into errors
 // of the tool, which models read.
 func (t *tools) handler(name string, run func(context.Context, *mcp.CallToolRequest) (*result, error)) mcp.ToolHandler {
 	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -134,7 +135,8 @@ func (t *tools) handler(name string, run func(context.Context, *mcp.CallToolRequ
 		}
 		ctx, stop := context.WithCancelCause(ctx)
 		defer stop(nil)
-		defer context.AfterFunc(t.sessions.of(r.Session.ID()), func() { stop(errSessionEnded) })() //nolint:contextcheck // the session outlives the call
+		defer context.AfterFunc(t.sessions.of(r.Session.ID()), func() { stop(errSessionEnded) })()                    //nolint:contextcheck // the session outlives the call
+		defer context.AfterFunc(t.requests.of(r.Extra.Header.Get(headerRequest)), func() { stop(errRequestEnded) })() //nolint:contextcheck // the SDK's context outlives the request
 		out, err := run(ctx, r)
 		switch {
 		case ctx.Err() != nil && err != nil:
@@ -149,7 +151,10 @@ func (t *tools) handler(name string, run func(context.Context, *mcp.CallToolRequ
 	}
 }
 
-var errSessionEnded = errors.New("the MCP session has ended")
+var (
+	errSessionEnded = errors.New("the MCP session has ended")
+	errRequestEnded = errors.New("the MCP request has ended")
+)
 
 // explain returns the text of an error for the model, and logs an error that is none of the
 // protocol.
