@@ -17,6 +17,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/tokenexchange"
 )
 
+// Extra attributes of a TokenReview for a token that is bound to a pod on a node (KEP-4193).
+const (
+	extraNodeName = "authentication.kubernetes.io/node-name"
+	extraNodeUID  = "authentication.kubernetes.io/node-uid"
+)
+
 // newExchange returns the handler that issues tokens for calls to the agents that a caller
 // finds.
 func (a *api) newExchange(signer func() tokenexchange.Signer, log logr.Logger, c clock.PassiveClock) http.Handler {
@@ -39,6 +45,7 @@ func (a *api) subject(r *http.Request) (*tokenexchange.Subject, error) {
 	return &tokenexchange.Subject{
 		Username: caller.Username, UID: caller.UID,
 		PodName: caller.ExtraValue(extraPodName), PodUID: caller.ExtraValue(extraPodUID),
+		NodeName: caller.ExtraValue(extraNodeName), NodeUID: caller.ExtraValue(extraNodeUID),
 		Lists: func(ctx context.Context, namespace, name string) (bool, error) {
 			snapshot := a.feed.Current()
 			if snapshot == nil {

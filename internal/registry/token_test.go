@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
@@ -56,6 +57,17 @@ func TestTokensAreIssuedForListedAgents(t *testing.T) {
 		if status, body := w.exchange(t, test.token, test.audience); status != test.status || !strings.Contains(body, test.contains) {
 			t.Errorf("%s: %d %s, want %d with %s", test.name, status, body, test.status, test.contains)
 		}
+	}
+}
+
+func TestIssuedTokenNamesThePodAndTheNodeOfTheCaller(t *testing.T) {
+	w := newWorld(t, fleet(t))
+	w.tokens["pod"] = caller(t, "system:serviceaccount:team-a:bot", map[string]authenticationv1.ExtraValue{
+		extraPodName: {"bot-1"}, extraPodUID: {"u1"}, extraNodeName: {"node-1"}, extraNodeUID: {"u2"},
+	})
+	want := `\"pod\":{\"name\":\"bot-1\",\"uid\":\"u1\"},\"node\":{\"name\":\"node-1\",\"uid\":\"u2\"}`
+	if status, body := w.exchange(t, "pod", "echo.team-a.a2a-operator.dev"); status != http.StatusOK || !strings.Contains(body, want) {
+		t.Errorf("%d %s, want 200 with %s", status, body, want)
 	}
 }
 

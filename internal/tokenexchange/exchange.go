@@ -48,6 +48,8 @@ type Subject struct {
 	UID string
 	// PodName and PodUID are those of the pod that the caller's token is bound to, or "".
 	PodName, PodUID string
+	// NodeName and NodeUID are those of the node of the pod, or "".
+	NodeName, NodeUID string
 	// Lists reports whether the registry lists an agent of the cluster for the caller. Its
 	// error is as that of Options.Authenticate.
 	Lists func(ctx context.Context, namespace, name string) (bool, error)
@@ -162,11 +164,12 @@ type kubernetes struct {
 	Namespace      string  `json:"namespace"`
 	ServiceAccount object  `json:"serviceaccount"`
 	Pod            *object `json:"pod,omitempty"`
+	Node           *object `json:"node,omitempty"`
 }
 
 type object struct {
 	Name string `json:"name"`
-	UID  string `json:"uid"`
+	UID  string `json:"uid,omitempty"`
 }
 
 func newClaims(subject *Subject, namespace, name, audience string, now time.Time) claims {
@@ -177,6 +180,9 @@ func newClaims(subject *Subject, namespace, name, audience string, now time.Time
 	}
 	if subject.PodName != "" {
 		c.Kubernetes.Pod = &object{Name: subject.PodName, UID: subject.PodUID}
+	}
+	if subject.NodeName != "" {
+		c.Kubernetes.Node = &object{Name: subject.NodeName, UID: subject.NodeUID}
 	}
 	return c
 }

@@ -59,15 +59,20 @@ func (r *testRegistry) authenticate(request *http.Request) (*Subject, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
+	pod := "uid-2"
+	if request.Header.Get("Authorization") == "Bearer of-replica" {
+		pod = "uid-4"
+	}
 	username := map[string]string{
-		"Bearer of-caller": "system:serviceaccount:team:caller",
-		"Bearer of-jane":   "jane",
+		"Bearer of-caller":  "system:serviceaccount:team:caller",
+		"Bearer of-replica": "system:serviceaccount:team:caller",
+		"Bearer of-jane":    "jane",
 	}[request.Header.Get("Authorization")]
 	if username == "" {
 		return nil, InvalidToken("the API server does not accept the token")
 	}
 	return &Subject{
-		Username: username, UID: "uid-1", PodName: "caller-1", PodUID: "uid-2",
+		Username: username, UID: "uid-1", PodName: "caller-1", PodUID: pod, NodeName: "node-1", NodeUID: "uid-3",
 		Lists: func(_ context.Context, namespace, name string) (bool, error) {
 			if name == "broken" {
 				return false, errors.New("connection refused")
@@ -137,6 +142,7 @@ func TestIssuedTokenNamesTheCallerAndOneAgent(t *testing.T) {
 			"namespace":      "team",
 			"serviceaccount": map[string]any{"name": "caller", "uid": "uid-1"},
 			"pod":            map[string]any{"name": "caller-1", "uid": "uid-2"},
+			"node":           map[string]any{"name": "node-1", "uid": "uid-3"},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
