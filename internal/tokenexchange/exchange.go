@@ -28,11 +28,12 @@ import (
 // Lifetime is how long an issued token is valid.
 const Lifetime = 10 * time.Minute
 
-// limitedSubjects bounds the ServiceAccounts that are counted; further ones share counts.
+// limitedSubjects bounds the pods that are counted; further ones share counts.
 const limitedSubjects = 16384
 
-// exchangeRate is what one ServiceAccount may exchange. A sidecar caches tokens of 256 agents
-// and refreshes each one after half of its lifetime.
+// exchangeRate is what one pod may exchange, because each sidecar has a cache of its own: for
+// the tokens of 256 agents, each of which it refreshes after half of its lifetime. The tokens
+// of a ServiceAccount that are bound to no pod share one rate.
 var exchangeRate = limit.Rate{PerSecond: 20, Burst: 512}
 
 // Signer signs the claims of a token.
@@ -123,8 +124,8 @@ func (e *Exchange) exchange(w http.ResponseWriter, r *http.Request) (string, err
 		return "", InvalidToken("only tokens of ServiceAccounts are exchanged")
 	}
 	now := e.options.Clock.Now()
-	if bucket := e.rates.Bucket(a2a.AccountingPrincipal{Principal: subject.Username}, now); !bucket.Take(now) {
-		return "", Limited(bucket.Refusal(now).Wait, "this ServiceAccount exchanges too many tokens; use each token until shortly before it expires")
+	if bucket := e.rates.Bucket(a2a.AccountingPrincipal{Principal: subject.Username + " " + subject.PodUID}, now); !bucket.Take(now) {
+		return "", Limited(bucket.Refusal(now).Wait, "this pod or ServiceAccount exchanges too many tokens; use each token until shortly before it expires")
 	}
 	listed, err := subject.Lists(r.Context(), asked.namespace, asked.name)
 	if err != nil {

@@ -249,7 +249,7 @@ func TestFailureOfTheReviewIsNotThatOfTheToken(t *testing.T) {
 	}
 }
 
-func TestOneCallerIsLimited(t *testing.T) {
+func TestOnePodIsLimited(t *testing.T) {
 	registry := newTestRegistry(t)
 	issued := 0
 	for range 2 * exchangeRate.Burst {
@@ -264,6 +264,9 @@ func TestOneCallerIsLimited(t *testing.T) {
 	}
 	if issued != exchangeRate.Burst {
 		t.Errorf("%d tokens issued, want %d", issued, exchangeRate.Burst)
+	}
+	if recorder := registry.post(strings.NewReader(form("subject_token", "of-replica").Encode())); recorder.Code != http.StatusOK {
+		t.Errorf("POST of another pod of the ServiceAccount = %d, want 200", recorder.Code)
 	}
 	registry.clock.SetTime(testTime.Add(time.Second))
 	if recorder := registry.post(strings.NewReader(form().Encode())); recorder.Code != http.StatusOK {
