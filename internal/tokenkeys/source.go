@@ -5,7 +5,7 @@
 // in one Secret of the manager's namespace.
 //
 // Every replica of the manager reads the Secret, and the leader alone writes it: it creates,
-// replaces and rotates the keys. No other package reads or writes it. docs/adr/0028 has the
+// replaces and rotates the keys. No other package reads or writes it. docs/adr/0029 has the
 // reasons.
 package tokenkeys
 
