@@ -100,6 +100,29 @@ func TestDrainWaitsForTurns(t *testing.T) {
 	<-drained
 }
 
+// TestShutdownEndsSessionsOfMCP holds the stream of a session open during the shutdown. The
+// session ends before the servers cut the connections.
+func TestShutdownEndsSessionsOfMCP(t *testing.T) {
+	p := newPod(t, says, func(c *sidecarconfig.Config) {
+		c.Gateway = &sidecarconfig.Gateway{RegistryURL: "http://127.0.0.1:1", AgentURL: "http://{name}.{namespace}.svc", TokenFile: "token"}
+	})
+	address := "http://" + p.sidecar.Addresses().Gateway + "/mcp"
+	headers := []string{"Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2025-11-25"}
+	begun, text := p.do("POST", address, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`, headers...)
+	session := begun.Header.Get("Mcp-Session-Id")
+	if session == "" {
+		t.Fatalf("%s: %s", begun.Status, text)
+	}
+	headers = append(headers, "Mcp-Session-Id", session)
+	_, _ = p.do("POST", address, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, headers...)
+	stream := p.open("GET", address, "", headers...)
+	defer stream.Body.Close()
+	p.stop()
+	if _, err := io.ReadAll(stream.Body); err != nil {
+		t.Errorf("the stream ended with %v", err)
+	}
+}
+
 // TestDrainEndsConnections: a client that has read a stream to its end has not
 // heard that the pod is going. Its next message is taken, and no more of them.
 func TestDrainEndsConnections(t *testing.T) {

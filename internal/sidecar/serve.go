@@ -23,7 +23,8 @@ const stopTimeout = 2 * time.Second
 //
 // The shutdown, in this order: the pod is unready, and each response ends its
 // connection; new turns are refused; the turns end, or the grace period nearly does;
-// streams end so that clients can resume them; servers close. In a pod the preStop hook
+// streams end so that clients can resume them. Then the sessions of MCP end, and the servers
+// close. In a pod the preStop hook
 // has done most of it before the signal comes.
 func (s *Sidecar) Serve(ctx context.Context) error {
 	group, failed := errgroup.WithContext(ctx)
@@ -50,6 +51,9 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	s.drain.Wait(context.WithoutCancel(ctx))
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
+	// The MCP server ends its streams and calls, for which the servers wait. A call that waits
+	// for its agent's answer to the cancel does not delay the servers.
+	group.Go(func() error { s.mcp.Close(); return nil })
 	servers.Stop(stopping)
 	err := group.Wait()
 	s.close()

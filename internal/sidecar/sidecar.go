@@ -112,7 +112,6 @@ func (s *Sidecar) close() {
 	_ = s.store.close() // no call is running
 	s.heap.Stop()
 	s.turns.backend.Close()
-	s.mcp.Close()
 	s.translator.Close()
 	s.turns.pushes.guard.CloseIdleConnections()
 	s.gatewayTransport.CloseIdleConnections()
