@@ -31,8 +31,9 @@ import (
 
 const (
 	// maxRequests bounds the HTTP requests that are served at a time, with those that hold a
-	// stream open.
-	maxRequests = 128
+	// stream open: one stream per session, each call, and as many for notifications and the
+	// answers of users.
+	maxRequests = 2 * (maxSessions + maxCalls)
 	// maxCalls bounds the calls of tools that run at a time. One request may have many.
 	maxCalls = 64
 	// maxSessions bounds the sessions. The one that was idle for longest is closed for a new
@@ -82,7 +83,7 @@ type Options struct {
 	Now     func() time.Time
 }
 
-// Handler serves MCP. Close must be called when no request is served any more.
+// Handler serves MCP, until Close.
 type Handler struct {
 	options  Options
 	requests chan struct{}
@@ -150,7 +151,8 @@ func (h *Handler) Sessions() int {
 	return h.server.sessions.count()
 }
 
-// Close ends the calls that run, which cancels their tasks, and closes all sessions.
+// Close ends the calls that run, which cancels their tasks, and closes all sessions. It waits
+// for the calls. Later requests are denied.
 func (h *Handler) Close() {
 	h.mu.Lock()
 	s := h.server

@@ -275,6 +275,18 @@ func TestCallsAreBounded(t *testing.T) {
 	group.Wait()
 }
 
+// TestStreamsAndCallsLeaveRoom holds as many requests as the sessions and calls at their limits
+// have. A client can still send notifications and answers.
+func TestStreamsAndCallsLeaveRoom(t *testing.T) {
+	f := newFixture(t, http.NotFound)
+	for range maxSessions + maxCalls {
+		f.requests <- struct{}{}
+	}
+	if err := f.connect(t, "2025-11-25").Ping(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestHostileAgentFailsTheTool has what plays the gateway answer with other things than A2A.
 func TestHostileAgentFailsTheTool(t *testing.T) {
 	stream := func(lines ...string) http.HandlerFunc {
