@@ -178,6 +178,9 @@ func (c Config) registryErrors() []error {
 		if c.RegistryCertDir != "" && err == nil && u.Scheme == "http" {
 			errs = append(errs, fmt.Errorf("--registry-url is %q, must be an https URL, because --registry-cert-dir is set", c.RegistryURL))
 		}
+		if c.RegistryBindAddress == off {
+			errs = append(errs, fmt.Errorf("--registry-url is %q, but --registry-bind-address=0 disables the registry, which issues the tokens for calls of agents; remove one of the two flags", c.RegistryURL))
+		}
 	}
 	if o := c.RegistryOIDC; o.Issuer != "" {
 		u, err := url.Parse(o.Issuer)
