@@ -21,6 +21,9 @@ import (
 // maxRounds bounds how often one call asks the user.
 const maxRounds = 8
 
+// notAnswered is the note on a question that the user declined, or did not answer in time.
+const notAnswered = "The user did not answer the question of the agent."
+
 // conversation is one call of call_agent: a message, and the answers to what the agent asks.
 type conversation struct {
 	tools   *tools
@@ -77,17 +80,22 @@ func (c *conversation) run(ctx context.Context) (*result, error) {
 		if c.sessionless() {
 			return c.suspend(q)
 		}
-		reply, err := c.request.Session.Elicit(ctx, q.elicitation(c.agent))
-		if ctx.Err() != nil {
+		asking, stop := context.WithTimeout(ctx, q.timeout)
+		reply, err := c.request.Session.Elicit(asking, q.elicitation(c.agent))
+		late := asking.Err() != nil
+		stop()
+		switch {
+		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
-		}
-		if err != nil {
+		case err != nil && late:
+			return c.task(answer.Task, notAnswered), nil //nolint:nilerr // the result says it
+		case err != nil:
 			// The client said that it can ask, and failed: the model asks.
 			return c.task(answer.Task, ""), nil //nolint:nilerr // as said
 		}
 		text, accepted := replyOf(reply)
 		if !accepted {
-			return c.task(answer.Task, "The user did not answer the question of the agent."), nil
+			return c.task(answer.Task, notAnswered), nil
 		}
 		c.answer(q, text)
 	}

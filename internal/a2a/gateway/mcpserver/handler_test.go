@@ -62,7 +62,12 @@ func newFixture(t *testing.T, gateway http.HandlerFunc) *fixture {
 
 func (f *fixture) connect(t *testing.T, version string) *mcp.ClientSession {
 	t.Helper()
-	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.StreamableClientTransport{
+	return f.connectAs(t, mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil), version)
+}
+
+func (f *fixture) connectAs(t *testing.T, client *mcp.Client, version string) *mcp.ClientSession {
+	t.Helper()
+	session, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{
 		Endpoint: f.url, HTTPClient: f.client, MaxRetries: -1, DisableStandaloneSSE: true,
 	}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
@@ -249,6 +254,39 @@ func TestEndOfTheRequestCancelsItsTask(t *testing.T) {
 	}
 	if err := s.Ping(t.Context(), nil); err != nil {
 		t.Errorf("the session has ended: %v", err)
+	}
+}
+
+// TestQuestionsAreBounded has a user who does not answer within the timeout of the agent.
+func TestQuestionsAreBounded(t *testing.T) {
+	const task = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":` +
+		`{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"Which?"}],"metadata":{"inputRequest":{"requestId":"r","timeoutSeconds":0.05}}}}}`
+	f := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
+		if text, _ := io.ReadAll(r.Body); strings.Contains(string(text), "GetTask") {
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1","result":`+task+`}`)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, `data: {"jsonrpc":"2.0","id":"1","result":{"task":`+task+"}}\n\n")
+	})
+	asked, late := make(chan struct{}, 1), make(chan struct{})
+	defer close(late)
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			asked <- struct{}{}
+			<-late
+			return &mcp.ElicitResult{Action: "cancel"}, nil
+		},
+	})
+	s := f.connectAs(t, client, "2025-11-25")
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	r, err := s.CallTool(ctx, &mcp.CallToolParams{Name: ToolCall, Arguments: map[string]any{"agent": "team/echo", "message": "x"}})
+	if err != nil || r.IsError || r.Content[0].(*mcp.TextContent).Text != notAnswered {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if got := f.seen(); got != "call_agent input_required" || len(asked) != 1 {
+		t.Errorf("outcomes = %s, the user was asked %d times", got, len(asked))
 	}
 }
 

@@ -6,6 +6,7 @@ package mcpserver
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/google/uuid"
@@ -24,6 +25,8 @@ type question struct {
 
 	text      string
 	sensitive bool
+	// timeout is how long the agent waits for the answer; maxWait at most.
+	timeout time.Duration
 }
 
 // questionOf returns the question of a task that waits for input, and nil for other tasks.
@@ -31,9 +34,12 @@ func questionOf(t *a2a.Task) *question {
 	if t.Status.State != a2a.StateInputRequired {
 		return nil
 	}
-	q := &question{TaskID: t.ID, ContextID: t.ContextID, text: textOf(t.Status.Message)}
+	q := &question{TaskID: t.ID, ContextID: t.ContextID, text: textOf(t.Status.Message), timeout: maxWait}
 	if request, ok := t.Status.Message.InputRequest(); ok {
 		q.InputID, q.sensitive = request.ID, request.Sensitive
+		if request.Timeout > 0 {
+			q.timeout = min(request.Timeout, maxWait)
+		}
 	}
 	if q.text == "" {
 		q.text = "The agent asks for input."
@@ -109,7 +115,7 @@ func (c *conversation) resume() (*result, error) {
 	text, accepted := replyOf(reply)
 	if !accepted {
 		return c.task(&a2a.Task{ID: q.TaskID, ContextID: q.ContextID, Status: a2a.Status{State: a2a.StateInputRequired}},
-			"The user did not answer the question of the agent."), nil
+			notAnswered), nil
 	}
 	c.answer(&q, text)
 	return nil, nil //nolint:nilnil // the call goes on
