@@ -49,8 +49,8 @@ type encoding struct {
 	bytes   []byte
 }
 
-// dropped replaces the encodings of a record that its log has trimmed: no encoding is
-// cached any more.
+// dropped takes the place of the encodings once the log has trimmed the record. From
+// then on, no encoding is cached.
 var dropped = encoding{dialect: dialects}
 
 // Room is the memory budget of cached encodings. Its methods do not block.

@@ -67,7 +67,7 @@ func describeDependency(agent *a2av1alpha1.Agent, name sidecarconfig.Dependency,
 		}
 	case sidecarconfig.DependencyConfiguration:
 		return a2av1alpha1.ReasonConfigurationRejected, "The sidecar rejects the current configuration",
-			"correct the field that it names, or ask the administrator of the operator"
+			"correct that field of the Agent, or ask the administrator of the operator to update the image of the sidecar: it may be older than the operator"
 	}
 	return "", "", ""
 }

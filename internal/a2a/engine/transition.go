@@ -21,8 +21,8 @@ const inputTimedOut = `{"a2a.inputTimeout":true}`
 // leads, and false for an event that is not allowed in the state from.
 //
 // An agent may skip states and alternate between working and waiting. No event is
-// allowed after a terminal state. A status without a state changes nothing, except
-// that it starts a submitted task; neither does submitted after a later state.
+// allowed after a terminal state. A status without a state starts a submitted
+// task, and else changes nothing. Submitted after a later state changes nothing.
 func transition(from a2a.State, e *a2a.Event) (to a2a.State, ok bool) {
 	switch {
 	case from.Terminal(), e.Task != nil:
@@ -58,8 +58,8 @@ func transition(from a2a.State, e *a2a.Event) (to a2a.State, ok bool) {
 // drive.go has those that start a run or follow the return of a call of the backend:
 // startRun, deliverInput and runEnded.
 
-// append appends events of a run, all of which transition allows. The store retries it
-// for Options.OutageRetryFor; meanwhile the agent is not read (back-pressure). It returns
+// append appends events of a run. The caller has checked each of them with transition.
+// The store retries the append for Options.OutageRetryFor; meanwhile the agent is not read (back-pressure). It returns
 // backend.ErrTurnEnded when the task has ended or was lost.
 func (t *task) append(ctx context.Context, events []a2a.Event) error {
 	return t.write(ctx, events, store.Keep)

@@ -24,8 +24,9 @@ func (r Replica) Name() string {
 //
 // Each replica has one lease, however many tasks it holds. While a replica has a
 // lease, no other can take over its tasks. The hold on a task is part of the task and
-// changes in the same step as its log. So a replica whose lease expired and that
-// renews it still holds the tasks that no other has taken over.
+// changes in the same step as its log. If a lease expires and its
+// replica renews it, the replica still holds every task that no other took over
+// meanwhile.
 type Shared interface {
 	Store
 	// Join returns a new incarnation of a replica. It does not call the store: other

@@ -129,7 +129,7 @@ func (h *Handler) run(c *call) error {
 // do not end the task.
 func (h *Handler) end(c *call, err error) error {
 	if c.w.stalled.Load() {
-		h.Log.InfoContext(c.Context(), "disconnected slow client", "method", c.method.name)
+		h.Log.InfoContext(c.Context(), "disconnected slow consumer", "method", c.method.name)
 	}
 	if gone := c.Context().Err(); gone != nil {
 		return gone
@@ -142,7 +142,7 @@ func (h *Handler) end(c *call, err error) error {
 		outcome.Method, outcome.Version = c.method.name, c.dialect.label
 	}
 	if errors.Is(err, a2a.ErrSlowSubscriber) {
-		h.Log.InfoContext(c.Context(), "disconnected slow subscriber", "method", c.method.name)
+		h.Log.InfoContext(c.Context(), "disconnected slow consumer", "method", c.method.name)
 	}
 	problem := outcome.Conclude(c.Context(), h.Log, h.Observe, err)
 	if problem == nil {

@@ -117,7 +117,7 @@ func TestWire04_StreamsOf01(t *testing.T) {
 	}
 }
 
-// TestRequestsOf01 reach the handler as what they mean.
+// Requests of 0.1 reach the handler as the requests of the domain that they stand for.
 func TestRequestsOf01(t *testing.T) {
 	x := newFixture(complete())
 	x.RestartV01 = func() bool { return true }

@@ -36,8 +36,8 @@ func resolve(r *request, asked version.Version, readable, strict bool) (resoluti
 }
 
 // dialectFor returns the dialect of a client that calls the method and names a
-// version. If the client must not call it, it returns an error and the dialect in
-// which the client reads it.
+// version. If that version does not have the method, dialectFor returns an error, and the
+// dialect in which to encode the error.
 func (m *method) dialectFor(asked version.Version, strict bool) (*dialect, error) {
 	unnamed := m.dialect
 	if m.shared {

@@ -128,7 +128,7 @@ func (s *serving) end(err error) error {
 }
 
 // FailureOf returns the error of Serve if it is a failure of the sidecar, or
-// ErrParked, and otherwise nil. It logs that a slow client was disconnected.
+// ErrParked, and otherwise nil. It logs that a slow consumer was disconnected.
 func FailureOf(ctx context.Context, log *slog.Logger, method string, err error) error {
 	if errors.Is(err, ErrParked) {
 		return err
@@ -137,7 +137,7 @@ func FailureOf(ctx context.Context, log *slog.Logger, method string, err error) 
 		return nil //nolint:nilerr // the client left, or can resume
 	}
 	if errors.Is(err, a2a.ErrSlowSubscriber) || errors.Is(err, ErrStalled) {
-		log.InfoContext(ctx, "disconnected slow client", "method", method)
+		log.InfoContext(ctx, "disconnected slow consumer", "method", method)
 		return nil
 	}
 	return err

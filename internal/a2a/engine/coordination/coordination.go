@@ -46,12 +46,13 @@ type Lease interface {
 	Interrupt()
 }
 
-// Ownership is which replica holds a task. Its writes are those of package store. They
-// hold the task for this replica and are fenced: they fail when the replica has lost the
-// task. They do not end with the context of their caller, but with Interrupt, and when
-// the lease may have ended.
+// Ownership tells and changes which replica holds a task. Its writes are those of package
+// store. They hold the task for this replica and are fenced: they fail when the replica
+// has lost the task. The writes outlive the context of their caller: only Interrupt ends
+// them, or a lease that may have ended.
 type Ownership interface {
-	// Owner returns the owner of a task. It returns store.ErrNotFound without the task.
+	// Owner returns the owner of a task. It returns store.ErrNotFound if the
+	// store does not have the task.
 	Owner(ctx context.Context, k store.Key) (Owner, error)
 	// Create creates a task whose first turn begins. term is the term in which the
 	// replica claimed the message of the turn: in a later one Create returns

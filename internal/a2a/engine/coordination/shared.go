@@ -137,9 +137,9 @@ func (s *Shared) fenceCreations() {
 	s.term++
 }
 
-// fence ends the writes in progress, and all later ones until unfence: a write that began
-// now and were retried would keep the lock of its task, and StopRuns would wait for it
-// until after the lease has ended.
+// fence ends the writes in progress, and all later ones until unfence: if a write
+// began now and was retried, it would keep the lock of its task, and StopRuns would wait
+// for it until after the lease has ended.
 func (s *Shared) fence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +147,7 @@ func (s *Shared) fence() {
 	s.stopWrites(errFenced)
 }
 
-// unfence follows a renewal of the lease.
+// unfence allows writes again. It is called after a renewal of the lease.
 func (s *Shared) unfence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
