@@ -182,21 +182,29 @@ func (c Config) registryErrors() []error {
 			errs = append(errs, fmt.Errorf("--registry-url is %q, but --registry-bind-address=0 disables the registry, which issues the tokens for calls of agents; remove one of the two flags", c.RegistryURL))
 		}
 	}
-	if o := c.RegistryOIDC; o.Issuer != "" {
-		u, err := url.Parse(o.Issuer)
-		if err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-			errs = append(errs, fmt.Errorf("--registry-oidc-issuer is %q, must be an https URL without a query and a fragment", o.Issuer))
-		}
-		if o.Audience == "" {
-			errs = append(errs, errors.New("--registry-oidc-audience is required with --registry-oidc-issuer: the client id for which the issuer makes tokens"))
-		}
-		if o.UsernameClaim == "" {
-			errs = append(errs, errors.New("--registry-oidc-username-claim is empty, must name a claim such as sub or email"))
-		}
-	}
+	errs = append(errs, c.RegistryOIDC.errors()...)
 	if reasons := validation.IsDNS1123Subdomain(c.RegistryPublisher); c.RegistryPublisher != "" && len(reasons) > 0 {
 		errs = append(errs, fmt.Errorf("--registry-publisher is %q, must be a domain such as agents.example.com: %s",
 			c.RegistryPublisher, strings.Join(reasons, "; ")))
+	}
+	return errs
+}
+
+// errors returns an error for every flag of the issuer with an invalid value.
+func (o RegistryOIDC) errors() []error {
+	if o.Issuer == "" {
+		return nil
+	}
+	var errs []error
+	u, err := url.Parse(o.Issuer)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+		errs = append(errs, fmt.Errorf("--registry-oidc-issuer is %q, must be an https URL without a query and a fragment", o.Issuer))
+	}
+	if o.Audience == "" {
+		errs = append(errs, errors.New("--registry-oidc-audience is required with --registry-oidc-issuer: the client id for which the issuer makes tokens"))
+	}
+	if o.UsernameClaim == "" {
+		errs = append(errs, errors.New("--registry-oidc-username-claim is empty, must name a claim such as sub or email"))
 	}
 	return errs
 }
