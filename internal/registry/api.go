@@ -15,7 +15,6 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
@@ -192,9 +191,8 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 	if !a.searches.admit(w, &c, 1) {
 		return nil
 	}
-	release, ok := a.searches.hold(&c)
+	release, ok := a.searches.receive(w, &c)
 	if !ok {
-		tooMany(w, "responses", limit.Refusal{Wait: time.Second}, responsesMessage)
 		return nil
 	}
 	defer release()
@@ -205,12 +203,8 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 	if err != nil {
 		return err
 	}
-	var sees func(namespace string) bool
-	if !set.All() {
-		sees = set.Contains
-	}
 	var page index.Page
-	if err := a.searches.run(r.Context(), w, func() { page = s.Search(q, sees) }); err != nil {
+	if err := a.searches.run(r.Context(), w, func() { page = s.Search(q, seesOf(set)) }); err != nil {
 		return err
 	}
 	if unchanged(w, r, page.ETag()) {
@@ -260,9 +254,8 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 	if !a.searches.admit(w, &c, 1) {
 		return nil
 	}
-	release, ok := a.searches.hold(&c)
+	release, ok := a.searches.receive(w, &c)
 	if !ok {
-		tooMany(w, "responses", limit.Refusal{Wait: time.Second}, responsesMessage)
 		return nil
 	}
 	defer release()

@@ -66,6 +66,14 @@ func (s *searches) hold(c *access.Caller) (release func(), ok bool) {
 	return s.callers.Hold(principalOf(c), maxResponses, s.clock.Now())
 }
 
+// receive is hold, and responds 429 beyond the limit.
+func (s *searches) receive(w http.ResponseWriter, c *access.Caller) (release func(), ok bool) {
+	if release, ok = s.hold(c); !ok {
+		tooMany(w, "responses", limit.Refusal{Wait: time.Second}, responsesMessage)
+	}
+	return release, ok
+}
+
 // admit charges a request that costs as much as a number of searches to its caller, or
 // responds 429.
 func (s *searches) admit(w http.ResponseWriter, c *access.Caller, cost int) bool {

@@ -71,7 +71,8 @@ func TestKeysOfOneIssuerSignNothingForTheOther(t *testing.T) {
 	}
 }
 
-// TestClocksMayDifferByAMinute: the clock of the registry differs from that of the sidecar.
+// A sidecar accepts a token if its clock and the clock of the registry differ by at most
+// one minute.
 func TestClocksMayDifferByAMinute(t *testing.T) {
 	cluster, registry := newSigner(t), newSigner(t)
 	for name, test := range map[string]struct {

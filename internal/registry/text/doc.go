@@ -7,6 +7,6 @@
 // A text becomes terms in three steps. Words normalizes it (NFKC, full case folding)
 // and splits it into words, where scripts without spaces become bigrams. The language
 // of the text is detected by its function words, and each word also becomes its stem
-// by the Snowball algorithm of that language. Rank weighs the terms of a query against
-// those of a document by BM25.
+// by the Snowball algorithm of that language. Statistics scores the terms of a query in a
+// document by BM25.
 package text

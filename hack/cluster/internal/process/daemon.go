@@ -15,7 +15,7 @@ import (
 // whose id was not recorded, and a container shim that outlived its parent.
 const markVariable = "A2A_OPERATOR_CLUSTER"
 
-// searchPath is the PATH of the daemons, because that of the caller may lack the directories of iptables and
+// searchPath is the PATH of the daemons. The PATH of the caller may lack the directories of iptables and
 // runc.
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

@@ -110,7 +110,7 @@ func TestListOfModelsMayBeForbidden(t *testing.T) {
 	}
 }
 
-// TestURLs: some URLs are the base of an API, others that of the completions.
+// A URL may be the base of an API or the URL of its completions.
 func TestURLs(t *testing.T) {
 	const whole = "/v1/chat/completions"
 	tests := map[string]struct{ container, server string }{

@@ -52,9 +52,9 @@ type binding interface {
 	decodeError(status int, text []byte) *protocolError
 }
 
-// tenantOf returns the tenant of requests: that of the card or, if the card has none,
-// that of the client. The client's tenant is not used over HTTP+JSON, where the client
-// would choose a segment of the path, and before 1.0, which has no tenants.
+// tenantOf returns the tenant of requests: the tenant on the card or, if the card has
+// none, the tenant of the client. Over HTTP+JSON it ignores the tenant of the client, who
+// would choose a segment of the path. Versions before 1.0 have no tenants.
 func (p *endpoint) tenantOf(t *backend.Turn) string {
 	switch {
 	case p.version != version.V10:

@@ -50,7 +50,7 @@ func (r *run) poll(ctx context.Context, c *callParams) error {
 // isTaskIncomplete reports whether a poll returned a task without a part of its output.
 func (r *run) isTaskIncomplete(err error) bool { return errors.Is(err, errTaskIncomplete) }
 
-// recoverOutput completes the output of a stream that ended early with that of the task.
+// recoverOutput adds to the output of a stream that ended early what only the task holds.
 // It emits the agent's messages of this turn that the stream did not contain. A server may
 // store less than it streams: LangGraph stores the message, and not the artifact
 // that it makes from the message. recoverOutput fails the turn if the completed task lacks an

@@ -215,8 +215,8 @@ func (r *run) addChanges(t *a2a.Task) error {
 }
 
 // lastIndexByID returns the index of the last artifact of each id, which replaces earlier
-// ones. The first artifact without an id is that of the turn. Further ones get an id by
-// their index.
+// ones. The first artifact without an id keeps the empty id, which means the turn's own
+// artifact. lastIndexByID gives later artifacts without an id one from their index.
 func lastIndexByID(all []a2a.Artifact) map[string]int {
 	last := make(map[string]int, len(all))
 	for i := range all {
