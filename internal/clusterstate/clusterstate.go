@@ -115,7 +115,11 @@ type Remote struct {
 }
 
 // RegistryCA has the certificates of authorities. It is immutable.
-type RegistryCA struct{ PEM string }
+type RegistryCA struct {
+	PEM string
+	// Additional is true if the authorities of the sidecar verify the registry, too.
+	Additional bool
+}
 
 // Issuer is an issuer of tokens.
 type Issuer struct {

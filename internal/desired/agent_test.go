@@ -458,9 +458,9 @@ func render(t *testing.T, result Result) []byte {
 // The authorities of the registry are in the sidecar configuration, beside its URL.
 func TestAgentTrustsTheRegistry(t *testing.T) {
 	in := readCase(t, "testdata/minimal/input.yaml")
-	in.RegistryCA = &clusterstate.RegistryCA{PEM: "pem"}
+	in.RegistryCA = &clusterstate.RegistryCA{PEM: "pem", Additional: true}
 	config, err := sidecarConfiguration(in, Platform{RegistryURL: "https://registry.a2a.svc"}, card.Card{}, nil, nil)
-	if err != nil || config.Gateway.RegistryCA != "pem" {
+	if err != nil || config.Gateway.RegistryCA != "pem" || !config.Gateway.RegistryCAAdditional {
 		t.Errorf("gateway = %+v, %v", config.Gateway, err)
 	}
 }

@@ -154,7 +154,7 @@ func configGateway(platform Platform, registryCA *clusterstate.RegistryCA) *side
 		TokenFile:   tokenFile,
 	}
 	if registryCA != nil {
-		gateway.RegistryCA = registryCA.PEM
+		gateway.RegistryCA, gateway.RegistryCAAdditional = registryCA.PEM, registryCA.Additional
 	}
 	for _, allowed := range platform.RemoteAllow {
 		gateway.RemoteAllow = append(gateway.RemoteAllow, allowed.String())

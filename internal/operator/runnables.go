@@ -79,7 +79,13 @@ func addRegistryCA(mgr manager.Manager, config Config) (*registryca.Source, erro
 	if config.RegistryCAFile == "" {
 		return nil, nil
 	}
-	authorities := registryca.New(config.RegistryCAFile, clock.RealClock{}, mgr.GetLogger().WithName("registry"))
+	authorities, err := registryca.New(config.RegistryCAFile, clock.RealClock{}, mgr.GetLogger().WithName("registry"))
+	if err != nil {
+		return nil, fmt.Errorf("start with the authorities of --registry-ca-file: %w", err)
+	}
+	if err := registryca.Register(metrics.Registry); err != nil {
+		return nil, fmt.Errorf("register metrics of the authorities of the registry: %w", err)
+	}
 	if err := mgr.Add(authorities); err != nil {
 		return nil, fmt.Errorf("add authorities of the registry: %w", err)
 	}

@@ -33,7 +33,8 @@ const (
 	// every Agent.
 	maxFile = 64 << 10
 	// overlap is how long the former content of the file counts beside the new one: the
-	// registry serves its former certificate until sidecars know the new authorities.
+	// registry serves its former certificate until sidecars know the new authorities. A file
+	// that is missing or empty is a content, too.
 	overlap = time.Hour
 )
 
@@ -48,8 +49,10 @@ type Source struct {
 	log     logr.Logger
 	current atomic.Pointer[clusterstate.RegistryCA]
 	changes chan Change
-	// read is the last content of the file that could be used, and former the one before
-	// it, which counts until formerEnd.
+	// known is true after the first read that succeeded. read is the last content of the file
+	// that could be used, "" for none, and former the one before it, which counts until
+	// formerEnd. formerEnd is zero if no former content counts.
+	known        bool
 	read, former string
 	formerEnd    time.Time
 	// failure is the text of the last error, so that each is logged once.
@@ -58,12 +61,12 @@ type Source struct {
 
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
 
-// New reads a file. A file that does not exist has no certificates: sidecars then verify
-// the registry by the authorities of their image.
-func New(file string, c clock.PassiveClock, log logr.Logger) *Source {
+// New reads a file. A file that is missing or empty has no certificates: sidecars then verify
+// the registry by their own authorities. New returns an error for a file that cannot be used:
+// without the former content, sidecars would lose their trust in the registry.
+func New(file string, c clock.PassiveClock, log logr.Logger) (*Source, error) {
 	s := &Source{file: file, clock: c, log: log, changes: make(chan Change, 1)}
-	s.reload()
-	return s
+	return s, s.reload()
 }
 
 // Current returns the authorities, or nil if there are none. A change has another pointer.
@@ -94,42 +97,63 @@ func (s *Source) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
-			s.reload()
+			if err := s.reload(); err != nil && err.Error() != s.failure {
+				s.failure = err.Error()
+				s.log.Error(err, "authorities of the registry refused; the former ones stay in use", "file", s.file)
+			}
 		}
 	}
 }
 
-// reload takes the content of the file. If it cannot be used, the former content stays.
-func (s *Source) reload() {
+// reload takes the content of the file. If it cannot be used, it returns the reason, and the
+// former content stays.
+func (s *Source) reload() error {
 	read, err := read(s.file)
 	if err != nil {
-		if err.Error() != s.failure {
-			s.failure = err.Error()
-			s.log.Error(err, "authorities of the registry refused; the former ones stay in use", "file", s.file)
-		}
-		return
+		refused.Set(1)
+		return err
 	}
 	s.failure = ""
-	if read != s.read {
-		s.former, s.formerEnd, s.read = s.read, s.clock.Now().Add(overlap), read
+	refused.Set(0)
+	now := s.clock.Now()
+	if s.known && read != s.read {
+		s.former, s.formerEnd = s.read, now.Add(overlap)
 	}
-	if !s.clock.Now().Before(s.formerEnd) || strings.Contains(s.read, s.former) {
-		s.former = ""
+	s.known, s.read = true, read
+	if !now.Before(s.formerEnd) {
+		s.former, s.formerEnd = "", time.Time{}
 	}
-	var next *clusterstate.RegistryCA
-	if s.read != "" {
-		next = &clusterstate.RegistryCA{PEM: s.read + s.former}
-	}
-	last := s.current.Load()
-	if next == nil && last == nil || next != nil && last != nil && next.PEM == last.PEM {
-		return
+	next, last := s.authorities(), s.current.Load()
+	if next == last || next != nil && last != nil && *next == *last {
+		return nil
 	}
 	s.current.Store(next)
-	s.log.Info("authorities of the registry changed", "file", s.file, "present", next != nil, "withFormer", s.former != "")
+	event := []any{"file", s.file, "present", s.read != ""}
+	if !s.formerEnd.IsZero() {
+		event = append(event, "formerUntil", s.formerEnd.UTC())
+	}
+	s.log.Info("authorities of the registry changed", event...)
 	// One pending event is enough: its receiver reads Current.
 	select {
 	case s.changes <- Change{Object: next}:
 	default:
+	}
+	return nil
+}
+
+// authorities returns the content of the file with the former one that counts, nil for none.
+func (s *Source) authorities() *clusterstate.RegistryCA {
+	switch {
+	case s.formerEnd.IsZero() && s.read == "":
+		return nil
+	case s.formerEnd.IsZero():
+		return &clusterstate.RegistryCA{PEM: s.read}
+	case s.read == "" || s.former == "":
+		return &clusterstate.RegistryCA{PEM: s.read + s.former, Additional: true}
+	case strings.Contains(s.read, s.former):
+		return &clusterstate.RegistryCA{PEM: s.read}
+	default:
+		return &clusterstate.RegistryCA{PEM: s.read + s.former}
 	}
 }
 

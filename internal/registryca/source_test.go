@@ -20,7 +20,10 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	dto "github.com/prometheus/client_model/go"
 	"k8s.io/utils/clock"
+
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
 func authority(t *testing.T, serial int64) string {
@@ -47,23 +50,24 @@ func write(t *testing.T, file, content string) {
 func TestSourceFollowsItsFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "ca.crt")
-		source := New(file, clock.RealClock{}, logr.Discard())
-		if source.NeedLeaderElection() || source.Current() != nil {
-			t.Errorf("without a file: Current() = %v", source.Current())
+		source, err := New(file, clock.RealClock{}, logr.Discard())
+		if err != nil || source.NeedLeaderElection() || source.Current() != nil {
+			t.Errorf("without a file: Current() = %v, %v", source.Current(), err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		go func() { _ = source.Start(ctx) }()
+		additional := false
 		expect := func(what, content string, changed bool) {
 			t.Helper()
 			time.Sleep(pollInterval)
 			synctest.Wait()
-			got := ""
+			var got clusterstate.RegistryCA
 			if current := source.Current(); current != nil {
-				got = current.PEM
+				got = *current
 			}
-			if got != content {
-				t.Errorf("%s: Current() = %q, want %q", what, got, content)
+			if got.PEM != content || got.Additional != additional {
+				t.Errorf("%s: Current() = %v, want %q, additional %v", what, got, content, additional)
 			}
 			select {
 			case <-source.Changes():
@@ -79,7 +83,13 @@ func TestSourceFollowsItsFile(t *testing.T) {
 		expect("nothing", "", false)
 		first, second := authority(t, 1), authority(t, 2)
 		write(t, file, first)
+		// Until the registry serves the certificate of its first authority, sidecars verify it by their own.
+		additional = true
 		expect("first", first, true)
+		expect("first for a while", first, false)
+		additional = false
+		time.Sleep(overlap)
+		expect("first after the overlap", first, true)
 		before := source.Current()
 		expect("unchanged", first, false)
 		if source.Current() != before {
@@ -94,21 +104,72 @@ func TestSourceFollowsItsFile(t *testing.T) {
 		expect("third", third+first+second, true)
 		time.Sleep(overlap)
 		expect("third after the overlap", third, true)
-		write(t, file, "\n")
-		expect("empty", "", true)
+		write(t, file, "garbage")
+		time.Sleep(2 * overlap)
+		expect("garbage for long", third, false)
+		write(t, file, third)
+		expect("third again", third, false)
+		for what, remove := range map[string]func(){
+			"an empty file":  func() { write(t, file, "\n") },
+			"a missing file": func() { _ = os.Remove(file) },
+		} {
+			remove()
+			additional = true
+			expect(what, third, true)
+			time.Sleep(overlap - 2*pollInterval)
+			expect(what+" for nearly an hour", third, false)
+			additional = false
+			expect(what+" after the overlap", "", true)
+			write(t, file, third)
+			additional = true
+			expect("third after "+what, third, true)
+			additional = false
+			time.Sleep(overlap)
+			expect("third after "+what+" and the overlap", third, true)
+		}
 	})
 }
 
-func TestSourceLogsEachFailureOnce(t *testing.T) {
+// TestUnusableFileAtTheStartIsAnError writes files that are no reason to drop the trust that
+// sidecars have.
+func TestUnusableFileAtTheStartIsAnError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca.crt")
-	write(t, file, strings.Repeat("x", maxFile+1))
-	var logged []string
-	source := New(file, clock.RealClock{}, funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{}))
-	source.reload()
-	write(t, file, "garbage")
-	source.reload()
-	source.reload()
-	if len(logged) != 2 || !strings.Contains(logged[0], "larger than") || !strings.Contains(logged[1], "no PEM certificate") {
-		t.Errorf("logged %q", logged)
+	for _, content := range []string{"garbage", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", strings.Repeat("x", maxFile+1)} {
+		write(t, file, content)
+		if _, err := New(file, clock.RealClock{}, logr.Discard()); err == nil || !strings.Contains(err.Error(), file) {
+			t.Errorf("%.20q: %v", content, err)
+		}
 	}
+	if _, err := New(filepath.Dir(file), clock.RealClock{}, logr.Discard()); err == nil {
+		t.Error("a folder is no error")
+	}
+}
+
+func TestSourceReportsEachFailureOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "ca.crt")
+		var logged []string
+		source, err := New(file, clock.RealClock{}, funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go func() { _ = source.Start(ctx) }()
+		for _, step := range []struct {
+			content string
+			refused float64
+		}{{strings.Repeat("x", maxFile+1), 1}, {"garbage", 1}, {"", 0}} {
+			write(t, file, step.content)
+			time.Sleep(3 * pollInterval)
+			synctest.Wait()
+			var metric dto.Metric
+			if err := refused.Write(&metric); err != nil || metric.GetGauge().GetValue() != step.refused {
+				t.Errorf("%.20q: a2a_registry_ca_refused is %v, %v", step.content, metric.GetGauge().GetValue(), err)
+			}
+		}
+		if len(logged) != 2 || !strings.Contains(logged[0], "larger than") || !strings.Contains(logged[1], "no PEM certificate") {
+			t.Errorf("logged %q", logged)
+		}
+	})
 }

@@ -36,6 +36,9 @@ type registryTrust struct {
 	// address is the host and port of the registry.
 	address string
 	pool    *x509.CertPool
+	// additional has the certificates of pool in PEM if the authorities of the sidecar verify
+	// the registry, too; else it is nil.
+	additional []byte
 }
 
 // newRegistryTrust returns the authorities of a gateway's configuration, nil for none.
@@ -55,7 +58,11 @@ func newRegistryTrust(g *sidecarconfig.Gateway) (*registryTrust, error) {
 	if port == "" {
 		port = "443"
 	}
-	return &registryTrust{address: net.JoinHostPort(u.Hostname(), port), pool: pool}, nil
+	r := &registryTrust{address: net.JoinHostPort(u.Hostname(), port), pool: pool}
+	if g.RegistryCAAdditional {
+		r.additional = []byte(g.RegistryCA)
+	}
+	return r, nil
 }
 
 // setRegistry replaces the authorities of the registry.
@@ -78,15 +85,19 @@ func (t *trust) set(which *[]byte, pem []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	*which = pem
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		// The image has no public authorities.
-		pool = x509.NewCertPool()
-	}
+	pool := publicAuthorities()
 	pool.AppendCertsFromPEM(t.bundle)
 	pool.AppendCertsFromPEM(t.issuer)
 	t.pool = pool
 	return nil
+}
+
+// publicAuthorities returns those of the image, which may have none.
+func publicAuthorities() *x509.CertPool {
+	if pool, err := x509.SystemCertPool(); err == nil {
+		return pool
+	}
+	return x509.NewCertPool()
 }
 
 func (t *trust) roots() *x509.CertPool {
@@ -99,10 +110,18 @@ func (t *trust) roots() *x509.CertPool {
 func (t *trust) rootsOf(address string) *x509.CertPool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.registry != nil && t.registry.address == address {
+	if t.registry == nil || t.registry.address != address {
+		return t.pool
+	}
+	if t.registry.additional == nil {
 		return t.registry.pool
 	}
-	return t.pool
+	pool := publicAuthorities()
+	if t.pool != nil {
+		pool = t.pool.Clone()
+	}
+	pool.AppendCertsFromPEM(t.registry.additional)
+	return pool
 }
 
 // dialTimeout bounds the TCP connect, and the TLS handshake after it.

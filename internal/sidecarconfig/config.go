@@ -367,6 +367,10 @@ type Gateway struct {
 	// RegistryCA has the certificates of the authorities that verify the registry, in
 	// PEM. If it is empty, the authorities of the sidecar verify it.
 	RegistryCA string `json:"registryCa,omitempty"`
+	// RegistryCAAdditional is true if the authorities of the sidecar verify the registry beside
+	// RegistryCA: for an hour after the first authority of the registry was added or the last
+	// one was removed.
+	RegistryCAAdditional bool `json:"registryCaAdditional,omitempty"`
 	// AgentURL is the base URL of an agent, a template with {name} and {namespace}.
 	AgentURL string `json:"agentUrl"`
 	// TokenFile holds the sidecar's own ServiceAccount token for audience

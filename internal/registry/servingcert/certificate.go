@@ -22,6 +22,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 )
 
 // The files of a Secret of type kubernetes.io/tls. cert-manager adds authoritiesFile, the
@@ -144,7 +146,10 @@ func (c *Certificate) reload() {
 		return
 	}
 	var pair tls.Certificate
-	authorities := pool(files.authorities)
+	var authorities *x509.CertPool
+	if err == nil {
+		authorities, err = parseAuthorities(files.authorities)
+	}
 	if err == nil {
 		pair, err = c.parse(&files, authorities)
 	}
@@ -169,12 +174,17 @@ func (c *Certificate) reload() {
 	}
 }
 
-// pool returns the authorities in PEM, or nil if there are none.
-func pool(authorities []byte) *x509.CertPool {
-	if pool := x509.NewCertPool(); pool.AppendCertsFromPEM(authorities) {
-		return pool
+// parseAuthorities returns the authorities in PEM, or nil if there are none. Clients keep their
+// former authorities while these cannot be used.
+func parseAuthorities(text []byte) (*x509.CertPool, error) {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil, nil //nolint:nilnil // no authorities are a result
 	}
-	return nil
+	pool, err := egress.ParseAuthorities(text)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: it %w", authoritiesFile, err)
+	}
+	return pool, nil
 }
 
 // waits reports whether a certificate is of an authority that clients may not know yet,

@@ -216,6 +216,11 @@ func TestCertificateOfNoAuthorityOfTheSecretIsRefused(t *testing.T) {
 			t.Errorf("with %s authority: the certificate waits for its handover", what)
 		}
 	}
+	s.write(t, authoritiesFile, []byte("garbage"))
+	c.reload()
+	if got, metric, err := serial(c), value(t, "a2a_registry_tls_certificate_refused"), c.refused; got != 1 || metric != 1 || !strings.Contains(err.Error(), "read ca.crt: it contains no PEM certificate") {
+		t.Errorf("with garbage: certificate %d is served, metric of refusals = %v, %v; want the former and 1", got, metric, err)
+	}
 	s.write(t, authoritiesFile, append(second, authority...))
 	c.reload()
 	if got := value(t, "a2a_registry_tls_certificate_refused"); got != 0 || len(c.waiting) == 0 {
