@@ -68,6 +68,8 @@ func TestEveryVersionFindsAgents(t *testing.T) {
 		path, body string
 		headers    []string
 	}{
+		"JSON-RPC 0.1": {"/", `{"jsonrpc":"2.0","id":1,"method":"tasks/send","params":{"id":"t","message":{"role":"user","parts":[{"type":"text","text":"says things"}]}}}`, nil},
+		"stream 0.1":   {"/", `{"jsonrpc":"2.0","id":1,"method":"tasks/sendSubscribe","params":{"id":"t","message":{"role":"user","parts":[{"type":"text","text":"says things"}]}}}`, nil},
 		"JSON-RPC 0.3": {"/", `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"says things"}]}}}`, nil},
 		"JSON-RPC 1.0": {"/", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"says things"}]}}}`, []string{"A2A-Version", "1.0"}},
 		"stream 0.3":   {"/", `{"jsonrpc":"2.0","id":1,"method":"message/stream","params":{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"says things"}]}}}`, nil},
@@ -101,7 +103,7 @@ func TestMessagesBecomeRequestsOfTheRegistry(t *testing.T) {
 		"a card by text":   {`{"text":"team/echo"}`, `,"metadata":{"a2a-operator.dev/skill":"get-card"}}`, "/registry/v1/agents/team/echo/card", `"items"`},
 		"a card by data":   {`{"data":{"namespace":"team","name":"echo"}}`, `,"metadata":{"a2a-operator.dev/skill":"get-card"}}`, "/registry/v1/agents/team/echo/card", `"items"`},
 		"only text wanted": {`{"text":"x"}`, `},"configuration":{"acceptedOutputModes":["text/*"]}`, "/registry/v1/agents?q=x", `"parts":[{"text":`},
-		"no parameter":     {`{"data":{"skil":"x"}}`, `}`, "", "skil: is no parameter of a search; use q, text, skill"},
+		"no parameter":     {`{"data":{"skil":"x"}}`, `}`, "", "skil: is not a parameter of this search; use q, text, skill"},
 		"a nested value":   {`{"data":{"skill":{"x":1}}}`, `}`, "", "skill: must be a string"},
 		"no object":        {`{"data":[1]}`, `}`, "", "must be an object with parameters"},
 		"two data parts":   {`{"data":{}},{"data":{}}`, `}`, "", "message.parts[1]: is a second data part"},

@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
 )
@@ -217,7 +218,7 @@ func (t *tools) find(ctx context.Context, r *mcp.CallToolRequest) (*result, erro
 	if err != nil {
 		return nil, fmt.Errorf("encode search: %w", err)
 	}
-	parameters, err := registryclient.Parameters(object)
+	parameters, err := directory.Parameters(object)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it is an *a2a.Error
 	}
@@ -242,7 +243,7 @@ func (t *tools) get(ctx context.Context, r *mcp.CallToolRequest) (*result, error
 		return nil, err //nolint:wrapcheck // as above
 	}
 	answer := map[string]json.RawMessage{"agent": entry}
-	card, err := t.registry.Card(ctx, originOf(r), agent)
+	card, err := t.registry.Card(ctx, originOf(r), agent, "1.0")
 	problem, _ := errors.AsType[*a2a.Error](err)
 	switch {
 	case err == nil:
@@ -253,8 +254,8 @@ func (t *tools) get(ctx context.Context, r *mcp.CallToolRequest) (*result, error
 	return structured(answer)
 }
 
-func parseAgent(text string) (registryclient.Agent, error) {
-	agent, ok := registryclient.ParseAgent(text)
+func parseAgent(text string) (directory.Agent, error) {
+	agent, ok := directory.ParseAgent(text)
 	if !ok {
 		return agent, a2a.InvalidParams("agent", "must be namespace/name, such as team/echo; find_agents lists agents")
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
 )
 
 const (
@@ -36,57 +37,37 @@ type Client struct {
 	Gateway http.RoundTripper
 }
 
-// Page is a page of a search.
-type Page struct {
-	// Items are entries, each a JSON object.
-	Items []json.RawMessage `json:"items"`
-	// NextCursor is "" on the last page.
-	NextCursor string `json:"nextCursor"`
-	Total      int    `json:"total"`
-}
-
 // Find searches the registry with the parameters of its API. origin is the URL of the gateway
 // as its client knows it, without a slash at its end.
-func (c *Client) Find(ctx context.Context, origin string, parameters url.Values) (*Page, error) {
-	text, err := c.get(ctx, origin, "/v1/agents?"+parameters.Encode(), "no agents")
+func (c *Client) Find(ctx context.Context, origin string, parameters url.Values) (*directory.Page, error) {
+	text, err := c.get(ctx, origin, request{path: "/v1/agents?" + parameters.Encode(), missing: "no agents"})
 	if err != nil {
 		return nil, err
 	}
-	page := &Page{}
+	page := &directory.Page{}
 	if err := json.Unmarshal(text, page); err != nil || page.Items == nil {
 		return nil, errUnreadable
 	}
 	return page, nil
 }
 
-// Agent names an agent.
-type Agent struct{ Namespace, Name string }
-
-// ParseAgent reads a name such as team/echo. It returns false unless both parts are DNS
-// labels.
-func ParseAgent(text string) (Agent, bool) {
-	namespace, name, ok := strings.Cut(text, "/")
-	return Agent{namespace, name}, ok && label(namespace) && label(name)
-}
-
-func label(s string) bool {
-	return s != "" && len(s) <= 63 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && s[0] != '-' && s[len(s)-1] != '-'
-}
-
-func (a Agent) String() string { return a.Namespace + "/" + a.Name }
-
 // Entry returns the entry of an agent, a JSON object.
-func (c *Client) Entry(ctx context.Context, origin string, a Agent) (json.RawMessage, error) {
-	return c.object(ctx, origin, "/v1/agents/"+a.String(), "no agent "+a.String())
+func (c *Client) Entry(ctx context.Context, origin string, a directory.Agent) (json.RawMessage, error) {
+	return c.object(ctx, origin, request{path: "/v1/agents/" + a.String(), missing: "no agent " + a.String()})
 }
 
-// Card returns the card of 1.0 of an agent, a JSON object.
-func (c *Client) Card(ctx context.Context, origin string, a Agent) (json.RawMessage, error) {
-	return c.object(ctx, origin, "/v1/agents/"+a.String()+"/card", "no card of agent "+a.String())
+// Card returns the card of an agent, a JSON object: the card of 1.0 for "1.0", and the union
+// card for any other version.
+func (c *Client) Card(ctx context.Context, origin string, a directory.Agent, version string) (json.RawMessage, error) {
+	return c.object(ctx, origin, request{path: "/v1/agents/" + a.String() + "/card", missing: "no card of agent " + a.String(), version: version})
 }
 
-func (c *Client) object(ctx context.Context, origin, path, missing string) (json.RawMessage, error) {
-	text, err := c.get(ctx, origin, path, missing)
+// request is a request of the registry. missing says what does not exist if the response is
+// 404. version is that of a card, "" for any.
+type request struct{ path, missing, version string }
+
+func (c *Client) object(ctx context.Context, origin string, q request) (json.RawMessage, error) {
+	text, err := c.get(ctx, origin, q)
 	if err != nil {
 		return nil, err
 	}
@@ -99,15 +80,16 @@ func (c *Client) object(ctx context.Context, origin, path, missing string) (json
 
 var errUnreadable error = &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The registry does not answer as it should; try again", RetryAfter: time.Second}
 
-// get reads a path of the registry. missing says what does not exist if it answers 404.
-func (c *Client) get(ctx context.Context, origin, path, missing string) ([]byte, error) {
+func (c *Client) get(ctx context.Context, origin string, q request) ([]byte, error) {
 	bounded, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(bounded, http.MethodGet, origin+"/registry"+path, http.NoBody)
+	r, err := http.NewRequestWithContext(bounded, http.MethodGet, origin+"/registry"+q.path, http.NoBody)
 	if err != nil {
 		return nil, a2a.InvalidParams("", "make no request of the registry")
 	}
-	r.Header.Set("A2A-Version", "1.0")
+	if q.version != "" {
+		r.Header.Set("A2A-Version", q.version)
+	}
 	response, err := c.Gateway.RoundTrip(r)
 	if err != nil {
 		return nil, late(ctx, err)
@@ -122,7 +104,7 @@ func (c *Client) get(ctx context.Context, origin, path, missing string) ([]byte,
 	case response.StatusCode == http.StatusOK:
 		return text, nil
 	default:
-		return nil, refused(response.StatusCode, text, missing)
+		return nil, refused(response.StatusCode, text, q.missing)
 	}
 }
 

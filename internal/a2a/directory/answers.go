@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package directoryagent
+package directory
 
 import (
 	"context"
@@ -15,11 +15,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
 )
 
 // answers implements a2a.Handler: it answers each message, and has no task.
-type answers struct{ registry *registryclient.Client }
+type answers struct{ registry Registry }
 
 var _ a2a.Handler = answers{}
 
@@ -76,7 +75,7 @@ func (*single) Close() {}
 
 // answer returns the agent's message. Its errors are *a2a.Error, and those of the context.
 func (h answers) answer(ctx context.Context, r *a2a.SendRequest) (*a2a.Message, error) {
-	if r.Message.TaskID != "" {
+	if r.Message.TaskID != "" && !r.ClientTaskID {
 		return nil, a2a.TaskNotFound(r.Message.TaskID)
 	}
 	skill, err := r.Skill()
@@ -93,7 +92,7 @@ func (h answers) answer(ctx context.Context, r *a2a.SendRequest) (*a2a.Message, 
 	case "", SkillFind:
 		result, summary, err = h.find(ctx, text, data)
 	case SkillCard:
-		result, summary, err = h.card(ctx, text, data)
+		result, summary, err = h.card(ctx, r.Dialect, text, data)
 	default:
 		return nil, a2a.InvalidParams("message.metadata", "names no skill of the directory; use "+SkillFind+" or "+SkillCard)
 	}
@@ -105,6 +104,10 @@ func (h answers) answer(ctx context.Context, r *a2a.SendRequest) (*a2a.Message, 
 		return nil, fmt.Errorf("encode answer: %w", err)
 	}
 	m := &a2a.Message{ID: uuid.NewString(), ContextID: r.Message.ContextID, Role: a2a.RoleAgent}
+	if r.ClientTaskID {
+		// A response of 0.1 is a task. Its codec makes a completed one, with the client's id.
+		m.TaskID = r.Message.TaskID
+	}
 	if accepts(r, "application/json") {
 		m.Parts = append(m.Parts, a2a.Part{Content: a2a.ContentData, Data: encoded, MediaType: "application/json"})
 	}
@@ -145,14 +148,14 @@ func content(m *a2a.Message) (text string, data []byte, err error) {
 func (h answers) find(ctx context.Context, text string, data []byte) (result any, summary string, err error) {
 	parameters := url.Values{}
 	if data != nil {
-		if parameters, err = registryclient.Parameters(data); err != nil {
+		if parameters, err = Parameters(data); err != nil {
 			return nil, "", err //nolint:wrapcheck // it is an *a2a.Error
 		}
 	}
 	if text != "" {
 		parameters.Set("q", text)
 	}
-	page, err := h.registry.Find(ctx, originOf(ctx), parameters)
+	page, err := h.registry.Find(ctx, parameters)
 	if err != nil {
 		return nil, "", err //nolint:wrapcheck // it is an *a2a.Error
 	}
@@ -160,7 +163,7 @@ func (h answers) find(ctx context.Context, text string, data []byte) (result any
 }
 
 // summarize lists the agents of a page, one on each line.
-func summarize(page *registryclient.Page) string {
+func summarize(page *Page) string {
 	if len(page.Items) == 0 {
 		return "No agent matches."
 	}
@@ -194,7 +197,7 @@ func summarize(page *registryclient.Page) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-func (h answers) card(ctx context.Context, text string, data []byte) (result any, summary string, err error) {
+func (h answers) card(ctx context.Context, client a2a.Dialect, text string, data []byte) (result any, summary string, err error) {
 	if data != nil {
 		var name struct {
 			Namespace string `json:"namespace"`
@@ -205,11 +208,15 @@ func (h answers) card(ctx context.Context, text string, data []byte) (result any
 		}
 		text = name.Namespace + "/" + name.Name
 	}
-	agent, ok := registryclient.ParseAgent(text)
+	agent, ok := ParseAgent(text)
 	if !ok {
 		return nil, "", a2a.InvalidParams("message.parts", "must name one agent, such as team/echo")
 	}
-	card, err := h.registry.Card(ctx, originOf(ctx), agent)
+	version := ""
+	if client == a2a.DialectV10 || client == a2a.DialectV10GRPC {
+		version = "1.0"
+	}
+	card, err := h.registry.Card(ctx, agent, version)
 	if err != nil {
 		return nil, "", err //nolint:wrapcheck // it is an *a2a.Error
 	}

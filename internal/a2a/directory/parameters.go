@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package registryclient
+package directory
 
 import (
 	"encoding/json"
@@ -32,7 +32,7 @@ func Parameters(object []byte) (url.Values, error) {
 	parameters := url.Values{}
 	for name, value := range members {
 		if !slices.Contains(SearchParameters, name) {
-			return nil, a2a.InvalidParams(name, "is no parameter of a search; use "+strings.Join(SearchParameters, ", "))
+			return nil, a2a.InvalidParams(name, "is not a parameter of this search; use "+strings.Join(SearchParameters, ", "))
 		}
 		list, ok := value.([]any)
 		if !ok {
