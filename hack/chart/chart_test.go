@@ -152,7 +152,7 @@ rules:
 	}
 }
 
-func TestRoleTemplateRefusesWhatItWouldLose(t *testing.T) {
+func TestRoleTemplateRejectsUnsupportedRoles(t *testing.T) {
 	tests := map[string]string{
 		"a second object": "---\nkind: ClusterRole\nrules:\n- a\n---\nkind: Role\nrules:\n- b\n",
 		"a Role":          "---\nkind: Role\nrules:\n- b\n",

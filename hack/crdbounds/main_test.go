@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-func TestBoundIsDoneOnce(t *testing.T) {
+func TestBoundIsIdempotent(t *testing.T) {
 	const crd = `cpu:
   anyOf:
   - type: integer

@@ -95,7 +95,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func TestCompareFindsNothingInWhatIsTheSame(t *testing.T) {
+func TestCompareAcceptsEqualCRDs(t *testing.T) {
 	changes, err := compare(t.Context(), write(t, released), write(t, strings.Replace(released, "[A, B]", "[A, B, C]", 1)))
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func TestCompareFindsNothingInWhatIsTheSame(t *testing.T) {
 	}
 }
 
-func TestCompareMissesARemovedCRD(t *testing.T) {
+func TestCompareReportsARemovedCRD(t *testing.T) {
 	changes, err := compare(t.Context(), write(t, released), t.TempDir())
 	if err != nil {
 		t.Fatal(err)

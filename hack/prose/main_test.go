@@ -63,7 +63,7 @@ func TestGeneratedFilesHaveNoComments(t *testing.T) {
 	}
 }
 
-func TestAlertsLeadToTheLineOfTheirText(t *testing.T) {
+func TestAlertsPointToTheLineOfTheirText(t *testing.T) {
 	found, err := commentsOf("x.go", "package x\n\n// One line\n// and another.\n\n// A third.\n")
 	if err != nil {
 		t.Fatal(err)
@@ -83,14 +83,14 @@ func TestAlertsLeadToTheLineOfTheirText(t *testing.T) {
 	}
 }
 
-func TestUserTextsHaveTheirPlaces(t *testing.T) {
+func TestUserTextsHavePositions(t *testing.T) {
 	got := parseUserTexts("a.go:7: first: text\nb/c.yaml:12: Second.\n")
 	if len(got) != 2 || got[0].file != "a.go" || got[0].text != "first: text" || got[1].lineAt(3) != 12 {
 		t.Errorf("parseUserTexts() = %+v", got)
 	}
 }
 
-func TestFilesOfOthersAreNotChecked(t *testing.T) {
+func TestThirdPartyFilesAreNotChecked(t *testing.T) {
 	for file, want := range map[string]bool{
 		"api/v1alpha1/zz_generated.deepcopy.go": true, "api/v1alpha1/applyconfiguration/a.go": true, "docs/licenses.md": true,
 		"internal/desired/testdata/a/README.md": true, "docs/limits.md": false, "internal/desired/hooks.go": false,

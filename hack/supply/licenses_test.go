@@ -101,7 +101,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-func TestLicenseTextsStandOnce(t *testing.T) {
+func TestLicenseTextsAreDeduplicated(t *testing.T) {
 	top := tree(t, map[string]string{"a/LICENSE": mit, "b/LICENSE": mit + "\n", "b/NOTICE": "By somebody."})
 	got, err := licenseTexts([]module{
 		{path: "example.com/a", version: "v1", files: []string{top + "/a/LICENSE"}},

@@ -85,7 +85,7 @@ func cycloneDX(t *testing.T) *jsonschema.Schema {
 	return schema
 }
 
-func TestSBOMNamesWhatIsLinked(t *testing.T) {
+func TestSBOMListsLinkedModules(t *testing.T) {
 	got, err := testProgram().sbom("v0.1.0", testModules)
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestSBOMNamesWhatIsLinked(t *testing.T) {
 	}
 }
 
-func TestSBOMRefusesAnotherTree(t *testing.T) {
+func TestSBOMRejectsUnlistedModules(t *testing.T) {
 	if _, err := testProgram().sbom("v0.1.0", testModules[1:]); err == nil || !strings.Contains(err.Error(), "example.com/a") {
 		t.Errorf("sbom() error = %v, want it to name the module", err)
 	}

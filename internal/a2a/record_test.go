@@ -56,7 +56,7 @@ func TestRecordKeepsOneEncodingOfEachDialect(t *testing.T) {
 	}
 }
 
-func TestRecordGivesBackWhatItTook(t *testing.T) {
+func TestRecordReleasesItsReservation(t *testing.T) {
 	for range 200 {
 		room := &ample{}
 		r := NewRecord(1, Event{Message: &Message{}}, room)

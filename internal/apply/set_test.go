@@ -254,9 +254,9 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestSetAgainstAWebhook: an admission webhook undoes each change of a field. The object is
+// TestSetWithAMutatingWebhook: an admission webhook undoes each change of a field. The object is
 // not reported as changed, because the cache will never show the change.
-func TestSetAgainstAWebhook(t *testing.T) {
+func TestSetWithAMutatingWebhook(t *testing.T) {
 	for version, want := range map[string][]string{"7": nil, "8": {"ConfigMap"}} {
 		mutated := applied(t)
 		mutated.Data["a"] = "mutated"

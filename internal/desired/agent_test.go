@@ -109,7 +109,7 @@ func TestAgentWritesConfigurationsThatTheSidecarReads(t *testing.T) {
 	}
 }
 
-func TestAgentLeavesItsInputAlone(t *testing.T) {
+func TestAgentDoesNotModifyItsInput(t *testing.T) {
 	in := readCase(t, filepath.Join("testdata", "everything", "input.yaml"))
 	before := in.Agent.DeepCopy()
 	if _, err := Agent(in, testPlatform); err != nil {
@@ -120,8 +120,8 @@ func TestAgentLeavesItsInputAlone(t *testing.T) {
 	}
 }
 
-// TestSkillEditsNeverTouchThePod: a skill changes without a restart of the pods.
-func TestSkillEditsNeverTouchThePod(t *testing.T) {
+// TestSkillEditsDoNotChangeThePod: a skill changes without a restart of the pods.
+func TestSkillEditsDoNotChangeThePod(t *testing.T) {
 	in := readCase(t, filepath.Join("testdata", "skills", "input.yaml"))
 	before, err := Agent(in, testPlatform)
 	if err != nil {
@@ -192,7 +192,7 @@ func TestAgentWithoutTokenKeys(t *testing.T) {
 	}
 }
 
-func TestAgentWithTooMuchOnItsCard(t *testing.T) {
+func TestAgentWithATooLargeCard(t *testing.T) {
 	in := readCase(t, filepath.Join("testdata", "minimal", "input.yaml"))
 	for i := range 400 {
 		in.Skills.Selected = append(in.Skills.Selected, &a2av1alpha1.AgentSkill{
@@ -243,7 +243,7 @@ func TestRemoteAgentsMayBeInRanges(t *testing.T) {
 }
 
 // A skill of another namespace that is not shared gives the same messages as a skill that does not exist.
-func TestAgentIsNotToldWhatOthersKeep(t *testing.T) {
+func TestHiddenSkillsAreReportedAsMissing(t *testing.T) {
 	library := types.NamespacedName{Namespace: "library", Name: "kept"}
 	result := func(skill *a2av1alpha1.AgentSkill) Result {
 		in := readCase(t, filepath.Join("testdata", "minimal", "input.yaml"))

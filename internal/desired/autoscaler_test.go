@@ -51,8 +51,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestScalingNeverTouchesThePod: the number of pods changes without a restart of the running pods.
-func TestScalingNeverTouchesThePod(t *testing.T) {
+// TestScalingDoesNotChangeThePodTemplate: the number of pods changes without a restart of the running pods.
+func TestScalingDoesNotChangeThePodTemplate(t *testing.T) {
 	in := readCase(t, filepath.Join("testdata", "minimal", "input.yaml"))
 	one, err := Agent(in, testPlatform)
 	if err != nil {

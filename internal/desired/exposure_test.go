@@ -256,12 +256,12 @@ func TestExpose(t *testing.T) {
 		"a listener that does not take it, before one that does": {
 			said: []metav1.Condition{accepted}, url: "http://agents.example.com/",
 			change: func(in *clusterstate.Agent) {
-				elsewhere(in, listener("web", "HTTPS", "", 443), listener("plain", "HTTP", "", 80, from(gatewayv1.NamespacesFromAll, nil)))
+				moveGateway(in, listener("web", "HTTPS", "", 443), listener("plain", "HTTP", "", 80, from(gatewayv1.NamespacesFromAll, nil)))
 			},
 		},
 		"only listeners that do not take it": {
 			said:   []metav1.Condition{accepted},
-			change: func(in *clusterstate.Agent) { elsewhere(in, listener("web", "HTTPS", "", 443)) },
+			change: func(in *clusterstate.Agent) { moveGateway(in, listener("web", "HTTPS", "", 443)) },
 			reason: "AddressUnknown", parts: []string{"allowedRoutes", "spec.exposure.url"},
 		},
 		"one listener and then another": {
@@ -390,8 +390,8 @@ func rules(path string) []gatewayv1.HTTPRouteRule {
 	return []gatewayv1.HTTPRouteRule{{Matches: []gatewayv1.HTTPRouteMatch{{Path: &gatewayv1.HTTPPathMatch{Value: &path}}}}}
 }
 
-// elsewhere moves the Gateway to another namespace and replaces its listeners.
-func elsewhere(in *clusterstate.Agent, listeners ...gatewayv1.Listener) {
+// moveGateway moves the Gateway to another namespace and replaces its listeners.
+func moveGateway(in *clusterstate.Agent, listeners ...gatewayv1.Listener) {
 	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}, Spec: gatewayv1.GatewaySpec{Listeners: listeners}}
 	in.GatewayAPI.Gateways = map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway}
 	in.Agent.Spec.Exposure.ParentRefs[0].Namespace = "infra"

@@ -165,7 +165,7 @@ func TestKeptConfigurationsAreStable(t *testing.T) {
 	}
 }
 
-func TestNothingIsMadeWithoutACard(t *testing.T) {
+func TestNothingIsCreatedWithoutACard(t *testing.T) {
 	in := agentOf(t, "skills")
 	loseSkill(&in)
 	if result := desiredOf(t, in); result.Objects != nil || result.CardKept {
@@ -173,8 +173,9 @@ func TestNothingIsMadeWithoutACard(t *testing.T) {
 	}
 }
 
-// TestCardThatIsLost: restrictions take effect, and the card has as little as possible.
-func TestCardThatIsLost(t *testing.T) {
+// TestLostCardGetsTheDefaultSkill checks that restrictions take effect without the former card, and that the new card has
+// only the default skill.
+func TestLostCardGetsTheDefaultSkill(t *testing.T) {
 	for name, lose := range map[string]func(*clusterstate.Agent){
 		"deleted":         func(in *clusterstate.Agent) { in.Children.ConfigMap = nil },
 		"of another":      func(in *clusterstate.Agent) { in.Children.ConfigMap.OwnerReferences = nil },
@@ -208,9 +209,9 @@ func forge(in *clusterstate.Agent, text string) {
 	in.Children.ConfigMap.Annotations = map[string]string{a2av1alpha1.AnnotationConfigDigest: sidecarconfig.Digest([]byte(text))}
 }
 
-// TestCardThatLeavesNoRoomForRules: a user who may edit the ConfigMap could write a card that leaves no room for
+// TestCardWithoutRoomForRules: a user who may edit the ConfigMap could write a card that leaves no room for
 // the rules of the spec, and so prevent a revocation while a skill is missing.
-func TestCardThatLeavesNoRoomForRules(t *testing.T) {
+func TestCardWithoutRoomForRules(t *testing.T) {
 	deny := []a2av1alpha1.AuthorizationRule{{Action: a2av1alpha1.AuthorizationDeny, Namespaces: []string{"left"}}}
 	in := agentOf(t, "minimal")
 	published := configIn(t, publish(t, &in))
@@ -261,8 +262,8 @@ func must(text []byte, err error) []byte {
 	return text
 }
 
-// TestKeptCardHidesWhatIsExtendedNow: the visibility of a skill is a restriction.
-func TestKeptCardHidesWhatIsExtendedNow(t *testing.T) {
+// TestKeptCardHidesSkillsThatBecameExtended: the visibility of a skill is a restriction.
+func TestKeptCardHidesSkillsThatBecameExtended(t *testing.T) {
 	in := agentOf(t, "minimal")
 	in.Agent.Spec.Skills = []a2av1alpha1.Skill{{ID: "pay", SkillDetails: a2av1alpha1.SkillDetails{Name: "Pay", Tags: []string{"p"}}}}
 	publish(t, &in)
@@ -281,7 +282,7 @@ func TestKeptCardHidesWhatIsExtendedNow(t *testing.T) {
 	}
 }
 
-func TestCardThatBecomesTooLargeIsKept(t *testing.T) {
+func TestFormerCardIsKeptForATooLargeOne(t *testing.T) {
 	in := agentOf(t, "minimal")
 	before := configIn(t, publish(t, &in))
 	for i := range 400 {
@@ -301,9 +302,9 @@ func TestCardThatBecomesTooLargeIsKept(t *testing.T) {
 	}
 }
 
-// TestRulesAboutSkillsThatAreGone: a rule about a skill that existed does not prevent the application of a new
+// TestRulesForMissingSkills: a rule about a skill that existed does not prevent the application of a new
 // rule, and a rule about a skill that never existed does.
-func TestRulesAboutSkillsThatAreGone(t *testing.T) {
+func TestRulesForMissingSkills(t *testing.T) {
 	deny := func(skill string) a2av1alpha1.AuthorizationRule {
 		return a2av1alpha1.AuthorizationRule{Action: a2av1alpha1.AuthorizationDeny, Skills: []string{skill}}
 	}

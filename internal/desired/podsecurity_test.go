@@ -70,7 +70,7 @@ func TestPodsAreRestricted(t *testing.T) {
 		variants++
 		pod := podOf(t, result)
 		for _, version := range kubernetesVersions {
-			if refused := judge(t, version, pod); refused != "" {
+			if refused := podSecurityRejection(t, version, pod); refused != "" {
 				t.Errorf("%s: refused at restricted:%s: %s", name, &version, refused)
 			}
 		}
@@ -98,7 +98,7 @@ func TestPodsAreRestricted(t *testing.T) {
 }
 
 // The author of a template may relax its security. The operator reports it, and the sidecar stays restricted.
-func TestWhatATemplateGivesUpIsNamed(t *testing.T) {
+func TestWeakenedRestrictionsAreReported(t *testing.T) {
 	const mine = `containers: [{name: agent, image: a, securityContext: `
 	tests := map[string]struct{ template, reason, want string }{
 		"privileged":           {mine + `{privileged: true}}]`, a2av1alpha1.ReasonPodSecurityRelaxed, "securityContext.privileged=true"},
@@ -133,7 +133,7 @@ func TestWhatATemplateGivesUpIsNamed(t *testing.T) {
 			if !found {
 				t.Errorf("no remark %s that names %q in %+v", test.reason, test.want, result.Remarks)
 			}
-			if refused := judge(t, api.LatestVersion(), sidecarAlone(podOf(t, result))); refused != "" {
+			if refused := podSecurityRejection(t, api.LatestVersion(), sidecarAlone(podOf(t, result))); refused != "" {
 				t.Errorf("the sidecar gives up the level: %s", refused)
 			}
 		})
@@ -160,7 +160,7 @@ func sidecarAlone(pod *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 // A profile of the pod applies to its containers, and the sidecar has the profile of the runtime. Without a
 // profile in the template, the operator sets none: nodes without AppArmor or SELinux would reject the pod, and
 // OpenShift chooses the label.
-func TestTheSidecarIsConfinedAsTheNodeDoes(t *testing.T) {
+func TestSidecarUsesTheProfileOfTheRuntime(t *testing.T) {
 	runtimeDefault := &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}
 	tests := map[string]struct {
 		pod      string
@@ -190,7 +190,7 @@ func TestTheSidecarIsConfinedAsTheNodeDoes(t *testing.T) {
 }
 
 // A template that would show the sidecar's files and environment to the agent is refused.
-func TestNobodySeesIntoTheSidecar(t *testing.T) {
+func TestSharedProcessNamespacesAreRejected(t *testing.T) {
 	for name, pod := range map[string]string{
 		"hostPID":               `{hostPID: true, containers: [{name: agent, image: a}]}`,
 		"hostNetwork":           `{hostNetwork: true, containers: [{name: agent, image: a}]}`,
@@ -239,8 +239,8 @@ func podOf(t *testing.T, result Result) *corev1.PodTemplateSpec {
 	return pod
 }
 
-// judge returns the reason for which the restricted level rejects a pod, "" for none.
-func judge(t *testing.T, version api.Version, pod *corev1.PodTemplateSpec) string {
+// podSecurityRejection returns the reason for which the restricted level rejects a pod, "" for none.
+func podSecurityRejection(t *testing.T, version api.Version, pod *corev1.PodTemplateSpec) string {
 	t.Helper()
 	evaluator, err := podSecurity()
 	if err != nil {

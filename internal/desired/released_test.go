@@ -47,7 +47,7 @@ func TestNextReleaseRestartsNoAgent(t *testing.T) {
 			t.Errorf("%s restarts; if it must, say why in %s (-released +now):\n%s", filepath.Base(dir), restartsFile, cmp.Diff(want, got))
 		}
 	}
-	strange := strangeMembers(t)
+	strange := unknownMembers(t)
 	if len(strange) > 0 && len(reasons) == 0 {
 		t.Errorf("released sidecars reject configurations with %q, and keep the last one until their pods are replaced; "+
 			"leave a member out where it has no effect, or say why in %s", strange, restartsFile)
@@ -67,9 +67,9 @@ func TestReleasedConfigurationsAreRead(t *testing.T) {
 	}
 }
 
-// strangeMembers returns the members of today's sidecar configurations for Agents of the last release that no
+// unknownMembers returns the members of today's sidecar configurations for Agents of the last release that no
 // configuration of that release had: its sidecars refuse unknown members.
-func strangeMembers(t *testing.T) []string {
+func unknownMembers(t *testing.T) []string {
 	t.Helper()
 	known, now := map[string]bool{}, map[string]bool{}
 	for _, dir := range releasedCases(t) {

@@ -14,7 +14,7 @@ import (
 )
 
 // The owner of the namespace and the owner of the Agent cannot change that.
-func TestSkillOfANamespaceThatIsNotWatched(t *testing.T) {
+func TestSkillOfAnUnwatchedNamespace(t *testing.T) {
 	in := readCase(t, "testdata/minimal/input.yaml")
 	in.Agent.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Namespace: "library", Name: "summarize"}, {Namespace: "seen", Name: "translate"}}
 	in.Skills.Unwatched = map[string]bool{"library": true}
@@ -34,7 +34,7 @@ func TestSkillOfANamespaceThatIsNotWatched(t *testing.T) {
 	}
 }
 
-func TestSelectorThatSelectsNothingIsNamed(t *testing.T) {
+func TestSelectorWithoutMatchesIsReported(t *testing.T) {
 	in := readCase(t, "testdata/minimal/input.yaml")
 	in.Agent.Spec.SkillSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": "nobody"}}
 	result, err := Agent(in, testPlatform)

@@ -90,7 +90,7 @@ func TestIdleProcessReturnsMemory(t *testing.T) {
 	})
 }
 
-func TestOwnLeavesTheCollectorToGOGC(t *testing.T) {
+func TestOwnDoesNotOverrideGOGC(t *testing.T) {
 	t.Setenv("GOGC", "50")
 	before := debug.SetGCPercent(50)
 	defer debug.SetGCPercent(before)

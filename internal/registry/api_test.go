@@ -393,9 +393,9 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
-// TestForeignIsMissing compares, to the byte, the answers about an agent that
+// TestAgentOfAHiddenNamespaceIsMissing compares, to the byte, the answers about an agent that
 // exists and is not seen and one that does not exist.
-func TestForeignIsMissing(t *testing.T) {
+func TestAgentOfAHiddenNamespaceIsMissing(t *testing.T) {
 	there, gone := newWorld(t, fleet(t)), newWorld(t, snapshotOf())
 	for _, target := range []string{"/v1/agents/team-d/secret", "/v1/agents/team-d/secret/card"} {
 		foreign, missing := there.get(t, "dev", target), gone.get(t, "dev", target)
@@ -457,7 +457,7 @@ func TestReasonOfAgentThatIsNotReady(t *testing.T) {
 	}
 }
 
-func TestRevisionThatIsNotReached(t *testing.T) {
+func TestRevisionIsNotReachedInTime(t *testing.T) {
 	w := newWorld(t, fleet(t))
 	l, _ := w.list(t, "admin", "/v1/agents?minRevision=0-0")
 	if l.Revision != "0-0" {

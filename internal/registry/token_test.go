@@ -71,7 +71,7 @@ func TestIssuedTokenNamesThePodAndTheNodeOfTheCaller(t *testing.T) {
 	}
 }
 
-func TestExchangeTellsNothingAboutHiddenAgents(t *testing.T) {
+func TestExchangeRevealsNoHiddenAgents(t *testing.T) {
 	w := newWorld(t, fleet(t))
 	_, hidden := w.exchange(t, "home", "secret.team-d.a2a-operator.dev")
 	_, missing := w.exchange(t, "home", "gone.team-d.a2a-operator.dev")

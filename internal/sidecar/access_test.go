@@ -79,7 +79,7 @@ func TestJWTBesideKubernetes(t *testing.T) {
 	principals := make(chan string, 10)
 	p := newPod(t, func(w http.ResponseWriter, r *http.Request) {
 		principals <- r.Header.Get("A2A-Principal")
-		says(w, r)
+		respondHi(w, r)
 	}, func(c *sidecarconfig.Config) {
 		c.Access.Authentication = append(c.Access.Authentication, issuer.authentication())
 	})
@@ -123,7 +123,7 @@ func TestJWTWithoutItsIssuer(t *testing.T) {
 	credential := issuer.token("alice", "echo")
 	authentication := issuer.authentication()
 	issuer.Close()
-	p := newPod(t, says, func(c *sidecarconfig.Config) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Access.Authentication = []sidecarconfig.Authentication{authentication}
 	})
 	p.eventually("a fetch that fails", func() bool {
@@ -142,7 +142,7 @@ func TestJWTWithoutItsIssuer(t *testing.T) {
 // TestJWTStandalone serves on a laptop those whom an issuer knows.
 func TestJWTStandalone(t *testing.T) {
 	issuer := newProvider(t)
-	o := standaloneOptions(t, says)
+	o := standaloneOptions(t, respondHi)
 	o.Anonymous, o.JWTIssuer, o.JWTAudiences = false, issuer.URL, []string{"echo"}
 	address := "http://" + standaloneWith(t, o).Addresses().Agent + "/"
 	ask := func(method, url, body, credential string) (int, string) {
@@ -185,7 +185,7 @@ func TestJWTStandalone(t *testing.T) {
 }
 
 func TestOpenRefusesIssuersWithoutTLS(t *testing.T) {
-	o := standaloneOptions(t, says)
+	o := standaloneOptions(t, respondHi)
 	o.JWTIssuer, o.JWTAudiences = "http://login.example", []string{"echo"}
 	if _, err := Open(t.Context(), o, slog.New(slog.DiscardHandler), time.Now); err == nil || !strings.Contains(err.Error(), "jwt.issuer") {
 		t.Errorf("Open() error = %v", err)

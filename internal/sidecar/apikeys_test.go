@@ -34,7 +34,7 @@ func TestAPIKeysAreRotated(t *testing.T) {
 		if r.Header.Get("X-API-Key") != "" {
 			t.Error("the agent was shown a key")
 		}
-		says(w, r)
+		respondHi(w, r)
 	}, withAPIKeys, func(o *Options) { o.APIKeys = dir })
 	status := func(key string) int {
 		response, _ := p.do("POST", p.agent(), hello, "X-API-Key", key)
@@ -75,7 +75,7 @@ func TestAPIKeysAreRotated(t *testing.T) {
 
 func TestAPIKeysStandalone(t *testing.T) {
 	const key = "alice-0123456789012345678901234567"
-	o := standaloneOptions(t, says)
+	o := standaloneOptions(t, respondHi)
 	o.Anonymous, o.APIKeys = false, t.TempDir()
 	if _, err := Open(t.Context(), o, slog.New(slog.DiscardHandler), time.Now); !errors.Is(err, ErrAPIKeys) || ExitCode(err) != sidecarconfig.ExitAPIKeys {
 		t.Fatalf("Open() without a key: %v", err)
@@ -85,7 +85,7 @@ func TestAPIKeysStandalone(t *testing.T) {
 	}
 	address := "http://" + standaloneWith(t, o).Addresses().Agent + "/"
 	ask := func(key string) int {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(fresh(hello)))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(withNewMessageID(hello)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,8 +25,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// ruled has callers of all namespaces judged by rules.
-func ruled(rules ...sidecarconfig.Rule) func(*sidecarconfig.Config) {
+// withRules has callers of all namespaces judged by rules.
+func withRules(rules ...sidecarconfig.Rule) func(*sidecarconfig.Config) {
 	return func(c *sidecarconfig.Config) {
 		c.Access.Namespaces = []string{"*"}
 		c.Access.Authorization = &sidecarconfig.Authorization{Rules: rules}
@@ -49,8 +49,8 @@ func compiled(t *testing.T, text string) *sidecarconfig.Expression {
 	return &sidecarconfig.Expression{Text: text, Checked: checked}
 }
 
-// as is the credential of a ServiceAccount of a namespace.
-func (p *pod) as(namespace string) []string {
+// tokenHeaders is the credential of a ServiceAccount of a namespace.
+func (p *pod) tokenHeaders(namespace string) []string {
 	return []string{"Authorization", "Bearer " + p.token(namespace)}
 }
 
@@ -141,7 +141,7 @@ func TestEveryMethodIsAuthorizedInEveryBinding(t *testing.T) {
 			Action: sidecarconfig.ActionDeny, Namespaces: []string{strings.ToLower(string(method))}, Methods: []string{string(method)},
 		})
 	}
-	p := newPod(t, says, ruled(append(rules, sidecarconfig.Rule{Action: sidecarconfig.ActionAllow})...))
+	p := newPod(t, respondHi, withRules(append(rules, sidecarconfig.Rule{Action: sidecarconfig.ActionAllow})...))
 	conn := p.dial()
 	for method, requests := range everyMethod {
 		for _, denied := range []bool{true, false} {
@@ -156,7 +156,7 @@ func TestEveryMethodIsAuthorizedInEveryBinding(t *testing.T) {
 				}
 			}
 			for name, params := range requests.rpc {
-				response, body := p.do("POST", p.agent(), fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, name, params), p.as(namespace)...)
+				response, body := p.do("POST", p.agent(), fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, name, params), p.tokenHeaders(namespace)...)
 				check(name, response, body)
 				if strings.Contains(body, `"code":-32602`) {
 					t.Errorf("%s: the test asks wrongly: %s", name, body)
@@ -164,7 +164,7 @@ func TestEveryMethodIsAuthorizedInEveryBinding(t *testing.T) {
 			}
 			for request, content := range requests.rest {
 				verb, path, _ := strings.Cut(request, " ")
-				response, body := p.do(verb, p.agent()+path, content, p.as(namespace)...)
+				response, body := p.do(verb, p.agent()+path, content, p.tokenHeaders(namespace)...)
 				check(request, response, body)
 			}
 			for name, message := range requests.grpc {
@@ -182,31 +182,31 @@ func TestEveryMethodIsAuthorizedInEveryBinding(t *testing.T) {
 // TestRuleForSubscriptionsNeedsNoOtherMethod resumes a stream for which the binding reads
 // the task first.
 func TestRuleForSubscriptionsNeedsNoOtherMethod(t *testing.T) {
-	p := newPod(t, says, ruled(
+	p := newPod(t, respondHi, withRules(
 		sidecarconfig.Rule{Action: sidecarconfig.ActionAllow, Methods: []string{"SendMessage", "SubscribeToTask"}}))
-	_, body := p.do("POST", p.agent()+"message:send", helloREST10, p.as("team")...)
+	_, body := p.do("POST", p.agent()+"message:send", helloREST10, p.tokenHeaders("team")...)
 	_, id, _ := strings.Cut(body, `"id":"`)
 	id, _, _ = strings.Cut(id, `"`)
 	for name, ask := range map[string]func() (*http.Response, string){
 		"JSON-RPC": func() (*http.Response, string) {
-			return p.do("POST", p.agent(), `{"jsonrpc":"2.0","id":1,"method":"tasks/resubscribe","params":{"id":"`+id+`"}}`, append(p.as("team"), "Last-Event-ID", "1")...)
+			return p.do("POST", p.agent(), `{"jsonrpc":"2.0","id":1,"method":"tasks/resubscribe","params":{"id":"`+id+`"}}`, append(p.tokenHeaders("team"), "Last-Event-ID", "1")...)
 		},
 		"REST": func() (*http.Response, string) {
-			return p.do("GET", p.agent()+"v1/tasks/"+id+":subscribe", "", append(p.as("team"), "Last-Event-ID", "1")...)
+			return p.do("GET", p.agent()+"v1/tasks/"+id+":subscribe", "", append(p.tokenHeaders("team"), "Last-Event-ID", "1")...)
 		},
 	} {
 		if response, body := ask(); response.StatusCode != http.StatusOK || !strings.Contains(body, "completed") && !strings.Contains(body, "COMPLETED") {
 			t.Errorf("%s: %d %s", name, response.StatusCode, body)
 		}
 	}
-	if response, _ := p.do("GET", p.agent()+"tasks/"+id, "", p.as("team")...); response.StatusCode != http.StatusForbidden {
+	if response, _ := p.do("GET", p.agent()+"tasks/"+id, "", p.tokenHeaders("team")...); response.StatusCode != http.StatusForbidden {
 		t.Errorf("GetTask = %d", response.StatusCode)
 	}
 }
 
 // TestDeniedSkillIsReportedAsUnknown compares the answers, byte for byte.
 func TestDeniedSkillIsReportedAsUnknown(t *testing.T) {
-	p := newPod(t, says, ruled(
+	p := newPod(t, respondHi, withRules(
 		sidecarconfig.Rule{Action: sidecarconfig.ActionDeny, Skills: []string{"secret"}, Namespaces: []string{"guest"}},
 		sidecarconfig.Rule{Action: sidecarconfig.ActionAllow}))
 	conn := p.dial()
@@ -224,12 +224,12 @@ func TestDeniedSkillIsReportedAsUnknown(t *testing.T) {
 			"1.0, streaming": `{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage","params":{"message":{"messageId":"e","role":"ROLE_USER","parts":[{"text":"x"}],"metadata":{` + name + quoted + `}}}}`,
 		} {
 			asks[what] = func() string {
-				response, answer := p.do("POST", p.agent(), body, p.as("guest")...)
+				response, answer := p.do("POST", p.agent(), body, p.tokenHeaders("guest")...)
 				return fmt.Sprint(response.StatusCode, " ", answer)
 			}
 		}
 		asks["REST"] = func() string {
-			response, answer := p.do("POST", p.agent()+"message:send", strings.TrimSuffix(helloREST10, "}")+`,"metadata":{`+name+quoted+`}}`, p.as("guest")...)
+			response, answer := p.do("POST", p.agent()+"message:send", strings.TrimSuffix(helloREST10, "}")+`,"metadata":{`+name+quoted+`}}`, p.tokenHeaders("guest")...)
 			return fmt.Sprint(response.StatusCode, " ", answer)
 		}
 		asks["gRPC"] = func() string {
@@ -262,7 +262,7 @@ func TestDeniedSkillIsReportedAsUnknown(t *testing.T) {
 		name + `"open"`:                   -32602,
 	} {
 		response, body := p.do("POST", p.agent(), `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"z`+fmt.Sprint(len(metadata))+
-			`","role":"ROLE_USER","parts":[{"text":"x"}],"metadata":{`+name+`"secret"}},"metadata":{`+metadata+`}}}`, p.as("friend")...)
+			`","role":"ROLE_USER","parts":[{"text":"x"}],"metadata":{`+name+`"secret"}},"metadata":{`+metadata+`}}}`, p.tokenHeaders("friend")...)
 		if got := strings.Contains(body, `"code":-32602`); response.StatusCode != http.StatusOK || got != (want == -32602) {
 			t.Errorf("%s: %d %s", metadata, response.StatusCode, body)
 		}
@@ -270,11 +270,11 @@ func TestDeniedSkillIsReportedAsUnknown(t *testing.T) {
 }
 
 func TestPushConfigurationOfAMessageNeedsPermission(t *testing.T) {
-	p := newPod(t, says, ruled(
+	p := newPod(t, respondHi, withRules(
 		sidecarconfig.Rule{Action: sidecarconfig.ActionDeny, Methods: []string{"CreateTaskPushNotificationConfig"}},
 		sidecarconfig.Rule{Action: sidecarconfig.ActionAllow}))
 	for version, push := range pushing {
-		response, body := p.do("POST", p.agent(), fmt.Sprintf(push.message, "https://hooks.example.com/"), append(p.as("team"), "A2A-Version", push.version)...)
+		response, body := p.do("POST", p.agent(), fmt.Sprintf(push.message, "https://hooks.example.com/"), append(p.tokenHeaders("team"), "A2A-Version", push.version)...)
 		if response.StatusCode != http.StatusForbidden {
 			t.Errorf("%s: %d %s", version, response.StatusCode, body)
 		}
@@ -283,7 +283,7 @@ func TestPushConfigurationOfAMessageNeedsPermission(t *testing.T) {
 
 // TestExtendedCardOfACaller shows each the skills that it may use.
 func TestExtendedCardOfACaller(t *testing.T) {
-	p := newPod(t, says, ruled(
+	p := newPod(t, respondHi, withRules(
 		sidecarconfig.Rule{Name: "guests", Action: sidecarconfig.ActionAllow, Namespaces: []string{"guest"}, Skills: []string{"open"}},
 		sidecarconfig.Rule{Name: "staff", Action: sidecarconfig.ActionAllow, Expression: compiled(t, `caller.claims["kubernetes.io"].namespace == "staff"`)},
 		sidecarconfig.Rule{Name: "nobody", Action: sidecarconfig.ActionDeny}))
@@ -291,13 +291,15 @@ func TestExtendedCardOfACaller(t *testing.T) {
 	tags := map[string]string{}
 	for namespace, want := range map[string]string{"guest": "open", "staff": "open secret"} {
 		for what, ask := range map[string]func() (*http.Response, string){
-			"0.2":      func() (*http.Response, string) { return p.do("GET", url, "", p.as(namespace)...) },
-			"0.3 REST": func() (*http.Response, string) { return p.do("GET", p.agent()+"v1/card", "", p.as(namespace)...) },
+			"0.2": func() (*http.Response, string) { return p.do("GET", url, "", p.tokenHeaders(namespace)...) },
+			"0.3 REST": func() (*http.Response, string) {
+				return p.do("GET", p.agent()+"v1/card", "", p.tokenHeaders(namespace)...)
+			},
 			"1.0 REST": func() (*http.Response, string) {
-				return p.do("GET", p.agent()+"extendedAgentCard", "", p.as(namespace)...)
+				return p.do("GET", p.agent()+"extendedAgentCard", "", p.tokenHeaders(namespace)...)
 			},
 			"1.0 JSON-RPC": func() (*http.Response, string) {
-				return p.do("POST", p.agent(), `{"jsonrpc":"2.0","id":1,"method":"GetExtendedAgentCard"}`, p.as(namespace)...)
+				return p.do("POST", p.agent(), `{"jsonrpc":"2.0","id":1,"method":"GetExtendedAgentCard"}`, p.tokenHeaders(namespace)...)
 			},
 		} {
 			response, body := ask()
@@ -314,18 +316,18 @@ func TestExtendedCardOfACaller(t *testing.T) {
 				t.Errorf("%s: Cache-Control = %q", what, cached)
 			}
 		}
-		response, _ := p.do("GET", url, "", p.as(namespace)...)
+		response, _ := p.do("GET", url, "", p.tokenHeaders(namespace)...)
 		tags[namespace] = response.Header.Get("ETag")
 	}
 	if tags["guest"] == "" || tags["guest"] == tags["staff"] {
 		t.Errorf("ETags are %v", tags)
 	}
 	for namespace, want := range map[string]int{"guest": http.StatusNotModified, "staff": http.StatusOK} {
-		if response, _ := p.do("GET", url, "", append(p.as(namespace), "If-None-Match", tags["guest"])...); response.StatusCode != want {
+		if response, _ := p.do("GET", url, "", append(p.tokenHeaders(namespace), "If-None-Match", tags["guest"])...); response.StatusCode != want {
 			t.Errorf("%s with the guest's tag: %d, want %d", namespace, response.StatusCode, want)
 		}
 	}
-	if response, body := p.do("GET", url, "", p.as("stranger")...); response.StatusCode != http.StatusForbidden || strings.Contains(body, "secret") {
+	if response, body := p.do("GET", url, "", p.tokenHeaders("stranger")...); response.StatusCode != http.StatusForbidden || strings.Contains(body, "secret") {
 		t.Errorf("a stranger gets %d %s", response.StatusCode, body)
 	}
 	if _, body := p.do("GET", p.health("/metrics"), ""); !strings.Contains(body, `a2a_refused_calls_total{result="denied",rule="nobody"} 1`) {
@@ -336,9 +338,9 @@ func TestExtendedCardOfACaller(t *testing.T) {
 // TestRulesAreReloaded takes other rules without a restart, and keeps the former
 // ones when those cannot be evaluated.
 func TestRulesAreReloaded(t *testing.T) {
-	p := newPod(t, says, ruled(sidecarconfig.Rule{Action: sidecarconfig.ActionAllow, Namespaces: []string{"team"}}))
+	p := newPod(t, respondHi, withRules(sidecarconfig.Rule{Action: sidecarconfig.ActionAllow, Namespaces: []string{"team"}}))
 	status := func(namespace string) int {
-		response, _ := p.do("POST", p.agent(), hello, p.as(namespace)...)
+		response, _ := p.do("POST", p.agent(), hello, p.tokenHeaders(namespace)...)
 		return response.StatusCode
 	}
 	if team, other := status("team"), status("other"); team != 200 || other != 403 {

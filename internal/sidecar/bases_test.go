@@ -23,7 +23,7 @@ import (
 // TestCardOfTheHost asks a pod as its callers do, by the names of its Service and
 // by that of a Gateway.
 func TestCardOfTheHost(t *testing.T) {
-	p := newPodWith(t, says, func(c *sidecarconfig.Config) {
+	p := newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
 		withHiddenSkill(c)
 		c.Card.Interfaces = card.NewBase("http://echo.team.svc.cluster.local/").Interfaces(nil)
 		c.Bases = []card.Base{{URL: "https://agents.example.com/echo/"}, card.NewBase("http://echo.team.svc.cluster.local/"), card.NewBase("http://echo/")}

@@ -36,7 +36,7 @@ func withHiddenSkill(c *sidecarconfig.Config) {
 }
 
 func TestWire18_ExtendedCardOf02(t *testing.T) {
-	p := newPod(t, says, withHiddenSkill)
+	p := newPod(t, respondHi, withHiddenSkill)
 	url := strings.TrimSuffix(p.agent(), "/") + wellknown.ExtendedPath
 
 	response, body := p.do("GET", url, "", "Authorization", "Bearer "+p.token("team"))
@@ -85,7 +85,7 @@ func TestWire18_NoExtendedCard(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPod(t, says, change)
+			p := newPod(t, respondHi, change)
 			var headers []string
 			if change == nil {
 				headers = []string{"Authorization", "Bearer " + p.token("team")}
@@ -119,7 +119,7 @@ func TestWire19_KeysAreRotated(t *testing.T) {
 	dir := t.TempDir()
 	first, second := newKey(t), newKey(t)
 	mount(t, dir, map[string][]byte{"tls.key": first})
-	p := newPodWith(t, says, func(c *sidecarconfig.Config) {
+	p := newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
 		c.CardSigning.JWKSURL = "https://keys.example/echo.json"
 	}, func(o *Options) {
 		o.CardSigningKeys = []string{filepath.Join(dir, "tls.key"), filepath.Join(dir, "previous.key")}
@@ -185,7 +185,7 @@ func TestWire19_KeysAreRotated(t *testing.T) {
 }
 
 func TestKeysOfAnUnsignedCard(t *testing.T) {
-	p := newPod(t, says, nil)
+	p := newPod(t, respondHi, nil)
 	if response, _ := p.do("GET", strings.TrimSuffix(p.agent(), "/")+signing.Path, ""); response.StatusCode != http.StatusNotFound {
 		t.Errorf("key set = %d", response.StatusCode)
 	}
@@ -196,7 +196,7 @@ func TestKeysOfAnUnsignedCard(t *testing.T) {
 
 // TestProtocolOptions changes them by a reload.
 func TestProtocolOptions(t *testing.T) {
-	p := newPod(t, says, func(c *sidecarconfig.Config) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
 	})
 	const get = `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"none"}}`
@@ -266,7 +266,7 @@ func TestMessageOptions(t *testing.T) {
 
 // TestWire18_ExtendedCardOfEveryBinding asks as each version does.
 func TestWire18_ExtendedCardOfEveryBinding(t *testing.T) {
-	offered, none := newPod(t, says, withHiddenSkill), newPod(t, says, nil)
+	offered, none := newPod(t, respondHi, withHiddenSkill), newPod(t, respondHi, nil)
 	tests := map[string]struct {
 		method, path, body, version string
 		// none identifies the answer of an agent without an extended card.
@@ -307,7 +307,7 @@ func TestWire18_ExtendedCardOfEveryBinding(t *testing.T) {
 // An agent that admits anonymous callers, and serves more to callers with a credential,
 // lists the schemes of that credential.
 func TestWire18_SchemesOfTheExtendedCard(t *testing.T) {
-	p := newPod(t, says, withHiddenSkill)
+	p := newPod(t, respondHi, withHiddenSkill)
 	for version, scheme := range map[string]string{"": `"type":"http"`, "1.0": `"httpAuthSecurityScheme"`} {
 		_, text := p.do("GET", p.agent()+".well-known/agent-card.json", "", "A2A-Version", version)
 		if !strings.Contains(text, `"kubernetes":{`) || !strings.Contains(text, scheme) {
@@ -331,7 +331,7 @@ func TestWire18_ChallengesOfTheExtendedCard(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "alice"), []byte(strings.Repeat("k", 32)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := newPodWith(t, says, func(c *sidecarconfig.Config) {
+	p := newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
 		withHiddenSkill(c)
 		c.Access.Authentication = []sidecarconfig.Authentication{
 			{Type: sidecarconfig.AuthenticationAPIKey, APIKey: &sidecarconfig.APIKeyAuthentication{Header: "X-API-Key"}},

@@ -64,7 +64,7 @@ func closedAddress(t *testing.T) string {
 }
 
 // A pod that has never reached its store is not ready, and says why.
-func TestStoreThatWasNeverReached(t *testing.T) {
+func TestPodWithAnUnreachableStoreIsNotReady(t *testing.T) {
 	const password = "correct-horse"
 	server := redistest.Start(t, "--requirepass", password)
 	open := redistest.Start(t)
@@ -103,7 +103,7 @@ func TestStoreThatWasNeverReached(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPodWith(t, says, nil, test.options)
+			p := newPodWith(t, respondHi, nil, test.options)
 			message := p.reports(sidecarconfig.DependencyTaskStore, test.cause)
 			if !strings.Contains(message, test.says) || strings.Contains(message, "wrong-secret") {
 				t.Errorf("message = %q, want %q", message, test.says)
@@ -123,7 +123,7 @@ func TestStoreThatWasNeverReached(t *testing.T) {
 func TestStoreIsLostAndRegained(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill()
-	p := newPodWith(t, says, nil, func(o *Options) { o.Store = "redis://" + server.Address() })
+	p := newPodWith(t, respondHi, nil, func(o *Options) { o.Store = "redis://" + server.Address() })
 	p.reports(sidecarconfig.DependencyTaskStore, sidecarconfig.CauseRefused)
 	p.hasMetric(`a2a_dependency_state{dependency="TaskStore",state="never_reached"} 1`)
 	server.Run()
@@ -150,7 +150,7 @@ func writeCard(t *testing.T) string {
 
 func valid(from, until time.Duration) func(*x509.Certificate) {
 	return func(c *x509.Certificate) {
-		named("agent")(c)
+		withNames("agent")(c)
 		c.NotBefore, c.NotAfter = time.Now().Add(from), time.Now().Add(until)
 	}
 }
@@ -185,7 +185,7 @@ func TestCertificateOutsideItsValidityPeriod(t *testing.T) {
 	a := newAuthority(t, "a")
 	dir := t.TempDir()
 	a.mountValid(dir, -time.Hour, time.Hour)
-	p := newPodWith(t, says, nil, func(o *Options) { o.TLS = dir })
+	p := newPodWith(t, respondHi, nil, func(o *Options) { o.TLS = dir })
 	served := func() time.Time {
 		p.sidecar.certificate.mu.Lock()
 		defer p.sidecar.certificate.mu.Unlock()
@@ -254,7 +254,7 @@ func TestUnavailableIssuerKeys(t *testing.T) {
 		empty.URL:  {sidecarconfig.CauseInvalid, "no member of keys is a public key"},
 		closed:     {sidecarconfig.CauseRefused, "GET " + closed + ": connection refused"},
 	} {
-		p := newPod(t, says, byJWT(url))
+		p := newPod(t, respondHi, byJWT(url))
 		if message := p.reports(sidecarconfig.DependencyIssuerKeys, want.cause); !strings.Contains(message, want.says) {
 			t.Errorf("message = %q, want %q", message, want.says)
 		}
@@ -262,12 +262,12 @@ func TestUnavailableIssuerKeys(t *testing.T) {
 			t.Errorf("%s: /readyz = %t, %q", url, ready, why)
 		}
 	}
-	other := newPod(t, says, byJWT(issuer.URL, sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationAnonymous}))
+	other := newPod(t, respondHi, byJWT(issuer.URL, sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationAnonymous}))
 	other.reports(sidecarconfig.DependencyIssuerKeys, sidecarconfig.CauseHTTPStatus)
 	if ready, why := other.readyz(); !ready {
 		t.Errorf("/readyz where others are admitted = %s", why)
 	}
-	alone := newPod(t, says, byJWT(issuer.URL))
+	alone := newPod(t, respondHi, byJWT(issuer.URL))
 	alone.reports(sidecarconfig.DependencyIssuerKeys, sidecarconfig.CauseHTTPStatus)
 	found := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, someKeys) })
 	answer.Store(&found)
@@ -289,7 +289,7 @@ func TestInvalidFilesKeepTheFormerConfiguration(t *testing.T) {
 	trusted, keys := t.TempDir(), t.TempDir()
 	mount(t, trusted, map[string][]byte{"ca.crt": a.pem})
 	mount(t, keys, map[string][]byte{"alice": []byte(strings.Repeat("k", 32))})
-	p := newPodWith(t, says, func(c *sidecarconfig.Config) {
+	p := newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Access.Authentication = []sidecarconfig.Authentication{{
 			Type: sidecarconfig.AuthenticationAPIKey, APIKey: &sidecarconfig.APIKeyAuthentication{Header: sidecarconfig.DefaultAPIKeyHeader},
 		}}
@@ -344,15 +344,15 @@ func TestTerminationMessage(t *testing.T) {
 // without a turn.
 func TestModelServerIsLostAndRegained(t *testing.T) {
 	var away atomic.Bool
-	answers := completes()
-	url := modelServerAt(t, outside(t), nil, func(w http.ResponseWriter, r *http.Request) {
+	answers := newCompletionServer()
+	url := modelServerAt(t, nonLoopbackIP(t), nil, func(w http.ResponseWriter, r *http.Request) {
 		if away.Load() {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}
 		answers(w, r)
 	})
-	p := newPod(t, says, func(c *sidecarconfig.Config) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		calls(url)(c)
 		c.Backend.Timeouts.FirstEvent = sidecarconfig.Duration(time.Second) // how long a turn waits for a server that is busy
 	})
@@ -373,10 +373,10 @@ func TestModelServerIsLostAndRegained(t *testing.T) {
 
 // A server may keep the list of its models from a key that completions are open to:
 // such a pod is ready, works, and lacks nothing.
-func TestModelServerThatForbidsItsModels(t *testing.T) {
-	answers := completes()
+func TestModelServerWithAForbiddenModelList(t *testing.T) {
+	answers := newCompletionServer()
 	var asked atomic.Int32
-	url := modelServerAt(t, outside(t), nil, func(w http.ResponseWriter, r *http.Request) {
+	url := modelServerAt(t, nonLoopbackIP(t), nil, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			asked.Add(1)
 			w.WriteHeader(http.StatusForbidden)
@@ -384,7 +384,7 @@ func TestModelServerThatForbidsItsModels(t *testing.T) {
 		}
 		answers(w, r)
 	})
-	p := newPod(t, says, func(c *sidecarconfig.Config) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		calls(url)(c)
 		c.Backend.Chat.Model = "m"
 	})
@@ -409,14 +409,14 @@ func TestModelServerWithUnexpectedResponses(t *testing.T) {
 		"no answer":  {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, sidecarconfig.CauseTimedOut, "does not answer in time"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			url := modelServerAt(t, outside(t), nil, func(w http.ResponseWriter, r *http.Request) {
+			url := modelServerAt(t, nonLoopbackIP(t), nil, func(w http.ResponseWriter, r *http.Request) {
 				if r.Method == http.MethodGet {
 					tt.list(w, r)
 					return
 				}
-				completes()(w, r)
+				newCompletionServer()(w, r)
 			})
-			p := newPod(t, says, func(c *sidecarconfig.Config) {
+			p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 				calls(url)(c)
 				c.Backend.Timeouts.Connect = sidecarconfig.Duration(200 * time.Millisecond)
 			})
@@ -429,19 +429,19 @@ func TestModelServerWithUnexpectedResponses(t *testing.T) {
 
 // A list of models that is open to any key does not hide that completions are
 // refused.
-func TestModelServerThatRefusesCompletions(t *testing.T) {
+func TestModelServerRejectsCompletions(t *testing.T) {
 	var refuses atomic.Bool
 	var lists atomic.Int32
-	url := modelServerAt(t, outside(t), nil, func(w http.ResponseWriter, r *http.Request) {
+	url := modelServerAt(t, nonLoopbackIP(t), nil, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {
 			lists.Add(1)
 		} else if refuses.Load() {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
 		}
-		completes()(w, r)
+		newCompletionServer()(w, r)
 	})
-	p := newPod(t, says, func(c *sidecarconfig.Config) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		calls(url)(c)
 		c.Backend.Chat.Model = "m"
 	})
@@ -461,7 +461,7 @@ func TestModelServerThatRefusesCompletions(t *testing.T) {
 }
 
 // A pod whose container speaks A2A is not ready before it serves its card.
-func TestAgentCardThatIsNotServed(t *testing.T) {
+func TestAgentWithoutACard(t *testing.T) {
 	var served atomic.Bool
 	agent := func(w http.ResponseWriter, r *http.Request) {
 		if !served.Load() {
@@ -497,7 +497,7 @@ func TestPodReportsItsHealth(t *testing.T) {
 		t.Fatal(err)
 	}
 	closed := closedAddress(t)
-	newPodWith(t, says, func(c *sidecarconfig.Config) {
+	newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Gateway = &sidecarconfig.Gateway{RegistryURL: registry.URL, AgentURL: "http://{name}.{namespace}.svc", TokenFile: token}
 	}, func(o *Options) { o.Store = "redis://" + closed })
 	want := `PUT /v1/health {"dependencies":[{"dependency":"TaskStore","cause":"ConnectionRefused","message":"` + closed + `: connection refused"}]}`

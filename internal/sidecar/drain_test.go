@@ -27,7 +27,7 @@ func (p *pod) drain() {
 }
 
 func TestDrainWhenIdle(t *testing.T) {
-	p := newPod(t, says, nil)
+	p := newPod(t, respondHi, nil)
 	began := time.Now()
 	done := make(chan struct{})
 	go func() { // the agent's own hook, called at the same moment
@@ -51,7 +51,7 @@ func TestDrainWhenIdle(t *testing.T) {
 }
 
 func TestDrainedWithoutADrain(t *testing.T) {
-	p := newPod(t, says, nil)
+	p := newPod(t, respondHi, nil)
 	p.do("GET", p.health("/drained"), "")
 	if response, _ := p.do("GET", p.health("/readyz"), ""); response.StatusCode != http.StatusOK {
 		t.Error("the restart of the agent's container alone makes the sidecar not ready for ever")
@@ -103,7 +103,7 @@ func TestDrainWaitsForTurns(t *testing.T) {
 // TestShutdownEndsSessionsOfMCP holds the stream of a session open during the shutdown. The
 // session ends before the servers cut the connections.
 func TestShutdownEndsSessionsOfMCP(t *testing.T) {
-	p := newPod(t, says, func(c *sidecarconfig.Config) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Gateway = &sidecarconfig.Gateway{RegistryURL: "http://127.0.0.1:1", AgentURL: "http://{name}.{namespace}.svc", TokenFile: "token"}
 	})
 	address := "http://" + p.sidecar.Addresses().Gateway + "/mcp"
@@ -154,7 +154,7 @@ func TestDrainEndsConnections(t *testing.T) {
 			trace := &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { reused = i.Reused }}
 			send := func(method, path, body string) *http.Response {
 				t.Helper()
-				request, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), method, p.agent()+path, strings.NewReader(fresh(body)))
+				request, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), method, p.agent()+path, strings.NewReader(withNewMessageID(body)))
 				if err != nil {
 					t.Fatal(err)
 				}

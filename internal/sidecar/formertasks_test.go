@@ -17,7 +17,7 @@ import (
 
 // TestTaskOfAFormerReplica asks for tasks that this process never had.
 func TestTaskOfAFormerReplica(t *testing.T) {
-	p := newPod(t, says, func(c *sidecarconfig.Config) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
 	})
 	// One of a day ago, by the time in it.

@@ -77,7 +77,7 @@ func TestGatewayReportsFailures(t *testing.T) {
 		http                         int
 	}{
 		"missing":     {"team/nobody", refusing, "Agent team/nobody is not in the registry", "PERMISSION_DENIED", 403},
-		"authority":   {"team/a", serve(stranger, named("localhost")), "Agent team/a has a TLS certificate of an authority that is not trusted here; add that authority to spec.trustBundle", "UNAVAILABLE", 503},
+		"authority":   {"team/a", serve(stranger, withNames("localhost")), "Agent team/a has a TLS certificate of an authority that is not trusted here; add that authority to spec.trustBundle", "UNAVAILABLE", 503},
 		"expired":     {"team/a", serve(trusted, func(c *x509.Certificate) { c.NotAfter = expired }), "to " + expired.UTC().Format(time.RFC3339) + "; renew the Secret of its spec.access.tls", "UNAVAILABLE", 503},
 		"name":        {"team/a", serve(trusted, func(c *x509.Certificate) { c.DNSNames, c.IPAddresses = []string{"other"}, nil }), "Agent team/a has a TLS certificate that is not for the name 127.0.0.1", "UNAVAILABLE", 503},
 		"connections": {"team/a", refusing, "Agent team/a refuses connections", "UNAVAILABLE", 503},
@@ -87,7 +87,7 @@ func TestGatewayReportsFailures(t *testing.T) {
 	t.Cleanup(h2c.CloseIdleConnections)
 	for name, failure := range failures {
 		t.Run(name, func(t *testing.T) {
-			p := newPodWith(t, says, func(c *sidecarconfig.Config) {
+			p := newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
 				c.Gateway = &sidecarconfig.Gateway{RegistryURL: registryOf(t, "team/a"), AgentURL: failure.address, TokenFile: token}
 			}, func(o *Options) { o.TrustBundle = trust })
 			base := "http://" + p.sidecar.Addresses().Gateway + "/agents/" + failure.agent

@@ -48,7 +48,7 @@ var (
 
 // A task goes through the whole sidecar by both services and by JSON-RPC.
 func TestWire20_OneTaskByEveryService(t *testing.T) {
-	p := newPod(t, says, nil)
+	p := newPod(t, respondHi, nil)
 	conn := p.dial()
 	old, recent := v03.NewA2AServiceClient(conn), v10.NewA2AServiceClient(conn)
 	sent, err := old.SendMessage(p.caller(), hello03)
@@ -108,7 +108,7 @@ func TestWire20_OneTaskByEveryService(t *testing.T) {
 }
 
 func TestWire20_Access(t *testing.T) {
-	p := newPod(t, says, nil)
+	p := newPod(t, respondHi, nil)
 	conn := p.dial()
 	client := v10.NewA2AServiceClient(conn)
 	for name, test := range map[string]struct {
@@ -147,7 +147,7 @@ func TestWire20_TaskOutlivesItsCall(t *testing.T) {
 	p := newPod(t, func(w http.ResponseWriter, _ *http.Request) {
 		close(began)
 		<-proceed
-		says(w, nil)
+		respondHi(w, nil)
 	}, nil)
 	client := v10.NewA2AServiceClient(p.dial())
 	ctx, leave := context.WithCancel(p.caller())
@@ -166,7 +166,7 @@ func TestWire20_TaskOutlivesItsCall(t *testing.T) {
 }
 
 func TestWire20_Draining(t *testing.T) {
-	p := newPod(t, says, nil)
+	p := newPod(t, respondHi, nil)
 	conn := p.dial()
 	p.drain()
 	if _, err := v03.NewA2AServiceClient(conn).SendMessage(p.caller(), hello03); status.Code(err) != codes.Unavailable {

@@ -22,7 +22,7 @@ func statusAt(t *testing.T, s *Sidecar, host string) int {
 	t.Helper()
 	var status int
 	for _, r := range []*http.Request{
-		httptest.NewRequest(http.MethodGet, wellknown.Path, nil), httptest.NewRequest(http.MethodPost, "/", strings.NewReader(fresh(hello))),
+		httptest.NewRequest(http.MethodGet, wellknown.Path, nil), httptest.NewRequest(http.MethodPost, "/", strings.NewReader(withNewMessageID(hello))),
 	} {
 		r.Host = host
 		r.Header.Set("Content-Type", "application/json")
@@ -39,10 +39,10 @@ func statusAt(t *testing.T, s *Sidecar, host string) int {
 // TestHostOfABaseURL calls a sidecar at a loopback address as a proxy in front of
 // it does that keeps the Host of its clients.
 func TestHostOfABaseURL(t *testing.T) {
-	o := standaloneOptions(t, says)
+	o := standaloneOptions(t, respondHi)
 	o.BaseURLs = []string{"https://agents.example.test/echo", "https://b.example.test:8443"}
 	byFlag := standaloneWith(t, o)
-	o = standaloneOptions(t, says)
+	o = standaloneOptions(t, respondHi)
 	o.CardFile = filepath.Join(t.TempDir(), "card.yaml")
 	if err := os.WriteFile(o.CardFile, []byte("{displayName: Echo, description: d, version: 1, interfaces: ["+
 		"{url: 'https://c.example.test/x', binding: JSONRPC, protocolVersion: '1.0'}, {url: 'grpc.example.test:443', binding: GRPC, protocolVersion: '1.0'}]}"), 0o600); err != nil {
@@ -79,7 +79,7 @@ func TestHostOfABaseURL(t *testing.T) {
 
 // TestHostOfAReloadedBase checks that the hosts are those of the configuration in use.
 func TestHostOfAReloadedBase(t *testing.T) {
-	p := newPod(t, says, func(c *sidecarconfig.Config) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Access = sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}}
 		c.Bases = []card.Base{card.NewBase("https://a.example.test/")}
 	})
@@ -95,11 +95,11 @@ func TestHostOfAReloadedBase(t *testing.T) {
 }
 
 // A page of evil.example whose name was rebound to loopback calls no agent.
-func TestAgentOnALaptopHasNoOtherNames(t *testing.T) {
+func TestLoopbackSidecarRejectsOtherHostNames(t *testing.T) {
 	called := false
 	p := newPod(t, func(w http.ResponseWriter, r *http.Request) {
 		called = true
-		says(w, r)
+		respondHi(w, r)
 	}, func(c *sidecarconfig.Config) {
 		c.Access = sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}}
 	})

@@ -30,8 +30,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// slow is the rate of a caller that has used up its burst for the whole test.
-func slow(burst int) sidecarconfig.Rate { return sidecarconfig.Rate{PerSecond: 1, Burst: burst} }
+// slowRefill is the rate of a caller that has used up its burst for the whole test.
+func slowRefill(burst int) sidecarconfig.Rate { return sidecarconfig.Rate{PerSecond: 1, Burst: burst} }
 
 func (p *pod) metric(line string) {
 	p.t.Helper()
@@ -41,8 +41,8 @@ func (p *pod) metric(line string) {
 	})
 }
 
-func TestRequestsOfACaller(t *testing.T) {
-	p := newPod(t, says, func(c *sidecarconfig.Config) {
+func TestRequestsOfACallerAreLimited(t *testing.T) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Limits.Requests = sidecarconfig.Rate{PerSecond: 1, Burst: 3}
 		c.Access.Namespaces = []string{"*"}
 	})
@@ -54,7 +54,7 @@ func TestRequestsOfACaller(t *testing.T) {
 			t.Fatalf("within the limit = %d %s", response.StatusCode, body)
 		}
 	}
-	before := p.stood
+	before := p.fixedTime
 	refused := map[string]struct{ method, url, body, want string }{
 		"JSON-RPC": {"POST", p.agent(), hello, `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"Too many requests of this caller"}}`},
 		"REST":     {"GET", p.agent() + "tasks/x", "", `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"Too many requests of this caller","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"RESOURCE_EXHAUSTED","domain":"a2a-protocol.org"},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"1s"}]}}`},
@@ -73,7 +73,7 @@ func TestRequestsOfACaller(t *testing.T) {
 	}
 	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+p.token("team"))
 	_, err := v10.NewA2AServiceClient(p.dial()).SendMessage(ctx, hello10)
-	if status.Code(err) != codes.ResourceExhausted || !retries(err) {
+	if status.Code(err) != codes.ResourceExhausted || !hasRetryInfo(err) {
 		t.Errorf("gRPC: %v, with %v", err, status.Convert(err).Details())
 	}
 	// Other callers are not limited.
@@ -84,7 +84,7 @@ func TestRequestsOfACaller(t *testing.T) {
 	p.metric(`a2a_limited_callers 2`)
 }
 
-func retries(err error) bool {
+func hasRetryInfo(err error) bool {
 	for _, detail := range status.Convert(err).Details() {
 		if info, ok := detail.(*errdetails.RetryInfo); ok {
 			return info.GetRetryDelay().AsDuration() == time.Second
@@ -93,8 +93,8 @@ func retries(err error) bool {
 	return false
 }
 
-func TestRequestsOfAll(t *testing.T) {
-	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Limits.TotalRequests = slow(2) })
+func TestRequestsOfAllCallersAreLimited(t *testing.T) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Limits.TotalRequests = slowRefill(2) })
 	as := []string{"Authorization", "Bearer " + p.token("team"), "Content-Type", "application/json"}
 	for range 2 {
 		p.do("POST", p.agent(), hello, as...)
@@ -113,7 +113,7 @@ func TestRequestsOfAll(t *testing.T) {
 
 // TestPublicCardIsCharged to its reader's address.
 func TestPublicCardIsCharged(t *testing.T) {
-	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Limits.Requests = slow(2) })
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Limits.Requests = slowRefill(2) })
 	card := p.agent() + ".well-known/agent-card.json"
 	for _, want := range []int{http.StatusOK, http.StatusOK, http.StatusTooManyRequests} {
 		if response, _ := p.do("GET", card, ""); response.StatusCode != want {
@@ -128,7 +128,7 @@ func TestPublicCardIsCharged(t *testing.T) {
 // TestWrongCredentials: an address that shows many is not asked for another one,
 // and callers with a verified credential are not limited at the same address.
 func TestWrongCredentials(t *testing.T) {
-	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Limits.FailedAuthentications = slow(3) })
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Limits.FailedAuthentications = slowRefill(3) })
 	for range 5 {
 		if response, _ := p.do("POST", p.agent(), hello); response.StatusCode != http.StatusUnauthorized {
 			t.Errorf("without a credential = %d", response.StatusCode)
@@ -161,13 +161,13 @@ func TestWrongCredentialsOfAllKinds(t *testing.T) {
 	servers.mountCertificate(dir, "agent")
 	mount(t, caDir, map[string][]byte{"ca.crt": clients.pem})
 	mount(t, keys, map[string][]byte{"alice": []byte(good)})
-	id := spiffe(t, "spiffe://example.org/ns/team/sa/caller")
+	id := withSPIFFEIDs(t, "spiffe://example.org/ns/team/sa/caller")
 	known, unknown := clients.client(id), clients.client(id)
 	stranger := strangers.client(id)
 	for name, anonymous := range map[string]bool{"a credential is needed": false, "none is needed": true} {
 		t.Run(name, func(t *testing.T) {
-			p := newPodWith(t, says, func(c *sidecarconfig.Config) {
-				c.Limits.FailedAuthentications = slow(3)
+			p := newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
+				c.Limits.FailedAuthentications = slowRefill(3)
 				withMTLS()(c)
 				withAPIKeys(c)
 				if anonymous {
@@ -215,8 +215,8 @@ func TestWrongCredentialsOfAllKinds(t *testing.T) {
 
 const helloStream = `{"jsonrpc":"2.0","id":1,"method":"message/stream","params":{"message":{"kind":"message","messageId":"new","role":"user","parts":[{"kind":"text","text":"Hello"}]}}}`
 
-// holds returns an agent that works until end is called.
-func holds() (agent http.HandlerFunc, end func()) {
+// newHeldAgent returns an agent that works until end is called.
+func newHeldAgent() (agent http.HandlerFunc, end func()) {
 	done := make(chan struct{})
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
@@ -230,7 +230,7 @@ func holds() (agent http.HandlerFunc, end func()) {
 }
 
 func TestOpenStreams(t *testing.T) {
-	agent, end := holds()
+	agent, end := newHeldAgent()
 	defer end()
 	p := newPod(t, agent, func(c *sidecarconfig.Config) {
 		c.Limits.Streams = sidecarconfig.StreamLimits{Max: 3, MaxPerCaller: 2}
@@ -272,13 +272,13 @@ func TestCallersOfOneOwnerHaveLimitsOfTheirOwn(t *testing.T) {
 		_ = json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "k"}}})
 	}))
 	defer keys.Close()
-	agent, end := holds()
+	agent, end := newHeldAgent()
 	defer end()
 	p := newPod(t, agent, func(c *sidecarconfig.Config) {
 		c.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationJWT, JWT: &sidecarconfig.JWTAuthentication{
 			Issuer: keys.URL, Audiences: []string{"echo"}, JWKSURL: keys.URL, OwnerClaim: "tenant_id",
 		}}}
-		c.Limits.Requests = slow(2)
+		c.Limits.Requests = slowRefill(2)
 		c.Limits.Streams = sidecarconfig.StreamLimits{Max: 4, MaxPerCaller: 1}
 		c.Limits.Turns = sidecarconfig.TurnLimits{Max: 4, MaxPerCaller: 1, QueueTimeout: sidecarconfig.Duration(time.Millisecond)}
 	})
@@ -318,7 +318,7 @@ func TestCallersOfOneOwnerHaveLimitsOfTheirOwn(t *testing.T) {
 }
 
 func TestTurnsWaitInAQueue(t *testing.T) {
-	agent, end := holds()
+	agent, end := newHeldAgent()
 	defer end()
 	p := newPod(t, agent, func(c *sidecarconfig.Config) {
 		c.Limits.Turns = sidecarconfig.TurnLimits{Max: 1, QueueTimeout: sidecarconfig.Duration(50 * time.Millisecond)}
@@ -335,13 +335,13 @@ func TestTurnsWaitInAQueue(t *testing.T) {
 
 // TestLimitsAreReloaded, and what was used stays used.
 func TestLimitsAreReloaded(t *testing.T) {
-	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Limits.Requests = slow(1000); c.Limits.MaxBodyBytes = 1 << 20 })
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Limits.Requests = slowRefill(1000); c.Limits.MaxBodyBytes = 1 << 20 })
 	as := []string{"Authorization", "Bearer " + p.token("team"), "Content-Type", "application/json"}
 	large := strings.Replace(hello, "Hello", strings.Repeat("x", 100_000), 1)
 	if response, body := p.do("POST", p.agent(), large, as...); response.StatusCode != http.StatusOK {
 		t.Fatalf("before = %d %s", response.StatusCode, body)
 	}
-	p.config.Limits.Requests, p.config.Limits.MaxBodyBytes = slow(5), 50_000
+	p.config.Limits.Requests, p.config.Limits.MaxBodyBytes = slowRefill(5), 50_000
 	p.mount(p.encode())
 	p.metric(`a2a_reloads_total{result="applied",source="configuration"} 1`)
 	if response, _ := p.do("POST", p.agent(), large, as...); response.StatusCode != http.StatusRequestEntityTooLarge {
@@ -356,7 +356,7 @@ func TestLimitsAreReloaded(t *testing.T) {
 // TestBodiesInFlight: one caller that sends much and slowly holds up neither
 // small requests nor those of others.
 func TestBodiesInFlight(t *testing.T) {
-	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Access.Namespaces = []string{"*"} })
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Access.Namespaces = []string{"*"} })
 	half := strings.Replace(hello, "Hello", strings.Repeat("x", 8<<20), 1)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -400,10 +400,9 @@ func TestBodiesInFlight(t *testing.T) {
 	p.metric("a2a_body_bytes 0")
 }
 
-// TestOpenRequestsHoldNoBody: what waits for its agent, or for a stream's end, has
-// been decoded. Else as many streams as may be open would hold all that there is
-// for bodies, and every other request be refused.
-func TestOpenRequestsHoldNoBody(t *testing.T) {
+// TestDecodedRequestsReserveNoBodyMemory checks that a request releases its reservation once it is decoded. Otherwise
+// open streams would use the whole budget for bodies, and every other request would be refused.
+func TestDecodedRequestsReserveNoBodyMemory(t *testing.T) {
 	for name, to := range map[string]struct{ path, body string }{
 		"JSON-RPC, stream":  {"", helloStream},
 		"JSON-RPC, blocked": {"", hello},
@@ -411,7 +410,7 @@ func TestOpenRequestsHoldNoBody(t *testing.T) {
 		"REST, blocked":     {"message:send", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"Hello"}]}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			agent, end := holds()
+			agent, end := newHeldAgent()
 			defer end()
 			p := newPod(t, agent, nil)
 			ctx, stop := context.WithCancel(t.Context())

@@ -26,9 +26,9 @@ import (
 
 const completion = `data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"
 
-// outside returns an address of this machine that is not loopback, as the
+// nonLoopbackIP returns an address of this machine that is not loopback, as the
 // address of a model server is in a cluster.
-func outside(t *testing.T) net.IP {
+func nonLoopbackIP(t *testing.T) net.IP {
 	t.Helper()
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -60,8 +60,8 @@ func modelServerAt(t *testing.T, ip net.IP, secure *tls.Config, h http.HandlerFu
 	return server.URL + "/v1"
 }
 
-// completes is a model that takes some API keys; none takes all.
-func completes(keys ...string) http.HandlerFunc {
+// newCompletionServer returns a model server that accepts the given API keys, or any request without keys.
+func newCompletionServer(keys ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		taken := len(keys) == 0
@@ -98,19 +98,19 @@ func (p *pod) turn() string {
 	return body
 }
 
-// TestModelServerThatWasNeverReached: a pod is ready when its model server has
+// TestUnreachableModelServer: a pod is ready when its model server has
 // answered once, and stays so when the server goes away.
-func TestModelServerThatWasNeverReached(t *testing.T) {
+func TestUnreachableModelServer(t *testing.T) {
 	var status atomic.Int32
 	status.Store(http.StatusBadGateway)
-	url := modelServerAt(t, outside(t), nil, func(w http.ResponseWriter, r *http.Request) {
+	url := modelServerAt(t, nonLoopbackIP(t), nil, func(w http.ResponseWriter, r *http.Request) {
 		if s := status.Load(); s != http.StatusOK {
 			w.WriteHeader(int(s))
 			return
 		}
-		completes()(w, r)
+		newCompletionServer()(w, r)
 	})
-	p := newPod(t, says, calls(url))
+	p := newPod(t, respondHi, calls(url))
 	p.eventually("the cause in the probe", func() bool {
 		return p.readiness() == "503 model server not reached: The model server answered 502 Bad Gateway"
 	})
@@ -140,7 +140,7 @@ func TestModelServerAtAForbiddenAddress(t *testing.T) {
 			}
 			want = "leads to a loopback, link-local or metadata address"
 		}
-		p := newPod(t, says, calls(url))
+		p := newPod(t, respondHi, calls(url))
 		p.eventually(url+" to be refused", func() bool { return strings.Contains(p.readiness(), want) })
 		if got := p.turn(); !strings.Contains(got, want) || strings.Contains(got, "169.254") {
 			t.Errorf("%s: turn = %s", url, got)
@@ -151,7 +151,7 @@ func TestModelServerAtAForbiddenAddress(t *testing.T) {
 // TestModelServerOverTLS trusts a server by the bundle of the Agent, and follows
 // no redirect.
 func TestModelServerOverTLS(t *testing.T) {
-	ip, ca := outside(t), newAuthority(t, "company")
+	ip, ca := nonLoopbackIP(t), newAuthority(t, "company")
 	certificate, key := ca.issue(func(c *x509.Certificate) { c.IPAddresses = append(c.IPAddresses, ip) })
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
@@ -163,7 +163,7 @@ func TestModelServerOverTLS(t *testing.T) {
 			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 			return
 		}
-		completes()(w, r)
+		newCompletionServer()(w, r)
 	})
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	bundle := filepath.Join(t.TempDir(), "ca.crt")
@@ -171,7 +171,7 @@ func TestModelServerOverTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("trusted", func(t *testing.T) {
-		p := newPodWith(t, says, calls(url), func(o *Options) { o.TrustBundle = bundle })
+		p := newPodWith(t, respondHi, calls(url), func(o *Options) { o.TrustBundle = bundle })
 		p.eventually("readiness", func() bool { return p.readiness() == "200 ok" })
 		if got := p.turn(); !strings.Contains(got, `"state":"completed"`) {
 			t.Errorf("turn = %s", got)
@@ -183,7 +183,7 @@ func TestModelServerOverTLS(t *testing.T) {
 		}
 	})
 	t.Run("not trusted", func(t *testing.T) {
-		p := newPod(t, says, calls(url))
+		p := newPod(t, respondHi, calls(url))
 		const want = "The certificate of the model server is not trusted; spec.trustBundle names further authorities"
 		p.eventually("the cause", func() bool { return strings.Contains(p.readiness(), want) })
 		if got := p.turn(); !strings.Contains(got, want) {
@@ -191,7 +191,7 @@ func TestModelServerOverTLS(t *testing.T) {
 		}
 	})
 	t.Run("standalone", func(t *testing.T) {
-		o := standaloneOptions(t, says)
+		o := standaloneOptions(t, respondHi)
 		o.BackendURL, o.BackendProtocol, o.TrustBundle = url, "ChatCompletions", bundle
 		response, err := http.Post("http://"+standaloneWith(t, o).Addresses().Agent+"/", "application/json", strings.NewReader(hello))
 		if err != nil {
@@ -212,7 +212,7 @@ func TestChatKeyIsRotated(t *testing.T) {
 	var taken sync.Map // the keys that the server takes now
 	taken.Store(key(0), true)
 	var refused atomic.Int32
-	url := modelServerAt(t, outside(t), nil, func(w http.ResponseWriter, r *http.Request) {
+	url := modelServerAt(t, nonLoopbackIP(t), nil, func(w http.ResponseWriter, r *http.Request) {
 		shown := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if _, ok := taken.Load(shown); !ok {
 			refused.Add(1)
@@ -220,10 +220,10 @@ func TestChatKeyIsRotated(t *testing.T) {
 			shown = ""
 		}
 		if shown != "" {
-			completes("none")(w, r)
+			newCompletionServer("none")(w, r)
 			return
 		}
-		completes()(w, r)
+		newCompletionServer()(w, r)
 	})
 	var pods []*pod
 	var dirs []string
@@ -231,7 +231,7 @@ func TestChatKeyIsRotated(t *testing.T) {
 		dir := t.TempDir()
 		mount(t, dir, map[string][]byte{"api-key": []byte(key(0) + "\n")})
 		dirs = append(dirs, dir)
-		pods = append(pods, newPodWith(t, says, calls(url), func(o *Options) { o.ChatAPIKeyFile = filepath.Join(dir, "api-key") }))
+		pods = append(pods, newPodWith(t, respondHi, calls(url), func(o *Options) { o.ChatAPIKeyFile = filepath.Join(dir, "api-key") }))
 	}
 	var working sync.WaitGroup
 	stop := make(chan struct{})
@@ -312,7 +312,7 @@ func TestInvalidChatKeyIsRefused(t *testing.T) {
 		} else if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 			t.Fatal(err)
 		}
-		o := standaloneOptions(t, says)
+		o := standaloneOptions(t, respondHi)
 		o.BackendProtocol, o.ChatAPIKeyFile = "ChatCompletions", file
 		_, err := Open(t.Context(), o, slog.New(slog.DiscardHandler), time.Now)
 		if !errors.Is(err, ErrChatKey) || ExitCode(err) != sidecarconfig.ExitChatKey || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
@@ -338,7 +338,7 @@ func TestChatHeaders(t *testing.T) {
 		"A2A-Principal=sk-x":             "must not be A2A-Principal",
 		"X=" + strings.Repeat("x", 1025): "must have a value of 1 to 1024",
 	} {
-		o := standaloneOptions(t, says)
+		o := standaloneOptions(t, respondHi)
 		o.BackendProtocol, o.ChatHeaders = "ChatCompletions", []string{flag}
 		got := ""
 		if err := o.Validate(); err != nil {
@@ -348,7 +348,7 @@ func TestChatHeaders(t *testing.T) {
 			t.Errorf("%.30q: Validate() = %q, want %q", flag, got, want)
 		}
 	}
-	o := standaloneOptions(t, says)
+	o := standaloneOptions(t, respondHi)
 	o.ChatHeaders = []string{"X-Team=blue"}
 	if err := o.Validate(); err == nil || !strings.Contains(err.Error(), "--chat-header need --backend-protocol ChatCompletions") {
 		t.Errorf("Validate() with another protocol = %v", err)
@@ -356,7 +356,7 @@ func TestChatHeaders(t *testing.T) {
 	var header http.Header
 	o = standaloneOptions(t, func(w http.ResponseWriter, r *http.Request) {
 		header = r.Header
-		completes()(w, r)
+		newCompletionServer()(w, r)
 	})
 	o.BackendProtocol, o.ChatModel, o.ChatHeaders = "ChatCompletions", "m", []string{"X-Team=blue", "X-Org=a b"}
 	response, err := http.Post("http://"+standaloneWith(t, o).Addresses().Agent+"/", "application/json", strings.NewReader(hello))

@@ -51,8 +51,8 @@ type pod struct {
 	client  *http.Client
 	// options changes the flags.
 	options func(*Options)
-	// stood is when the clock of the limits stood still, if it did.
-	stood time.Time
+	// fixedTime is the time of the rate limits, if their clock does not run.
+	fixedTime time.Time
 }
 
 func newPod(t *testing.T, agent http.HandlerFunc, change func(*sidecarconfig.Config)) *pod {
@@ -148,8 +148,8 @@ func (p *pod) start() {
 	p.options(options)
 	// The rate limiters must not refill their buckets while a busy machine runs a test.
 	if p.config.Limits != (sidecarconfig.Limits{}) {
-		p.stood = time.Now()
-		options.limitClock = func() time.Time { return p.stood }
+		p.fixedTime = time.Now()
+		options.limitClock = func() time.Time { return p.fixedTime }
 	}
 	s, err := Open(p.t.Context(), options, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
@@ -202,15 +202,15 @@ func (p *pod) do(method, url, body string, headers ...string) (*http.Response, s
 // sent counts the messages that fresh has made.
 var sent atomic.Int64
 
-// fresh returns a request with a messageId of its own in the place of "new":
+// withNewMessageID returns a request with a messageId of its own in the place of "new":
 // the sidecar answers a repeated one with the task of the first.
-func fresh(body string) string {
+func withNewMessageID(body string) string {
 	return strings.Replace(body, `"messageId":"new"`, `"messageId":"new-`+strconv.FormatInt(sent.Add(1), 10)+`"`, 1)
 }
 
 func (p *pod) open(method, url, body string, headers ...string) *http.Response {
 	p.t.Helper()
-	r, err := http.NewRequestWithContext(p.t.Context(), method, url, strings.NewReader(fresh(body)))
+	r, err := http.NewRequestWithContext(p.t.Context(), method, url, strings.NewReader(withNewMessageID(body)))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func (p *pod) eventually(what string, holds func() bool) {
 	}
 }
 
-func says(w http.ResponseWriter, _ *http.Request) {
+func respondHi(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain")
 	_, _ = io.WriteString(w, "Hi")
 }

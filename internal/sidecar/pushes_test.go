@@ -98,7 +98,7 @@ func standaloneOptions(t *testing.T, agent http.HandlerFunc) *Options {
 // standalone runs a sidecar as on a laptop and returns its address.
 func standalone(t *testing.T, allowed ...string) string {
 	t.Helper()
-	return "http://" + standaloneBefore(t, says, allowed...).Addresses().Agent + "/"
+	return "http://" + standaloneBefore(t, respondHi, allowed...).Addresses().Agent + "/"
 }
 
 // standaloneBefore is standalone with another agent.
@@ -168,7 +168,7 @@ func TestPushNotificationsAreOffAndBounded(t *testing.T) {
 	reached := false
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
 	defer receiver.Close()
-	p := newPod(t, says, nil)
+	p := newPod(t, respondHi, nil)
 	send := func(version, url string) string {
 		test := pushing[version]
 		_, body := p.do("POST", p.agent(), fmt.Sprintf(test.message, url), "Authorization", "Bearer "+p.token("team"), "A2A-Version", version)
@@ -234,7 +234,7 @@ func TestPushTarget(t *testing.T) {
 }
 
 func TestWire10_PushConfigsBelongToTheirOwner(t *testing.T) {
-	p := newPod(t, says, func(c *sidecarconfig.Config) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Access.Namespaces = []string{"*"}
 		c.PushNotifications = &sidecarconfig.PushNotifications{AllowedTargets: []sidecarconfig.PushTarget{{Host: "hooks.example.com"}}}
 	})

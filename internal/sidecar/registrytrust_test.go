@@ -31,7 +31,7 @@ func TestSidecarVerifiesTheRegistryByItsConfiguration(t *testing.T) {
 		t.Helper()
 		s := httptest.NewUnstartedServer(handler)
 		s.Config.ErrorLog = log.New(io.Discard, "", 0)
-		s.TLS = &tls.Config{Certificates: []tls.Certificate{a.client(named("localhost"))}, MinVersion: tls.VersionTLS12}
+		s.TLS = &tls.Config{Certificates: []tls.Certificate{a.client(withNames("localhost"))}, MinVersion: tls.VersionTLS12}
 		s.StartTLS()
 		t.Cleanup(s.Close)
 		return s
@@ -47,7 +47,7 @@ func TestSidecarVerifiesTheRegistryByItsConfiguration(t *testing.T) {
 			}
 		}
 	}
-	p := newPod(t, says, configure(second.pem))
+	p := newPod(t, respondHi, configure(second.pem))
 	gateway := "http://" + p.sidecar.Addresses().Gateway
 	status := func(path string) int {
 		t.Helper()
@@ -78,7 +78,7 @@ func TestSidecarVerifiesTheRegistryByItsConfiguration(t *testing.T) {
 func TestAdditionalAuthoritiesOfTheRegistry(t *testing.T) {
 	own, first, other := newAuthority(t, "own"), newAuthority(t, "first"), newAuthority(t, "other")
 	verified := func(trusted *trust, a *authority) bool {
-		certificate := a.client(named("registry.example"))
+		certificate := a.client(withNames("registry.example"))
 		leaf, err := x509.ParseCertificate(certificate.Certificate[0])
 		if err != nil {
 			t.Fatal(err)

@@ -19,7 +19,7 @@ const (
 )
 
 func TestREST(t *testing.T) {
-	p := newPod(t, says, nil)
+	p := newPod(t, respondHi, nil)
 	as := []string{"Authorization", "Bearer " + p.token("team"), "Content-Type", "application/json"}
 	tests := map[string]struct{ path, body, answer, prefix string }{
 		"1.0":         {"", helloREST10, `{"task":{"id":"`, `{"id":"`},
@@ -76,7 +76,7 @@ func TestREST(t *testing.T) {
 
 // TestWire10_ForeignTasksREST are answered like those that were never there.
 func TestWire10_ForeignTasksREST(t *testing.T) {
-	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Access.Namespaces = []string{"*"} })
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Access.Namespaces = []string{"*"} })
 	_, body := p.do("POST", p.agent()+"message:send", helloREST10, "Authorization", "Bearer "+p.token("team"), "Content-Type", "application/json")
 	var sent struct{ Task struct{ ID string } }
 	if err := json.Unmarshal([]byte(body), &sent); err != nil || sent.Task.ID == "" {

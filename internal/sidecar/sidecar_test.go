@@ -31,7 +31,7 @@ import (
 )
 
 func TestAccess(t *testing.T) {
-	p := newPod(t, says, nil)
+	p := newPod(t, respondHi, nil)
 	tests := map[string]struct {
 		headers []string
 		status  int
@@ -74,8 +74,8 @@ func TestAccess(t *testing.T) {
 	}
 }
 
-func TestAnonymousComesLast(t *testing.T) {
-	p := newPod(t, says, func(c *sidecarconfig.Config) {
+func TestAnonymousIsTheLastAuthenticator(t *testing.T) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		anonymous := sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationAnonymous}
 		c.Access.Authentication = append([]sidecarconfig.Authentication{anonymous}, c.Access.Authentication...)
 	})
@@ -94,7 +94,7 @@ func TestAnonymousComesLast(t *testing.T) {
 }
 
 func TestTasksBelongToTheirOwner(t *testing.T) {
-	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Access.Namespaces = []string{"*"} })
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Access.Namespaces = []string{"*"} })
 	_, body := p.do("POST", p.agent(), hello, "Authorization", "Bearer "+p.token("team"))
 	var sent struct{ Result struct{ ID string } }
 	if err := json.Unmarshal([]byte(body), &sent); err != nil || sent.Result.ID == "" {
@@ -119,7 +119,7 @@ func TestTasksBelongToTheirOwner(t *testing.T) {
 
 func TestProbes(t *testing.T) {
 	address := freeport.Address(t)
-	p := newPod(t, says, func(c *sidecarconfig.Config) { c.Backend.URL = "http://" + address + "/turns" })
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Backend.URL = "http://" + address + "/turns" })
 	for path, want := range map[string]int{"/livez": 200, "/startedz": 200, "/readyz": 503, "/nothing": 404} {
 		if response, body := p.do("GET", p.health(path), ""); response.StatusCode != want {
 			t.Errorf("%s without an agent = %d %s, want %d", path, response.StatusCode, body, want)
@@ -140,7 +140,7 @@ func TestProbes(t *testing.T) {
 }
 
 func TestReload(t *testing.T) {
-	p := newPod(t, says, nil)
+	p := newPod(t, respondHi, nil)
 	name := func() string {
 		_, body := p.do("GET", p.agent()+".well-known/agent-card.json", "")
 		var c struct{ Name string }
@@ -181,7 +181,7 @@ func TestReload(t *testing.T) {
 // TestReloadThatFailsLeavesEveryPartAsItWas has a step that cannot be prepared at each
 // place among the real ones.
 func TestReloadThatFailsLeavesEveryPartAsItWas(t *testing.T) {
-	p := newPod(t, says, nil)
+	p := newPod(t, respondHi, nil)
 	former := p.sidecar.current()
 	p.config.Card.Name = "Renamed"
 	p.config.Backend.URL = "http://127.0.0.1:1"
@@ -222,7 +222,7 @@ func TestGatewayIsServed(t *testing.T) {
 	if err := os.WriteFile(token, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := newPod(t, says, func(c *sidecarconfig.Config) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Gateway = &sidecarconfig.Gateway{RegistryURL: registry.URL, AgentURL: "http://{name}.{namespace}", TokenFile: token}
 	})
 	if _, body := p.do("GET", "http://"+p.sidecar.Addresses().Gateway+"/registry/v1/agents", ""); body != `{"x":["/v1/agents Bearer mine"]}` {
@@ -272,7 +272,7 @@ func TestQuietStreamIsParked(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), "two") || !strings.Contains(string(text), `"state":"completed"`) {
 		t.Errorf("stream = %s, %v", text, err)
 	}
-	next := ask(fresh(hello))
+	next := ask(withNewMessageID(hello))
 	if text, err := io.ReadAll(next.Body); err != nil || next.StatusCode != http.StatusOK || !strings.Contains(string(text), `"state":"completed"`) {
 		t.Errorf("next answer = %d %s, %v", next.StatusCode, text, err)
 	}
@@ -288,7 +288,7 @@ func TestQuietStreamIsParked(t *testing.T) {
 // 50 ms for the whole process.
 func TestStartIsQuick(t *testing.T) {
 	began := time.Now()
-	p := newPod(t, says, nil)
+	p := newPod(t, respondHi, nil)
 	p.eventually("started", func() bool {
 		response, _ := p.do("GET", p.health("/startedz"), "")
 		return response.StatusCode == http.StatusOK
@@ -342,7 +342,7 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 func TestMissingConfigurationIsReportedOnceAndTheFormerIsKept(t *testing.T) {
-	p := newPod(t, says, nil)
+	p := newPod(t, respondHi, nil)
 	if err := os.Remove(filepath.Join(p.dir, sidecarconfig.FileName)); err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +387,7 @@ func TestGatewayRefusesLoopback(t *testing.T) {
 		}
 	}))
 	t.Cleanup(registry.Close)
-	p := newPod(t, says, func(c *sidecarconfig.Config) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Gateway = &sidecarconfig.Gateway{
 			RegistryURL: registry.URL, TokenFile: token, RemoteAllow: []string{"127.0.0.0/8"},
 			// No name service has to be asked for a label of that length.

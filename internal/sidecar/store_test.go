@@ -77,7 +77,7 @@ func TestTasksInRedis(t *testing.T) {
 	stored := func(replica string) func(*Options) {
 		return func(o *Options) { o.Store, o.Replica = "redis://"+server.Address(), replica }
 	}
-	first := newPodWith(t, says, nil, stored("a"))
+	first := newPodWith(t, respondHi, nil, stored("a"))
 	_, body := first.do("POST", first.agent(), hello, "Authorization", "Bearer "+first.token("team"))
 	var made struct {
 		Result struct{ ID string }
@@ -85,7 +85,7 @@ func TestTasksInRedis(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &made); err != nil || made.Result.ID == "" {
 		t.Fatalf("message/send = %s", body)
 	}
-	second := newPodWith(t, says, nil, stored("b"))
+	second := newPodWith(t, respondHi, nil, stored("b"))
 	get := `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"` + made.Result.ID + `"}}`
 	if _, body := second.do("POST", second.agent(), get, "Authorization", "Bearer "+second.token("team")); !strings.Contains(body, `"state":"completed"`) {
 		t.Errorf("tasks/get elsewhere = %s", body)

@@ -97,11 +97,11 @@ func (a *authority) pool() *x509.CertPool {
 	return pool
 }
 
-func named(names ...string) func(*x509.Certificate) {
+func withNames(names ...string) func(*x509.Certificate) {
 	return func(c *x509.Certificate) { c.Subject.CommonName = names[0]; c.DNSNames = append(c.DNSNames, names...) }
 }
 
-func spiffe(t *testing.T, ids ...string) func(*x509.Certificate) {
+func withSPIFFEIDs(t *testing.T, ids ...string) func(*x509.Certificate) {
 	t.Helper()
 	return func(c *x509.Certificate) {
 		for _, id := range ids {
@@ -117,7 +117,7 @@ func spiffe(t *testing.T, ids ...string) func(*x509.Certificate) {
 // mountCertificate writes a Secret of type kubernetes.io/tls.
 func (a *authority) mountCertificate(dir, name string) {
 	a.t.Helper()
-	certificate, key := a.issue(named(name))
+	certificate, key := a.issue(withNames(name))
 	mount(a.t, dir, map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": a.pem})
 }
 
@@ -159,7 +159,7 @@ func (p *pod) ask(client *http.Client, headers ...string) *http.Response {
 func TestTLS(t *testing.T) {
 	ca, dir := newAuthority(t, "servers"), t.TempDir()
 	ca.mountCertificate(dir, "first")
-	p := newPodWith(t, says, withAPIKeys, func(o *Options) { o.TLS = dir })
+	p := newPodWith(t, respondHi, withAPIKeys, func(o *Options) { o.TLS = dir })
 	token := "Bearer " + p.token("team")
 	for _, http2 := range []bool{false, true} {
 		response := p.ask(caller(t, ca.pool(), http2), "Authorization", token)
@@ -186,8 +186,8 @@ func TestTLS(t *testing.T) {
 	}
 
 	// A certificate without its key is refused and counted.
-	other, _ := ca.issue(named("third"))
-	_, key := ca.issue(named("fourth"))
+	other, _ := ca.issue(withNames("third"))
+	_, key := ca.issue(withNames("fourth"))
 	mount(t, dir, map[string][]byte{"tls.crt": other, "tls.key": key, "ca.crt": ca.pem})
 	p.eventually("a refused reload", func() bool {
 		_, metrics := p.do("GET", p.health("/metrics"), "")
@@ -201,7 +201,7 @@ func TestTLS(t *testing.T) {
 func TestTLSRefusesOldVersions(t *testing.T) {
 	ca, dir := newAuthority(t, "servers"), t.TempDir()
 	ca.mountCertificate(dir, "first")
-	p := newPodWith(t, says, nil, func(o *Options) { o.TLS = dir })
+	p := newPodWith(t, respondHi, nil, func(o *Options) { o.TLS = dir })
 	address := p.sidecar.Addresses().Agent
 	for name, config := range map[string]*tls.Config{
 		"TLS 1.1": {MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10},
@@ -250,12 +250,12 @@ func TestMTLS(t *testing.T) {
 	principals := make(chan string, 1)
 	p := newPodWith(t, func(w http.ResponseWriter, r *http.Request) {
 		principals <- r.Header.Get("A2A-Principal")
-		says(w, r)
+		respondHi(w, r)
 	}, withMTLS("spiffe://example.org/ns/team/*"), func(o *Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(caDir, "ca.crt") })
 	token := "Bearer " + p.token("team")
 	const id = "spiffe://example.org/ns/team/sa/caller"
 	const serviceAccount = "system:serviceaccount:team:caller"
-	good := clients.client(spiffe(t, id))
+	good := clients.client(withSPIFFEIDs(t, id))
 	tests := map[string]struct {
 		certificate *tls.Certificate
 		token       string
@@ -267,22 +267,22 @@ func TestMTLS(t *testing.T) {
 		"none":                   {nil, "", 401, "", "credential is required"},
 		"none, and a token":      {nil, token, 200, serviceAccount, ""},
 		"both":                   {&good, token, 200, id, ""},
-		"of a stranger":          {new(strangers.client(spiffe(t, id))), "", 401, "", "its authority is not trusted here"},
-		"of a stranger, a token": {new(strangers.client(spiffe(t, id))), token, 200, serviceAccount, ""},
-		"of the servers":         {new(servers.client(spiffe(t, id))), "", 401, "", "its authority is not trusted here"},
-		"expired":                {new(clients.client(func(c *x509.Certificate) { spiffe(t, id)(c); c.NotAfter = time.Now().Add(-time.Minute) })), "", 401, "", "has expired"},
-		"expired, and a token":   {new(clients.client(func(c *x509.Certificate) { spiffe(t, id)(c); c.NotAfter = time.Now().Add(-time.Minute) })), token, 200, serviceAccount, ""},
-		"not valid yet":          {new(clients.client(func(c *x509.Certificate) { spiffe(t, id)(c); c.NotBefore = time.Now().Add(time.Minute) })), "", 401, "", "not valid yet"},
-		"for servers":            {new(clients.client(func(c *x509.Certificate) { spiffe(t, id)(c); c.ExtKeyUsage = c.ExtKeyUsage[:1] })), "", 401, "", "it is not a client certificate"},
-		"another principal":      {new(clients.client(spiffe(t, "spiffe://example.org/ns/other/sa/caller"))), "", 403, "", "may not call this agent"},
-		"beginning of a name":    {new(clients.client(spiffe(t, "spiffe://example.org/ns/team"))), "", 403, "", "may not call this agent"},
-		"another trust domain":   {new(clients.client(spiffe(t, "spiffe://example.com/ns/team/sa/caller"))), "", 403, "", "may not call this agent"},
-		"no SPIFFE ID":           {new(clients.client(named("caller"))), "", 401, "", "no SPIFFE ID"},
-		"two URIs":               {new(clients.client(spiffe(t, id, "https://example.org"))), "", 401, "", "no SPIFFE ID"},
-		"a dot segment":          {new(clients.client(spiffe(t, "spiffe://example.org/ns/team/../other"))), "", 401, "", "no SPIFFE ID"},
-		"a port":                 {new(clients.client(spiffe(t, "spiffe://example.org:1/ns/team/a"))), "", 401, "", "no SPIFFE ID"},
-		"a query":                {new(clients.client(spiffe(t, id+"?a"))), "", 401, "", "no SPIFFE ID"},
-		"an escape":              {new(clients.client(spiffe(t, "spiffe://example.org/ns/team/%61"))), "", 401, "", "no SPIFFE ID"},
+		"of a stranger":          {new(strangers.client(withSPIFFEIDs(t, id))), "", 401, "", "its authority is not trusted here"},
+		"of a stranger, a token": {new(strangers.client(withSPIFFEIDs(t, id))), token, 200, serviceAccount, ""},
+		"of the servers":         {new(servers.client(withSPIFFEIDs(t, id))), "", 401, "", "its authority is not trusted here"},
+		"expired":                {new(clients.client(func(c *x509.Certificate) { withSPIFFEIDs(t, id)(c); c.NotAfter = time.Now().Add(-time.Minute) })), "", 401, "", "has expired"},
+		"expired, and a token":   {new(clients.client(func(c *x509.Certificate) { withSPIFFEIDs(t, id)(c); c.NotAfter = time.Now().Add(-time.Minute) })), token, 200, serviceAccount, ""},
+		"not valid yet":          {new(clients.client(func(c *x509.Certificate) { withSPIFFEIDs(t, id)(c); c.NotBefore = time.Now().Add(time.Minute) })), "", 401, "", "not valid yet"},
+		"for servers":            {new(clients.client(func(c *x509.Certificate) { withSPIFFEIDs(t, id)(c); c.ExtKeyUsage = c.ExtKeyUsage[:1] })), "", 401, "", "it is not a client certificate"},
+		"another principal":      {new(clients.client(withSPIFFEIDs(t, "spiffe://example.org/ns/other/sa/caller"))), "", 403, "", "may not call this agent"},
+		"beginning of a name":    {new(clients.client(withSPIFFEIDs(t, "spiffe://example.org/ns/team"))), "", 403, "", "may not call this agent"},
+		"another trust domain":   {new(clients.client(withSPIFFEIDs(t, "spiffe://example.com/ns/team/sa/caller"))), "", 403, "", "may not call this agent"},
+		"no SPIFFE ID":           {new(clients.client(withNames("caller"))), "", 401, "", "no SPIFFE ID"},
+		"two URIs":               {new(clients.client(withSPIFFEIDs(t, id, "https://example.org"))), "", 401, "", "no SPIFFE ID"},
+		"a dot segment":          {new(clients.client(withSPIFFEIDs(t, "spiffe://example.org/ns/team/../other"))), "", 401, "", "no SPIFFE ID"},
+		"a port":                 {new(clients.client(withSPIFFEIDs(t, "spiffe://example.org:1/ns/team/a"))), "", 401, "", "no SPIFFE ID"},
+		"a query":                {new(clients.client(withSPIFFEIDs(t, id+"?a"))), "", 401, "", "no SPIFFE ID"},
+		"an escape":              {new(clients.client(withSPIFFEIDs(t, "spiffe://example.org/ns/team/%61"))), "", 401, "", "no SPIFFE ID"},
 	}
 	for name, test := range tests {
 		for _, http2 := range []bool{false, true} {
@@ -326,7 +326,7 @@ func TestMTLS(t *testing.T) {
 	}
 	mount(t, caDir, map[string][]byte{"ca.crt": append(strangers.pem, clients.pem...)})
 	p.eventually("another authority", func() bool {
-		return status(caller(t, servers.pool(), false, strangers.client(spiffe(t, id)))) == http.StatusOK
+		return status(caller(t, servers.pool(), false, strangers.client(withSPIFFEIDs(t, id)))) == http.StatusOK
 	})
 	if got := status(open); got != http.StatusOK {
 		t.Errorf("former authority: %d", got)
@@ -346,7 +346,7 @@ func TestMTLSBySubject(t *testing.T) {
 	principals := make(chan string, 1)
 	o := standaloneOptions(t, func(w http.ResponseWriter, r *http.Request) {
 		principals <- r.Header.Get("A2A-Principal")
-		says(w, r)
+		respondHi(w, r)
 	})
 	o.Anonymous, o.TLS, o.MTLSCABundle = false, dir, filepath.Join(dir, "ca.crt")
 	p := &pod{t: t, sidecar: standaloneWith(t, o)}
@@ -364,7 +364,7 @@ func TestMTLSBySubject(t *testing.T) {
 func TestGatewayTrusts(t *testing.T) {
 	ca, dir, caDir := newAuthority(t, "ca"), t.TempDir(), t.TempDir()
 	ca.mountCertificate(dir, "callee")
-	callee := newPodWith(t, says, func(c *sidecarconfig.Config) {
+	callee := newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
 	}, func(o *Options) { o.TLS = dir })
 	token := filepath.Join(t.TempDir(), "token")
@@ -377,7 +377,7 @@ func TestGatewayTrusts(t *testing.T) {
 	}
 	stranger := newAuthority(t, "stranger")
 	mount(t, caDir, map[string][]byte{"ca.crt": stranger.pem})
-	p := newPodWith(t, says, toCallee, func(o *Options) { o.TrustBundle = filepath.Join(caDir, "ca.crt") })
+	p := newPodWith(t, respondHi, toCallee, func(o *Options) { o.TrustBundle = filepath.Join(caDir, "ca.crt") })
 	status := func() int {
 		response, _ := p.do("GET", "http://"+p.sidecar.Addresses().Gateway+"/agents/team/callee/.well-known/agent-card.json", "")
 		return response.StatusCode
@@ -391,13 +391,13 @@ func TestGatewayTrusts(t *testing.T) {
 	// A sidecar trusts who issued its own certificate.
 	own := t.TempDir()
 	ca.mountCertificate(own, "caller")
-	p = newPodWith(t, says, toCallee, func(o *Options) { o.TLS = own })
+	p = newPodWith(t, respondHi, toCallee, func(o *Options) { o.TLS = own })
 	if got := status(); got != http.StatusOK {
 		t.Errorf("with the authority of its own certificate: %d", got)
 	}
 }
 
-func TestOpenNeedsWhatIsMounted(t *testing.T) {
+func TestOpenRequiresTheMountedFiles(t *testing.T) {
 	ca, dir := newAuthority(t, "ca"), t.TempDir()
 	ca.mountCertificate(dir, "x")
 	broken := t.TempDir()
@@ -416,7 +416,7 @@ func TestOpenNeedsWhatIsMounted(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			o := standaloneOptions(t, says)
+			o := standaloneOptions(t, respondHi)
 			test.change(o)
 			_, err := Open(context.Background(), o, slog.New(slog.DiscardHandler), time.Now)
 			if !errors.Is(err, test.want) || ExitCode(err) != test.code {

@@ -13,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 )
 
-func TestNamesAreWhole(t *testing.T) {
+func TestHostNamesAreFullyQualified(t *testing.T) {
 	for address, want := range map[string]string{
 		"echo.team.svc.cluster.local:80":  "echo.team.svc.cluster.local.:80",
 		"echo.team.svc.cluster.local.:80": "echo.team.svc.cluster.local.:80",
@@ -30,7 +30,7 @@ func TestNamesAreWhole(t *testing.T) {
 
 // Wherever an issuer says that its keys are, the sidecar does not ask the
 // machine under it.
-func TestKeysAreNotOnTheLink(t *testing.T) {
+func TestLinkLocalKeyURLsAreRejected(t *testing.T) {
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "http://"+r.Host)
 	}))

@@ -55,7 +55,7 @@ func TestAdmits(t *testing.T) {
 	}
 }
 
-func TestAsksFor(t *testing.T) {
+func TestRefersTo(t *testing.T) {
 	named := []a2av1alpha1.AgentSkillRef{{Name: "other"}, {Name: "skill"}}
 	foreign := []a2av1alpha1.AgentSkillRef{{Namespace: "library", Name: "skill"}}
 	search := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "search"}}

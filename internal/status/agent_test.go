@@ -431,9 +431,9 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// TestBlockedTellsWhatIsApplied: if a spec is not accepted, the operator applies its number of pods only, and
+// TestBlockedMessageListsAppliedChanges: if a spec is not accepted, the operator applies its number of pods only, and
 // nothing if the Agent never had a card.
-func TestBlockedTellsWhatIsApplied(t *testing.T) {
+func TestBlockedMessageListsAppliedChanges(t *testing.T) {
 	for condition, part := range map[string]string{
 		a2av1alpha1.ConditionAccepted:       "applies only the number of pods",
 		a2av1alpha1.ConditionSkillsResolved: "applies no object",
@@ -449,9 +449,9 @@ func TestBlockedTellsWhatIsApplied(t *testing.T) {
 	}
 }
 
-// TestLongMessagesTellWhatIsApplied: a shortened message still ends with the sentence that the rest of the spec
+// TestShortenedMessageKeepsTheAppliedSentence: a shortened message still ends with the sentence that the rest of the spec
 // is applied.
-func TestLongMessagesTellWhatIsApplied(t *testing.T) {
+func TestShortenedMessageKeepsTheAppliedSentence(t *testing.T) {
 	in := healthy(func(in *Inputs) {
 		in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: "x", Message: strings.Repeat("é", maxMessage)}}
 		in.CardKept = true
@@ -519,7 +519,7 @@ func TestReadyIsFalseForAKnownCause(t *testing.T) {
 	combine(0, nil)
 }
 
-func TestAgentTellsWhatIsPublished(t *testing.T) {
+func TestAgentReportsThePublishedCard(t *testing.T) {
 	got := Agent(healthy()).Status
 	got.Conditions = nil
 	want := a2av1alpha1.AgentStatus{
@@ -542,7 +542,7 @@ func TestAgentTellsWhatIsPublished(t *testing.T) {
 	}
 }
 
-func TestAgentKeepsTimesOfWhatDidNotChange(t *testing.T) {
+func TestUnchangedConditionsKeepTheirTimes(t *testing.T) {
 	first := healthy()
 	status := Agent(first).Status
 	second := healthy(func(in *Inputs) {
@@ -554,7 +554,7 @@ func TestAgentKeepsTimesOfWhatDidNotChange(t *testing.T) {
 	}
 }
 
-func TestAgentLeavesOthersConditions(t *testing.T) {
+func TestForeignConditionsAreKept(t *testing.T) {
 	in := healthy(func(in *Inputs) {
 		in.Observed.Agent.Status.Conditions = []metav1.Condition{{Type: "example.com/Checked", Status: metav1.ConditionTrue, Reason: "Checked"}}
 	})

@@ -107,7 +107,7 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-func TestDependenciesThatDoNotCount(t *testing.T) {
+func TestIgnoredDependencies(t *testing.T) {
 	for name, in := range map[string]Inputs{
 		"one that the Agent does not name any more": healthy(func(in *Inputs) {
 			in.Observed.Pods[0] = lacking(in.Observed.Pods[0], sidecarconfig.DependencyTaskStore, sidecarconfig.CauseRefused, "x")

@@ -13,9 +13,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// TestConflictNamesTheCure: a namespace cannot be without its ServiceAccount default, so the
+// TestConflictMessageNamesTheFix: a namespace cannot be without its ServiceAccount default, so the
 // message does not ask the user to delete it.
-func TestConflictNamesTheCure(t *testing.T) {
+func TestConflictMessageNamesTheFix(t *testing.T) {
 	for kind, want := range map[string]string{
 		"ServiceAccount": `ServiceAccount "default" belongs to the namespace, so the operator writes nothing; give the Agent another metadata.name`,
 		"Service": `Service "default" exists and does not belong to this Agent, so the operator writes nothing; ` +

@@ -240,7 +240,7 @@ func TestRegistryWithoutKeysAnswersUnavailable(t *testing.T) {
 	}
 }
 
-func TestFailureOfTheReviewIsNotThatOfTheToken(t *testing.T) {
+func TestFailedReviewIsUnavailable(t *testing.T) {
 	registry := newTestRegistry(t)
 	registry.err = errors.New("the API server does not answer")
 	recorder := registry.post(strings.NewReader(form().Encode()))

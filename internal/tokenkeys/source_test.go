@@ -356,7 +356,7 @@ func TestKeysStayWhileTheSecretCannotBeRead(t *testing.T) {
 	})
 }
 
-func TestDeniedWriteLeavesNoKeys(t *testing.T) {
+func TestDeniedWritePublishesNoKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &apiServer{denied: true}
 		replica := newReplica(t, server)
@@ -374,7 +374,7 @@ func TestDeniedWriteLeavesNoKeys(t *testing.T) {
 	})
 }
 
-func TestContentOfTheSecretIsReadAgain(t *testing.T) {
+func TestChangedSecretIsReadAgain(t *testing.T) {
 	now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
 	set, err := Generate(now)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-func TestGetPrefersTheLinkersValues(t *testing.T) {
+func TestGetPrefersTheLinkerFlags(t *testing.T) {
 	version, commit, date = "v1.2.3", "abc", "2026-11-21T00:00:00Z"
 	t.Cleanup(func() { version, commit, date = "", "", "" })
 

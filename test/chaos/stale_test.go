@@ -24,9 +24,9 @@ var staleViews = []struct {
 	{name: "what came of it", resources: []string{"deployments", "configmaps", "services", "networkpolicies", "pods"}, harmless: true},
 }
 
-// TestOperatorSeesThePast: C3 of the reliability plan. The operator starts with a cache from some
+// TestStaleCacheAtTheStart: C3 of the reliability plan. The operator starts with a cache from some
 // moment of a finished workload, and sees the current state later.
-func TestOperatorSeesThePast(t *testing.T) {
+func TestStaleCacheAtTheStart(t *testing.T) {
 	points := 10
 	if !full {
 		points = 2

@@ -12,7 +12,7 @@ import (
 )
 
 // The manager mounts Secrets into pods by name, and reads none.
-func TestTheManagerReadsNoSecrets(t *testing.T) {
+func TestManagerReadsNoSecrets(t *testing.T) {
 	for key, object := range render(t, "") {
 		var rules []rbacv1.PolicyRule
 		switch object.GetKind() {

@@ -100,8 +100,8 @@ func events() map[string]a2a.Event {
 	return all
 }
 
-// TestWire03_Crossing encodes and decodes every event in every dialect.
-func TestWire03_Crossing(t *testing.T) {
+// TestWire03_EventsRoundTripInEveryDialect encodes and decodes every event in every dialect.
+func TestWire03_EventsRoundTripInEveryDialect(t *testing.T) {
 	for name, d := range dialects {
 		t.Run(name, func(t *testing.T) {
 			lost := map[string]bool{}
@@ -128,9 +128,9 @@ func TestWire03_Crossing(t *testing.T) {
 	}
 }
 
-// TestWire03_OneTaskEverywhere encodes and decodes a task in two dialects, for each
+// TestWire03_OneTaskInEveryPairOfDialects encodes and decodes a task in two dialects, for each
 // pair. The task may lose only the losses of the two.
-func TestWire03_OneTaskEverywhere(t *testing.T) {
+func TestWire03_OneTaskInEveryPairOfDialects(t *testing.T) {
 	first := a2a.Event{Task: codectest.Task()}
 	for from, a := range dialects {
 		for to, b := range dialects {

@@ -53,7 +53,7 @@ func TestSeeds(t *testing.T) {
 	if err := json.Unmarshal(text, &want); err != nil {
 		t.Fatal(err)
 	}
-	agent := sidecartest.Start(t, sidecartest.Says)
+	agent := sidecartest.Start(t, sidecartest.TextAgent)
 	client := sidecartest.Client(t)
 	got := make([]block, len(want))
 	copy(got, want)

@@ -48,9 +48,9 @@ func glossary(t *testing.T) []glossaryRow {
 	return rows
 }
 
-// TestGlossaryLeadsToTheCode checks that the target of each link of docs/glossary.md
+// TestGlossaryLinksToTheCode checks that the target of each link of docs/glossary.md
 // exists, and that the names in the column "in the code" occur there.
-func TestGlossaryLeadsToTheCode(t *testing.T) {
+func TestGlossaryLinksToTheCode(t *testing.T) {
 	for _, row := range glossary(t) {
 		var text strings.Builder
 		targets := link.FindAllStringSubmatch(row.where, -1)
@@ -95,8 +95,8 @@ func TestGlossaryHasEachTermOnce(t *testing.T) {
 	}
 }
 
-// TestPagesLeadToTheGlossary checks the links to the glossary on the pages for newcomers.
-func TestPagesLeadToTheGlossary(t *testing.T) {
+// TestPagesLinkToTheGlossary checks the links to the glossary on the pages for newcomers.
+func TestPagesLinkToTheGlossary(t *testing.T) {
 	for page, target := range map[string]string{
 		"../../README.md": "docs/glossary.md", "../../CONTRIBUTING.md": "docs/glossary.md", "../../docs/architecture.md": "glossary.md",
 	} {

@@ -39,11 +39,11 @@ func turnsBehindCuts(t *testing.T) int {
 	return n
 }
 
-// TestNoPartIsLostBehindCutConnections cuts each connection between the sidecar and
+// TestExamplesLoseNoPartBehindCutConnections cuts each connection between the sidecar and
 // the program at a random byte. A completed task has every word of the model, once
 // and in order. Every other task has failed with a reason, and what it has is the
 // beginning of the answer.
-func TestNoPartIsLostBehindCutConnections(t *testing.T) {
+func TestExamplesLoseNoPartBehindCutConnections(t *testing.T) {
 	for _, e := range examples {
 		t.Run(e.name, func(t *testing.T) {
 			skipUnlessSelected(t, e.name)

@@ -73,8 +73,8 @@ func (e *example) startSidecar(t *testing.T, backend, key string, retry bool) *c
 	}).URL)
 }
 
-// TestExamplesSupportWhatTheTableSays runs every example that GALLERY names.
-func TestExamplesSupportWhatTheTableSays(t *testing.T) {
+// TestExamplesMatchTheFeatureTable runs every example that GALLERY names.
+func TestExamplesMatchTheFeatureTable(t *testing.T) {
 	for _, e := range examples {
 		t.Run(e.name, func(t *testing.T) {
 			skipUnlessSelected(t, e.name)

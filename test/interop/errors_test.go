@@ -25,7 +25,7 @@ func TestErrorsKeepTheirTypes(t *testing.T) {
 		}
 		return false
 	}
-	each(t, sidecartest.Says, func(t *testing.T, client sdk) {
+	each(t, sidecartest.TextAgent, func(t *testing.T, client sdk) {
 		t.Helper()
 		done, err := client.send(t.Context(), message{Text: "Hi"})
 		if err != nil {

@@ -51,7 +51,7 @@ func TestClientsStayOnTheGateway(t *testing.T) {
 		"a2a-go v0.3.15": newV03(oldsdk.TransportProtocolJSONRPC),
 	} {
 		t.Run(name, func(t *testing.T) {
-			handler, passing := newGateway(t, sidecartest.Start(t, sidecartest.Says).URL), 0
+			handler, passing := newGateway(t, sidecartest.Start(t, sidecartest.TextAgent).URL), 0
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				passing++
 				handler.ServeHTTP(w, r)

@@ -39,9 +39,9 @@ func agentAskingForKey() http.HandlerFunc {
 	}
 }
 
-// TestWire13_AnswerThatNamesItsQuestion answers by a second stream, whose message has
+// TestWire13_AnswerWithAReferenceToItsQuestion answers by a second stream, whose message has
 // the task in referenceTaskIds, while it reads the first stream.
-func TestWire13_AnswerThatNamesItsQuestion(t *testing.T) {
+func TestWire13_AnswerWithAReferenceToItsQuestion(t *testing.T) {
 	c := newClient01(t, agentAskingForKey())
 	first := c.post("message/stream", `{"message":{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"Hi"}]}}`)
 	lines := bufio.NewScanner(first.Body)
@@ -97,9 +97,9 @@ func TestWire13_AnswerThatNamesItsQuestion(t *testing.T) {
 	}
 }
 
-// TestWire13_GetThatStreams resumes by tasks/get with a taskId, as that client does.
-func TestWire13_GetThatStreams(t *testing.T) {
-	c := newClient01(t, sidecartest.Says)
+// TestWire13_GetMayStream resumes by tasks/get with a taskId, as that client does.
+func TestWire13_GetMayStream(t *testing.T) {
+	c := newClient01(t, sidecartest.TextAgent)
 	done, _ := c.call("tasks/send", say("t", "Hi", ""))
 	text, err := io.ReadAll(c.post("tasks/get", fmt.Sprintf(`{"taskId":%q}`, done.ID)).Body)
 	if err != nil || !bytes.HasPrefix(text, []byte("id: ")) || !bytes.Contains(text, []byte(`"kind":"status-update","taskId":"t"`)) ||

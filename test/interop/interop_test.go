@@ -27,7 +27,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestSendReturnsTheTask(t *testing.T) {
-	each(t, sidecartest.Says, func(t *testing.T, client sdk) {
+	each(t, sidecartest.TextAgent, func(t *testing.T, client sdk) {
 		t.Helper()
 		got, err := client.send(t.Context(), message{Text: "Hi"})
 		if err != nil {
@@ -59,7 +59,7 @@ func TestSendIsAnsweredByAMessage(t *testing.T) {
 }
 
 func TestStreamHasEveryPart(t *testing.T) {
-	each(t, sidecartest.Says, func(t *testing.T, client sdk) {
+	each(t, sidecartest.TextAgent, func(t *testing.T, client sdk) {
 		t.Helper()
 		events, err := collect(client.stream(t.Context(), message{Text: "Hi"}))
 		if err != nil || len(events) < 3 {
@@ -86,7 +86,7 @@ func TestStreamHasEveryPart(t *testing.T) {
 }
 
 func TestGetReturnsTheHistoryAsked(t *testing.T) {
-	each(t, sidecartest.Says, func(t *testing.T, client sdk) {
+	each(t, sidecartest.TextAgent, func(t *testing.T, client sdk) {
 		t.Helper()
 		sent, err := client.send(t.Context(), message{Text: "Hi", ContextID: "my-context"})
 		if err != nil {
@@ -108,7 +108,7 @@ func TestGetReturnsTheHistoryAsked(t *testing.T) {
 }
 
 func TestCancelEndsTheTask(t *testing.T) {
-	each(t, sidecartest.Waits(nil), func(t *testing.T, client sdk) {
+	each(t, sidecartest.HeldAgent(nil), func(t *testing.T, client sdk) {
 		t.Helper()
 		sent, err := client.send(t.Context(), message{Text: "Hi", Immediately: true})
 		if err != nil || sent.Kind != "task" || sent.State == "completed" {
@@ -130,7 +130,7 @@ func TestCancelEndsTheTask(t *testing.T) {
 
 func TestSubscriptionContinuesARunningTask(t *testing.T) {
 	proceed := make(chan struct{})
-	each(t, sidecartest.Waits(proceed), func(t *testing.T, client sdk) {
+	each(t, sidecartest.HeldAgent(proceed), func(t *testing.T, client sdk) {
 		t.Helper()
 		ctx, leave := context.WithCancel(t.Context())
 		id := ""
@@ -168,7 +168,7 @@ func TestSubscriptionContinuesARunningTask(t *testing.T) {
 }
 
 func TestSubscriptionToAFinishedTask(t *testing.T) {
-	each(t, sidecartest.Says, func(t *testing.T, client sdk) {
+	each(t, sidecartest.TextAgent, func(t *testing.T, client sdk) {
 		t.Helper()
 		sent, err := client.send(t.Context(), message{Text: "Hi"})
 		if err != nil {
@@ -195,7 +195,7 @@ func TestSubscriptionToAFinishedTask(t *testing.T) {
 }
 
 func TestMessageContinuesAPausedTask(t *testing.T) {
-	each(t, sidecartest.Asks, func(t *testing.T, client sdk) {
+	each(t, sidecartest.AskingAgent, func(t *testing.T, client sdk) {
 		t.Helper()
 		asked, err := client.send(t.Context(), message{Text: "Do it"})
 		if err != nil || asked.State != "input-required" {
@@ -254,7 +254,7 @@ func TestPartsOfEachKindComeBack(t *testing.T) {
 // TestClientsOfBothVersionsReadOneTask has a client of each version read the task that
 // the other began.
 func TestClientsOfBothVersionsReadOneTask(t *testing.T) {
-	url := sidecartest.Start(t, sidecartest.Says).URL
+	url := sidecartest.Start(t, sidecartest.TextAgent).URL
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	client := &http.Client{Transport: transport}

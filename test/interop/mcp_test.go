@@ -121,7 +121,7 @@ func newCaller(t *testing.T, agent http.HandlerFunc) *caller {
 	}
 	c := &caller{agent: sidecartest.Start(t, agent)}
 	c.registry = newRegistry(t, c.agent.URL)
-	c.Fixture = sidecartest.Start(t, sidecartest.Says, func(_ *sidecartest.Fixture, config *sidecarconfig.Config) {
+	c.Fixture = sidecartest.Start(t, sidecartest.TextAgent, func(_ *sidecartest.Fixture, config *sidecarconfig.Config) {
 		config.Gateway = &sidecarconfig.Gateway{RegistryURL: c.registry.URL, AgentURL: c.agent.URL, TokenFile: token}
 	})
 	return c
@@ -211,7 +211,7 @@ func eachVersion(t *testing.T, test func(t *testing.T, version string)) {
 
 func TestMCPClientFindsAnAgentAndCallsIt(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
-		c := newCaller(t, sidecartest.Says)
+		c := newCaller(t, sidecartest.TextAgent)
 		s := mcpClient{version: version}.connect(t, c)
 		if got := cmp.Or(s.InitializeResult().ProtocolVersion, version); got != version {
 			t.Errorf("the version is %s, want %s", got, version)
@@ -245,7 +245,7 @@ func TestMCPClientFindsAnAgentAndCallsIt(t *testing.T) {
 func TestMCPCallShowsTheProgressOfTheAgent(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		proceed, texts := make(chan struct{}), make(chan string, 16)
-		c := newCaller(t, sidecartest.Waits(proceed))
+		c := newCaller(t, sidecartest.HeldAgent(proceed))
 		var once sync.Once
 		s := mcpClient{version: version, progress: func(p *mcp.ProgressNotificationParams) {
 			if strings.Contains(p.Message, "one") {
@@ -266,7 +266,7 @@ func TestMCPCallShowsTheProgressOfTheAgent(t *testing.T) {
 
 func TestMCPCallAsksTheUserWhatTheAgentAsks(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
-		c := newCaller(t, sidecartest.Asks)
+		c := newCaller(t, sidecartest.AskingAgent)
 		var asked []string
 		s := mcpClient{version: version, answers: func(question string) *mcp.ElicitResult {
 			asked = append(asked, question)
@@ -284,7 +284,7 @@ func TestMCPCallAsksTheUserWhatTheAgentAsks(t *testing.T) {
 
 func TestMCPUserDeclinesToAnswer(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
-		c := newCaller(t, sidecartest.Asks)
+		c := newCaller(t, sidecartest.AskingAgent)
 		s := mcpClient{version: version, answers: func(string) *mcp.ElicitResult { return &mcp.ElicitResult{Action: "decline"} }}.connect(t, c)
 		texts, facts, r := callTool(t.Context(), t, s, "call_agent", map[string]any{"agent": "team/echo", "message": "Do it"})
 		if r.IsError || len(texts) == 0 || texts[0] != "The user did not answer the question of the agent." || facts["state"] != "input-required" || facts["taskId"] == "" {
@@ -295,7 +295,7 @@ func TestMCPUserDeclinesToAnswer(t *testing.T) {
 
 func TestMCPClientWithoutAUserContinuesTheTask(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
-		c := newCaller(t, sidecartest.Asks)
+		c := newCaller(t, sidecartest.AskingAgent)
 		s := mcpClient{version: version}.connect(t, c)
 		texts, facts, r := callTool(t.Context(), t, s, "call_agent", map[string]any{"agent": "team/echo", "message": "Do it"})
 		if r.IsError || !slices.Equal(texts, []string{"Which?"}) || facts["state"] != "input-required" || !strings.Contains(facts["next"], "call call_agent again with this taskId") {
@@ -315,7 +315,7 @@ func TestMCPClientWithoutAUserContinuesTheTask(t *testing.T) {
 }
 
 func TestMCPCallReturnsFiles(t *testing.T) {
-	c := newCaller(t, sidecartest.Lines(
+	c := newCaller(t, sidecartest.NDJSONAgent(
 		`{"kind":"artifact-update","artifact":{"artifactId":"a","name":"plot","parts":[`+
 			`{"kind":"text","text":"See"},{"kind":"data","data":{"n":9007199254740993}},{"kind":"file","file":{"bytes":"aGk=","mimeType":"image/png","name":"p.png"}},`+
 			`{"kind":"file","file":{"bytes":"aGk=","mimeType":"audio/wav"}},{"kind":"file","file":{"bytes":"aGk=","mimeType":"application/pdf","name":"a b.pdf"}},`+
@@ -348,7 +348,7 @@ func TestMCPCallSendsDataAndFiles(t *testing.T) {
 	c := newCaller(t, func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
 		bodies <- string(text)
-		sidecartest.Says(w, r)
+		sidecartest.TextAgent(w, r)
 	})
 	s := mcpClient{}.connect(t, c)
 	_, _, r := callTool(t.Context(), t, s, "call_agent", map[string]any{
@@ -370,7 +370,7 @@ func TestMCPCallKeepsTheParentTaskAndTheTrace(t *testing.T) {
 		c := newCaller(t, func(w http.ResponseWriter, r *http.Request) {
 			text, _ := io.ReadAll(r.Body)
 			arrived <- seen{r.Header.Get("Traceparent"), string(text)}
-			sidecartest.Says(w, r)
+			sidecartest.TextAgent(w, r)
 		})
 		const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 		s := mcpClient{version: version, headers: http.Header{
@@ -397,7 +397,7 @@ func TestMCPFailuresAreErrorsOfTheTool(t *testing.T) {
 		c := newCaller(t, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = fmt.Fprintln(w) // ignored: the status follows
 		})
-		failing := newCaller(t, sidecartest.Lines(`{"kind":"status-update","status":{"state":"failed","message":{"role":"agent","parts":[{"kind":"text","text":"No such city"}]}}}`))
+		failing := newCaller(t, sidecartest.NDJSONAgent(`{"kind":"status-update","status":{"state":"failed","message":{"role":"agent","parts":[{"kind":"text","text":"No such city"}]}}}`))
 		s, f := mcpClient{version: version}.connect(t, c), mcpClient{version: version}.connect(t, failing)
 		for _, test := range []struct {
 			session   *mcp.ClientSession
@@ -434,7 +434,7 @@ func TestMCPCancelCancelsTheTask(t *testing.T) {
 	eachVersion(t, func(t *testing.T, version string) {
 		canceled := make(chan struct{})
 		c := newCaller(t, func(w http.ResponseWriter, r *http.Request) {
-			sidecartest.Waits(nil)(w, r)
+			sidecartest.HeldAgent(nil)(w, r)
 			close(canceled)
 		})
 		working := make(chan struct{})
@@ -463,9 +463,9 @@ func TestMCPCancelCancelsTheTask(t *testing.T) {
 	})
 }
 
-// TestGatewayIsNoWayForWebPages sends what a page of another origin could make a browser send.
-func TestGatewayIsNoWayForWebPages(t *testing.T) {
-	c := newCaller(t, sidecartest.Says)
+// TestGatewayRejectsWebPages sends the requests that a page of another origin can make a browser send.
+func TestGatewayRejectsWebPages(t *testing.T) {
+	c := newCaller(t, sidecartest.TextAgent)
 	for name, header := range map[string][2]string{
 		"a foreign origin": {"Origin", "https://evil.example"}, "a rebound name": {"Host", "evil.example"}, "no origin": {"Origin", "null"},
 	} {
@@ -491,9 +491,9 @@ func TestGatewayIsNoWayForWebPages(t *testing.T) {
 	}
 }
 
-// TestRegistryThatLiesFailsTheTools has the registry answer with what is no answer.
-func TestRegistryThatLiesFailsTheTools(t *testing.T) {
-	c := newCaller(t, sidecartest.Says)
+// TestInvalidRegistryResponseFailsTheTools has the registry send responses that are not those of a registry.
+func TestInvalidRegistryResponseFailsTheTools(t *testing.T) {
+	c := newCaller(t, sidecartest.TextAgent)
 	s := mcpClient{}.connect(t, c)
 	for name, answer := range map[string]string{
 		"a page":           `<html>`,
@@ -520,7 +520,7 @@ func TestA2AClientsFindAgentsAtTheGateway(t *testing.T) {
 		"a2a-go v0.3.15, HTTP+JSON": newV03(oldsdk.TransportProtocolHTTPJSON),
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCaller(t, sidecartest.Says)
+			c := newCaller(t, sidecartest.TextAgent)
 			client, err := resolve(t.Context(), target{client: sidecartest.Plain(t), url: c.Gateway})
 			if err != nil {
 				t.Fatalf("resolve: %v", err)

@@ -90,16 +90,16 @@ func adkJobs(t *testing.T) []adkJob {
 		return u.Host
 	}
 	port := func(at string) string { return at[strings.LastIndexByte(at, ':'):] }
-	local := httptest.NewServer(newGateway(t, sidecartest.Start(t, sidecartest.Asks).URL))
+	local := httptest.NewServer(newGateway(t, sidecartest.Start(t, sidecartest.AskingAgent).URL))
 	t.Cleanup(local.Close)
 
 	// The bases are those that the operator configures.
 	inside := []string{"https://echo.team.svc.cluster.local/", "https://echo.team.svc/", "https://echo.team/", "https://echo/"}
-	own := sidecartest.Start(t, sidecartest.Asks, sidecartest.WithTLS(certificate), withBases(nil)).URL
-	service := sidecartest.Start(t, sidecartest.Asks, sidecartest.WithTLS(certificate), withBases(inside)).URL
-	all := sidecartest.Start(t, sidecartest.Asks, sidecartest.WithTLS(certificate), withBases(inside, card.Bindings...)).URL
+	own := sidecartest.Start(t, sidecartest.AskingAgent, sidecartest.WithTLS(certificate), withBases(nil)).URL
+	service := sidecartest.Start(t, sidecartest.AskingAgent, sidecartest.WithTLS(certificate), withBases(inside)).URL
+	all := sidecartest.Start(t, sidecartest.AskingAgent, sidecartest.WithTLS(certificate), withBases(inside, card.Bindings...)).URL
 	// The Gateway has a listener for http, too. Requests to both arrive in the clear.
-	exposed := sidecartest.Start(t, sidecartest.Asks, withBases([]string{
+	exposed := sidecartest.Start(t, sidecartest.AskingAgent, withBases([]string{
 		"https://agents.example.test/team/echo/", "http://agents.example.test/team/echo/", "http://echo.team.svc.cluster.local/", "http://echo.team.svc/",
 	})).URL
 	outside := terminateTLS(t, certificate, "/team/echo", exposed)
@@ -107,7 +107,7 @@ func adkJobs(t *testing.T) []adkJob {
 	none := map[string]string{}
 	return []adkJob{
 		{Name: "gateway to an agent of the cluster", URL: local.URL + "/agents/team/echo" + path, Connect: none},
-		{Name: "gateway to a remote agent", URL: newRemoteAgent(t, sidecartest.Start(t, sidecartest.Asks).URL).gateway(t) + path, Connect: none},
+		{Name: "gateway to a remote agent", URL: newRemoteAgent(t, sidecartest.Start(t, sidecartest.AskingAgent).URL).gateway(t) + path, Connect: none},
 		{Name: "TLS, with SSL_CERT_FILE and nothing else", URL: "https://localhost" + port(own) + path, CA: authority},
 		{
 			Name: "TLS at a name of the Service", URL: "https://echo.team.svc" + path, CA: authority,

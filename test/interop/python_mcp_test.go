@@ -26,7 +26,7 @@ func TestPythonMCPClientCallsAnAgent(t *testing.T) {
 	program := environment(t, "mcp")
 	for _, mode := range []string{"legacy", "auto", "2026-07-28"} {
 		t.Run(mode, func(t *testing.T) {
-			c := newCaller(t, sidecartest.Asks)
+			c := newCaller(t, sidecartest.AskingAgent)
 			got := runMCP(t, program, "client_mcp.py", mode, c.Gateway+"/mcp")
 			missing, _, _ := strings.Cut(got["error"], ",")
 			got["error"] = missing
@@ -46,7 +46,7 @@ func TestPythonMCPClientCallsAnAgent(t *testing.T) {
 // the gateway, and nothing of A2A. `make gallery` installs its packages.
 func TestPythonFrameworkCallsAnAgentByMCP(t *testing.T) {
 	program := pyenv.Python(t, filepath.Join("..", "..", "examples", "mcp", "requirements.txt"))
-	c := newCaller(t, sidecartest.Says)
+	c := newCaller(t, sidecartest.TextAgent)
 	got := runMCP(t, program, "framework_mcp.py", c.Gateway+"/mcp")
 	if !strings.Contains(got["output"], "Hello world") {
 		t.Errorf("the output is %q", got["output"])

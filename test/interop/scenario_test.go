@@ -60,7 +60,7 @@ func newScenario(t *testing.T) *scenario {
 func newScenarioWith(t *testing.T, change ...func(*sidecartest.Fixture, *sidecarconfig.Config)) *scenario {
 	t.Helper()
 	s := &scenario{release: make(chan struct{})}
-	waits := sidecartest.Waits(s.release)
+	waits := sidecartest.HeldAgent(s.release)
 	r := sidecartest.Start(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
@@ -82,13 +82,13 @@ func newScenarioWith(t *testing.T, change ...func(*sidecartest.Fixture, *sidecar
 		}
 		switch {
 		case turn.Task != nil || said == "ask":
-			sidecartest.Asks(w, r)
+			sidecartest.AskingAgent(w, r)
 		case said == "wait":
 			waits(w, r)
 		case said == "hang":
-			sidecartest.Waits(nil)(w, r)
+			sidecartest.HeldAgent(nil)(w, r)
 		default:
-			sidecartest.Says(w, r)
+			sidecartest.TextAgent(w, r)
 		}
 	}, append([]func(*sidecartest.Fixture, *sidecarconfig.Config){sidecartest.WithEverything}, change...)...)
 	s.url, s.token = r.URL, r.Token(t, "client")

@@ -81,9 +81,9 @@ func (s *scenario) playRelayed(ctx context.Context, t *testing.T, client sdk, wa
 	}
 }
 
-// TestClientsSeeNoDifferenceBehindA2A plays the scenario in front of A2A servers of
+// TestClientsSeeTheSameBehindAnA2ABackend plays the scenario in front of A2A servers of
 // every version.
-func TestClientsSeeNoDifferenceBehindA2A(t *testing.T) {
+func TestClientsSeeTheSameBehindAnA2ABackend(t *testing.T) {
 	for name, open := range upstreams {
 		for _, c := range goClients {
 			if c.binding != "JSON-RPC" || c.name == "a2a-go v2.4.0" && c.protocol == "0.3" {

@@ -129,7 +129,7 @@ func say(id, text, more string) string {
 
 // TestWire21_Oldest is a conversation with a client of 0.1.
 func TestWire21_Oldest(t *testing.T) {
-	c := newClient01(t, sidecartest.Says)
+	c := newClient01(t, sidecartest.TextAgent)
 	done, code := c.call("tasks/send", say("mine", "Hi", `,"sessionId":"s1","historyLength":5`))
 	if code != 0 || done.ID != "mine" || done.SessionID != "s1" || done.Status.State != "completed" || len(done.Artifacts) != 1 || len(done.History) != 1 {
 		t.Fatalf("tasks/send = %+v, %d", done, code)
@@ -184,9 +184,9 @@ func TestWire21_Oldest(t *testing.T) {
 	}
 }
 
-// TestWire21_OldestAnswers continues a task that asked.
-func TestWire21_OldestAnswers(t *testing.T) {
-	c := newClient01(t, sidecartest.Asks)
+// TestWire21_OldestContinuesAPausedTask continues a task that asked.
+func TestWire21_OldestContinuesAPausedTask(t *testing.T) {
+	c := newClient01(t, sidecartest.AskingAgent)
 	asked, code := c.call("tasks/send", say("q", "Hi", ""))
 	if code != 0 || asked.Status.State != "input-required" || asked.Status.Message.Parts[0].Text != "Which?" {
 		t.Fatalf("tasks/send = %+v, %d", asked, code)
@@ -207,7 +207,7 @@ func TestWire21_OldestAnswers(t *testing.T) {
 
 // TestWire21_OldestRestarts a task that has ended, where that is allowed.
 func TestWire21_OldestRestarts(t *testing.T) {
-	c := newClient01(t, sidecartest.Says, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) { c.ProtocolOptions.RestartTasks = true })
+	c := newClient01(t, sidecartest.TextAgent, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) { c.ProtocolOptions.RestartTasks = true })
 	for range 2 {
 		if done, code := c.call("tasks/send", say("again", "Hi", "")); code != 0 || done.Status.State != "completed" {
 			t.Errorf("tasks/send = %+v, %d", done, code)
@@ -222,7 +222,7 @@ func TestWire21_OldestRestarts(t *testing.T) {
 // speaks, in what made them or in what all can read: the responses are
 // validated on their way.
 func TestWire07_TasksOfOthers(t *testing.T) {
-	c := newClient01(t, sidecartest.Says)
+	c := newClient01(t, sidecartest.TextAgent)
 	response := c.post("SendMessage", `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Hi"}]}}`, "A2A-Version", "1.0")
 	var made struct {
 		Result struct {

@@ -129,7 +129,7 @@ func TestHTTP2FloodsAreClosed(t *testing.T) {
 	const most = 100_000
 	for name, flood := range floods {
 		t.Run(name, func(t *testing.T) {
-			r := sidecartest.Start(t, sidecartest.Says)
+			r := sidecartest.Start(t, sidecartest.TextAgent)
 			a := attack(t, r.URL)
 			began, sent := time.Now(), 0
 			for ; sent < most; sent++ {
@@ -211,7 +211,7 @@ func (p *process) cpu(t *testing.T) (used time.Duration) {
 
 func TestHTTP2StreamsAreLimited(t *testing.T) {
 	const opened = 1000
-	r := sidecartest.Start(t, sidecartest.Says)
+	r := sidecartest.Start(t, sidecartest.TextAgent)
 	a := attack(t, r.URL)
 	for i := range opened {
 		// The request has no body yet.

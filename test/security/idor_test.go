@@ -158,10 +158,10 @@ func ask(t *testing.T, c *http.Client, verb, url, body, contentType string, who 
 	return i.out(all.String())
 }
 
-// TestForeignTaskLooksMissing checks that the response for a task of another owner has the same bytes as that for a missing
+// TestForeignTaskEqualsMissingTask checks that the response for a task of another owner has the same bytes as that for a missing
 // task, and takes as long.
-func TestForeignTaskLooksMissing(t *testing.T) {
-	r := sidecartest.Start(t, sidecartest.Waits(nil), sidecartest.WithEverything, sidecartest.WithTokens)
+func TestForeignTaskEqualsMissingTask(t *testing.T) {
+	r := sidecartest.Start(t, sidecartest.HeldAgent(nil), sidecartest.WithEverything, sidecartest.WithTokens)
 	protocols := new(http.Protocols)
 	protocols.SetUnencryptedHTTP2(true)
 	transport := &http.Transport{Protocols: protocols}

@@ -48,10 +48,10 @@ var echoes = []struct {
 	{http.StatusOK, "text/event-stream", "data: {\"choices\":[{\"delta\":{\"content\":\"HALF\"}}]}\n\n"},
 }
 
-// TestTheKeyOfAModelServerStaysSecret gives the sidecar program the API key of a model
+// TestModelServerKeyIsNeverExposed gives the sidecar program the API key of a model
 // server that repeats the key in many ways, and searches everything that the sidecar
 // emits for it. The test replaces the key meanwhile, by another key and by an invalid one.
-func TestTheKeyOfAModelServerStaysSecret(t *testing.T) {
+func TestModelServerKeyIsNeverExposed(t *testing.T) {
 	dir := t.TempDir()
 	canary := func() string {
 		return "sk-canary" + strings.ToLower(rand.Text()) + strings.ToLower(rand.Text())

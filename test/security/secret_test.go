@@ -71,9 +71,9 @@ func (o *outputs) recorder(t *testing.T, client *http.Client) func(method, targe
 	}
 }
 
-// TestSecretsStaySecret gives the sidecar program thirty secrets in every way that it can
+// TestSecretsAreNeverExposed gives the sidecar program thirty secrets in every way that it can
 // receive them, and searches everything that it emits for them.
-func TestSecretsStaySecret(t *testing.T) {
+func TestSecretsAreNeverExposed(t *testing.T) {
 	dir, canaries := t.TempDir(), map[string]string{}
 	plant := func(kind string) string {
 		name := fmt.Sprintf("%s %d", kind, len(canaries))

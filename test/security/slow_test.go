@@ -44,7 +44,7 @@ func TestSlowClientsAreDisconnected(t *testing.T) {
 		t.Skip("takes half a minute")
 	}
 	const each, tries = 1000, 5
-	r := sidecartest.Start(t, sidecartest.Says, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) {
+	r := sidecartest.Start(t, sidecartest.TextAgent, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) {
 		// The good client has a short time-out.
 		c.Limits.Requests, c.Limits.TotalRequests = sidecarconfig.Rate{PerSecond: 100_000}, sidecarconfig.Rate{PerSecond: 100_000}
 	})

@@ -9,17 +9,17 @@ import (
 	"net/http"
 )
 
-// Says is an agent that answers with a text in two chunks.
-func Says(w http.ResponseWriter, _ *http.Request) {
+// TextAgent is an agent that answers with a text in two chunks.
+func TextAgent(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain")
 	_, _ = io.WriteString(w, "Hello ")
 	_ = http.NewResponseController(w).Flush()
 	_, _ = io.WriteString(w, "world")
 }
 
-// Waits returns an agent that sends one event, and the next one when proceed is closed or
+// HeldAgent returns an agent that sends one event, and the next one when proceed is closed or
 // has an element. It returns when its client disconnects.
-func Waits(proceed <-chan struct{}) http.HandlerFunc {
+func HeldAgent(proceed <-chan struct{}) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		_, _ = io.WriteString(w, `{"text":"one "}`+"\n")
@@ -32,8 +32,8 @@ func Waits(proceed <-chan struct{}) http.HandlerFunc {
 	}
 }
 
-// Asks is an agent that asks for input before it answers.
-func Asks(w http.ResponseWriter, r *http.Request) {
+// AskingAgent is an agent that asks for input before it answers.
+func AskingAgent(w http.ResponseWriter, r *http.Request) {
 	var turn struct {
 		Task json.RawMessage `json:"task"`
 	}
@@ -46,8 +46,8 @@ func Asks(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, `{"text":"That one"}`+"\n")
 }
 
-// Lines returns an agent that answers with NDJSON events, one on each line.
-func Lines(lines ...string) http.HandlerFunc {
+// NDJSONAgent returns an agent that answers with NDJSON events, one on each line.
+func NDJSONAgent(lines ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		for _, line := range lines {

@@ -16,9 +16,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar"
 )
 
-// TestStandaloneNamesAreThoseOfAnAgent checks every card file field and every flag that
+// TestStandaloneNamesEqualThoseOfAnAgent checks every card file field and every flag that
 // docs/standalone.md lists against the fields of an Agent.
-func TestStandaloneNamesAreThoseOfAnAgent(t *testing.T) {
+func TestStandaloneNamesEqualThoseOfAnAgent(t *testing.T) {
 	page, err := os.ReadFile("../../docs/standalone.md")
 	if err != nil {
 		t.Fatal(err)

@@ -135,7 +135,7 @@ func hostileJSON() map[string]string {
 }
 
 func TestWire05_HostileJSON(t *testing.T) {
-	r := sidecartest.Start(t, sidecartest.Says)
+	r := sidecartest.Start(t, sidecartest.TextAgent)
 	client := sidecartest.Client(t)
 	cases := hostileJSON()
 	for name, body := range cases {
@@ -156,7 +156,7 @@ func TestWire05_HostileJSON(t *testing.T) {
 }
 
 func TestWire05_HostileREST(t *testing.T) {
-	r := sidecartest.Start(t, sidecartest.Says)
+	r := sidecartest.Start(t, sidecartest.TextAgent)
 	client := sidecartest.Client(t)
 	count := 0
 	for path, good := range map[string]string{
@@ -277,7 +277,7 @@ func TestWire05_HostileRequests(t *testing.T) {
 		mu.Lock()
 		seen += string(body) + "\n"
 		mu.Unlock()
-		sidecartest.Says(w, req)
+		sidecartest.TextAgent(w, req)
 	})
 	cases := hostileRequests()
 	t.Run("all", func(t *testing.T) {

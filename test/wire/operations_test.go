@@ -90,10 +90,10 @@ func everyOperation(t *testing.T, r *sidecartest.Fixture) []operation {
 	return all
 }
 
-// TestWire10_ForeignTaskLooksLikeNone checks that the responses for a task of another owner and for a missing
+// TestWire10_ForeignTaskEqualsMissingTask checks that the responses for a task of another owner and for a missing
 // task have the same bytes.
-func TestWire10_ForeignTaskLooksLikeNone(t *testing.T) {
-	r := sidecartest.Start(t, sidecartest.Waits(nil), sidecartest.WithTokens, sidecartest.WithEverything)
+func TestWire10_ForeignTaskEqualsMissingTask(t *testing.T) {
+	r := sidecartest.Start(t, sidecartest.HeldAgent(nil), sidecartest.WithTokens, sidecartest.WithEverything)
 	client := sidecartest.Client(t)
 	alice, bob := "Bearer "+r.Token(t, "alice"), "Bearer "+r.Token(t, "bob")
 	id := send(t, client, r, "Authorization", alice)
@@ -129,9 +129,9 @@ func TestWire10_ForeignTaskLooksLikeNone(t *testing.T) {
 	do(t, client, r.URL, rpc("CancelTask", `{"id":"`+id+`"}`).with("Authorization", alice))
 }
 
-// TestWire10_NoTokenNoOperation checks that a caller without a token gets no information.
-func TestWire10_NoTokenNoOperation(t *testing.T) {
-	r := sidecartest.Start(t, sidecartest.Says, sidecartest.WithTokens, sidecartest.WithEverything)
+// TestWire10_OperationsRequireAToken checks that a caller without a token gets no information.
+func TestWire10_OperationsRequireAToken(t *testing.T) {
+	r := sidecartest.Start(t, sidecartest.TextAgent, sidecartest.WithTokens, sidecartest.WithEverything)
 	client := sidecartest.Client(t)
 	for _, o := range everyOperation(t, r) {
 		got := do(t, client, r.URL, o.of("nowhere"))

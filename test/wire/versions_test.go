@@ -19,7 +19,7 @@ import (
 )
 
 // rich is an agent whose answer has every kind of content.
-var rich = sidecartest.Lines(
+var rich = sidecartest.NDJSONAgent(
 	`{"kind":"status-update","status":{"state":"working","message":{"role":"agent","parts":[{"kind":"text","text":"At it"}]}},"metadata":{"n":1}}`,
 	`{"kind":"artifact-update","artifact":{"artifactId":"a","name":"N","description":"D","parts":[{"kind":"text","text":"Hi \u2028 <é>"},{"kind":"data","data":{"a":[1,2.50,null]}}],"metadata":{"k":"v"}}}`,
 	`{"kind":"artifact-update","artifact":{"artifactId":"b","parts":[{"kind":"file","file":{"name":"h.txt","mimeType":"text/plain","bytes":"aGk="}}]},"lastChunk":true}`,
@@ -91,8 +91,8 @@ func TestWire02_OnlyMembersOfTheProto(t *testing.T) {
 	}
 }
 
-// TestWire03_OneTaskOverTheWire checks that all versions read the same content of a task.
-func TestWire03_OneTaskOverTheWire(t *testing.T) {
+// TestWire03_OneTaskInEveryVersion checks that all versions read the same content of a task.
+func TestWire03_OneTaskInEveryVersion(t *testing.T) {
 	r := sidecartest.Start(t, rich)
 	client := sidecartest.Client(t)
 	id := find(t, do(t, client, r.URL, rpc("SendMessage",
@@ -205,10 +205,10 @@ func TestWire12_NoGapUnderLoad(t *testing.T) {
 	all.Wait()
 }
 
-// TestWire22_WhatNeverLeaves checks that no stream has events that are for the sidecar only, or that come after
+// TestWire22_InternalDataIsNeverSent checks that no stream has events that are for the sidecar only, or that come after
 // the end.
-func TestWire22_WhatNeverLeaves(t *testing.T) {
-	r := sidecartest.Start(t, sidecartest.Lines(
+func TestWire22_InternalDataIsNeverSent(t *testing.T) {
+	r := sidecartest.Start(t, sidecartest.NDJSONAgent(
 		`{"kind":"internal:usage","secret":"canary-1"}`,
 		`{"text":"Hi"}`, "", "[DONE]",
 		`{"kind":"status-update","status":{"state":"completed"},"final":true}`,
@@ -233,10 +233,10 @@ func TestWire22_WhatNeverLeaves(t *testing.T) {
 	}
 }
 
-// TestWire22_WhatIsNotUnderstood checks that an event of an unknown kind fails the task in every version with an
+// TestWire22_UnknownEventsFailTheTurn checks that an event of an unknown kind fails the task in every version with an
 // excerpt of the event, and that earlier content stays.
-func TestWire22_WhatIsNotUnderstood(t *testing.T) {
-	r := sidecartest.Start(t, sidecartest.Lines(`{"text":"Hi"}`, `{"kind":"telepathy","text":"x"}`, `{"kind":"status-update","status":{"state":"completed"},"final":true}`))
+func TestWire22_UnknownEventsFailTheTurn(t *testing.T) {
+	r := sidecartest.Start(t, sidecartest.NDJSONAgent(`{"text":"Hi"}`, `{"kind":"telepathy","text":"x"}`, `{"kind":"status-update","status":{"state":"completed"},"final":true}`))
 	client := sidecartest.Client(t)
 	for _, request := range []request{
 		rpc("tasks/sendSubscribe", `{"id":"t","message":{"role":"user","parts":[{"type":"text","text":"1"}]}}`),

@@ -53,7 +53,7 @@ func TestTokensOfBothIssuersNameTheSameCaller(t *testing.T) {
 	}
 }
 
-func TestKeysOfOneIssuerSignNothingForTheOther(t *testing.T) {
+func TestKeysOfOneIssuerVerifyNoTokenOfTheOther(t *testing.T) {
 	cluster, registry := newSigner(t), newSigner(t)
 	k := newTwoIssuers(t, cluster, registry, func() time.Time { return noon })
 	key := func(s *signer) jose.JSONWebKey { return jose.JSONWebKey{Key: s.ecdsa, KeyID: "e"} }
@@ -73,7 +73,7 @@ func TestKeysOfOneIssuerSignNothingForTheOther(t *testing.T) {
 
 // A sidecar accepts a token if its clock and the clock of the registry differ by at most
 // one minute.
-func TestClocksMayDifferByAMinute(t *testing.T) {
+func TestClockSkewOfAMinuteIsAccepted(t *testing.T) {
 	cluster, registry := newSigner(t), newSigner(t)
 	for name, test := range map[string]struct {
 		difference, age time.Duration

@@ -139,7 +139,7 @@ func TestCostIsBounded(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatCannotBeEvaluated(t *testing.T) {
+func TestNewRejectsInvalidExpressions(t *testing.T) {
 	for name, checked := range map[string][]byte{"garbage": []byte("\xff\xff"), "empty": {}, "cut": cel(t, `caller.principal == "x"`)[:20]} {
 		if _, err := New([]Rule{{Name: "r", Expression: checked}}); err == nil || !strings.Contains(err.Error(), "rule r") {
 			t.Errorf("New() of %s: error = %v", name, err)

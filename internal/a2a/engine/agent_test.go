@@ -65,7 +65,7 @@ func TestAgents(t *testing.T) {
 				w.Header().Set("Content-Type", tt.contentType)
 				_, _ = io.WriteString(w, tt.body)
 			})
-			stream, err := e.Stream(t.Context(), say("m1", "hi"))
+			stream, err := e.Stream(t.Context(), newRequest("m1", "hi"))
 			if err != nil {
 				t.Fatalf("Stream() error = %v", err)
 			}
@@ -84,7 +84,7 @@ func readAll(t *testing.T, s a2a.Stream) []string {
 	for {
 		records, err := s.Next(t.Context())
 		for _, r := range records {
-			all = append(all, short(&r.Event))
+			all = append(all, summary(&r.Event))
 		}
 		if errors.Is(err, io.EOF) {
 			return all
@@ -97,7 +97,7 @@ func readAll(t *testing.T, s a2a.Stream) []string {
 
 // One handler plays both sides of a run that waits: the first request keeps its
 // stream open, and the second brings it the answer.
-func TestAgentThatWaitsInPlace(t *testing.T) {
+func TestAgentWithAPausedRun(t *testing.T) {
 	answers := make(chan string, 1)
 	e := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("A2A-Turn") == "input" {
@@ -118,7 +118,7 @@ func TestAgentThatWaitsInPlace(t *testing.T) {
 		write(`{"kind":"status-update","status":{"state":"working"},"final":false}`)
 		write(`{"text":"` + word + `"}`)
 	})
-	first, err := e.Stream(t.Context(), say("m1", "hi"))
+	first, err := e.Stream(t.Context(), newRequest("m1", "hi"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,10 +128,10 @@ func TestAgentThatWaitsInPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	task := records[0].Task.ID
-	got := []string{short(&records[0].Event)}
+	got := []string{summary(&records[0].Event)}
 	for len(got) < 2 {
 		for _, r := range records[1:] {
-			got = append(got, short(&r.Event))
+			got = append(got, summary(&r.Event))
 		}
 		if len(got) < 2 {
 			if records, err = first.Next(t.Context()); err != nil {
@@ -140,7 +140,7 @@ func TestAgentThatWaitsInPlace(t *testing.T) {
 			records = append([]*a2a.Record{nil}, records...)
 		}
 	}
-	event, err := e.Send(t.Context(), to(say("m2", "that"), task))
+	event, err := e.Send(t.Context(), withTask(newRequest("m2", "that"), task))
 	if err != nil || event.Task.Status.State != a2a.StateCompleted || text(event.Task.Artifacts[0].Parts) != "that" {
 		t.Errorf("Send() = %+v, %v", event.Task, err)
 	}
@@ -153,7 +153,7 @@ func TestAgentThatWaitsInPlace(t *testing.T) {
 
 // The question is spelled as agents of the 0.3 era do, and the answer names it
 // and not the task.
-func TestWire13_AgentThatAsksForASecret(t *testing.T) {
+func TestWire13_AgentRequestsASecret(t *testing.T) {
 	answers := make(chan string, 1)
 	e := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("A2A-Turn") == "input" {
@@ -173,7 +173,7 @@ func TestWire13_AgentThatAsksForASecret(t *testing.T) {
 			write(`{"text":"thanks"}`)
 		}
 	})
-	first, err := e.Stream(t.Context(), say("m1", "hi"))
+	first, err := e.Stream(t.Context(), newRequest("m1", "hi"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,13 +186,13 @@ func TestWire13_AgentThatAsksForASecret(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, r := range records {
-			got = append(got, short(&r.Event))
+			got = append(got, summary(&r.Event))
 			if r.Task != nil {
 				task = r.Task.ID
 			}
 		}
 	}
-	second, err := e.Stream(t.Context(), result("m2", task, "input-1", "secret-key"))
+	second, err := e.Stream(t.Context(), answerByReference("m2", task, "input-1", "secret-key"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestWire13_AgentThatAsksForASecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := words(whole.History); strings.Contains(s, "secret") || !strings.Contains(s, `"toolUseId":"input-1"`) {
+	if s := historyText(whole.History); strings.Contains(s, "secret") || !strings.Contains(s, `"toolUseId":"input-1"`) {
 		t.Errorf("history = %s", s)
 	}
 }
@@ -224,7 +224,7 @@ func TestCancelClosesTheRequestToTheAgent(t *testing.T) {
 		<-r.Context().Done()
 		close(closed)
 	})
-	stream, err := e.Stream(t.Context(), say("m1", "hi"))
+	stream, err := e.Stream(t.Context(), newRequest("m1", "hi"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,14 +244,14 @@ func TestCancelClosesTheRequestToTheAgent(t *testing.T) {
 }
 
 // A stream that breaks off while the agent waits leaves the task waiting.
-func TestBrokenStreamOfAPausedTask(t *testing.T) {
+func TestBrokenStreamLeavesATaskPaused(t *testing.T) {
 	e := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		_, _ = io.WriteString(w, `{"kind":"status-update","status":{"state":"input-required"}}`+"\n")
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	})
-	event, err := e.Send(t.Context(), say("m1", "hi"))
+	event, err := e.Send(t.Context(), newRequest("m1", "hi"))
 	if err != nil || event.Task.Status.State != a2a.StateInputRequired {
 		t.Fatalf("Send() = %+v, %v", event.Task, err)
 	}

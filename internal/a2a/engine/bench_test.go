@@ -16,10 +16,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// chatty is an agent that says so many chunks, some at a time.
-type chatty struct{ chunks, batch int }
+// benchAgent sends so many chunks, batch of them at a time.
+type benchAgent struct{ chunks, batch int }
 
-func (c chatty) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) error {
+func (c benchAgent) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) error {
 	events := make([]a2a.Event, 0, c.batch)
 	for range c.chunks {
 		if events = append(events, chunk("twenty bytes of text")); len(events) < c.batch {
@@ -60,10 +60,10 @@ func BenchmarkTurn(b *testing.B) {
 	for _, batch := range []int{1, 16} {
 		for _, chunks := range []int{20, 100, 1_000, 10_000} {
 			b.Run(fmt.Sprintf("batch=%d/chunks=%d", batch, chunks), func(b *testing.B) {
-				e := newBench(b, chatty{chunks, batch})
+				e := newBench(b, benchAgent{chunks, batch})
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
-					s, err := e.Stream(b.Context(), say("", "hi"))
+					s, err := e.Stream(b.Context(), newRequest("", "hi"))
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -80,12 +80,12 @@ func BenchmarkSubscribers(b *testing.B) {
 	const chunks = 100
 	for _, subscribers := range []int{1, 10, 100, 1_000} {
 		b.Run(fmt.Sprintf("subscribers=%d", subscribers), func(b *testing.B) {
-			e := newBench(b, chatty{chunks, 1})
+			e := newBench(b, benchAgent{chunks, 1})
 			for i := 0; b.Loop(); i++ {
 				done := make(chan struct{})
 				for range subscribers {
 					go func() {
-						s, err := e.Stream(b.Context(), say(fmt.Sprint("m", i), "hi"))
+						s, err := e.Stream(b.Context(), newRequest(fmt.Sprint("m", i), "hi"))
 						if err == nil {
 							drainStream(b, s)
 						}
@@ -102,10 +102,10 @@ func BenchmarkSubscribers(b *testing.B) {
 }
 
 func BenchmarkSendTask(b *testing.B) {
-	e := newBench(b, chatty{chunks: 2, batch: 2})
+	e := newBench(b, benchAgent{chunks: 2, batch: 2})
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := e.Send(b.Context(), say("", "hi")); err != nil {
+		if _, err := e.Send(b.Context(), newRequest("", "hi")); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -121,7 +121,7 @@ func BenchmarkSendMessage(b *testing.B) {
 	e := newBench(b, direct{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := e.Send(b.Context(), say("", "hi")); err != nil {
+		if _, err := e.Send(b.Context(), newRequest("", "hi")); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -12,12 +12,12 @@ import (
 )
 
 func TestWire11_CancelEndsTheRunAndTheTaskAtOnce(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		s := b.send(say("m", "hi"))
-		r := b.stream(say("m2", "other"))
-		c, other := b.call(), b.call()
-		c.must(chunk("x"))
-		other.must(chunk("x"))
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		s := b.send(newRequest("m", "hi"))
+		r := b.stream(newRequest("m2", "other"))
+		c, other := b.nextCall(), b.nextCall()
+		c.mustEmit(chunk("x"))
+		other.mustEmit(chunk("x"))
 		task, err := b.cancel(c.TaskID)
 		if err != nil || task.Status.State != a2a.StateCanceled {
 			t.Fatalf("Cancel() = %v, %v", task, err)
@@ -27,28 +27,28 @@ func TestWire11_CancelEndsTheRunAndTheTaskAtOnce(t *testing.T) {
 			t.Errorf("Send() = %s", got)
 		}
 		r.want(t, "task:submitted status:working artifact:turn-1+x")
-		if err := c.says(status(a2a.StateCompleted)); err == nil {
+		if err := c.emitEvents(status(a2a.StateCompleted)); err == nil {
 			t.Error("the agent may speak after the end")
 		}
 		b.wantState(c.TaskID, a2a.StateCanceled)
 		if len(b.canceled) != 0 {
 			t.Errorf("the backend was told of %q besides the end of its run", b.canceled)
 		}
-		if _, err := b.cancel(c.TaskID); reason(err) != string(a2a.ReasonTaskNotCancelable) {
+		if _, err := b.cancel(c.TaskID); reasonOf(err) != string(a2a.ReasonTaskNotCancelable) {
 			t.Errorf("second Cancel() error = %v", err)
 		}
 	})
 }
 
 func TestWire11_CancelOfATerminalTask(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m", "hi"))
-		c := b.call()
-		c.finishes(status(a2a.StateCompleted))
-		if _, err := b.cancel(c.TaskID); reason(err) != string(a2a.ReasonTaskNotCancelable) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m", "hi"))
+		c := b.nextCall()
+		c.finishTask(status(a2a.StateCompleted))
+		if _, err := b.cancel(c.TaskID); reasonOf(err) != string(a2a.ReasonTaskNotCancelable) {
 			t.Errorf("Cancel() error = %v", err)
 		}
-		if _, err := b.cancel("none"); reason(err) != string(a2a.ReasonTaskNotFound) {
+		if _, err := b.cancel("none"); reasonOf(err) != string(a2a.ReasonTaskNotFound) {
 			t.Errorf("Cancel() of nothing: error = %v", err)
 		}
 		b.wantState(c.TaskID, a2a.StateCompleted)
@@ -56,17 +56,17 @@ func TestWire11_CancelOfATerminalTask(t *testing.T) {
 }
 
 func TestPausedTaskIsCanceledWithoutACall(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m", "hi"))
-		c := b.call()
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m", "hi"))
+		c := b.nextCall()
 		asks := status(a2a.StateInputRequired)
 		asks.Status.Note = "note"
-		c.must(asks)
-		c.ends(nil)
+		c.mustEmit(asks)
+		c.endRun(nil)
 		if task, err := b.cancel(c.TaskID); err != nil || task.Status.State != a2a.StateCanceled {
 			t.Errorf("Cancel() = %v, %v", task, err)
 		}
-		b.noCall()
+		b.wantNoCall()
 		if _, err := b.cancel(c.TaskID); err == nil {
 			t.Error("second Cancel() succeeds")
 		}
@@ -77,11 +77,11 @@ func TestPausedTaskIsCanceledWithoutACall(t *testing.T) {
 }
 
 func TestCancelRefusesWaitingMessages(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m", "hi"))
-		c := b.call()
-		c.must(status(a2a.StateWorking))
-		waiting := b.send(to(say("m2", "more"), c.TaskID))
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m", "hi"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
+		waiting := b.send(withTask(newRequest("m2", "more"), c.TaskID))
 		if _, err := b.cancel(c.TaskID); err != nil {
 			t.Fatal(err)
 		}

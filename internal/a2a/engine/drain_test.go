@@ -15,7 +15,7 @@ import (
 )
 
 // drain starts to drain with a time limit.
-func (b *bench) drain(limit time.Duration) (done chan error) {
+func (b *fixture) drain(limit time.Duration) (done chan error) {
 	done = make(chan error, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(b.t.Context(), limit)
@@ -27,13 +27,13 @@ func (b *bench) drain(limit time.Duration) (done chan error) {
 }
 
 func TestDrainWaitsForRunningTurns(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		s := b.send(say("m", "hi"))
-		c := b.call()
-		c.must(status(a2a.StateWorking))
-		waiting := b.send(to(say("m2", "more"), c.TaskID))
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		s := b.send(newRequest("m", "hi"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
+		waiting := b.send(withTask(newRequest("m2", "more"), c.TaskID))
 		done := b.drain(time.Minute)
-		if got := b.send(say("m3", "hi")).result(); got != string(a2a.ReasonUnavailable) {
+		if got := b.send(newRequest("m3", "hi")).result(); got != string(a2a.ReasonUnavailable) {
 			t.Errorf("Send() while draining = %s", got)
 		}
 		if got := waiting.result(); got != string(a2a.ReasonUnavailable) {
@@ -44,7 +44,7 @@ func TestDrainWaitsForRunningTurns(t *testing.T) {
 		if len(done) != 0 || b.Running() != 1 {
 			t.Fatalf("Drain() returned with %d turns running", b.Running())
 		}
-		c.finishes(status(a2a.StateCompleted))
+		c.finishTask(status(a2a.StateCompleted))
 		if err := errors.Join(<-done, <-again); err != nil {
 			t.Errorf("Drain() error = %v", err)
 		}
@@ -56,14 +56,14 @@ func TestDrainWaitsForRunningTurns(t *testing.T) {
 }
 
 func TestDrainFailsTurnsThatRunTooLong(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		r := b.stream(say("m", "hi"))
-		silent := b.stream(say("m2", "hi"))
-		c, other := b.call(), b.call()
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		r := b.stream(newRequest("m", "hi"))
+		silent := b.stream(newRequest("m2", "hi"))
+		c, other := b.nextCall(), b.nextCall()
 		if text(c.Message.Parts) != "hi" {
 			t.Fatal("no message")
 		}
-		c.must(chunk("x"))
+		c.mustEmit(chunk("x"))
 		done := b.drain(500 * time.Millisecond)
 		time.Sleep(time.Second)
 		if err := <-done; !errors.Is(err, context.DeadlineExceeded) {
@@ -78,11 +78,11 @@ func TestDrainFailsTurnsThatRunTooLong(t *testing.T) {
 }
 
 func TestDrainEndsStreamsSoThatTheyCanBeResumed(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		ended := b.stream(say("m1", "hi"))
-		c := b.call()
-		c.must(status(a2a.StateAuthRequired))
-		c.ends(nil)
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		ended := b.stream(newRequest("m1", "hi"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateAuthRequired))
+		c.endRun(nil)
 		done := b.drain(time.Minute)
 		if err := <-done; err != nil {
 			t.Errorf("Drain() error = %v", err)
@@ -94,16 +94,16 @@ func TestDrainEndsStreamsSoThatTheyCanBeResumed(t *testing.T) {
 }
 
 func TestDrainCancelsPausedRuns(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m1", "hi"))
-		waits := b.call()
-		waits.must(paused(a2a.StateInputRequired))
-		b.send(say("m2", "hi"))
-		pausesLater := b.call()
-		pausesLater.must(status(a2a.StateWorking))
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m1", "hi"))
+		waits := b.nextCall()
+		waits.mustEmit(paused(a2a.StateInputRequired))
+		b.send(newRequest("m2", "hi"))
+		pausesLater := b.nextCall()
+		pausesLater.mustEmit(status(a2a.StateWorking))
 		done := b.drain(time.Minute)
 		<-waits.ctx.Done()
-		pausesLater.finishes(paused(a2a.StateInputRequired))
+		pausesLater.finishTask(paused(a2a.StateInputRequired))
 		if err := <-done; err != nil {
 			t.Errorf("Drain() error = %v", err)
 		}
@@ -113,7 +113,7 @@ func TestDrainCancelsPausedRuns(t *testing.T) {
 }
 
 func TestDrainOfAnIdleEngine(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		for range 2 {
 			if err := b.Drain(t.Context()); err != nil {
 				t.Errorf("Drain() error = %v", err)

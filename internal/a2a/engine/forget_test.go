@@ -12,137 +12,137 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 )
 
-// asks has the agent ask its client, and end its run.
-func (c *call) asks(question string) {
+// askAndEnd asks the client for input and returns from the run.
+func (c *call) askAndEnd(question string) {
 	c.t.Helper()
-	c.must(status(a2a.StateInputRequired, question))
-	c.ends(nil)
+	c.mustEmit(status(a2a.StateInputRequired, question))
+	c.endRun(nil)
 }
 
 // wantNewTask requires that a message began a task other than the one given.
-func wantNewTask(t *testing.T, s *sent, c *call, former string) {
+func wantNewTask(t *testing.T, s *pendingSend, c *call, former string) {
 	t.Helper()
 	if c.TaskID == former || c.Number != 1 {
 		t.Errorf("the agent was called for turn %d of task %s, want the first turn of a new task", c.Number, c.TaskID)
 	}
-	c.finishes(status(a2a.StateCompleted))
+	c.finishTask(status(a2a.StateCompleted))
 	if got := s.result(); got != "task:completed" || s.event.Task.ID != c.TaskID {
 		t.Errorf("Send() = %s", got)
 	}
 }
 
-func TestMessageIsForgottenOnceItsTaskWasContinued(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		first := b.send(say("m", "hi"))
-		c := b.call()
-		c.asks("what?")
+func TestDeduplicationEndsWhenTheTaskContinues(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		first := b.send(newRequest("m", "hi"))
+		c := b.nextCall()
+		c.askAndEnd("what?")
 		if got := first.result(); got != "task:input-required" {
 			t.Fatalf("Send() = %s", got)
 		}
 		// Until then it is the same message.
-		if again := b.send(say("m", "hi")); again.result() != "task:input-required" {
+		if again := b.send(newRequest("m", "hi")); again.result() != "task:input-required" {
 			t.Errorf("Send() = %s", again.result())
 		}
 		// The id may be that of the first message: it names a task now.
-		b.send(to(say("m", "hi"), c.TaskID))
-		next := b.call()
-		next.finishes(status(a2a.StateCompleted))
-		if again := b.send(to(say("m", "hi"), c.TaskID)); again.result() != "task:completed" {
+		b.send(withTask(newRequest("m", "hi"), c.TaskID))
+		next := b.nextCall()
+		next.finishTask(status(a2a.StateCompleted))
+		if again := b.send(withTask(newRequest("m", "hi"), c.TaskID)); again.result() != "task:completed" {
 			t.Errorf("Send() of the continuing message = %s, want its turn", again.result())
 		}
-		wantNewTask(t, b.send(say("m", "hi")), b.call(), c.TaskID)
+		wantNewTask(t, b.send(newRequest("m", "hi")), b.nextCall(), c.TaskID)
 	})
 }
 
-func TestMessageIsForgottenOnceItsTaskWasCanceled(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m", "hi"))
-		c := b.call()
-		c.must(status(a2a.StateWorking))
+func TestDeduplicationEndsWhenTheTaskIsCanceled(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m", "hi"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
 		if _, err := b.Cancel(t.Context(), &a2a.CancelRequest{Owner: "owner", TaskID: c.TaskID}); err != nil {
 			t.Fatal(err)
 		}
-		wantNewTask(t, b.send(say("m", "hi")), b.call(), c.TaskID)
+		wantNewTask(t, b.send(newRequest("m", "hi")), b.nextCall(), c.TaskID)
 	})
 }
 
 // A message that only waited for its turn behind another says nothing about
 // whether the client has the answer of that other.
-func TestMessagesInAQueueAreNotForgotten(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m1", "one"))
-		c := b.call()
-		c.must(status(a2a.StateWorking))
-		b.send(to(say("m2", "two"), c.TaskID))
-		b.send(to(say("m3", "three"), c.TaskID))
-		c.asks("what?")
-		b.call().asks("and?")
-		b.call().asks("so?")
-		for _, r := range []*a2a.SendRequest{say("m1", "one"), to(say("m2", "two"), c.TaskID), to(say("m3", "three"), c.TaskID)} {
+func TestQueuedMessagesDoNotEndDeduplication(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m1", "one"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
+		b.send(withTask(newRequest("m2", "two"), c.TaskID))
+		b.send(withTask(newRequest("m3", "three"), c.TaskID))
+		c.askAndEnd("what?")
+		b.nextCall().askAndEnd("and?")
+		b.nextCall().askAndEnd("so?")
+		for _, r := range []*a2a.SendRequest{newRequest("m1", "one"), withTask(newRequest("m2", "two"), c.TaskID), withTask(newRequest("m3", "three"), c.TaskID)} {
 			if s := b.send(r); s.pending() || s.event.Task.ID != c.TaskID {
 				t.Errorf("Send(%s) = %s, want its turn", r.Message.ID, s.result())
 			}
 		}
-		b.noCall()
+		b.wantNoCall()
 	})
 }
 
-func TestOtherOwnersMessagesAreNotForgotten(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+func TestDeduplicationOfOtherOwnersContinues(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		theirs := func() *a2a.SendRequest {
-			r := say("m", "hi")
+			r := newRequest("m", "hi")
 			r.Owner = "other"
 			return r
 		}
 		b.send(theirs())
-		b.call().asks("what?")
-		b.send(say("m", "hi"))
-		c := b.call()
-		c.asks("what?")
-		b.send(to(say("n", "that"), c.TaskID))
-		b.call().finishes(status(a2a.StateCompleted))
+		b.nextCall().askAndEnd("what?")
+		b.send(newRequest("m", "hi"))
+		c := b.nextCall()
+		c.askAndEnd("what?")
+		b.send(withTask(newRequest("n", "that"), c.TaskID))
+		b.nextCall().finishTask(status(a2a.StateCompleted))
 		if got := b.send(theirs()).result(); got != "task:input-required" {
 			t.Errorf("Send() of another owner = %s", got)
 		}
-		b.noCall()
+		b.wantNoCall()
 	})
 }
 
 // Each of the replicas took the message, or was asked about it, and another one
 // has the task when that is continued.
-func TestMessageIsForgottenByAllReplicas(t *testing.T) {
-	for name, end := range map[string]func(t *testing.T, b *peer, task string){
-		"continued": func(_ *testing.T, b *peer, task string) {
-			b.send(to(say("m", "hi"), task))
-			b.call().finishes(status(a2a.StateCompleted))
+func TestDeduplicationEndsAtAllReplicas(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, b *replica, task string){
+		"continued": func(_ *testing.T, b *replica, task string) {
+			b.send(withTask(newRequest("m", "hi"), task))
+			b.nextCall().finishTask(status(a2a.StateCompleted))
 		},
-		"canceled": func(t *testing.T, b *peer, task string) {
+		"canceled": func(t *testing.T, b *replica, task string) {
 			if _, err := b.Cancel(t.Context(), &a2a.CancelRequest{Owner: "owner", TaskID: task}); err != nil {
 				t.Error(err)
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
-				a.send(say("m", "hi"))
-				c := a.call()
-				c.asks("what?")
-				for _, p := range []*peer{a, b} {
-					if s := p.send(say("m", "hi")); s.result() != "task:input-required" || s.event.Task.ID != c.TaskID {
+			withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
+				a.send(newRequest("m", "hi"))
+				c := a.nextCall()
+				c.askAndEnd("what?")
+				for _, p := range []*replica{a, b} {
+					if s := p.send(newRequest("m", "hi")); s.result() != "task:input-required" || s.event.Task.ID != c.TaskID {
 						t.Errorf("Send() before = %s", s.result())
 					}
 				}
 				end(t, b, c.TaskID)
-				again := a.send(say("m", "hi"))
-				next := a.call()
+				again := a.send(newRequest("m", "hi"))
+				next := a.nextCall()
 				// It is one message again, wherever it is sent.
-				elsewhere := b.send(say("m", "hi"))
+				elsewhere := b.send(newRequest("m", "hi"))
 				wantNewTask(t, again, next, c.TaskID)
 				if elsewhere.result() != "task:completed" || elsewhere.event.Task.ID != next.TaskID {
 					t.Errorf("Send() at the other replica = %s", elsewhere.result())
 				}
-				a.noCall()
-				b.noCall()
+				a.wantNoCall()
+				b.wantNoCall()
 			})
 		})
 	}
@@ -150,42 +150,42 @@ func TestMessageIsForgottenByAllReplicas(t *testing.T) {
 
 // The replica that runs the task is brought the continuing message, and a third
 // party retries that one: it is known still.
-func TestContinuingMessageIsKnownAtAllReplicas(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
-		a.send(say("m", "hi"))
-		c := a.call()
-		c.must(paused(a2a.StateInputRequired, "what?"))
-		answer := b.send(to(say("m", "hi"), c.TaskID))
-		input := a.call()
-		for _, p := range []*peer{a, b} {
-			if s := p.send(to(say("m", "hi"), c.TaskID)); !s.pending() {
+func TestContinuingMessageIsDeduplicatedAtAllReplicas(t *testing.T) {
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
+		a.send(newRequest("m", "hi"))
+		c := a.nextCall()
+		c.mustEmit(paused(a2a.StateInputRequired, "what?"))
+		answer := b.send(withTask(newRequest("m", "hi"), c.TaskID))
+		input := a.nextCall()
+		for _, p := range []*replica{a, b} {
+			if s := p.send(withTask(newRequest("m", "hi"), c.TaskID)); !s.pending() {
 				t.Errorf("Send() of the same message = %s, want it to wait for the turn", s.result())
 			}
 		}
-		input.finishes(status(a2a.StateCompleted, "thanks"))
+		input.finishTask(status(a2a.StateCompleted, "thanks"))
 		if got := answer.result(); got != "task:completed" {
 			t.Errorf("Send() = %s", got)
 		}
-		again := b.send(say("m", "hi"))
-		wantNewTask(t, again, b.call(), c.TaskID)
+		again := b.send(newRequest("m", "hi"))
+		wantNewTask(t, again, b.nextCall(), c.TaskID)
 	})
 }
 
-func TestTwoRetriesOfAForgottenMessageMakeOneTask(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
-		a.send(say("m", "hi"))
-		c := a.call()
-		c.asks("what?")
-		b.send(to(say("n", "that"), c.TaskID))
-		b.call().finishes(status(a2a.StateCompleted))
-		all := []*sent{}
+func TestConcurrentRepeatsCreateOneTask(t *testing.T) {
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
+		a.send(newRequest("m", "hi"))
+		c := a.nextCall()
+		c.askAndEnd("what?")
+		b.send(withTask(newRequest("n", "that"), c.TaskID))
+		b.nextCall().finishTask(status(a2a.StateCompleted))
+		all := []*pendingSend{}
 		for range 3 {
-			all = append(all, a.send(say("m", "hi")), b.send(say("m", "hi")))
+			all = append(all, a.send(newRequest("m", "hi")), b.send(newRequest("m", "hi")))
 		}
-		next := a.call()
-		a.noCall()
-		b.noCall()
-		next.finishes(status(a2a.StateCompleted))
+		next := a.nextCall()
+		a.wantNoCall()
+		b.wantNoCall()
+		next.finishTask(status(a2a.StateCompleted))
 		for _, s := range all {
 			if s.result() != "task:completed" || s.event.Task.ID != next.TaskID {
 				t.Errorf("Send() = %s", s.result())
@@ -197,38 +197,38 @@ func TestTwoRetriesOfAForgottenMessageMakeOneTask(t *testing.T) {
 func TestDeduplicationCanBeTurnedOffAndOn(t *testing.T) {
 	var window atomic.Int64
 	options := engine.Options{DeduplicationWindow: func() time.Duration { return time.Duration(window.Load()) }}
-	check := func(t *testing.T, b *bench) {
+	check := func(t *testing.T, b *fixture) {
 		t.Helper()
-		ask := func() (*sent, *call) { return b.send(say("m", "hi")), b.call() }
+		ask := func() (*pendingSend, *call) { return b.send(newRequest("m", "hi")), b.nextCall() }
 		first, c := ask()
 		second, d := ask()
-		c.finishes(status(a2a.StateCompleted))
-		d.finishes(status(a2a.StateCompleted))
+		c.finishTask(status(a2a.StateCompleted))
+		d.finishTask(status(a2a.StateCompleted))
 		if first.result() != "task:completed" || second.result() != "task:completed" || c.TaskID == d.TaskID {
 			t.Errorf("Send() = %s, %s of tasks %s, %s", first.result(), second.result(), c.TaskID, d.TaskID)
 		}
 		window.Store(int64(10 * time.Minute))
 		_, c = ask()
-		c.finishes(status(a2a.StateCompleted))
+		c.finishTask(status(a2a.StateCompleted))
 		time.Sleep(9 * time.Minute)
-		if again := b.send(say("m", "hi")); again.result() != "task:completed" || again.event.Task.ID != c.TaskID {
+		if again := b.send(newRequest("m", "hi")); again.result() != "task:completed" || again.event.Task.ID != c.TaskID {
 			t.Errorf("Send() within the window = %s", again.result())
 		}
-		b.noCall()
+		b.wantNoCall()
 		window.Store(int64(time.Second))
 		time.Sleep(2 * time.Minute)
 		_, c = ask()
-		c.finishes(status(a2a.StateCompleted))
+		c.finishTask(status(a2a.StateCompleted))
 		window.Store(0)
 		_, c = ask()
-		c.finishes(status(a2a.StateCompleted))
+		c.finishTask(status(a2a.StateCompleted))
 	}
 	t.Run("alone", func(t *testing.T) {
 		window.Store(0)
-		play(t, options, check)
+		withEngine(t, options, check)
 	})
 	t.Run("shared", func(t *testing.T) {
 		window.Store(0)
-		share(t, options, func(t *testing.T, a, _ *peer) { check(t, a.bench) })
+		withTwoReplicas(t, options, func(t *testing.T, a, _ *replica) { check(t, a.fixture) })
 	})
 }

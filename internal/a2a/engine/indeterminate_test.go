@@ -19,45 +19,45 @@ import (
 // of a run that asked for input does not answer a message that came after its question,
 // also if the store does not answer.
 func TestRunDoesNotCompleteATaskWithAnUnreadMessage(t *testing.T) {
-	tests := map[string]func(a, b *peer, c *call){
-		"a message that was stored and refused, and another that was not": func(a, _ *peer, c *call) {
-			a.sendInDoubt(to(say("m2", "that"), c.TaskID))
+	tests := map[string]func(a, b *replica, c *call){
+		"a message that was stored and refused, and another that was not": func(a, _ *replica, c *call) {
+			a.sendIndeterminate(withTask(newRequest("m2", "that"), c.TaskID))
 			a.member.set(appendsFail)
-			a.send(to(say("m3", "or that"), c.TaskID))
+			a.send(withTask(newRequest("m3", "or that"), c.TaskID))
 			time.Sleep(6 * time.Second)
 		},
-		"a message that was stored and refused, and a look at what is held": func(a, _ *peer, c *call) {
-			a.sendInDoubt(to(say("m2", "that"), c.TaskID))
+		"a message that was stored and refused, and a look at what is held": func(a, _ *replica, c *call) {
+			a.sendIndeterminate(withTask(newRequest("m2", "that"), c.TaskID))
 			a.member.set(appendsFail)
 			time.Sleep(time.Minute)
 		},
-		"a message that was stored and refused, and a run that goes on by itself": func(a, _ *peer, c *call) {
-			a.sendInDoubt(to(say("m2", "that"), c.TaskID))
-			_ = c.says(status(a2a.StateWorking), chunk("well"))
+		"a message that was stored and refused, and a run that goes on by itself": func(a, _ *replica, c *call) {
+			a.sendIndeterminate(withTask(newRequest("m2", "that"), c.TaskID))
+			_ = c.emitEvents(status(a2a.StateWorking), chunk("well"))
 		},
-		"a message at another replica, while the lease had lapsed": func(a, b *peer, c *call) {
+		"a message at another replica, while the lease had lapsed": func(a, b *replica, c *call) {
 			a.member.set(storeDown)
 			time.Sleep(3 * time.Minute)
-			b.send(now(to(say("m2", "that"), c.TaskID)))
-			b.call().must(chunk("x"))
+			b.send(returnImmediately(withTask(newRequest("m2", "that"), c.TaskID)))
+			b.nextCall().mustEmit(chunk("x"))
 			a.member.set(appendsFail)
 			a.member.clear(storeDown)
-			a.send(to(say("m3", "or that"), c.TaskID))
+			a.send(withTask(newRequest("m3", "or that"), c.TaskID))
 		},
 	}
 	for name, happens := range tests {
 		for _, holds := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, ", holds ", holds), func(t *testing.T) {
 				// Everything happens between two lease renewals.
-				share(t, engine.Options{Lease: time.Minute}, func(t *testing.T, a, b *peer) {
+				withTwoReplicas(t, engine.Options{Lease: time.Minute}, func(t *testing.T, a, b *replica) {
 					time.Sleep(61 * time.Second)
-					a.send(now(say("m1", "hi")))
-					c := a.call()
+					a.send(returnImmediately(newRequest("m1", "hi")))
+					c := a.nextCall()
 					question := status(a2a.StateInputRequired, "what?")
 					question.Status.Paused = holds
-					c.must(question)
+					c.mustEmit(question)
 					happens(a, b, c)
-					c.ends(nil)
+					c.endRun(nil)
 					a.member.clear(responseLost)
 					a.member.clear(appendsFail)
 					time.Sleep(2 * time.Minute)
@@ -72,27 +72,27 @@ func TestRunDoesNotCompleteATaskWithAnUnreadMessage(t *testing.T) {
 
 // The same for messages that wait while the run asks.
 func TestWaitingMessagesKeepTheirOrder(t *testing.T) {
-	share(t, engine.Options{Lease: time.Minute}, func(t *testing.T, a, b *peer) {
+	withTwoReplicas(t, engine.Options{Lease: time.Minute}, func(t *testing.T, a, b *replica) {
 		time.Sleep(61 * time.Second)
-		a.send(now(say("m1", "hi")))
-		c := a.call()
-		c.must(status(a2a.StateWorking))
-		second, third := a.send(to(say("m2", "that"), c.TaskID)), a.send(to(say("m3", "or that"), c.TaskID))
+		a.send(returnImmediately(newRequest("m1", "hi")))
+		c := a.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
+		second, third := a.send(withTask(newRequest("m2", "that"), c.TaskID)), a.send(withTask(newRequest("m3", "or that"), c.TaskID))
 		a.member.set(responseLost)
-		asked := c.emits(status(a2a.StateInputRequired, "what?"))
+		asked := c.emitAsync(status(a2a.StateInputRequired, "what?"))
 		time.Sleep(time.Second)
 		a.member.clear(responseLost)
 		if err := <-asked; err != nil {
 			t.Fatalf("emit() error = %v", err)
 		}
-		c.ends(nil)
-		next := a.call()
+		c.endRun(nil)
+		next := a.nextCall()
 		if got := text(next.Message.Parts); got != "that" {
-			t.Errorf("the agent is told %q", got)
+			t.Errorf("the agent received %q", got)
 		}
-		next.must(status(a2a.StateInputRequired, "and?"))
-		next.ends(nil)
-		a.call().ends(nil)
+		next.mustEmit(status(a2a.StateInputRequired, "and?"))
+		next.endRun(nil)
+		a.nextCall().endRun(nil)
 		if second.result() != "task:input-required" || third.result() != "task:completed" {
 			t.Errorf("Send() = %s, then %s", second.result(), third.result())
 		}
@@ -102,17 +102,17 @@ func TestWaitingMessagesKeepTheirOrder(t *testing.T) {
 
 // A question may be read before the run that asks knows that it is stored. Its
 // answer waits for that, for as long as a client waits for the store.
-func TestInputWhoseAppendIsIndeterminate(t *testing.T) {
+func TestInputWaitsForAnIndeterminateQuestion(t *testing.T) {
 	for _, stored := range []bool{true, false} {
 		t.Run(fmt.Sprint("stored ", stored), func(t *testing.T) {
-			share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+			withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 				time.Sleep(time.Minute)
-				a.send(now(say("m1", "hi")))
-				c := a.call()
-				c.must(status(a2a.StateWorking))
+				a.send(returnImmediately(newRequest("m1", "hi")))
+				c := a.nextCall()
+				c.mustEmit(status(a2a.StateWorking))
 				a.member.setEither(stored, responseLost, appendsFail)
-				c.emits(paused(a2a.StateInputRequired, "what?"))
-				s := a.send(to(say("m2", "that"), c.TaskID))
+				c.emitAsync(paused(a2a.StateInputRequired, "what?"))
+				s := a.send(withTask(newRequest("m2", "that"), c.TaskID))
 				time.Sleep(time.Second)
 				a.member.clear(responseLost)
 				time.Sleep(5 * time.Second)
@@ -123,12 +123,12 @@ func TestInputWhoseAppendIsIndeterminate(t *testing.T) {
 					return
 				}
 				b.wantState(c.TaskID, a2a.StateWorking)
-				input := a.call()
+				input := a.nextCall()
 				if !input.Input {
 					t.Error("the message is not for the run that waits")
 				}
-				input.ends(backend.ErrInputAccepted)
-				c.finishes(status(a2a.StateCompleted))
+				input.endRun(backend.ErrInputAccepted)
+				c.finishTask(status(a2a.StateCompleted))
 				if got := s.result(); got != "task:completed" {
 					t.Errorf("Send() = %s", got)
 				}
@@ -139,24 +139,24 @@ func TestInputWhoseAppendIsIndeterminate(t *testing.T) {
 
 // A run that is over takes no input, whatever its agent answers: the message is
 // a turn like any other.
-func TestInputForARunThatHasEnded(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, _ *peer) {
+func TestInputForAnEndedRunBecomesATurn(t *testing.T) {
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, _ *replica) {
 		time.Sleep(time.Minute)
-		a.send(now(say("m1", "hi")))
-		c := a.call()
-		c.must(paused(a2a.StateInputRequired, "what?"))
+		a.send(returnImmediately(newRequest("m1", "hi")))
+		c := a.nextCall()
+		c.mustEmit(paused(a2a.StateInputRequired, "what?"))
 		a.member.set(appendsFail)
-		s := a.send(to(say("m2", "that"), c.TaskID))
-		go c.ends(nil)
+		s := a.send(withTask(newRequest("m2", "that"), c.TaskID))
+		go c.endRun(nil)
 		time.Sleep(time.Second)
 		a.member.clear(appendsFail)
 		time.Sleep(2 * time.Second)
-		next := a.call()
+		next := a.nextCall()
 		if next.Input {
 			t.Error("the agent is asked to go on with a run that is over")
 		}
-		next.must(chunk("x"))
-		next.ends(nil)
+		next.mustEmit(chunk("x"))
+		next.endRun(nil)
 		if got := s.result(); got != "task:completed" {
 			t.Errorf("Send() = %s", got)
 		}
@@ -165,29 +165,29 @@ func TestInputForARunThatHasEnded(t *testing.T) {
 
 // An outage that is shorter than the retries of an append loses neither the message nor
 // the paused run.
-func TestShortOutageLeavesTheRunThatWaits(t *testing.T) {
+func TestShortOutageKeepsThePausedRun(t *testing.T) {
 	for _, stored := range []bool{false, true} {
 		t.Run(fmt.Sprint("stored ", stored), func(t *testing.T) {
-			share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+			withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 				time.Sleep(time.Minute)
-				a.send(now(say("m1", "hi")))
-				c := a.call()
-				c.must(paused(a2a.StateInputRequired, "what?"))
+				a.send(returnImmediately(newRequest("m1", "hi")))
+				c := a.nextCall()
+				c.mustEmit(paused(a2a.StateInputRequired, "what?"))
 				a.member.setEither(stored, responseLost, appendsFail)
-				s := a.send(to(say("m2", "that"), c.TaskID))
+				s := a.send(withTask(newRequest("m2", "that"), c.TaskID))
 				time.Sleep(3 * time.Second)
 				if !stored {
-					a.noCall()
+					a.wantNoCall()
 				}
 				a.member.clear(responseLost)
 				a.member.clear(appendsFail)
 				time.Sleep(time.Second)
-				input := a.call()
+				input := a.nextCall()
 				if !input.Input {
 					t.Error("the message is not for the run that waits")
 				}
-				input.ends(backend.ErrInputAccepted)
-				c.finishes(status(a2a.StateCompleted))
+				input.endRun(backend.ErrInputAccepted)
+				c.finishTask(status(a2a.StateCompleted))
 				if got := s.result(); got != "task:completed" {
 					t.Errorf("Send() = %s", got)
 				}
@@ -200,16 +200,16 @@ func TestShortOutageLeavesTheRunThatWaits(t *testing.T) {
 }
 
 // An event of another replica at the expected number is not the append of this one.
-func TestAppendIsFoundByWhatItSays(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+func TestEventOfAnotherReplicaDoesNotConfirmAnAppend(t *testing.T) {
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)
-		a.send(now(say("m1", "hi")))
-		c := a.call()
-		c.must(paused(a2a.StateInputRequired, "what?"))
+		a.send(returnImmediately(newRequest("m1", "hi")))
+		c := a.nextCall()
+		c.mustEmit(paused(a2a.StateInputRequired, "what?"))
 		// The lease lapses, the other replica takes the run off the task, and its
 		// word is in the log where that of the run is to be.
 		a.member.set(storeDown)
-		said := c.emits(chunk("lost?"))
+		said := c.emitAsync(chunk("lost?"))
 		time.Sleep(25 * time.Second)
 		a.member.clear(storeDown)
 		if err := <-said; err == nil {
@@ -221,22 +221,22 @@ func TestAppendIsFoundByWhatItSays(t *testing.T) {
 }
 
 // A read of the store may return an older state of the log than the last append.
-func TestAppendIsLookedUpWhereTheLogStands(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+func TestStaleReadDoesNotRejectAnAppend(t *testing.T) {
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)
-		a.send(now(say("m1", "hi")))
-		c := a.call()
-		c.must(chunk("one"))
+		a.send(returnImmediately(newRequest("m1", "hi")))
+		c := a.nextCall()
+		c.mustEmit(chunk("one"))
 		r := b.subscribe(c.TaskID, nil)
 		a.member.set(readsLag)
 		a.member.set(responseLost)
-		two := c.emits(chunk("two"), chunk("three"))
+		two := c.emitAsync(chunk("two"), chunk("three"))
 		time.Sleep(time.Second)
 		a.member.clear(responseLost)
 		if err := <-two; err != nil {
 			t.Fatalf("emit() error = %v", err)
 		}
-		c.finishes(status(a2a.StateCompleted))
+		c.finishTask(status(a2a.StateCompleted))
 		r.want(t, "task:working artifact:turn-1+two artifact:turn-1+three status:completed EOF")
 	})
 }
@@ -245,15 +245,15 @@ func TestAppendIsLookedUpWhereTheLogStands(t *testing.T) {
 func TestShortOutageRefusesNoTask(t *testing.T) {
 	for _, atOnce := range []bool{false, true} {
 		t.Run(fmt.Sprint("at once ", atOnce), func(t *testing.T) {
-			share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+			withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 				time.Sleep(time.Minute)
 				a.member.set(responseLost)
-				request := say("m1", "hi")
+				request := newRequest("m1", "hi")
 				request.ReturnImmediately = atOnce
 				s := a.send(request)
 				var said chan error
 				if !atOnce {
-					said = a.call().emits(chunk("x"))
+					said = a.nextCall().emitAsync(chunk("x"))
 				}
 				time.Sleep(3 * time.Second)
 				a.member.clear(responseLost)
@@ -262,7 +262,7 @@ func TestShortOutageRefusesNoTask(t *testing.T) {
 					if got := s.result(); got != "task:submitted" {
 						t.Fatalf("Send() = %s, want one task", got)
 					}
-					said = a.call().emits(chunk("x"))
+					said = a.nextCall().emitAsync(chunk("x"))
 				}
 				if err := <-said; err != nil {
 					t.Errorf("emit() error = %v", err)
@@ -277,22 +277,22 @@ func TestShortOutageRefusesNoTask(t *testing.T) {
 }
 
 // A message that was refused may be sent again, and is another then.
-func TestMessageWhoseTaskWasNotStoredMayBeSentAgain(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, _ *peer) {
+func TestMessageWithoutAStoredTaskMayBeRepeated(t *testing.T) {
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, _ *replica) {
 		time.Sleep(time.Minute)
-		s := a.send(say("m1", "hi"))
-		c := a.call()
+		s := a.send(newRequest("m1", "hi"))
+		c := a.nextCall()
 		a.member.set(appendsFail)
-		said := c.emits(chunk("x"))
+		said := c.emitAsync(chunk("x"))
 		time.Sleep(10 * time.Second)
-		c.ends(<-said)
+		c.endRun(<-said)
 		if got := s.result(); got != string(a2a.ReasonUnavailable) {
 			t.Fatalf("Send() = %s", got)
 		}
 		a.member.clear(appendsFail)
-		again := a.send(say("m1", "hi"))
-		next := a.call()
-		next.finishes(status(a2a.StateCompleted))
+		again := a.send(newRequest("m1", "hi"))
+		next := a.nextCall()
+		next.finishTask(status(a2a.StateCompleted))
 		if got := again.result(); got != "task:completed" {
 			t.Errorf("Send() = %s", got)
 		}
@@ -301,22 +301,22 @@ func TestMessageWhoseTaskWasNotStoredMayBeSentAgain(t *testing.T) {
 
 // The first events of an agent are stored with its task, in one step, also if the answer
 // of the store is lost or late.
-func TestTaskIsCreatedFromTheRequest(t *testing.T) {
+func TestTaskIsCreatedWithItsFirstEvents(t *testing.T) {
 	for name, failing := range map[string]fault{
 		"no fault": 0, "stored, response lost": responseLost, "not stored at once": appendsFail,
 	} {
 		t.Run(name, func(t *testing.T) {
-			share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+			withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 				time.Sleep(time.Minute)
-				s := a.send(say("m1", "hi"))
-				c := a.call()
+				s := a.send(newRequest("m1", "hi"))
+				c := a.nextCall()
 				a.member.set(failing)
 				time.AfterFunc(time.Second, func() { a.member.clear(failing) })
 				before := a.member.appends.Load()
-				if err := c.says(chunk("x"), status(a2a.StateCompleted)); !errors.Is(err, backend.ErrTurnEnded) {
-					t.Errorf("emit() error = %v, want ErrEnded", err)
+				if err := c.emitEvents(chunk("x"), status(a2a.StateCompleted)); !errors.Is(err, backend.ErrTurnEnded) {
+					t.Errorf("emit() error = %v, want ErrTurnEnded", err)
 				}
-				c.ends(nil)
+				c.endRun(nil)
 				if got := s.result(); got != "task:completed" {
 					t.Errorf("Send() = %s", got)
 				}

@@ -17,16 +17,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// asks is what an agent says that waits for its client.
-func asks(request string) a2a.Event {
+// inputRequest returns the status of an agent that waits for its client with its run.
+func inputRequest(request string) a2a.Event {
 	e := paused(a2a.StateInputRequired, "which?")
 	e.Status.Status.Message.Metadata = a2a.Object(`{"inputRequest":` + request + `}`)
 	return e
 }
 
-// result answers a request without naming the task that waits for it.
-func result(id, task, request, value string) *a2a.SendRequest {
-	r := say(id, "here")
+// answerByReference answers an input request. It refers to the paused task instead of naming it.
+func answerByReference(id, task, request, value string) *a2a.SendRequest {
+	r := newRequest(id, "here")
 	r.Message.ReferenceTasks = []string{task}
 	r.Message.Parts = append(r.Message.Parts, a2a.Part{
 		Content: a2a.ContentData, Data: a2a.Value(`{"toolUseId":"` + request + `","result":"` + value + `"}`),
@@ -35,20 +35,20 @@ func result(id, task, request, value string) *a2a.SendRequest {
 	return r
 }
 
-func TestWire13_AnswerByReferenceResumesTheRunThatWaits(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		first := b.stream(say("m1", "hi"))
-		c := b.call()
-		c.must(asks(`{"requestId":"r1","prompt":"which?"}`))
+func TestWire13_AnswerByReferenceResumesThePausedRun(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		first := b.stream(newRequest("m1", "hi"))
+		c := b.nextCall()
+		c.mustEmit(inputRequest(`{"requestId":"r1","prompt":"which?"}`))
 		first.want(t, "task:submitted status:input-required(which?)/paused")
-		second := b.stream(result("m2", c.TaskID, "r1", "that"))
-		input := b.call()
+		second := b.stream(answerByReference("m2", c.TaskID, "r1", "that"))
+		input := b.nextCall()
 		if !input.Input || input.TaskID != c.TaskID || !strings.Contains(text(input.Message.Parts), "that") {
-			t.Errorf("the agent is told %+v", input.Turn)
+			t.Errorf("the agent received %+v", input.Turn)
 		}
-		input.ends(backend.ErrInputAccepted)
-		c.must(status(a2a.StateWorking), chunk("x"))
-		c.ends(nil)
+		input.endRun(backend.ErrInputAccepted)
+		c.mustEmit(status(a2a.StateWorking), chunk("x"))
+		c.endRun(nil)
 		// Both see the same task to its end, the second one from where it came in.
 		first.want(t, "task:submitted status:input-required(which?)/paused status:working status:working artifact:turn-1+x status:completed EOF")
 		second.want(t, "task:working status:working artifact:turn-1+x status:completed EOF")
@@ -58,46 +58,46 @@ func TestWire13_AnswerByReferenceResumesTheRunThatWaits(t *testing.T) {
 	})
 }
 
-func TestWire13_ResultForATaskWithoutAPausedRun(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		first := b.stream(say("m1", "hi"))
-		c := b.call()
-		question := asks(`{"requestId":"r1"}`)
+func TestWire13_ToolResultForATaskWithoutAPausedRun(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		first := b.stream(newRequest("m1", "hi"))
+		c := b.nextCall()
+		question := inputRequest(`{"requestId":"r1"}`)
 		question.Status.Paused = false
-		c.must(question)
-		c.ends(nil)
+		c.mustEmit(question)
+		c.endRun(nil)
 		first.want(t, "task:submitted status:input-required(which?) EOF")
 		time.Sleep(time.Hour)
 		b.wantState(c.TaskID, a2a.StateInputRequired)
-		b.send(result("m2", c.TaskID, "r1", "that"))
-		if again := b.call(); again.Input || again.TaskID != c.TaskID || again.Number != 2 {
-			t.Errorf("the agent is told %+v", again.Turn)
+		b.send(answerByReference("m2", c.TaskID, "r1", "that"))
+		if again := b.nextCall(); again.Input || again.TaskID != c.TaskID || again.Number != 2 {
+			t.Errorf("the agent received %+v", again.Turn)
 		}
 	})
 }
 
-func TestWire13_ReferencesThatAnswerNothing(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m1", "hi"))
-		c := b.call()
-		c.must(asks(`{"requestId":"r1"}`))
-		b.send(say("m2", "hi"))
-		working := b.call()
-		working.must(asks(`{"requestId":"r1"}`))
-		working.must(status(a2a.StateWorking))
-		b.send(say("m3", "hi"))
-		nameless := b.call()
-		nameless.must(paused(a2a.StateInputRequired, "which?"))
+func TestWire13_ReferencesToUnpausedTasksStartATask(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m1", "hi"))
+		c := b.nextCall()
+		c.mustEmit(inputRequest(`{"requestId":"r1"}`))
+		b.send(newRequest("m2", "hi"))
+		working := b.nextCall()
+		working.mustEmit(inputRequest(`{"requestId":"r1"}`))
+		working.mustEmit(status(a2a.StateWorking))
+		b.send(newRequest("m3", "hi"))
+		nameless := b.nextCall()
+		nameless.mustEmit(paused(a2a.StateInputRequired, "which?"))
 		change := func(f func(*a2a.SendRequest)) *a2a.SendRequest {
-			r := result("m", c.TaskID, "r1", "x")
+			r := answerByReference("m", c.TaskID, "r1", "x")
 			f(r)
 			return r
 		}
 		tests := map[string]*a2a.SendRequest{
-			"other request":     result("m", c.TaskID, "r2", "x"),
-			"task that works":   result("m", working.TaskID, "r1", "x"),
-			"task without name": result("m", nameless.TaskID, "", "x"),
-			"unknown task":      result("m", "none", "r1", "x"),
+			"other request":     answerByReference("m", c.TaskID, "r2", "x"),
+			"task that works":   answerByReference("m", working.TaskID, "r1", "x"),
+			"task without name": answerByReference("m", nameless.TaskID, "", "x"),
+			"unknown task":      answerByReference("m", "none", "r1", "x"),
 			"two tasks":         change(func(r *a2a.SendRequest) { r.Message.ReferenceTasks = append(r.Message.ReferenceTasks, "none") }),
 			"no task":           change(func(r *a2a.SendRequest) { r.Message.ReferenceTasks = nil }),
 			"other context":     change(func(r *a2a.SendRequest) { r.Message.ContextID = "other" }),
@@ -108,7 +108,7 @@ func TestWire13_ReferencesThatAnswerNothing(t *testing.T) {
 		}
 		for name, r := range tests {
 			b.send(r)
-			fresh := b.call()
+			fresh := b.nextCall()
 			if fresh.Task != nil || fresh.Input || fresh.TaskID == c.TaskID {
 				t.Errorf("%s: the message continues %s", name, fresh.TaskID)
 			}
@@ -125,10 +125,10 @@ func TestWire13_ReferencesThatAnswerNothing(t *testing.T) {
 // The agent alone gets what is not to be kept.
 func TestSensitiveAnswersAreRedactedInTheLog(t *testing.T) {
 	answers := map[string]func(task string) *a2a.SendRequest{
-		"by reference": func(task string) *a2a.SendRequest { return result("m2", task, "r1", "secret") },
-		"by task":      func(task string) *a2a.SendRequest { return to(say("m2", "secret"), task) },
+		"by reference": func(task string) *a2a.SendRequest { return answerByReference("m2", task, "r1", "secret") },
+		"by task":      func(task string) *a2a.SendRequest { return withTask(newRequest("m2", "secret"), task) },
 		"with metadata": func(task string) *a2a.SendRequest {
-			r := to(say("m2", "secret"), task)
+			r := withTask(newRequest("m2", "secret"), task)
 			r.Message.Metadata = a2a.Object(`{"key":"secret"}`)
 			return r
 		},
@@ -137,26 +137,26 @@ func TestSensitiveAnswersAreRedactedInTheLog(t *testing.T) {
 		for _, waits := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, ", waits ", waits), func(t *testing.T) {
 				s := memory.New(memory.Options{})
-				play(t, engine.Options{Store: s}, func(t *testing.T, b *bench) {
-					b.send(say("m1", "hi"))
-					c := b.call()
-					question := asks(`{"requestId":"r1","sensitive":true}`)
+				withEngine(t, engine.Options{Store: s}, func(t *testing.T, b *fixture) {
+					b.send(newRequest("m1", "hi"))
+					c := b.nextCall()
+					question := inputRequest(`{"requestId":"r1","sensitive":true}`)
 					question.Status.Paused = waits
-					c.must(question)
+					c.mustEmit(question)
 					if !waits {
-						c.ends(nil)
+						c.endRun(nil)
 					}
 					r := b.stream(answer(c.TaskID))
-					input := b.call()
+					input := b.nextCall()
 					if !strings.Contains(text(input.Message.Parts), "secret") {
-						t.Errorf("the agent is told %q", text(input.Message.Parts))
+						t.Errorf("the agent received %q", text(input.Message.Parts))
 					}
-					input.must(status(a2a.StateInputRequired, "and?"))
-					input.ends(nil)
+					input.mustEmit(status(a2a.StateInputRequired, "and?"))
+					input.endRun(nil)
 					r.want(t, "task:working status:input-required(and?) EOF")
-					next := b.send(to(say("m3", "public"), c.TaskID))
-					last := b.call()
-					last.finishes(status(a2a.StateCompleted))
+					next := b.send(withTask(newRequest("m3", "public"), c.TaskID))
+					last := b.nextCall()
+					last.finishTask(status(a2a.StateCompleted))
 					if got := next.result(); got != "task:completed" {
 						t.Errorf("Send() = %s", got)
 					}
@@ -214,10 +214,10 @@ func TestWire13_InputTimeoutFailsTheTask(t *testing.T) {
 			if tt.limit > 0 {
 				options.InputTimeout = func() time.Duration { return tt.limit }
 			}
-			play(t, options, func(t *testing.T, b *bench) {
-				r := b.stream(say("m1", "hi"))
-				c := b.call()
-				c.must(asks(tt.request))
+			withEngine(t, options, func(t *testing.T, b *fixture) {
+				r := b.stream(newRequest("m1", "hi"))
+				c := b.nextCall()
+				c.mustEmit(inputRequest(tt.request))
 				time.Sleep(tt.want - time.Millisecond)
 				r.want(t, "task:submitted status:input-required(which?)/paused")
 				time.Sleep(time.Millisecond)
@@ -226,10 +226,10 @@ func TestWire13_InputTimeoutFailsTheTask(t *testing.T) {
 					t.Errorf("metadata = %s", got)
 				}
 				<-c.ctx.Done()
-				if got := b.send(result("m2", c.TaskID, "r", "late")); !got.pending() {
+				if got := b.send(answerByReference("m2", c.TaskID, "r", "late")); !got.pending() {
 					t.Errorf("late answer: %s, want a task of its own", got.result())
 				}
-				if late := b.call(); late.TaskID == c.TaskID {
+				if late := b.nextCall(); late.TaskID == c.TaskID {
 					t.Error("the task that failed goes on")
 				}
 				b.wantState(c.TaskID, a2a.StateFailed)
@@ -238,34 +238,34 @@ func TestWire13_InputTimeoutFailsTheTask(t *testing.T) {
 	}
 }
 
-func TestInputThatIsGivenInTime(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m1", "hi"))
-		c := b.call()
-		c.must(asks(`{}`))
+func TestInputBeforeTheTimeout(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m1", "hi"))
+		c := b.nextCall()
+		c.mustEmit(inputRequest(`{}`))
 		time.Sleep(4 * time.Minute)
-		b.send(to(say("m2", "that"), c.TaskID))
-		b.call().ends(backend.ErrInputAccepted)
+		b.send(withTask(newRequest("m2", "that"), c.TaskID))
+		b.nextCall().endRun(backend.ErrInputAccepted)
 		time.Sleep(time.Hour)
 		b.wantState(c.TaskID, a2a.StateWorking)
 		// Each question has its own time.
-		c.must(asks(`{}`))
+		c.mustEmit(inputRequest(`{}`))
 		time.Sleep(4 * time.Minute)
-		c.must(asks(`{"timeoutSeconds":120}`))
+		c.mustEmit(inputRequest(`{"timeoutSeconds":120}`))
 		time.Sleep(119 * time.Second)
 		b.wantState(c.TaskID, a2a.StateInputRequired)
 		// A run that leaves its question behind does not wait for the answer.
-		c.ends(nil)
+		c.endRun(nil)
 		time.Sleep(time.Hour)
 		b.wantState(c.TaskID, a2a.StateInputRequired)
 	})
 }
 
 func TestAuthenticationHasNoInputTimeout(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m1", "hi"))
-		c := b.call()
-		c.must(paused(a2a.StateAuthRequired))
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m1", "hi"))
+		c := b.nextCall()
+		c.mustEmit(paused(a2a.StateAuthRequired))
 		time.Sleep(time.Hour)
 		b.wantState(c.TaskID, a2a.StateAuthRequired)
 	})
@@ -276,25 +276,25 @@ func TestAuthenticationHasNoInputTimeout(t *testing.T) {
 func TestInputTimeoutRaces(t *testing.T) {
 	for _, early := range []time.Duration{-time.Millisecond, 0, time.Millisecond} {
 		for range 20 {
-			play(t, engine.Options{}, func(t *testing.T, b *bench) {
-				r := b.stream(say("m1", "hi"))
-				c := b.call()
-				c.must(asks(`{"timeoutSeconds":1,"requestId":"r1"}`))
+			withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+				r := b.stream(newRequest("m1", "hi"))
+				c := b.nextCall()
+				c.mustEmit(inputRequest(`{"timeoutSeconds":1,"requestId":"r1"}`))
 				outcome := make(chan string, 2)
 				go func() {
 					time.Sleep(time.Second + early)
-					e, err := b.Send(t.Context(), to(say("m2", "that"), c.TaskID))
+					e, err := b.Send(t.Context(), withTask(newRequest("m2", "that"), c.TaskID))
 					if err != nil {
-						outcome <- reason(err)
+						outcome <- reasonOf(err)
 						return
 					}
-					outcome <- short(&e)
+					outcome <- summary(&e)
 				}()
 				go func() {
 					time.Sleep(time.Second)
 					_, err := b.cancel(c.TaskID)
 					if err != nil {
-						outcome <- reason(err)
+						outcome <- reasonOf(err)
 						return
 					}
 					outcome <- "canceled"

@@ -21,31 +21,31 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// shelf is an engine whose tasks a test puts there itself.
-type shelf struct {
+// listFixture is an engine and a store into which the test writes tasks.
+type listFixture struct {
 	*engine.Engine
 	t     *testing.T
 	tasks store.Store
 }
 
-func newShelf(t *testing.T, options engine.Options) *shelf {
+func newListFixture(t *testing.T, options engine.Options) *listFixture {
 	t.Helper()
 	options.Store, options.Backend = memory.New(memory.Options{}), agents["message"]
 	e, err := engine.New(options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &shelf{Engine: e, t: t, tasks: options.Store}
+	return &listFixture{Engine: e, t: t, tasks: options.Store}
 }
 
 // put makes a task that got its status some seconds after the epoch.
-func (s *shelf) put(owner a2a.Owner, id, contextID string, state a2a.State, second int) {
+func (s *listFixture) put(owner a2a.Owner, id, contextID string, state a2a.State, second int) {
 	s.t.Helper()
 	e := status(state)
 	e.Status.Status.Time = time.Unix(int64(second), 0).UTC()
 	_, err := s.tasks.Create(s.t.Context(), store.NewTask{
 		Key: store.Key{Owner: owner, TaskID: id}, Origin: store.Origin{ContextID: contextID},
-		Events: []a2a.Event{{Message: say("m1", "one").Message}, {Message: say("m2", "two").Message}, e, chunk("x")},
+		Events: []a2a.Event{{Message: newRequest("m1", "one").Message}, {Message: newRequest("m2", "two").Message}, e, chunk("x")},
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -53,7 +53,7 @@ func (s *shelf) put(owner a2a.Owner, id, contextID string, state a2a.State, seco
 }
 
 // page returns a list in one line.
-func (s *shelf) page(r a2a.ListRequest) (string, *a2a.TaskPage) {
+func (s *listFixture) page(r a2a.ListRequest) (string, *a2a.TaskPage) {
 	s.t.Helper()
 	if r.Owner == "" {
 		r.Owner = "owner"
@@ -70,7 +70,7 @@ func (s *shelf) page(r a2a.ListRequest) (string, *a2a.TaskPage) {
 }
 
 func TestWire16_ListOrderFiltersAndOwners(t *testing.T) {
-	s := newShelf(t, engine.Options{})
+	s := newListFixture(t, engine.Options{})
 	s.put("owner", "b", "c1", a2a.StateCompleted, 5)
 	s.put("owner", "a", "c2", a2a.StateWorking, 5)
 	s.put("owner", "new", "c1", a2a.StateWorking, 9)
@@ -103,7 +103,7 @@ func TestWire16_ListOrderFiltersAndOwners(t *testing.T) {
 }
 
 func TestWire16_ListPageSizes(t *testing.T) {
-	s := newShelf(t, engine.Options{})
+	s := newListFixture(t, engine.Options{})
 	for i := range 120 {
 		s.put("owner", fmt.Sprintf("%03d", i), "c", a2a.StateCompleted, i)
 	}
@@ -137,7 +137,7 @@ func TestWire16_ListPageSizes(t *testing.T) {
 }
 
 func TestWire16_ListTokens(t *testing.T) {
-	s := newShelf(t, engine.Options{})
+	s := newListFixture(t, engine.Options{})
 	for i := range 4 {
 		s.put("owner", fmt.Sprint(i), "c", a2a.StateCompleted, i)
 		s.put("other", fmt.Sprint(i), "c", a2a.StateCompleted, i)
@@ -194,7 +194,7 @@ func TestWire16_ListTokens(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if _, err := newShelf(t, engine.Options{}).List(t.Context(), &a2a.ListRequest{
+	if _, err := newListFixture(t, engine.Options{}).List(t.Context(), &a2a.ListRequest{
 		Owner: "owner", ContextID: "c", State: a2a.StateCompleted, Since: time.Unix(0, 0), PageToken: token,
 	}); err == nil {
 		t.Error("a token of another engine is taken")
@@ -203,7 +203,7 @@ func TestWire16_ListTokens(t *testing.T) {
 
 func TestEnginesThatShareAKeyAcceptEachOthersPageTokens(t *testing.T) {
 	options := engine.Options{PageKey: func(context.Context) ([]byte, error) { return []byte("0123456789abcdef0123456789abcdef"), nil }}
-	one, two := newShelf(t, options), newShelf(t, options)
+	one, two := newListFixture(t, options), newListFixture(t, options)
 	for i := range 2 {
 		one.put("owner", fmt.Sprint(i), "c", a2a.StateCompleted, i)
 		two.put("owner", fmt.Sprint(i), "c", a2a.StateCompleted, i)
@@ -215,7 +215,7 @@ func TestEnginesThatShareAKeyAcceptEachOthersPageTokens(t *testing.T) {
 }
 
 func TestWire16_ListLeavesArtifactsOut(t *testing.T) {
-	s := newShelf(t, engine.Options{})
+	s := newListFixture(t, engine.Options{})
 	s.put("owner", "a", "c", a2a.StateCompleted, 1)
 	for _, include := range []bool{false, true} {
 		_, page := s.page(a2a.ListRequest{IncludeArtifacts: include})
@@ -230,7 +230,7 @@ func TestWire16_ListLeavesArtifactsOut(t *testing.T) {
 }
 
 func TestWire15_ListHistory(t *testing.T) {
-	s := newShelf(t, engine.Options{})
+	s := newListFixture(t, engine.Options{})
 	s.put("owner", "a", "c", a2a.StateCompleted, 1)
 	none, one, many := 0, 1, 100
 	for _, tt := range []struct {
@@ -250,18 +250,18 @@ func TestWire15_ListHistory(t *testing.T) {
 
 // Times of an agent and of the clock have a higher resolution than those on the wire. They
 // are truncated, so that they do not order tasks in a way that no client can see.
-func TestStatusTimesAreThoseOfTheWire(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m", "hi"))
-		c := b.call()
+func TestStatusTimesHaveThePrecisionOfTheWire(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m", "hi"))
+		c := b.nextCall()
 		e := status(a2a.StateWorking)
 		e.Status.Status.Time = time.Date(2026, 1, 2, 3, 4, 5, 678_901_234, time.FixedZone("", 3600))
-		c.must(e)
+		c.mustEmit(e)
 		if got, want := b.task(c.TaskID).Status.Time, time.Date(2026, 1, 2, 2, 4, 5, 678_000_000, time.UTC); got != want {
 			t.Errorf("time = %v, want %v", got, want)
 		}
 		time.Sleep(time.Nanosecond)
-		c.finishes(status(a2a.StateCompleted))
+		c.finishTask(status(a2a.StateCompleted))
 		if got := b.task(c.TaskID).Status.Time; got.Nanosecond()%1e6 != 0 {
 			t.Errorf("time = %v", got)
 		}
@@ -285,7 +285,7 @@ func BenchmarkList(b *testing.B) {
 		done.Status.Status.Time = time.Unix(int64(i), 0)
 		if _, err := tasks.Create(b.Context(), store.NewTask{
 			Key: store.Key{Owner: owner, TaskID: fmt.Sprint(i)}, Origin: store.Origin{},
-			Events: []a2a.Event{{Message: say("m", "hi").Message}, done, chunk("x")},
+			Events: []a2a.Event{{Message: newRequest("m", "hi").Message}, done, chunk("x")},
 		}); err != nil {
 			b.Fatal(err)
 		}

@@ -23,8 +23,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// bench is an engine whose agent the test plays.
-type bench struct {
+// fixture is an engine. The test plays its agent.
+type fixture struct {
 	*engine.Engine
 	t     *testing.T
 	calls chan *call
@@ -32,7 +32,7 @@ type bench struct {
 	canceled []string
 }
 
-// call is a turn as the agent sees it.
+// call is a turn from the view of the agent.
 type call struct {
 	*backend.Turn
 	t     *testing.T
@@ -42,11 +42,11 @@ type call struct {
 	end   chan error
 }
 
-// play runs a test in a bubble of time.
-func play(t *testing.T, options engine.Options, test func(t *testing.T, b *bench)) {
+// withEngine runs a test with a fake clock.
+func withEngine(t *testing.T, options engine.Options, test func(t *testing.T, b *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bench{t: t, calls: make(chan *call, 100)}
+		b := &fixture{t: t, calls: make(chan *call, 100)}
 		if options.Store == nil {
 			options.Store = memory.New(memory.Options{})
 		}
@@ -63,15 +63,15 @@ func play(t *testing.T, options engine.Options, test func(t *testing.T, b *bench
 	})
 }
 
-// atMost bounds the turns that run.
-func atMost(n int) func() engine.TurnLimits {
+// limitTurns limits the running turns.
+func limitTurns(n int) func() engine.TurnLimits {
 	return func() engine.TurnLimits { return engine.TurnLimits{Max: n, MaxPerPrincipal: n} }
 }
 
 var errEndOfTest = errors.New("end of test")
 
 // Run implements backend.Backend.
-func (b *bench) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) error {
+func (b *fixture) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) error {
 	c := &call{Turn: turn, t: b.t, ctx: ctx, emit: emit, steps: make(chan func()), end: make(chan error)}
 	b.calls <- c
 	for {
@@ -87,10 +87,10 @@ func (b *bench) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) 
 }
 
 // Canceled implements backend.Canceler.
-func (b *bench) Canceled(_ context.Context, t *a2a.Task) { b.canceled = append(b.canceled, t.Note) }
+func (b *fixture) Canceled(_ context.Context, t *a2a.Task) { b.canceled = append(b.canceled, t.Note) }
 
-// call returns the next turn that the agent is asked to do.
-func (b *bench) call() *call {
+// nextCall returns the next turn that the engine gives the agent.
+func (b *fixture) nextCall() *call {
 	b.t.Helper()
 	synctest.Wait()
 	select {
@@ -102,7 +102,7 @@ func (b *bench) call() *call {
 	}
 }
 
-func (b *bench) noCall() {
+func (b *fixture) wantNoCall() {
 	b.t.Helper()
 	synctest.Wait()
 	select {
@@ -112,8 +112,8 @@ func (b *bench) noCall() {
 	}
 }
 
-// says emits from the goroutine of the run, as a backend does.
-func (c *call) says(events ...a2a.Event) error {
+// emitEvents emits from the goroutine of the run, as a backend does.
+func (c *call) emitEvents(events ...a2a.Event) error {
 	result := make(chan error, 1)
 	select {
 	case c.steps <- func() { result <- c.emit(events) }:
@@ -123,16 +123,16 @@ func (c *call) says(events ...a2a.Event) error {
 	}
 }
 
-// must is says for events that are wanted.
-func (c *call) must(events ...a2a.Event) {
+// mustEmit emits events that the engine must accept.
+func (c *call) mustEmit(events ...a2a.Event) {
 	c.t.Helper()
-	if err := c.says(events...); err != nil {
+	if err := c.emitEvents(events...); err != nil {
 		c.t.Fatalf("emit() error = %v", err)
 	}
 }
 
-// ends returns from the run.
-func (c *call) ends(err error) {
+// endRun returns from the run.
+func (c *call) endRun(err error) {
 	select {
 	case c.end <- err:
 	case <-c.ctx.Done():
@@ -140,37 +140,37 @@ func (c *call) ends(err error) {
 	synctest.Wait()
 }
 
-// finishes emits what ends the task and returns.
-func (c *call) finishes(events ...a2a.Event) {
+// finishTask emits events that end the task, and returns from the run.
+func (c *call) finishTask(events ...a2a.Event) {
 	c.t.Helper()
-	if err := c.says(events...); !errors.Is(err, backend.ErrTurnEnded) {
-		c.t.Fatalf("emit() error = %v, want ErrEnded", err)
+	if err := c.emitEvents(events...); !errors.Is(err, backend.ErrTurnEnded) {
+		c.t.Fatalf("emit() error = %v, want ErrTurnEnded", err)
 	}
-	c.ends(backend.ErrTurnEnded)
+	c.endRun(backend.ErrTurnEnded)
 }
 
-func say(id, text string) *a2a.SendRequest {
+func newRequest(id, text string) *a2a.SendRequest {
 	return &a2a.SendRequest{
 		Owner:   "owner",
 		Message: &a2a.Message{ID: id, Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart(text)}},
 	}
 }
 
-// to addresses a message to a task.
-func to(r *a2a.SendRequest, task string) *a2a.SendRequest {
+// withTask addresses a message to a task.
+func withTask(r *a2a.SendRequest, task string) *a2a.SendRequest {
 	r.Message.TaskID = task
 	return r
 }
 
-// sent is a Send that goes on beside the test.
-type sent struct {
+// pendingSend is a Send in the background.
+type pendingSend struct {
 	event a2a.Event
 	err   error
 	done  chan struct{}
 }
 
-func (b *bench) send(r *a2a.SendRequest) *sent {
-	s := &sent{done: make(chan struct{})}
+func (b *fixture) send(r *a2a.SendRequest) *pendingSend {
+	s := &pendingSend{done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		s.event, s.err = b.Send(b.t.Context(), r)
@@ -179,7 +179,7 @@ func (b *bench) send(r *a2a.SendRequest) *sent {
 	return s
 }
 
-func (s *sent) pending() bool {
+func (s *pendingSend) pending() bool {
 	synctest.Wait()
 	select {
 	case <-s.done:
@@ -189,18 +189,18 @@ func (s *sent) pending() bool {
 	}
 }
 
-// result is the answer in one word.
-func (s *sent) result() string {
+// result returns a summary of the answer.
+func (s *pendingSend) result() string {
 	if s.pending() {
 		return "pending"
 	}
 	if s.err != nil {
-		return reason(s.err)
+		return reasonOf(s.err)
 	}
-	return short(&s.event)
+	return summary(&s.event)
 }
 
-func reason(err error) string {
+func reasonOf(err error) string {
 	if problem, ok := errors.AsType[*a2a.Error](err); ok {
 		return string(problem.Reason)
 	}
@@ -208,18 +208,18 @@ func reason(err error) string {
 }
 
 // stream opens a stream in the background, since it opens with the first event.
-func (b *bench) stream(r *a2a.SendRequest) *reader {
+func (b *fixture) stream(r *a2a.SendRequest) *streamReader {
 	return b.read(func(ctx context.Context) (a2a.Stream, error) { return b.Stream(ctx, r) })
 }
 
-func (b *bench) subscribe(task string, after *uint64) *reader {
+func (b *fixture) subscribe(task string, after *uint64) *streamReader {
 	return b.read(func(ctx context.Context) (a2a.Stream, error) {
 		return b.Subscribe(ctx, &a2a.SubscribeRequest{Owner: "owner", TaskID: task, After: after})
 	})
 }
 
-// reader follows a stream beside the test.
-type reader struct {
+// streamReader reads a stream in the background.
+type streamReader struct {
 	mu     sync.Mutex
 	got    []string
 	seq    []uint64
@@ -228,9 +228,9 @@ type reader struct {
 	done   chan struct{}
 }
 
-func (b *bench) read(open func(context.Context) (a2a.Stream, error)) *reader {
+func (b *fixture) read(open func(context.Context) (a2a.Stream, error)) *streamReader {
 	ctx, cancel := context.WithCancel(b.t.Context())
-	r := &reader{cancel: cancel, done: make(chan struct{})}
+	r := &streamReader{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
 		defer cancel()
@@ -244,7 +244,7 @@ func (b *bench) read(open func(context.Context) (a2a.Stream, error)) *reader {
 			records, r.end = s.Next(ctx)
 			r.mu.Lock()
 			for _, record := range records {
-				r.got = append(r.got, short(&record.Event))
+				r.got = append(r.got, summary(&record.Event))
 				r.seq = append(r.seq, record.Seq)
 			}
 			r.mu.Unlock()
@@ -256,7 +256,7 @@ func (b *bench) read(open func(context.Context) (a2a.Stream, error)) *reader {
 
 // want compares what was read so far, with the end of the stream in the last
 // word, if it has ended.
-func (r *reader) want(t *testing.T, want string) {
+func (r *streamReader) want(t *testing.T, want string) {
 	t.Helper()
 	synctest.Wait()
 	r.mu.Lock()
@@ -266,7 +266,7 @@ func (r *reader) want(t *testing.T, want string) {
 	case <-r.done:
 		end := "EOF"
 		if !errors.Is(r.end, io.EOF) {
-			end = reason(r.end)
+			end = reasonOf(r.end)
 		}
 		got = append(slices.Clip(got), end)
 	default:
@@ -276,7 +276,7 @@ func (r *reader) want(t *testing.T, want string) {
 	}
 }
 
-func (b *bench) task(id string) *a2a.Task {
+func (b *fixture) task(id string) *a2a.Task {
 	b.t.Helper()
 	task, err := b.Get(b.t.Context(), &a2a.GetRequest{Owner: "owner", TaskID: id})
 	if err != nil {
@@ -285,11 +285,11 @@ func (b *bench) task(id string) *a2a.Task {
 	return task
 }
 
-func (b *bench) cancel(id string) (*a2a.Task, error) {
+func (b *fixture) cancel(id string) (*a2a.Task, error) {
 	return b.Cancel(b.t.Context(), &a2a.CancelRequest{Owner: "owner", TaskID: id})
 }
 
-func (b *bench) wantState(id string, want a2a.State) {
+func (b *fixture) wantState(id string, want a2a.State) {
 	b.t.Helper()
 	synctest.Wait()
 	if got := b.task(id).Status.State; got != want {
@@ -302,7 +302,7 @@ func (b *bench) wantState(id string, want a2a.State) {
 func status(state a2a.State, words ...string) a2a.Event {
 	u := &a2a.StatusUpdate{Status: a2a.Status{State: state}}
 	if len(words) > 0 {
-		u.Status.Message = said(words)
+		u.Status.Message = agentMessage(words)
 	}
 	return a2a.Event{Status: u}
 }
@@ -313,9 +313,9 @@ func paused(state a2a.State, words ...string) a2a.Event {
 	return e
 }
 
-func message(words ...string) a2a.Event { return a2a.Event{Message: said(words)} }
+func message(words ...string) a2a.Event { return a2a.Event{Message: agentMessage(words)} }
 
-func said(words []string) *a2a.Message {
+func agentMessage(words []string) *a2a.Message {
 	return &a2a.Message{Parts: []a2a.Part{a2a.TextPart(strings.Join(words, " "))}}
 }
 
@@ -325,8 +325,8 @@ func chunk(text string) a2a.Event {
 	}}
 }
 
-// short is an event in one word.
-func short(e *a2a.Event) string {
+// summary returns an event as one word.
+func summary(e *a2a.Event) string {
 	switch {
 	case e.Task != nil:
 		return "task:" + e.Task.Status.State.String()

@@ -20,28 +20,28 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// name sends a message as 0.1 does: to a task of the client's choice.
-func name(task, words string) *a2a.SendRequest {
-	r := to(say("", words), task)
+// withChosenID returns a message of 0.1, whose client chooses the id of the task.
+func withChosenID(task, words string) *a2a.SendRequest {
+	r := withTask(newRequest("", words), task)
 	r.ClientTaskID, r.Dialect = true, a2a.DialectV01
 	return r
 }
 
-func restart(r *a2a.SendRequest) *a2a.SendRequest {
+func withRestart(r *a2a.SendRequest) *a2a.SendRequest {
 	r.Restart = true
 	return r
 }
 
-func TestClientNamesItsTask(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		s := b.send(name("mine", "hi"))
-		c := b.call()
+func TestClientChoosesTheTaskID(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		s := b.send(withChosenID("mine", "hi"))
+		c := b.nextCall()
 		if c.TaskID != "mine" || c.Message.TaskID != "mine" || c.ContextID == "" || c.Task != nil {
-			t.Errorf("the agent is told of %+v", c.Turn)
+			t.Errorf("the agent received of %+v", c.Turn)
 		}
 		b.wantState("mine", a2a.StateSubmitted)
-		c.must(message("answer"))
-		c.ends(nil)
+		c.mustEmit(message("answer"))
+		c.endRun(nil)
 		if got := s.result(); got != "task:completed" {
 			t.Fatalf("Send() = %s", got)
 		}
@@ -49,35 +49,35 @@ func TestClientNamesItsTask(t *testing.T) {
 		if text(task.Status.Message.Parts) != "answer" || len(task.History) != 1 || task.Dialect != a2a.DialectV01 {
 			t.Errorf("task = %+v, want one whose last word is the answer", task)
 		}
-		other := name("mine", "hi")
+		other := withChosenID("mine", "hi")
 		other.Owner = "somebody else"
 		b.send(other)
-		if c := b.call(); c.Task != nil || c.ContextID == task.ContextID {
+		if c := b.nextCall(); c.Task != nil || c.ContextID == task.ContextID {
 			t.Error("the name of somebody else's task is taken")
 		}
 	})
 }
 
-func TestClientNamesATaskThatExists(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		first := name("mine", "one")
+func TestClientChoosesAnExistingTaskID(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		first := withChosenID("mine", "one")
 		first.Message.ContextID = "c"
 		b.send(first)
-		c := b.call()
-		c.must(status(a2a.StateInputRequired, "which?"))
-		c.ends(nil)
-		wrong := name("mine", "x")
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateInputRequired, "which?"))
+		c.endRun(nil)
+		wrong := withChosenID("mine", "x")
 		wrong.Message.ContextID = "other"
 		s := b.send(wrong)
 		if problem, ok := errors.AsType[*a2a.Error](s.err); !ok || problem.Reason != a2a.ReasonInvalidParams || problem.Field != "message.contextId" {
 			t.Errorf("Send() in another context: %s", s.result())
 		}
-		s = b.send(name("mine", "that"))
-		c = b.call()
+		s = b.send(withChosenID("mine", "that"))
+		c = b.nextCall()
 		if c.Number != 2 || len(c.Task.History) != 1 {
 			t.Errorf("turn %d of a task with %d messages", c.Number, len(c.Task.History))
 		}
-		c.finishes(status(a2a.StateCompleted))
+		c.finishTask(status(a2a.StateCompleted))
 		if got := s.result(); got != "task:completed" {
 			t.Errorf("Send() = %s", got)
 		}
@@ -85,28 +85,28 @@ func TestClientNamesATaskThatExists(t *testing.T) {
 }
 
 // The first message creates the task, and the others continue it.
-func TestNamesRace(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+func TestSameTaskIDConcurrently(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		const clients = 8
 		var wg sync.WaitGroup
 		got := make([]string, clients)
 		for i := range clients {
 			wg.Go(func() {
-				e, err := b.Send(t.Context(), name("mine", fmt.Sprint(i)))
+				e, err := b.Send(t.Context(), withChosenID("mine", fmt.Sprint(i)))
 				if err != nil {
-					got[i] = reason(err)
+					got[i] = reasonOf(err)
 					return
 				}
-				got[i] = short(&e)
+				got[i] = summary(&e)
 			})
 		}
 		for range clients - 1 {
-			c := b.call()
-			b.noCall()
-			c.must(status(a2a.StateInputRequired))
-			c.ends(nil)
+			c := b.nextCall()
+			b.wantNoCall()
+			c.mustEmit(status(a2a.StateInputRequired))
+			c.endRun(nil)
 		}
-		b.call().finishes(status(a2a.StateCompleted))
+		b.nextCall().finishTask(status(a2a.StateCompleted))
 		wg.Wait()
 		for i, s := range got {
 			if s != "task:input-required" && s != "task:completed" {
@@ -121,33 +121,33 @@ func TestNamesRace(t *testing.T) {
 
 // Two replicas on one store: the second finds the task that the first made
 // while it looked.
-func TestNamesRaceBetweenEngines(t *testing.T) {
-	tasks := &late{Store: memory.New(memory.Options{})}
-	play(t, engine.Options{Store: tasks}, func(t *testing.T, b *bench) {
+func TestSameTaskIDConcurrentlyAtTwoEngines(t *testing.T) {
+	tasks := &delayedStore{Store: memory.New(memory.Options{})}
+	withEngine(t, engine.Options{Store: tasks}, func(t *testing.T, b *fixture) {
 		_, err := tasks.Create(t.Context(), store.NewTask{
 			Key: store.Key{Owner: "owner", TaskID: "mine"}, Origin: store.Origin{ContextID: "theirs"},
-			Events: []a2a.Event{{Message: say("m", "x").Message}, status(a2a.StateInputRequired)},
+			Events: []a2a.Event{{Message: newRequest("m", "x").Message}, status(a2a.StateInputRequired)},
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		tasks.hidden = 1
-		b.send(name("mine", "more"))
-		c := b.call()
+		b.send(withChosenID("mine", "more"))
+		c := b.nextCall()
 		if c.ContextID != "theirs" || c.Number != 2 {
 			t.Errorf("turn %d in context %s, want the second one of their task", c.Number, c.ContextID)
 		}
-		c.finishes(status(a2a.StateCompleted))
+		c.finishTask(status(a2a.StateCompleted))
 	})
 }
 
-// late does not show a task the first few times.
-type late struct {
+// delayedStore does not find a task the first few times.
+type delayedStore struct {
 	store.Store
 	hidden int
 }
 
-func (l *late) Open(ctx context.Context, k store.Key) (store.Log, error) {
+func (l *delayedStore) Open(ctx context.Context, k store.Key) (store.Log, error) {
 	if l.hidden > 0 {
 		l.hidden--
 		return nil, store.ErrNotFound
@@ -155,66 +155,66 @@ func (l *late) Open(ctx context.Context, k store.Key) (store.Log, error) {
 	return l.Store.Open(ctx, k)
 }
 
-func TestNameOfAStoreThatIsFull(t *testing.T) {
-	play(t, engine.Options{Store: memory.New(memory.Options{MaxTasks: 1})}, func(t *testing.T, b *bench) {
-		b.send(name("one", "hi"))
-		c := b.call()
-		if got := b.send(name("two", "hi")).result(); got != string(a2a.ReasonResourceExhausted) {
+func TestTaskIDIsFreeAfterTheStoreWasFull(t *testing.T) {
+	withEngine(t, engine.Options{Store: memory.New(memory.Options{MaxTasks: 1})}, func(t *testing.T, b *fixture) {
+		b.send(withChosenID("one", "hi"))
+		c := b.nextCall()
+		if got := b.send(withChosenID("two", "hi")).result(); got != string(a2a.ReasonResourceExhausted) {
 			t.Errorf("Send() = %s", got)
 		}
-		c.finishes(status(a2a.StateCompleted))
-		s := b.send(name("two", "hi"))
-		b.call().finishes(status(a2a.StateCompleted))
+		c.finishTask(status(a2a.StateCompleted))
+		s := b.send(withChosenID("two", "hi"))
+		b.nextCall().finishTask(status(a2a.StateCompleted))
 		if got := s.result(); got != "task:completed" {
 			t.Errorf("Send() = %s", got)
 		}
 	})
 }
 
-func TestIDOfATurnWithoutATaskCannotBeUsed(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m", "hi"))
-		c := b.call()
-		s := b.send(name(c.TaskID, "hi"))
+func TestTaskIDOfAnUndecidedTurnIsRejected(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m", "hi"))
+		c := b.nextCall()
+		s := b.send(withChosenID(c.TaskID, "hi"))
 		if problem, ok := errors.AsType[*a2a.Error](s.err); !ok || problem.Reason != a2a.ReasonInvalidParams || problem.Field != "message.taskId" {
 			t.Errorf("Send() = %s", s.result())
 		}
-		if got := b.send(to(say("m2", "hi"), c.TaskID)).result(); got != string(a2a.ReasonTaskNotFound) {
+		if got := b.send(withTask(newRequest("m2", "hi"), c.TaskID)).result(); got != string(a2a.ReasonTaskNotFound) {
 			t.Errorf("Send() = %s", got)
 		}
 	})
 }
 
 func TestWire11_MessageToATerminalTask(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(name("mine", "hi"))
-		b.call().finishes(status(a2a.StateCompleted))
-		s := b.send(name("mine", "more"))
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(withChosenID("mine", "hi"))
+		b.nextCall().finishTask(status(a2a.StateCompleted))
+		s := b.send(withChosenID("mine", "more"))
 		if problem, ok := errors.AsType[*a2a.Error](s.err); !ok || problem.Reason != a2a.ReasonInvalidParams || problem.Message != "Task is in a terminal state" {
 			t.Errorf("Send() with a name of its own: %v", s.err)
 		}
-		if got := b.send(to(say("m", "more"), "mine")).result(); got != string(a2a.ReasonUnsupportedOperation) {
+		if got := b.send(withTask(newRequest("m", "more"), "mine")).result(); got != string(a2a.ReasonUnsupportedOperation) {
 			t.Errorf("Send() = %s", got)
 		}
-		b.noCall()
+		b.wantNoCall()
 	})
 }
 
 func TestRestart(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		first := b.stream(name("mine", "one"))
-		c := b.call()
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		first := b.stream(withChosenID("mine", "one"))
+		c := b.nextCall()
 		done := status(a2a.StateCompleted, "done")
 		done.Status.Note = "note"
-		c.finishes(chunk("x"), done)
+		c.finishTask(chunk("x"), done)
 		first.want(t, "task:submitted status:working artifact:turn-1+x status:completed(done) EOF")
-		second := b.stream(restart(name("mine", "two")))
-		c = b.call()
+		second := b.stream(withRestart(withChosenID("mine", "two")))
+		c = b.nextCall()
 		if c.Number != 2 || c.Task.Status.State != a2a.StateCompleted || len(c.Task.Artifacts) != 1 || c.Task.Note != "" {
-			t.Errorf("the agent is told of turn %d on %+v", c.Number, c.Task)
+			t.Errorf("the agent received of turn %d on %+v", c.Number, c.Task)
 		}
 		follower := b.subscribe("mine", nil)
-		c.finishes(chunk("y"), status(a2a.StateFailed))
+		c.finishTask(chunk("y"), status(a2a.StateFailed))
 		second.want(t, "task:working artifact:turn-2+y status:failed EOF")
 		follower.want(t, "task:working artifact:turn-2+y status:failed EOF")
 		task := b.task("mine")
@@ -225,7 +225,7 @@ func TestRestart(t *testing.T) {
 		if got := strings.Join(history, " "); got != "one done two" || len(task.Artifacts) != 2 {
 			t.Errorf("history = %s, %d artifacts; want those of both runs", got, len(task.Artifacts))
 		}
-		if _, err := b.cancel("mine"); reason(err) != string(a2a.ReasonTaskNotCancelable) {
+		if _, err := b.cancel("mine"); reasonOf(err) != string(a2a.ReasonTaskNotCancelable) {
 			t.Errorf("Cancel() error = %v", err)
 		}
 	})
@@ -233,21 +233,21 @@ func TestRestart(t *testing.T) {
 
 // A message that comes while the task is worked on starts it again, if it has
 // ended by then.
-func TestRestartWaitsForTheRunThatEnds(t *testing.T) {
-	ends := map[string]func(*bench, *call){
-		"completed": func(_ *bench, c *call) { c.finishes(status(a2a.StateCompleted)) },
-		"failed":    func(_ *bench, c *call) { c.ends(backend.Failed("x", nil)) },
-		"canceled":  func(b *bench, _ *call) { _, _ = b.cancel("mine") },
+func TestRestartWaitsForTheEndingRun(t *testing.T) {
+	ends := map[string]func(*fixture, *call){
+		"completed": func(_ *fixture, c *call) { c.finishTask(status(a2a.StateCompleted)) },
+		"failed":    func(_ *fixture, c *call) { c.endRun(backend.Failed("x", nil)) },
+		"canceled":  func(b *fixture, _ *call) { _, _ = b.cancel("mine") },
 	}
 	for want, end := range ends {
 		t.Run(want, func(t *testing.T) {
-			play(t, engine.Options{Turns: atMost(1)}, func(t *testing.T, b *bench) {
-				first := b.send(name("mine", "one"))
-				c := b.call()
-				c.must(status(a2a.StateWorking))
-				second := b.send(restart(name("mine", "two")))
-				refused := b.send(name("mine", "three"))
-				b.noCall()
+			withEngine(t, engine.Options{Turns: limitTurns(1)}, func(t *testing.T, b *fixture) {
+				first := b.send(withChosenID("mine", "one"))
+				c := b.nextCall()
+				c.mustEmit(status(a2a.StateWorking))
+				second := b.send(withRestart(withChosenID("mine", "two")))
+				refused := b.send(withChosenID("mine", "three"))
+				b.wantNoCall()
 				end(b, c)
 				if got := first.result(); got != "task:"+want {
 					t.Errorf("first Send() = %s", got)
@@ -255,7 +255,7 @@ func TestRestartWaitsForTheRunThatEnds(t *testing.T) {
 				if got := refused.result(); got != string(a2a.ReasonInvalidParams) {
 					t.Errorf("Send() without a restart = %s", got)
 				}
-				again := b.call()
+				again := b.nextCall()
 				if text(again.Message.Parts) != "two" || b.Running() != 1 {
 					t.Errorf("the agent is asked %q, %d turns run", text(again.Message.Parts), b.Running())
 				}
@@ -274,11 +274,11 @@ func TestRestartWaitsForTheRunThatEnds(t *testing.T) {
 }
 
 func TestDrainRefusesAWaitingRestart(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(name("mine", "one"))
-		c := b.call()
-		c.must(status(a2a.StateWorking))
-		waits := b.send(restart(name("mine", "two")))
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(withChosenID("mine", "one"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
+		waits := b.send(withRestart(withChosenID("mine", "two")))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_ = b.Drain(ctx)

@@ -17,13 +17,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// talker sends chunks until stop closes, and then the last one.
-type talker struct {
+// chunkAgent sends chunks until stop closes, and then the last one.
+type chunkAgent struct {
 	stop  chan struct{}
 	least int
 }
 
-func (a talker) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) error {
+func (a chunkAgent) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) error {
 	for i := 0; ; i++ {
 		if i >= a.least {
 			select {
@@ -38,15 +38,15 @@ func (a talker) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) error
 	}
 }
 
-// place is where a subscriber came in, and what it saw from there.
-type place struct {
+// subscriber is the position at which a subscriber began, and the records that it received.
+type subscriber struct {
 	from    uint64
 	parts   int
 	records []*a2a.Record
 }
 
-// see reads a stream to its end. Nothing is missing and nothing comes twice.
-func (p *place) see(t *testing.T, s a2a.Stream) {
+// readAll reads a stream to its end. It checks that no event is missing or repeated.
+func (p *subscriber) readAll(t *testing.T, s a2a.Stream) {
 	next := p.from
 	for {
 		records, err := s.Next(t.Context())
@@ -78,18 +78,18 @@ func (p *place) see(t *testing.T, s a2a.Stream) {
 // they came in to the end.
 func TestWire12_ThousandSubscribersSeeOneOrder(t *testing.T) {
 	const subscribers = 1_000
-	agent := talker{stop: make(chan struct{}), least: 200}
+	agent := chunkAgent{stop: make(chan struct{}), least: 200}
 	e, err := engine.New(engine.Options{Store: memory.New(memory.Options{MaxLogEvents: 1 << 20, MaxBytes: 1 << 30, MaxLogBytes: 1 << 29}), Backend: agent})
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := say("m", "hi")
+	request := newRequest("m", "hi")
 	request.ReturnImmediately = true
 	event, err := e.Send(t.Context(), request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	places := make([]place, subscribers)
+	places := make([]subscriber, subscribers)
 	var in atomic.Int64
 	var wg sync.WaitGroup
 	for i := range places {
@@ -108,7 +108,7 @@ func TestWire12_ThousandSubscribersSeeOneOrder(t *testing.T) {
 				return
 			}
 			defer s.Close()
-			places[i].see(t, s)
+			places[i].readAll(t, s)
 		})
 	}
 	wg.Wait()
@@ -157,10 +157,10 @@ func TestWire12_ThousandSubscribersSeeOneOrder(t *testing.T) {
 
 // A stalled subscriber delays neither the agent nor other subscribers.
 func TestWire12_SlowConsumerDelaysNoOther(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m", "hi"))
-		c := b.call()
-		c.must(status(a2a.StateWorking))
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m", "hi"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
 		for range 10 {
 			stalled, err := b.Subscribe(t.Context(), &a2a.SubscribeRequest{Owner: "owner", TaskID: c.TaskID})
 			if err != nil {
@@ -172,7 +172,7 @@ func TestWire12_SlowConsumerDelaysNoOther(t *testing.T) {
 		want := "task:working"
 		for range 100 {
 			// The fake clock does not advance while a goroutine can run.
-			c.must(chunk("x"))
+			c.mustEmit(chunk("x"))
 			want += " artifact:turn-1+x"
 			fast.want(t, want)
 		}
@@ -180,11 +180,11 @@ func TestWire12_SlowConsumerDelaysNoOther(t *testing.T) {
 }
 
 func TestWire12_ResumeAcrossRuns(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(name("mine", "one"))
-		b.call().finishes(status(a2a.StateCompleted)) // 3
-		b.send(restart(name("mine", "two")))          // 4, 5
-		b.call().finishes(status(a2a.StateFailed))    // 6
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(withChosenID("mine", "one"))
+		b.nextCall().finishTask(status(a2a.StateCompleted)) // 3
+		b.send(withRestart(withChosenID("mine", "two")))    // 4, 5
+		b.nextCall().finishTask(status(a2a.StateFailed))    // 6
 		for after, want := range map[uint64]string{
 			2: "status:completed EOF", 3: "status:working status:failed EOF", 5: "status:failed EOF", 6: "EOF", 7: "task:failed EOF",
 		} {

@@ -15,26 +15,26 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 )
 
-// emits is an event that goes on beside the test.
-func (c *call) emits(events ...a2a.Event) chan error {
+// emitAsync emits in the background.
+func (c *call) emitAsync(events ...a2a.Event) chan error {
 	done := make(chan error, 1)
-	go func() { done <- c.says(events...) }()
+	go func() { done <- c.emitEvents(events...) }()
 	synctest.Wait()
 	return done
 }
 
 func TestShortOutageLosesNothing(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)
-		r := a.stream(say("m1", "hi"))
-		c := a.call()
-		c.must(chunk("one"))
+		r := a.stream(newRequest("m1", "hi"))
+		c := a.nextCall()
+		c.mustEmit(chunk("one"))
 		a.member.set(storeDown)
-		two := c.emits(chunk("two"))
-		if got := a.send(say("m2", "hi")); got.result() != string(a2a.ReasonUnavailable) || !errors.Is(got.err, errOutage) {
+		two := c.emitAsync(chunk("two"))
+		if got := a.send(newRequest("m2", "hi")); got.result() != string(a2a.ReasonUnavailable) || !errors.Is(got.err, errOutage) {
 			t.Errorf("Send() = %s, %v", got.result(), got.err)
 		}
-		if _, err := a.cancel(c.TaskID); reason(err) != string(a2a.ReasonUnavailable) {
+		if _, err := a.cancel(c.TaskID); reasonOf(err) != string(a2a.ReasonUnavailable) {
 			t.Errorf("Cancel() error = %v", err)
 		}
 		time.Sleep(8 * time.Second)
@@ -47,30 +47,30 @@ func TestShortOutageLosesNothing(t *testing.T) {
 		if err := <-two; err != nil {
 			t.Fatalf("emit() error = %v", err)
 		}
-		c.must(chunk("three"))
-		c.finishes(status(a2a.StateCompleted))
+		c.mustEmit(chunk("three"))
+		c.finishTask(status(a2a.StateCompleted))
 		time.Sleep(time.Second)
 		r.want(t, "task:submitted status:working artifact:turn-1+one artifact:turn-1+two artifact:turn-1+three status:completed EOF")
 	})
 }
 
 // An answer that got lost is no event that comes twice.
-func TestAppendWhoseAnswerIsLostIsNotRepeated(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
-		r := b.stream(say("m1", "hi"))
-		c := b.call()
-		c.must(status(a2a.StateWorking))
+func TestAppendWithALostResponseHappensOnce(t *testing.T) {
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
+		r := b.stream(newRequest("m1", "hi"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
 		b.member.set(responseLost)
-		one := c.emits(chunk("one"))
+		one := c.emitAsync(chunk("one"))
 		time.Sleep(time.Second)
 		b.member.clear(responseLost)
 		if err := <-one; err != nil {
 			t.Fatalf("emit() error = %v", err)
 		}
-		c.must(chunk("two"))
+		c.mustEmit(chunk("two"))
 		// The cancel of another replica is not taken for the append either.
 		b.member.set(storeDown)
-		last := c.emits(chunk("late"))
+		last := c.emitAsync(chunk("late"))
 		if _, err := a.cancel(c.TaskID); err != nil {
 			t.Fatal(err)
 		}
@@ -86,15 +86,15 @@ func TestAppendWhoseAnswerIsLostIsNotRepeated(t *testing.T) {
 func TestLongOutageFailsTheTurn(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		t.Run(fmt.Sprint("retry ", again), func(t *testing.T) {
-			share(t, engine.Options{Retry: func() bool { return again }}, func(t *testing.T, a, b *peer) {
+			withTwoReplicas(t, engine.Options{Retry: func() bool { return again }}, func(t *testing.T, a, b *replica) {
 				time.Sleep(time.Minute)
-				blocks := a.send(say("m1", "hi"))
-				c := a.call()
-				c.must(chunk("one"))
-				waits := a.send(to(say("m2", "more"), c.TaskID))
+				blocks := a.send(newRequest("m1", "hi"))
+				c := a.nextCall()
+				c.mustEmit(chunk("one"))
+				waits := a.send(withTask(newRequest("m2", "more"), c.TaskID))
 				a.member.set(storeDown)
 				b.member.set(storeDown)
-				two := c.emits(chunk("two"))
+				two := c.emitAsync(chunk("two"))
 				time.Sleep(time.Minute)
 				if err := <-two; err == nil {
 					t.Error("emit() took what was not stored")
@@ -108,9 +108,9 @@ func TestLongOutageFailsTheTurn(t *testing.T) {
 				a.member.clear(storeDown)
 				b.member.clear(storeDown)
 				time.Sleep(5 * time.Second)
-				b.noCall()
+				b.wantNoCall()
 				if !again {
-					a.noCall()
+					a.wantNoCall()
 					a.wantState(c.TaskID, a2a.StateFailed)
 					task := b.task(c.TaskID)
 					if got := text(task.Status.Message.Parts); got != "The task could not be stored" {
@@ -118,11 +118,11 @@ func TestLongOutageFailsTheTurn(t *testing.T) {
 					}
 					return
 				}
-				next := a.call()
+				next := a.nextCall()
 				if next.Attempt != 2 {
 					t.Errorf("attempt is %d", next.Attempt)
 				}
-				next.finishes(status(a2a.StateCompleted))
+				next.finishTask(status(a2a.StateCompleted))
 				_ = blocks
 				b.wantState(c.TaskID, a2a.StateCompleted)
 			})
@@ -131,12 +131,12 @@ func TestLongOutageFailsTheTurn(t *testing.T) {
 }
 
 // No replica can renew its lease during an outage, so none is dead because of it.
-func TestOutageEndsNoReplica(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+func TestOutageExpiresNoLease(t *testing.T) {
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)
-		a.send(say("m1", "hi"))
-		c := a.call()
-		c.must(status(a2a.StateWorking))
+		a.send(newRequest("m1", "hi"))
+		c := a.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
 		a.member.set(storeDown)
 		b.member.set(storeDown)
 		time.Sleep(20 * time.Second)
@@ -145,15 +145,15 @@ func TestOutageEndsNoReplica(t *testing.T) {
 		time.Sleep(9 * time.Second)
 		a.member.clear(storeDown)
 		time.Sleep(time.Minute)
-		c.must(chunk("x"))
-		c.finishes(status(a2a.StateCompleted))
+		c.mustEmit(chunk("x"))
+		c.finishTask(status(a2a.StateCompleted))
 		b.wantState(c.TaskID, a2a.StateCompleted)
 	})
 }
 
-// sendInDoubt sends a message that the store takes, and is away before it says
-// so, for longer than a client waits.
-func (p *peer) sendInDoubt(r *a2a.SendRequest) *sent {
+// sendIndeterminate sends a message that the store takes. The response is lost, and the
+// store is down for longer than a client waits.
+func (p *replica) sendIndeterminate(r *a2a.SendRequest) *pendingSend {
 	p.member.set(responseLost)
 	s := p.send(r)
 	p.member.set(storeDown)
@@ -168,14 +168,14 @@ const beginRetryFor = 5 * time.Second
 
 // A replica that finds the task of a refused message does not run the message.
 func TestRefusedMessageIsNotRun(t *testing.T) {
-	share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {
-		s := a.sendInDoubt(now(say("m1", "hi")))
+	withTwoReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *replica) {
+		s := a.sendIndeterminate(returnImmediately(newRequest("m1", "hi")))
 		if got := s.result(); got != string(a2a.ReasonUnavailable) {
 			t.Fatalf("Send() = %s", got)
 		}
 		time.Sleep(10 * time.Second)
-		a.noCall()
-		b.noCall()
+		a.wantNoCall()
+		b.wantNoCall()
 		page, err := b.List(t.Context(), &a2a.ListRequest{Owner: "owner"})
 		if err != nil || len(page.Tasks) != 1 || page.Tasks[0].Status.State != a2a.StateFailed {
 			t.Errorf("List() = %+v, %v", page, err)
@@ -186,18 +186,18 @@ func TestRefusedMessageIsNotRun(t *testing.T) {
 // A full store does not tell whether it stored the message before it was full. When it
 // has room again in time, the message is run once; otherwise the message is refused and
 // not run.
-func TestMessageWhoseAnswerIsLostInAFullStore(t *testing.T) {
+func TestAppendWithALostResponseInAFullStore(t *testing.T) {
 	for _, test := range []struct{ first, full bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
 		t.Run(fmt.Sprintf("first %t, full for long %t", test.first, test.full), func(t *testing.T) {
-			share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {
+			withTwoReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *replica) {
 				time.Sleep(time.Minute)
-				message := now(say("m2", "hi"))
+				message := returnImmediately(newRequest("m2", "hi"))
 				if !test.first {
-					a.send(now(say("m1", "hi")))
-					c := a.call()
-					c.must(status(a2a.StateInputRequired, "what?"))
-					c.ends(nil)
-					message = to(message, c.TaskID)
+					a.send(returnImmediately(newRequest("m1", "hi")))
+					c := a.nextCall()
+					c.mustEmit(status(a2a.StateInputRequired, "what?"))
+					c.endRun(nil)
+					message = withTask(message, c.TaskID)
 				}
 				a.member.set(responseLost)
 				s := a.send(message)
@@ -207,11 +207,11 @@ func TestMessageWhoseAnswerIsLostInAFullStore(t *testing.T) {
 					time.Sleep(time.Second)
 					a.member.clear(storeFull)
 					time.Sleep(time.Second)
-					a.call().finishes(status(a2a.StateCompleted))
+					a.nextCall().finishTask(status(a2a.StateCompleted))
 					if got := s.result(); got != "task:submitted" && got != "task:working" {
 						t.Errorf("Send() = %s", got)
 					}
-					a.noCall()
+					a.wantNoCall()
 					return
 				}
 				time.Sleep(beginRetryFor + time.Second)
@@ -220,44 +220,44 @@ func TestMessageWhoseAnswerIsLostInAFullStore(t *testing.T) {
 				}
 				a.member.clear(storeFull)
 				time.Sleep(10 * time.Second)
-				a.noCall()
-				b.noCall()
+				a.wantNoCall()
+				b.wantNoCall()
 			})
 		})
 	}
 }
 
 // However many were refused before that the store did not take.
-func TestRefusedMessagesAreForgotten(t *testing.T) {
-	share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {
+func TestRejectedMessagesAreNotDeduplicated(t *testing.T) {
+	withTwoReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)
 		for round := range 4 {
 			a.member.set(appendsFail)
 			for i := range 64 {
-				a.send(now(say(fmt.Sprint("m", round, "-", i), "hi")))
+				a.send(returnImmediately(newRequest(fmt.Sprint("m", round, "-", i), "hi")))
 			}
 			time.Sleep(beginRetryFor + time.Second)
 			a.member.clear(appendsFail)
 			time.Sleep(time.Minute)
 		}
-		if got := a.sendInDoubt(now(say("m1", "hi"))).result(); got != string(a2a.ReasonUnavailable) {
+		if got := a.sendIndeterminate(returnImmediately(newRequest("m1", "hi"))).result(); got != string(a2a.ReasonUnavailable) {
 			t.Fatalf("Send() = %s", got)
 		}
 		time.Sleep(10 * time.Second)
-		a.noCall()
-		b.noCall()
+		a.wantNoCall()
+		b.wantNoCall()
 	})
 }
 
 // The task of a message that was refused and still stored ends, and with it the run
 // that waits for the message.
-func TestInputThatWasRefusedAndStoredEndsTheTask(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+func TestStoredInputThatWasRejectedEndsTheTask(t *testing.T) {
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)
-		a.send(say("m1", "hi"))
-		c := a.call()
-		c.must(paused(a2a.StateInputRequired, "what?"))
-		s := a.sendInDoubt(to(say("m2", "that"), c.TaskID))
+		a.send(newRequest("m1", "hi"))
+		c := a.nextCall()
+		c.mustEmit(paused(a2a.StateInputRequired, "what?"))
+		s := a.sendIndeterminate(withTask(newRequest("m2", "that"), c.TaskID))
 		if got := s.result(); got != string(a2a.ReasonUnavailable) {
 			t.Fatalf("Send() = %s", got)
 		}
@@ -274,22 +274,22 @@ func TestInputThatWasRefusedAndStoredEndsTheTask(t *testing.T) {
 func TestShortOutageRefusesNoInput(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		t.Run(fmt.Sprint("stored ", lost), func(t *testing.T) {
-			share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+			withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 				time.Sleep(time.Minute)
-				a.send(say("m1", "hi"))
-				c := a.call()
-				c.must(status(a2a.StateInputRequired, "what?"))
-				c.ends(nil)
+				a.send(newRequest("m1", "hi"))
+				c := a.nextCall()
+				c.mustEmit(status(a2a.StateInputRequired, "what?"))
+				c.endRun(nil)
 				a.member.setEither(lost, responseLost, appendsFail)
-				s := a.send(to(say("m2", "that"), c.TaskID))
+				s := a.send(withTask(newRequest("m2", "that"), c.TaskID))
 				time.Sleep(3 * time.Second)
 				if !lost {
-					a.noCall()
+					a.wantNoCall()
 				}
 				a.member.clear(responseLost)
 				a.member.clear(appendsFail)
 				time.Sleep(time.Second)
-				a.call().finishes(status(a2a.StateCompleted))
+				a.nextCall().finishTask(status(a2a.StateCompleted))
 				if got := s.result(); got != "task:completed" {
 					t.Errorf("Send() = %s", got)
 				}
@@ -302,30 +302,30 @@ func TestShortOutageRefusesNoInput(t *testing.T) {
 }
 
 func TestShortOutageDelaysATurn(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, _ *peer) {
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, _ *replica) {
 		a.member.set(recallFails)
-		request := say("m1", "hi")
+		request := newRequest("m1", "hi")
 		request.Message.ContextID = "c"
 		s := a.send(request)
 		time.Sleep(5 * time.Second)
-		a.noCall()
+		a.wantNoCall()
 		a.member.clear(recallFails)
 		time.Sleep(time.Second)
-		a.call().finishes(status(a2a.StateCompleted))
+		a.nextCall().finishTask(status(a2a.StateCompleted))
 		if got := s.result(); got != "task:completed" {
 			t.Errorf("Send() = %s", got)
 		}
 	})
 }
 
-func TestDrainDuringAnOutageEnds(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+func TestDrainEndsDuringAnOutage(t *testing.T) {
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)
-		a.send(say("m1", "hi"))
-		c := a.call()
-		c.must(status(a2a.StateWorking))
+		a.send(newRequest("m1", "hi"))
+		c := a.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
 		a.member.set(storeDown)
-		c.emits(chunk("x"))
+		c.emitAsync(chunk("x"))
 		done := a.drain(5 * time.Second)
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
@@ -342,21 +342,21 @@ func TestDrainDuringAnOutageEnds(t *testing.T) {
 	})
 }
 
-func TestDrainLeavesTurnsToTheOthers(t *testing.T) {
-	share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {
+func TestDrainHandsTurnsOver(t *testing.T) {
+	withTwoReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)
-		r := a.stream(say("m1", "hi"))
-		c := a.call()
-		c.must(chunk("one"))
-		blocks := a.send(to(say("m2", "more"), c.TaskID))
-		waits := b.send(to(say("m3", "and more"), c.TaskID))
+		r := a.stream(newRequest("m1", "hi"))
+		c := a.nextCall()
+		c.mustEmit(chunk("one"))
+		blocks := a.send(withTask(newRequest("m2", "more"), c.TaskID))
+		waits := b.send(withTask(newRequest("m3", "and more"), c.TaskID))
 		done := a.drain(5 * time.Second)
-		for _, s := range []*sent{blocks, waits} {
+		for _, s := range []*pendingSend{blocks, waits} {
 			if got := s.result(); got != string(a2a.ReasonUnavailable) {
 				t.Errorf("waiting Send() = %s", got)
 			}
 		}
-		c.must(chunk("two"))
+		c.mustEmit(chunk("two"))
 		time.Sleep(5 * time.Second)
 		if err := <-done; err == nil {
 			t.Error("Drain() error = nil, though a turn was cut off")
@@ -365,69 +365,69 @@ func TestDrainLeavesTurnsToTheOthers(t *testing.T) {
 		after := r.seq[len(r.seq)-1]
 		rest := b.subscribe(c.TaskID, &after)
 		time.Sleep(4 * time.Second)
-		again := b.call()
+		again := b.nextCall()
 		// The attempt did not fail, so it does not count.
 		if again.Attempt != 1 {
 			t.Errorf("attempt is %d", again.Attempt)
 		}
-		again.must(chunk("three"))
-		again.finishes(status(a2a.StateCompleted))
+		again.mustEmit(chunk("three"))
+		again.finishTask(status(a2a.StateCompleted))
 		rest.want(t, "status:working artifact:turn-1=three status:completed EOF")
 	})
 }
 
 func TestDrainFailsTurnsThatAreNotRerun(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
-		a.send(say("m1", "hi"))
-		c := a.call()
-		c.must(chunk("one"))
-		a.send(say("m2", "hi"))
-		waiting := a.call()
-		waiting.must(paused(a2a.StateInputRequired, "what?"))
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
+		a.send(newRequest("m1", "hi"))
+		c := a.nextCall()
+		c.mustEmit(chunk("one"))
+		a.send(newRequest("m2", "hi"))
+		waiting := a.nextCall()
+		waiting.mustEmit(paused(a2a.StateInputRequired, "what?"))
 		done := a.drain(5 * time.Second)
 		time.Sleep(5 * time.Second)
 		if err := <-done; err == nil {
 			t.Error("Drain() error = nil, though a turn was cut off")
 		}
 		b.wantState(c.TaskID, a2a.StateFailed)
-		b.send(to(say("m3", "that"), waiting.TaskID))
-		b.call().finishes(status(a2a.StateCompleted))
+		b.send(withTask(newRequest("m3", "that"), waiting.TaskID))
+		b.nextCall().finishTask(status(a2a.StateCompleted))
 	})
 }
 
 // Without other replicas, too, an agent that breaks off is asked again.
 func TestTurnIsRerunAfterACrashOfTheAgent(t *testing.T) {
 	broke := backend.Interrupted("The agent's answer broke off", nil)
-	play(t, engine.Options{Retry: retry}, func(t *testing.T, b *bench) {
-		r := b.stream(say("m1", "hi"))
-		s := b.send(say("m1", "hi"))
-		c := b.call()
-		c.must(chunk("ha"))
-		c.ends(broke)
-		b.noCall()
+	withEngine(t, engine.Options{Retry: retry}, func(t *testing.T, b *fixture) {
+		r := b.stream(newRequest("m1", "hi"))
+		s := b.send(newRequest("m1", "hi"))
+		c := b.nextCall()
+		c.mustEmit(chunk("ha"))
+		c.endRun(broke)
+		b.wantNoCall()
 		time.Sleep(time.Second)
-		c = b.call()
+		c = b.nextCall()
 		if c.Attempt != 2 || c.Task != nil || len(c.History) > 0 {
 			t.Errorf("the agent is shown %+v", c.Turn)
 		}
-		c.must(chunk("hallo"))
-		c.finishes(status(a2a.StateCompleted))
+		c.mustEmit(chunk("hallo"))
+		c.finishTask(status(a2a.StateCompleted))
 		r.want(t, "task:submitted status:working artifact:turn-1+ha status:working artifact:turn-1=hallo status:completed EOF")
 		if got := s.result(); got != "task:completed" {
 			t.Errorf("Send() = %s", got)
 		}
 		// Not for ever.
-		r = b.stream(say("m2", "hi"))
+		r = b.stream(newRequest("m2", "hi"))
 		for _, pause := range []time.Duration{0, time.Second, 5 * time.Second} {
 			time.Sleep(pause)
-			b.call().ends(broke)
+			b.nextCall().endRun(broke)
 		}
 		r.want(t, "task:submitted status:working status:working status:failed(The agent's answer broke off) EOF")
 		// A cancel does not wait for the pause.
-		b.send(say("m3", "hi"))
-		c = b.call()
-		c.must(chunk("x"))
-		c.ends(broke)
+		b.send(newRequest("m3", "hi"))
+		c = b.nextCall()
+		c.mustEmit(chunk("x"))
+		c.endRun(broke)
 		if _, err := b.cancel(c.TaskID); err != nil {
 			t.Fatal(err)
 		}
@@ -435,19 +435,19 @@ func TestTurnIsRerunAfterACrashOfTheAgent(t *testing.T) {
 		if b.Running() > 0 {
 			t.Errorf("%d turns run", b.Running())
 		}
-		b.noCall()
+		b.wantNoCall()
 		// The output of the agent is kept.
-		b.send(say("m4", "hi"))
-		c = b.call()
-		c.must(chunk("x"))
-		c.ends(backend.Failed("no", nil))
+		b.send(newRequest("m4", "hi"))
+		c = b.nextCall()
+		c.mustEmit(chunk("x"))
+		c.endRun(backend.Failed("no", nil))
 		b.wantState(c.TaskID, a2a.StateFailed)
 	})
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m1", "hi"))
-		c := b.call()
-		c.must(chunk("ha"))
-		c.ends(broke)
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m1", "hi"))
+		c := b.nextCall()
+		c.mustEmit(chunk("ha"))
+		c.endRun(broke)
 		b.wantState(c.TaskID, a2a.StateFailed)
 	})
 }

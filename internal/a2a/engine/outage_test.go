@@ -19,38 +19,38 @@ import (
 
 var errOutage = fmt.Errorf("%w: connection refused", store.ErrUnavailable)
 
-// shaky is a store of which parts may be out of order.
-type shaky struct {
+// failingStore is a store with operations that fail.
+type failingStore struct {
 	store.Store
 	noSnapshot, noAppend bool
 }
 
-type shakyLog struct {
+type failingLog struct {
 	store.Log
-	store *shaky
+	store *failingStore
 }
 
-func (s *shaky) Create(ctx context.Context, n store.NewTask) (store.Log, error) {
+func (s *failingStore) Create(ctx context.Context, n store.NewTask) (store.Log, error) {
 	log, err := s.Store.Create(ctx, n)
-	return shakyLog{log, s}, err
+	return failingLog{log, s}, err
 }
 
-func (s *shaky) Open(ctx context.Context, k store.Key) (store.Log, error) {
+func (s *failingStore) Open(ctx context.Context, k store.Key) (store.Log, error) {
 	log, err := s.Store.Open(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	return shakyLog{log, s}, nil
+	return failingLog{log, s}, nil
 }
 
-func (l shakyLog) Snapshot(ctx context.Context) (*a2a.Record, error) {
+func (l failingLog) Snapshot(ctx context.Context) (*a2a.Record, error) {
 	if l.store.noSnapshot {
 		return nil, errOutage
 	}
 	return l.Log.Snapshot(ctx)
 }
 
-func (l shakyLog) Append(ctx context.Context, a store.Append) (uint64, error) {
+func (l failingLog) Append(ctx context.Context, a store.Append) (uint64, error) {
 	if l.store.noAppend {
 		return 0, errOutage
 	}
@@ -65,40 +65,40 @@ func TestMessageIsAcceptedOrRefused(t *testing.T) {
 		return r
 	}
 	t.Run("new task that cannot be read", func(t *testing.T) {
-		s := &shaky{Store: memory.New(memory.Options{}), noSnapshot: true}
-		play(t, engine.Options{Store: s}, func(t *testing.T, b *bench) {
-			if got := b.send(now(say("m", "hi"))).result(); got != "task:submitted" {
+		s := &failingStore{Store: memory.New(memory.Options{}), noSnapshot: true}
+		withEngine(t, engine.Options{Store: s}, func(t *testing.T, b *fixture) {
+			if got := b.send(now(newRequest("m", "hi"))).result(); got != "task:submitted" {
 				t.Errorf("Send() = %s", got)
 			}
-			b.call()
-			r := b.stream(say("m2", "hi"))
-			c := b.call()
-			c.must(chunk("x"))
-			c.ends(nil)
+			b.nextCall()
+			r := b.stream(newRequest("m2", "hi"))
+			c := b.nextCall()
+			c.mustEmit(chunk("x"))
+			c.endRun(nil)
 			r.want(t, "task:submitted status:working artifact:turn-1+x status:completed EOF")
 		})
 	})
 	t.Run("message that would have to wait", func(t *testing.T) {
-		s := &shaky{Store: memory.New(memory.Options{})}
-		play(t, engine.Options{Store: s}, func(t *testing.T, b *bench) {
-			b.send(say("m", "hi"))
-			c := b.call()
-			c.must(status(a2a.StateWorking))
+		s := &failingStore{Store: memory.New(memory.Options{})}
+		withEngine(t, engine.Options{Store: s}, func(t *testing.T, b *fixture) {
+			b.send(newRequest("m", "hi"))
+			c := b.nextCall()
+			c.mustEmit(status(a2a.StateWorking))
 			s.noSnapshot = true
-			refused := b.send(now(to(say("m2", "two"), c.TaskID)))
+			refused := b.send(now(withTask(newRequest("m2", "two"), c.TaskID)))
 			if !errors.Is(refused.err, errOutage) {
 				t.Errorf("Send() = %s", refused.result())
 			}
-			taken := b.send(to(say("m3", "three"), c.TaskID))
+			taken := b.send(withTask(newRequest("m3", "three"), c.TaskID))
 			s.noSnapshot = false
-			c.must(status(a2a.StateInputRequired))
-			c.ends(nil)
-			next := b.call()
+			c.mustEmit(status(a2a.StateInputRequired))
+			c.endRun(nil)
+			next := b.nextCall()
 			if got := text(next.Message.Parts); got != "three" {
-				t.Errorf("the agent is told %q", got)
+				t.Errorf("the agent received %q", got)
 			}
-			next.finishes(status(a2a.StateCompleted))
-			b.noCall()
+			next.finishTask(status(a2a.StateCompleted))
+			b.wantNoCall()
 			if got := taken.result(); got != "task:completed" {
 				t.Errorf("Send() = %s", got)
 			}
@@ -107,46 +107,46 @@ func TestMessageIsAcceptedOrRefused(t *testing.T) {
 			}
 		})
 	})
-	for what, breaks := range map[string]func(*shaky, bool){
-		"read":    func(s *shaky, broken bool) { s.noSnapshot = broken },
-		"written": func(s *shaky, broken bool) { s.noAppend = broken },
+	for what, breaks := range map[string]func(*failingStore, bool){
+		"read":    func(s *failingStore, broken bool) { s.noSnapshot = broken },
+		"written": func(s *failingStore, broken bool) { s.noAppend = broken },
 	} {
 		t.Run("task that waits and cannot be "+what, func(t *testing.T) {
-			s := &shaky{Store: memory.New(memory.Options{})}
-			play(t, engine.Options{Store: s}, func(t *testing.T, b *bench) {
-				b.send(say("m", "hi"))
-				c := b.call()
-				c.must(status(a2a.StateInputRequired))
-				c.ends(nil)
+			s := &failingStore{Store: memory.New(memory.Options{})}
+			withEngine(t, engine.Options{Store: s}, func(t *testing.T, b *fixture) {
+				b.send(newRequest("m", "hi"))
+				c := b.nextCall()
+				c.mustEmit(status(a2a.StateInputRequired))
+				c.endRun(nil)
 				breaks(s, true)
-				if refused := b.send(to(say("m2", "two"), c.TaskID)); !errors.Is(refused.err, errOutage) {
+				if refused := b.send(withTask(newRequest("m2", "two"), c.TaskID)); !errors.Is(refused.err, errOutage) {
 					t.Errorf("Send() = %s", refused.result())
 				}
 				breaks(s, false)
-				b.noCall()
+				b.wantNoCall()
 				b.wantState(c.TaskID, a2a.StateInputRequired)
 				if b.Running() != 0 {
 					t.Errorf("%d turns run", b.Running())
 				}
 				// It may be sent again.
-				b.send(to(say("m2", "two"), c.TaskID))
-				b.call().finishes(status(a2a.StateCompleted))
+				b.send(withTask(newRequest("m2", "two"), c.TaskID))
+				b.nextCall().finishTask(status(a2a.StateCompleted))
 			})
 		})
 	}
 	t.Run("message that waits for a task that cannot be written", func(t *testing.T) {
-		s := &shaky{Store: memory.New(memory.Options{})}
-		play(t, engine.Options{Store: s}, func(t *testing.T, b *bench) {
-			b.send(say("m", "hi"))
-			c := b.call()
-			c.must(status(a2a.StateWorking))
-			waits := b.send(to(say("m2", "two"), c.TaskID))
+		s := &failingStore{Store: memory.New(memory.Options{})}
+		withEngine(t, engine.Options{Store: s}, func(t *testing.T, b *fixture) {
+			b.send(newRequest("m", "hi"))
+			c := b.nextCall()
+			c.mustEmit(status(a2a.StateWorking))
+			waits := b.send(withTask(newRequest("m2", "two"), c.TaskID))
 			s.noAppend = true
-			c.ends(nil)
+			c.endRun(nil)
 			if waits.pending() || waits.err == nil {
 				t.Errorf("Send() = %s, want a refusal", waits.result())
 			}
-			b.noCall()
+			b.wantNoCall()
 			if b.Running() != 0 {
 				t.Errorf("%d turns run", b.Running())
 			}
@@ -156,20 +156,20 @@ func TestMessageIsAcceptedOrRefused(t *testing.T) {
 }
 
 // The input timer of a run ends with the run, even if the append of its end fails.
-func TestRunThatEndedHasNoInputTimeout(t *testing.T) {
-	s := &shaky{Store: memory.New(memory.Options{})}
-	play(t, engine.Options{Store: s}, func(t *testing.T, b *bench) {
-		b.send(say("m1", "hi"))
-		c := b.call()
-		c.must(asks(`{}`))
+func TestEndedRunHasNoInputTimeout(t *testing.T) {
+	s := &failingStore{Store: memory.New(memory.Options{})}
+	withEngine(t, engine.Options{Store: s}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m1", "hi"))
+		c := b.nextCall()
+		c.mustEmit(inputRequest(`{}`))
 		s.noAppend = true
-		c.ends(nil)
+		c.endRun(nil)
 		synctest.Wait()
 		s.noAppend = false
-		b.send(to(say("m2", "that"), c.TaskID))
-		next := b.call()
+		b.send(withTask(newRequest("m2", "that"), c.TaskID))
+		next := b.nextCall()
 		time.Sleep(time.Hour)
 		b.wantState(c.TaskID, a2a.StateWorking)
-		next.finishes(status(a2a.StateCompleted))
+		next.finishTask(status(a2a.StateCompleted))
 	})
 }

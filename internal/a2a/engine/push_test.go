@@ -15,9 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// receiver keeps push configurations as a deliverer would, and refuses those
-// whose URL says so.
-type receiver struct {
+// pushRecorder records push configurations, and refuses those with the URL bad.
+type pushRecorder struct {
 	store.Store
 	// attached are the configurations, with the number of the last event then.
 	attached []string
@@ -26,14 +25,14 @@ type receiver struct {
 
 var errURL = a2a.InvalidParams("configuration.url", "is not allowed")
 
-func (r *receiver) Check(_ context.Context, c a2a.PushConfig) error {
+func (r *pushRecorder) Check(_ context.Context, c a2a.PushConfig) error {
 	if c.URL == "bad" {
 		return errURL
 	}
 	return nil
 }
 
-func (r *receiver) Attach(ctx context.Context, k store.Key, c a2a.PushConfig) error {
+func (r *pushRecorder) Attach(ctx context.Context, k store.Key, c a2a.PushConfig) error {
 	if strings.HasPrefix(c.URL, "full") {
 		return errURL
 	}
@@ -55,36 +54,36 @@ func pushing(r *a2a.SendRequest, url string) *a2a.SendRequest {
 	return r
 }
 
-func TestPushConfigurationIsThereBeforeTheTurn(t *testing.T) {
-	pushes := &receiver{Store: memory.New(memory.Options{})}
-	play(t, engine.Options{Store: pushes.Store, Pushes: pushes}, func(t *testing.T, b *bench) {
-		r := b.stream(pushing(say("m1", "hi"), "one"))
-		c := b.call()
+func TestPushConfigurationIsStoredBeforeTheTurn(t *testing.T) {
+	pushes := &pushRecorder{Store: memory.New(memory.Options{})}
+	withEngine(t, engine.Options{Store: pushes.Store, Pushes: pushes}, func(t *testing.T, b *fixture) {
+		r := b.stream(pushing(newRequest("m1", "hi"), "one"))
+		c := b.nextCall()
 		r.want(t, "task:submitted")
 		// A turn with a push configuration has a task, which it keeps.
-		c.must(message("answer"))
-		c.must(status(a2a.StateInputRequired))
-		c.ends(nil)
-		b.send(pushing(to(say("m2", "more"), c.TaskID), "two"))
-		again := b.call()
-		waits := pushing(to(say("m3", "even more"), c.TaskID), "three")
+		c.mustEmit(message("answer"))
+		c.mustEmit(status(a2a.StateInputRequired))
+		c.endRun(nil)
+		b.send(pushing(withTask(newRequest("m2", "more"), c.TaskID), "two"))
+		again := b.nextCall()
+		waits := pushing(withTask(newRequest("m3", "even more"), c.TaskID), "three")
 		b.send(waits)
-		again.must(status(a2a.StateWorking))
+		again.mustEmit(status(a2a.StateWorking))
 		want := []string{"one " + c.TaskID + " submitted", "two " + c.TaskID + " input-required", "three " + c.TaskID + " working"}
 		if got := strings.Join(pushes.attached, ", "); got != strings.Join(want, ", ") {
 			t.Errorf("attached = %s, want %s", got, want)
 		}
-		again.finishes(status(a2a.StateCompleted))
+		again.finishTask(status(a2a.StateCompleted))
 		records, err := pushes.logs[0].Read(t.Context(), nil, 2)
-		if err != nil || short(&records[0].Event) != "status:working(answer)" {
+		if err != nil || summary(&records[0].Event) != "status:working(answer)" {
 			t.Errorf("Read() = %v, %v", records, err)
 		}
 	})
 }
 
-func TestPushConfigurationThatIsRefusedRefusesTheMessage(t *testing.T) {
-	pushes := &receiver{Store: memory.New(memory.Options{})}
-	play(t, engine.Options{Store: pushes.Store, Pushes: pushes}, func(t *testing.T, b *bench) {
+func TestInvalidPushConfigurationRejectsTheMessage(t *testing.T) {
+	pushes := &pushRecorder{Store: memory.New(memory.Options{})}
+	withEngine(t, engine.Options{Store: pushes.Store, Pushes: pushes}, func(t *testing.T, b *fixture) {
 		tasks := func() (n int, ended bool) {
 			page, err := b.List(t.Context(), &a2a.ListRequest{Owner: "owner"})
 			if err != nil {
@@ -96,38 +95,38 @@ func TestPushConfigurationThatIsRefusedRefusesTheMessage(t *testing.T) {
 			}
 			return page.TotalSize, ended
 		}
-		if s := b.send(pushing(say("m1", "hi"), "bad")); !errors.Is(s.err, errURL) {
+		if s := b.send(pushing(newRequest("m1", "hi"), "bad")); !errors.Is(s.err, errURL) {
 			t.Errorf("Send() = %s", s.result())
 		}
 		if n, _ := tasks(); n != 0 {
 			t.Errorf("a message that was refused made %d tasks", n)
 		}
-		if s := b.send(pushing(say("m2", "hi"), "full")); !errors.Is(s.err, errURL) {
+		if s := b.send(pushing(newRequest("m2", "hi"), "full")); !errors.Is(s.err, errURL) {
 			t.Errorf("Send() = %s", s.result())
 		}
 		if _, ended := tasks(); !ended {
 			t.Error("a task is left that nobody works on")
 		}
-		b.noCall()
-		b.send(say("m3", "hi"))
-		c := b.call()
-		c.must(status(a2a.StateWorking))
-		if s := b.send(pushing(to(say("m4", "hi"), c.TaskID), "full")); !errors.Is(s.err, errURL) {
+		b.wantNoCall()
+		b.send(newRequest("m3", "hi"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
+		if s := b.send(pushing(withTask(newRequest("m4", "hi"), c.TaskID), "full")); !errors.Is(s.err, errURL) {
 			t.Errorf("Send() to a task that works = %s", s.result())
 		}
-		c.must(status(a2a.StateInputRequired))
-		c.ends(nil)
-		if s := b.send(pushing(to(say("m5", "hi"), c.TaskID), "full")); !errors.Is(s.err, errURL) {
+		c.mustEmit(status(a2a.StateInputRequired))
+		c.endRun(nil)
+		if s := b.send(pushing(withTask(newRequest("m5", "hi"), c.TaskID), "full")); !errors.Is(s.err, errURL) {
 			t.Errorf("Send() to a task that waits = %s", s.result())
 		}
-		b.noCall()
+		b.wantNoCall()
 		b.wantState(c.TaskID, a2a.StateInputRequired)
 		if got := b.Running(); got != 0 {
 			t.Errorf("Running() = %d", got)
 		}
 	})
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		if got := b.send(pushing(say("m1", "hi"), "one")).result(); got != string(a2a.ReasonPushNotSupported) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		if got := b.send(pushing(newRequest("m1", "hi"), "one")).result(); got != string(a2a.ReasonPushNotSupported) {
 			t.Errorf("Send() = %s without anybody who keeps configurations", got)
 		}
 	})

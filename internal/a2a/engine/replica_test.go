@@ -21,34 +21,34 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
-// peer is one of several engines on one store.
-type peer struct {
-	*bench
+// replica is one of several engines that share a store.
+type replica struct {
+	*fixture
 	member *faultyMember
 }
 
-// dies is a process that is killed: it never gets through to the store again.
-func (p *peer) dies() { p.member.set(storeDown) }
+// crash cuts the connection to the store for good, as the end of the process would.
+func (p *replica) crash() { p.member.set(storeDown) }
 
 func retry() bool { return true }
 
-// share plays two engines on one store.
-func share(t *testing.T, options engine.Options, test func(t *testing.T, a, b *peer)) {
+// withTwoReplicas runs a test with two engines that share a store.
+func withTwoReplicas(t *testing.T, options engine.Options, test func(t *testing.T, a, b *replica)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewMemory(memory.Options{})
-		a, b := newPeer(t, s, "a", options), newPeer(t, s, "b", options)
+		a, b := newReplica(t, s, "a", options), newReplica(t, s, "b", options)
 		// A test that fails must stop the renewal of the leases.
-		defer b.leaves()
-		defer a.leaves()
+		defer b.shutDown()
+		defer a.shutDown()
 		test(t, a, b)
 	})
 }
 
-func newPeer(t *testing.T, s *storetest.Memory, name string, options engine.Options) *peer {
+func newReplica(t *testing.T, s *storetest.Memory, name string, options engine.Options) *replica {
 	t.Helper()
-	p := &peer{bench: &bench{t: t, calls: make(chan *call, 100)}, member: &faultyMember{Member: s.Join(name)}}
-	options.Member, options.Backend = p.member, p.bench
+	p := &replica{fixture: &fixture{t: t, calls: make(chan *call, 100)}, member: &faultyMember{Member: s.Join(name)}}
+	options.Member, options.Backend = p.member, p.fixture
 	e, err := engine.New(options)
 	if err != nil {
 		t.Fatal(err)
@@ -58,59 +58,59 @@ func newPeer(t *testing.T, s *storetest.Memory, name string, options engine.Opti
 	return p
 }
 
-func (p *peer) leaves() {
+func (p *replica) shutDown() {
 	ended, cancel := context.WithCancelCause(p.t.Context())
 	cancel(errEndOfTest)
 	_ = p.Drain(ended)
 }
 
-// now asks for the answer at once.
-func now(r *a2a.SendRequest) *a2a.SendRequest {
+// returnImmediately requests a response without waiting for the turn.
+func returnImmediately(r *a2a.SendRequest) *a2a.SendRequest {
 	r.ReturnImmediately = true
 	return r
 }
 
 func TestMessageGoesToTheReplicaThatRunsItsTask(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
-		a.send(say("m1", "hi"))
-		c := a.call()
-		c.must(status(a2a.StateWorking))
-		waits := b.stream(to(say("m2", "more"), c.TaskID))
-		blocks := b.send(to(say("m3", "still more"), c.TaskID))
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
+		a.send(newRequest("m1", "hi"))
+		c := a.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
+		waits := b.stream(withTask(newRequest("m2", "more"), c.TaskID))
+		blocks := b.send(withTask(newRequest("m3", "still more"), c.TaskID))
 		waits.want(t, "")
-		c.must(status(a2a.StateInputRequired, "what?"))
-		c.ends(nil)
-		second := a.call()
+		c.mustEmit(status(a2a.StateInputRequired, "what?"))
+		c.endRun(nil)
+		second := a.nextCall()
 		if got := text(second.Message.Parts); got != "more" {
-			t.Errorf("the agent is told %q", got)
+			t.Errorf("the agent received %q", got)
 		}
-		second.must(chunk("x"))
+		second.mustEmit(chunk("x"))
 		waits.want(t, "task:working artifact:turn-2+x")
-		second.must(status(a2a.StateInputRequired, "and?"))
-		second.ends(nil)
+		second.mustEmit(status(a2a.StateInputRequired, "and?"))
+		second.endRun(nil)
 		waits.want(t, "task:working artifact:turn-2+x status:input-required(and?) EOF")
-		third := a.call()
-		third.finishes(status(a2a.StateCompleted))
+		third := a.nextCall()
+		third.finishTask(status(a2a.StateCompleted))
 		if got := blocks.result(); got != "task:completed" {
 			t.Errorf("Send() = %s", got)
 		}
 		if n := len(blocks.event.Task.History); n != 5 {
 			t.Errorf("history has %d messages, want 5", n)
 		}
-		b.noCall()
+		b.wantNoCall()
 	})
 }
 
 func TestForwardedMessagesAreRefusedLikeLocalOnes(t *testing.T) {
-	share(t, engine.Options{MaxWaiting: 1}, func(t *testing.T, a, b *peer) {
-		a.send(say("m1", "hi"))
-		c := a.call()
-		c.must(status(a2a.StateWorking))
-		first := b.send(to(say("m2", "two"), c.TaskID))
-		if got := b.send(to(say("m3", "three"), c.TaskID)).result(); got != string(a2a.ReasonResourceExhausted) {
+	withTwoReplicas(t, engine.Options{MaxWaiting: 1}, func(t *testing.T, a, b *replica) {
+		a.send(newRequest("m1", "hi"))
+		c := a.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
+		first := b.send(withTask(newRequest("m2", "two"), c.TaskID))
+		if got := b.send(withTask(newRequest("m3", "three"), c.TaskID)).result(); got != string(a2a.ReasonResourceExhausted) {
 			t.Errorf("Send() beyond the bound = %s", got)
 		}
-		c.finishes(status(a2a.StateCompleted))
+		c.finishTask(status(a2a.StateCompleted))
 		if got := first.result(); got != string(a2a.ReasonUnsupportedOperation) {
 			t.Errorf("Send() to a task that ended = %s", got)
 		}
@@ -118,18 +118,18 @@ func TestForwardedMessagesAreRefusedLikeLocalOnes(t *testing.T) {
 }
 
 // A paused run receives the answer, whichever replica gets it from the client.
-func TestForwardedInputReachesTheRunThatWaits(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
-		a.send(say("m1", "hi"))
-		c := a.call()
-		c.must(paused(a2a.StateInputRequired, "what?"))
-		answer := b.send(to(say("m2", "that"), c.TaskID))
-		input := a.call()
+func TestForwardedInputReachesThePausedRun(t *testing.T) {
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
+		a.send(newRequest("m1", "hi"))
+		c := a.nextCall()
+		c.mustEmit(paused(a2a.StateInputRequired, "what?"))
+		answer := b.send(withTask(newRequest("m2", "that"), c.TaskID))
+		input := a.nextCall()
 		if !input.Input || text(input.Message.Parts) != "that" {
 			t.Errorf("the agent is asked %+v", input.Turn)
 		}
-		input.ends(backend.ErrInputAccepted)
-		c.finishes(status(a2a.StateCompleted, "thanks"))
+		input.endRun(backend.ErrInputAccepted)
+		c.finishTask(status(a2a.StateCompleted, "thanks"))
 		if got := answer.result(); got != "task:completed" {
 			t.Errorf("Send() = %s", got)
 		}
@@ -137,34 +137,34 @@ func TestForwardedInputReachesTheRunThatWaits(t *testing.T) {
 }
 
 func TestAnyReplicaContinuesATaskWithoutARun(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
-		a.send(say("m1", "hi"))
-		c := a.call()
-		c.must(status(a2a.StateInputRequired, "what?"))
-		c.ends(nil)
-		s := b.send(to(say("m2", "that"), c.TaskID))
-		next := b.call()
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
+		a.send(newRequest("m1", "hi"))
+		c := a.nextCall()
+		c.mustEmit(status(a2a.StateInputRequired, "what?"))
+		c.endRun(nil)
+		s := b.send(withTask(newRequest("m2", "that"), c.TaskID))
+		next := b.nextCall()
 		if next.Task == nil || next.Number != 2 {
 			t.Errorf("the agent is shown turn %d of %v", next.Number, next.Task)
 		}
-		next.must(chunk("x"))
+		next.mustEmit(chunk("x"))
 		a.subscribe(c.TaskID, nil).want(t, "task:working")
-		next.finishes(status(a2a.StateCompleted))
+		next.finishTask(status(a2a.StateCompleted))
 		if got := s.result(); got != "task:completed" {
 			t.Errorf("Send() = %s", got)
 		}
-		a.noCall()
-		if got := a.send(to(say("m3", "too late"), c.TaskID)).result(); got != string(a2a.ReasonUnsupportedOperation) {
+		a.wantNoCall()
+		if got := a.send(withTask(newRequest("m3", "too late"), c.TaskID)).result(); got != string(a2a.ReasonUnsupportedOperation) {
 			t.Errorf("Send() = %s", got)
 		}
 	})
 }
 
 func TestCancelAtAnyReplicaEndsTheRunAtOnce(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
-		r := a.stream(say("m1", "hi"))
-		c := a.call()
-		c.must(status(a2a.StateWorking))
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
+		r := a.stream(newRequest("m1", "hi"))
+		c := a.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
 		if task, err := b.cancel(c.TaskID); err != nil || task.Status.State != a2a.StateCanceled {
 			t.Fatalf("Cancel() = %v, %v", task, err)
 		}
@@ -174,9 +174,9 @@ func TestCancelAtAnyReplicaEndsTheRunAtOnce(t *testing.T) {
 		}
 		r.want(t, "task:submitted status:working status:canceled EOF")
 		if len(b.canceled) > 0 {
-			t.Error("the agent is told twice")
+			t.Error("the agent received twice")
 		}
-		if _, err := a.cancel(c.TaskID); reason(err) != string(a2a.ReasonTaskNotCancelable) {
+		if _, err := a.cancel(c.TaskID); reasonOf(err) != string(a2a.ReasonTaskNotCancelable) {
 			t.Errorf("second Cancel() error = %v", err)
 		}
 	})
@@ -184,10 +184,10 @@ func TestCancelAtAnyReplicaEndsTheRunAtOnce(t *testing.T) {
 
 // When the note gets lost, the renewal of the lease tells.
 func TestLeaseRenewalDetectsTheEndOfATask(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, _ *peer) {
-		a.send(say("m1", "hi"))
-		c := a.call()
-		c.must(status(a2a.StateWorking))
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, _ *replica) {
+		a.send(newRequest("m1", "hi"))
+		c := a.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
 		log, err := a.member.Member.Open(t.Context(), store.Key{Owner: "owner", TaskID: c.TaskID})
 		if err != nil {
 			t.Fatal(err)
@@ -203,29 +203,29 @@ func TestLeaseRenewalDetectsTheEndOfATask(t *testing.T) {
 }
 
 func TestTasksOfADeadReplicaFail(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
-		a.send(say("m1", "hi"))
-		works := a.call()
-		works.must(status(a2a.StateWorking))
-		a.send(say("m2", "hi"))
-		asks := a.call()
-		asks.must(paused(a2a.StateInputRequired, "what?"))
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
+		a.send(newRequest("m1", "hi"))
+		works := a.nextCall()
+		works.mustEmit(status(a2a.StateWorking))
+		a.send(newRequest("m2", "hi"))
+		asks := a.nextCall()
+		asks.mustEmit(paused(a2a.StateInputRequired, "what?"))
 		time.Sleep(time.Minute)
 		r := b.subscribe(works.TaskID, nil)
-		a.dies()
-		b.noCall()
+		a.crash()
+		b.wantNoCall()
 		time.Sleep(20 * time.Second)
 		r.want(t, "task:working status:failed(The replica that ran the agent is gone) EOF")
 		// A task that waits for its client keeps waiting, and another replica continues it.
 		b.subscribe(asks.TaskID, nil).want(t, "task:input-required")
-		s := b.send(to(say("m3", "that"), asks.TaskID))
-		b.call().finishes(status(a2a.StateCompleted))
+		s := b.send(withTask(newRequest("m3", "that"), asks.TaskID))
+		b.nextCall().finishTask(status(a2a.StateCompleted))
 		if got := s.result(); got != "task:completed" {
 			t.Errorf("Send() = %s", got)
 		}
 		// The dead may only think that they are.
 		a.member.clear(storeDown)
-		if err := works.says(chunk("late")); err == nil {
+		if err := works.emitEvents(chunk("late")); err == nil {
 			t.Error("the run goes on that lost its task")
 		}
 		time.Sleep(10 * time.Second)
@@ -237,10 +237,10 @@ func TestTasksOfADeadReplicaFail(t *testing.T) {
 // A store that fails at the first attempt of each renewal, and serves in between, ends no
 // lease.
 func TestLeaseIsRenewedBetweenTwoOutages(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
-		a.send(now(say("m1", "hi")))
-		c := a.call()
-		c.must(status(a2a.StateWorking))
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
+		a.send(returnImmediately(newRequest("m1", "hi")))
+		c := a.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
 		for range 5 {
 			time.Sleep(3 * time.Second)
 			a.member.set(storeDown)
@@ -253,21 +253,21 @@ func TestLeaseIsRenewedBetweenTwoOutages(t *testing.T) {
 			a.member.clear(storeDown)
 			time.Sleep(time.Second)
 		}
-		c.finishes(status(a2a.StateCompleted))
+		c.finishTask(status(a2a.StateCompleted))
 	})
 }
 
 // The replica that receives a message takes the task over at once.
 func TestMessageToATaskOfADeadReplica(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
-		a.send(say("m1", "hi"))
-		c := a.call()
-		c.must(status(a2a.StateInputRequired, "what?"))
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
+		a.send(newRequest("m1", "hi"))
+		c := a.nextCall()
+		c.mustEmit(status(a2a.StateInputRequired, "what?"))
 		time.Sleep(time.Minute)
-		a.dies()
+		a.crash()
 		time.Sleep(10*time.Second + time.Millisecond)
-		s := b.send(to(say("m2", "that"), c.TaskID))
-		b.call().finishes(status(a2a.StateCompleted))
+		s := b.send(withTask(newRequest("m2", "that"), c.TaskID))
+		b.nextCall().finishTask(status(a2a.StateCompleted))
 		if got := s.result(); got != "task:completed" {
 			t.Errorf("Send() = %s", got)
 		}
@@ -277,48 +277,48 @@ func TestMessageToATaskOfADeadReplica(t *testing.T) {
 func TestRestartedReplicaRecoversItsTasksAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewMemory(memory.Options{})
-		former := newPeer(t, s, "a", engine.Options{})
-		former.send(say("m1", "hi"))
-		c := former.call()
-		c.must(status(a2a.StateWorking))
-		former.dies()
-		a := newPeer(t, s, "a", engine.Options{})
+		former := newReplica(t, s, "a", engine.Options{})
+		former.send(newRequest("m1", "hi"))
+		c := former.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
+		former.crash()
+		a := newReplica(t, s, "a", engine.Options{})
 		a.wantState(c.TaskID, a2a.StateFailed)
-		a.leaves()
-		former.leaves()
+		a.shutDown()
+		former.shutDown()
 	})
 }
 
 func TestTurnOfADeadReplicaIsRerun(t *testing.T) {
-	share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {
+	withTwoReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *replica) {
 		before := b.stream(&a2a.SendRequest{Owner: "owner", Message: &a2a.Message{ID: "m0", ContextID: "c", Parts: []a2a.Part{a2a.TextPart("first")}}})
-		first := b.call()
-		first.must(a2a.Event{Artifact: &a2a.ArtifactUpdate{Artifact: a2a.Artifact{ID: "kept", Parts: []a2a.Part{a2a.TextPart("old")}}}})
-		first.must(status(a2a.StateInputRequired, "go on?"))
-		first.ends(nil)
+		first := b.nextCall()
+		first.mustEmit(a2a.Event{Artifact: &a2a.ArtifactUpdate{Artifact: a2a.Artifact{ID: "kept", Parts: []a2a.Part{a2a.TextPart("old")}}}})
+		first.mustEmit(status(a2a.StateInputRequired, "go on?"))
+		first.endRun(nil)
 		before.want(t, "task:submitted status:working artifact:kept=old status:input-required(go on?) EOF")
 		time.Sleep(time.Minute)
 
-		request := to(say("m1", "yes"), first.TaskID)
+		request := withTask(newRequest("m1", "yes"), first.TaskID)
 		request.Metadata, request.Extensions, request.AcceptedOutputModes = a2a.Object(`{"k":1}`), []string{"urn:x"}, []string{"text/plain"}
 		r := b.subscribe(first.TaskID, nil)
 		a.send(request)
-		c := a.call()
-		c.must(chunk("ha"), a2a.Event{Artifact: &a2a.ArtifactUpdate{
+		c := a.nextCall()
+		c.mustEmit(chunk("ha"), a2a.Event{Artifact: &a2a.ArtifactUpdate{
 			Artifact: a2a.Artifact{ID: "kept", Parts: []a2a.Part{a2a.TextPart("+new")}}, Append: true,
 		}})
-		a.dies()
+		a.crash()
 		time.Sleep(20 * time.Second)
-		again := b.call()
+		again := b.nextCall()
 		want, got := *c.Turn, *again.Turn
 		want.Attempt = 2
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the agent is shown another turn (-want +got):\n%s", diff)
 		}
-		again.must(chunk("hal"), chunk("lo"), a2a.Event{Artifact: &a2a.ArtifactUpdate{
+		again.mustEmit(chunk("hal"), chunk("lo"), a2a.Event{Artifact: &a2a.ArtifactUpdate{
 			Artifact: a2a.Artifact{ID: "kept", Parts: []a2a.Part{a2a.TextPart("+new")}}, Append: true,
 		}})
-		again.finishes(status(a2a.StateCompleted))
+		again.finishTask(status(a2a.StateCompleted))
 		r.want(t, "task:input-required status:working artifact:turn-2+ha artifact:kept++new "+
 			"status:working artifact:kept=old/last artifact:turn-2=hal artifact:turn-2+lo artifact:kept++new status:completed EOF")
 		task := b.task(first.TaskID)
@@ -339,29 +339,29 @@ func TestTurnHasThreeAttemptsAtMost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewMemory(memory.Options{})
 		options := engine.Options{Retry: retry}
-		var dead []*peer
-		first := newPeer(t, s, "0", options)
-		event, err := first.Send(t.Context(), now(say("m1", "poison")))
+		var dead []*replica
+		first := newReplica(t, s, "0", options)
+		event, err := first.Send(t.Context(), returnImmediately(newRequest("m1", "poison")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, name := range []string{"1", "2", "3"} {
-			c := first.call()
+			c := first.nextCall()
 			if c.Attempt != i+1 {
 				t.Errorf("attempt %d is called %d", i+1, c.Attempt)
 			}
-			first.dies()
+			first.crash()
 			dead = append(dead, first)
-			first = newPeer(t, s, name, options)
+			first = newReplica(t, s, name, options)
 			time.Sleep(30 * time.Second)
 		}
-		first.noCall()
+		first.wantNoCall()
 		task := first.task(event.Task.ID)
 		if got := text(task.Status.Message.Parts); task.Status.State != a2a.StateFailed || got != "The agent was interrupted too often" {
 			t.Errorf("task is %s: %s", task.Status.State, got)
 		}
 		for _, p := range append(dead, first) {
-			p.leaves()
+			p.shutDown()
 		}
 	})
 }
@@ -369,12 +369,12 @@ func TestTurnHasThreeAttemptsAtMost(t *testing.T) {
 // While one replica cannot reach the store, its turns are run again by others:
 // it stops them before.
 func TestTurnNeverRunsOnTwoReplicas(t *testing.T) {
-	share(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *peer) {
-		a.send(say("m1", "hi"))
-		c := a.call()
-		c.must(status(a2a.StateWorking))
+	withTwoReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *replica) {
+		a.send(newRequest("m1", "hi"))
+		c := a.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
 		time.Sleep(time.Minute)
-		a.dies()
+		a.crash()
 		for range 100 {
 			time.Sleep(200 * time.Millisecond)
 			synctest.Wait()
@@ -382,75 +382,75 @@ func TestTurnNeverRunsOnTwoReplicas(t *testing.T) {
 				t.Fatal("both run it")
 			}
 		}
-		b.call().finishes(status(a2a.StateCompleted))
+		b.nextCall().finishTask(status(a2a.StateCompleted))
 		a.member.clear(storeDown)
 		time.Sleep(time.Minute)
-		a.noCall()
+		a.wantNoCall()
 		a.wantState(c.TaskID, a2a.StateCompleted)
 	})
 }
 
-func TestSameMessageAtTwoReplicas(t *testing.T) {
+func TestRepeatedMessageAtTwoReplicas(t *testing.T) {
 	t.Run("whose task runs", func(t *testing.T) {
-		share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
-			one := a.stream(say("m1", "hi"))
-			c := a.call()
-			c.must(chunk("x"))
-			two := b.stream(say("m1", "hi"))
-			c.finishes(status(a2a.StateCompleted))
+		withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
+			one := a.stream(newRequest("m1", "hi"))
+			c := a.nextCall()
+			c.mustEmit(chunk("x"))
+			two := b.stream(newRequest("m1", "hi"))
+			c.finishTask(status(a2a.StateCompleted))
 			one.want(t, "task:submitted status:working artifact:turn-1+x status:completed EOF")
 			two.want(t, "task:submitted status:working artifact:turn-1+x status:completed EOF")
-			if got := b.send(say("m1", "hi")).result(); got != "task:completed" {
+			if got := b.send(newRequest("m1", "hi")).result(); got != "task:completed" {
 				t.Errorf("Send() = %s", got)
 			}
-			b.noCall()
-			b.send(say("m1", "something else"))
-			b.call()
+			b.wantNoCall()
+			b.send(newRequest("m1", "something else"))
+			b.nextCall()
 		})
 	})
 	t.Run("that is answered without a task", func(t *testing.T) {
-		share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
-			one, two := a.send(say("m1", "hi")), b.send(say("m1", "hi"))
-			c := a.call()
-			_ = c.says(message("hello"))
-			c.ends(nil)
-			for _, s := range []*sent{one, two} {
+		withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
+			one, two := a.send(newRequest("m1", "hi")), b.send(newRequest("m1", "hi"))
+			c := a.nextCall()
+			_ = c.emitEvents(message("hello"))
+			c.endRun(nil)
+			for _, s := range []*pendingSend{one, two} {
 				if got := s.result(); got != "message:hello" {
 					t.Errorf("Send() = %s", got)
 				}
 			}
-			if got := b.send(say("m1", "hi")).result(); got != "message:hello" {
+			if got := b.send(newRequest("m1", "hi")).result(); got != "message:hello" {
 				t.Errorf("later Send() = %s", got)
 			}
-			b.noCall()
+			b.wantNoCall()
 			time.Sleep(time.Minute)
-			b.send(say("m1", "hi"))
-			b.call()
+			b.send(newRequest("m1", "hi"))
+			b.nextCall()
 		})
 	})
 	t.Run("of which one is dead", func(t *testing.T) {
-		share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+		withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 			time.Sleep(time.Minute)
-			a.send(say("m1", "hi"))
-			a.call()
-			a.dies()
-			lost := b.send(say("m1", "hi"))
+			a.send(newRequest("m1", "hi"))
+			a.nextCall()
+			a.crash()
+			lost := b.send(newRequest("m1", "hi"))
 			time.Sleep(15 * time.Second)
 			if got := lost.result(); got != string(a2a.ReasonUnavailable) {
 				t.Errorf("Send() = %s", got)
 			}
-			b.noCall()
-			again := b.send(say("m1", "hi"))
-			b.call().finishes(status(a2a.StateCompleted))
+			b.wantNoCall()
+			again := b.send(newRequest("m1", "hi"))
+			b.nextCall().finishTask(status(a2a.StateCompleted))
 			if got := again.result(); got != "task:completed" {
 				t.Errorf("Send() = %s", got)
 			}
 		})
 	})
 	t.Run("that was refused", func(t *testing.T) {
-		share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
-			for _, p := range []*peer{a, b, a} {
-				if got := p.send(to(say("m1", "hi"), "nothing")).result(); got != string(a2a.ReasonTaskNotFound) {
+		withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
+			for _, p := range []*replica{a, b, a} {
+				if got := p.send(withTask(newRequest("m1", "hi"), "nothing")).result(); got != string(a2a.ReasonTaskNotFound) {
 					t.Errorf("Send() = %s", got)
 				}
 			}
@@ -458,14 +458,14 @@ func TestSameMessageAtTwoReplicas(t *testing.T) {
 	})
 }
 
-func TestMessageThatWaitsAtADeadReplicaIsRefused(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
-		a.send(say("m1", "hi"))
-		c := a.call()
-		c.must(status(a2a.StateWorking))
-		waits := b.send(to(say("m2", "more"), c.TaskID))
+func TestMessageWaitingAtADeadReplicaIsRejected(t *testing.T) {
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
+		a.send(newRequest("m1", "hi"))
+		c := a.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
+		waits := b.send(withTask(newRequest("m2", "more"), c.TaskID))
 		time.Sleep(time.Minute)
-		a.dies()
+		a.crash()
 		if !waits.pending() {
 			t.Fatalf("Send() = %s", waits.result())
 		}
@@ -477,7 +477,7 @@ func TestMessageThatWaitsAtADeadReplicaIsRefused(t *testing.T) {
 }
 
 func TestReplicaThatDoesNotReadItsInbox(t *testing.T) {
-	share(t, engine.Options{}, func(t *testing.T, a, b *peer) {
+	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 		// A life without an engine reads none.
 		mute := a.member.Member.(interface{ Join(string) store.Member }).Join("mute")
 		if _, err := mute.Renew(t.Context(), time.Hour); err != nil {
@@ -491,7 +491,7 @@ func TestReplicaThatDoesNotReadItsInbox(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		s := b.send(to(say("m1", "hi"), "t1"))
+		s := b.send(withTask(newRequest("m1", "hi"), "t1"))
 		if !s.pending() {
 			t.Fatalf("Send() = %s", s.result())
 		}

@@ -17,8 +17,8 @@ import (
 
 var continuePaused = engine.Options{ContinuePaused: func() bool { return true }}
 
-// in names the context of a message.
-func in(r *a2a.SendRequest, contextID string) *a2a.SendRequest {
+// withContext names the context of a message.
+func withContext(r *a2a.SendRequest, contextID string) *a2a.SendRequest {
 	r.Message.ContextID = contextID
 	return r
 }
@@ -34,42 +34,42 @@ func wantContinues(t *testing.T, c *call, task string, number int) {
 func TestReplyInAContextContinuesThePausedTask(t *testing.T) {
 	for _, state := range []a2a.State{a2a.StateInputRequired, a2a.StateAuthRequired} {
 		t.Run(state.String(), func(t *testing.T) {
-			play(t, continuePaused, func(t *testing.T, b *bench) {
-				b.send(in(say("m1", "hi"), "c"))
-				c := b.call()
-				c.must(status(state, "what?"))
-				c.ends(nil)
-				reply := b.send(in(say("m2", "that"), "c"))
-				next := b.call()
+			withEngine(t, continuePaused, func(t *testing.T, b *fixture) {
+				b.send(withContext(newRequest("m1", "hi"), "c"))
+				c := b.nextCall()
+				c.mustEmit(status(state, "what?"))
+				c.endRun(nil)
+				reply := b.send(withContext(newRequest("m2", "that"), "c"))
+				next := b.nextCall()
 				wantContinues(t, next, c.TaskID, 2)
-				again := b.send(in(say("m2", "that"), "c"))
-				next.finishes(status(a2a.StateCompleted))
-				for _, s := range []*sent{reply, again} {
+				again := b.send(withContext(newRequest("m2", "that"), "c"))
+				next.finishTask(status(a2a.StateCompleted))
+				for _, s := range []*pendingSend{reply, again} {
 					if s.result() != "task:completed" || s.event.Task.ID != c.TaskID {
 						t.Errorf("Send() = %s", s.result())
 					}
 				}
-				wantNewTask(t, b.send(in(say("m3", "more"), "c")), b.call(), c.TaskID)
+				wantNewTask(t, b.send(withContext(newRequest("m3", "more"), "c")), b.nextCall(), c.TaskID)
 			})
 		})
 	}
 }
 
-func TestReplyReachesTheRunThatWaits(t *testing.T) {
-	play(t, continuePaused, func(t *testing.T, b *bench) {
-		b.send(in(say("m1", "hi"), "c"))
-		c := b.call()
-		c.must(paused(a2a.StateInputRequired, "what?"))
-		answer := b.send(in(say("m2", "that"), "c"))
-		input := b.call()
+func TestReplyReachesThePausedRun(t *testing.T) {
+	withEngine(t, continuePaused, func(t *testing.T, b *fixture) {
+		b.send(withContext(newRequest("m1", "hi"), "c"))
+		c := b.nextCall()
+		c.mustEmit(paused(a2a.StateInputRequired, "what?"))
+		answer := b.send(withContext(newRequest("m2", "that"), "c"))
+		input := b.nextCall()
 		if !input.Input || input.TaskID != c.TaskID {
 			t.Errorf("the agent is asked %+v", input.Turn)
 		}
 		// The task is being answered: this is no reply to it.
-		other := b.send(in(say("m3", "this"), "c"))
-		wantNewTask(t, other, b.call(), c.TaskID)
-		input.ends(backend.ErrInputAccepted)
-		c.finishes(status(a2a.StateCompleted))
+		other := b.send(withContext(newRequest("m3", "this"), "c"))
+		wantNewTask(t, other, b.nextCall(), c.TaskID)
+		input.endRun(backend.ErrInputAccepted)
+		c.finishTask(status(a2a.StateCompleted))
 		if got := answer.result(); got != "task:completed" {
 			t.Errorf("Send() = %s", got)
 		}
@@ -77,46 +77,46 @@ func TestReplyReachesTheRunThatWaits(t *testing.T) {
 }
 
 // A reply continues only the single paused task of the same owner, tenant and context.
-func TestReplyContinuesNothingElse(t *testing.T) {
+func TestReplyContinuesOnlyASinglePausedTask(t *testing.T) {
 	tests := map[string]struct {
 		options engine.Options
-		before  func(b *bench)
+		before  func(b *fixture)
 		reply   func() *a2a.SendRequest
 	}{
-		"not asked for": {reply: func() *a2a.SendRequest { return in(say("m2", "that"), "c") }},
-		"no context":    {options: continuePaused, reply: func() *a2a.SendRequest { return say("m2", "that") }},
-		"other context": {options: continuePaused, reply: func() *a2a.SendRequest { return in(say("m2", "that"), "d") }},
+		"not asked for": {reply: func() *a2a.SendRequest { return withContext(newRequest("m2", "that"), "c") }},
+		"no context":    {options: continuePaused, reply: func() *a2a.SendRequest { return newRequest("m2", "that") }},
+		"other context": {options: continuePaused, reply: func() *a2a.SendRequest { return withContext(newRequest("m2", "that"), "d") }},
 		"other owner": {options: continuePaused, reply: func() *a2a.SendRequest {
-			r := in(say("m2", "that"), "c")
+			r := withContext(newRequest("m2", "that"), "c")
 			r.Owner = "other"
 			return r
 		}},
 		"other tenant": {options: continuePaused, reply: func() *a2a.SendRequest {
-			r := in(say("m2", "that"), "c")
+			r := withContext(newRequest("m2", "that"), "c")
 			r.Owner = r.Owner.In("tenant")
 			return r
 		}},
 		"two are paused": {
 			options: continuePaused,
-			before: func(b *bench) {
-				other := say("m0", "hi")
+			before: func(b *fixture) {
+				other := newRequest("m0", "hi")
 				other.Message.ContextID, other.Message.TaskID, other.ClientTaskID = "c", "named", true
 				b.send(other)
-				b.call().asks("which?")
+				b.nextCall().askAndEnd("which?")
 			},
-			reply: func() *a2a.SendRequest { return in(say("m2", "that"), "c") },
+			reply: func() *a2a.SendRequest { return withContext(newRequest("m2", "that"), "c") },
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			play(t, tt.options, func(t *testing.T, b *bench) {
-				b.send(in(say("m1", "hi"), "c"))
-				c := b.call()
-				c.asks("what?")
+			withEngine(t, tt.options, func(t *testing.T, b *fixture) {
+				b.send(withContext(newRequest("m1", "hi"), "c"))
+				c := b.nextCall()
+				c.askAndEnd("what?")
 				if tt.before != nil {
 					tt.before(b)
 				}
-				wantNewTask(t, b.send(tt.reply()), b.call(), c.TaskID)
+				wantNewTask(t, b.send(tt.reply()), b.nextCall(), c.TaskID)
 				if got := b.task(c.TaskID).Status.State; got != a2a.StateInputRequired {
 					t.Errorf("the paused task is %s", got)
 				}
@@ -125,17 +125,17 @@ func TestReplyContinuesNothingElse(t *testing.T) {
 	}
 }
 
-func TestTwoRepliesAtOnce(t *testing.T) {
+func TestConcurrentRepliesContinueATaskOnce(t *testing.T) {
 	for range 20 {
-		share(t, continuePaused, func(t *testing.T, a, b *peer) {
-			a.send(in(say("m1", "hi"), "c"))
-			c := a.call()
-			c.asks("what?")
-			replies := make([]*sent, 2)
-			for i, p := range []*peer{a, b} {
-				s := &sent{done: make(chan struct{})}
+		withTwoReplicas(t, continuePaused, func(t *testing.T, a, b *replica) {
+			a.send(withContext(newRequest("m1", "hi"), "c"))
+			c := a.nextCall()
+			c.askAndEnd("what?")
+			replies := make([]*pendingSend, 2)
+			for i, p := range []*replica{a, b} {
+				s := &pendingSend{done: make(chan struct{})}
 				replies[i] = s
-				r := in(say("r"+p.member.Self().Name(), "that"), "c")
+				r := withContext(newRequest("r"+p.member.Self().Name(), "that"), "c")
 				go func() {
 					defer close(s.done)
 					s.event, s.err = p.Send(t.Context(), r)
@@ -152,7 +152,7 @@ func TestTwoRepliesAtOnce(t *testing.T) {
 				if next.TaskID == c.TaskID {
 					continued++
 				}
-				next.finishes(status(a2a.StateCompleted))
+				next.finishTask(status(a2a.StateCompleted))
 			}
 			for _, s := range replies {
 				if got := s.result(); got != "task:completed" {
@@ -166,13 +166,13 @@ func TestTwoRepliesAtOnce(t *testing.T) {
 	}
 }
 
-// interloper changes a task between the search for it and the reply.
-type interloper struct {
+// hookedStore calls a function after the search for paused tasks.
+type hookedStore struct {
 	store.Store
 	then func()
 }
 
-func (s *interloper) Paused(ctx context.Context, c store.Conversation) ([]string, error) {
+func (s *hookedStore) Paused(ctx context.Context, c store.Conversation) ([]string, error) {
 	ids, err := s.Store.Paused(ctx, c)
 	if then := s.then; then != nil {
 		s.then = nil
@@ -181,31 +181,30 @@ func (s *interloper) Paused(ctx context.Context, c store.Conversation) ([]string
 	return ids, err
 }
 
-func TestReplyToATaskThatIsCanceledMeanwhile(t *testing.T) {
-	between := &interloper{Store: memory.New(memory.Options{})}
+func TestReplyToATaskCanceledConcurrently(t *testing.T) {
+	between := &hookedStore{Store: memory.New(memory.Options{})}
 	options := continuePaused
 	options.Store = between
-	play(t, options, func(t *testing.T, b *bench) {
-		b.send(in(say("m1", "hi"), "c"))
-		c := b.call()
-		c.asks("what?")
+	withEngine(t, options, func(t *testing.T, b *fixture) {
+		b.send(withContext(newRequest("m1", "hi"), "c"))
+		c := b.nextCall()
+		c.askAndEnd("what?")
 		between.then = func() {
 			if _, err := b.Cancel(t.Context(), &a2a.CancelRequest{Owner: "owner", TaskID: c.TaskID}); err != nil {
 				t.Error(err)
 			}
 		}
-		wantNewTask(t, b.send(in(say("m2", "that"), "c")), b.call(), c.TaskID)
+		wantNewTask(t, b.send(withContext(newRequest("m2", "that"), "c")), b.nextCall(), c.TaskID)
 	})
 }
 
-// between is a connection that calls a function after the search for paused tasks, or
-// before an append.
-type between struct {
+// hookedMember does the same for one replica.
+type hookedMember struct {
 	store.Member
 	then func()
 }
 
-func (m *between) Paused(ctx context.Context, c store.Conversation) ([]string, error) {
+func (m *hookedMember) Paused(ctx context.Context, c store.Conversation) ([]string, error) {
 	ids, err := m.Member.Paused(ctx, c)
 	if then := m.then; then != nil {
 		m.then = nil
@@ -215,29 +214,29 @@ func (m *between) Paused(ctx context.Context, c store.Conversation) ([]string, e
 }
 
 // Another replica cancels, or answers, what this one is about to continue.
-func TestReplyToATaskThatAnotherReplicaContinues(t *testing.T) {
-	for name, act := range map[string]func(t *testing.T, b *peer, task string){
-		"canceled": func(t *testing.T, b *peer, task string) {
+func TestReplyToATaskContinuedByAnotherReplica(t *testing.T) {
+	for name, act := range map[string]func(t *testing.T, b *replica, task string){
+		"canceled": func(t *testing.T, b *replica, task string) {
 			if _, err := b.Cancel(t.Context(), &a2a.CancelRequest{Owner: "owner", TaskID: task}); err != nil {
 				t.Error(err)
 			}
 		},
-		"continued": func(t *testing.T, b *peer, task string) {
-			go func() { _, _ = b.Send(t.Context(), now(to(say("m3", "this"), task))) }()
+		"continued": func(t *testing.T, b *replica, task string) {
+			go func() { _, _ = b.Send(t.Context(), returnImmediately(withTask(newRequest("m3", "this"), task))) }()
 			c := <-b.calls
 			go func() { <-c.ctx.Done() }()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			share(t, continuePaused, func(t *testing.T, a, b *peer) {
-				a.send(in(say("m1", "hi"), "c"))
-				c := a.call()
-				c.asks("what?")
-				a.member.Member = &between{Member: a.member.Member, then: func() { act(t, b, c.TaskID) }}
-				s := a.send(in(say("m2", "that"), "c"))
-				next := a.call()
+			withTwoReplicas(t, continuePaused, func(t *testing.T, a, b *replica) {
+				a.send(withContext(newRequest("m1", "hi"), "c"))
+				c := a.nextCall()
+				c.askAndEnd("what?")
+				a.member.Member = &hookedMember{Member: a.member.Member, then: func() { act(t, b, c.TaskID) }}
+				s := a.send(withContext(newRequest("m2", "that"), "c"))
+				next := a.nextCall()
 				// The claim names the new task: others find the message there.
-				again := b.send(in(say("m2", "that"), "c"))
+				again := b.send(withContext(newRequest("m2", "that"), "c"))
 				wantNewTask(t, s, next, c.TaskID)
 				if again.result() != "task:completed" || again.event.Task.ID != next.TaskID {
 					t.Errorf("Send() of the same message elsewhere = %s", again.result())
@@ -249,78 +248,78 @@ func TestReplyToATaskThatAnotherReplicaContinues(t *testing.T) {
 
 // The paused run is another replica's: the reply is brought to it.
 func TestReplyIsForwarded(t *testing.T) {
-	share(t, continuePaused, func(t *testing.T, a, b *peer) {
-		a.send(in(say("m1", "hi"), "c"))
-		c := a.call()
-		c.must(paused(a2a.StateInputRequired, "what?"))
-		answer := b.send(in(say("m2", "that"), "c"))
-		input := a.call()
+	withTwoReplicas(t, continuePaused, func(t *testing.T, a, b *replica) {
+		a.send(withContext(newRequest("m1", "hi"), "c"))
+		c := a.nextCall()
+		c.mustEmit(paused(a2a.StateInputRequired, "what?"))
+		answer := b.send(withContext(newRequest("m2", "that"), "c"))
+		input := a.nextCall()
 		if !input.Input || input.TaskID != c.TaskID {
 			t.Errorf("the agent is asked %+v", input.Turn)
 		}
-		again := a.send(in(say("m2", "that"), "c"))
-		input.ends(backend.ErrInputAccepted)
-		c.finishes(status(a2a.StateCompleted))
-		for _, s := range []*sent{answer, again} {
+		again := a.send(withContext(newRequest("m2", "that"), "c"))
+		input.endRun(backend.ErrInputAccepted)
+		c.finishTask(status(a2a.StateCompleted))
+		for _, s := range []*pendingSend{answer, again} {
 			if s.result() != "task:completed" || s.event.Task.ID != c.TaskID {
 				t.Errorf("Send() = %s", s.result())
 			}
 		}
-		b.noCall()
+		b.wantNoCall()
 	})
 }
 
 // The replica that took the reply dies; the reply is in the log of the task, so the
 // same message is not taken twice.
-func TestReplyIsKnownAfterItsReplicaDied(t *testing.T) {
+func TestReplyIsDeduplicatedAfterACrash(t *testing.T) {
 	options := continuePaused
 	options.Retry = retry
-	share(t, options, func(t *testing.T, a, b *peer) {
-		a.send(in(say("m1", "hi"), "c"))
-		c := a.call()
-		c.asks("what?")
-		a.send(in(say("m2", "that"), "c"))
-		a.call().must(chunk("x"))
-		a.dies()
-		again := b.send(in(say("m2", "that"), "c"))
+	withTwoReplicas(t, options, func(t *testing.T, a, b *replica) {
+		a.send(withContext(newRequest("m1", "hi"), "c"))
+		c := a.nextCall()
+		c.askAndEnd("what?")
+		a.send(withContext(newRequest("m2", "that"), "c"))
+		a.nextCall().mustEmit(chunk("x"))
+		a.crash()
+		again := b.send(withContext(newRequest("m2", "that"), "c"))
 		next := <-b.calls // once the lease has ended
 		if next.TaskID != c.TaskID || next.Attempt != 2 {
 			t.Errorf("the agent was called for attempt %d of task %s", next.Attempt, next.TaskID)
 		}
-		next.finishes(status(a2a.StateCompleted))
+		next.finishTask(status(a2a.StateCompleted))
 		if again.result() != "task:completed" || again.event.Task.ID != c.TaskID {
 			t.Errorf("Send() = %s", again.result())
 		}
-		b.noCall()
+		b.wantNoCall()
 		// It is forgotten with its task also where the turn was taken over.
-		wantNewTask(t, b.send(in(say("m4", "more"), "c")), b.call(), c.TaskID)
+		wantNewTask(t, b.send(withContext(newRequest("m4", "more"), "c")), b.nextCall(), c.TaskID)
 	})
 }
 
 // A turn that another replica took over forgets the messages before it all the same.
-func TestMessageIsForgottenAfterATakeover(t *testing.T) {
+func TestDeduplicationEndsAfterATakeover(t *testing.T) {
 	options := continuePaused
 	options.Retry = retry
-	share(t, options, func(t *testing.T, a, b *peer) {
-		a.send(in(say("m1", "hi"), "c"))
-		a.call().must(chunk("x"))
-		a.dies()
-		again := b.send(in(say("m1", "hi"), "c"))
+	withTwoReplicas(t, options, func(t *testing.T, a, b *replica) {
+		a.send(withContext(newRequest("m1", "hi"), "c"))
+		a.nextCall().mustEmit(chunk("x"))
+		a.crash()
+		again := b.send(withContext(newRequest("m1", "hi"), "c"))
 		c := <-b.calls
 		if again.pending(); c.Attempt != 2 {
 			t.Errorf("the agent was called for attempt %d", c.Attempt)
 		}
-		c.asks("what?")
-		reply := b.send(in(say("m2", "that"), "c"))
-		next := b.call()
+		c.askAndEnd("what?")
+		reply := b.send(withContext(newRequest("m2", "that"), "c"))
+		next := b.nextCall()
 		wantContinues(t, next, c.TaskID, 2)
-		next.finishes(status(a2a.StateCompleted))
+		next.finishTask(status(a2a.StateCompleted))
 		if got := reply.result(); got != "task:completed" {
 			t.Errorf("Send() = %s", got)
 		}
-		if got := b.send(in(say("m2", "that"), "c")).result(); got != "task:completed" {
+		if got := b.send(withContext(newRequest("m2", "that"), "c")).result(); got != "task:completed" {
 			t.Errorf("Send() of the reply = %s", got)
 		}
-		wantNewTask(t, b.send(in(say("m1", "hi"), "c")), b.call(), c.TaskID)
+		wantNewTask(t, b.send(withContext(newRequest("m1", "hi"), "c")), b.nextCall(), c.TaskID)
 	})
 }

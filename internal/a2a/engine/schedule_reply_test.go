@@ -20,11 +20,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
-// asking is an agent that asks its client in the first turn of a task, with or
-// without keeping its run, and is done in any other.
-type asking struct{ seed uint64 }
+// askingAgent asks its client in the first turn of a task, with or without a paused run,
+// and completes every other turn.
+type askingAgent struct{ seed uint64 }
 
-func (a asking) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) error {
+func (a askingAgent) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) error {
 	time.Sleep(time.Duration(1+(a.seed+uint64(turn.Number))%4) * time.Millisecond)
 	if turn.Number > 1 {
 		return emit([]a2a.Event{status(a2a.StateCompleted)})
@@ -44,7 +44,7 @@ func (a asking) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) 
 // canceled. No message is stored in two tasks, unless it was forgotten with the one
 // that was continued or canceled, and a task is continued by one reply at most
 // each time that it asks.
-func TestSchedulesOfReplies(t *testing.T) {
+func TestRandomSchedulesOfReplies(t *testing.T) {
 	schedules := 4000
 	if testing.Short() {
 		schedules = 400
@@ -53,13 +53,13 @@ func TestSchedulesOfReplies(t *testing.T) {
 	for seed := 0; seed < schedules; seed += each {
 		synctest.Test(t, func(t *testing.T) {
 			for i := range each {
-				scheduleOfReplies(t, uint64(seed+i))
+				runScheduleOfReplies(t, uint64(seed+i))
 			}
 		})
 	}
 }
 
-func scheduleOfReplies(t *testing.T, seed uint64) {
+func runScheduleOfReplies(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 12))
 	s := storetest.NewMemory(memory.Options{})
@@ -67,7 +67,7 @@ func scheduleOfReplies(t *testing.T, seed uint64) {
 	open := func(name string) (*engine.Engine, *faultyMember) {
 		l := &faultyMember{Member: s.Join(name)}
 		e, err := engine.New(engine.Options{
-			Member: l, Backend: asking{seed}, DecideAfter: 2 * time.Millisecond, Lease: 9 * time.Millisecond,
+			Member: l, Backend: askingAgent{seed}, DecideAfter: 2 * time.Millisecond, Lease: 9 * time.Millisecond,
 			OutageRetryFor: 20 * time.Millisecond, Retry: func() bool { return retried },
 			ContinuePaused: func() bool { return true },
 		})
@@ -80,7 +80,7 @@ func scheduleOfReplies(t *testing.T, seed uint64) {
 	b, _ := open("b")
 	both := []*engine.Engine{a, b}
 	synctest.Wait()
-	event, err := a.Send(t.Context(), in(say("m", "hi"), "c"))
+	event, err := a.Send(t.Context(), withContext(newRequest("m", "hi"), "c"))
 	if err != nil || event.Task.Status.State != a2a.StateInputRequired {
 		t.Fatalf("seed %d: Send() = %+v, %v", seed, event.Task, err)
 	}
@@ -95,7 +95,9 @@ func scheduleOfReplies(t *testing.T, seed uint64) {
 		})
 	}
 	for n := range 2 + r.IntN(5) {
-		later(func(e *engine.Engine) { _, _ = e.Send(limit, now(in(say(fmt.Sprint("r", n/2), "that"), "c"))) })
+		later(func(e *engine.Engine) {
+			_, _ = e.Send(limit, returnImmediately(withContext(newRequest(fmt.Sprint("r", n/2), "that"), "c")))
+		})
 	}
 	if r.IntN(3) == 0 {
 		later(func(e *engine.Engine) {

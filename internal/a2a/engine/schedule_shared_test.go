@@ -20,8 +20,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
-// census knows which turns run, and which messages the agent was shown.
-type census struct {
+// turnRecord has the running turns, and the messages that the agent received.
+type turnRecord struct {
 	t     *testing.T
 	seed  uint64
 	mu    sync.Mutex
@@ -29,13 +29,13 @@ type census struct {
 	shown map[string]bool
 }
 
-// only is an agent that tells when a turn is run twice at once.
-type only struct {
-	whim
-	census *census
+// exclusiveAgent reports a turn that runs twice at the same time.
+type exclusiveAgent struct {
+	randomAgent
+	census *turnRecord
 }
 
-func (o only) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) error {
+func (o exclusiveAgent) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) error {
 	name := fmt.Sprint(turn.TaskID, "/", turn.Number)
 	o.census.mu.Lock()
 	if o.census.runs[name] {
@@ -48,16 +48,16 @@ func (o only) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) er
 		defer o.census.mu.Unlock()
 		delete(o.census.runs, name)
 	}()
-	err := o.whim.Run(ctx, turn, emit)
+	err := o.randomAgent.Run(ctx, turn, emit)
 	if err == nil && turn.Attempt == 1 && o.seed%5 == 0 {
 		return backend.Interrupted("broke off", nil)
 	}
 	return err
 }
 
-// TestSchedulesOfTwoReplicas checks the claims of TestWire11_Schedules for two engines that
+// TestRandomSchedulesOfTwoReplicas checks the claims of TestWire11_RandomSchedules for two engines that
 // share a store. One of them may crash, or lose the store for a while.
-func TestSchedulesOfTwoReplicas(t *testing.T) {
+func TestRandomSchedulesOfTwoReplicas(t *testing.T) {
 	schedules := 10_000
 	if testing.Short() {
 		schedules = 500
@@ -66,18 +66,18 @@ func TestSchedulesOfTwoReplicas(t *testing.T) {
 	for seed := 0; seed < schedules; seed += each {
 		synctest.Test(t, func(t *testing.T) {
 			for i := range each {
-				scheduleOfTwo(t, uint64(seed+i))
+				runScheduleOfTwoReplicas(t, uint64(seed+i))
 			}
 		})
 	}
 }
 
-func scheduleOfTwo(t *testing.T, seed uint64) {
+func runScheduleOfTwoReplicas(t *testing.T, seed uint64) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 3))
 	s := storetest.NewMemory(memory.Options{})
 	again := seed%2 == 0
-	c := &census{t: t, seed: seed, runs: map[string]bool{}, shown: map[string]bool{}}
+	c := &turnRecord{t: t, seed: seed, runs: map[string]bool{}, shown: map[string]bool{}}
 	open := func(name string, agent backend.Backend) (*engine.Engine, *faultyMember) {
 		l := &faultyMember{Member: s.Join(name)}
 		e, err := engine.New(engine.Options{
@@ -89,16 +89,16 @@ func scheduleOfTwo(t *testing.T, seed uint64) {
 		}
 		return e, l
 	}
-	a, memberA := open("a", only{whim{seed}, c})
-	b, _ := open("b", only{whim{seed + 1}, c})
+	a, memberA := open("a", exclusiveAgent{randomAgent{seed}, c})
+	b, _ := open("b", exclusiveAgent{randomAgent{seed + 1}, c})
 	both := []*engine.Engine{a, b}
 	named := seed%3 == 0
 	synctest.Wait()
-	request := say("m", "hi")
+	request := newRequest("m", "hi")
 	if named {
-		request = restart(name("mine", "hi"))
+		request = withRestart(withChosenID("mine", "hi"))
 	}
-	event, err := a.Send(t.Context(), now(request))
+	event, err := a.Send(t.Context(), returnImmediately(request))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func scheduleOfTwo(t *testing.T, seed uint64) {
 	var wg sync.WaitGroup
 	logs := make([][]string, 2)
 	for i := range logs {
-		wg.Go(func() { logs[i] = watch(t, b, id, 0) })
+		wg.Go(func() { logs[i] = readStream(t, b, id, 0) })
 	}
 	later := func(do func(e *engine.Engine)) {
 		at, e := time.Duration(r.IntN(14))*time.Millisecond, both[r.IntN(2)]
@@ -122,9 +122,9 @@ func scheduleOfTwo(t *testing.T, seed uint64) {
 		})
 	}
 	for n := range 1 + r.IntN(4) {
-		more := to(say(fmt.Sprint("more", n/2), "more"), id)
+		more := withTask(newRequest(fmt.Sprint("more", n/2), "more"), id)
 		if named {
-			more = restart(name(id, "more"))
+			more = withRestart(withChosenID(id, "more"))
 		}
 		later(func(e *engine.Engine) { _, _ = e.Send(limit, more) })
 	}
@@ -168,7 +168,7 @@ func scheduleOfTwo(t *testing.T, seed uint64) {
 	cancel()
 	wg.Wait()
 	// The next replica finds the state that the first two left.
-	last, _ := open("c", obedient{c})
+	last, _ := open("c", completingAgent{c})
 	var task *a2a.Task
 	for range 100 {
 		time.Sleep(30 * time.Millisecond)
@@ -190,14 +190,14 @@ func scheduleOfTwo(t *testing.T, seed uint64) {
 	if state := task.Status.State; !state.Terminal() && !state.Interrupted() {
 		t.Errorf("seed %d: task is left %s", seed, state)
 	}
-	if m := lastWord(task.History); task.Status.State == a2a.StateCompleted && !c.shown[m.ID] {
+	if m := lastUserMessage(task.History); task.Status.State == a2a.StateCompleted && !c.shown[m.ID] {
 		t.Errorf("seed %d: task completed, and the agent was not shown %s\n%q", seed, m.ID, whole)
 	}
 	_ = last.Drain(t.Context())
 }
 
-// lastWord returns the last message of a client.
-func lastWord(history []*a2a.Message) *a2a.Message {
+// lastUserMessage returns the last message of a client.
+func lastUserMessage(history []*a2a.Message) *a2a.Message {
 	for _, m := range slices.Backward(history) {
 		if m.Role == a2a.RoleUser {
 			return m
@@ -206,10 +206,10 @@ func lastWord(history []*a2a.Message) *a2a.Message {
 	return &a2a.Message{}
 }
 
-// obedient is an agent that completes each turn at once.
-type obedient struct{ census *census }
+// completingAgent completes each turn at once.
+type completingAgent struct{ census *turnRecord }
 
-func (o obedient) Run(_ context.Context, turn *backend.Turn, _ backend.Emit) error {
+func (o completingAgent) Run(_ context.Context, turn *backend.Turn, _ backend.Emit) error {
 	o.census.mu.Lock()
 	defer o.census.mu.Unlock()
 	o.census.shown[turn.Message.ID] = true

@@ -21,23 +21,23 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// whim is an agent that does what its seed says, at times that its seed says.
-type whim struct{ seed uint64 }
+// randomAgent behaves as its seed determines.
+type randomAgent struct{ seed uint64 }
 
-func (w whim) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) error {
+func (w randomAgent) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) error {
 	r := rand.New(rand.NewPCG(w.seed, uint64(turn.Number)))
 	if turn.Input && r.IntN(2) == 0 {
 		return backend.ErrInputAccepted
 	}
 	for range r.IntN(6) {
-		if err := pause(ctx, r); err != nil {
+		if err := sleepRandomly(ctx, r); err != nil {
 			return err
 		}
 		if err := emit([]a2a.Event{chunk("x"), chunk("y")}); err != nil {
 			return err
 		}
 	}
-	if err := pause(ctx, r); err != nil {
+	if err := sleepRandomly(ctx, r); err != nil {
 		return err
 	}
 	switch r.IntN(6) {
@@ -52,17 +52,17 @@ func (w whim) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit) er
 		return context.Cause(ctx)
 	case 4:
 		// It waits for its client longer than the client may take.
-		if err := emit([]a2a.Event{asks(`{"timeoutSeconds":0.002}`)}); err != nil {
+		if err := emit([]a2a.Event{inputRequest(`{"timeoutSeconds":0.002}`)}); err != nil {
 			return err
 		}
-		return pause(ctx, r)
+		return sleepRandomly(ctx, r)
 	default:
 		return nil
 	}
 }
 
-// pause takes a whole number of milliseconds, so that much happens at once.
-func pause(ctx context.Context, r *rand.Rand) error {
+// sleepRandomly sleeps a whole number of milliseconds, so that many events have the same time.
+func sleepRandomly(ctx context.Context, r *rand.Rand) error {
 	timer := time.NewTimer(time.Duration(r.IntN(4)) * time.Millisecond)
 	defer timer.Stop()
 	select {
@@ -73,10 +73,10 @@ func pause(ctx context.Context, r *rand.Rand) error {
 	}
 }
 
-// TestWire11_Schedules cancels, completes, times out, disconnects and shuts down at the same
+// TestWire11_RandomSchedules cancels, completes, times out, disconnects and shuts down at the same
 // time, in random orders. Every subscriber sees the same numbers in order, and a task has
 // one terminal state, which is the last event of its run.
-func TestWire11_Schedules(t *testing.T) {
+func TestWire11_RandomSchedules(t *testing.T) {
 	schedules := 10_000
 	if testing.Short() {
 		schedules = 500
@@ -86,25 +86,25 @@ func TestWire11_Schedules(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			for i := range each {
 				// Some clients name their tasks, and start them again.
-				schedule(t, uint64(seed+i), i%2 == 0)
+				runSchedule(t, uint64(seed+i), i%2 == 0)
 			}
 		})
 	}
 }
 
-func schedule(t *testing.T, seed uint64, named bool) {
+func runSchedule(t *testing.T, seed uint64, named bool) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 2))
 	tasks := memory.New(memory.Options{})
 	e, err := engine.New(engine.Options{
-		Store: tasks, Backend: whim{seed}, DecideAfter: 2 * time.Millisecond,
+		Store: tasks, Backend: randomAgent{seed}, DecideAfter: 2 * time.Millisecond,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	request := say("m", "hi")
+	request := newRequest("m", "hi")
 	if named {
-		request = restart(name("mine", "hi"))
+		request = withRestart(withChosenID("mine", "hi"))
 	}
 	request.ReturnImmediately = true
 	event, err := e.Send(t.Context(), request)
@@ -116,7 +116,7 @@ func schedule(t *testing.T, seed uint64, named bool) {
 	logs := make([][]string, 3)
 	for i := range logs {
 		leaves := time.Duration(r.IntN(12)) * time.Millisecond * time.Duration(i)
-		wg.Go(func() { logs[i] = watch(t, e, id, leaves) })
+		wg.Go(func() { logs[i] = readStream(t, e, id, leaves) })
 	}
 	for range 2 {
 		at := time.Duration(r.IntN(14)) * time.Millisecond
@@ -126,9 +126,9 @@ func schedule(t *testing.T, seed uint64, named bool) {
 		})
 	}
 	for n := range 1 + r.IntN(3) {
-		more := to(say(fmt.Sprint("more", n), "more"), id)
+		more := withTask(newRequest(fmt.Sprint("more", n), "more"), id)
 		if named {
-			more = restart(name(id, "more"))
+			more = withRestart(withChosenID(id, "more"))
 		}
 		at := time.Duration(r.IntN(14)) * time.Millisecond
 		wg.Go(func() {
@@ -180,20 +180,20 @@ func readLog(t *testing.T, s store.Store, id string, restarts bool) []string {
 		}
 		ended = r.Status != nil && r.Status.Status.State.Terminal()
 		if r.Message == nil {
-			log = append(log, fmt.Sprint(r.Seq, short(&r.Event)))
+			log = append(log, fmt.Sprint(r.Seq, summary(&r.Event)))
 		}
 	}
 	return log
 }
 
-func watch(t *testing.T, e *engine.Engine, id string, leaves time.Duration) []string {
+func readStream(t *testing.T, e *engine.Engine, id string, leaves time.Duration) []string {
 	first := uint64(0)
-	return watchFrom(t, e, id, &first, leaves)
+	return readStreamFrom(t, e, id, &first, leaves)
 }
 
-// watchFrom reads a task's log and checks that nothing follows the end. With
-// leaves it leaves then, and comes back where it was.
-func watchFrom(t *testing.T, e *engine.Engine, id string, after *uint64, leaves time.Duration) []string {
+// readStreamFrom reads the stream of a task and checks that no event follows the end. If
+// leaves is not 0, it disconnects after that time and resumes.
+func readStreamFrom(t *testing.T, e *engine.Engine, id string, after *uint64, leaves time.Duration) []string {
 	var log []string
 	ended := false
 	read := func(ctx context.Context) error {
@@ -213,7 +213,7 @@ func watchFrom(t *testing.T, e *engine.Engine, id string, after *uint64, leaves 
 				}
 				*after = r.Seq
 				ended = r.Status != nil && r.Status.Status.State.Terminal()
-				log = append(log, fmt.Sprint(r.Seq, short(&r.Event)))
+				log = append(log, fmt.Sprint(r.Seq, summary(&r.Event)))
 			}
 		}
 	}

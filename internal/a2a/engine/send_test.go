@@ -31,15 +31,15 @@ func TestTaskOrMessageIsDecidedAtTheFirstEvent(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			play(t, engine.Options{}, func(t *testing.T, b *bench) {
-				r := b.stream(say("m", "hi"))
-				c := b.call()
+			withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+				r := b.stream(newRequest("m", "hi"))
+				c := b.nextCall()
 				r.want(t, "")
-				if err := c.says(tt.first); (tt.first.Message != nil) != errors.Is(err, backend.ErrTurnEnded) {
+				if err := c.emitEvents(tt.first); (tt.first.Message != nil) != errors.Is(err, backend.ErrTurnEnded) {
 					t.Errorf("emit() error = %v", err)
 				}
 				r.want(t, tt.want)
-				c.ends(nil)
+				c.endRun(nil)
 				r.want(t, tt.then)
 			})
 		})
@@ -47,16 +47,16 @@ func TestTaskOrMessageIsDecidedAtTheFirstEvent(t *testing.T) {
 }
 
 func TestSilentTurnBecomesATaskAfterASecond(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		r := b.stream(say("m", "hi"))
-		c := b.call()
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		r := b.stream(newRequest("m", "hi"))
+		c := b.nextCall()
 		time.Sleep(999 * time.Millisecond)
 		r.want(t, "")
 		time.Sleep(time.Millisecond)
 		r.want(t, "task:submitted status:working")
-		c.must(message("late"))
+		c.mustEmit(message("late"))
 		r.want(t, "task:submitted status:working status:working(late)")
-		c.ends(nil)
+		c.endRun(nil)
 		r.want(t, "task:submitted status:working status:working(late) status:completed(late) EOF")
 		task := b.task(c.TaskID)
 		if len(task.History) != 1 || text(task.Status.Message.Parts) != "late" {
@@ -66,16 +66,16 @@ func TestSilentTurnBecomesATaskAfterASecond(t *testing.T) {
 }
 
 func TestReturnImmediatelyCreatesATaskAtOnce(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		request := say("m", "hi")
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		request := newRequest("m", "hi")
 		request.ReturnImmediately = true
 		s := b.send(request)
 		if got := s.result(); got != "task:submitted" {
 			t.Fatalf("Send() = %s, want task:submitted", got)
 		}
-		c := b.call()
-		c.must(message("answer"))
-		c.ends(nil)
+		c := b.nextCall()
+		c.mustEmit(message("answer"))
+		c.endRun(nil)
 		b.wantState(s.event.Task.ID, a2a.StateCompleted)
 	})
 }
@@ -86,14 +86,14 @@ func TestSendReturnsOnTerminalOrInterrupted(t *testing.T) {
 		a2a.StateInputRequired, a2a.StateAuthRequired,
 	} {
 		t.Run(state.String(), func(t *testing.T) {
-			play(t, engine.Options{}, func(t *testing.T, b *bench) {
-				s := b.send(say("m", "hi"))
-				c := b.call()
-				c.must(status(a2a.StateWorking), chunk("x"))
+			withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+				s := b.send(newRequest("m", "hi"))
+				c := b.nextCall()
+				c.mustEmit(status(a2a.StateWorking), chunk("x"))
 				if !s.pending() {
 					t.Fatalf("Send() = %s while the task works", s.result())
 				}
-				_ = c.says(status(state))
+				_ = c.emitEvents(status(state))
 				if got := s.result(); got != "task:"+state.String() {
 					t.Errorf("Send() = %s", got)
 				}
@@ -102,10 +102,10 @@ func TestSendReturnsOnTerminalOrInterrupted(t *testing.T) {
 	}
 }
 
-func TestEmptyAnswerCompletes(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		r := b.stream(say("m", "hi"))
-		b.call().ends(nil)
+func TestEmptyResponseCompletes(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		r := b.stream(newRequest("m", "hi"))
+		b.nextCall().endRun(nil)
 		r.want(t, "task:submitted status:completed EOF")
 	})
 }
@@ -121,9 +121,9 @@ func TestFailureOfTheAgentIsReported(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			play(t, engine.Options{}, func(t *testing.T, b *bench) {
-				r := b.stream(say("m", "hi"))
-				b.call().ends(tt.err)
+			withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+				r := b.stream(newRequest("m", "hi"))
+				b.nextCall().endRun(tt.err)
 				r.want(t, tt.want)
 			})
 		})
@@ -131,9 +131,9 @@ func TestFailureOfTheAgentIsReported(t *testing.T) {
 }
 
 func TestSendIsCappedAtFiveMinutes(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		s := b.send(say("m", "hi"))
-		b.call()
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		s := b.send(newRequest("m", "hi"))
+		b.nextCall()
 		time.Sleep(5*time.Minute - time.Second)
 		if !s.pending() {
 			t.Fatal("Send() returned early")
@@ -145,25 +145,25 @@ func TestSendIsCappedAtFiveMinutes(t *testing.T) {
 	})
 }
 
-func TestClientThatLeavesChangesNothing(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+func TestClientDisconnectChangesNothing(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		ctx, leave := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() {
-			_, err := b.Send(ctx, say("m", "hi"))
+			_, err := b.Send(ctx, newRequest("m", "hi"))
 			done <- err
 		}()
-		c := b.call()
-		r := b.stream(say("m", "hi"))
+		c := b.nextCall()
+		r := b.stream(newRequest("m", "hi"))
 		leave()
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Errorf("Send() error = %v, want Canceled", err)
 		}
-		c.must(chunk("x"))
+		c.mustEmit(chunk("x"))
 		r.want(t, "task:submitted status:working artifact:turn-1+x")
 		r.cancel()
-		c.must(chunk("y"))
-		c.ends(nil)
+		c.mustEmit(chunk("y"))
+		c.endRun(nil)
 		b.wantState(c.TaskID, a2a.StateCompleted)
 		if got := text(b.task(c.TaskID).Artifacts[0].Parts); got != "xy" {
 			t.Errorf("artifact = %q, want xy", got)
@@ -172,22 +172,22 @@ func TestClientThatLeavesChangesNothing(t *testing.T) {
 }
 
 // A later message in another dialect does not change the dialect of a task.
-func TestTaskRemembersTheDialectThatMadeIt(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		request := say("m", "hi")
+func TestTaskKeepsTheDialectOfItsFirstMessage(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		request := newRequest("m", "hi")
 		request.Dialect = a2a.DialectV10GRPC
 		first := b.send(request)
-		c := b.call()
-		c.must(chunk("x"), status(a2a.StateInputRequired))
-		c.ends(nil)
+		c := b.nextCall()
+		c.mustEmit(chunk("x"), status(a2a.StateInputRequired))
+		c.endRun(nil)
 		if got := first.event.Task.Dialect; got != a2a.DialectV10GRPC {
 			t.Errorf("new task has dialect %d", got)
 		}
-		request = to(say("m2", "more"), c.TaskID)
+		request = withTask(newRequest("m2", "more"), c.TaskID)
 		request.Dialect = a2a.DialectV03
 		b.send(request)
-		c = b.call()
-		c.finishes(status(a2a.StateCompleted))
+		c = b.nextCall()
+		c.finishTask(status(a2a.StateCompleted))
 		if got := b.task(c.TaskID).Dialect; got != a2a.DialectV10GRPC || c.Task.Dialect != got {
 			t.Errorf("continued task has dialect %d", got)
 		}
@@ -196,49 +196,49 @@ func TestTaskRemembersTheDialectThatMadeIt(t *testing.T) {
 
 // The engine separates tenants by the owner; the agent receives both names.
 func TestAgentReceivesThePrincipalAndTheTenant(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		request := say("m", "hi")
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		request := newRequest("m", "hi")
 		request.Owner, request.Tenant = request.Owner.In("north"), "north"
 		b.send(request)
-		if c := b.call(); c.Owner != "owner" || c.Tenant != "north" {
-			t.Errorf("the agent is told of %q in tenant %q", c.Owner, c.Tenant)
+		if c := b.nextCall(); c.Owner != "owner" || c.Tenant != "north" {
+			t.Errorf("the agent received of %q in tenant %q", c.Owner, c.Tenant)
 		}
 	})
 }
 
-func TestContextIsKeptOrMade(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		request := say("m", "hi")
+func TestContextIsKeptOrCreated(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		request := newRequest("m", "hi")
 		request.Message.ContextID = "mine"
 		b.send(request)
-		c := b.call()
+		c := b.nextCall()
 		if c.ContextID != "mine" || c.Message.ContextID != "mine" {
 			t.Errorf("context = %q and %q, want the client's", c.ContextID, c.Message.ContextID)
 		}
 		if request.Message.TaskID != "" {
 			t.Error("the caller's message was changed")
 		}
-		b.send(say("m2", "hi"))
-		if c := b.call(); uuid.MustParse(c.ContextID).Version() != 7 || uuid.MustParse(c.TaskID).Version() != 7 {
+		b.send(newRequest("m2", "hi"))
+		if c := b.nextCall(); uuid.MustParse(c.ContextID).Version() != 7 || uuid.MustParse(c.TaskID).Version() != 7 {
 			t.Errorf("ids %q and %q are not of version 7", c.ContextID, c.TaskID)
 		}
 	})
 }
 
-func TestWire11_MessagesToTasksThatCannotTakeThem(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m", "hi"))
-		c := b.call()
-		c.must(status(a2a.StateWorking))
-		wrongContext := to(say("m2", "x"), c.TaskID)
+func TestWire11_InvalidMessagesToTasksAreRefused(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m", "hi"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
+		wrongContext := withTask(newRequest("m2", "x"), c.TaskID)
 		wrongContext.Message.ContextID = "other"
-		wrongOwner := to(say("m3", "x"), c.TaskID)
+		wrongOwner := withTask(newRequest("m3", "x"), c.TaskID)
 		wrongOwner.Owner = "somebody else"
 		tests := map[string]struct {
 			request *a2a.SendRequest
 			want    *a2a.Error
 		}{
-			"unknown task": {to(say("m4", "x"), "none"), a2a.TaskNotFound("none")},
+			"unknown task": {withTask(newRequest("m4", "x"), "none"), a2a.TaskNotFound("none")},
 			"other owner":  {wrongOwner, a2a.TaskNotFound(c.TaskID)},
 			"other context": {wrongContext, &a2a.Error{
 				Reason: a2a.ReasonInvalidParams, Message: "is not the context of the task",
@@ -251,32 +251,32 @@ func TestWire11_MessagesToTasksThatCannotTakeThem(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", name, diff)
 			}
 		}
-		c.finishes(status(a2a.StateCompleted))
-		if got := b.send(to(say("m5", "x"), c.TaskID)).result(); got != string(a2a.ReasonUnsupportedOperation) {
+		c.finishTask(status(a2a.StateCompleted))
+		if got := b.send(withTask(newRequest("m5", "x"), c.TaskID)).result(); got != string(a2a.ReasonUnsupportedOperation) {
 			t.Errorf("message to a terminal task: %s", got)
 		}
-		b.noCall()
+		b.wantNoCall()
 	})
 }
 
 func TestWire15_History(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		first := b.send(say("m1", "one"))
-		c := b.call()
-		c.must(status(a2a.StateWorking, "thinking"), status(a2a.StateWorking), status(a2a.StateInputRequired, "which?"))
-		c.ends(nil)
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		first := b.send(newRequest("m1", "one"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateWorking, "thinking"), status(a2a.StateWorking), status(a2a.StateInputRequired, "which?"))
+		c.endRun(nil)
 		if first.pending() {
 			t.Fatal("Send() is pending")
 		}
-		b.send(to(say("m2", "two"), c.TaskID))
-		c = b.call()
+		b.send(withTask(newRequest("m2", "two"), c.TaskID))
+		c = b.nextCall()
 		if c.Task.Status.State != a2a.StateInputRequired || len(c.Task.History) != 2 {
 			t.Errorf("the agent sees a task that is %s with %d messages, want it without the new message", c.Task.Status.State, len(c.Task.History))
 		}
 		if c.Number != 2 {
 			t.Errorf("turn is number %d, want 2", c.Number)
 		}
-		c.finishes(status(a2a.StateCompleted, "done"))
+		c.finishTask(status(a2a.StateCompleted, "done"))
 		var got []string
 		task := b.task(c.TaskID)
 		for _, m := range task.History {
@@ -298,31 +298,31 @@ func TestWire15_History(t *testing.T) {
 }
 
 func TestAgentReceivesTheConversationOfTheContext(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		inContext := func(id, words string) *a2a.SendRequest {
-			r := say(id, words)
+			r := newRequest(id, words)
 			r.Message.ContextID = "c"
 			return r
 		}
 		b.send(inContext("m1", "one"))
-		c := b.call()
-		_ = c.says(message("direct answer"))
-		c.ends(nil)
+		c := b.nextCall()
+		_ = c.emitEvents(message("direct answer"))
+		c.endRun(nil)
 		b.send(inContext("m2", "two"))
-		c = b.call()
+		c = b.nextCall()
 		reference := c.TaskID
-		c.must(chunk("streamed "), chunk("answer"))
-		c.ends(nil)
-		other := say("m3", "elsewhere")
+		c.mustEmit(chunk("streamed "), chunk("answer"))
+		c.endRun(nil)
+		other := newRequest("m3", "elsewhere")
 		other.Owner, other.Message.ContextID = "somebody else", "c"
 		b.send(other)
-		if c := b.call(); len(c.History) != 0 {
+		if c := b.nextCall(); len(c.History) != 0 {
 			t.Errorf("another owner's agent is told %d messages", len(c.History))
 		}
 		last := inContext("m4", "three")
 		last.Message.ReferenceTasks = []string{reference, "none"}
 		b.send(last)
-		c = b.call()
+		c = b.nextCall()
 		var got []string
 		for _, m := range c.History {
 			got = append(got, text(m.Parts))
@@ -336,11 +336,11 @@ func TestAgentReceivesTheConversationOfTheContext(t *testing.T) {
 	})
 }
 
-func TestTaskOfAnAgentAddsStateArtifactsAndMetadata(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		r := b.stream(say("m", "hi"))
-		c := b.call()
-		_ = c.says(a2a.Event{Task: &a2a.Task{
+func TestTaskEventAddsStateArtifactsAndMetadata(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		r := b.stream(newRequest("m", "hi"))
+		c := b.nextCall()
+		_ = c.emitEvents(a2a.Event{Task: &a2a.Task{
 			ID: "its own", ContextID: "its own",
 			Status:    a2a.Status{State: a2a.StateCompleted},
 			Artifacts: []a2a.Artifact{{ID: "a", Parts: []a2a.Part{a2a.TextPart("x")}}},
@@ -356,17 +356,17 @@ func TestTaskOfAnAgentAddsStateArtifactsAndMetadata(t *testing.T) {
 }
 
 func TestRunningTurnsAreBounded(t *testing.T) {
-	play(t, engine.Options{Turns: atMost(2)}, func(t *testing.T, b *bench) {
-		b.send(say("m1", "x"))
-		b.send(say("m2", "x"))
-		if got := b.send(say("m3", "x")).result(); got != string(a2a.ReasonResourceExhausted) {
+	withEngine(t, engine.Options{Turns: limitTurns(2)}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m1", "x"))
+		b.send(newRequest("m2", "x"))
+		if got := b.send(newRequest("m3", "x")).result(); got != string(a2a.ReasonResourceExhausted) {
 			t.Errorf("third Send() = %s", got)
 		}
 		if got := b.Running(); got != 2 {
 			t.Errorf("Running() = %d, want 2", got)
 		}
-		b.call().ends(nil)
-		if s := b.send(say("m3", "x")); !s.pending() {
+		b.nextCall().endRun(nil)
+		if s := b.send(newRequest("m3", "x")); !s.pending() {
 			t.Errorf("Send() = %s after a turn ended", s.result())
 		}
 		synctest.Wait()
@@ -386,15 +386,15 @@ type backendFunc func(emit backend.Emit) error
 func (f backendFunc) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) error { return f(emit) }
 
 // A client that has its answer may ask again at once, however busy the server is.
-func TestTurnIsFreeOnceItsOutcomeIsKnown(t *testing.T) {
+func TestDecidedTurnReleasesItsSlot(t *testing.T) {
 	for name, agent := range agents {
 		t.Run(name, func(t *testing.T) {
-			e, err := engine.New(engine.Options{Store: memory.New(memory.Options{}), Backend: agent, Turns: atMost(1)})
+			e, err := engine.New(engine.Options{Store: memory.New(memory.Options{}), Backend: agent, Turns: limitTurns(1)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i := range 1_000 {
-				if _, err := e.Send(t.Context(), say("", "hi")); err != nil {
+				if _, err := e.Send(t.Context(), newRequest("", "hi")); err != nil {
 					t.Fatalf("Send() number %d: error = %v", i, err)
 				}
 			}
@@ -407,24 +407,24 @@ func TestTurnIsFreeOnceItsOutcomeIsKnown(t *testing.T) {
 
 // Turns are counted by what users say: a client that calls itself an agent must
 // not have its second turn write over the artifact of its first.
-func TestClientThatCallsItselfAnAgent(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		r := say("m1", "one")
+func TestMessageWithTheRoleOfAgentIsATurn(t *testing.T) {
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		r := newRequest("m1", "one")
 		r.Message.Role = a2a.RoleAgent
 		b.send(r)
-		c := b.call()
+		c := b.nextCall()
 		if c.Message.Role != a2a.RoleUser {
 			t.Errorf("the agent is shown a message of role %d", c.Message.Role)
 		}
-		c.must(chunk("x"), status(a2a.StateInputRequired))
-		c.ends(nil)
-		r = to(say("m2", "two"), c.TaskID)
+		c.mustEmit(chunk("x"), status(a2a.StateInputRequired))
+		c.endRun(nil)
+		r = withTask(newRequest("m2", "two"), c.TaskID)
 		r.Message.Role = a2a.RoleAgent
 		b.send(r)
-		c = b.call()
+		c = b.nextCall()
 		if c.Number != 2 {
 			t.Errorf("turn is number %d, want 2", c.Number)
 		}
-		c.finishes(status(a2a.StateCompleted))
+		c.finishTask(status(a2a.StateCompleted))
 	})
 }

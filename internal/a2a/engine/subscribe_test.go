@@ -13,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-func TestWire13_StreamOfAMessageCloses(t *testing.T) {
+func TestWire13_StreamEndsAfterAMessage(t *testing.T) {
 	tests := map[string]struct {
 		says   a2a.Event
 		closes bool
@@ -27,11 +27,11 @@ func TestWire13_StreamOfAMessageCloses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			play(t, engine.Options{}, func(t *testing.T, b *bench) {
-				r := b.stream(say("m", "hi"))
-				c := b.call()
-				_ = c.says(tt.says)
-				want := "task:submitted " + short(&tt.says)
+			withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+				r := b.stream(newRequest("m", "hi"))
+				c := b.nextCall()
+				_ = c.emitEvents(tt.says)
+				want := "task:submitted " + summary(&tt.says)
 				if tt.closes {
 					want += " EOF"
 				}
@@ -42,38 +42,38 @@ func TestWire13_StreamOfAMessageCloses(t *testing.T) {
 }
 
 func TestWire12_SubscriptionEndsOnTerminalOnly(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m", "hi"))
-		c := b.call()
-		c.must(status(a2a.StateWorking), chunk("x"))
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m", "hi"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateWorking), chunk("x"))
 		r := b.subscribe(c.TaskID, nil)
-		c.must(status(a2a.StateInputRequired))
+		c.mustEmit(status(a2a.StateInputRequired))
 		r.want(t, "task:working status:input-required")
-		c.ends(nil)
+		c.endRun(nil)
 		later := b.subscribe(c.TaskID, nil)
-		b.send(to(say("m2", "more"), c.TaskID))
-		c = b.call()
-		c.finishes(status(a2a.StateCompleted))
+		b.send(withTask(newRequest("m2", "more"), c.TaskID))
+		c = b.nextCall()
+		c.finishTask(status(a2a.StateCompleted))
 		r.want(t, "task:working status:input-required status:working status:completed EOF")
 		later.want(t, "task:input-required status:working status:completed EOF")
 	})
 }
 
 func TestWire12_SubscribeToATerminalTaskYieldsItsSnapshot(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m", "hi"))
-		c := b.call()
-		c.finishes(status(a2a.StateCompleted))
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m", "hi"))
+		c := b.nextCall()
+		c.finishTask(status(a2a.StateCompleted))
 		b.subscribe(c.TaskID, nil).want(t, "task:completed EOF")
 		b.subscribe("none", nil).want(t, string(a2a.ReasonTaskNotFound))
 	})
 }
 
 func TestWire12_SubscribeResumes(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m", "hi"))
-		c := b.call()
-		c.must(status(a2a.StateWorking), chunk("x"), chunk("y"))
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m", "hi"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateWorking), chunk("x"), chunk("y"))
 		// The log: message, submitted, working, x, y.
 		all := strings.Fields("status:submitted status:working artifact:turn-1+x artifact:turn-1+y")
 		for after := range uint64(6) {
@@ -83,7 +83,7 @@ func TestWire12_SubscribeResumes(t *testing.T) {
 		}
 		beyond := uint64(6)
 		b.subscribe(c.TaskID, &beyond).want(t, "task:working")
-		c.finishes(status(a2a.StateCompleted))
+		c.finishTask(status(a2a.StateCompleted))
 		last, end := uint64(5), uint64(6)
 		b.subscribe(c.TaskID, &last).want(t, "status:completed EOF")
 		b.subscribe(c.TaskID, &end).want(t, "EOF")
@@ -92,11 +92,11 @@ func TestWire12_SubscribeResumes(t *testing.T) {
 
 func TestWire12_SubscribeWithATrimmedLogStartsOver(t *testing.T) {
 	options := engine.Options{Store: memory.New(memory.Options{MaxLogEvents: 4})}
-	play(t, options, func(t *testing.T, b *bench) {
-		b.send(say("m", "hi"))
-		c := b.call()
+	withEngine(t, options, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m", "hi"))
+		c := b.nextCall()
 		for range 10 {
-			c.must(chunk("x"))
+			c.mustEmit(chunk("x"))
 		}
 		early, late := uint64(3), uint64(12)
 		b.subscribe(c.TaskID, &early).want(t, "task:working")
@@ -106,10 +106,10 @@ func TestWire12_SubscribeWithATrimmedLogStartsOver(t *testing.T) {
 
 func TestWire12_SlowSubscriberIsDisconnectedAndDelaysNoOther(t *testing.T) {
 	options := engine.Options{Store: memory.New(memory.Options{MaxLogEvents: 8})}
-	play(t, options, func(t *testing.T, b *bench) {
-		b.send(say("m", "hi"))
-		c := b.call()
-		c.must(status(a2a.StateWorking))
+	withEngine(t, options, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m", "hi"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
 		stalled, err := b.Subscribe(t.Context(), &a2a.SubscribeRequest{Owner: "owner", TaskID: c.TaskID})
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestWire12_SlowSubscriberIsDisconnectedAndDelaysNoOther(t *testing.T) {
 		healthy := b.subscribe(c.TaskID, nil)
 		want := "task:working"
 		for i := range 50 {
-			c.must(chunk(strconv.Itoa(i)))
+			c.mustEmit(chunk(strconv.Itoa(i)))
 			want += " artifact:turn-1+" + strconv.Itoa(i)
 			healthy.want(t, want)
 		}
@@ -134,14 +134,14 @@ func TestWire12_SlowSubscriberIsDisconnectedAndDelaysNoOther(t *testing.T) {
 }
 
 func TestStreamOpensWithTheTask(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		first := b.stream(say("m1", "hi"))
-		c := b.call()
-		c.must(status(a2a.StateInputRequired, "which?"))
-		c.ends(nil)
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		first := b.stream(newRequest("m1", "hi"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateInputRequired, "which?"))
+		c.endRun(nil)
 		first.want(t, "task:submitted status:input-required(which?) EOF")
 		none := 0
-		request := to(say("m2", "more"), c.TaskID)
+		request := withTask(newRequest("m2", "more"), c.TaskID)
 		request.HistoryLength = &none
 		stream, err := b.Stream(t.Context(), request)
 		if err != nil {
@@ -161,10 +161,10 @@ func TestStreamOpensWithTheTask(t *testing.T) {
 // All subscribers, from wherever they started, see the same records: the same
 // pointers, so that each event is encoded once.
 func TestWire12_SubscribersShareRecords(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m", "hi"))
-		c := b.call()
-		c.must(status(a2a.StateWorking), chunk("x"))
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m", "hi"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateWorking), chunk("x"))
 		var seen []*a2a.Record
 		for range 3 {
 			s, err := b.Subscribe(t.Context(), &a2a.SubscribeRequest{Owner: "owner", TaskID: c.TaskID})

@@ -18,13 +18,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-func queueing(limits engine.TurnLimits) engine.Options {
+func withTurnLimits(limits engine.TurnLimits) engine.Options {
 	return engine.Options{Turns: func() engine.TurnLimits { return limits }}
 }
 
-// of is a message of an owner, whose text is its id.
-func of(owner a2a.Owner, id string) *a2a.SendRequest {
-	r := say(id, id)
+// requestOf returns a message of an owner. Its text is its id.
+func requestOf(owner a2a.Owner, id string) *a2a.SendRequest {
+	r := newRequest(id, id)
 	r.Owner = owner
 	return r
 }
@@ -33,26 +33,26 @@ func of(owner a2a.Owner, id string) *a2a.SendRequest {
 // that the queue serves principals in rotation, however many messages one of them has.
 func TestQueueIsFair(t *testing.T) {
 	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: time.Minute}
-	play(t, queueing(limits), func(t *testing.T, b *bench) {
-		b.send(of("a", "a0"))
-		c := b.call()
+	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
+		b.send(requestOf("a", "a0"))
+		c := b.nextCall()
 		for _, id := range []string{"a1", "a2", "a3"} {
-			b.send(of("a", id))
+			b.send(requestOf("a", id))
 		}
-		b.send(of("b", "b1"))
-		tenant := of(a2a.Owner("b").In("acme"), "b2")
+		b.send(requestOf("b", "b1"))
+		tenant := requestOf(a2a.Owner("b").In("acme"), "b2")
 		b.send(tenant)
-		b.send(of("c", "c1"))
+		b.send(requestOf("c", "c1"))
 		if got := b.Queued(); got != 6 {
 			t.Errorf("Queued() = %d, want 6", got)
 		}
 		var order []string
 		for range 6 {
-			c.ends(nil)
-			c = b.call()
+			c.endRun(nil)
+			c = b.nextCall()
 			order = append(order, text(c.Message.Parts))
 		}
-		c.ends(nil)
+		c.endRun(nil)
 		if got, want := strings.Join(order, " "), "a1 b1 c1 a2 b2 a3"; got != want {
 			t.Errorf("order = %s, want %s", got, want)
 		}
@@ -65,37 +65,37 @@ func TestQueueIsFair(t *testing.T) {
 func TestHigherLimitsStartWaitingTurns(t *testing.T) {
 	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: time.Minute}
 	o := engine.Options{Turns: func() engine.TurnLimits { return limits }}
-	play(t, o, func(t *testing.T, b *bench) {
-		b.send(of("a", "a1"))
-		b.call()
+	withEngine(t, o, func(t *testing.T, b *fixture) {
+		b.send(requestOf("a", "a1"))
+		b.nextCall()
 		for _, id := range []string{"b1", "c1", "d1"} {
-			b.send(of(a2a.Owner(id[:1]), id))
+			b.send(requestOf(a2a.Owner(id[:1]), id))
 		}
-		b.noCall()
+		b.wantNoCall()
 		limits.Max = 3
 		b.LimitsChanged()
-		b.call()
-		b.call()
-		b.noCall()
+		b.nextCall()
+		b.nextCall()
+		b.wantNoCall()
 		if got := b.Queued(); got != 1 {
 			t.Errorf("Queued() = %d, want 1", got)
 		}
 	})
 }
 
-func TestOnePrincipalLeavesTurnsToOthers(t *testing.T) {
+func TestOnePrincipalCannotUseAllTurns(t *testing.T) {
 	limits := engine.TurnLimits{Max: 3, MaxPerPrincipal: 2, MaxQueued: 10, QueueTimeout: time.Second}
-	play(t, queueing(limits), func(t *testing.T, b *bench) {
-		b.send(of("a", "a1"))
-		b.call()
-		b.send(of("a", "a2"))
-		second := b.call()
-		third := b.send(of("a", "a3"))
-		b.noCall()
-		b.send(of("b", "b1"))
-		b.call()
-		second.ends(nil)
-		b.call()
+	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
+		b.send(requestOf("a", "a1"))
+		b.nextCall()
+		b.send(requestOf("a", "a2"))
+		second := b.nextCall()
+		third := b.send(requestOf("a", "a3"))
+		b.wantNoCall()
+		b.send(requestOf("b", "b1"))
+		b.nextCall()
+		second.endRun(nil)
+		b.nextCall()
 		if !third.pending() {
 			t.Errorf("Send() of a3 = %s", third.result())
 		}
@@ -104,10 +104,10 @@ func TestOnePrincipalLeavesTurnsToOthers(t *testing.T) {
 
 func TestQueueHasADeadline(t *testing.T) {
 	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: 5 * time.Second}
-	play(t, queueing(limits), func(t *testing.T, b *bench) {
-		b.send(of("a", "a1"))
-		c := b.call()
-		waits := b.send(of("b", "b1"))
+	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
+		b.send(requestOf("a", "a1"))
+		c := b.nextCall()
+		waits := b.send(requestOf("b", "b1"))
 		time.Sleep(5*time.Second - time.Millisecond)
 		if !waits.pending() {
 			t.Fatalf("Send() = %s before its time", waits.result())
@@ -120,24 +120,24 @@ func TestQueueHasADeadline(t *testing.T) {
 			t.Errorf("%d still wait", b.Queued())
 		}
 		// The same message may come again.
-		again := b.send(of("b", "b1"))
-		c.ends(nil)
-		b.call()
+		again := b.send(requestOf("b", "b1"))
+		c.endRun(nil)
+		b.nextCall()
 		if !again.pending() {
 			t.Errorf("Send() = %s", again.result())
 		}
 	})
 }
 
-func TestClientThatLeavesTheQueueStartsNoTurn(t *testing.T) {
+func TestClientDisconnectInTheQueueStartsNoTurn(t *testing.T) {
 	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: time.Minute}
-	play(t, queueing(limits), func(t *testing.T, b *bench) {
-		b.send(of("a", "a1"))
-		c := b.call()
+	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
+		b.send(requestOf("a", "a1"))
+		c := b.nextCall()
 		ctx, leave := context.WithCancel(t.Context())
 		gone := make(chan error)
 		go func() {
-			_, err := b.Send(ctx, of("b", "b1"))
+			_, err := b.Send(ctx, requestOf("b", "b1"))
 			gone <- err
 		}()
 		synctest.Wait()
@@ -145,8 +145,8 @@ func TestClientThatLeavesTheQueueStartsNoTurn(t *testing.T) {
 		if err := <-gone; err == nil {
 			t.Error("Send() of a client that left: no error")
 		}
-		c.ends(nil)
-		b.noCall()
+		c.endRun(nil)
+		b.wantNoCall()
 		if b.Running() != 0 || b.Queued() != 0 {
 			t.Errorf("%d turns run and %d wait", b.Running(), b.Queued())
 		}
@@ -156,17 +156,17 @@ func TestClientThatLeavesTheQueueStartsNoTurn(t *testing.T) {
 // The principal with the longest queue loses its last message to one with a shorter queue.
 func TestFullQueue(t *testing.T) {
 	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 3, QueueTimeout: time.Minute}
-	play(t, queueing(limits), func(t *testing.T, b *bench) {
-		b.send(of("a", "a0"))
-		b.call()
-		var waiting []*sent
+	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
+		b.send(requestOf("a", "a0"))
+		b.nextCall()
+		var waiting []*pendingSend
 		for i := range 4 {
-			waiting = append(waiting, b.send(of("a", "a"+strconv.Itoa(i+1))))
+			waiting = append(waiting, b.send(requestOf("a", "a"+strconv.Itoa(i+1))))
 		}
 		if got := waiting[3].result(); got != string(a2a.ReasonResourceExhausted) {
 			t.Errorf("Send() to a full queue = %s", got)
 		}
-		other := b.send(of("b", "b1"))
+		other := b.send(requestOf("b", "b1"))
 		if !other.pending() || waiting[2].pending() || !waiting[1].pending() {
 			t.Errorf("of another's: %s, %s, %s", other.result(), waiting[2].result(), waiting[1].result())
 		}
@@ -175,16 +175,16 @@ func TestFullQueue(t *testing.T) {
 
 func TestDrainEmptiesTheQueue(t *testing.T) {
 	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 3, QueueTimeout: time.Minute}
-	play(t, queueing(limits), func(t *testing.T, b *bench) {
-		b.send(of("a", "a1"))
-		c := b.call()
-		waits := b.send(of("a", "a2"))
+	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
+		b.send(requestOf("a", "a1"))
+		c := b.nextCall()
+		waits := b.send(requestOf("a", "a2"))
 		drained := make(chan error)
 		go func() { drained <- b.Drain(t.Context()) }()
 		if got := waits.result(); got != string(a2a.ReasonUnavailable) {
 			t.Errorf("Send() that waits = %s", got)
 		}
-		c.ends(nil)
+		c.endRun(nil)
 		if err := <-drained; err != nil {
 			t.Errorf("Drain() error = %v", err)
 		}
@@ -195,18 +195,18 @@ func TestDrainEmptiesTheQueue(t *testing.T) {
 // needed any more.
 func TestMessageForAnEndedTaskReleasesItsTurn(t *testing.T) {
 	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 3, QueueTimeout: time.Minute}
-	play(t, queueing(limits), func(t *testing.T, b *bench) {
-		b.send(of("a", "a1"))
-		asks := b.call()
-		asks.must(status(a2a.StateInputRequired))
-		asks.ends(nil)
-		b.send(of("b", "b1"))
-		c := b.call()
-		late := b.send(to(of("a", "a2"), asks.TaskID))
+	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
+		b.send(requestOf("a", "a1"))
+		asks := b.nextCall()
+		asks.mustEmit(status(a2a.StateInputRequired))
+		asks.endRun(nil)
+		b.send(requestOf("b", "b1"))
+		c := b.nextCall()
+		late := b.send(withTask(requestOf("a", "a2"), asks.TaskID))
 		if _, err := b.Cancel(t.Context(), &a2a.CancelRequest{Owner: "a", TaskID: asks.TaskID}); err != nil {
 			t.Fatal(err)
 		}
-		c.ends(nil)
+		c.endRun(nil)
 		if got := late.result(); got != string(a2a.ReasonUnsupportedOperation) {
 			t.Errorf("Send() = %s", got)
 		}
@@ -216,27 +216,27 @@ func TestMessageForAnEndedTaskReleasesItsTurn(t *testing.T) {
 	})
 }
 
-// TestAddressesPayForAnonymousCallers, who all have one owner.
-func TestAddressesPayForAnonymousCallers(t *testing.T) {
+// TestAnonymousCallersAreAccountedByAddress checks the limits of anonymous callers, who all have one owner.
+func TestAnonymousCallersAreAccountedByAddress(t *testing.T) {
 	limits := engine.TurnLimits{Max: 2, MaxPerPrincipal: 1}
-	play(t, queueing(limits), func(t *testing.T, b *bench) {
+	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
 		from := func(id, address string) *a2a.SendRequest {
-			r := of("anonymous", id)
+			r := requestOf("anonymous", id)
 			r.AccountingPrincipal = a2a.AccountingPrincipalAt(address)
 			return r
 		}
 		b.send(from("1", "192.0.2.1:1"))
-		b.call()
+		b.nextCall()
 		if got := b.send(from("2", "192.0.2.1:2")).result(); got != string(a2a.ReasonResourceExhausted) {
 			t.Errorf("second Send() from an address = %s", got)
 		}
 		b.send(from("3", "192.0.2.2:1"))
-		b.call()
+		b.nextCall()
 	})
 }
 
-// TestQueueUnderPressure: whatever happens at once, no place is lost or doubled.
-func TestQueueUnderPressure(t *testing.T) {
+// TestQueueUnderConcurrentUse checks that concurrent calls neither lose nor duplicate a place in the queue.
+func TestQueueUnderConcurrentUse(t *testing.T) {
 	const most = 4
 	var mu sync.Mutex
 	running, peak := 0, 0
@@ -264,7 +264,7 @@ func TestQueueUnderPressure(t *testing.T) {
 	for g := range 32 {
 		all.Go(func() {
 			for i := range 50 {
-				r := of(a2a.Owner("owner"+strconv.Itoa(g%8)), "")
+				r := requestOf(a2a.Owner("owner"+strconv.Itoa(g%8)), "")
 				ctx := t.Context()
 				if i%10 == 0 {
 					var cancel context.CancelFunc

@@ -24,11 +24,11 @@ import (
 // The errors for a missing task, the task of another owner and that of another tenant are
 // the same.
 func TestWire10_ForeignTasksDoNotExist(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m", "hi"))
-		c := b.call()
-		c.must(status(a2a.StateInputRequired))
-		c.ends(nil)
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m", "hi"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateInputRequired))
+		c.endRun(nil)
 		operations := map[string]func(a2a.Owner) error{
 			"get": func(o a2a.Owner) error {
 				_, err := b.Get(t.Context(), &a2a.GetRequest{Owner: o, TaskID: c.TaskID})
@@ -44,13 +44,13 @@ func TestWire10_ForeignTasksDoNotExist(t *testing.T) {
 				return err
 			},
 			"send": func(o a2a.Owner) error {
-				r := to(say("m", "x"), c.TaskID)
+				r := withTask(newRequest("m", "x"), c.TaskID)
 				r.Owner, r.Message.ContextID = o, "whatever"
 				_, err := b.Send(t.Context(), r)
 				return err
 			},
 			"stream": func(o a2a.Owner) error {
-				r := to(say("m", "x"), c.TaskID)
+				r := withTask(newRequest("m", "x"), c.TaskID)
 				r.Owner = o
 				_, err := b.Stream(t.Context(), r)
 				return err
@@ -63,31 +63,31 @@ func TestWire10_ForeignTasksDoNotExist(t *testing.T) {
 				}
 			}
 		}
-		b.noCall()
+		b.wantNoCall()
 		b.wantState(c.TaskID, a2a.StateInputRequired)
 	})
 }
 
 // One word is one message for one owner in one tenant.
 func TestIdempotencyStaysWithinTheTenant(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m", "hi"))
-		first := b.call()
-		b.send(say("m", "hi"))
-		b.noCall()
-		r := say("m", "hi")
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m", "hi"))
+		first := b.nextCall()
+		b.send(newRequest("m", "hi"))
+		b.wantNoCall()
+		r := newRequest("m", "hi")
 		r.Owner = r.Owner.In("north")
 		b.send(r)
-		if second := b.call(); second.TaskID == first.TaskID {
+		if second := b.nextCall(); second.TaskID == first.TaskID {
 			t.Error("a message joined the turn of another tenant")
 		}
 	})
 }
 
-// deaf is an agent that does not hear that it was canceled.
-type deaf struct{ free chan struct{} }
+// uncancelableAgent ignores the end of its context.
+type uncancelableAgent struct{ free chan struct{} }
 
-func (d deaf) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) error {
+func (d uncancelableAgent) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) error {
 	if err := emit([]a2a.Event{chunk("x")}); err != nil {
 		return err
 	}
@@ -95,14 +95,14 @@ func (d deaf) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) error {
 	return emit([]a2a.Event{status(a2a.StateCompleted)})
 }
 
-func TestWire11_CancelWithADeadAgent(t *testing.T) {
+func TestWire11_CancelWithAnUnresponsiveAgent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		agent := deaf{free: make(chan struct{})}
+		agent := uncancelableAgent{free: make(chan struct{})}
 		e, err := engine.New(engine.Options{Store: memory.New(memory.Options{}), Backend: agent})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := say("m", "hi")
+		r := newRequest("m", "hi")
 		r.ReturnImmediately = true
 		event, err := e.Send(t.Context(), r)
 		if err != nil {
@@ -133,7 +133,7 @@ func TestWire11_CancelRacesCompletion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := say("m", "hi")
+		r := newRequest("m", "hi")
 		r.ReturnImmediately = true
 		event, err := e.Send(t.Context(), r)
 		if err != nil {
@@ -145,7 +145,7 @@ func TestWire11_CancelRacesCompletion(t *testing.T) {
 			wg.Go(func() {
 				task, err := e.Cancel(t.Context(), &a2a.CancelRequest{Owner: "owner", TaskID: event.Task.ID})
 				if err != nil {
-					results[i] = reason(err)
+					results[i] = reasonOf(err)
 				} else {
 					results[i] = task.Status.State.String()
 				}
@@ -174,35 +174,35 @@ func TestWire11_CancelRacesCompletion(t *testing.T) {
 }
 
 func TestWire14_AuthRequiredKeepsTheStreamAndEndsTheCall(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		call := b.send(say("m1", "hi"))
-		c := b.call()
-		c.must(status(a2a.StateWorking))
-		stream := b.stream(to(say("m2", "me too"), c.TaskID))
-		c.must(status(a2a.StateAuthRequired, "log in"))
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		call := b.send(newRequest("m1", "hi"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
+		stream := b.stream(withTask(newRequest("m2", "me too"), c.TaskID))
+		c.mustEmit(status(a2a.StateAuthRequired, "log in"))
 		if got := call.result(); got != "task:auth-required" {
 			t.Errorf("Send() = %s", got)
 		}
 		// The message that waited is the next turn.
-		c.ends(nil)
-		next := b.call()
-		next.must(status(a2a.StateAuthRequired, "again"))
-		next.ends(nil)
+		c.endRun(nil)
+		next := b.nextCall()
+		next.mustEmit(status(a2a.StateAuthRequired, "again"))
+		next.endRun(nil)
 		stream.want(t, "task:working status:auth-required(again)")
 		follower := b.subscribe(c.TaskID, nil)
-		b.send(to(say("m3", "logged in"), c.TaskID))
-		b.call().finishes(status(a2a.StateCompleted))
+		b.send(withTask(newRequest("m3", "logged in"), c.TaskID))
+		b.nextCall().finishTask(status(a2a.StateCompleted))
 		stream.want(t, "task:working status:auth-required(again) status:working status:completed EOF")
 		follower.want(t, "task:auth-required status:working status:completed EOF")
 	})
 }
 
 func TestWire15_HistoryLengthOfSnapshots(t *testing.T) {
-	play(t, engine.Options{}, func(t *testing.T, b *bench) {
-		b.send(say("m1", "one"))
-		c := b.call()
-		c.must(status(a2a.StateInputRequired, "two"))
-		c.ends(nil)
+	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m1", "one"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateInputRequired, "two"))
+		c.endRun(nil)
 		none, one, many := 0, 1, 100
 		opens := func(s a2a.Stream, err error) string {
 			if err != nil {
@@ -213,7 +213,7 @@ func TestWire15_HistoryLengthOfSnapshots(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return words(records[0].Task.History)
+			return historyText(records[0].Task.History)
 		}
 		for _, tt := range []struct {
 			length *int
@@ -229,21 +229,21 @@ func TestWire15_HistoryLengthOfSnapshots(t *testing.T) {
 			want   string
 		}{{nil, "one two three"}, {&none, ""}, {&one, "three"}, {&many, "one two three"}} {
 			// It is one message, which joins its own turn.
-			r := to(say("m3", "three"), c.TaskID)
+			r := withTask(newRequest("m3", "three"), c.TaskID)
 			r.HistoryLength = tt.length
 			if got := opens(b.Stream(t.Context(), r)); got != tt.want {
 				t.Errorf("stream opens with %q, want %q", got, tt.want)
 			}
 			r.ReturnImmediately = true
 			event, err := b.Send(t.Context(), r)
-			if err != nil || words(event.Task.History) != tt.want {
-				t.Errorf("Send() = %q, %v, want %q", words(event.Task.History), err, tt.want)
+			if err != nil || historyText(event.Task.History) != tt.want {
+				t.Errorf("Send() = %q, %v, want %q", historyText(event.Task.History), err, tt.want)
 			}
 		}
 	})
 }
 
-func words(history []*a2a.Message) string {
+func historyText(history []*a2a.Message) string {
 	var all []string
 	for _, m := range history {
 		all = append(all, text(m.Parts))
@@ -266,7 +266,7 @@ func TestWire22_InternalEventsReachNoClient(t *testing.T) {
 			`{"kind":"status-update","status":{"state":"failed"},"final":true}`,
 		}, "\n")+"\n")
 	})
-	stream, err := e.Stream(t.Context(), say("m1", "hi"))
+	stream, err := e.Stream(t.Context(), newRequest("m1", "hi"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,14 +282,14 @@ func TestWire22_InternalEventsReachNoClient(t *testing.T) {
 }
 
 func TestWire22_EventsAfterTheEndAreDroppedAndCounted(t *testing.T) {
-	observer := &counter{}
-	play(t, engine.Options{Observer: observer}, func(t *testing.T, b *bench) {
-		r := b.stream(say("m1", "hi"))
-		c := b.call()
-		_ = c.says(chunk("x"), status(a2a.StateCompleted), chunk("y"), status(a2a.StateFailed), message("z"))
-		_ = c.says(chunk("late"))
-		_ = c.says(status(a2a.StateWorking), chunk("later"))
-		c.ends(nil)
+	observer := &countingObserver{}
+	withEngine(t, engine.Options{Observer: observer}, func(t *testing.T, b *fixture) {
+		r := b.stream(newRequest("m1", "hi"))
+		c := b.nextCall()
+		_ = c.emitEvents(chunk("x"), status(a2a.StateCompleted), chunk("y"), status(a2a.StateFailed), message("z"))
+		_ = c.emitEvents(chunk("late"))
+		_ = c.emitEvents(status(a2a.StateWorking), chunk("later"))
+		c.endRun(nil)
 		r.want(t, "task:submitted status:working artifact:turn-1+x status:completed EOF")
 		if observer.drops != 6 {
 			t.Errorf("%d events were counted as dropped, want 6", observer.drops)

@@ -14,7 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-func TestCardsLeadThroughTheGateway(t *testing.T) {
+func TestCardsHaveURLsOfTheGateway(t *testing.T) {
 	const text = `{"name":"Echo <1>","url":"http://echo.team.svc/","preferredTransport":"JSONRPC",
 		"additionalInterfaces":[{"url":"http://echo.team.svc/","transport":"JSONRPC"},{"url":"http://echo.team.svc","transport":"HTTP+JSON"},{"url":"echo.team.svc:80","transport":"GRPC"}],
 		"supportedInterfaces":[{"url":"https://agents.example.com/team/echo/","protocolBinding":"JSONRPC","protocolVersion":"1.0"},
@@ -58,9 +58,9 @@ func TestCardsLeadThroughTheGateway(t *testing.T) {
 	}
 }
 
-// TestExtendedCardOverJSONRPCLeadsThroughTheGateway reads the extended card by
+// TestExtendedCardOverJSONRPCHasURLsOfTheGateway reads the extended card by
 // both names of its method, and other answers that are not changed.
-func TestExtendedCardOverJSONRPCLeadsThroughTheGateway(t *testing.T) {
+func TestExtendedCardOverJSONRPCHasURLsOfTheGateway(t *testing.T) {
 	const (
 		found   = `{"jsonrpc":"2.0","id":9007199254740993,"result":{"name":"Echo","big":9007199254740993,"signatures":[{}],"supportedInterfaces":[{"url":"http://echo.team.svc/","protocolBinding":"JSONRPC"}]}}`
 		failed  = `{"jsonrpc":"2.0","id":1,"error":{"code":-32007,"message":"there is none"}}`
@@ -144,9 +144,9 @@ func (b *closedBody) Close() error {
 	return nil
 }
 
-// TestRequestIsWholeWhenTheAnswerBegins: an agent that answers at once must not
-// make the gateway break the answer off.
-func TestRequestIsWholeWhenTheAnswerBegins(t *testing.T) {
+// TestRequestIsReadBeforeTheResponseBegins checks that the gateway still has the whole request when the agent answers
+// before it has read it.
+func TestRequestIsReadBeforeTheResponseBegins(t *testing.T) {
 	const text = `{"method":"SendStreamingMessage"}`
 	body := &closedBody{Reader: strings.NewReader(text)}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/", body)

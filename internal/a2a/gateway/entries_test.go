@@ -14,9 +14,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// TestURLsInSearchAnswersLeadThroughTheGateway searches and reads an entry. Only the URLs of
+// TestSearchResultsHaveURLsOfTheGateway searches and reads an entry. Only the URLs of
 // agents change.
-func TestURLsInSearchAnswersLeadThroughTheGateway(t *testing.T) {
+func TestSearchResultsHaveURLsOfTheGateway(t *testing.T) {
 	const (
 		entry = `{"namespace":"team","name":"echo","displayName":"E <1>","url":"http://echo.team.svc/","externalURL":"https://a.example/echo",` +
 			`"ready":true,"skills":[{"id":"url","url":"http://not.an.agent/"}],"big":9007199254740993}`
@@ -60,8 +60,8 @@ func TestURLsInSearchAnswersLeadThroughTheGateway(t *testing.T) {
 	}
 }
 
-// TestCardFromTheRegistryLeadsThroughTheGateway reads the card of an agent from the registry.
-func TestCardFromTheRegistryLeadsThroughTheGateway(t *testing.T) {
+// TestCardFromTheRegistryHasURLsOfTheGateway reads the card of an agent from the registry.
+func TestCardFromTheRegistryHasURLsOfTheGateway(t *testing.T) {
 	const card = `{"name":"Echo","signatures":[{}],"url":"http://echo.team.svc/","supportedInterfaces":[{"url":"http://echo.team.svc/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`
 	c := newCluster(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, card) })
 	_, body := c.do(t, "GET", "/registry/v1/agents/team/echo/card", "")
@@ -78,8 +78,8 @@ func TestCardFromTheRegistryLeadsThroughTheGateway(t *testing.T) {
 	}
 }
 
-// TestRegistryThatSendsNoEntries is a failure of the registry.
-func TestRegistryThatSendsNoEntries(t *testing.T) {
+// TestInvalidRegistryResponseIsUnavailable has the registry send responses that are not lists of entries.
+func TestInvalidRegistryResponseIsUnavailable(t *testing.T) {
 	for name, answer := range map[string]string{
 		"no JSON":        `<html>`,
 		"a list":         `[{"namespace":"team","name":"echo","url":"http://x/"}]`,
@@ -99,9 +99,9 @@ func TestRegistryThatSendsNoEntries(t *testing.T) {
 	}
 }
 
-// TestEventsOfTheRegistryLeadThroughTheGateway reads each event before the registry sends the
+// TestWatchEventsHaveURLsOfTheGateway reads each event before the registry sends the
 // next one.
-func TestEventsOfTheRegistryLeadThroughTheGateway(t *testing.T) {
+func TestWatchEventsHaveURLsOfTheGateway(t *testing.T) {
 	proceed := make(chan struct{})
 	events := []string{
 		": comment\n",

@@ -121,7 +121,7 @@ func plain(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 
 func ok(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }
 
-func TestWhereItLeads(t *testing.T) {
+func TestPathsAreRouted(t *testing.T) {
 	tests := map[string]struct{ method, path, host, uri string }{
 		"registry":           {"GET", "/registry/v1/agents?skill=a%20b&q=1", "registry.system.svc:8444", "/v1/agents?skill=a%20b&q=1"},
 		"registry alone":     {"GET", "/registry", "registry.system.svc:8444", "/"},
@@ -144,7 +144,7 @@ func TestWhereItLeads(t *testing.T) {
 	}
 }
 
-func TestWhereItDoesNotLead(t *testing.T) {
+func TestInvalidPathsAreRejected(t *testing.T) {
 	tests := map[string]struct {
 		path   string
 		status int
@@ -225,7 +225,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-func TestOnlyForItsOwnPod(t *testing.T) {
+func TestRequestsOfOtherHostsAndOriginsAreRejected(t *testing.T) {
 	tests := map[string]struct {
 		headers []string
 		status  int
@@ -258,7 +258,7 @@ func TestRegistryIsOnlyRead(t *testing.T) {
 	}
 }
 
-func TestRedirectsAreNotPassedOn(t *testing.T) {
+func TestRedirectsAreNotForwarded(t *testing.T) {
 	c := newCluster(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "http://169.254.169.254/", http.StatusFound)
 	})
@@ -277,7 +277,7 @@ func TestNoGateway(t *testing.T) {
 	}
 }
 
-func TestStreamsArePassedOnAtOnce(t *testing.T) {
+func TestStreamsAreForwardedAtOnce(t *testing.T) {
 	proceed := make(chan struct{})
 	c := newCluster(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -310,7 +310,7 @@ func TestStreamsArePassedOnAtOnce(t *testing.T) {
 	}
 }
 
-func TestLinkToTheParentTask(t *testing.T) {
+func TestParentTaskIsReferenced(t *testing.T) {
 	const message = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"messageId":"m"},"x":[{}]}}`
 	const linked = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"referenceTaskIds":["t1"],"messageId":"m"},"x":[{}]}}`
 	tests := map[string]struct{ task, body, want string }{

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestRefusalsAreJSON reads the errors of the gateway for requests that no protocol of agents
+// TestRejectionsAreJSON reads the errors of the gateway for requests that no protocol of agents
 // owns.
-func TestRefusalsAreJSON(t *testing.T) {
+func TestRejectionsAreJSON(t *testing.T) {
 	tests := map[string]struct {
 		method, path string
 		headers      []string
@@ -43,9 +43,9 @@ func TestRefusalsAreJSON(t *testing.T) {
 	}
 }
 
-// TestRefusalsForAgentsHaveTheShapeOfTheirProtocol has the caller's Deny answer, for the path
+// TestRejectionsHaveTheFormOfTheProtocol has the caller's Deny answer, for the path
 // that the agent would see.
-func TestRefusalsForAgentsHaveTheShapeOfTheirProtocol(t *testing.T) {
+func TestRejectionsHaveTheFormOfTheProtocol(t *testing.T) {
 	c := newCluster(t, ok)
 	response, body := c.do(t, "POST", "/agents/team/echo/tasks/1", "{}", "Origin", "https://evil.example")
 	if want := "/tasks/1: " + refusalNotLocal.message; response.StatusCode != http.StatusForbidden || body != want {
@@ -53,9 +53,9 @@ func TestRefusalsForAgentsHaveTheShapeOfTheirProtocol(t *testing.T) {
 	}
 }
 
-// TestDNSTimeoutIsNoMissingAgent tells a name that does not exist from a name server that does
+// TestDNSTimeoutIsNotReportedAsAMissingAgent tells a name that does not exist from a name server that does
 // not answer. Only the latter is worth a retry.
-func TestDNSTimeoutIsNoMissingAgent(t *testing.T) {
+func TestDNSTimeoutIsNotReportedAsAMissingAgent(t *testing.T) {
 	lookup := func(e net.DNSError) error { return &net.OpError{Op: "dial", Err: &e} }
 	for name, test := range map[string]struct {
 		err   error

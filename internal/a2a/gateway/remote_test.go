@@ -127,7 +127,7 @@ func (r *region) get(path string) (status int, text string, asked []string) {
 
 var weatherPaths = []string{"/v1/agents/team/weather", "/v1/agents/team/weather/card"}
 
-func TestRemoteIsFound(t *testing.T) {
+func TestRemoteAgentIsServed(t *testing.T) {
 	r := newRegion(t)
 	status, text, asked := r.get("/agents/team/weather/v1/tasks/a%2Fb")
 	if status != http.StatusOK || text != "far" || !cmp.Equal(asked, weatherPaths) {
@@ -183,7 +183,7 @@ func TestOnlyListedAgentsAreCalled(t *testing.T) {
 	}
 }
 
-func TestFailuresAreTold(t *testing.T) {
+func TestConnectionFailuresAreExplained(t *testing.T) {
 	r := newRegion(t)
 	for path, want := range map[string]string{
 		"/agents/team/stopped/": "Agent team/stopped has no Service: its name does not resolve",
@@ -198,9 +198,9 @@ func TestFailuresAreTold(t *testing.T) {
 	}
 }
 
-// TestListingIsRemembered tells a story of the registry, and what the gateway makes
-// of an agent of the cluster.
-func TestListingIsRemembered(t *testing.T) {
+// TestListedAgentIsCached changes the registry step by step, and checks the responses and lookups for an agent of the
+// cluster.
+func TestListedAgentIsCached(t *testing.T) {
 	r := newRegion(t)
 	path := "/v1/agents/team/echo"
 	entry, once := r.registry[path], []string{path}
@@ -236,9 +236,8 @@ func TestListingIsRemembered(t *testing.T) {
 	}
 }
 
-// TestRemoteIsRemembered tells a story of the registry, and what the gateway
-// makes of it.
-func TestRemoteIsRemembered(t *testing.T) {
+// TestRemoteAgentIsCached does the same for a remote agent.
+func TestRemoteAgentIsCached(t *testing.T) {
 	r := newRegion(t)
 	path := "/v1/agents/team/weather"
 	steps := []struct {
@@ -279,7 +278,7 @@ func TestRemoteIsRemembered(t *testing.T) {
 	}
 }
 
-func TestRemembersInBounds(t *testing.T) {
+func TestCacheOfListedAgentsIsBounded(t *testing.T) {
 	r := newRegion(t)
 	for i := range maxKnown + 10 {
 		_, _, _ = r.get(fmt.Sprintf("/agents/team/n-%d/", i))
@@ -302,7 +301,7 @@ func TestRemembersInBounds(t *testing.T) {
 }
 
 // All who ask at once ask once.
-func TestRegistryIsAskedOnce(t *testing.T) {
+func TestConcurrentCallsShareOneLookup(t *testing.T) {
 	r := newRegion(t)
 	var all sync.WaitGroup
 	for range 8 {

@@ -191,7 +191,7 @@ func TestRequestArrivesWhole(t *testing.T) {
 	}
 }
 
-func TestHeaderThatWouldBreakFramingIsRefused(t *testing.T) {
+func TestHeaderThatBreaksFramingIsRejected(t *testing.T) {
 	c := newClient(t, time.Minute)
 	for name, value := range map[string]string{"X": "a\r\nY: b", "X: y": "z", "": "x", "N": "\x00", "D": "\x7f"} {
 		_, err := c.Do(t.Context(), &http1.Request{

@@ -107,7 +107,7 @@ func TestWrappedTransportKeepsHostAndTrailer(t *testing.T) {
 	}
 }
 
-func TestBodyThatCannotBeReadIsNotSent(t *testing.T) {
+func TestUnreadableBodyIsNotSent(t *testing.T) {
 	transport, address, connections := newWrapped(t, nil)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address, io.MultiReader(strings.NewReader("te")))
 	if err != nil {

@@ -99,9 +99,9 @@ func TestGrowWaitsForARelease(t *testing.T) {
 	})
 }
 
-// TestWaitersOfOnePrincipalLeaveRoomForOthers: a principal with as many waiting
+// TestWaitersOfOnePrincipalDoNotBlockOthers: a principal with as many waiting
 // requests as allowed leaves places for others, which get the released bytes.
-func TestWaitersOfOnePrincipalLeaveRoomForOthers(t *testing.T) {
+func TestWaitersOfOnePrincipalDoNotBlockOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limit.NewBudget(1024*kib, time.Minute)
 		held, _ := grow(t, b, "a", 700*kib)
@@ -141,9 +141,9 @@ func TestWaitersOfOnePrincipalLeaveRoomForOthers(t *testing.T) {
 	})
 }
 
-// TestManySmallReservationsLeaveRoomForOthers: a principal with as many small
+// TestManySmallReservationsDoNotBlockOthers: a principal with as many small
 // reservations as allowed leaves room for small and large ones of others.
-func TestManySmallReservationsLeaveRoomForOthers(t *testing.T) {
+func TestManySmallReservationsDoNotBlockOthers(t *testing.T) {
 	for name, large := range map[string]int64{"alone": 0, "beside a large one": 6100 * kib} {
 		t.Run(name, func(t *testing.T) {
 			b := limit.NewBudget(8192*kib, 0)

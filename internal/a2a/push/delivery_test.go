@@ -19,7 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-func TestWire17_OrderedAndOnStatusOnlyBefore10(t *testing.T) {
+func TestWire17_DeliveryIsOrderedAndOnStatusBefore10(t *testing.T) {
 	withFixture(t, push.Options{}, func(_ *testing.T, b *fixture) {
 		task := b.task("t1")
 		task.config(a2a.PushConfig{Dialect: a2a.DialectV03})
@@ -125,7 +125,7 @@ func TestWire17_RetryAfter(t *testing.T) {
 	})
 }
 
-func TestWire17_GivesUpOnRefusal(t *testing.T) {
+func TestWire17_RejectionEndsDelivery(t *testing.T) {
 	for _, code := range []int{300, 302, 307, 400, 401, 404, 422} {
 		t.Run(strconv.Itoa(code), func(t *testing.T) {
 			withFixture(t, push.Options{}, func(_ *testing.T, b *fixture) {
@@ -313,7 +313,7 @@ func TestConfigOfARestartCoversTheNewTurn(t *testing.T) {
 	}
 }
 
-func TestReplacementDeliversTheRest(t *testing.T) {
+func TestReplacedConfigurationContinuesDelivery(t *testing.T) {
 	withFixture(t, push.Options{}, func(t *testing.T, b *fixture) {
 		task := b.task("t1")
 		task.config(a2a.PushConfig{Dialect: a2a.DialectV10})
@@ -406,7 +406,7 @@ func TestCircuitBreaker(t *testing.T) {
 	})
 }
 
-func TestConfigOfADeadHostDies(t *testing.T) {
+func TestConfigOfAFailingHostIsDeleted(t *testing.T) {
 	withFixture(t, push.Options{PerHost: 1, MaxAttempts: 1000}, func(t *testing.T, b *fixture) {
 		b.respond(unreachable)
 		for i := range 20 {
@@ -422,7 +422,7 @@ func TestConfigOfADeadHostDies(t *testing.T) {
 	})
 }
 
-func TestDrainSendsWhatIsReady(t *testing.T) {
+func TestDrainSendsReadyDeliveries(t *testing.T) {
 	withFixture(t, push.Options{Linger: time.Hour}, func(t *testing.T, b *fixture) {
 		for i, answer := range map[string]func(*http.Request) (*http.Response, error){"ok": nil, "failing": status(503)} {
 			task := b.task(i)

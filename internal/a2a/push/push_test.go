@@ -293,7 +293,7 @@ func yield() {
 }
 
 // A set and a delete at the same time may come in either order.
-func TestFollowedConfigsAreTheStoredOnes(t *testing.T) {
+func TestFollowedConfigsEqualTheStoredOnes(t *testing.T) {
 	b := newFixture(t, push.Options{})
 	b.options.Configs = yielding{b.configs}
 	b.restart()

@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// TestWhatIsOffAnswersItsError reaches no engine: there is none.
-func TestWhatIsOffAnswersItsError(t *testing.T) {
+// TestDisabledCapabilitiesAreRejected has no engine: a request that reaches one panics.
+func TestDisabledCapabilitiesAreRejected(t *testing.T) {
 	h := &Handler{Card: func() *card.Card { return &card.Card{} }}
 	message := &a2a.SendRequest{Message: &a2a.Message{}}
 	pushing := &a2a.SendRequest{Message: &a2a.Message{}, Push: &a2a.PushConfig{}}
@@ -37,8 +37,8 @@ func TestWhatIsOffAnswersItsError(t *testing.T) {
 	}
 }
 
-// TestWire09_NoBindingTakesAReservedTenant reaches no engine: there is none.
-func TestWire09_NoBindingTakesAReservedTenant(t *testing.T) {
+// TestWire09_NoBindingAcceptsAReservedTenant has no engine: a request that reaches one panics.
+func TestWire09_NoBindingAcceptsAReservedTenant(t *testing.T) {
 	declared := &card.Card{Capabilities: card.Capabilities{Streaming: true, PushNotifications: true}}
 	h := &Handler{Card: func() *card.Card { return declared }, Push: unreachable{}}
 	message := &a2a.Message{}

@@ -20,7 +20,7 @@ func encode(kind, flags byte, length int) []byte {
 	return b
 }
 
-func TestScannerFindsFramesHoweverTheyAreCut(t *testing.T) {
+func TestScannerFindsFramesInAnyChunks(t *testing.T) {
 	want := []frame{{8, 6, 0}, {0, 4, 1}, {300, 0, 1}, {70_000, 1, 4}, {4, 3, 0}}
 	var all []byte
 	for _, f := range want {
@@ -109,7 +109,7 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-func TestPlainRefusalIsWhole(t *testing.T) {
+func TestPlainRefusalHasItsContentLength(t *testing.T) {
 	head, body, _ := strings.Cut(PlainRefusal, "\r\n\r\n")
 	if !strings.Contains(head, "Content-Length: 46") || len(body) != 46 {
 		t.Errorf("body has %d bytes: %s", len(body), head)

@@ -143,9 +143,9 @@ func TestParkedResponseAndItsConnectionContinue(t *testing.T) {
 	}
 }
 
-// TestNextRequestMayComeEarly: with the one before it, or while its response
-// rests.
-func TestNextRequestMayComeEarly(t *testing.T) {
+// TestPipelinedRequestIsServedAfterAParkedResponse sends the next request together with the first one, and while the
+// response to the first one is parked.
+func TestPipelinedRequestIsServedAfterAParkedResponse(t *testing.T) {
 	goOn := make(chan struct{}, 1)
 	g := newParkingServer(t, time.Minute, func(_ context.Context, c *Parked) bool {
 		<-goOn
@@ -174,7 +174,7 @@ func TestNextRequestMayComeEarly(t *testing.T) {
 	}
 }
 
-func TestClientOfParkedResponseLeaves(t *testing.T) {
+func TestClientOfAParkedResponseDisconnects(t *testing.T) {
 	ended := make(chan struct{})
 	g := newParkingServer(t, time.Minute, func(ctx context.Context, _ *Parked) bool {
 		<-ctx.Done()

@@ -95,7 +95,7 @@ func TestReviewAccess(t *testing.T) {
 }
 
 // Two tokens of one ServiceAccount share their reviews.
-func TestCallerWithoutTheIDOfItsToken(t *testing.T) {
+func TestCallerOfATokenWithoutAnID(t *testing.T) {
 	caller := func(extra map[string]authenticationv1.ExtraValue) Caller {
 		t.Helper()
 		c, err := NewCaller(authenticationv1.UserInfo{Username: "system:serviceaccount:team-a:bot", Extra: extra})
@@ -160,7 +160,7 @@ func requestWith(authorization ...string) *http.Request {
 	return r
 }
 
-func TestAuthenticatorRemembers(t *testing.T) {
+func TestAuthenticatorCachesReviews(t *testing.T) {
 	now := testclock.NewFakePassiveClock(time.Unix(0, 0))
 	asked := 0
 	a := NewAuthenticator(func(_ context.Context, token string) (Caller, bool, error) {
@@ -185,7 +185,7 @@ func TestAuthenticatorRemembers(t *testing.T) {
 	check("good", true, 4)
 }
 
-func TestAuthenticatorAsksOnce(t *testing.T) {
+func TestConcurrentAuthenticationsShareOneReview(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32
 		a := NewAuthenticator(func(ctx context.Context, _ string) (Caller, bool, error) {

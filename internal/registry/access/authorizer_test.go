@@ -122,7 +122,7 @@ func TestSetOfACallerIsResolvedOnce(t *testing.T) {
 
 // A search for what is hidden and one for what is absent take the same reviews,
 // because the request is no argument.
-func TestReviewsDoNotDependOnWhatExists(t *testing.T) {
+func TestReviewsDoNotDependOnExistingAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newAuthorizerFixture(nil)
 		for i := range 40 {
@@ -202,7 +202,7 @@ func TestGrantOfAnotherAuthorizerIsLostWithinTenSeconds(t *testing.T) {
 }
 
 // With candidates, namespaces are reviewed that no RBAC object shows.
-func TestCandidatesAreReviewedToo(t *testing.T) {
+func TestCandidateNamespacesAreReviewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		candidates := []string{"a", "b", "team-a"}
 		f := newAuthorizerFixture(func() []string { return candidates })
@@ -275,7 +275,7 @@ func TestConcurrentRequestsShareReviews(t *testing.T) {
 }
 
 // A change of RBAC during a resolution makes its set stale from the start.
-func TestChangeDuringAResolutionCounts(t *testing.T) {
+func TestChangeDuringAResolutionIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newAuthorizerFixture(nil)
 		binding := f.bind("jane", "a")
@@ -333,7 +333,7 @@ func TestSteadyStateCostsAtMostOneReviewASecond(t *testing.T) {
 	})
 }
 
-func TestForgottenCallersAreStale(t *testing.T) {
+func TestRemovedCallersAreStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newAuthorizerFixture(nil)
 		set := f.expect(t, caller("first"), nil, "first@")

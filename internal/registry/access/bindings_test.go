@@ -96,7 +96,7 @@ func TestBindingsGrant(t *testing.T) {
 	}
 }
 
-func TestBindingsTellOfChangesThatCount(t *testing.T) {
+func TestBindingsNotifyOfRelevantChanges(t *testing.T) {
 	b := NewBindings(clock.RealClock{})
 	changes := 0
 	b.notify(func() { changes++ })

@@ -126,7 +126,7 @@ func (f *peopleFixture) caller(token string) (Caller, bool, error) {
 	return f.authenticator.Caller(requestWith("Bearer " + token))
 }
 
-func TestTokenOfAPersonBecomesACaller(t *testing.T) {
+func TestTokenOfAPersonIdentifiesACaller(t *testing.T) {
 	tests := map[string]struct {
 		change func(*OIDCOptions)
 		claims map[string]any

@@ -137,7 +137,7 @@ func TestRankingDependsOnVisibleAgentsOnly(t *testing.T) {
 
 // A word that nearly all documents have is no reason to return them, unless the query
 // has no other.
-func TestCommonWordsMakeNoMatchBesideRareOnes(t *testing.T) {
+func TestCommonWordsMatchNothingBesideRareOnes(t *testing.T) {
 	changes := map[Key]*Entry{}
 	for i := range commonFrom + 100 {
 		description := "Serves customers."

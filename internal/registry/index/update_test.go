@@ -37,7 +37,7 @@ func startFeed(t *testing.T) (feed *Feed, set func(version uint64, e *Entry), re
 		}
 }
 
-func TestSinceTellsChangesAndRemovals(t *testing.T) {
+func TestSinceReturnsChangesAndRemovals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, set, remove := startFeed(t)
 		time.Sleep(2 * missedQuiet)
@@ -87,7 +87,7 @@ func TestSinceIsUnknownAfterMissedRemovals(t *testing.T) {
 	})
 }
 
-func TestSinceForgetsOldRemovals(t *testing.T) {
+func TestSinceDropsOldRemovals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, set, remove := startFeed(t)
 		time.Sleep(2 * missedQuiet)

@@ -21,7 +21,7 @@ import (
 
 // A caller who loses the right to a namespace gets a remove for each of its agents in
 // time, and nothing of what happens there later.
-func TestLostRightRemovesAgentsWithinTenSeconds(t *testing.T) {
+func TestRevokedAccessRemovesAgentsWithinTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &cluster{}
 		for _, namespace := range []string{"hers", "theirs"} {

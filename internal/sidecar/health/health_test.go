@@ -154,10 +154,10 @@ func TestCauseOf(t *testing.T) {
 	}
 }
 
-// TestCauseOfDNSThatRefuses asks a DNS server that does not run twice: Go tells the
+// TestCauseOfARefusedDNSQuery asks a DNS server that does not run twice: Go tells the
 // port of this side, which is another one each time. A text that changes would be a
 // report to the operator, and a write to the API server, for each attempt.
-func TestCauseOfDNSThatRefuses(t *testing.T) {
+func TestCauseOfARefusedDNSQuery(t *testing.T) {
 	closed, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

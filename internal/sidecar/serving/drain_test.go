@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-func TestDrainIsForThePod(t *testing.T) {
+func TestDrainIsServedToLoopbackOnly(t *testing.T) {
 	drain := NewDrainer(slog.New(slog.DiscardHandler), time.Now, func() int { return 0 }, func(context.Context) error { return nil })
 	p := NewProbes(ProbeOptions{Drain: drain, Metrics: http.NotFoundHandler()})
 	for _, remote := range []string{"10.0.0.7:4711", "[fd00::7]:4711", ""} {

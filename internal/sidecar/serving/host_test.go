@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
 )
 
-func TestNamesOfAnEndpoint(t *testing.T) {
+func TestHostNamesOfAnEndpoint(t *testing.T) {
 	const everywhere, here, there = "0.0.0.0", "127.0.0.1", "::1"
 	for _, tt := range []struct {
 		at, host string

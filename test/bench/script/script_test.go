@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestFindReadsWhatStringWrites(t *testing.T) {
+func TestFindParsesStringOutput(t *testing.T) {
 	for _, want := range []Script{
 		{Message: true, Size: 800},
 		{Chunks: 500, Size: 20},

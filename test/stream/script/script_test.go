@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestFindReadsWhatStringWrites(t *testing.T) {
+func TestFindParsesStringOutput(t *testing.T) {
 	first := Script{Token: "s1-7", Turn: 1, Turns: 2, Chunks: 3, Size: 40, Every: 2 * time.Millisecond}
 	second := first
 	second.Turn, second.Holds = 2, true

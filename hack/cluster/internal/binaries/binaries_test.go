@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-func TestVersionIsTheModules(t *testing.T) {
+func TestVersionEqualsGoMod(t *testing.T) {
 	content, err := os.ReadFile("../../kubernetes/go.mod")
 	if err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func TestNetworkConfigurationIsJSON(t *testing.T) {
 	}
 }
 
-func TestWithoutNameServersNothingIsForwarded(t *testing.T) {
+func TestDNSForwardsNothingWithoutNameServers(t *testing.T) {
 	settings := testSettings(t)
 	settings.NameServers = nil
 	manifest, err := DNSManifest(settings)
@@ -79,7 +79,7 @@ func TestWithoutNameServersNothingIsForwarded(t *testing.T) {
 	}
 }
 
-func TestAuditIsOffUnlessAskedFor(t *testing.T) {
+func TestAuditIsOffByDefault(t *testing.T) {
 	settings := testSettings(t)
 	hasAudit := func() bool {
 		return strings.Contains(strings.Join(NewAPIServer(settings).Args, " "), "--audit-log-path=/state/logs/audit.log")

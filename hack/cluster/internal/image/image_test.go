@@ -91,7 +91,7 @@ func archive(t *testing.T, program Program) (content []byte, digest string) {
 	return out.Bytes(), built.Digest()
 }
 
-func TestSameProgramSameBytes(t *testing.T) {
+func TestImageIsDeterministic(t *testing.T) {
 	program := testProgram(t, "a2a-operator/manager:dev")
 	first, firstDigest := archive(t, program)
 	// Neither the time nor the mode of the source is part of the image.
@@ -147,7 +147,7 @@ func TestContentOfArchive(t *testing.T) {
 	}
 }
 
-func TestCompareNamesEveryDifference(t *testing.T) {
+func TestCompareReportsEveryDifference(t *testing.T) {
 	ours := content{entries: map[string]entry{"/a": {mode: 0o755}, "/b": {mode: 0o644}}}
 	theirs := content{entries: map[string]entry{"/b": {mode: 0o600}, "/c": {mode: 0o644}}}
 	theirs.config.User = "root"

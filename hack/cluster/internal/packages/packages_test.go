@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestMissingPackagesAreNamedWithTheirCure(t *testing.T) {
+func TestMissingPackagesAreReportedWithTheInstallCommand(t *testing.T) {
 	set := Set{
 		{Name: "bash", Programs: []string{"sh"}},
 		{Name: "first", Programs: []string{"no-such-program"}},

@@ -55,7 +55,7 @@ func TestEnsure(t *testing.T) {
 	}
 }
 
-func TestEnsureRenewsOnlyWhatMust(t *testing.T) {
+func TestEnsureRenewsOnlyInvalidCertificates(t *testing.T) {
 	dir := state.Dir(t.TempDir())
 	now := time.Now()
 	if err := Ensure(dir, testNames, now); err != nil {

@@ -32,7 +32,7 @@ func TestStartTime(t *testing.T) {
 	}
 }
 
-func TestLifeOfDaemon(t *testing.T) {
+func TestDaemonStartsAndStops(t *testing.T) {
 	mark := t.TempDir()
 	daemon := Daemon{Path: "/bin/sh", Args: []string{"-c", "trap '' TERM; echo started; while :; do sleep 0.1; done"}, Log: filepath.Join(mark, "logs", "sh.log"), Mark: mark}
 	identity, err := Start(daemon)

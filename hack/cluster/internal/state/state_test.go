@@ -16,7 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/process"
 )
 
-func TestNewDirRefusesWhatCannotWork(t *testing.T) {
+func TestNewDirRejectsUnusablePaths(t *testing.T) {
 	for _, path := range []string{"/", "/" + strings.Repeat("a", 90)} {
 		if _, err := NewDir(path); err == nil {
 			t.Errorf("NewDir(%q) accepted it", path)
@@ -27,7 +27,7 @@ func TestNewDirRefusesWhatCannotWork(t *testing.T) {
 	}
 }
 
-func TestLedgerSurvivesItsProcess(t *testing.T) {
+func TestLedgerIsReadAfterARestart(t *testing.T) {
 	dir := Dir(t.TempDir())
 	ledger, err := OpenLedger(dir)
 	if err != nil {
@@ -118,7 +118,7 @@ func TestForeignDirectoryIsRefused(t *testing.T) {
 	}
 }
 
-func TestLockOfRemovedDirectoryIsTakenAnew(t *testing.T) {
+func TestLockIsAcquiredAfterTheDirectoryWasRemoved(t *testing.T) {
 	dir := Dir(filepath.Join(t.TempDir(), "state"))
 	first, err := Acquire(dir, func() { t.Error("waited for a free lock") })
 	if err != nil {

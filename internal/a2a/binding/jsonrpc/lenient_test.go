@@ -12,8 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// TestAnswersOfTools are how one project of the 0.3 era answers an agent.
-func TestAnswersOfTools(t *testing.T) {
+// TestToolResultsOfClients decodes tool-result and tool-use parts, which one client project of 0.3 sends.
+func TestToolResultsOfClients(t *testing.T) {
 	x := newFixture(complete())
 	x.post(t, call10("message/stream", `{"message":{"kind":"message","role":"user","messageId":"m6","referenceTaskIds":["t7"],"parts":[
 		{"kind":"text","text":"Tool result:"},

@@ -73,8 +73,8 @@ func TestWire16_Lists(t *testing.T) {
 	}
 }
 
-// TestWire16_ListsThatAreRefused are not clamped.
-func TestWire16_ListsThatAreRefused(t *testing.T) {
+// TestWire16_InvalidListRequestsAreRejected checks that invalid sizes are errors and are not clamped.
+func TestWire16_InvalidListRequestsAreRejected(t *testing.T) {
 	for _, method := range []string{"ListTasks", "tasks/list"} {
 		for _, params := range []string{
 			`{"pageSize":0}`, `{"pageSize":-1}`, `{"pageSize":101}`, `{"pageSize":1.5}`, `{"pageSize":"ten"}`, `{"PageSize":1}`,

@@ -147,7 +147,7 @@ func TestWire17_PushOperations(t *testing.T) {
 	}
 }
 
-func TestPushPagesThatAreEmpty(t *testing.T) {
+func TestEmptyPushPages(t *testing.T) {
 	for method, want := range map[string]string{"tasks/pushNotificationConfig/list": `[]`, "ListTaskPushNotificationConfigs": `{"configs":[]}`} {
 		x := newFixture(complete())
 		x.card.Capabilities.PushNotifications = true
@@ -158,7 +158,7 @@ func TestPushPagesThatAreEmpty(t *testing.T) {
 	}
 }
 
-func TestPushParamsThatAreRefused(t *testing.T) {
+func TestInvalidPushParamsAreRejected(t *testing.T) {
 	tests := map[string][]string{
 		"tasks/pushNotification/set":          {`{}`, `{"id":"t1"}`, `{"id":"t1","pushNotificationConfig":{}}`, `{"id":"t1","pushNotificationConfig":{"URL":"u","url":"u"}}`, `{"id":"t1","pushNotificationConfig":{"url":1}}`},
 		"tasks/pushNotification/get":          {`{}`, `{"id":""}`, `{"Id":"t1"}`},

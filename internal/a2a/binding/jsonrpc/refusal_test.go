@@ -80,8 +80,8 @@ func TestWire05_RefusedRequestsReachNoHandler(t *testing.T) {
 	}
 }
 
-// TestWire05_MessagesThatAreRefused in every version, by the same rule.
-func TestWire05_MessagesThatAreRefused(t *testing.T) {
+// TestWire05_InvalidMessagesAreRejected checks that all versions apply the same rules.
+func TestWire05_InvalidMessagesAreRejected(t *testing.T) {
 	tests := map[string]map[string]string{
 		"tasks/send": {
 			"no message":         `{"id":"t1"}`,

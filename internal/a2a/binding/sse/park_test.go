@@ -173,7 +173,7 @@ func TestParkedStreamIsKeptAlive(t *testing.T) {
 	}
 }
 
-func TestEndsOfParkedStreams(t *testing.T) {
+func TestParkedStreamsEnd(t *testing.T) {
 	broken := errors.New("broken")
 	tests := map[string]struct {
 		stream   a2a.Stream

@@ -248,7 +248,7 @@ func TestClientLeaves(t *testing.T) {
 	})
 }
 
-func TestErrorsThatEndAStream(t *testing.T) {
+func TestErrorsEndAStream(t *testing.T) {
 	tests := map[error]string{
 		a2a.ErrDraining:       "id: 1\ndata: <a>\n\n",
 		a2a.ErrSlowSubscriber: "id: 1\ndata: <a>\n\n",

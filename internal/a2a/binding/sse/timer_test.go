@@ -60,7 +60,7 @@ func (s *socket) SetWriteDeadline(t time.Time) error {
 
 const comment = ": keep-alive\n\n"
 
-func TestCommentsAreSentInSilences(t *testing.T) {
+func TestIdleStreamGetsComments(t *testing.T) {
 	tests := map[string]struct {
 		keepAlive, writeTimeout time.Duration
 		want                    map[int]string
@@ -148,7 +148,7 @@ func (s *justInTime) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestDeadlineThatComesLateFailsTheNextWrite(t *testing.T) {
+func TestWriteAfterTheDeadlineFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &justInTime{socket: newSocket()}
 		ctx, s := Config{KeepAlive: 15 * time.Second, WriteTimeout: 10 * time.Second, Now: time.Now}.Open(t.Context(), w)

@@ -35,7 +35,7 @@ func withoutLostMembers(e a2a.Event) a2a.Event {
 	return a2a.Event{Artifact: &u}
 }
 
-func TestWire03_WhatEventsOf01Lose(t *testing.T) {
+func TestWire03_EventsOf01AreReducedAsDocumented(t *testing.T) {
 	for name, event := range codectest.Events() {
 		if event.Task != nil || event.Message != nil {
 			continue // not events of this version
@@ -53,7 +53,7 @@ func TestWire03_WhatEventsOf01Lose(t *testing.T) {
 	}
 }
 
-func TestWire03_WhatTasksOf01Lose(t *testing.T) {
+func TestWire03_TasksOf01AreReducedAsDocumented(t *testing.T) {
 	task := codectest.Task()
 	got, err := DecodeTask(AppendTask(nil, task))
 	if err != nil {

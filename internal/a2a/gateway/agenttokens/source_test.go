@@ -189,7 +189,7 @@ func TestSlowRegistryDelaysNoCallWithACachedToken(t *testing.T) {
 	})
 }
 
-func TestAnswersThatAreNoTokensAreRefused(t *testing.T) {
+func TestInvalidTokenResponsesAreRejected(t *testing.T) {
 	for name, answer := range map[string]func(*http.Request) (*http.Response, error){
 		"HTML":                 answers(200, "<html>"),
 		"empty":                answers(200, ""),
@@ -246,7 +246,7 @@ func (l *large) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func TestLargeAnswerIsNotRead(t *testing.T) {
+func TestLargeResponseIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		body := &large{Reader: bytes.NewReader(make([]byte, 64<<20))}
 		s := newSource(&registry{fails: func(*http.Request) (*http.Response, error) {
@@ -261,7 +261,7 @@ func TestLargeAnswerIsNotRead(t *testing.T) {
 	})
 }
 
-func TestRefusalEndsTheUseOfACachedToken(t *testing.T) {
+func TestRejectionEndsTheUseOfACachedToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &registry{}
 		s := newSource(r)
@@ -273,7 +273,7 @@ func TestRefusalEndsTheUseOfACachedToken(t *testing.T) {
 	})
 }
 
-func TestRetryAfterIsKeptWithinBounds(t *testing.T) {
+func TestRetryAfterIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &registry{fails: answers(429, `{"error":"slow_down"}`, "Retry-After", "10")}
 		s := newSource(r)

@@ -154,7 +154,7 @@ func TestRegistryFailuresAreErrorsOfTheProtocol(t *testing.T) {
 	}
 }
 
-func TestCardLeadsToTheGateway(t *testing.T) {
+func TestCardHasURLsOfTheGateway(t *testing.T) {
 	agent, _ := newAgent(t, answering(http.StatusInternalServerError, ""))
 	for _, path := range []string{"/.well-known/agent-card.json", "/.well-known/agent.json", "/v1/card"} {
 		w := do(t, agent, "GET", path, "")
@@ -174,7 +174,7 @@ func TestCardLeadsToTheGateway(t *testing.T) {
 	}
 }
 
-func TestOtherRequestsAreDeniedInTheirShape(t *testing.T) {
+func TestUnsupportedRequestsAreRejectedInTheFormOfTheProtocol(t *testing.T) {
 	agent, _ := newAgent(t, answering(http.StatusInternalServerError, ""))
 	for name, test := range map[string]struct {
 		method, path, body string

@@ -124,7 +124,7 @@ func TestLargeRequestsAreDenied(t *testing.T) {
 	}
 }
 
-func TestGarbageIsNoSession(t *testing.T) {
+func TestInvalidRequestsCreateNoSession(t *testing.T) {
 	f := newFixture(t, http.NotFound)
 	for _, body := range []string{"", "x", "[]", "{}", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"find_agents"}}`, strings.Repeat("[", 100_000)} {
 		if status, text := f.post(t, strings.NewReader(body)); status == http.StatusOK && !strings.Contains(text, `"error"`) {
@@ -257,8 +257,8 @@ func TestEndOfTheRequestCancelsItsTask(t *testing.T) {
 	}
 }
 
-// TestQuestionsAreBounded has a user who does not answer within the timeout of the agent.
-func TestQuestionsAreBounded(t *testing.T) {
+// TestElicitationEndsAtItsTimeout has a user who does not answer within the timeout of the agent.
+func TestElicitationEndsAtItsTimeout(t *testing.T) {
 	const task = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":` +
 		`{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"Which?"}],"metadata":{"inputRequest":{"requestId":"r","timeoutSeconds":0.05}}}}}`
 	f := newFixture(t, func(w http.ResponseWriter, r *http.Request) {
@@ -313,9 +313,9 @@ func TestCallsAreBounded(t *testing.T) {
 	group.Wait()
 }
 
-// TestStreamsAndCallsLeaveRoom holds as many requests as the sessions and calls at their limits
-// have. A client can still send notifications and answers.
-func TestStreamsAndCallsLeaveRoom(t *testing.T) {
+// TestRequestsAtTheLimitsDoNotBlockAnswers opens as many requests as the limits of sessions and calls allow. A client
+// can still send notifications and answers.
+func TestRequestsAtTheLimitsDoNotBlockAnswers(t *testing.T) {
 	f := newFixture(t, http.NotFound)
 	for range maxSessions + maxCalls {
 		f.requests <- struct{}{}
@@ -325,8 +325,8 @@ func TestStreamsAndCallsLeaveRoom(t *testing.T) {
 	}
 }
 
-// TestHostileAgentFailsTheTool has what plays the gateway answer with other things than A2A.
-func TestHostileAgentFailsTheTool(t *testing.T) {
+// TestInvalidAgentResponseFailsTheTool has the agent send responses that are not A2A.
+func TestInvalidAgentResponseFailsTheTool(t *testing.T) {
 	stream := func(lines ...string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -384,9 +384,9 @@ func TestHostileAgentFailsTheTool(t *testing.T) {
 	}
 }
 
-// TestBrokenStreamIsFollowedToItsEnd cuts the stream of an agent. The call reads the task again,
+// TestBrokenStreamIsResumedToItsEnd cuts the stream of an agent. The call reads the task again,
 // and sends the message once.
-func TestBrokenStreamIsFollowedToItsEnd(t *testing.T) {
+func TestBrokenStreamIsResumedToItsEnd(t *testing.T) {
 	var mu sync.Mutex
 	var methods []string
 	f := newFixture(t, func(w http.ResponseWriter, r *http.Request) {

@@ -105,8 +105,9 @@ func TestOwnerWithMoreTasksEvictsNoOther(t *testing.T) {
 	}
 }
 
-// TestRunningTasksOfOneOwnerLeaveRoom, though nothing of it may be evicted.
-func TestRunningTasksOfOneOwnerLeaveRoom(t *testing.T) {
+// TestRunningTasksOfOneOwnerAreBounded checks that the running tasks of one owner, which the store does not evict, leave
+// room for other owners.
+func TestRunningTasksOfOneOwnerAreBounded(t *testing.T) {
 	s := newShared(t, memory.Options{MaxBytes: 1 << 20})
 	for i := 0; ; i++ {
 		err := s.make("greedy", strconv.Itoa(i), a2a.StateWorking, 8<<10)

@@ -221,7 +221,7 @@ func TestEvictionNotifiesWatchers(t *testing.T) {
 	}
 }
 
-func TestConversationsAreForgotten(t *testing.T) {
+func TestConversationsExpire(t *testing.T) {
 	f := newFixture(t, memory.Options{MaxTasks: 2})
 	say := func(c string) {
 		if err := f.Remember(t.Context(), store.Conversation{ContextID: c}, storetest.Message("m", "x"))(); err != nil {
@@ -243,7 +243,7 @@ func TestConversationsAreForgotten(t *testing.T) {
 
 // The counts of the store equal the contents of its logs under concurrent operations, so an
 // empty store counts zero.
-func TestCountComesBackToZero(t *testing.T) {
+func TestCountsReturnToZero(t *testing.T) {
 	f := newFixture(t, memory.Options{MaxBytes: 256 << 10, MaxLogEvents: 20})
 	var wg sync.WaitGroup
 	for w := range 4 {

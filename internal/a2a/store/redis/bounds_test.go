@@ -119,7 +119,7 @@ func TestRetention(t *testing.T) {
 }
 
 // Every key has an end, which each change of a task or a conversation puts off.
-func TestKeysLiveOn(t *testing.T) {
+func TestChangesExtendTheExpirationOfKeys(t *testing.T) {
 	server := start(t)
 	o := server.options()
 	s := open(t, o)
@@ -212,7 +212,7 @@ func TestKeysOutliveRetention(t *testing.T) {
 
 // Events that were stored in one step can be read from the middle of the step on, from
 // memory and from Redis.
-func TestStepIsReadFromItsMiddle(t *testing.T) {
+func TestBatchOfEventsIsReadFromItsMiddle(t *testing.T) {
 	o := start(t).options()
 	events := append(storetest.Begin(), storetest.Chunk("a", "1"), storetest.Chunk("a", "2"), storetest.Status(a2a.StateCompleted, nil))
 	here := open(t, o)

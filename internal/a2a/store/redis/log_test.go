@@ -14,7 +14,7 @@ import (
 
 // A client that lists tasks may read a new task before the creation returns. The log has
 // each event once.
-func TestNewLogIsReadBeforeItsCreatorKnows(t *testing.T) {
+func TestNewLogIsReadBeforeItsCreationIsConfirmed(t *testing.T) {
 	s, err := Open(Options{Server: Server{Addresses: []string{redistest.Start(t).Address()}}, Prefix: "a2a:{test/log}:"})
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func TestEvictionEndsHold(t *testing.T) {
 }
 
 // Replicas that left are forgotten, so that those who come and go do not add up.
-func TestReplicasAreForgotten(t *testing.T) {
+func TestReplicasExpire(t *testing.T) {
 	c := &clock{now: time.Unix(0, 0)}
 	s := storetest.NewMemory(memory.Options{Now: c.Now})
 	stays := s.Join("stays")
