@@ -9,6 +9,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/test/bench/load"
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 )
@@ -58,26 +59,26 @@ type bench struct {
 	row string
 }
 
-func (b *bench) interleave(ctx context.Context, contenders ...contender) (series, error) {
-	return interleave(ctx, b.rounds, contenders, func(now string) {
+func (b *bench) interleave(ctx context.Context, contenders ...load.Contender) (load.Series, error) {
+	return load.Interleave(ctx, b.rounds, contenders, func(now string) {
 		_, _ = fmt.Fprintf(b.progress, "%s %s\n", b.row, now)
 	})
 }
 
 // cpu returns a contender that measures the CPU time of a server in microseconds for each unit that its clients
 // receive.
-func (b *bench) cpu(k kind, op func(*running) operation) contender {
-	return contender{string(k), func(ctx context.Context) (s sample, err error) {
+func (b *bench) cpu(k kind, op func(*running) load.Operation) load.Contender {
+	return load.Contender{Name: string(k), Measure: func(ctx context.Context) (s load.Sample, err error) {
 		err = b.servers.with(ctx, b.row, k, func(r *running) error {
-			if _, err := closed(ctx, connections, b.window/4, op(r)); err != nil {
+			if _, err := load.Closed(ctx, load.Connections, b.window/4, op(r)); err != nil {
 				return fmt.Errorf("warm up: %w", err)
 			}
 			var units int
 			used, err := costs(r.server, func() (err error) {
-				units, err = closed(ctx, connections, b.window, op(r))
+				units, err = load.Closed(ctx, load.Connections, b.window, op(r))
 				return err
 			})
-			s = sample{micros(used) / float64(max(units, 1))}
+			s = load.Sample{load.Micros(used) / float64(max(units, 1))}
 			return err
 		})
 		return s, err

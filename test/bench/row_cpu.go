@@ -10,13 +10,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/a2a-operator/a2a-operator/test/bench/load"
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
 
 // sends returns an operation that sends a message and checks the response.
-func sends(s script.Script, want string) func(*running) operation {
-	return func(r *running) operation {
+func sends(s script.Script, want string) func(*running) load.Operation {
+	return func(r *running) load.Operation {
 		return func(ctx context.Context) (int, error) { return 1, r.send(ctx, s, []byte(want)) }
 	}
 }
@@ -33,11 +34,11 @@ func unaryMessage(ctx context.Context, b *bench) ([]report.Result, error) {
 		return nil, err
 	}
 	r := report.Result{What: "unary message of 1 KB, tokens and validation on", Unit: "us CPU"}
-	return s.against(r, oursTokens, map[kind]report.Goal{proxy: report.RatioAtMost(1.2), sdkAlone: report.RatioAtMost(0.7), sdk: {}}), nil
+	return against(s, r, oursTokens, map[kind]report.Goal{proxy: report.RatioAtMost(1.2), sdkAlone: report.RatioAtMost(0.7), sdk: {}}), nil
 }
 
 // against returns a result for each peer, in the order of the kinds.
-func (s series) against(r report.Result, us kind, goals map[kind]report.Goal) []report.Result {
+func against(s load.Series, r report.Result, us kind, goals map[kind]report.Goal) []report.Result {
 	var results []report.Result
 	for _, peer := range []kind{proxy, fanout, sdkAlone, sdk} {
 		g, asked := goals[peer]
@@ -45,7 +46,7 @@ func (s series) against(r report.Result, us kind, goals map[kind]report.Goal) []
 			continue
 		}
 		r.Peer = string(peer)
-		results = append(results, report.Compare(r, s.of(string(us), 0), s.of(string(peer), 0), g))
+		results = append(results, report.Compare(r, s.Of(string(us), 0), s.Of(string(peer), 0), g))
 	}
 	return results
 }
@@ -58,14 +59,14 @@ func unaryTask(ctx context.Context, b *bench) ([]report.Result, error) {
 		return nil, err
 	}
 	r := report.Result{What: "send that makes a task of 2 chunks", Unit: "us CPU"}
-	return s.against(r, ours, map[kind]report.Goal{proxy: report.RatioAtMost(2), sdkAlone: {}, sdk: report.RatioAtMost(0.05)}), nil
+	return against(s, r, ours, map[kind]report.Goal{proxy: report.RatioAtMost(2), sdkAlone: {}, sdk: report.RatioAtMost(0.05)}), nil
 }
 
 // streams returns an operation that streams a turn of a number of chunks and counts them. On a busy machine, the
 // stream may begin with a snapshot that has some chunks already.
-func streams(chunks int) func(*running) operation {
+func streams(chunks int) func(*running) load.Operation {
 	const size = 20
-	return func(r *running) operation {
+	return func(r *running) load.Operation {
 		return func(ctx context.Context) (int, error) {
 			told := 0
 			n, err := r.stream(ctx, r.request("SendStreamingMessage", script.Script{Chunks: chunks, Size: size}), func(event []byte) {
@@ -92,8 +93,8 @@ func turns(ctx context.Context, b *bench) ([]report.Result, error) {
 			return nil, fmt.Errorf("%d chunks: %w", chunks, err)
 		}
 		r := report.Result{What: fmt.Sprintf("a turn of %d streamed chunks", chunks), Unit: "us CPU a chunk"}
-		results = append(results, s.against(r, ours, map[kind]report.Goal{proxy: report.RatioAtMost(4), sdk: report.RatioAtMost(0.01)})...)
-		figures[chunks] = s.of(string(ours), 0)
+		results = append(results, against(s, r, ours, map[kind]report.Goal{proxy: report.RatioAtMost(4), sdk: report.RatioAtMost(0.01)})...)
+		figures[chunks] = s.Of(string(ours), 0)
 	}
 	flat := report.Result{What: fmt.Sprintf("a chunk of a turn of %d against one of %d", most, least), Unit: "us CPU a chunk", Peer: "sidecar, 20 chunks"}
 	return append(results, report.Compare(flat, figures[most], figures[least], report.RatioAtMost(1))), nil
@@ -107,15 +108,15 @@ func latency(ctx context.Context, b *bench) ([]report.Result, error) {
 		return nil, err
 	}
 	rate *= 0.2
-	timed := func(k kind) contender {
-		return contender{string(k), func(ctx context.Context) (s sample, err error) {
+	timed := func(k kind) load.Contender {
+		return load.Contender{Name: string(k), Measure: func(ctx context.Context) (s load.Sample, err error) {
 			err = b.servers.with(ctx, b.row, k, func(r *running) error {
-				if _, err := steady(ctx, b.window/4, rate, op(r)); err != nil {
+				if _, err := load.Steady(ctx, b.window/4, rate, op(r)); err != nil {
 					return err
 				}
 				// The added latency is the small difference of two figures.
-				took, err := steady(ctx, 3*b.window, rate, op(r))
-				s = sample{percentile(took, 50), percentile(took, 99)}
+				took, err := load.Steady(ctx, 3*b.window, rate, op(r))
+				s = load.Sample{load.Percentile(took, 50), load.Percentile(took, 99)}
 				return err
 			})
 			return s, err
@@ -128,8 +129,8 @@ func latency(ctx context.Context, b *bench) ([]report.Result, error) {
 	var results []report.Result
 	for figure, name := range []string{"p50", "p99"} {
 		added := func(k kind) []float64 {
-			values := s.of(string(k), figure)
-			for i, base := range s.of(string(direct), figure) {
+			values := s.Of(string(k), figure)
+			for i, base := range s.Of(string(direct), figure) {
 				values[i] -= base
 			}
 			return values
@@ -141,13 +142,13 @@ func latency(ctx context.Context, b *bench) ([]report.Result, error) {
 }
 
 // saturation returns the largest number of operations per second of a sidecar.
-func (b *bench) saturation(ctx context.Context, op func(*running) operation) (perSecond float64, err error) {
+func (b *bench) saturation(ctx context.Context, op func(*running) load.Operation) (perSecond float64, err error) {
 	err = b.servers.with(ctx, b.row, ours, func(r *running) error {
-		if _, err := closed(ctx, connections, b.window/4, op(r)); err != nil {
+		if _, err := load.Closed(ctx, load.Connections, b.window/4, op(r)); err != nil {
 			return err
 		}
 		begin := time.Now()
-		units, err := closed(ctx, connections, b.window, op(r))
+		units, err := load.Closed(ctx, load.Connections, b.window, op(r))
 		perSecond = float64(units) / time.Since(begin).Seconds()
 		return err
 	})
@@ -158,8 +159,8 @@ func (b *bench) saturation(ctx context.Context, op func(*running) operation) (pe
 func paced(ctx context.Context, b *bench) ([]report.Result, error) {
 	const count, every = 100, 10 * time.Millisecond
 	play := script.Script{Chunks: int(b.window / every), Size: 200, Every: every}
-	measured := func(k kind) contender {
-		return contender{string(k), func(ctx context.Context) (s sample, err error) {
+	measured := func(k kind) load.Contender {
+		return load.Contender{Name: string(k), Measure: func(ctx context.Context) (s load.Sample, err error) {
 			err = b.servers.with(ctx, b.row, k, func(r *running) error {
 				first := make([]time.Duration, count)
 				used, err := costs(r.server, func() error {
@@ -167,12 +168,12 @@ func paced(ctx context.Context, b *bench) ([]report.Result, error) {
 					begin := time.Now()
 					var group errgroup.Group
 					for i := range count {
-						sleepUntil(begin.Add(time.Duration(i) * b.window / (2 * count)))
+						load.SleepUntil(begin.Add(time.Duration(i) * b.window / (2 * count)))
 						group.Go(func() error { return r.readPaced(ctx, play, &first[i]) })
 					}
 					return group.Wait()
 				})
-				s = sample{micros(used) / float64(count*play.Chunks), percentile(first, 50)}
+				s = load.Sample{load.Micros(used) / float64(count*play.Chunks), load.Percentile(first, 50)}
 				return err
 			})
 			return s, err
@@ -185,8 +186,8 @@ func paced(ctx context.Context, b *bench) ([]report.Result, error) {
 	cost := report.Result{What: "relayed event, 100 streams with 100 events a second", Unit: "us CPU", Peer: string(proxy)}
 	delay := report.Result{What: "first event of these, p50", Unit: "us", Peer: string(proxy), Clock: true}
 	return []report.Result{
-		report.Compare(cost, s.of(string(ours), 0), s.of(string(proxy), 0), report.RatioAtMost(1.5)),
-		report.Compare(delay, s.of(string(ours), 1), s.of(string(proxy), 1), report.RatioAtMost(1.1)),
+		report.Compare(cost, s.Of(string(ours), 0), s.Of(string(proxy), 0), report.RatioAtMost(1.5)),
+		report.Compare(delay, s.Of(string(ours), 1), s.Of(string(proxy), 1), report.RatioAtMost(1.1)),
 	}, nil
 }
 

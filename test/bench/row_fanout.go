@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/a2a-operator/a2a-operator/test/bench/load"
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
@@ -87,17 +88,17 @@ func subscribers(ctx context.Context, b *bench) ([]report.Result, error) {
 			return nil, fmt.Errorf("%d subscribers: %w", readers, err)
 		}
 		r := report.Result{What: fmt.Sprintf("an event to each of %d subscribers of a task", readers), Unit: "us CPU a delivery"}
-		results = append(results, s.against(r, ours, map[kind]report.Goal{fanout: report.RatioAtMost(1.2)})...)
+		results = append(results, against(s, r, ours, map[kind]report.Goal{fanout: report.RatioAtMost(1.2)})...)
 	}
 	return results, nil
 }
 
 // fanout measures deliveries at a fixed rate for all numbers of readers.
-func (b *bench) fanout(k kind, readers int) contender {
+func (b *bench) fanout(k kind, readers int) load.Contender {
 	const perSecond = 20_000
 	every := time.Duration(readers) * time.Second / perSecond
 	play := script.Script{Chunks: max(1, int(b.window/every)), Size: 200, Every: every, Gated: true}
-	return contender{string(k), func(ctx context.Context) (s sample, err error) {
+	return load.Contender{Name: string(k), Measure: func(ctx context.Context) (s load.Sample, err error) {
 		err = b.servers.with(ctx, b.row, k, func(r *running) error {
 			body := func() []byte { return nil }
 			if k == ours {
@@ -116,7 +117,7 @@ func (b *bench) fanout(k kind, readers int) contender {
 }
 
 // deliveries returns the CPU time of a chunk for each of its readers.
-func (b *bench) deliveries(ctx context.Context, r *running, play script.Script, readers int, body func() []byte) (sample, error) {
+func (b *bench) deliveries(ctx context.Context, r *running, play script.Script, readers int, body func() []byte) (load.Sample, error) {
 	total := readers * play.Chunks
 	arrived := make(chan struct{}, total)
 	leave, err := r.follow(ctx, readers, body, func(event []byte) {
@@ -144,19 +145,19 @@ func (b *bench) deliveries(ctx context.Context, r *running, play script.Script, 
 		}
 		return nil
 	})
-	return sample{micros(used) / float64(total)}, err
+	return load.Sample{load.Micros(used) / float64(total)}, err
 }
 
 // S7: one of two readers stops reading.
 func stalledReader(ctx context.Context, b *bench) ([]report.Result, error) {
 	play := script.Script{Chunks: 400, Size: 64 << 10, Every: 5 * time.Millisecond, Gated: true}
 	const quiet = ", both read"
-	measured := func(k kind, stalls bool) contender {
+	measured := func(k kind, stalls bool) load.Contender {
 		name := string(k)
 		if !stalls {
 			name += quiet
 		}
-		return contender{name, func(ctx context.Context) (s sample, err error) {
+		return load.Contender{Name: name, Measure: func(ctx context.Context) (s load.Sample, err error) {
 			err = b.servers.with(ctx, b.row, k, func(r *running) error {
 				s, err = b.healthy(ctx, r, play, stalls)
 				return err
@@ -172,13 +173,13 @@ func stalledReader(ctx context.Context, b *bench) ([]report.Result, error) {
 	got := report.Result{What: "events of 400 x 64 KB, beside a reader that stalls", Unit: "events", Peer: string(sdk)}
 	delay := report.Result{What: "delay of these, p99", Unit: "us", Peer: string(ours) + quiet, Clock: true}
 	return []report.Result{
-		report.Compare(got, s.of(string(ours), 0), s.of(string(sdk), 0), all),
-		report.Compare(delay, s.of(string(ours), 1), s.of(string(ours)+quiet, 1), report.RatioAtMost(1.2)),
+		report.Compare(got, s.Of(string(ours), 0), s.Of(string(sdk), 0), all),
+		report.Compare(delay, s.Of(string(ours), 1), s.Of(string(ours)+quiet, 1), report.RatioAtMost(1.2)),
 	}, nil
 }
 
 // healthy returns the number of events that one reader receives beside another, and their delay.
-func (b *bench) healthy(ctx context.Context, r *running, play script.Script, stalls bool) (sample, error) {
+func (b *bench) healthy(ctx context.Context, r *running, play script.Script, stalls bool) (load.Sample, error) {
 	var mu sync.Mutex
 	var late []time.Duration
 	finished := make(chan struct{})
@@ -225,7 +226,7 @@ func (b *bench) healthy(ctx context.Context, r *running, play script.Script, sta
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	return sample{float64(len(late)), percentile(late, 99)}, nil
+	return load.Sample{float64(len(late)), load.Percentile(late, 99)}, nil
 }
 
 // stall opens a stream and reads only its beginning.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/test/bench/load"
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
@@ -19,8 +20,8 @@ var held = script.Script{Gated: true}
 // S5: the memory of an idle stream.
 func idleStreams(ctx context.Context, b *bench) ([]report.Result, error) {
 	const turns, followers = 4000, 4000
-	streams := func(k kind) contender {
-		return contender{string(k), func(ctx context.Context) (s sample, err error) {
+	streams := func(k kind) load.Contender {
+		return load.Contender{Name: string(k), Measure: func(ctx context.Context) (s load.Sample, err error) {
 			err = b.servers.with(ctx, b.row, k, func(r *running) error {
 				s, err = b.grown(ctx, r, turns, func() []byte { return r.request("SendStreamingMessage", held) })
 				return err
@@ -28,8 +29,8 @@ func idleStreams(ctx context.Context, b *bench) ([]report.Result, error) {
 			return s, err
 		}}
 	}
-	subscribers := func(k kind) contender {
-		return contender{string(k) + ", subscribers", func(ctx context.Context) (s sample, err error) {
+	subscribers := func(k kind) load.Contender {
+		return load.Contender{Name: string(k) + ", subscribers", Measure: func(ctx context.Context) (s load.Sample, err error) {
 			err = b.servers.with(ctx, b.row, k, func(r *running) error {
 				task, leave, err := r.begin(ctx, held)
 				if err != nil {
@@ -47,13 +48,13 @@ func idleStreams(ctx context.Context, b *bench) ([]report.Result, error) {
 		return nil, err
 	}
 	stream := report.Result{What: fmt.Sprintf("an idle stream, of %d", turns), Unit: "KB"}
-	results := s.against(stream, ours, map[kind]report.Goal{proxy: report.FigureAtMost(40, "KB"), sdk: {}})
+	results := against(s, stream, ours, map[kind]report.Goal{proxy: report.FigureAtMost(40, "KB"), sdk: {}})
 	follower := report.Result{What: fmt.Sprintf("a subscriber, of %d", followers), Unit: "KB", Peer: string(sdk)}
-	return append(results, report.Compare(follower, s.of("sidecar, subscribers", 0), s.of(string(sdk)+", subscribers", 0), report.FigureAtMost(20, "KB"))), nil
+	return append(results, report.Compare(follower, s.Of("sidecar, subscribers", 0), s.Of(string(sdk)+", subscribers", 0), report.FigureAtMost(20, "KB"))), nil
 }
 
 // grown returns the memory in KB of each of a number of streams after its first event.
-func (b *bench) grown(ctx context.Context, r *running, count int, body func() []byte) (sample, error) {
+func (b *bench) grown(ctx context.Context, r *running, count int, body func() []byte) (load.Sample, error) {
 	if err := r.send(ctx, message, []byte(said)); err != nil {
 		return nil, err
 	}
@@ -69,13 +70,13 @@ func (b *bench) grown(ctx context.Context, r *running, count int, body func() []
 	defer func() { _ = leave() }()
 	time.Sleep(b.settle)
 	after, err := r.server.RSS()
-	return sample{float64(after-before) / 1000 / float64(count)}, err
+	return load.Sample{float64(after-before) / 1000 / float64(count)}, err
 }
 
 // S8: an idle server.
 func idle(ctx context.Context, b *bench) ([]report.Result, error) {
-	measured := func(k kind) contender {
-		return contender{string(k), func(ctx context.Context) (s sample, err error) {
+	measured := func(k kind) load.Contender {
+		return load.Contender{Name: string(k), Measure: func(ctx context.Context) (s load.Sample, err error) {
 			err = b.servers.with(ctx, b.row, k, func(r *running) error {
 				ready, err := answers(ctx, r)
 				if err != nil {
@@ -83,7 +84,7 @@ func idle(ctx context.Context, b *bench) ([]report.Result, error) {
 				}
 				time.Sleep(b.settle)
 				memory, err := r.server.RSS()
-				s = sample{float64(memory) / 1e6, float64(ready) / float64(time.Millisecond)}
+				s = load.Sample{float64(memory) / 1e6, float64(ready) / float64(time.Millisecond)}
 				return err
 			})
 			return s, err
@@ -96,8 +97,8 @@ func idle(ctx context.Context, b *bench) ([]report.Result, error) {
 	memory := report.Result{What: "memory, idle", Unit: "MB", Peer: string(proxy)}
 	start := report.Result{What: "start to first answer", Unit: "ms", Peer: string(proxy), Clock: true}
 	return []report.Result{
-		report.Compare(memory, s.of(string(ours), 0), s.of(string(proxy), 0), report.FigureAtMost(15, "MB")),
-		report.Compare(start, s.of(string(ours), 1), s.of(string(proxy), 1), report.FigureAtMost(50, "ms")),
+		report.Compare(memory, s.Of(string(ours), 0), s.Of(string(proxy), 0), report.FigureAtMost(15, "MB")),
+		report.Compare(start, s.Of(string(ours), 1), s.Of(string(proxy), 1), report.FigureAtMost(50, "ms")),
 	}, nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/test/bench/load"
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
@@ -23,11 +24,11 @@ const mostPosting = time.Second
 // S9: the cost of a push notification beside its task.
 func notifications(ctx context.Context, b *bench) ([]report.Result, error) {
 	s, err := b.interleave(ctx,
-		contender{string(oursPush), func(ctx context.Context) (s sample, err error) {
+		load.Contender{Name: string(oursPush), Measure: func(ctx context.Context) (s load.Sample, err error) {
 			err = b.servers.with(ctx, b.row, oursPush, func(r *running) error { s, err = b.pushed(ctx, r); return err })
 			return s, err
 		}},
-		contender{string(poster), func(ctx context.Context) (s sample, err error) {
+		load.Contender{Name: string(poster), Measure: func(ctx context.Context) (s load.Sample, err error) {
 			err = b.servers.with(ctx, b.row, poster, func(r *running) error { s, err = b.posted(ctx, r); return err })
 			return s, err
 		}})
@@ -35,19 +36,19 @@ func notifications(ctx context.Context, b *bench) ([]report.Result, error) {
 		return nil, err
 	}
 	r := report.Result{What: "a push notification, beside its task", Unit: "us CPU", Peer: string(poster)}
-	return []report.Result{report.Compare(r, s.of(string(oursPush), 0), s.of(string(poster), 0), report.RatioAtMost(1.2))}, nil
+	return []report.Result{report.Compare(r, s.Of(string(oursPush), 0), s.Of(string(poster), 0), report.RatioAtMost(1.2))}, nil
 }
 
 // pushed returns the difference in cost between tasks with and without push notifications, for each
 // notification.
-func (b *bench) pushed(ctx context.Context, r *running) (sample, error) {
+func (b *bench) pushed(ctx context.Context, r *running) (load.Sample, error) {
 	play := script.Script{Chunks: 2, Size: 20}
 	tasks := func(configuration string) (count int, used time.Duration, err error) {
 		body := strings.Replace(string(r.request("SendMessage", play)), `"params":{`, `"params":{`+configuration, 1)
 		// Deduplication remembers messages for longer than this.
 		before, after, _ := strings.Cut(body, `"messageId":"`)
 		used, err = costs(r.server, func() error {
-			if count, err = closed(ctx, connections, min(b.window, mostPosting), func(ctx context.Context) (int, error) {
+			if count, err = load.Closed(ctx, load.Connections, min(b.window, mostPosting), func(ctx context.Context) (int, error) {
 				id := strconv.FormatInt(r.last.Add(1), 10)
 				return 1, r.answered(ctx, []byte(before+`"messageId":"p`+id+after), []byte("TASK_STATE_COMPLETED"))
 			}); err != nil {
@@ -81,11 +82,11 @@ func (b *bench) pushed(ctx context.Context, r *running) (sample, error) {
 	if posts < told {
 		return nil, fmt.Errorf("%d notifications of %d tasks", posts, told)
 	}
-	return sample{(micros(used) - micros(alone)*float64(told)/float64(quiet)) / float64(posts)}, nil
+	return load.Sample{(load.Micros(used) - load.Micros(alone)*float64(told)/float64(quiet)) / float64(posts)}, nil
 }
 
 // posted warms the poster up and then measures it.
-func (b *bench) posted(ctx context.Context, r *running) (sample, error) {
+func (b *bench) posted(ctx context.Context, r *running) (load.Sample, error) {
 	count := int(b.window.Seconds() * 5000)
 	ask := func(count int) error {
 		response, err := r.post(ctx, r.url+"?count="+strconv.Itoa(count), nil)
@@ -103,7 +104,7 @@ func (b *bench) posted(ctx context.Context, r *running) (sample, error) {
 		return nil, err
 	}
 	used, err := costs(r.server, func() error { return ask(count) })
-	return sample{micros(used) / float64(count)}, err
+	return load.Sample{load.Micros(used) / float64(count)}, err
 }
 
 // settled waits until no more notifications arrive.

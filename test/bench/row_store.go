@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/test/bench/load"
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
@@ -31,59 +32,59 @@ const (
 // S10: throughput with tasks in memory, and with tasks that are in Redis before a client learns of them.
 func stores(ctx context.Context, b *bench) ([]report.Result, error) {
 	var results []report.Result
-	for _, load := range []struct {
+	for _, work := range []struct {
 		what, unit string
-		op         func(*running) operation
+		op         func(*running) load.Operation
 	}{
 		{"sends that make a task of 2 chunks", "task", sends(script.Script{Chunks: 2, Size: 20}, "TASK_STATE_COMPLETED")},
 		{"turns of 500 streamed chunks", "chunk", streams(500)},
 	} {
-		s, err := b.interleave(ctx, b.rate(ours, load.op), b.rate(oursAlways, load.op), b.rate(oursSecond, load.op))
+		s, err := b.interleave(ctx, b.rate(ours, work.op), b.rate(oursAlways, work.op), b.rate(oursSecond, work.op))
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", load.what, err)
+			return nil, fmt.Errorf("%s: %w", work.what, err)
 		}
 		for _, k := range []kind{oursAlways, oursSecond} {
-			name := load.what + string(k)[len(ours):]
+			name := work.what + string(k)[len(ours):]
 			goal := report.Goal{}
 			if k == oursAlways {
 				goal = report.RatioAtLeast(1.0/3, "1/3 x")
 			}
-			done := report.Result{What: name, Unit: load.unit + "s a second", Peer: "sidecar, memory", Clock: true}
-			cost := report.Result{What: "CPU time of the sidecar in it", Unit: "us CPU a " + load.unit, Peer: "sidecar, memory"}
-			rest := report.Result{What: "CPU time of Redis in it", Unit: "us CPU a " + load.unit}
+			done := report.Result{What: name, Unit: work.unit + "s a second", Peer: "sidecar, memory", Clock: true}
+			cost := report.Result{What: "CPU time of the sidecar in it", Unit: "us CPU a " + work.unit, Peer: "sidecar, memory"}
+			rest := report.Result{What: "CPU time of Redis in it", Unit: "us CPU a " + work.unit}
 			results = append(results,
-				report.Compare(done, s.of(string(k), perSecond), s.of(string(ours), perSecond), goal),
-				report.Compare(cost, s.of(string(k), ofSidecar), s.of(string(ours), ofSidecar), report.Goal{}),
-				report.Compare(rest, s.of(string(k), ofRedis), nil, report.Goal{}))
+				report.Compare(done, s.Of(string(k), perSecond), s.Of(string(ours), perSecond), goal),
+				report.Compare(cost, s.Of(string(k), ofSidecar), s.Of(string(ours), ofSidecar), report.Goal{}),
+				report.Compare(rest, s.Of(string(k), ofRedis), nil, report.Goal{}))
 		}
 	}
 	return results, nil
 }
 
 // rate returns a contender that measures throughput and its cost.
-func (b *bench) rate(k kind, op func(*running) operation) contender {
-	return contender{string(k), func(ctx context.Context) (s sample, err error) {
+func (b *bench) rate(k kind, op func(*running) load.Operation) load.Contender {
+	return load.Contender{Name: string(k), Measure: func(ctx context.Context) (s load.Sample, err error) {
 		err = b.servers.with(ctx, b.row, k, func(r *running) error {
-			if _, err := closed(ctx, many, b.window/4, op(r)); err != nil {
+			if _, err := load.Closed(ctx, many, b.window/4, op(r)); err != nil {
 				return fmt.Errorf("warm up: %w", err)
 			}
 			var units int
 			var used, usedByRedis time.Duration
-			load := func() (err error) {
-				units, err = closed(ctx, many, b.window, op(r))
+			measured := func() (err error) {
+				units, err = load.Closed(ctx, many, b.window, op(r))
 				return err
 			}
 			if r.redis != nil {
-				inner := load
-				load = func() (err error) {
+				inner := measured
+				measured = func() (err error) {
 					usedByRedis, err = costs(r.redis, inner)
 					return err
 				}
 			}
 			begin := time.Now()
-			used, err := costs(r.server, load)
+			used, err := costs(r.server, measured)
 			each := float64(max(units, 1))
-			s = sample{float64(units) / time.Since(begin).Seconds(), micros(used) / each, micros(usedByRedis) / each}
+			s = load.Sample{float64(units) / time.Since(begin).Seconds(), load.Micros(used) / each, load.Micros(usedByRedis) / each}
 			return err
 		})
 		return s, err

@@ -11,53 +11,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
-
-func TestClosedLoopCountsUnits(t *testing.T) {
-	var asked atomic.Int64
-	units, err := closed(t.Context(), connections, 50*time.Millisecond, func(context.Context) (int, error) {
-		asked.Add(1)
-		time.Sleep(time.Millisecond)
-		return 3, nil
-	})
-	if n := asked.Load(); err != nil || int64(units) != 3*n || n < connections {
-		t.Errorf("closed() = %d, %v after %d operations of 3", units, err, n)
-	}
-	failed := errors.New("no")
-	if _, err := closed(t.Context(), connections, time.Minute, func(context.Context) (int, error) { return 0, failed }); !errors.Is(err, failed) {
-		t.Errorf("closed() error = %v, want the error of the operation", err)
-	}
-}
-
-func TestClosedLoopCountsUnfinishedOperations(t *testing.T) {
-	units, err := closed(t.Context(), connections, time.Millisecond, func(ctx context.Context) (int, error) {
-		<-ctx.Done()
-		return 2, ctx.Err()
-	})
-	if err != nil || units != 2*connections {
-		t.Errorf("closed() = %d, %v, want the units of all connections", units, err)
-	}
-}
-
-func TestOpenLoopCountsDelaysFromTheTicks(t *testing.T) {
-	const pause = 200 * time.Millisecond
-	begin := time.Now()
-	took, err := steady(t.Context(), 400*time.Millisecond, 100, func(context.Context) (int, error) {
-		time.Sleep(pause - time.Since(begin))
-		return 1, nil
-	})
-	if err != nil || len(took) != 40 {
-		t.Fatalf("steady() = %d answers, %v, want 40", len(took), err)
-	}
-	if p := percentile(took, 75); p < 90_000 {
-		t.Errorf("p75 is %.0f us: half of the ticks are in the pause of the server, evenly distributed", p)
-	}
-}
 
 func stub(t *testing.T, contentType, body string) *client {
 	t.Helper()

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package load
 
 import (
 	"context"
@@ -17,35 +17,35 @@ func TestPercentileIsAValue(t *testing.T) {
 	for i := 200; i > 0; i-- {
 		took = append(took, time.Duration(i)*time.Microsecond)
 	}
-	if p50, p99 := percentile(took, 50), percentile(took, 99); p50 != 100 || p99 != 198 {
+	if p50, p99 := Percentile(took, 50), Percentile(took, 99); p50 != 100 || p99 != 198 {
 		t.Errorf("of 1 to 200: p50 %v, p99 %v, want 100 and 198", p50, p99)
 	}
-	if one := percentile(took[:1], 99); one != 200 {
+	if one := Percentile(took[:1], 99); one != 200 {
 		t.Errorf("p99 of one value = %v, want it", one)
 	}
 }
 
 func TestInterleaveRotatesContenders(t *testing.T) {
 	var order string
-	of := func(name string) contender {
-		return contender{name, func(context.Context) (sample, error) {
+	of := func(name string) Contender {
+		return Contender{name, func(context.Context) (Sample, error) {
 			order += name
-			return sample{float64(len(order)), 7}, nil
+			return Sample{float64(len(order)), 7}, nil
 		}}
 	}
-	s, err := interleave(t.Context(), 3, []contender{of("a"), of("b"), of("c")}, func(string) {})
+	s, err := Interleave(t.Context(), 3, []Contender{of("a"), of("b"), of("c")}, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if order != "abcbcacab" {
 		t.Errorf("measured in the order %s", order)
 	}
-	if diff := cmp.Diff([]float64{1, 6, 8}, s.of("a", 0)); diff != "" {
+	if diff := cmp.Diff([]float64{1, 6, 8}, s.Of("a", 0)); diff != "" {
 		t.Errorf("figures of a, by round (-want +got):\n%s", diff)
 	}
 	failed := errors.New("no")
-	bad := contender{"bad", func(context.Context) (sample, error) { return nil, failed }}
-	if _, err := interleave(t.Context(), 1, []contender{bad}, func(string) {}); !errors.Is(err, failed) {
-		t.Errorf("interleave() error = %v, want the error of the contender", err)
+	bad := Contender{"bad", func(context.Context) (Sample, error) { return nil, failed }}
+	if _, err := Interleave(t.Context(), 1, []Contender{bad}, func(string) {}); !errors.Is(err, failed) {
+		t.Errorf("Interleave() error = %v, want the error of the contender", err)
 	}
 }

@@ -1,7 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package load generates load for benchmarks, in closed and in open loops, and measures contenders in turn.
+package load
 
 import (
 	"context"
@@ -14,20 +15,20 @@ import (
 )
 
 const (
-	// connections is the number of connections of a closed loop, enough to measure CPU time.
-	connections = 8
+	// Connections is the number of connections of a closed loop, enough to measure CPU time.
+	Connections = 8
 	// graceTime is how long the operations of an open loop may take after its end. Then they are canceled.
 	graceTime = 2 * time.Second
 	// pending bounds the requests of an open loop without a response.
 	pending = 1000
 )
 
-// operation is one request of a client. It returns the number of units that it received, also with an error.
-type operation func(ctx context.Context) (units int, err error)
+// Operation is one request of a client. It returns the number of units that it received, also with an error.
+type Operation func(ctx context.Context) (units int, err error)
 
-// closed runs a closed loop: each connection repeats an operation as soon as the last one has ended. It returns
+// Closed runs a closed loop: each connection repeats an operation as soon as the last one has ended. It returns
 // the units of all connections.
-func closed(ctx context.Context, connections int, window time.Duration, op operation) (int, error) {
+func Closed(ctx context.Context, connections int, window time.Duration, op Operation) (int, error) {
 	limited, cancel := context.WithTimeout(ctx, window+graceTime)
 	defer cancel()
 	var units atomic.Int64
@@ -52,9 +53,9 @@ func closed(ctx context.Context, connections int, window time.Duration, op opera
 	return int(units.Load()), err
 }
 
-// steady runs an open loop: it starts an operation at each tick, whether or not the former ones have ended. It
+// Steady runs an open loop: it starts an operation at each tick, whether or not the former ones have ended. It
 // returns the durations, counted from the ticks.
-func steady(ctx context.Context, window time.Duration, perSecond float64, op operation) ([]time.Duration, error) {
+func Steady(ctx context.Context, window time.Duration, perSecond float64, op Operation) ([]time.Duration, error) {
 	limited, cancel := context.WithTimeout(ctx, window+graceTime)
 	defer cancel()
 	var mu sync.Mutex
@@ -65,7 +66,7 @@ func steady(ctx context.Context, window time.Duration, perSecond float64, op ope
 	count := int(window.Seconds() * perSecond)
 	for i := range count {
 		due := begin.Add(time.Duration(float64(i) / perSecond * float64(time.Second)))
-		sleepUntil(due)
+		SleepUntil(due)
 		group.Go(func() error {
 			if _, err := op(failing); err != nil {
 				return err
