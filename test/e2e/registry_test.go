@@ -7,7 +7,6 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,26 +22,11 @@ import (
 var _ = Describe("The registry", func() {
 	It("finds an agent by skill for callers who may see it, on every replica", func(ctx SpecContext) {
 		ns := namespace(ctx)
-		agent := create(ctx, newAgent(ns, "findable", func(a *a2av1alpha1.Agent) {
-			a.Spec.Skills = []a2av1alpha1.Skill{{ID: "needle", SkillDetails: skillSpec("Needle", "In a haystack.").SkillDetails}}
-		}))
+		agent := create(ctx, newAgent(ns, "findable", withSkill("needle")))
 		expectReady(ctx, agent)
 		found := func(base, token string) []string {
 			GinkgoHelper()
-			response, body := get(ctx, caller(token), base+"/v1/agents?skill=needle&namespace="+ns)
-			Expect(response.StatusCode).To(Equal(http.StatusOK), body)
-			var page struct {
-				Items []struct {
-					Namespace string `json:"namespace"`
-					Name      string `json:"name"`
-				} `json:"items"`
-			}
-			Expect(json.Unmarshal([]byte(body), &page)).To(Succeed())
-			names := []string{}
-			for _, item := range page.Items {
-				names = append(names, item.Namespace+"/"+item.Name)
-			}
-			return names
+			return agentsAt(ctx, Default, caller(token), base+"/v1/agents?skill=needle&namespace="+ns)
 		}
 		own := token(ctx, ns, a2av1alpha1.Audience)
 		foreign := token(ctx, operatorNamespace, a2av1alpha1.Audience)

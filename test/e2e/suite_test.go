@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,6 +40,8 @@ const (
 var (
 	cluster   client.Client
 	clientset *kubernetes.Clientset
+	// anonymous is the configuration of clients of the API server without a credential.
+	anonymous *rest.Config
 )
 
 func TestE2E(t *testing.T) {
@@ -53,6 +56,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	config, err := clientcmd.BuildConfigFromFlags("", setting("KUBECONFIG"))
 	Expect(err).NotTo(HaveOccurred())
 	config.QPS = -1
+	anonymous = rest.AnonymousClientConfig(config)
 	scheme := runtime.NewScheme()
 	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	Expect(a2av1alpha1.AddToScheme(scheme)).To(Succeed())
