@@ -74,8 +74,8 @@ func (m agentMapping) ofGateway(ctx context.Context, gateway client.Object) []re
 	return m.agents(ctx, every, client.MatchingFields{agentsByGateway: client.ObjectKeyFromObject(gateway).String()})
 }
 
-// rivalsOf maps an Agent to the other Agents that request one of its addresses at a Gateway.
-func (m agentMapping) rivalsOf(ctx context.Context, obj client.Object) []reconcile.Request {
+// competitorsOf maps an Agent to the other Agents that request one of its addresses at a Gateway.
+func (m agentMapping) competitorsOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	other := func(agent *a2av1alpha1.Agent) bool {
 		return agent.Namespace != obj.GetNamespace() || agent.Name != obj.GetName()
 	}
@@ -86,13 +86,13 @@ func (m agentMapping) rivalsOf(ctx context.Context, obj client.Object) []reconci
 	return requests
 }
 
-// ofRoute maps a route to its Agent and to the Agent's rivals, which may get its addresses.
+// ofRoute maps a route to its Agent and to the Agent's competitors, which may get its addresses.
 func (m agentMapping) ofRoute(ctx context.Context, route client.Object) []reconcile.Request {
 	requests := m.ofChild(sameName)(ctx, route)
 	for _, each := range requests {
 		agent := &a2av1alpha1.Agent{}
 		if err := m.cache.Get(ctx, each.NamespacedName, agent, client.UnsafeDisableDeepCopy); err == nil {
-			requests = append(requests, m.rivalsOf(ctx, agent)...)
+			requests = append(requests, m.competitorsOf(ctx, agent)...)
 		}
 	}
 	return requests

@@ -67,7 +67,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 	agents := ctrl.NewControllerManagedBy(mgr).
 		Named("agent").
 		For(&a2av1alpha1.Agent{}).
-		Watches(&a2av1alpha1.Agent{}, handler.EnqueueRequestsFromMapFunc(mapping.rivalsOf),
+		Watches(&a2av1alpha1.Agent{}, handler.EnqueueRequestsFromMapFunc(mapping.competitorsOf),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&appsv1.Deployment{}, child).
 		Watches(&corev1.Service{}, child).

@@ -88,13 +88,13 @@ type GatewayAPI struct {
 	Unreadable Unreadable
 	// Gateways holds the existing Gateways of spec.exposure, in watched namespaces.
 	Gateways map[types.NamespacedName]*gatewayv1.Gateway
-	// Rivals holds the other Agents that request an address of the Agent at the same Gateway,
+	// Competitors holds the other Agents that request an address of the Agent at the same Gateway,
 	// ordered by namespace and name.
-	Rivals []Rival
+	Competitors []Competitor
 }
 
-// Rival is another Agent with its routes. Each route is nil if it does not exist.
-type Rival struct {
+// Competitor is another Agent with its routes. Each route is nil if it does not exist.
+type Competitor struct {
 	Agent     *a2av1alpha1.Agent
 	HTTPRoute *gatewayv1.HTTPRoute
 	GRPCRoute *gatewayv1.GRPCRoute

@@ -41,7 +41,7 @@ func (g *Gatherer) gatewayAPI(ctx context.Context, agent *a2av1alpha1.Agent, chi
 	if api.Gateways, err = g.gateways(ctx, agent); err != nil {
 		return clusterstate.GatewayAPI{}, err
 	}
-	api.Rivals, err = g.rivals(ctx, agent)
+	api.Competitors, err = g.competitors(ctx, agent)
 	return api, err
 }
 

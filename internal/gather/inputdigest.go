@@ -59,12 +59,12 @@ func DigestInputs(in clusterstate.Agent) InputDigest {
 		for _, ref := range in.Agent.Spec.Exposure.ParentRefs {
 			e.gateway(in.GatewayAPI.Gateways[names.Gateway(in.Agent, ref)], in.NamespaceLabels)
 		}
-		e.number(int64(len(in.GatewayAPI.Rivals)))
-		for _, rival := range in.GatewayAPI.Rivals {
-			e.string(string(rival.Agent.UID))
-			e.number(rival.Agent.Generation)
-			version(e, rival.HTTPRoute)
-			version(e, rival.GRPCRoute)
+		e.number(int64(len(in.GatewayAPI.Competitors)))
+		for _, competitor := range in.GatewayAPI.Competitors {
+			e.string(string(competitor.Agent.UID))
+			e.number(competitor.Agent.Generation)
+			version(e, competitor.HTTPRoute)
+			version(e, competitor.GRPCRoute)
 		}
 	}
 	return InputDigest{sum: sha256.Sum256(e.bytes), issuer: in.Issuer, tokenIssuer: in.TokenIssuer, registryCA: in.RegistryCA, remote: in.Remote}

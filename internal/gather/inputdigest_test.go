@@ -112,7 +112,7 @@ func inputs(t *testing.T) clusterstate.Agent {
 	other.Spec.Exposure = agent.Spec.Exposure
 	route := children.HTTPRoute.DeepCopy()
 	route.Name, route.UID = "twin", "route of twin"
-	in.GatewayAPI.Rivals = []clusterstate.Rival{{Agent: other, HTTPRoute: route}}
+	in.GatewayAPI.Competitors = []clusterstate.Competitor{{Agent: other, HTTPRoute: route}}
 	return in
 }
 
@@ -122,11 +122,11 @@ func allowedRoutes(from gatewayv1.FromNamespaces) *gatewayv1.AllowedRoutes {
 	return &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: &from, Selector: floor}}
 }
 
-// rival replaces the rivals by a copy and returns it, to be modified.
-func rival(in *clusterstate.Agent) *clusterstate.Rival {
-	was := in.GatewayAPI.Rivals[0]
-	in.GatewayAPI.Rivals = []clusterstate.Rival{{Agent: was.Agent.DeepCopy(), HTTPRoute: was.HTTPRoute.DeepCopy()}}
-	return &in.GatewayAPI.Rivals[0]
+// competitor replaces the competitors by a copy and returns it, to be modified.
+func competitor(in *clusterstate.Agent) *clusterstate.Competitor {
+	was := in.GatewayAPI.Competitors[0]
+	in.GatewayAPI.Competitors = []clusterstate.Competitor{{Agent: was.Agent.DeepCopy(), HTTPRoute: was.HTTPRoute.DeepCopy()}}
+	return &in.GatewayAPI.Competitors[0]
 }
 
 // created returns the object that the API server has after an apply.
@@ -294,11 +294,11 @@ func TestInputDigest(t *testing.T) {
 		"Gateways that cannot be read":                          func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.Gateways = "no right" },
 		"HTTPRoutes that cannot be read":                        func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.HTTPRoutes = "no right" },
 		"GRPCRoutes that cannot be read":                        func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.GRPCRoutes = "no right" },
-		"no rival":                                              func(now *clusterstate.Agent) { now.GatewayAPI.Rivals = nil },
-		"another spec of a rival":                               func(now *clusterstate.Agent) { rival(now).Agent.Generation = 2 },
-		"another rival":                                         func(now *clusterstate.Agent) { rival(now).Agent.UID = "another" },
-		"another status of a rival's HTTPRoute":                 func(now *clusterstate.Agent) { rival(now).HTTPRoute.ResourceVersion = "2" },
-		"a rival's GRPCRoute":                                   func(now *clusterstate.Agent) { rival(now).GRPCRoute = &gatewayv1.GRPCRoute{} },
+		"no competitor":                                         func(now *clusterstate.Agent) { now.GatewayAPI.Competitors = nil },
+		"another spec of a competitor":                          func(now *clusterstate.Agent) { competitor(now).Agent.Generation = 2 },
+		"another competitor":                                    func(now *clusterstate.Agent) { competitor(now).Agent.UID = "another" },
+		"another status of a competitor's HTTPRoute":            func(now *clusterstate.Agent) { competitor(now).HTTPRoute.ResourceVersion = "2" },
+		"a competitor's GRPCRoute":                              func(now *clusterstate.Agent) { competitor(now).GRPCRoute = &gatewayv1.GRPCRoute{} },
 		"no Gateway":                                            func(now *clusterstate.Agent) { now.GatewayAPI.Gateways = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -323,8 +323,8 @@ func TestInputDigest(t *testing.T) {
 		}
 	})
 	for name, change := range map[string]func(*clusterstate.Agent){
-		"the status of a rival": func(now *clusterstate.Agent) { rival(now).Agent.ResourceVersion = "2" },
-		"a pod":                 func(now *clusterstate.Agent) { now.Pods = nil },
+		"the status of a competitor": func(now *clusterstate.Agent) { competitor(now).Agent.ResourceVersion = "2" },
+		"a pod":                      func(now *clusterstate.Agent) { now.Pods = nil },
 		"label of the namespace that no rule uses": func(now *clusterstate.Agent) { now.NamespaceLabels = map[string]string{"choir": "admitted"} },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -51,8 +51,8 @@ type metrics struct {
 	refusedCalls *prometheus.CounterVec
 	// tokenExchanges counts the tokens that the gateway requested.
 	tokenExchanges *prometheus.CounterVec
-	// pushAttempts and deadPushConfigs are about push notifications.
-	pushAttempts, deadPushConfigs *prometheus.CounterVec
+	// pushAttempts and abandonedPushConfigs are about push notifications.
+	pushAttempts, abandonedPushConfigs *prometheus.CounterVec
 
 	// working is called for each event.
 	working func()
@@ -149,8 +149,8 @@ func newMetrics() *metrics {
 			Name: "a2a_push_attempts_total",
 			Help: "Attempts to post a push notification, by result: delivered, retry, refused or denied (the target is not allowed).",
 		}, []string{"result"}),
-		deadPushConfigs: registered.NewCounterVec(prometheus.CounterOpts{
-			Name: "a2a_push_configs_died_total",
+		abandonedPushConfigs: registered.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_push_configs_abandoned_total",
 			Help: "Push configurations that ended before their last notification was delivered, by cause: refused, exhausted, gone or denied.",
 		}, []string{"cause"}),
 	}
@@ -252,8 +252,8 @@ func (m *metrics) Dropped(events int) { m.dropped.Add(float64(events)) }
 // Attempted implements push.Observer.
 func (m *metrics) Attempted(r push.Result) { m.pushAttempts.WithLabelValues(string(r)).Inc() }
 
-// Died implements push.Observer.
-func (m *metrics) Died(c push.Cause) { m.deadPushConfigs.WithLabelValues(string(c)).Inc() }
+// Abandoned implements push.Observer.
+func (m *metrics) Abandoned(c push.Cause) { m.abandonedPushConfigs.WithLabelValues(string(c)).Inc() }
 
 // internalEvent counts an event that is not for clients.
 func (m *metrics) internalEvent(kind string) {

@@ -95,7 +95,7 @@ func TestWire17_Backoff(t *testing.T) {
 			t.Errorf("attempts at %s, want %s", got, want)
 		}
 		b.wantFollowing(0)
-		b.wantCounts("died:exhausted=1 retry=6")
+		b.wantCounts("abandoned:exhausted=1 retry=6")
 	})
 }
 
@@ -121,7 +121,7 @@ func TestWire17_RetryAfter(t *testing.T) {
 		task.setState(a2a.StateCompleted)
 		b.wantEvents("4")
 		b.wantFollowing(0)
-		b.wantCounts("delivered=1 died:exhausted=1 retry=3")
+		b.wantCounts("abandoned:exhausted=1 delivered=1 retry=3")
 	})
 }
 
@@ -146,7 +146,7 @@ func TestWire17_RejectionEndsDelivery(t *testing.T) {
 					b.wantEvents(want)
 				}
 				b.wantFollowing(0)
-				b.wantCounts("delivered=1 died:refused=1 refused=4")
+				b.wantCounts("abandoned:refused=1 delivered=1 refused=4")
 			})
 		})
 	}
@@ -154,8 +154,8 @@ func TestWire17_RejectionEndsDelivery(t *testing.T) {
 
 func TestGoneAndDeniedEndTheConfigurationAtOnce(t *testing.T) {
 	for want, answer := range map[string]func(*http.Request) (*http.Response, error){
-		"died:gone=1 refused=1":  status(http.StatusGone),
-		"denied=1 died:denied=1": func(*http.Request) (*http.Response, error) { return nil, egress.ErrDenied },
+		"abandoned:gone=1 refused=1":  status(http.StatusGone),
+		"abandoned:denied=1 denied=1": func(*http.Request) (*http.Response, error) { return nil, egress.ErrDenied },
 	} {
 		withFixture(t, push.Options{}, func(_ *testing.T, b *fixture) {
 			task := b.task("t1")

@@ -137,7 +137,7 @@ func (b *fixture) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (b *fixture) Attempted(r push.Result) { b.mu.Lock(); defer b.mu.Unlock(); b.results[r]++ }
-func (b *fixture) Died(c push.Cause)       { b.mu.Lock(); defer b.mu.Unlock(); b.causes[c]++ }
+func (b *fixture) Abandoned(c push.Cause)  { b.mu.Lock(); defer b.mu.Unlock(); b.causes[c]++ }
 
 // respond sets the response of the receiver from now on.
 func (b *fixture) respond(answer func(*http.Request) (*http.Response, error)) {
@@ -281,7 +281,7 @@ func (b *fixture) wantCounts(want string) {
 		all = append(all, fmt.Sprintf("%s=%d", r, n))
 	}
 	for c, n := range b.causes {
-		all = append(all, fmt.Sprintf("died:%s=%d", c, n))
+		all = append(all, fmt.Sprintf("abandoned:%s=%d", c, n))
 	}
 	slices.Sort(all)
 	if got := strings.Join(all, " "); got != want {

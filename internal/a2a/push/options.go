@@ -67,9 +67,9 @@ type Guard interface {
 type Observer interface {
 	// Attempted is called for each request to a receiver.
 	Attempted(Result)
-	// Died is called for each configuration that ended before its task did, or whose last
+	// Abandoned is called for each configuration that ended before its task did, or whose last
 	// notification was not delivered.
-	Died(Cause)
+	Abandoned(Cause)
 }
 
 // Result is the result of a request.
@@ -86,7 +86,7 @@ const (
 	ResultDenied Result = "denied"
 )
 
-// Cause is why a configuration died.
+// Cause is why a configuration was abandoned.
 type Cause string
 
 // The causes.
@@ -132,4 +132,4 @@ func setDefault[T int | time.Duration](v *T, to T) {
 type noObserver struct{}
 
 func (noObserver) Attempted(Result) {}
-func (noObserver) Died(Cause)       {}
+func (noObserver) Abandoned(Cause)  {}

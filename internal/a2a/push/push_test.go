@@ -249,7 +249,7 @@ func TestSecretsAreNeverLogged(t *testing.T) {
 		}
 		b.wantFollowing(0)
 		log := b.log.String()
-		if !strings.Contains(log, "push configuration died") || !strings.Contains(log, "hooks.example.com") {
+		if !strings.Contains(log, "push configuration abandoned") || !strings.Contains(log, "hooks.example.com") {
 			t.Errorf("the log does not tell of the end:\n%s", log)
 		}
 		c, err := b.GetPush(t.Context(), task.request(""))

@@ -24,17 +24,17 @@ import (
 // network delivers over TCP on loopback.
 type network struct {
 	*push.Pushes
-	tasks   *memory.Store
-	results chan push.Result
-	deaths  chan push.Cause
+	tasks     *memory.Store
+	results   chan push.Result
+	abandoned chan push.Cause
 }
 
 func (r *network) Attempted(x push.Result) { r.results <- x }
-func (r *network) Died(c push.Cause)       { r.deaths <- c }
+func (r *network) Abandoned(c push.Cause)  { r.abandoned <- c }
 
 func newNetwork(t *testing.T, o push.Options) *network {
 	t.Helper()
-	r := &network{tasks: memory.New(memory.Options{}), results: make(chan push.Result, 100), deaths: make(chan push.Cause, 100)}
+	r := &network{tasks: memory.New(memory.Options{}), results: make(chan push.Result, 100), abandoned: make(chan push.Cause, 100)}
 	guard := egress.New(egress.Options{Policy: &egress.Policy{Local: true, CIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}})
 	t.Cleanup(guard.CloseIdleConnections)
 	o.Tasks, o.Configs, o.Guard, o.Observer = r.tasks, memory.NewPushes(memory.PushOptions{}), guard, r

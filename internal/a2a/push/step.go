@@ -200,10 +200,10 @@ func (p *Pushes) giveUp(d *delivery, n *notification, why Cause, o outcome) next
 }
 
 // advance moves the cursor behind a notification and stores it. The delivery ends with
-// the final notification, or if died is not "".
-func (p *Pushes) advance(d *delivery, n *notification, died Cause) nextStep {
+// the final notification, or if abandoned is not "".
+func (p *Pushes) advance(d *delivery, n *notification, abandoned Cause) nextStep {
 	d.Acked, d.last, d.attempts, d.since, d.lingered = n.last, 0, 0, time.Time{}, false
-	if d.isFinal(n) || died != "" {
+	if d.isFinal(n) || abandoned != "" {
 		d.Expires = p.options.Now().Add(p.options.Keep)
 	}
 	err := p.options.Configs.Advance(d.ctx, d.Push)
@@ -213,9 +213,9 @@ func (p *Pushes) advance(d *delivery, n *notification, died Cause) nextStep {
 	case err != nil: // after a restart the notification is sent again
 		p.options.Log.ErrorContext(d.ctx, "cursor of push notifications not stored", "push", d.Config, "error", err)
 	}
-	if died != "" {
-		p.options.Observer.Died(died)
-		p.options.Log.WarnContext(d.ctx, "push configuration died", "push", d.Config, "host", d.host.name, "cause", string(died))
+	if abandoned != "" {
+		p.options.Observer.Abandoned(abandoned)
+		p.options.Log.WarnContext(d.ctx, "push configuration abandoned", "push", d.Config, "host", d.host.name, "cause", string(abandoned))
 	}
 	if d.Ended() {
 		return nextStep{action: end}

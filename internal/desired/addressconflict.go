@@ -26,27 +26,27 @@ func (r exposedRoute) free(in clusterstate.Agent, i int) ([]a2av1alpha1.Hostname
 	var free []a2av1alpha1.Hostname
 	var problems []usererror.Problem
 	for _, host := range wanted {
-		switch rival := r.rivalAt(in, in.Agent.Spec.Exposure.ParentRefs[i], host); {
-		case rival == nil:
+		switch competitor := r.conflictAt(in, in.Agent.Spec.Exposure.ParentRefs[i], host); {
+		case competitor == nil:
 			free = append(free, host)
 		case len(problems) == 0: // one problem at a time suffices
-			problems = append(problems, addressTaken(r, i, host, rival))
+			problems = append(problems, addressTaken(r, i, host, competitor))
 		}
 	}
 	return free, problems
 }
 
-// rivalAt returns another Agent to which a Gateway routes a hostname of this one, and
+// conflictAt returns another Agent to which a Gateway routes a hostname of this one, and
 // nil without one.
-func (r exposedRoute) rivalAt(in clusterstate.Agent, ref a2av1alpha1.GatewayRef, host a2av1alpha1.Hostname) *a2av1alpha1.Agent {
-	for i := range in.GatewayAPI.Rivals {
-		rival := &in.GatewayAPI.Rivals[i]
+func (r exposedRoute) conflictAt(in clusterstate.Agent, ref a2av1alpha1.GatewayRef, host a2av1alpha1.Hostname) *a2av1alpha1.Agent {
+	for i := range in.GatewayAPI.Competitors {
+		competitor := &in.GatewayAPI.Competitors[i]
 		for _, other := range exposedRoutes(clusterstate.Agent{
-			Agent:    rival.Agent,
-			Children: clusterstate.Children{HTTPRoute: rival.HTTPRoute, GRPCRoute: rival.GRPCRoute},
+			Agent:    competitor.Agent,
+			Children: clusterstate.Children{HTTPRoute: competitor.HTTPRoute, GRPCRoute: competitor.GRPCRoute},
 		}) {
-			if other.kind == r.kind && other.path == r.path && other.has(host) && other.precedes(r) && other.takenAt(rival.Agent, names.Gateway(in.Agent, ref), ref.SectionName) {
-				return rival.Agent
+			if other.kind == r.kind && other.path == r.path && other.has(host) && other.precedes(r) && other.takenAt(competitor.Agent, names.Gateway(in.Agent, ref), ref.SectionName) {
+				return competitor.Agent
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func (r exposedRoute) takenAt(agent *a2av1alpha1.Agent, gateway types.Namespaced
 	})
 }
 
-func addressTaken(r exposedRoute, i int, host a2av1alpha1.Hostname, rival *a2av1alpha1.Agent) usererror.Problem {
+func addressTaken(r exposedRoute, i int, host a2av1alpha1.Hostname, competitor *a2av1alpha1.Agent) usererror.Problem {
 	at, fields := "hostname \""+string(host)+"\"", r.field
 	if host == anyHost {
 		at = "its own hostnames"
@@ -84,5 +84,5 @@ func addressTaken(r exposedRoute, i int, host a2av1alpha1.Hostname, rival *a2av1
 		at, fields = at+" and path "+r.path, fields+" or spec.exposure.path"
 	}
 	return exposureProblem(a2av1alpha1.ReasonAddressConflict, "The Gateway of spec.exposure.parentRefs[%d] routes %s to Agent %s/%s, "+
-		"whose %s is older; change %s of one of the Agents", i, at, rival.Namespace, rival.Name, r.kind, fields)
+		"whose %s is older; change %s of one of the Agents", i, at, competitor.Namespace, competitor.Name, r.kind, fields)
 }

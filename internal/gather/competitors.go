@@ -47,10 +47,10 @@ func AddressKeys(obj client.Object) []string {
 	return slices.Compact(keys) // several listeners of one Gateway have the same keys
 }
 
-// rivals returns the other Agents that request an address of this Agent, with their routes,
+// competitors returns the other Agents that request an address of this Agent, with their routes,
 // ordered by namespace and name.
-func (g *Gatherer) rivals(ctx context.Context, agent *a2av1alpha1.Agent) ([]clusterstate.Rival, error) {
-	var rivals []clusterstate.Rival
+func (g *Gatherer) competitors(ctx context.Context, agent *a2av1alpha1.Agent) ([]clusterstate.Competitor, error) {
+	var competitors []clusterstate.Competitor
 	for _, key := range AddressKeys(agent) {
 		list := &a2av1alpha1.AgentList{}
 		if err := g.config.Reader.List(ctx, list, client.MatchingFields{AgentsByAddress: key}, client.UnsafeDisableDeepCopy); err != nil {
@@ -58,24 +58,24 @@ func (g *Gatherer) rivals(ctx context.Context, agent *a2av1alpha1.Agent) ([]clus
 		}
 		for i := range list.Items {
 			other := &list.Items[i]
-			if same(other, agent) || slices.ContainsFunc(rivals, func(r clusterstate.Rival) bool { return same(other, r.Agent) }) {
+			if same(other, agent) || slices.ContainsFunc(competitors, func(r clusterstate.Competitor) bool { return same(other, r.Agent) }) {
 				continue
 			}
-			rival := clusterstate.Rival{Agent: other}
+			competitor := clusterstate.Competitor{Agent: other}
 			var err error
-			if rival.HTTPRoute, err = optionalRoute[gatewayv1.HTTPRoute](ctx, g.config.Optional.Reader(HTTPRoutes), other.Namespace, names.HTTPRoute(other.Name)); err != nil {
+			if competitor.HTTPRoute, err = optionalRoute[gatewayv1.HTTPRoute](ctx, g.config.Optional.Reader(HTTPRoutes), other.Namespace, names.HTTPRoute(other.Name)); err != nil {
 				return nil, err
 			}
-			if rival.GRPCRoute, err = optionalRoute[gatewayv1.GRPCRoute](ctx, g.config.Optional.Reader(GRPCRoutes), other.Namespace, names.GRPCRoute(other.Name)); err != nil {
+			if competitor.GRPCRoute, err = optionalRoute[gatewayv1.GRPCRoute](ctx, g.config.Optional.Reader(GRPCRoutes), other.Namespace, names.GRPCRoute(other.Name)); err != nil {
 				return nil, err
 			}
-			rivals = append(rivals, rival)
+			competitors = append(competitors, competitor)
 		}
 	}
-	slices.SortFunc(rivals, func(a, b clusterstate.Rival) int {
+	slices.SortFunc(competitors, func(a, b clusterstate.Competitor) int {
 		return cmp.Or(cmp.Compare(a.Agent.Namespace, b.Agent.Namespace), cmp.Compare(a.Agent.Name, b.Agent.Name))
 	})
-	return rivals, nil
+	return competitors, nil
 }
 
 func same(a, b *a2av1alpha1.Agent) bool { return a.Namespace == b.Namespace && a.Name == b.Name }

@@ -19,7 +19,7 @@ import (
 
 // exposedAgent returns an Agent at hostnames of the Gateway "public" of "infra", whose route the Gateway has
 // accepted.
-func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostname) clusterstate.Rival {
+func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostname) clusterstate.Competitor {
 	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}}
 	agent.Spec.Exposure = &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public", Namespace: "infra"}}, Hostnames: hosts}
 	route := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{
@@ -31,64 +31,66 @@ func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostn
 		ParentRef:  gatewayv1.ParentReference{Name: "public", Namespace: new(gatewayv1.Namespace("infra"))},
 		Conditions: []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionTrue}},
 	}}
-	return clusterstate.Rival{Agent: agent, HTTPRoute: route}
+	return clusterstate.Competitor{Agent: agent, HTTPRoute: route}
 }
 
 // TestAddressOfAnother has an Agent "agents/echo" whose route was created at second 100.
 func TestAddressOfAnother(t *testing.T) {
 	const taken = a2av1alpha1.ReasonAddressConflict
 	tests := map[string]struct {
-		own    []a2av1alpha1.Hostname
-		rival  clusterstate.Rival
-		change func(own, rival *clusterstate.Rival)
-		url    string
-		reason string
+		own        []a2av1alpha1.Hostname
+		competitor clusterstate.Competitor
+		change     func(own, competitor *clusterstate.Competitor)
+		url        string
+		reason     string
 	}{
-		"an older one":     {rival: exposedAgent("zoo", "other", 99, "a.example"), reason: taken},
-		"a younger one":    {rival: exposedAgent("a", "other", 101, "a.example"), url: "https://a.example/"},
-		"as old, before":   {rival: exposedAgent("agents", "dodo", 100, "a.example"), reason: taken},
-		"as old, after":    {rival: exposedAgent("agents", "fox", 100, "a.example"), url: "https://a.example/"},
-		"another hostname": {rival: exposedAgent("zoo", "other", 99, "b.example"), url: "https://a.example/"},
+		"an older one":     {competitor: exposedAgent("zoo", "other", 99, "a.example"), reason: taken},
+		"a younger one":    {competitor: exposedAgent("a", "other", 101, "a.example"), url: "https://a.example/"},
+		"as old, before":   {competitor: exposedAgent("agents", "dodo", 100, "a.example"), reason: taken},
+		"as old, after":    {competitor: exposedAgent("agents", "fox", 100, "a.example"), url: "https://a.example/"},
+		"another hostname": {competitor: exposedAgent("zoo", "other", 99, "b.example"), url: "https://a.example/"},
 		"one of two hostnames": {
-			own: []a2av1alpha1.Hostname{"a.example", "b.example"}, rival: exposedAgent("zoo", "other", 99, "c.example", "a.example"),
+			own: []a2av1alpha1.Hostname{"a.example", "b.example"}, competitor: exposedAgent("zoo", "other", 99, "c.example", "a.example"),
 			url: "https://b.example/", reason: taken,
 		},
 		"names of the listeners": {
-			own: []a2av1alpha1.Hostname{}, rival: exposedAgent("zoo", "other", 99), reason: taken,
+			own: []a2av1alpha1.Hostname{}, competitor: exposedAgent("zoo", "other", 99), reason: taken,
 		},
 		"another path": {
-			rival:  exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(_, rival *clusterstate.Rival) { at("/b", rival) }, url: "https://a.example/",
+			competitor: exposedAgent("zoo", "other", 99, "a.example"),
+			change:     func(_, competitor *clusterstate.Competitor) { at("/b", competitor) }, url: "https://a.example/",
 		},
 		"the same path": {
-			rival:  exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(own, rival *clusterstate.Rival) { at("/b", own); at("/b", rival) }, reason: taken,
+			competitor: exposedAgent("zoo", "other", 99, "a.example"),
+			change:     func(own, competitor *clusterstate.Competitor) { at("/b", own); at("/b", competitor) }, reason: taken,
 		},
 		"another Gateway": {
-			rival:  exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(_, rival *clusterstate.Rival) { rival.Agent.Spec.Exposure.ParentRefs[0].Namespace = "zoo" }, url: "https://a.example/",
+			competitor: exposedAgent("zoo", "other", 99, "a.example"),
+			change: func(_, competitor *clusterstate.Competitor) {
+				competitor.Agent.Spec.Exposure.ParentRefs[0].Namespace = "zoo"
+			}, url: "https://a.example/",
 		},
 		"another listener": {
-			rival:  exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(own, rival *clusterstate.Rival) { section("web", own); section("more", rival) }, url: "https://a.example/",
+			competitor: exposedAgent("zoo", "other", 99, "a.example"),
+			change:     func(own, competitor *clusterstate.Competitor) { section("web", own); section("more", competitor) }, url: "https://a.example/",
 		},
 		"one listener of all": {
-			rival:  exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(own, _ *clusterstate.Rival) { section("web", own) }, reason: taken,
+			competitor: exposedAgent("zoo", "other", 99, "a.example"),
+			change:     func(own, _ *clusterstate.Competitor) { section("web", own) }, reason: taken,
 		},
 		"a route that is not there": {
-			rival:  exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(_, rival *clusterstate.Rival) { rival.HTTPRoute = nil }, url: "https://a.example/",
+			competitor: exposedAgent("zoo", "other", 99, "a.example"),
+			change:     func(_, competitor *clusterstate.Competitor) { competitor.HTTPRoute = nil }, url: "https://a.example/",
 		},
 		"a route that the Gateway refuses": {
-			rival: exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(_, rival *clusterstate.Rival) {
-				rival.HTTPRoute.Status.Parents[0].Conditions[0].Status = metav1.ConditionFalse
+			competitor: exposedAgent("zoo", "other", 99, "a.example"),
+			change: func(_, competitor *clusterstate.Competitor) {
+				competitor.HTTPRoute.Status.Parents[0].Conditions[0].Status = metav1.ConditionFalse
 			}, url: "https://a.example/",
 		},
 		"the user's URL": {
-			rival:  exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(own, _ *clusterstate.Rival) { own.Agent.Spec.Exposure.URL = "https://front.example/" }, reason: taken,
+			competitor: exposedAgent("zoo", "other", 99, "a.example"),
+			change:     func(own, _ *clusterstate.Competitor) { own.Agent.Spec.Exposure.URL = "https://front.example/" }, reason: taken,
 		},
 	}
 	for name, test := range tests {
@@ -98,14 +100,14 @@ func TestAddressOfAnother(t *testing.T) {
 			}
 			own := exposedAgent("agents", "echo", 100, test.own...)
 			if test.change != nil {
-				test.change(&own, &test.rival)
+				test.change(&own, &test.competitor)
 			}
 			gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}}
 			gateway.Spec.Listeners = []gatewayv1.Listener{listener("web", "HTTPS", "", 443, from(gatewayv1.NamespacesFromAll, nil))}
 			got := expose(clusterstate.Agent{
 				Agent: own.Agent, Children: clusterstate.Children{HTTPRoute: own.HTTPRoute},
 				GatewayAPI: clusterstate.GatewayAPI{
-					HTTPRoutes: true, Rivals: []clusterstate.Rival{test.rival},
+					HTTPRoutes: true, Competitors: []clusterstate.Competitor{test.competitor},
 					Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},
 				},
 			})
@@ -115,9 +117,9 @@ func TestAddressOfAnother(t *testing.T) {
 			var reasons []string
 			for _, p := range got.problems {
 				reasons = append(reasons, p.Reason)
-				rival := test.rival.Agent.Namespace + "/" + test.rival.Agent.Name
-				if !strings.Contains(p.Message, rival) || !strings.Contains(p.Message, "spec.exposure.hostnames or spec.exposure.path") {
-					t.Errorf("message %q does not name %s or the cure", p.Message, rival)
+				competitor := test.competitor.Agent.Namespace + "/" + test.competitor.Agent.Name
+				if !strings.Contains(p.Message, competitor) || !strings.Contains(p.Message, "spec.exposure.hostnames or spec.exposure.path") {
+					t.Errorf("message %q does not name %s or the cure", p.Message, competitor)
 				}
 			}
 			var want []string
@@ -132,8 +134,8 @@ func TestAddressOfAnother(t *testing.T) {
 }
 
 func TestGRPCAddressOfAnother(t *testing.T) {
-	own, rival := exposedAgent("agents", "echo", 100, "a.example"), exposedAgent("zoo", "other", 99, "b.example")
-	for _, one := range []*clusterstate.Rival{&own, &rival} {
+	own, competitor := exposedAgent("agents", "echo", 100, "a.example"), exposedAgent("zoo", "other", 99, "b.example")
+	for _, one := range []*clusterstate.Competitor{&own, &competitor} {
 		one.Agent.Spec.Exposure.GRPCHostnames = []a2av1alpha1.Hostname{"grpc.example"}
 		one.GRPCRoute = &gatewayv1.GRPCRoute{ObjectMeta: one.HTTPRoute.ObjectMeta}
 		one.GRPCRoute.Spec.Hostnames, one.GRPCRoute.Status = []gatewayv1.Hostname{"grpc.example"}, gatewayv1.GRPCRouteStatus(one.HTTPRoute.Status)
@@ -143,7 +145,7 @@ func TestGRPCAddressOfAnother(t *testing.T) {
 	got := expose(clusterstate.Agent{
 		Agent: own.Agent, Children: clusterstate.Children{HTTPRoute: own.HTTPRoute, GRPCRoute: own.GRPCRoute},
 		GatewayAPI: clusterstate.GatewayAPI{
-			HTTPRoutes: true, GRPCRoutes: true, Rivals: []clusterstate.Rival{rival},
+			HTTPRoutes: true, GRPCRoutes: true, Competitors: []clusterstate.Competitor{competitor},
 			Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},
 		},
 	})
@@ -155,11 +157,11 @@ func TestGRPCAddressOfAnother(t *testing.T) {
 	}
 }
 
-func at(path string, one *clusterstate.Rival) {
+func at(path string, one *clusterstate.Competitor) {
 	one.Agent.Spec.Exposure.Path, one.HTTPRoute.Spec.Rules = path, rules(path)
 }
 
-func section(name string, one *clusterstate.Rival) {
+func section(name string, one *clusterstate.Competitor) {
 	one.Agent.Spec.Exposure.ParentRefs[0].SectionName = name
 	one.HTTPRoute.Status.Parents[0].ParentRef.SectionName = new(gatewayv1.SectionName(name))
 }
