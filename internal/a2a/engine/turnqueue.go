@@ -27,7 +27,7 @@ type TurnLimits struct {
 // principal that sent a hundred messages delays the message of another principal by
 // one turn.
 //
-// Its lock is innermost: nothing is called while it is held.
+// The engine takes no other lock while it holds mu.
 type turnQueue struct {
 	limits func() TurnLimits
 
