@@ -166,7 +166,8 @@ func (s *Sidecar) assembleGateway() {
 	limits := s.limits.HTTP()
 	s.translator = newTranslator(&s.environment, limits)
 	s.gateway = gateway.New(nil, gateway.Options{
-		Transport: s.gatewayTransport, Remotes: s.translator, Deny: translator.Deny, ObserveExchange: s.metrics.tokenExchanged, Log: s.log, Now: s.now,
+		Transport: s.gatewayTransport, Remotes: s.translator, Deny: translator.Deny, ObserveExchange: s.metrics.tokenExchanged,
+		Bodies: limits.Bodies, Log: s.log, Now: s.now,
 	})
 	s.gauge("a2a_gateway_tokens", "Cached tokens for calls to agents; at most 256.", func() float64 { return float64(s.gateway.Tokens()) })
 	s.mcp = newMCPServer(&s.environment, s.gateway, limits)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
@@ -39,7 +40,7 @@ func newGateway(t *testing.T, agent string) http.Handler {
 	}))
 	t.Cleanup(registry.Close)
 	return gateway.New(&gateway.Config{RegistryURL: registry.URL, AgentURL: agent, TokenFile: token, TokenURL: registry.URL + exchangetest.Path}, gateway.Options{
-		Transport: transport, Deny: translator.Deny, Log: slog.New(slog.DiscardHandler), Now: time.Now,
+		Transport: transport, Deny: translator.Deny, Bodies: limit.NewBudget(64<<20, time.Second), Log: slog.New(slog.DiscardHandler), Now: time.Now,
 	})
 }
 

@@ -44,7 +44,8 @@ var (
 const retrySoon = time.Second
 
 // failed answers a request that was not forwarded or not answered. The text says what failed
-// and what to do, and has nothing of what the other side sent.
+// and what to do, and has nothing of what the other side sent. An *a2a.Error is a mistake of the
+// agent's container, or a limit, and is not logged.
 func (h *Handler) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return // the client has left
@@ -54,7 +55,12 @@ func (h *Handler) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if to.kind == kindAgent {
 		subject = "Agent " + to.agent()
 	}
-	problem := explain(subject, err)
+	problem, ok := errors.AsType[*a2a.Error](err)
+	if ok {
+		h.deny(w, r, problem)
+		return
+	}
+	problem = explain(subject, err)
 	if errors.Is(err, errNotListed) || errors.Is(err, agenttokens.ErrRefused) {
 		h.options.Log.InfoContext(r.Context(), "request refused", "agent", to.agent(), "reason", err)
 	} else {

@@ -25,6 +25,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
 // Config says where the registry and the agents are.
@@ -67,6 +68,8 @@ type Options struct {
 	// ObserveExchange is called after each exchange of a token, with its error; nil for none.
 	// It must not block.
 	ObserveExchange func(error)
+	// Bodies is the memory budget of requests that the gateway changes. It is required.
+	Bodies *limit.Budget
 	// Log and Now, the clock, are required.
 	Log *slog.Logger
 	Now func() time.Time
@@ -138,10 +141,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	to.token = strings.TrimSpace(string(token))
 	to.rewrites = to.readdressing(r)
-	if to.kind == kindAgent && !h.prepareCall(w, r, config, to) {
-		return
+	defer func() { _ = r.Body.Close() }() // prepareCall may replace the body
+	if to.kind != kindAgent || h.prepareCall(w, r, config, to) {
+		h.proxy.ServeHTTP(w, r)
 	}
-	h.proxy.ServeHTTP(w, r)
 }
 
 // prepareCall looks up the agent of a request and gets a token for it. It returns false after it has answered the
@@ -157,8 +160,8 @@ func (h *Handler) prepareCall(w http.ResponseWriter, r *http.Request, config *Co
 		return false
 	}
 	to.listed = listed
-	if err := addParentTask(r); err != nil {
-		h.deny(w, r, &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: err.Error()})
+	if err := h.addParentTask(w, r, to); err != nil {
+		h.failed(w, r, err)
 		return false
 	}
 	if to.rewrites == rewriteNone {

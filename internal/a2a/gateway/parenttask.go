@@ -5,55 +5,79 @@ package gateway
 
 import (
 	"bytes"
-	"errors"
-	"io"
+	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
 // headerTask is the header with the id of the task for which the agent makes the request.
 const headerTask = "A2A-Task-Id"
 
-// maxLinked bounds the requests to which the gateway adds a task, in bytes.
-const maxLinked = 10 << 20
-
 // addParentTask adds the agent's own task to the tasks to which a message refers, so that
-// the task of the called agent refers to its parent. It changes nothing but the message of
-// a JSON-RPC request.
-func addParentTask(r *http.Request) error {
+// the task of the called agent refers to its parent. It changes nothing but the message of a
+// request of JSON-RPC or HTTP+JSON. It keeps such a request in memory, which the budget is
+// charged for until the body is closed. Its errors are *a2a.Error.
+func (h *Handler) addParentTask(w http.ResponseWriter, r *http.Request, to *destination) error {
 	task := r.Header.Get(headerTask)
-	json := strings.HasPrefix(r.Header.Get("Content-Type"), "application/json")
-	if task == "" || !json || r.Method != http.MethodPost || r.Body == nil {
+	if task == "" || !isJSON(r.Header.Get("Content-Type")) || r.Method != http.MethodPost || r.Body == nil {
 		return nil
 	}
 	if len(task) > 256 || strings.ContainsFunc(task, func(c rune) bool { return c < ' ' || c > '~' }) {
-		return errors.New(headerTask + " is not a task id")
+		return &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: headerTask + " is not a task id"}
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxLinked+1))
+	path := messagePath
+	if isRESTMessage(to.rest) {
+		path = messagePathREST
+	}
+	body, release, err := h.readBody(w, r)
 	if err != nil {
-		return errors.New("request body is incomplete")
+		return err
 	}
-	if len(body) > maxLinked {
-		return errors.New("request body is larger than 10 MiB")
+	if len(body) == 0 {
+		release() // the proxy closes no empty body
+		return nil
 	}
-	if at, ok := messageAt(body); ok {
+	if at, ok := messageAt(body, path); ok {
 		member, _ := jsontext.AppendQuote([]byte(`"referenceTaskIds":[`), task)
 		body = bytes.Join([][]byte{body[:at], append(member, "],"...), body[at:]}, nil)
 	}
 	_ = r.Body.Close()
-	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.Body = &chargedBody{rest: body, release: release}
 	r.ContentLength = int64(len(body))
 	return nil
 }
 
-// messageAt returns the offset of params.message, behind its brace. It returns false if
-// there is none, or if it is empty or has references of its own.
-func messageAt(body []byte) (at int64, ok bool) {
+// isJSON reports whether a content type is one of the JSON of a binding.
+func isJSON(contentType string) bool {
+	mediaType, _, err := mime.ParseMediaType(contentType)
+	return err == nil && (mediaType == "application/json" || mediaType == "application/a2a+json")
+}
+
+// isRESTMessage reports whether an escaped path is one of HTTP+JSON that takes a message.
+func isRESTMessage(path string) bool {
+	return strings.HasSuffix(path, "/message:send") || strings.HasSuffix(path, "/message:stream")
+}
+
+// The paths of members to the message of a request: of JSON-RPC, and of HTTP+JSON, which calls
+// it request in 0.2.
+var (
+	messagePath     = [][]string{{"params"}, {"message"}}
+	messagePathREST = [][]string{{"message", "request"}}
+)
+
+// messageAt returns the offset of the message, behind its brace. It returns false if there is
+// none, or if it is empty or has references of its own.
+func messageAt(body []byte, path [][]string) (at int64, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(body))
-	if !enter(d, "params") || !enter(d, "message") {
-		return 0, false
+	for _, names := range path {
+		if !enter(d, names...) {
+			return 0, false
+		}
 	}
 	if d.PeekKind() != '{' {
 		return 0, false
@@ -76,8 +100,9 @@ func messageAt(body []byte) (at int64, ok bool) {
 	return at, members > 0
 }
 
-// enter reads an object up to the value of a member, and reports whether there is one.
-func enter(d *jsontext.Decoder, member string) bool {
+// enter reads an object up to the value of the first member with one of the names, and reports
+// whether there is one.
+func enter(d *jsontext.Decoder, names ...string) bool {
 	if d.PeekKind() != '{' {
 		return false
 	}
@@ -89,7 +114,7 @@ func enter(d *jsontext.Decoder, member string) bool {
 		if err != nil {
 			return false
 		}
-		if name.String() == member {
+		if slices.Contains(names, name.String()) {
 			return true
 		}
 		if d.SkipValue() != nil {

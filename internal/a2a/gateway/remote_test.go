@@ -21,34 +21,36 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
-// region is a cluster whose only agent is team/echo, and a registry that knows
-// of more. It writes down all that it is asked.
-type region struct {
+// fixture is a gateway, and the transport to a cluster whose only agent is team/echo and to a
+// registry that lists more agents. It records the requests that it gets.
+type fixture struct {
 	t   *testing.T
 	h   *Handler
 	now time.Time
 
 	mu    sync.Mutex
 	asked []string
-	// registry answers by path; a path that is missing is 404, and a nil map a
-	// registry that is down.
+	// registry has the responses of the registry by path: 404 for a missing path, and no
+	// response at all for a nil map.
 	registry map[string]string
-	// status is that of all its answers, if it is set.
+	// status is that of all its responses, if it is set.
 	status int
-	// served is what Remotes were handed, and called what was sent to others than
-	// the registry.
+	// served are the requests to Remotes, and called those to other hosts than the registry.
 	served, called []string
+	// intercept is called for each request before its response; nil for none.
+	intercept func(*http.Request)
 }
 
-func newRegion(t *testing.T) *region {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := &region{t: t, now: time.Now(), registry: map[string]string{
+	r := &fixture{t: t, now: time.Now(), registry: map[string]string{
 		"/v1/agents/team/weather":      `{"namespace":"team","name":"weather","url":"https://w.example/a","remote":true,"cardDigest":"1","unknown":{}}`,
 		"/v1/agents/team/weather/card": `{"name":"W"}`,
 		"/v1/agents/team/stopped":      `{"namespace":"team","name":"stopped","url":"http://stopped.team.svc","cardDigest":"2"}`,
@@ -59,12 +61,15 @@ func newRegion(t *testing.T) *region {
 		"/v1/agents/team/liar":         `{"namespace":"team","name":"echo","url":"http://echo.team.svc/"}`,
 	}}
 	r.h = New(&Config{RegistryURL: "http://registry:8444/", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token, TokenURL: "http://registry:8444" + exchangetest.Path, Audience: "{name}.{namespace}"},
-		Options{Transport: r, Remotes: r, Deny: plain, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return r.now }})
+		Options{Transport: r, Remotes: r, Deny: plain, Bodies: limit.NewBudget(64<<20, time.Second), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return r.now }})
 	return r
 }
 
 // RoundTrip implements http.RoundTripper.
-func (r *region) RoundTrip(req *http.Request) (*http.Response, error) {
+func (r *fixture) RoundTrip(req *http.Request) (*http.Response, error) {
+	if r.intercept != nil {
+		r.intercept(req)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w := httptest.NewRecorder()
@@ -104,7 +109,7 @@ func (r *region) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // ServeRemote implements Remotes.
-func (r *region) ServeRemote(w http.ResponseWriter, req *http.Request, agent *Remote, base string) {
+func (r *fixture) ServeRemote(w http.ResponseWriter, req *http.Request, agent *Remote, base string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.served = append(r.served, fmt.Sprintf("%s %s at %s, card %s %s, by %s, shows %s%s", req.Method, req.URL.EscapedPath(), agent.URL,
@@ -114,7 +119,7 @@ func (r *region) ServeRemote(w http.ResponseWriter, req *http.Request, agent *Re
 
 // get returns the status and the text of an answer, and what the registry was
 // asked for it.
-func (r *region) get(path string) (status int, text string, asked []string) {
+func (r *fixture) get(path string) (status int, text string, asked []string) {
 	r.t.Helper()
 	w := httptest.NewRecorder()
 	req := httptest.NewRequestWithContext(r.t.Context(), http.MethodGet, "http://127.0.0.1:8643"+path, nil)
@@ -128,7 +133,7 @@ func (r *region) get(path string) (status int, text string, asked []string) {
 var weatherPaths = []string{"/v1/agents/team/weather", "/v1/agents/team/weather/card"}
 
 func TestRemoteAgentIsServed(t *testing.T) {
-	r := newRegion(t)
+	r := newFixture(t)
 	status, text, asked := r.get("/agents/team/weather/v1/tasks/a%2Fb")
 	if status != http.StatusOK || text != "far" || !cmp.Equal(asked, weatherPaths) {
 		t.Fatalf("%d %s, registry was asked %q", status, text, asked)
@@ -148,27 +153,27 @@ func TestRemoteAgentIsServed(t *testing.T) {
 func TestOnlyListedAgentsAreCalled(t *testing.T) {
 	tests := map[string]struct {
 		agent  string
-		change func(*region)
+		change func(*fixture)
 		status int
 		says   string
 	}{
 		"unknown":                 {agent: "nobody", status: 403, says: "Agent team/nobody is not in the registry, or does not admit this agent"},
-		"a Service, but no agent": {agent: "echo", change: func(r *region) { delete(r.registry, "/v1/agents/team/echo") }, status: 403, says: "Agent team/echo is not in the registry"},
+		"a Service, but no agent": {agent: "echo", change: func(r *fixture) { delete(r.registry, "/v1/agents/team/echo") }, status: 403, says: "Agent team/echo is not in the registry"},
 		"without a Service":       {agent: "blocked", status: 503, says: "Agent team/blocked has no Service yet: the conditions of the Agent say why"},
 		"listed as another":       {agent: "liar", status: 503, says: "the registry"},
 		"no card yet":             {agent: "new", status: 503, says: "Agent team/new is a remote agent, and the operator has not read its card yet"},
-		"registry is down":        {agent: "echo", change: func(r *region) { r.registry = nil }, status: 503, says: "the registry, without which no agent is called, does not answer"},
-		"registry is starting":    {agent: "echo", change: func(r *region) { r.status = 503 }, status: 503, says: "the registry"},
-		"registry redirects":      {agent: "echo", change: func(r *region) { r.status = 302 }, status: 503, says: "the registry"},
-		"registry says no JSON":   {agent: "echo", change: func(r *region) { r.registry["/v1/agents/team/echo"] = "<html>" }, status: 503, says: "the registry"},
+		"registry is down":        {agent: "echo", change: func(r *fixture) { r.registry = nil }, status: 503, says: "the registry, without which no agent is called, does not answer"},
+		"registry is starting":    {agent: "echo", change: func(r *fixture) { r.status = 503 }, status: 503, says: "the registry"},
+		"registry redirects":      {agent: "echo", change: func(r *fixture) { r.status = 302 }, status: 503, says: "the registry"},
+		"registry says no JSON":   {agent: "echo", change: func(r *fixture) { r.registry["/v1/agents/team/echo"] = "<html>" }, status: 503, says: "the registry"},
 		"registry never ends": {
-			agent: "echo", change: func(r *region) { r.registry["/v1/agents/team/echo"] = strings.Repeat(" ", maxEntry+1) },
+			agent: "echo", change: func(r *fixture) { r.registry["/v1/agents/team/echo"] = strings.Repeat(" ", maxEntry+1) },
 			status: 503, says: "the registry",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := newRegion(t)
+			r := newFixture(t)
 			if test.change != nil {
 				test.change(r)
 			}
@@ -184,7 +189,7 @@ func TestOnlyListedAgentsAreCalled(t *testing.T) {
 }
 
 func TestConnectionFailuresAreExplained(t *testing.T) {
-	r := newRegion(t)
+	r := newFixture(t)
 	for path, want := range map[string]string{
 		"/agents/team/stopped/": "Agent team/stopped has no Service: its name does not resolve",
 		"/agents/team/busy/":    "Agent team/busy refuses connections: no pod of it is ready",
@@ -201,7 +206,7 @@ func TestConnectionFailuresAreExplained(t *testing.T) {
 // TestListedAgentIsCached changes the registry step by step, and checks the responses and lookups for an agent of the
 // cluster.
 func TestListedAgentIsCached(t *testing.T) {
-	r := newRegion(t)
+	r := newFixture(t)
 	path := "/v1/agents/team/echo"
 	entry, once := r.registry[path], []string{path}
 	for _, s := range []struct {
@@ -238,7 +243,7 @@ func TestListedAgentIsCached(t *testing.T) {
 
 // TestRemoteAgentIsCached does the same for a remote agent.
 func TestRemoteAgentIsCached(t *testing.T) {
-	r := newRegion(t)
+	r := newFixture(t)
 	path := "/v1/agents/team/weather"
 	steps := []struct {
 		name   string
@@ -279,7 +284,7 @@ func TestRemoteAgentIsCached(t *testing.T) {
 }
 
 func TestCacheOfListedAgentsIsBounded(t *testing.T) {
-	r := newRegion(t)
+	r := newFixture(t)
 	for i := range maxKnown + 10 {
 		_, _, _ = r.get(fmt.Sprintf("/agents/team/n-%d/", i))
 	}
@@ -302,7 +307,7 @@ func TestCacheOfListedAgentsIsBounded(t *testing.T) {
 
 // All who ask at once ask once.
 func TestConcurrentCallsShareOneLookup(t *testing.T) {
-	r := newRegion(t)
+	r := newFixture(t)
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {

@@ -96,7 +96,10 @@ func (d *destination) readdressingRPC(r *http.Request) (rewriting, error) {
 	}
 	// The server closes its body once the response begins. The transport may read the end
 	// of the request after that, and would then abort the response.
-	r.Body = io.NopCloser(bytes.NewReader(head))
+	r.Body = struct {
+		io.Reader
+		io.Closer
+	}{bytes.NewReader(head), r.Body}
 	if isCardMethod(methodOf(head)) {
 		return rewriteRPCCard, nil
 	}

@@ -18,17 +18,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
-// town is a transport to agents that have TLS or not.
-type town struct {
+// tlsAgents is a transport to agents that have TLS or not.
+type tlsAgents struct {
 	secure map[string]bool
 	// listed is true if the registry lists the agents with https.
 	listed bool
 	seen   []string
 }
 
-func (o *town) RoundTrip(r *http.Request) (*http.Response, error) {
+func (o *tlsAgents) RoundTrip(r *http.Request) (*http.Response, error) {
 	if w := httptest.NewRecorder(); exchangetest.Serve(w, r) {
 		return w.Result(), nil
 	}
@@ -55,17 +56,17 @@ func (o *town) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// TestSchemes: no token goes in the clear to an agent that the registry lists with https, or
+// TestTokenIsNotSentInTheClearToAgentsWithTLS: no token goes in the clear to an agent that the registry lists with https, or
 // that a probe found to have TLS, also if the agent then answers without TLS only.
-func TestSchemes(t *testing.T) {
+func TestTokenIsNotSentInTheClearToAgentsWithTLS(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	const host, agent = "echo.team.svc", "/agents/team/echo/"
-	agents, now := &town{secure: map[string]bool{}}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	agents, now := &tlsAgents{secure: map[string]bool{}}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	h := New(&Config{RegistryURL: "http://registry:8444", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token, TokenURL: "http://registry:8444" + exchangetest.Path, Audience: "{name}.{namespace}"},
-		Options{Transport: agents, Deny: plain, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
+		Options{Transport: agents, Deny: plain, Bodies: limit.NewBudget(64<<20, time.Second), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }})
 	for _, step := range []struct {
 		name   string
 		secure bool

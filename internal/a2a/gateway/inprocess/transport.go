@@ -23,6 +23,11 @@ type Transport struct {
 
 var _ http.RoundTripper = (*Transport)(nil)
 
+type sentKey struct{}
+
+// Sent reports whether ctx is that of a request that a Transport has sent.
+func Sent(ctx context.Context) bool { return ctx.Value(sentKey{}) != nil }
+
 // errHandlerFailed ends the body of a response whose handler panicked: net/http would close
 // the connection.
 var errHandlerFailed = fmt.Errorf("handler failed: %w", io.ErrUnexpectedEOF)
@@ -32,7 +37,7 @@ var errHandlerFailed = fmt.Errorf("handler failed: %w", io.ErrUnexpectedEOF)
 // The handler blocks while the body is not read.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
-	in := r.Clone(ctx)
+	in := r.Clone(context.WithValue(ctx, sentKey{}, true))
 	in.RemoteAddr, in.RequestURI = "127.0.0.1:0", r.URL.RequestURI()
 	if in.Body == nil {
 		in.Body = http.NoBody

@@ -177,7 +177,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		deny(w, &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The sidecar is shutting down"})
 		return
 	}
-	if r.Method == http.MethodPost && !h.read(w, r) { //nolint:contextcheck // the call carries its request
+	call := &httpcall.Call{W: w, R: r, Limits: h.options.Limits}
+	defer call.Release()
+	if r.Method == http.MethodPost && !read(call) { //nolint:contextcheck // the call carries its request
 		return
 	}
 	r.Header.Set(headerOrigin, "http://"+r.Host)
@@ -205,18 +207,23 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.withSessions.ServeHTTP(w, r)
 }
 
-// read replaces the body of a request with one in memory. It returns false after it has denied
-// the request.
-func (h *Handler) read(w http.ResponseWriter, r *http.Request) bool {
-	call := &httpcall.Call{W: w, R: r, Limits: h.options.Limits}
-	defer call.Release()
+// copies is the number of copies of a request's body that a call of a tool has in memory,
+// beside the body: those of the SDK, the decoded arguments, and the request to the agent.
+const copies = 3
+
+// read replaces the body of a request with one in memory. The budget is charged for it and its
+// copies until the release of the call. read returns false after it has denied the request.
+func read(call *httpcall.Call) bool {
 	text, err := call.Body()
 	if err == nil {
-		r.Body = io.NopCloser(bytes.NewReader(bytes.Clone(text)))
+		err = call.Charge(copies * int64(len(text)))
+	}
+	if err == nil {
+		call.R.Body = io.NopCloser(bytes.NewReader(text))
 		return true
 	}
 	if !errors.Is(err, context.Canceled) {
-		deny(w, a2a.ErrorOf(err))
+		deny(call.W, a2a.ErrorOf(err))
 	}
 	return false
 }

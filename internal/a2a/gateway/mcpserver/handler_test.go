@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -311,6 +312,42 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 	cancel()
 	group.Wait()
+}
+
+// TestRunningCallsAreCharged has an agent that works on large messages. The memory of the
+// sidecar has room for some of them.
+func TestRunningCallsAreCharged(t *testing.T) {
+	const size = 2 << 20
+	begun, methods := make(chan struct{}, maxCalls), make(chan string, 4*maxCalls)
+	f := newFixture(t, working(begun, methods))
+	s := f.connect(t, "2025-11-25")
+	used := f.options.Limits.Bodies.Used
+	ctx, cancel := context.WithCancel(t.Context())
+	call := func() error {
+		_, err := s.CallTool(ctx, &mcp.CallToolParams{Name: ToolCall, Arguments: map[string]any{"agent": "team/echo", "message": strings.Repeat("x", size)}})
+		return err
+	}
+	// One caller may hold half of three quarters of the budget of 64 MiB, and each call has four copies.
+	const most = (64 << 20) * 3 / 4 / 2 / (4 * size)
+	var group sync.WaitGroup
+	for range most - 1 {
+		group.Go(func() { _ = call() })
+		<-begun
+	}
+	if got := used(); got < (most-1)*4*size {
+		t.Errorf("%d bytes are charged for %d calls of %d", got, most-1, size)
+	}
+	if err := call(); err == nil || !strings.Contains(err.Error(), "Service Unavailable") && !strings.Contains(err.Error(), "held in memory") {
+		t.Errorf("a call beyond the memory: %v", err)
+	}
+	cancel()
+	group.Wait()
+	for deadline := time.Now().Add(10 * time.Second); used() != 0; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes stay charged", used())
+		}
+		runtime.Gosched()
+	}
 }
 
 // TestRequestsAtTheLimitsDoNotBlockAnswers opens as many requests as the limits of sessions and calls allow. A client
