@@ -30,8 +30,11 @@ type progress struct {
 
 	mu      sync.Mutex
 	pending strings.Builder
-	count   int
-	state   a2a.State
+	// complete reports whether the last text of pending was a status, which the next text does
+	// not continue.
+	complete bool
+	count    int
+	state    a2a.State
 	// timer runs for progressInterval after each notification; nil otherwise.
 	timer   *time.Timer
 	stopped bool
@@ -58,7 +61,7 @@ func (p *progress) event(e *a2a.Event) {
 		p.status(&e.Status.Status)
 	case e.Artifact != nil:
 		for i := range e.Artifact.Artifact.Parts {
-			p.pending.WriteString(e.Artifact.Artifact.Parts[i].Text)
+			p.output(e.Artifact.Artifact.Parts[i].Text)
 		}
 	}
 	if text := p.pending.String(); len(text) > 2*maxProgress {
@@ -83,6 +86,19 @@ func (p *progress) status(s *a2a.Status) {
 		p.pending.WriteByte('\n')
 	}
 	p.pending.WriteString(text)
+	p.complete = true
+}
+
+// output adds a piece of an artifact, which continues the piece before.
+func (p *progress) output(text string) {
+	if text == "" {
+		return
+	}
+	if p.complete && p.pending.Len() > 0 {
+		p.pending.WriteByte('\n')
+	}
+	p.pending.WriteString(text)
+	p.complete = false
 }
 
 // flush sends what is pending. p.mu is held.
