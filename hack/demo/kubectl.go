@@ -35,12 +35,17 @@ func (d *demo) token(ctx context.Context, audience string) (string, error) {
 
 var forwarding = regexp.MustCompile(`Forwarding from (127\.0\.0\.1:\d+)`)
 
-// forward makes a Service reachable until stop is called. It uses the API server, so it works with a remote
-// cluster, too.
+// forward makes a Service reachable until stop is called.
 func forward(ctx context.Context, namespace, service string) (url string, stop func(), err error) {
-	show("kubectl" + inNamespace(namespace) + " port-forward service/" + service + " :80")
+	return forwardPort(ctx, namespace, "service/"+service, "80")
+}
+
+// forwardPort makes a port of a Service or of a pod of a Deployment reachable until stop is called. It uses the API server,
+// so it works with a remote cluster, too.
+func forwardPort(ctx context.Context, namespace, object, port string) (url string, stop func(), err error) {
+	show("kubectl" + inNamespace(namespace) + " port-forward " + object + " :" + port)
 	ctx, cancel := context.WithCancel(ctx)
-	command := exec.CommandContext(ctx, "kubectl", "-n", namespace, "port-forward", "service/"+service, ":80")
+	command := exec.CommandContext(ctx, "kubectl", "-n", namespace, "port-forward", object, ":"+port)
 	var failure bytes.Buffer
 	command.Stderr = &failure
 	out, err := command.StdoutPipe()
@@ -49,7 +54,7 @@ func forward(ctx context.Context, namespace, service string) (url string, stop f
 	}
 	if err != nil {
 		cancel()
-		return "", nil, fmt.Errorf("forward service/%s: %w", service, err)
+		return "", nil, fmt.Errorf("forward %s: %w", object, err)
 	}
 	stop = func() {
 		cancel()
@@ -72,5 +77,5 @@ func forward(ctx context.Context, namespace, service string) (url string, stop f
 	case <-time.After(30 * time.Second):
 	}
 	stop()
-	return "", nil, fmt.Errorf("forward service/%s: %s", service, failure.String())
+	return "", nil, fmt.Errorf("forward %s: %s", object, failure.String())
 }

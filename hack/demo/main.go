@@ -53,8 +53,9 @@ func (d *demo) run(ctx context.Context) error {
 		{"The card of echo, at both well-known paths", d.card},
 		{"A call without a token is refused", d.refused},
 		{"An answer arrives chunk by chunk", d.stream},
-		{"The registry finds agents by skill", d.search},
+		{"The registry finds agents, by skill and by what they do", d.search},
 		{"An agent asks back, then finds echo in the registry and calls it", d.research},
+		{"A framework finds echo and calls it, with an MCP client only", d.mcp},
 	}
 	for i, step := range steps {
 		fmt.Printf("\n\033[1m%d. %s\033[0m\n\n", i+1, step.title)

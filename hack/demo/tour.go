@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 )
 
 // card reads echo's card, which is public.
@@ -92,56 +91,6 @@ func (d *demo) stream(ctx context.Context) error {
 	}
 	if c.state != "completed" || c.text != text || c.chunks < 2 {
 		return fmt.Errorf("echo answered %q in %d chunks, task %s", c.text, c.chunks, c.state)
-	}
-	return nil
-}
-
-// appears is how long a change may take to appear in the registry.
-const appears = 10 * time.Second
-
-// search finds echo by its skill.
-func (d *demo) search(ctx context.Context) error {
-	token, err := d.token(ctx, "a2a-operator.dev")
-	if err != nil {
-		return err
-	}
-	url, stop, err := forward(ctx, d.operator, "a2a-operator-registry")
-	if err != nil {
-		return err
-	}
-	defer stop()
-	const query = "/v1/agents?skill=echo&ready=true"
-	var page struct {
-		Items []struct {
-			Namespace   string `json:"namespace"`
-			Name        string `json:"name"`
-			Description string `json:"description"`
-			URL         string `json:"url"`
-		} `json:"items"`
-		Total int `json:"total"`
-	}
-	for begin := time.Now(); ; {
-		status, body, err := fetch(ctx, url+query, token)
-		if err != nil {
-			return err
-		}
-		if status != http.StatusOK {
-			return fmt.Errorf("GET %s: %d %s", query, status, body)
-		}
-		if err := json.Unmarshal(body, &page); err != nil {
-			return fmt.Errorf("GET %s: %w", query, err)
-		}
-		if page.Total > 0 {
-			break
-		}
-		if time.Since(begin) > appears {
-			return fmt.Errorf("GET %s: nothing found: %s", query, body)
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
-	fmt.Printf("  GET %s   %d found\n\n", query, page.Total)
-	for _, item := range page.Items {
-		fmt.Printf("    %s/%s  %s  %s\n", item.Namespace, item.Name, item.URL, item.Description)
 	}
 	return nil
 }
