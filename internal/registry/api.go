@@ -35,7 +35,8 @@ type api struct {
 	health   *healthReports
 	// exchange issues tokens; nil without keys.
 	exchange http.Handler
-	// publisher names the entries of ARD. Without it, ARD is not served.
+	// publisher names the entries of ARD and the URL of the registry. Without it, neither
+	// ARD nor A2A is served.
 	publisher *ard.Publisher
 	log       logr.Logger
 }
@@ -45,7 +46,9 @@ var errNotIndexed = errors.New("the index is not complete yet")
 
 // problem is the response to a failed request.
 type problem struct {
-	status  int
+	status int
+	// retry adds Retry-After of a second.
+	retry   bool
 	Code    string `json:"code"`
 	Message string `json:"message"`
 	Field   string `json:"field,omitempty"`
@@ -77,6 +80,7 @@ func (a *api) handler() http.Handler {
 	}
 	if a.publisher != nil {
 		a.handleARD(mux, a.publisher)
+		a.handleA2A(mux, a.publisher.BaseURL)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -169,12 +173,17 @@ func (a *api) logFailure(w http.ResponseWriter, r *http.Request, err error) bool
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		return false
 	}
-	// These have a metric and may be frequent.
-	if !errors.Is(err, access.ErrTooManyReviews) && !errors.Is(err, access.ErrNoIssuerKeys) {
-		a.log.Error(err, "failed to answer a request", "path", r.URL.Path)
-	}
+	a.logUnlessFrequent(err, "failed to answer a request", "path", r.URL.Path)
 	w.Header().Set("Retry-After", "1")
 	return true
+}
+
+// logUnlessFrequent logs a failure of the system, unless it has a metric and may be
+// frequent.
+func (a *api) logUnlessFrequent(err error, event string, keysAndValues ...any) {
+	if !errors.Is(err, access.ErrTooManyReviews) && !errors.Is(err, access.ErrNoIssuerKeys) {
+		a.log.Error(err, event, keysAndValues...)
+	}
 }
 
 func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error {
@@ -196,7 +205,7 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 		return nil
 	}
 	defer release()
-	if s, err = a.atLeast(r.Context(), w, q.MinRevision(), s); s == nil || err != nil {
+	if s, err = a.atLeast(r.Context(), q.MinRevision(), s); err != nil {
 		return err
 	}
 	set, err := a.authz.Namespaces(r.Context(), c)
@@ -204,7 +213,7 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 		return err
 	}
 	var page index.Page
-	if err := a.searches.run(r.Context(), w, func() { page = s.Search(q, seesOf(set)) }); err != nil {
+	if err := a.searches.run(r.Context(), func() { page = s.Search(q, seesOf(set)) }); err != nil {
 		return err
 	}
 	if unchanged(w, r, page.ETag()) {
@@ -218,9 +227,9 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 // revisionTimeout is how long a search waits for its minRevision.
 const revisionTimeout = 2 * time.Second
 
-// atLeast returns a snapshot that includes a revision: s, or a later one. It responds
-// 503 and returns nil if there is none in time.
-func (a *api) atLeast(ctx context.Context, w http.ResponseWriter, r index.Revision, s *index.Snapshot) (*index.Snapshot, error) {
+// atLeast returns a snapshot that includes a revision: s, or a later one. It returns a
+// problem if there is none in time.
+func (a *api) atLeast(ctx context.Context, r index.Revision, s *index.Snapshot) (*index.Snapshot, error) {
 	if s.Revision().Includes(r) {
 		return s, nil
 	}
@@ -228,9 +237,8 @@ func (a *api) atLeast(ctx context.Context, w http.ResponseWriter, r index.Revisi
 	defer cancel()
 	s, reached := a.feed.AwaitRevision(ctx, r)
 	if !reached {
-		w.Header().Set("Retry-After", "1")
 		return nil, &problem{
-			status: http.StatusServiceUnavailable, Code: "Unavailable", Field: "minRevision",
+			status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Field: "minRevision",
 			Message: "minRevision: this replica of the registry has not reached the revision; try again",
 		}
 	}
@@ -324,6 +332,9 @@ func fail(w http.ResponseWriter, p *problem) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	body = append(body, '\n')
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	if p.retry {
+		w.Header().Set("Retry-After", "1")
+	}
 	w.WriteHeader(p.status)
 	write(w, body)
 }

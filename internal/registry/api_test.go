@@ -38,8 +38,10 @@ import (
 // world is a registry whose API server is made up: tokens and permissions are
 // tables.
 type world struct {
-	handler http.Handler
-	tokens  map[string]access.Caller
+	// handler validates the responses of unvalidated.
+	handler, unvalidated http.Handler
+
+	tokens map[string]access.Caller
 	// may lists the namespaces that a user may list; "" stands for all.
 	may    map[string][]string
 	broken error
@@ -82,7 +84,8 @@ func newWorld(t *testing.T, s *index.Snapshot) *world {
 		publisher: &ard.Publisher{Domain: "agents.example.com", BaseURL: "http://registry.test"},
 	}
 	a.exchange = a.newExchange(func() tokenexchange.Signer { return claimsSigner{} }, logr.Discard(), clock.RealClock{})
-	w.handler = validated(t, a.handler())
+	w.unvalidated = a.handler()
+	w.handler = validated(t, w.unvalidated)
 	return w
 }
 

@@ -168,7 +168,7 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, caller access.Call
 	}
 	request.set = set
 	var result any
-	if runErr := runIn(r.Context(), w, next.slots, d.searches.clock, func() { result, err = next.serve(request) }); runErr != nil {
+	if runErr := runIn(r.Context(), next.slots, d.searches.clock, func() { result, err = next.serve(request) }); runErr != nil {
 		return nil, runErr
 	}
 	return result, err
@@ -227,6 +227,7 @@ func (d *ardAPI) errorOf(w http.ResponseWriter, r *http.Request, err error) *ard
 	case errors.As(err, &parameter):
 		return &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", ardField(parameter.Field) + ": " + parameter.Cure}
 	case errors.As(err, &busy):
+		w.Header().Set("Retry-After", "1")
 		return &ardError{busy.status, "UNAVAILABLE", busy.Message}
 	case d.logFailure(w, r, err):
 		return &ardError{http.StatusServiceUnavailable, "UNAVAILABLE", unavailableMessage}
@@ -300,11 +301,7 @@ func (d *ardAPI) catalog(r *ardRequest) (any, error) {
 		}
 		entries = append(entries, entry)
 	}
-	next := ""
-	if page.More {
-		next = page.CursorAfter(len(page.Entries) - 1)
-	}
-	return d.publisher.Catalog(namespace, entries, next), nil
+	return d.publisher.Catalog(namespace, entries, page.NextCursor()), nil
 }
 
 func onlyPageToken(r *http.Request) (string, error) {

@@ -13,6 +13,7 @@
 //	watch   streams of the changes of agents
 //	access  the caller of a request, and the namespaces that it sees
 //	health  reports of sidecars -> conditions of their pods
+//	a2aapi  the registry as an A2A agent; it has no tasks
 //	api     requests -> responses
 //	server  the listener, and the wiring into a manager
 package registry

@@ -52,6 +52,10 @@ func tooMany(w http.ResponseWriter, name string, refusal limit.Refusal, message 
 // countLimited counts a request that a limit rejects, and sets Retry-After.
 func countLimited(w http.ResponseWriter, name string, refusal limit.Refusal) {
 	limited.WithLabelValues(name).Inc()
-	seconds := int((max(refusal.Wait, 1) + time.Second - 1) / time.Second)
-	w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter(refusal)/time.Second)))
+}
+
+// retryAfter returns when a rejected request may be sent again, in whole seconds.
+func retryAfter(refusal limit.Refusal) time.Duration {
+	return (max(refusal.Wait, 1) + time.Second - 1).Truncate(time.Second)
 }

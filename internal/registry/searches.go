@@ -98,12 +98,12 @@ func (s *searches) charge(c *access.Caller, cost int) (refusal limit.Refusal, ok
 }
 
 // run calls search in a slot. It returns a problem if no slot is free in time.
-func (s *searches) run(ctx context.Context, w http.ResponseWriter, search func()) error {
-	return runIn(ctx, w, s.slots, s.clock, search)
+func (s *searches) run(ctx context.Context, search func()) error {
+	return runIn(ctx, s.slots, s.clock, search)
 }
 
 // runIn calls search in one of slots. It returns a problem if none is free in time.
-func runIn(ctx context.Context, w http.ResponseWriter, slots chan struct{}, c clock.PassiveClock, search func()) error {
+func runIn(ctx context.Context, slots chan struct{}, c clock.PassiveClock, search func()) error {
 	timer := time.NewTimer(searchTimeout)
 	defer timer.Stop()
 	select {
@@ -112,8 +112,7 @@ func runIn(ctx context.Context, w http.ResponseWriter, slots chan struct{}, c cl
 		return ctx.Err()
 	case <-timer.C:
 		limited.WithLabelValues("concurrent_searches").Inc()
-		w.Header().Set("Retry-After", "1")
-		return &problem{status: http.StatusServiceUnavailable, Code: "Unavailable", Message: "too many searches run at a time; try again"}
+		return &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: "too many searches run at a time; try again"}
 	}
 	defer func() { <-slots }()
 	start := c.Now()

@@ -43,15 +43,14 @@ func TestSearchesAtATimeAreBounded(t *testing.T) {
 		for range cap(s.slots) {
 			s.slots <- struct{}{}
 		}
-		w := httptest.NewRecorder()
 		ran := false
 		var refused *problem
-		err := s.run(t.Context(), w, func() { ran = true })
-		if !errors.As(err, &refused) || refused.status != http.StatusServiceUnavailable || ran || w.Header().Get("Retry-After") == "" {
+		err := s.run(t.Context(), func() { ran = true })
+		if !errors.As(err, &refused) || refused.status != http.StatusServiceUnavailable || ran || !refused.retry {
 			t.Errorf("run() without a slot = %v, ran %t; want 503 with Retry-After", err, ran)
 		}
 		<-s.slots
-		if err := s.run(t.Context(), w, func() { ran = true }); err != nil || !ran {
+		if err := s.run(t.Context(), func() { ran = true }); err != nil || !ran {
 			t.Errorf("run() with a slot = %v, ran %t", err, ran)
 		}
 	})
@@ -73,6 +72,15 @@ func TestRoutesAreLimitedByCaller(t *testing.T) {
 		"exploration": {http.MethodPost, "/ard/explore", `{"resultType":{"facets":[{"field":"tags"}]}}`, exploreCost, `"RATE_LIMIT_EXCEEDED"`},
 		"ARD list":    {http.MethodGet, "/ard/agents", "", 1, `"RATE_LIMIT_EXCEEDED"`},
 		"ARD agent":   {http.MethodGet, "/ard/agents/urn:air:agents.example.com:team-a:rain", "", 1, `"RATE_LIMIT_EXCEEDED"`},
+		"message": {
+			http.MethodPost, "/message:send", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"rain"}]}}`, 1, `"RESOURCE_EXHAUSTED"`,
+		},
+		"JSON-RPC message": {
+			http.MethodPost, "/", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"team-a/rain"}],` +
+				`"metadata":{"a2a-operator.dev/skill":"get-card"}}}}`, 1, `"RESOURCE_EXHAUSTED"`,
+		},
+		"aggregate card":        {http.MethodGet, "/extendedAgentCard", "", 1, `"RESOURCE_EXHAUSTED"`},
+		"aggregate card of 0.1": {http.MethodGet, "/.well-known/agent.json", "", 1, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, weatherFleet(t))

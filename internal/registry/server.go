@@ -58,7 +58,8 @@ type Options struct {
 	// OIDC configures the issuer of tokens for people, nil for none. New sets its Log and
 	// Now.
 	OIDC *access.OIDCOptions
-	// Publisher names the entries of ARD. Without it, ARD is not served.
+	// Publisher names the entries of ARD and the URL of the registry. Without it, neither
+	// ARD nor A2A is served.
 	Publisher *ard.Publisher
 	// ReviewAllNamespaces reviews each caller's access to all namespaces with agents,
 	// and not only to those in which an RBAC object grants it.

@@ -42,6 +42,14 @@ func (p *Page) CursorAfter(i int) string {
 	return position{Key: p.Entries[i].Key}.cursor()
 }
 
+// NextCursor returns the cursor of the next page, "" on the last one.
+func (p *Page) NextCursor() string {
+	if !p.More {
+		return ""
+	}
+	return p.CursorAfter(len(p.Entries) - 1)
+}
+
 // ETag returns a weak validator, which identifies all of Body except for the revision.
 func (p *Page) ETag() string {
 	names := make([]byte, 0, 8*len(p.Entries)+128)
@@ -68,9 +76,5 @@ func (p *Page) Body() []byte {
 
 // tail returns the members after the items.
 func (p *Page) tail() string {
-	next := ""
-	if p.More {
-		next = p.CursorAfter(len(p.Entries) - 1)
-	}
-	return `],"nextCursor":"` + next + `","total":` + strconv.Itoa(p.Total)
+	return `],"nextCursor":"` + p.NextCursor() + `","total":` + strconv.Itoa(p.Total)
 }

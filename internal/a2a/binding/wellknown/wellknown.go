@@ -125,7 +125,7 @@ func serve(w http.ResponseWriter, r *http.Request, vary string, modified time.Ti
 		header.Set("Last-Modified", modified.UTC().Format(http.TimeFormat))
 	}
 	if vary != "" {
-		header.Set("Vary", vary)
+		header.Add("Vary", vary)
 	}
 	if v.unchanged(r, modified) {
 		w.WriteHeader(http.StatusNotModified)

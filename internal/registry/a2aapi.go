@@ -1,0 +1,280 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/aggregatecard"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
+	"github.com/a2a-operator/a2a-operator/internal/version"
+)
+
+const (
+	// maxMessageBody bounds a request of A2A, in bytes.
+	maxMessageBody = 64 << 10
+	// messageBodies and messageAnswers bound the memory of requests that are not decoded
+	// yet and of large responses that are not sent yet, in bytes.
+	messageBodies  = 16 << 20
+	messageAnswers = 64 << 20
+	// memoryTimeout is how long a request waits for memory.
+	memoryTimeout = time.Second
+	// messageWriteTimeout bounds each write of 64 KiB.
+	messageWriteTimeout = 10 * time.Second
+)
+
+// a2aAPI serves the registry as an A2A agent: its cards, JSON-RPC and HTTP+JSON.
+type a2aAPI struct {
+	*api
+	// own is the public card without interfaces, and base where the registry is.
+	own   *card.Card
+	base  card.Base
+	agent *directory.Handler
+}
+
+// a2aPaths are the paths of the agent for authenticated callers, as patterns of a ServeMux.
+// Those of 0.3 do not contain the registry's own API, which is below /v1 as well.
+var a2aPaths = []string{
+	"POST /{$}", directory.ExtendedCardPath,
+	"/message:send", "/message:stream", "/tasks", "/tasks/", "/extendedAgentCard",
+	"/v1/message:send", "/v1/message:stream", "/v1/tasks", "/v1/tasks/", "/v1/card",
+}
+
+// handleA2A adds the agent, which is at a base URL without a slash at its end.
+func (a *api) handleA2A(mux *http.ServeMux, baseURL string) {
+	d := &a2aAPI{api: a, own: newOwnCard(), base: card.Base{URL: baseURL + "/"}}
+	d.agent = directory.New(directory.Options{
+		Registry:     d,
+		Card:         d.own,
+		Base:         func(*http.Request) card.Base { return d.base },
+		ExtendedCard: d.aggregateCard,
+		NotFound:     &a2a.Error{Reason: a2a.ReasonMethodNotFound, Message: "Path not found"},
+		Limits: &httpcall.Limits{
+			MaxBody:      func() int64 { return maxMessageBody },
+			Bodies:       limit.NewBudget(messageBodies, memoryTimeout),
+			Answers:      limit.NewBudget(messageAnswers, memoryTimeout),
+			WriteTimeout: messageWriteTimeout,
+			Now:          a.searches.clock.Now,
+		},
+		Log: slog.New(logr.ToSlogHandler(a.log)),
+		Now: a.searches.clock.Now,
+	})
+	mux.HandleFunc(directory.CardPath, d.agent.ServeCard)
+	mux.HandleFunc(directory.LegacyCardPath, d.legacyCard)
+	for _, path := range a2aPaths {
+		mux.HandleFunc(path, d.authenticated(d.agent.ServeHTTP))
+	}
+}
+
+func newOwnCard() *card.Card {
+	c := directory.Card("Agent registry",
+		"Finds the agents of the cluster that the caller may see, and returns their cards. The extended card has the skills of these agents.", version.Get().Version)
+	c.Capabilities.ExtendedCard = true
+	c.SecuritySchemes = []card.SecurityScheme{{
+		Name: "bearer", Type: card.SchemeHTTP, Scheme: "bearer", BearerFormat: "JWT",
+		Description: "A ServiceAccount token for the audience a2a-operator.dev, or a token of the registry's OpenID Connect issuer.",
+	}}
+	return c
+}
+
+// legacyCard serves the card of 0.1 and 0.2: with a token the aggregate card, because 0.1
+// has no other path for it.
+func (d *a2aAPI) legacyCard(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Vary", "Authorization")
+	if r.Header.Get("Authorization") == "" {
+		d.agent.ServeCard(w, r)
+		return
+	}
+	d.authenticated(func(w http.ResponseWriter, r *http.Request) {
+		d.agent.ServeExtendedCard(w, r, card.FormUnion)
+	})(w, r)
+}
+
+// a2aRequest is an authenticated request.
+type a2aRequest struct {
+	caller   access.Caller
+	snapshot *index.Snapshot
+}
+
+type a2aRequestKey struct{}
+
+func a2aRequestOf(ctx context.Context) *a2aRequest { return ctx.Value(a2aRequestKey{}).(*a2aRequest) }
+
+// authenticated authenticates the caller before next, and counts the response that the
+// caller receives.
+func (d *a2aAPI) authenticated(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "private, no-cache")
+		caller, known, err := d.authn.Caller(r)
+		snapshot := d.feed.Current()
+		switch {
+		case err == nil && !known:
+			setChallenge(w, r)
+			err = &a2a.Error{Reason: a2a.ReasonUnauthenticated, Message: challengeMessage}
+		case err == nil && snapshot == nil:
+			err = errNotIndexed
+		}
+		if err != nil {
+			d.deny(w, r, err)
+			return
+		}
+		release, ok := d.searches.hold(&caller)
+		if !ok {
+			limited.WithLabelValues("responses").Inc()
+			d.deny(w, r, a2a.Busy(responsesMessage))
+			return
+		}
+		defer release()
+		ctx := context.WithValue(r.Context(), a2aRequestKey{}, &a2aRequest{caller, snapshot})
+		ctx = auth.WithCaller(ctx, auth.Caller{Owner: a2a.Owner(caller.Username), Unscoped: true})
+		next(w, r.WithContext(ctx))
+	}
+}
+
+// deny answers a request that is refused before it is read.
+func (d *a2aAPI) deny(w http.ResponseWriter, r *http.Request, err error) {
+	if httpcall.ClientLeft(r.Context(), err) {
+		return
+	}
+	problem := a2a.ErrorOf(d.problemOf(err))
+	if seconds := int(problem.RetryAfter / time.Second); seconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	}
+	directory.Deny(w, r, problem)
+}
+
+// problemOf returns the error of A2A for an error of the registry, and logs a failure of the
+// system. It returns the errors of a context unchanged.
+func (d *a2aAPI) problemOf(err error) error {
+	var (
+		known    *a2a.Error
+		refused  access.LimitedError
+		mistake  *index.ParameterError
+		rejected *problem
+	)
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &refused):
+		limited.WithLabelValues("token_reviews").Inc()
+		return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: unknownTokensMessage, RetryAfter: retryAfter(refused.Refusal)}
+	case errors.As(err, &mistake):
+		return a2a.InvalidParams(mistake.Field, mistake.Cure)
+	case errors.As(err, &rejected):
+		return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: rejected.Message, RetryAfter: time.Second}
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	}
+	d.logUnlessFrequent(err, "failed to answer a request of A2A")
+	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: unavailableMessage, RetryAfter: time.Second}
+}
+
+// charge counts a search of the caller of a request.
+func (d *a2aAPI) charge(r *a2aRequest) error {
+	refusal, ok := d.searches.charge(&r.caller, 1)
+	if ok {
+		return nil
+	}
+	limited.WithLabelValues("searches").Inc()
+	return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: searchesMessage, RetryAfter: retryAfter(refusal)}
+}
+
+// page returns the page of a query that the caller sees.
+func (d *a2aAPI) page(ctx context.Context, parameters url.Values) (index.Page, error) {
+	r := a2aRequestOf(ctx)
+	if err := d.charge(r); err != nil {
+		return index.Page{}, err
+	}
+	q, err := index.ParseQuery(parameters.Encode())
+	if err != nil {
+		return index.Page{}, err
+	}
+	s, err := d.atLeast(ctx, q.MinRevision(), r.snapshot)
+	if err != nil {
+		return index.Page{}, err
+	}
+	set, err := d.authz.Namespaces(ctx, r.caller)
+	if err != nil {
+		return index.Page{}, err
+	}
+	var page index.Page
+	err = d.searches.run(ctx, func() { page = s.Search(q, seesOf(set)) })
+	return page, err
+}
+
+// Find implements directory.Registry.
+func (d *a2aAPI) Find(ctx context.Context, parameters url.Values) (*directory.Page, error) {
+	page, err := d.page(ctx, parameters)
+	if err != nil {
+		return nil, d.problemOf(err)
+	}
+	found := &directory.Page{Items: make([]json.RawMessage, len(page.Entries)), Total: page.Total}
+	for i, e := range page.Entries {
+		found.Items[i] = e.Body()
+	}
+	found.NextCursor = page.NextCursor()
+	return found, nil
+}
+
+// Card implements directory.Registry.
+func (d *a2aAPI) Card(ctx context.Context, agent directory.Agent, protocolVersion string) (json.RawMessage, error) {
+	r := a2aRequestOf(ctx)
+	if err := d.charge(r); err != nil {
+		return nil, err
+	}
+	e, err := d.findKey(ctx, r.caller, r.snapshot, index.Key{Namespace: agent.Namespace, Name: agent.Name})
+	if err != nil {
+		return nil, d.problemOf(err)
+	}
+	if e == nil {
+		return nil, a2a.InvalidParams("message.parts", "names agent "+agent.String()+", which does not exist, or you may not see it")
+	}
+	rendered, err := e.Card(protocolVersion)
+	if err != nil {
+		return nil, d.problemOf(err)
+	}
+	if rendered == nil {
+		return nil, a2a.InvalidParams("message.parts", "names agent "+agent.String()+", which has no card yet; see the conditions of the Agent")
+	}
+	return rendered.Body, nil
+}
+
+// aggregateCard is the directory.ExtendedCard: it has the skills of the agents on the first
+// page of a search.
+func (d *a2aAPI) aggregateCard(r *http.Request, form card.Form) ([]byte, error) {
+	page, err := d.page(r.Context(), url.Values{"limit": {strconv.Itoa(aggregatecard.MaxAgents)}})
+	if err != nil {
+		return nil, d.problemOf(err)
+	}
+	agents := aggregatecard.Agents{Items: make([][]byte, len(page.Entries)), Total: page.Total, NextCursor: page.NextCursor()}
+	for i, e := range page.Entries {
+		agents.Items[i] = e.Body()
+	}
+	made, err := aggregatecard.New(d.own.At(d.base), agents)
+	if err != nil {
+		return nil, d.problemOf(fmt.Errorf("make aggregate card: %w", err))
+	}
+	text, err := card.Render(made, form)
+	if err != nil {
+		return nil, d.problemOf(fmt.Errorf("render aggregate card: %w", err))
+	}
+	return text, nil
+}
