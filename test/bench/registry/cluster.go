@@ -1,0 +1,165 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/test/bench/process"
+	"github.com/a2a-operator/a2a-operator/test/bench/registry/apiserver"
+)
+
+// cluster is an API server with Agents, and the managers that serve them.
+type cluster struct {
+	b      *bench
+	name   string
+	api    *apiserver.Server
+	agents []agent
+	// managers run until the cluster is closed, by whether they have a registry.
+	managers map[bool]*manager
+}
+
+// withRegistry is the key of a manager, and withoutRegistry of one whose registry is disabled.
+const withRegistry, withoutRegistry = true, false
+
+// clusterOf returns a cluster with a number of Agents, the same for each call.
+func (b *bench) clusterOf(size int) (*cluster, error) {
+	return b.cluster(fmt.Sprintf("%d", size), func() ([]agent, error) { return newAgents(size) })
+}
+
+func (b *bench) cluster(name string, agents func() ([]agent, error)) (*cluster, error) {
+	if c := b.clusters[name]; c != nil {
+		return c, nil
+	}
+	b.logf("fills cluster %s", name)
+	list, err := agents()
+	if err != nil {
+		return nil, err
+	}
+	api, err := apiserver.Start(apiserver.Options{Access: mayList})
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{b: b, name: name, api: api, agents: list, managers: map[bool]*manager{}}
+	b.clusters[name] = c
+	if err := c.fill(); err != nil {
+		return nil, err
+	}
+	return c, api.WriteKubeconfig(c.kubeconfig())
+}
+
+func (c *cluster) kubeconfig() string { return filepath.Join(c.b.dir, c.name+".kubeconfig") }
+
+func (c *cluster) fill() error {
+	if err := c.api.Put(accessObjects()...); err != nil {
+		return err
+	}
+	for i := range c.agents {
+		agent, config, err := c.agents[i].objects()
+		if err != nil {
+			return err
+		}
+		if err := c.api.Put(agent, config); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cluster) close() {
+	for _, m := range c.managers {
+		m.Stop()
+	}
+	c.api.Close()
+}
+
+// manager returns a manager that is ready, and that the rows share.
+func (c *cluster) manager(ctx context.Context, registry bool) (*manager, error) {
+	if m := c.managers[registry]; m != nil {
+		return m, nil
+	}
+	m, err := c.startManager(ctx, registry)
+	if err != nil {
+		return nil, err
+	}
+	c.managers[registry] = m
+	_, err = awaitIdle(ctx, m.Process)
+	return m, err
+}
+
+// stopManagers ends the shared managers, so that their memory and their watches disturb no other measurement.
+func (c *cluster) stopManagers() {
+	for registry, m := range c.managers {
+		m.Stop()
+		delete(c.managers, registry)
+	}
+}
+
+// change toggles the readiness of a random Agent, and with card its description, as the operator writes them.
+func (c *cluster) change(card bool) error {
+	a := &c.agents[rand.N(len(c.agents))]
+	if card {
+		a.edition++
+	} else {
+		a.ready = !a.ready
+	}
+	agent, config, err := a.objects()
+	if err != nil {
+		return err
+	}
+	if card {
+		return c.api.Put(config)
+	}
+	return c.api.Put(agent)
+}
+
+// static starts a server of ready-made responses.
+func (c *cluster) static(ctx context.Context, m *manager, paths []string) (*process.Process, error) {
+	file, err := c.record(ctx, m, paths)
+	if err != nil {
+		return nil, err
+	}
+	return process.Start(ctx, c.b.program("static"), "--responses", file)
+}
+
+// mayList decides the reviews: users of the group everything see all namespaces, and restricted users their own.
+func mayList(user string, groups []string, namespace string) bool {
+	if slices.Contains(groups, everything) {
+		return true
+	}
+	return namespace != "" && slices.Contains(namespacesOf(user), namespace)
+}
+
+// everything is the group of the users that see all namespaces.
+const everything = "everything"
+
+const (
+	// restricted begins the names of users that see few namespaces.
+	restricted = "restricted-"
+	// restrictedUsers is the number of restricted users, and boundNamespaces of the namespaces of each.
+	restrictedUsers = 120
+	boundNamespaces = 10
+)
+
+// namespacesOf returns the namespaces of a restricted user.
+func namespacesOf(user string) []string {
+	text, ok := strings.CutPrefix(user, restricted)
+	if !ok {
+		return nil
+	}
+	var number int
+	if _, err := fmt.Sscan(text, &number); err != nil {
+		return nil
+	}
+	names := make([]string, boundNamespaces)
+	for i := range names {
+		names[i] = namespaceName((number*boundNamespaces + i) % (namespaces - hiddenNamespaces))
+	}
+	return names
+}

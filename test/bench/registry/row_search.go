@@ -1,0 +1,181 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+
+	"github.com/a2a-operator/a2a-operator/test/bench/load"
+	"github.com/a2a-operator/a2a-operator/test/bench/process"
+	"github.com/a2a-operator/a2a-operator/test/bench/registry/corpus"
+	"github.com/a2a-operator/a2a-operator/test/bench/report"
+)
+
+// pages are the searches that the rows measure.
+var pages = []struct{ what, path string }{
+	{"a list of 50 agents", "/v1/agents"},
+	{"a search by tag, readiness and media type, 50 agents", "/v1/agents?inputMode=text/plain&ready=true&tag=summary"},
+	{"a search with one match", "/v1/agents?limit=1&namespace=team-0007&ready=true&skill=" + skillID(7)},
+}
+
+const ours, static = "registry", "net/http, same bytes"
+
+// R1: the CPU time of a search against that of a server that has the same bytes ready.
+func searches(ctx context.Context, b *bench) ([]report.Result, error) {
+	c, err := b.clusterOf(b.many)
+	if err != nil {
+		return nil, err
+	}
+	var results []report.Result
+	for _, page := range pages {
+		s, err := b.searchCost(ctx, c, []string{page.path})
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", page.what, err)
+		}
+		r := report.Result{What: fmt.Sprintf("%s, of %d", page.what, b.many), Unit: "us CPU", Peer: static}
+		results = append(results, report.Compare(r, s.Of(ours, 0), s.Of(static, 0), report.RatioAtMost(1.3)))
+	}
+	return results, nil
+}
+
+// searchCost measures the CPU time of requests, at the registry and at a static server.
+func (b *bench) searchCost(ctx context.Context, c *cluster, paths []string) (load.Series, error) {
+	m, err := c.manager(ctx, withRegistry)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.callers.warm(ctx); err != nil {
+		return nil, err
+	}
+	floor, err := c.static(ctx, m, paths)
+	if err != nil {
+		return nil, err
+	}
+	defer floor.Stop()
+	measured := func(name string, p *process.Process, callers *callers) load.Contender {
+		return load.Contender{Name: name, Measure: func(ctx context.Context) (load.Sample, error) {
+			op := callers.requests(1, paths...)
+			if _, err := load.Closed(ctx, load.Connections, b.window/4, op); err != nil {
+				return nil, fmt.Errorf("warm up: %w", err)
+			}
+			var units int
+			used, err := costs(p, func() (err error) {
+				units, err = load.Closed(ctx, load.Connections, b.window, op)
+				return err
+			})
+			return load.Sample{load.Micros(used) / float64(max(units, 1))}, err
+		}}
+	}
+	return b.interleave(ctx, measured(ours, m.Process, m.callers), measured(static, floor, newCallers("http://"+floor.Address)))
+}
+
+// R2: the latency beside many Agents against that beside few.
+func flatness(ctx context.Context, b *bench) ([]report.Result, error) {
+	const perSecond = 200
+	var results []report.Result
+	for _, page := range pages[:2] {
+		measured := func(size int) load.Contender {
+			return load.Contender{Name: fmt.Sprintf("%d agents", size), Measure: func(ctx context.Context) (load.Sample, error) {
+				c, err := b.clusterOf(size)
+				if err != nil {
+					return nil, err
+				}
+				m, err := c.manager(ctx, withRegistry)
+				if err != nil {
+					return nil, err
+				}
+				if err := m.callers.warm(ctx); err != nil {
+					return nil, err
+				}
+				op := m.callers.requests(1, page.path)
+				took, err := load.Steady(ctx, b.window, perSecond, op)
+				return load.Sample{load.Percentile(took, 50)}, err
+			}}
+		}
+		many, few := measured(b.many), measured(b.few)
+		s, err := b.interleave(ctx, many, few)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", page.what, err)
+		}
+		r := report.Result{What: fmt.Sprintf("latency of %s, p50, of %d", page.what, b.many), Unit: "us", Peer: few.Name, Clock: true}
+		results = append(results, report.Compare(r, s.Of(many.Name, 0), s.Of(few.Name, 0), report.RatioAtMost(1.3)))
+	}
+	return results, nil
+}
+
+// R9: how often a ranked search finds the agent that a question is about, and what it costs.
+func rankedSearches(ctx context.Context, b *bench) ([]report.Result, error) {
+	texts, err := corpus.Agents()
+	if err != nil {
+		return nil, err
+	}
+	c, err := b.cluster("corpus", corpusAgents)
+	if err != nil {
+		return nil, err
+	}
+	m, err := c.manager(ctx, withRegistry)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	found, asked := map[string]float64{}, map[string]float64{}
+	for i, text := range texts {
+		path := "/v1/agents?limit=5&q=" + url.QueryEscape(text.Question)
+		paths = append(paths, path)
+		hit, err := c.finds(ctx, m, path, &c.agents[i])
+		if err != nil {
+			return nil, fmt.Errorf("ask %q: %w", text.Question, err)
+		}
+		for _, group := range []string{"", text.Language} {
+			asked[group]++
+			if hit {
+				found[group]++
+			}
+		}
+	}
+	recall := fmt.Sprintf("recall@5 of %.0f questions over %d agents in %d languages, BM25 alone", asked[""], len(texts), len(corpus.Languages))
+	results := []report.Result{figure(recall, "", []float64{found[""] / asked[""]}, report.FigureAtLeast(0.9, ">= 0.9"))}
+	for _, language := range corpus.Languages {
+		results = append(results, figure("of those in "+language, "", []float64{found[language] / asked[language]}, report.Goal{}))
+	}
+	s, err := b.searchCost(ctx, c, paths)
+	if err != nil {
+		return nil, err
+	}
+	cost := report.Result{What: fmt.Sprintf("one of these searches, 5 agents, of %d", len(texts)), Unit: "us CPU", Peer: static}
+	results = append(results, report.Compare(cost, s.Of(ours, 0), s.Of(static, 0), report.RatioAtMost(2)))
+	if c, err = b.clusterOf(b.many); err != nil {
+		return nil, err
+	}
+	if s, err = b.searchCost(ctx, c, paths); err != nil {
+		return nil, err
+	}
+	cost.What = fmt.Sprintf("one of these searches, 5 agents, of %d", b.many)
+	return append(results, report.Compare(cost, s.Of(ours, 0), s.Of(static, 0), report.Goal{})), nil
+}
+
+// finds reports whether an agent is among the first five of a search.
+func (c *cluster) finds(ctx context.Context, m *manager, path string, a *agent) (bool, error) {
+	_, body, err := m.callers.read(ctx, path)
+	if err != nil {
+		return false, err
+	}
+	var page struct {
+		Items []struct {
+			Name string `json:"name"`
+		} `json:"items"`
+	}
+	if err := json.Unmarshal(body, &page); err != nil {
+		return false, err
+	}
+	for _, item := range page.Items {
+		if item.Name == a.name() {
+			return true, nil
+		}
+	}
+	return false, nil
+}
