@@ -72,6 +72,9 @@ type reference struct {
 // no dot in their names, so that the first two dots separate the parts.
 func New(own *card.Card, agents Agents) (*card.Card, error) {
 	out := *own
+	// The caller is authenticated, so that the card lists the schemes without a requirement:
+	// a2a-go v2.4.0 cannot read the requirements of a card of 1.0.
+	out.SecurityOptional = true
 	out.Skills = slices.Clone(own.Skills)
 	references := make([]reference, 0, len(agents.Items))
 	for _, item := range agents.Items {
