@@ -127,10 +127,10 @@ func (h *Handler) open() *server {
 		calls:    make(chan struct{}, maxCalls),
 	}
 	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "a2a-operator-gateway", Title: "Agents of the cluster", Version: h.options.Version}, &mcp.ServerOptions{
-		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}, GetSessionID: s.sessions.begin,
+		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}, GetSessionID: s.sessions.nextID,
 	})
 	s.tools.addTo(s.sdk)
-	s.sessions.open = s.sdk.Sessions
+	s.sessions.listed = s.sdk.Sessions
 	get := func(*http.Request) *mcp.Server { return s.sdk }
 	// The limits of this package come first, so the SDK reads what is in memory already.
 	s.withSessions = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: idleSession, MaxRequestBodyBytes: -1})
@@ -193,14 +193,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	session := r.Header.Get(headerSession)
 	switch {
+	case r.Method == http.MethodPost && session == "":
+		if !s.sessions.open(func() { s.withSessions.ServeHTTP(w, r) }) {
+			deny(w, a2a.Busy("Too many MCP sessions are in use; end one with DELETE"))
+		}
+		return
 	case r.Method == http.MethodDelete:
 		s.sessions.end(session)
-	case r.Method == http.MethodPost && session == "":
-		if !s.sessions.reserve() {
-			deny(w, a2a.Busy("Too many MCP sessions are in use; end one with DELETE"))
-			return
-		}
-		defer s.sessions.unreserve()
 	default:
 		defer s.sessions.use(session)()
 	}

@@ -167,6 +167,54 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
+// TestOpeningSessionsCountOnce opens as many sessions as there may be, half of them at a time.
+// None of the idle ones ends.
+func TestOpeningSessionsCountOnce(t *testing.T) {
+	f := newFixture(t, http.NotFound)
+	idle := make([]*mcp.ClientSession, 0, maxSessions/2)
+	for range maxSessions / 2 {
+		idle = append(idle, f.connect(t, "2025-11-25"))
+	}
+	// Each request may open a session as long as its body is read; none of them ends before all have begun.
+	s := f.open()
+	var begun, all sync.WaitGroup
+	for range maxSessions / 2 {
+		begun.Add(1)
+		all.Go(func() {
+			if !s.sessions.open(func() {
+				s.sessions.nextID()
+				begun.Done()
+				begun.Wait()
+			}) {
+				t.Error("there is no place for a session")
+			}
+		})
+	}
+	all.Wait()
+	for i, each := range idle {
+		if err := each.Ping(t.Context(), nil); err != nil {
+			t.Errorf("idle session %d: %v", i, err)
+		}
+	}
+	if n := f.Sessions(); n != len(idle) {
+		t.Errorf("there are %d sessions after %d opened", n, len(idle))
+	}
+}
+
+// TestContextOfAnEndedSessionIsCanceled ends a session before one of its calls asks for its context.
+func TestContextOfAnEndedSessionIsCanceled(t *testing.T) {
+	f := newFixture(t, http.NotFound)
+	session := f.connect(t, "2025-11-25")
+	s := f.open()
+	if err := s.sessions.of(session.ID()).Err(); err != nil {
+		t.Errorf("the context of an open session: %v", err)
+	}
+	s.sessions.end(session.ID())
+	if s.sessions.of(session.ID()).Err() == nil || s.sessions.of("").Err() != nil {
+		t.Errorf("the context of an ended session: %v, without a session: %v", s.sessions.of(session.ID()).Err(), s.sessions.of("").Err())
+	}
+}
+
 // working is an agent that begins a task and works until its caller leaves. It tells when it
 // begins, and the methods that it gets.
 func working(begun chan<- struct{}, methods chan<- string) http.HandlerFunc {
@@ -396,13 +444,6 @@ func TestInvalidAgentResponseFailsTheTool(t *testing.T) {
 		"no task": {
 			stream(wrap(`{"artifactUpdate":{"artifact":{"artifactId":"a","parts":[{"text":"x"}]}}}`)), "",
 		},
-		"another task": {func(w http.ResponseWriter, r *http.Request) {
-			if text, _ := io.ReadAll(r.Body); strings.Contains(string(text), "GetTask") {
-				_, _ = io.WriteString(w, wrap(`{"id":"other","status":{"state":"TASK_STATE_COMPLETED"}}`))
-				return
-			}
-			stream(wrap(`{"task":{"id":"t","status":{"state":"TASK_STATE_COMPLETED"}}}`))(w, r)
-		}, "no response of A2A 1.0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, test.gateway)

@@ -17,16 +17,20 @@ import (
 // them.
 type sessions struct {
 	now func() time.Time
-	// open lists the sessions that the SDK has.
-	open func() iter.Seq[*mcp.ServerSession]
+	// listed are the sessions that the SDK has.
+	listed func() iter.Seq[*mcp.ServerSession]
 	// all ends when the server is closed.
 	all    context.Context //nolint:containedctx // it is the parent of the contexts of calls
 	endAll context.CancelFunc
 
+	// opening is held from the choice of an id for a session until the SDK has asked for it.
+	opening sync.Mutex
+
 	mu sync.Mutex
-	// reserved are requests that may begin a session.
-	reserved int
-	known    map[string]*session
+	// next is the id for which the SDK asks next; "" while no session opens.
+	next string
+	// known are the sessions, also those that a request is about to open.
+	known map[string]*session
 }
 
 // session is one session of a client.
@@ -34,6 +38,8 @@ type session struct {
 	ctx  context.Context //nolint:containedctx // as above
 	end  context.CancelFunc
 	last time.Time
+	// opening is true until the request that opens the session has ended.
+	opening bool
 	// requests are those that are served now.
 	requests int
 }
@@ -44,26 +50,55 @@ func newSessions(now func() time.Time) *sessions {
 	return s
 }
 
-// begin makes a session and returns its id.
-func (s *sessions) begin() string {
+// open calls serve with a request that may open a session, and makes room for it. It closes the
+// session that was idle for longest if all places are taken, and returns false without a call
+// if none is idle.
+func (s *sessions) open(serve func()) bool {
 	id := rand.Text()
+	if !s.add(id) {
+		return false
+	}
+	defer s.opened(id)
+	// The SDK asks for an id before it reads the request, and does not name the request.
+	s.opening.Lock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	made := &session{last: s.now()}
-	made.ctx, made.end = context.WithCancel(s.all)
-	s.known[id] = made
+	s.next = id
+	s.mu.Unlock()
+	defer s.take(id)
+	serve()
+	return true
+}
+
+// nextID returns the id of the session that opens. The SDK calls it.
+func (s *sessions) nextID() string {
+	s.mu.Lock()
+	id := s.next
+	s.mu.Unlock()
+	s.take(id)
 	return id
 }
 
-// reserve makes room for one more session. It closes the session that was idle for longest if
-// all places are taken, and returns false if none is idle.
-func (s *sessions) reserve() bool {
+// take lets the next session open, unless an earlier call with the id has.
+func (s *sessions) take(id string) {
+	s.mu.Lock()
+	waits := id != "" && s.next == id
+	if waits {
+		s.next = ""
+	}
+	s.mu.Unlock()
+	if waits {
+		s.opening.Unlock()
+	}
+}
+
+// add adds a session that opens, and returns false if there is no place for it.
+func (s *sessions) add(id string) bool {
 	s.mu.Lock()
 	s.forgetClosed()
 	var idle string
-	if len(s.known)+s.reserved >= maxSessions {
+	if len(s.known) >= maxSessions {
 		for id, each := range s.known {
-			if each.requests == 0 && (idle == "" || each.last.Before(s.known[idle].last)) {
+			if !each.opening && each.requests == 0 && (idle == "" || each.last.Before(s.known[idle].last)) {
 				idle = id
 			}
 		}
@@ -74,7 +109,9 @@ func (s *sessions) reserve() bool {
 		s.known[idle].end()
 		delete(s.known, idle)
 	}
-	s.reserved++
+	made := &session{last: s.now(), opening: true}
+	made.ctx, made.end = context.WithCancel(s.all)
+	s.known[id] = made
 	s.mu.Unlock()
 	if idle != "" {
 		s.closeSDK(idle)
@@ -82,20 +119,24 @@ func (s *sessions) reserve() bool {
 	return true
 }
 
-func (s *sessions) unreserve() {
+// opened ends the opening of a session. A request that opened none leaves no session.
+func (s *sessions) opened(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reserved--
+	if each := s.known[id]; each != nil {
+		each.opening, each.last = false, s.now()
+	}
+	s.forgetClosed()
 }
 
 // forgetClosed drops sessions that the SDK has closed. s.mu is held.
 func (s *sessions) forgetClosed() {
 	open := map[string]bool{}
-	for each := range s.open() {
+	for each := range s.listed() {
 		open[each.ID()] = true
 	}
 	for id, each := range s.known {
-		if !open[id] && s.reserved == 0 {
+		if !open[id] && !each.opening {
 			each.end()
 			delete(s.known, id)
 		}
@@ -129,14 +170,20 @@ func (s *sessions) end(id string) {
 	}
 }
 
-// of returns the context of a session, or that of all for a request without a session.
+// of returns the context of a session, or that of all for a request without a session. The
+// context is canceled if the session has ended.
 func (s *sessions) of(id string) context.Context {
+	if id == "" {
+		return s.all
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if each := s.known[id]; each != nil {
 		return each.ctx
 	}
-	return s.all
+	ended, cancel := context.WithCancel(s.all)
+	cancel()
+	return ended
 }
 
 func (s *sessions) count() int {
@@ -149,13 +196,13 @@ func (s *sessions) count() int {
 // close ends all calls, and closes all sessions.
 func (s *sessions) close() {
 	s.endAll()
-	for each := range s.open() {
+	for each := range s.listed() {
 		_ = each.Close()
 	}
 }
 
 func (s *sessions) closeSDK(id string) {
-	for each := range s.open() {
+	for each := range s.listed() {
 		if each.ID() == id {
 			_ = each.Close()
 		}
