@@ -84,23 +84,38 @@ type Call struct {
 }
 
 // Result is a task that has ended or waits, a task that still runs after Options.MaxWait, or
-// a message without a task. Exactly one field is set.
+// a message without a task. Either Task or Message is set.
 type Result struct {
 	Task    *a2a.Task
 	Message *a2a.Message
+	// Failure is why the task could not be followed or read to its end; nil if it could. Task
+	// then has what the events of the agent had, and Truncated is true if some of that is
+	// missing.
+	Failure   *a2a.Error
+	Truncated bool
 }
 
 // errWaited ends a call whose task still runs.
 var errWaited = errors.New("task still runs")
 
-// Do calls an agent. When ctx ends, it cancels a task to which it has sent a message. Its
-// errors are *a2a.Error with a text for the caller, and the cause of the end of ctx.
-func (c *Client) Do(ctx context.Context, call *Call) (*Result, error) {
-	f := &follower{client: c, Call: call, taskID: call.TaskID}
-	if call.Message != nil {
-		f.taskID = call.Message.TaskID
+// Read returns the task of a call as it is now. Its errors are *a2a.Error, and the cause of the
+// end of ctx.
+func (c *Client) Read(ctx context.Context, call *Call) (*a2a.Task, error) {
+	task, err := newFollower(c, call).read(ctx)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, explain(err)
 	}
-	f.named.Store(f.taskID != "")
+	return task, nil
+}
+
+// Do calls an agent. When ctx ends, it cancels a task to which it has sent a message. Its
+// errors are *a2a.Error with a text for the caller, and the cause of the end of ctx. There is
+// no error once the agent has sent an event of the task.
+func (c *Client) Do(ctx context.Context, call *Call) (*Result, error) {
+	f := newFollower(c, call)
 	// The call outlives ctx until the id of its task is known, without which the task
 	// cannot be canceled.
 	inner, stop := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -123,17 +138,17 @@ func (c *Client) Do(ctx context.Context, call *Call) (*Result, error) {
 		inner, err = context.WithoutCancel(ctx), nil
 	}
 	if err != nil {
-		return nil, explain(err)
+		return f.failed(err)
 	}
 	task, err := f.readWithRetry(inner)
 	if err != nil {
-		return nil, explain(err)
+		return f.failed(err)
 	}
 	return &Result{Task: task}, nil
 }
 
 // explain returns the error for the caller.
-func explain(err error) error {
+func explain(err error) *a2a.Error {
 	if problem, ok := errors.AsType[*a2a.Error](err); ok {
 		return problem
 	}

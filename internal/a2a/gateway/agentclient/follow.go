@@ -29,6 +29,25 @@ type follower struct {
 	message *a2a.Message
 	// answered is true once the agent has sent an event.
 	answered bool
+	seen     seen
+}
+
+func newFollower(c *Client, call *Call) *follower {
+	f := &follower{client: c, Call: call, taskID: call.TaskID}
+	if call.Message != nil {
+		f.taskID = call.Message.TaskID
+	}
+	f.named.Store(f.taskID != "")
+	return f
+}
+
+// failed returns the task as its events show it, or the error if there was none.
+func (f *follower) failed(err error) (*Result, error) {
+	problem := explain(err)
+	if task := f.seen.result(); task != nil {
+		return &Result{Task: task, Failure: problem, Truncated: f.seen.truncated}, nil
+	}
+	return nil, problem
 }
 
 // errLeft ends a stream whose caller has left.
@@ -144,12 +163,23 @@ func (f *follower) poll(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	f.state = task.Status.State
+	f.fold(ctx, &a2a.Event{Task: task})
 	return f.settled(), nil
 }
 
+// fold adds an event to the task that the caller gets if the task cannot be read.
+func (f *follower) fold(ctx context.Context, e *a2a.Event) {
+	f.seen.charge = func(bytes int64) bool {
+		memory := f.client.options.Memory
+		return memory.Grow(ctx, f.Reservation, accounting, min(bytes, memory.Largest()))
+	}
+	f.seen.apply(e)
+}
+
 // event takes one event of a stream.
-func (f *follower) event(e *a2a.Event) error {
+func (f *follower) event(ctx context.Context, e *a2a.Event) error {
 	f.answered = true
+	f.fold(ctx, e)
 	id := ""
 	switch {
 	case e.Task != nil:

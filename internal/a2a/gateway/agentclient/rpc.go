@@ -97,13 +97,13 @@ func (f *follower) call(ctx context.Context, method string) error {
 			return err //nolint:wrapcheck // as above
 		}
 		if mediaType == "text/event-stream" && stream.IsSuccess(resp.StatusCode) {
-			return body.SSE(func(_ int, text []byte) error { return f.line(text) }, func() error { return nil }) //nolint:wrapcheck // as above
+			return body.SSE(func(_ int, text []byte) error { return f.line(ctx, text) }, func() error { return nil }) //nolint:wrapcheck // as above
 		}
 		text, err := body.ReadAll()
 		if err != nil {
 			return err //nolint:wrapcheck // as above
 		}
-		if err := f.line(text); err != nil || stream.IsSuccess(resp.StatusCode) {
+		if err := f.line(ctx, text); err != nil || stream.IsSuccess(resp.StatusCode) {
 			return err
 		}
 		return stream.StatusError(resp.StatusCode)
@@ -114,7 +114,7 @@ func (f *follower) call(ctx context.Context, method string) error {
 var errSettled = errors.New("task has ended or waits")
 
 // line takes one JSON-RPC response, with an event or an error.
-func (f *follower) line(text []byte) error {
+func (f *follower) line(ctx context.Context, text []byte) error {
 	result, err := open(text)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (f *follower) line(text []byte) error {
 	if err != nil {
 		return errUnreadable
 	}
-	if err := f.event(&e); err != nil {
+	if err := f.event(ctx, &e); err != nil {
 		return err
 	}
 	if f.settled() {
@@ -206,7 +206,7 @@ func (f *follower) read(ctx context.Context) (*a2a.Task, error) {
 		size = min(size, resp.ContentLength)
 	}
 	memory := f.client.options.Memory
-	if !memory.Grow(ctx, f.Reservation, accounting, min(2*size, memory.Largest())) {
+	if !memory.Grow(ctx, f.Reservation, accounting, min(int64(f.seen.charged)+2*size, memory.Largest())) {
 		return nil, a2a.Busy("Too many large results are being read")
 	}
 	text, fits, err := f.client.stream.NewBody(resp, nil).ReadUpTo(maxTask)

@@ -24,6 +24,9 @@ const maxRounds = 8
 // notAnswered is the note on a question that the user declined, or did not answer in time.
 const notAnswered = "The user did not answer the question of the agent."
 
+// answeredLate is the note on a question that the agent has withdrawn before the answer.
+const answeredLate = "The agent does not wait for the answer any more. It was not sent."
+
 // conversation is one call of call_agent: a message, and the answers to what the agent asks.
 type conversation struct {
 	tools   *tools
@@ -54,10 +57,15 @@ func (t *tools) call(ctx context.Context, r *mcp.CallToolRequest) (*result, erro
 		return nil, err
 	}
 	c.call.TaskID = arguments.TaskID
+	if c.call.Message != nil && arguments.TaskID != "" && r.Params.RequestState == "" {
+		if refusal, err := c.refuseSensitive(ctx); refusal != nil || err != nil {
+			return refusal, err
+		}
+	}
 	if r.Params.RequestState != "" {
-		declined, err := c.resume()
-		if err != nil || declined != nil {
-			return declined, err
+		answered, err := c.resume(ctx)
+		if err != nil || answered != nil {
+			return answered, err
 		}
 	}
 	return c.run(ctx)
@@ -75,7 +83,7 @@ func (c *conversation) run(ctx context.Context) (*result, error) {
 		}
 		q := questionOf(answer.Task)
 		if q == nil || round == maxRounds || !c.canAsk(q) {
-			return c.task(answer.Task, ""), nil
+			return c.outcome(answer), nil
 		}
 		if c.sessionless() {
 			return c.suspend(q)
@@ -97,14 +105,53 @@ func (c *conversation) run(ctx context.Context) (*result, error) {
 		if !accepted {
 			return c.task(answer.Task, notAnswered), nil
 		}
-		c.answer(q, text)
+		if late, err := c.answer(ctx, q, text); late != nil || err != nil {
+			return late, err
+		}
 	}
 }
 
-// answer has the next round send the user's answer.
-func (c *conversation) answer(q *question, text string) {
+// answer has the next round send the user's answer. It returns a result if the task does not
+// wait for the answer any more.
+func (c *conversation) answer(ctx context.Context, q *question, text string) (*result, error) {
+	c.call.Message, c.call.TaskID = nil, q.TaskID
+	task, err := c.now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if task != nil && !q.same(questionOf(task)) {
+		return c.task(task, answeredLate), nil
+	}
 	c.call.Message = q.reply(text)
-	c.call.TaskID = q.TaskID
+	return nil, nil //nolint:nilnil // the call goes on
+}
+
+// now returns the task of the call, or nil if the agent does not show it. The error is the cause
+// of the end of ctx.
+func (c *conversation) now(ctx context.Context) (*a2a.Task, error) {
+	task, err := c.tools.agents.Read(ctx, c.call)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, nil //nolint:nilnil,nilerr // the message that follows meets the cause, unless it is that the task is not shown
+	}
+	return task, nil
+}
+
+// refuseSensitive returns a result if the task of the call waits for sensitive input: a model
+// has written the message.
+func (c *conversation) refuseSensitive(ctx context.Context) (*result, error) {
+	task, err := c.now(ctx)
+	if err != nil || task == nil {
+		return nil, err
+	}
+	if q := questionOf(task); q == nil || !q.sensitive {
+		return nil, nil //nolint:nilnil // the call goes on
+	}
+	refusal := c.task(task, "The message was not sent.")
+	refusal.IsError, refusal.outcome = true, OutcomeFailed
+	return refusal, nil
 }
 
 // forwardedHeaders are those of the client's request that belong to the request to the agent:

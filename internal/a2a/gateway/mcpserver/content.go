@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 )
 
 // facts are the last text of the result of call_agent. A client continues with them.
@@ -31,6 +32,22 @@ var next = map[a2a.State]string{
 	a2a.StateAuthRequired:  "The agent waits for an authorization outside of this call: once it is given, call " + ToolCall + " again with this taskId and no message.",
 	a2a.StateSubmitted:     "The task still runs: call " + ToolCall + " again with this taskId and no message to wait for it.",
 	a2a.StateWorking:       "The task still runs: call " + ToolCall + " again with this taskId and no message to wait for it.",
+}
+
+// outcome returns the result for a task that has ended, waits or still runs.
+func (c *conversation) outcome(r *agentclient.Result) *result {
+	if r.Failure == nil {
+		return c.task(r.Task, "")
+	}
+	note := "The task could not be read to its end: " + strings.TrimSuffix(r.Failure.Error(), ".") + ". The output is what the agent sent until then."
+	if r.Truncated {
+		note += " Parts of it are missing, because it is too large."
+	}
+	out := c.task(r.Task, note)
+	if state := r.Task.Status.State; !state.Terminal() && !state.Interrupted() {
+		out.IsError, out.outcome = true, OutcomeFailed
+	}
+	return out
 }
 
 // task returns the result for a task. note, unless it is "", comes first.
@@ -55,7 +72,12 @@ func (c *conversation) task(t *a2a.Task, note string) *result {
 	case state.Interrupted():
 		out.outcome = OutcomeInputRequired
 	}
-	return c.end(out, &facts{TaskID: t.ID, ContextID: t.ContextID, State: t.Status.State.String(), Next: next[t.Status.State]})
+	f := &facts{TaskID: t.ID, ContextID: t.ContextID, State: t.Status.State.String(), Next: next[t.Status.State]}
+	if q := questionOf(t); q != nil && q.sensitive {
+		f.Next = "The agent waits for sensitive input, such as a password, which no model may see: do not ask for it, and do not send it with " + ToolCall +
+			". A program sends it with an A2A client to " + c.call.URL + ", in a message with this taskId. Then call " + ToolCall + " again with this taskId and no message."
+	}
+	return c.end(out, f)
 }
 
 // message returns the result for an answer without a task.

@@ -4,6 +4,7 @@
 package mcpserver
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -20,8 +21,10 @@ import (
 type question struct {
 	TaskID    string `json:"taskId"`
 	ContextID string `json:"contextId,omitempty"`
-	// InputID is the id of the agent's input request, "" for none.
-	InputID string `json:"inputId,omitempty"`
+	// InputID is the id of the agent's input request, "" for none. MessageID is that of the
+	// message with the question.
+	InputID   string `json:"inputId,omitempty"`
+	MessageID string `json:"messageId,omitempty"`
 
 	text      string
 	sensitive bool
@@ -35,6 +38,9 @@ func questionOf(t *a2a.Task) *question {
 		return nil
 	}
 	q := &question{TaskID: t.ID, ContextID: t.ContextID, text: textOf(t.Status.Message), timeout: maxWait}
+	if t.Status.Message != nil {
+		q.MessageID = t.Status.Message.ID
+	}
 	if request, ok := t.Status.Message.InputRequest(); ok {
 		q.InputID, q.sensitive = request.ID, request.Sensitive
 		if request.Timeout > 0 {
@@ -47,12 +53,25 @@ func questionOf(t *a2a.Task) *question {
 	return q
 }
 
+// same reports whether other, nil for none, is the same question: an agent that has withdrawn a
+// question, or asks another one, must not get the answer.
+func (q *question) same(other *question) bool {
+	switch {
+	case other == nil:
+		return false
+	case q.InputID != "" || other.InputID != "":
+		return q.InputID == other.InputID
+	default:
+		return q.MessageID == other.MessageID
+	}
+}
+
 // sessionless reports whether the client speaks a version of MCP without sessions. It then
 // gets questions in results, and repeats its request with the answer.
 func (c *conversation) sessionless() bool { return c.request.ProtocolVersion() >= sessionless }
 
-// canAsk reports whether the client can ask its user. Sensitive input must not be asked for by
-// a form of MCP.
+// canAsk reports whether the client can ask its user. MCP forbids forms that ask for sensitive
+// input, and for its other mode the sidecar has no page that the browser of a user reaches.
 func (c *conversation) canAsk(q *question) bool {
 	capabilities := c.request.ClientCapabilities()
 	if q.sensitive || capabilities == nil || capabilities.Elicitation == nil {
@@ -102,8 +121,8 @@ func (c *conversation) suspend(q *question) (*result, error) {
 }
 
 // resume reads the answer of a client without a session, and has the call send it. It returns
-// a result if the user has not answered.
-func (c *conversation) resume() (*result, error) {
+// a result if the user has not answered, or too late.
+func (c *conversation) resume(ctx context.Context) (*result, error) {
 	var q question
 	if json.Unmarshal([]byte(c.request.Params.RequestState), &q) != nil || q.TaskID == "" {
 		return nil, a2a.InvalidParams("requestState", "must be that of the result to which this request answers")
@@ -117,6 +136,5 @@ func (c *conversation) resume() (*result, error) {
 		return c.task(&a2a.Task{ID: q.TaskID, ContextID: q.ContextID, Status: a2a.Status{State: a2a.StateInputRequired}},
 			notAnswered), nil
 	}
-	c.answer(&q, text)
-	return nil, nil //nolint:nilnil // the call goes on
+	return c.answer(ctx, &q, text)
 }

@@ -1,0 +1,182 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mcpserver
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// script is an agent that gives the responses of each method in order, and the last one again.
+// A response that begins with a bracket is a list of events.
+type script struct {
+	mu        sync.Mutex
+	responses map[string][]string
+	methods   []string
+}
+
+func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	text, _ := io.ReadAll(r.Body)
+	_, after, _ := strings.Cut(string(text), `"method":"`)
+	method, _, _ := strings.Cut(after, `"`)
+	s.mu.Lock()
+	s.methods = append(s.methods, method)
+	response := s.responses[method][0]
+	if len(s.responses[method]) > 1 {
+		s.responses[method] = s.responses[method][1:]
+	}
+	s.mu.Unlock()
+	events, streams := strings.CutPrefix(response, "[")
+	if !streams {
+		_, _ = io.WriteString(w, response)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for line := range strings.Lines(events) {
+		_, _ = io.WriteString(w, `data: {"jsonrpc":"2.0","id":"1","result":`+strings.TrimSpace(line)+"}\n\n")
+	}
+}
+
+func (s *script) called() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.methods, " ")
+}
+
+// result is a response of JSON-RPC.
+func response(result string) string { return `{"jsonrpc":"2.0","id":"1","result":` + result + `}` }
+
+const denied = `{"jsonrpc":"2.0","id":"1","error":{"code":-32603,"message":"The rules forbid it","data":[{"reason":"PERMISSION_DENIED"}]}}`
+
+// texts returns the texts of a result.
+func texts(r *mcp.CallToolResult) (all []string) {
+	for _, c := range r.Content {
+		if text, ok := c.(*mcp.TextContent); ok {
+			all = append(all, text.Text)
+		}
+	}
+	return all
+}
+
+// TestUnreadableTaskIsReported has agents that do not show their task. The result has what they
+// sent, the id of the task, and the failure.
+func TestUnreadableTaskIsReported(t *testing.T) {
+	const (
+		begin   = `{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}` + "\n"
+		pieces  = `{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":[{"text":"hel"}]}}}` + "\n" + `{"artifactUpdate":{"taskId":"t","append":true,"artifact":{"artifactId":"a","parts":[{"text":"lo"},{"data":{"x":1}}]}}}` + "\n"
+		other   = `{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"b","parts":[{"text":"draft"}]}}}` + "\n" + `{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"b","parts":[{"text":"bye"}]}}}` + "\n"
+		end     = `{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"done"}]}}}}` + "\n"
+		facts   = `{"agent":"team/echo","taskId":"t","contextId":"c","state":"completed"}`
+		forbids = "The task could not be read to its end: The rules forbid it. The output is what the agent sent until then."
+	)
+	large := `{"artifactUpdate":{"taskId":"t","append":true,"artifact":{"artifactId":"a","parts":[{"text":"` + strings.Repeat("x", 3<<20) + `"}]}}}` + "\n"
+	for name, test := range map[string]struct {
+		stream, get string
+		failed      bool
+		want        []string
+	}{
+		"rules forbid GetTask": {"[" + begin + pieces + other + end, denied, false, []string{forbids, "hello", `{"x":1}`, "bye", "done", facts}},
+		"another task": {"[" + begin + end, response(`{"id":"other","status":{"state":"TASK_STATE_COMPLETED"}}`), false, []string{
+			"The task could not be read to its end: The agent's answer is no response of A2A 1.0. The output is what the agent sent until then.", "done", facts,
+		}},
+		"a broken stream": {"[" + begin + pieces, denied, true, []string{forbids, "hello", `{"x":1}`, `{"agent":"team/echo","taskId":"t","contextId":"c","state":"working",` +
+			`"next":"The task still runs: call call_agent again with this taskId and no message to wait for it."}`}},
+		"a large task": {"[" + begin + pieces + large + large + end, denied, false, []string{
+			forbids + " Parts of it are missing, because it is too large.", "hello", `{"x":1}`, strings.Repeat("x", 3<<20), facts,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			agent := &script{responses: map[string][]string{"SendStreamingMessage": {test.stream}, "GetTask": {test.get}}}
+			f := newFixture(t, agent.ServeHTTP)
+			s := f.connect(t, "")
+			r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: ToolCall, Arguments: map[string]any{"agent": "team/echo", "message": "x"}})
+			if err != nil || r.IsError != test.failed {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			if diff := cmp.Diff(test.want, texts(r)); diff != "" {
+				t.Errorf("result (-want +got):\n%.2000s", diff)
+			}
+			if used := f.options.Limits.Answers.Used(); used != 0 {
+				t.Errorf("%d bytes stay charged", used)
+			}
+		})
+	}
+}
+
+// waiting is a task that waits for input, with a question of some id.
+func waiting(request, question string, sensitive bool) string {
+	return fmt.Sprintf(`{"id":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":%q}],`+
+		`"metadata":{"inputRequest":{"requestId":%q,"sensitive":%t}}}}}`, question, request, sensitive)
+}
+
+// TestLateAnswerIsNotSent has an agent that asks another question before the user has answered the
+// first one.
+func TestLateAnswerIsNotSent(t *testing.T) {
+	for _, version := range []string{"2025-11-25", sessionless} {
+		t.Run(version, func(t *testing.T) {
+			agent := &script{responses: map[string][]string{
+				"SendStreamingMessage": {`[{"task":` + waiting("first", "Which?", false) + "}\n"},
+				"GetTask":              {response(waiting("first", "Which?", false)), response(waiting("second", "How many?", false))},
+			}}
+			f := newFixture(t, agent.ServeHTTP)
+			client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+				ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+					return &mcp.ElicitResult{Action: "accept", Content: map[string]any{answerName: "the red one"}}, nil
+				},
+			})
+			s := f.connectAs(t, client, version)
+			r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: ToolCall, Arguments: map[string]any{"agent": "team/echo", "message": "x"}})
+			if err != nil || r.IsError {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			if got := texts(r); got[0] != answeredLate || got[1] != "How many?" || !strings.Contains(got[2], `"state":"input-required"`) {
+				t.Errorf("%q", got)
+			}
+			if got := agent.called(); got != "SendStreamingMessage GetTask GetTask" {
+				t.Errorf("the agent got %s", got)
+			}
+		})
+	}
+}
+
+// TestSensitiveInputDoesNotPassThroughTheModel has an agent that asks for a password.
+func TestSensitiveInputDoesNotPassThroughTheModel(t *testing.T) {
+	agent := &script{responses: map[string][]string{
+		"SendStreamingMessage": {`[{"task":` + waiting("first", "Password?", true) + "}\n"}, "GetTask": {response(waiting("first", "Password?", true))},
+	}}
+	f := newFixture(t, agent.ServeHTTP)
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			t.Error("the user is asked")
+			return &mcp.ElicitResult{Action: "cancel"}, nil
+		},
+	})
+	s := f.connectAs(t, client, "2025-11-25")
+	instruction := "A program sends it with an A2A client to " + f.url + "/agents/team/echo/, in a message with this taskId."
+	r, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: ToolCall, Arguments: map[string]any{"agent": "team/echo", "message": "x"}})
+	if err != nil || r.IsError {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if got := texts(r); len(got) != 2 || !strings.Contains(got[1], instruction) {
+		t.Errorf("%q", got)
+	}
+	r, err = s.CallTool(t.Context(), &mcp.CallToolParams{Name: ToolCall, Arguments: map[string]any{"agent": "team/echo", "message": "hunter2", "taskId": "t"}})
+	if err != nil || !r.IsError {
+		t.Fatalf("the model's answer: %+v, %v", r, err)
+	}
+	if got := texts(r); len(got) != 3 || got[0] != "The message was not sent." || !strings.Contains(got[2], instruction) {
+		t.Errorf("%q", got)
+	}
+	if got := agent.called(); got != "SendStreamingMessage GetTask GetTask" {
+		t.Errorf("the agent got %s", got)
+	}
+}
