@@ -31,10 +31,11 @@ python-environments: prerequisites ## Install the pinned Python packages of test
 
 # A separate target, so that no installation counts against the time limit of a test, and Python does not compete with all other tests.
 .PHONY: interop
-interop: python-environments ## Run the clients and servers of the Python SDKs; TURNS=1000 for more turns behind cut connections.
-	$(call say,running the SDKs for Python: a line says SKIPPED for what cannot be installed)
+interop: python-environments ## Run the clients and servers of the Python and JavaScript SDKs; TURNS=1000 for more turns behind cut connections.
+	$(call say,running the SDKs for Python and JavaScript: a line says SKIPPED for what cannot be installed)
+	@command -v node >/dev/null && command -v npm >/dev/null || echo 'SKIPPED: the tests that run JavaScript: node and npm are not installed'
 	@race=$$(hack/race.sh); if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
-	INTEROP_TURNS='$(TURNS)' $(go_test) $$race $(if $(TURNS),-count=1 -v) -timeout 60m -run '^(TestWire21_Matrix|TestPython.*)$$' ./test/interop
+	INTEROP_TURNS='$(TURNS)' $(go_test) $$race $(if $(TURNS),-count=1 -v) -timeout 60m -run '^(TestWire21_Matrix|TestPython.*|TestTypeScript.*)$$' ./test/interop
 
 .PHONY: chaos
 chaos: prerequisites envtest-assets ## Run the chaos tests in full: crashes, failed requests, edits by hand and more; the ordinary tests run a part.

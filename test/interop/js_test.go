@@ -5,6 +5,7 @@ package interop
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,7 +43,13 @@ var node = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", errors.New("npm is not installed")
 	}
-	if _, err := os.Stat(filepath.Join("js", "node_modules", ".package-lock.json")); err == nil {
+	lock, err := os.ReadFile(filepath.Join("js", "package-lock.json"))
+	if err != nil {
+		return "", err
+	}
+	// The lockfile of the last complete installation.
+	installed := filepath.Join("js", "node_modules", ".installed-lock.json")
+	if last, err := os.ReadFile(installed); err == nil && bytes.Equal(last, lock) {
 		return path, nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
@@ -53,7 +60,7 @@ var node = sync.OnceValues(func() (string, error) {
 		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 		return "", errors.New("npm ci failed: " + lines[0])
 	}
-	return path, nil
+	return path, os.WriteFile(installed, lock, 0o644)
 })
 
 // playJS has the driver play the scenario with one client.

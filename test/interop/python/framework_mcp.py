@@ -1,7 +1,7 @@
 # Copyright The a2a-operator Authors.
 # SPDX-License-Identifier: Apache-2.0
 """An agent of the OpenAI Agents SDK whose tools are the agents of the cluster, with a model of
-its own: framework_mcp.py URL. It writes the last output."""
+its own: framework_mcp.py URL MESSAGE. It writes the tools that the model gets, and the last output."""
 
 import asyncio
 import json
@@ -12,16 +12,24 @@ from agents.mcp import MCPServerStreamableHttp
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 
+def report(step, got):
+    print(json.dumps({"operation": step, "got": got}), flush=True)
+
+
 class Script(Model):
-    """A model that finds an agent, calls it and repeats what it says."""
+    """A model that finds an agent, calls it with the message and repeats what it says."""
+
+    def __init__(self, message):
+        self.message = message
 
     async def get_response(self, system_instructions, input, model_settings, tools, *args, **kwargs):
         outputs = [i for i in input if isinstance(i, dict) and i.get("type") == "function_call_output"]
         if not outputs:
+            report("tools", " ".join(sorted(tool.name for tool in tools)))
             return self.call("1", "find_agents", {"q": "says"})
         if len(outputs) == 1:
             found = json.loads(self.text(outputs[0]))["items"][0]
-            return self.call("2", "call_agent", {"agent": found["namespace"] + "/" + found["name"], "message": "Hi"})
+            return self.call("2", "call_agent", {"agent": found["namespace"] + "/" + found["name"], "message": self.message})
         message = ResponseOutputText(type="output_text", annotations=[], text=self.text(outputs[1]))
         return self.response(ResponseOutputMessage(
             id="m", type="message", role="assistant", status="completed", content=[message]))
@@ -43,12 +51,12 @@ class Script(Model):
         raise NotImplementedError
 
 
-async def main(url):
+async def main(url, message):
     set_tracing_disabled(True)
     async with MCPServerStreamableHttp(params={"url": url}) as cluster:
-        agent = Agent(name="caller", instructions="Ask others.", model=Script(), mcp_servers=[cluster])
+        agent = Agent(name="caller", instructions="Ask others.", model=Script(message), mcp_servers=[cluster])
         result = await Runner.run(agent, "Say hello")
-        print(json.dumps({"operation": "output", "got": result.final_output}), flush=True)
+        report("output", result.final_output)
 
 
-asyncio.run(main(sys.argv[1]))
+asyncio.run(main(sys.argv[1], sys.argv[2]))
