@@ -93,6 +93,9 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		"A `file` of PEM certificates of authorities for the issuer, besides those of the system. The manager reads it at its start.")
 	flags.StringVar(&c.RegistryPublisher, "registry-publisher", c.RegistryPublisher,
 		"The `domain` that anchors the identifiers of agents in the catalogs of ARD. Empty means the host of --registry-url.")
+	flags.StringVar(&c.RegistryPeersFile, "registry-peers-file", c.RegistryPeersFile,
+		"A `file` with the registries of other clusters that searches of ARD ask (docs/federation.md). The manager reloads it when it changes. "+
+			"It needs --registry-publisher. Empty means no peers.")
 	flags.BoolVar(&c.RegistryReviewAllNamespaces, "registry-review-all-namespaces", c.RegistryReviewAllNamespaces,
 		"Review the access of the registry's callers to all namespaces with Agents, and not only to those in which a RoleBinding grants it. "+
 			"For clusters with an authorizer besides RBAC.")

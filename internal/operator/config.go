@@ -40,6 +40,9 @@ type Config struct {
 	// RegistryPublisher is the domain that anchors the identifiers of agents in the catalogs
 	// of ARD; empty means the host of RegistryURL.
 	RegistryPublisher string
+	// RegistryPeersFile is a file with the registries of other clusters that searches of ARD
+	// ask; empty means none.
+	RegistryPeersFile string
 	// RegistryReviewAllNamespaces makes the registry review the access of its callers to all
 	// namespaces with Agents, for clusters with an authorizer besides RBAC.
 	RegistryReviewAllNamespaces bool
@@ -186,6 +189,10 @@ func (c Config) registryErrors() []error {
 	if reasons := validation.IsDNS1123Subdomain(c.RegistryPublisher); c.RegistryPublisher != "" && len(reasons) > 0 {
 		errs = append(errs, fmt.Errorf("--registry-publisher is %q, must be a domain such as agents.example.com: %s",
 			c.RegistryPublisher, strings.Join(reasons, "; ")))
+	}
+	if c.RegistryPeersFile != "" && (c.RegistryPublisher == "" || c.RegistryURL == "") {
+		errs = append(errs, errors.New("--registry-peers-file needs --registry-url and --registry-publisher, a domain that no other registry has, "+
+			"because peers tell the agents of registries apart by it"))
 	}
 	return errs
 }

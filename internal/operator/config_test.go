@@ -38,6 +38,9 @@ var _ = Describe("a configuration", func() {
 		Entry("with a domain that ends with a dot", func(c *Config) { c.ClusterDomain = "cluster.local." }, "--cluster-domain"),
 		Entry("with a registry that is no URL", func(c *Config) { c.RegistryURL = "registry:80" }, "--registry-url"),
 		Entry("with a publisher that is no domain", func(c *Config) { c.RegistryPublisher = "agents_example" }, "--registry-publisher"),
+		Entry("with peers and no publisher", func(c *Config) {
+			c.RegistryPeersFile, c.RegistryURL = "/peers.yaml", "http://registry.a2a.svc"
+		}, "--registry-peers-file needs --registry-url and --registry-publisher"),
 		Entry("with a certificate for a registry at http", func(c *Config) { c.RegistryCertDir, c.RegistryURL = "/tls", "http://registry.a2a.svc" }, "--registry-url"),
 		Entry("with the URL of a disabled registry", func(c *Config) { c.RegistryBindAddress, c.RegistryURL = off, "http://registry.a2a.svc" }, "remove one of the two flags"),
 		Entry("with an issuer at http", func(c *Config) { c.RegistryOIDC.Issuer, c.RegistryOIDC.Audience = "http://login.example", "a" }, "--registry-oidc-issuer"),

@@ -210,6 +210,8 @@ func addRegistry(mgr manager.Manager, config Config, keys *tokenkeys.Source) err
 		BindAddress:         config.RegistryBindAddress,
 		CertificateDir:      config.RegistryCertDir,
 		OIDC:                issuer,
+		PeersFile:           config.RegistryPeersFile,
+		ClusterDomain:       config.ClusterDomain,
 		ReviewAllNamespaces: config.RegistryReviewAllNamespaces,
 		Signer: func() tokenexchange.Signer {
 			if set := keys.Keys(); set != nil {

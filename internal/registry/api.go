@@ -17,6 +17,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
@@ -38,7 +39,9 @@ type api struct {
 	// publisher names the entries of ARD and the URL of the registry. Without it, neither
 	// ARD nor A2A is served.
 	publisher *ard.Publisher
-	log       logr.Logger
+	// federation searches the registries of other clusters; nil for none.
+	federation *federation.Federation
+	log        logr.Logger
 }
 
 // errNotIndexed is returned until the first snapshot exists.
@@ -74,6 +77,7 @@ func (a *api) handler() http.Handler {
 	mux.HandleFunc("GET /v1/agents", a.authenticated(a.search))
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}", a.authenticated(a.agent))
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}/card", a.authenticated(a.card))
+	mux.HandleFunc("GET /v1/peers", a.authenticated(a.peers))
 	mux.HandleFunc("PUT "+sidecarconfig.HealthPath, a.authenticated(a.health.put))
 	if a.exchange != nil {
 		mux.Handle("POST "+sidecarconfig.TokenPath, a.exchange)

@@ -49,6 +49,12 @@ type world struct {
 
 func newWorld(t *testing.T, s *index.Snapshot) *world {
 	t.Helper()
+	return newWorldWith(t, s, func(*api) {})
+}
+
+// newWorldWith returns a registry that change has changed before it serves.
+func newWorldWith(t *testing.T, s *index.Snapshot, change func(*api)) *world {
+	t.Helper()
 	w := &world{
 		tokens: map[string]access.Caller{
 			"admin": caller(t, "admin", nil),
@@ -84,6 +90,7 @@ func newWorld(t *testing.T, s *index.Snapshot) *world {
 		publisher: &ard.Publisher{Domain: "agents.example.com", BaseURL: "http://registry.test"},
 	}
 	a.exchange = a.newExchange(func() tokenexchange.Signer { return claimsSigner{} }, logr.Discard(), clock.RealClock{})
+	change(a)
 	w.unvalidated = a.handler()
 	w.handler = validated(t, w.unvalidated)
 	return w

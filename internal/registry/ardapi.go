@@ -18,6 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
@@ -46,26 +47,31 @@ type ardEndpoint struct {
 	// cost is the number of searches that a request counts for, and slots where it runs.
 	cost  int
 	slots chan struct{}
+	// finish changes the result outside of the slots; nil for none.
+	finish func(w http.ResponseWriter, r *ardRequest, result any) (any, error)
 }
 
 // ardRequest is an authenticated request with its body, the namespaces that the caller
 // may see, and the agents.
 type ardRequest struct {
 	*http.Request
-	body []byte
-	set  *access.Set
-	s    *index.Snapshot
+	caller access.Caller
+	body   []byte
+	set    *access.Set
+	s      *index.Snapshot
 }
 
 func (a *api) handleARD(mux *http.ServeMux, publisher *ard.Publisher) {
 	d := &ardAPI{api: a, publisher: publisher, explorations: make(chan struct{}, 1)}
-	search := func(serve func(*ardRequest) (any, error)) ardEndpoint { return ardEndpoint{serve, 1, a.searches.slots} }
+	search := func(serve func(*ardRequest) (any, error)) ardEndpoint {
+		return ardEndpoint{serve: serve, cost: 1, slots: a.searches.slots}
+	}
 	for _, path := range []string{ard.ManifestPath, ard.CatalogPath} {
 		mux.HandleFunc("GET "+path, d.manifest)
 	}
 	mux.HandleFunc("GET "+ard.NamespacePath+"{namespace}", d.authenticated(ard.TypeCatalog, search(d.catalog)))
-	mux.HandleFunc("POST "+ard.BasePath+"/search", d.authenticated(mediaJSON, search(d.search)))
-	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.authenticated(mediaJSON, ardEndpoint{d.explore, exploreCost, d.explorations}))
+	mux.HandleFunc("POST "+ard.BasePath+"/search", d.authenticated(mediaJSON, ardEndpoint{serve: d.search, cost: 1, slots: a.searches.slots, finish: d.searchPeers}))
+	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.authenticated(mediaJSON, ardEndpoint{serve: d.explore, cost: exploreCost, slots: d.explorations}))
 	mux.HandleFunc("GET "+ard.BasePath+"/agents", d.authenticated(mediaJSON, search(d.list)))
 	mux.HandleFunc(ard.BasePath+"/", d.unknown)
 	mux.HandleFunc("GET "+ard.BasePath+"/agents/{identifier}", d.authenticated(mediaJSON, search(d.agent)))
@@ -104,15 +110,17 @@ func (d *ardAPI) manifest(w http.ResponseWriter, r *http.Request) {
 		d.respond(w, r, ard.TypeCatalog, d.publisher.Root(nil))
 		return
 	}
-	d.authenticated(ard.TypeCatalog, ardEndpoint{func(r *ardRequest) (any, error) {
+	d.authenticated(ard.TypeCatalog, ardEndpoint{serve: func(r *ardRequest) (any, error) {
 		var namespaces []string
 		for _, namespace := range r.s.Namespaces() {
 			if r.set.Contains(namespace) {
 				namespaces = append(namespaces, namespace)
 			}
 		}
-		return d.publisher.Root(namespaces), nil
-	}, 1, d.searches.slots})(w, r)
+		root := d.publisher.Root(namespaces)
+		root.Entries = append(root.Entries, d.referrals(false)...)
+		return root, nil
+	}, cost: 1, slots: d.searches.slots})(w, r)
 }
 
 // authenticated authenticates the caller before next, and writes its result or error.
@@ -150,7 +158,7 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, caller access.Call
 	if snapshot == nil {
 		return nil, errNotIndexed
 	}
-	request := &ardRequest{Request: r, s: snapshot}
+	request := &ardRequest{Request: r, caller: caller, s: snapshot}
 	if r.Method == http.MethodPost {
 		body, err := readARDBody(r)
 		if err != nil {
@@ -170,6 +178,9 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, caller access.Call
 	var result any
 	if runErr := runIn(r.Context(), next.slots, d.searches.clock, func() { result, err = next.serve(request) }); runErr != nil {
 		return nil, runErr
+	}
+	if err == nil && next.finish != nil {
+		return next.finish(w, request, result)
 	}
 	return result, err
 }
@@ -213,6 +224,7 @@ func (d *ardAPI) errorOf(w http.ResponseWriter, r *http.Request, err error) *ard
 		known     *ardError
 		refused   access.LimitedError
 		mistake   *ard.RequestError
+		header    *federation.HeaderError
 		parameter *index.ParameterError
 		busy      *problem
 	)
@@ -224,6 +236,8 @@ func (d *ardAPI) errorOf(w http.ResponseWriter, r *http.Request, err error) *ard
 		return &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", unknownTokensMessage}
 	case errors.As(err, &mistake):
 		return &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", mistake.Error()}
+	case errors.As(err, &header):
+		return &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", header.Error()}
 	case errors.As(err, &parameter):
 		return &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", ardField(parameter.Field) + ": " + parameter.Cure}
 	case errors.As(err, &busy):
@@ -317,23 +331,28 @@ func onlyPageToken(r *http.Request) (string, error) {
 	return values.Get("pageToken"), nil
 }
 
+// search returns a *localSearch.
 func (d *ardAPI) search(r *ardRequest) (any, error) {
 	request, err := ard.ParseSearch(r.body)
 	if err != nil {
 		return nil, err
 	}
-	response := ard.SearchResponse{Results: []ard.Result{}}
+	local := &localSearch{request: request, page: federation.LocalPage{Results: []ard.Result{}}}
+	token, ended, err := federation.LocalToken(request.PageToken)
+	if ended || err != nil {
+		return local, err
+	}
 	matches := func(e *ard.Entry) bool { return d.publisher.Matches(request.Query.Filter, e) }
 	if d.publisher.Excludes(request.Query.Filter) {
 		matches = func(*ard.Entry) bool { return false }
 	}
-	add := func(e ard.Entry, score float64) {
-		response.Results = append(response.Results, ard.Result{Entry: e, Score: max(1, int(math.Round(100*score))), Source: d.publisher.Source()})
-	}
-	response.PageToken, err = d.page(r, pageRequest{
-		parameter: "q", value: request.Query.Text, token: request.PageToken, size: *request.PageSize, matches: matches,
-	}, add)
-	return response, err
+	local.page.Next, err = d.page(r, pageRequest{
+		parameter: "q", value: request.Query.Text, token: token, size: *request.PageSize, matches: matches,
+	}, func(e ard.Entry, score float64, after string) {
+		local.page.Results = append(local.page.Results, ard.Result{Entry: e, Score: max(1, int(math.Round(100*score))), Source: d.publisher.Source()})
+		local.page.Tokens = append(local.page.Tokens, after)
+	})
+	return local, err
 }
 
 func (d *ardAPI) list(r *ardRequest) (any, error) {
@@ -345,7 +364,7 @@ func (d *ardAPI) list(r *ardRequest) (any, error) {
 	response.PageToken, err = d.page(r, pageRequest{
 		token: request.PageToken, size: request.PageSize,
 		matches: func(e *ard.Entry) bool { return d.publisher.MatchesList(request, e) },
-	}, func(e ard.Entry, _ float64) { response.Items = append(response.Items, e) })
+	}, func(e ard.Entry, _ float64, _ string) { response.Items = append(response.Items, e) })
 	return response, err
 }
 
@@ -358,8 +377,9 @@ type pageRequest struct {
 	matches          func(*ard.Entry) bool
 }
 
-// page adds the entries of a page and returns the token of the next one.
-func (d *ardAPI) page(r *ardRequest, p pageRequest, add func(ard.Entry, float64)) (next string, err error) {
+// page adds the entries of a page, each with its score and the token of the page after
+// it, and returns the token of the next page.
+func (d *ardAPI) page(r *ardRequest, p pageRequest, add func(e ard.Entry, score float64, after string)) (next string, err error) {
 	for scanned, added := 0, 0; r.Context().Err() == nil; {
 		q, err := d.query(p.parameter, p.value, p.token, catalogPage)
 		if err != nil {
@@ -374,12 +394,12 @@ func (d *ardAPI) page(r *ardRequest, p pageRequest, add func(ard.Entry, float64)
 			if err != nil {
 				return "", err
 			}
+			p.token = page.CursorAfter(i)
 			if p.matches(&entry) {
-				add(entry, page.Score(i))
+				add(entry, page.Score(i), p.token)
 				added++
 			}
 			scanned++
-			p.token = page.CursorAfter(i)
 		}
 		if !page.More {
 			return "", nil

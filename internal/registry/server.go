@@ -23,6 +23,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/registry/servingcert"
 	"github.com/a2a-operator/a2a-operator/internal/tokenexchange"
@@ -61,6 +62,12 @@ type Options struct {
 	// Publisher names the entries of ARD and the URL of the registry. Without it, neither
 	// ARD nor A2A is served.
 	Publisher *ard.Publisher
+	// PeersFile names the registries of other clusters, which searches of ARD ask. It
+	// requires a Publisher. Without it, there are no peers.
+	PeersFile string
+	// ClusterDomain is the DNS domain of the cluster. The registry drops results of peers that
+	// lead into it.
+	ClusterDomain string
 	// ReviewAllNamespaces reviews each caller's access to all namespaces with agents,
 	// and not only to those in which an RBAC object grants it.
 	ReviewAllNamespaces bool
@@ -129,6 +136,11 @@ func New(o Options) *Server {
 	if o.Signer != nil {
 		s.api.exchange = s.api.newExchange(o.Signer, o.Log, o.Clock)
 	}
+	if o.PeersFile != "" && o.Publisher != nil {
+		s.api.federation = federation.New(federation.Options{
+			File: o.PeersFile, Publisher: o.Publisher, ClusterDomain: o.ClusterDomain, Clock: o.Clock, Log: o.Log,
+		})
+	}
 	s.api.watches = newWatches(s.feed, s.api.authz, o.Clock)
 	s.api.searches = newSearches(o.Clock)
 	return s
@@ -192,6 +204,12 @@ func (s *Server) Start(ctx context.Context) error {
 	if s.people != nil {
 		group.Go(func() error {
 			s.people.Run(ctx)
+			return nil
+		})
+	}
+	if s.api.federation != nil {
+		group.Go(func() error {
+			s.api.federation.Run(ctx)
 			return nil
 		})
 	}

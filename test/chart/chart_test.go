@@ -143,6 +143,28 @@ func TestValuesChangeTheObjects(t *testing.T) {
 				hasArgs(t, d, "--registry-review-all-namespaces", "--registry-publisher=agents.example.com")
 			},
 		},
+		"registries of other clusters": {
+			values: "registry: {publisher: a.example, peers: [" +
+				"{name: west, url: 'https://west.example/ard', publisher: west.example, mode: Forward, tokenSecret: {name: west, key: token}}," +
+				"{name: east, url: 'https://east.example/ard', publisher: east.example, mode: Referral}]}",
+			want: slices.Concat(crds, metrics, []string{"ConfigMap a2a-operator-registry-peers"}),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				hasArgs(t, d, "--registry-peers-file=/etc/a2a-operator/registry-peers/peers.yaml", "--registry-publisher=a.example")
+				want := []corev1.Volume{{Name: "registry-peers", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+					Sources: []corev1.VolumeProjection{
+						{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "a2a-operator-registry-peers"}}},
+						{Secret: &corev1.SecretProjection{
+							LocalObjectReference: corev1.LocalObjectReference{Name: "west"}, Optional: new(true),
+							Items: []corev1.KeyToPath{{Key: "token", Path: "tokens/west"}},
+						}},
+					},
+				}}}}
+				if diff := cmp.Diff(want, d.Spec.Template.Spec.Volumes); diff != "" {
+					t.Errorf("volumes (-want +got):\n%s", diff)
+				}
+			},
+		},
 		"remote agents": {
 			values: "remote: {allow: [10.0.0.0/8, 'fd00::/8'], readSecrets: true}",
 			want: slices.Concat(crds, metrics, []string{
@@ -236,6 +258,28 @@ rbac: {aggregate: false}
 	}
 }
 
+func TestPeersFileNamesTokenFiles(t *testing.T) {
+	got := typed[*corev1.ConfigMap](t, render(t, "registry: {publisher: a.example, maxHops: 2, peers: ["+
+		"{name: west, url: 'https://west.example/ard', publisher: west.example, mode: Forward, timeout: 3s, tokenSecret: {name: west, key: token}},"+
+		"{name: east, url: 'https://east.example/ard', publisher: east.example, mode: Referral}]}")["ConfigMap a2a-operator-registry-peers"])
+	want := `maxHops: 2
+peers:
+- mode: Forward
+  name: west
+  publisher: west.example
+  timeout: 3s
+  tokenFile: /etc/a2a-operator/registry-peers/tokens/west
+  url: https://west.example/ard
+- mode: Referral
+  name: east
+  publisher: east.example
+  url: https://east.example/ard
+`
+	if diff := cmp.Diff(want, got.Data["peers.yaml"]); diff != "" {
+		t.Errorf("peers.yaml (-want +got):\n%s", diff)
+	}
+}
+
 func TestInvalidValuesAreRefused(t *testing.T) {
 	tests := map[string]struct{ values, want string }{
 		"an unknown value":          {"replica: 2", "replica"},
@@ -249,6 +293,8 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		"half a digest":             {"image: {digest: 'sha256:12'}", "digest"},
 		"a tag in the name":         {"image: {repository: 'a b'}", "repository"},
 		"an issuer alone":           {"registry: {oidc: {issuer: 'https://login.example'}}", "registry.oidc.audience"},
+		"peers without publisher":   {"registry: {peers: [{name: a, url: 'https://a.example', publisher: a.example, mode: Forward}]}", "registry.publisher is required"},
+		"a peer without a mode":     {"registry: {publisher: b.example, peers: [{name: a, url: 'https://a.example', publisher: a.example}]}", "mode"},
 		"an issuer at http":         {"registry: {oidc: {issuer: 'http://login.example', audience: a}}", "issuer"},
 		"a host as a range":         {"remote: {allow: [agents.example]}", "allow"},
 		"an invalid ConfigMap name": {"remote: {ca: {configMap: Company_CA}}", "configMap"},
@@ -296,14 +342,14 @@ func TestCRDsAreKept(t *testing.T) {
 	}
 }
 
-// restricted checks a pod against the PodSecurity standard "restricted". Its volumes must be ConfigMaps.
+// restricted checks a pod against the PodSecurity standard "restricted". Its volumes must be ConfigMaps or Secrets.
 func restricted(t *testing.T, pod corev1.PodSpec) {
 	t.Helper()
 	equal(t, "runAsNonRoot", *pod.SecurityContext.RunAsNonRoot, true)
 	equal(t, "seccompProfile", pod.SecurityContext.SeccompProfile.Type, corev1.SeccompProfileTypeRuntimeDefault)
 	equal(t, "host namespaces", pod.HostNetwork || pod.HostPID || pod.HostIPC, false)
 	for _, volume := range pod.Volumes {
-		equal(t, "volume "+volume.Name+" of a ConfigMap or Secret", volume.ConfigMap != nil || volume.Secret != nil, true)
+		equal(t, "volume "+volume.Name+" of a ConfigMap or Secret", volume.ConfigMap != nil || volume.Secret != nil || volume.Projected != nil, true)
 	}
 	for _, container := range slices.Concat(pod.InitContainers, pod.Containers) {
 		security := container.SecurityContext

@@ -130,6 +130,7 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		"--registry-oidc-ca-file":          "registry.oidc.ca",
 		"--registry-review-all-namespaces": "registry.reviewAllNamespaces",
 		"--registry-publisher":             "registry.publisher",
+		"--registry-peers-file":            "registry.peers",
 		"--watch-namespaces":               "watchNamespaces",
 		"--remote-allow":                   "remote.allow",
 		"--remote-ca-file":                 "remote.ca",

@@ -95,6 +95,14 @@ func (p *Publisher) AgentID(namespace, name string) string { return p.id(namespa
 func (p *Publisher) catalogID(namespace string) string { return p.id("_catalog", namespace) }
 func (p *Publisher) registryID() string                { return p.id("_registry") }
 
+// RegistryEntry returns the entry of the registry of another publisher.
+func RegistryEntry(publisher, displayName, url string) Entry {
+	return Entry{
+		Identifier: (&Publisher{Domain: publisher}).registryID(), DisplayName: displayName, Type: TypeRegistry, URL: url,
+		Description: "Searches the agents of another cluster.", RepresentativeQueries: registryQueries,
+	}
+}
+
 func (p *Publisher) id(segments ...string) string {
 	return strings.Join(append([]string{"urn", "air", p.Domain}, segments...), ":")
 }

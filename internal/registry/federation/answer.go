@@ -1,0 +1,243 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"bytes"
+	"encoding/json"
+	"mime"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+)
+
+// Limits of a result of a peer. Longer texts are cut, and larger results dropped.
+const (
+	maxResult      = 32 << 10
+	maxIdentifier  = 512
+	maxType        = 128
+	maxURL         = 2048
+	maxName        = 256
+	maxDescription = 4 << 10
+	maxItems       = 64
+	minQueries     = 2
+	maxQueries     = 5
+	maxQuery       = 512
+)
+
+// Members of the metadata of a result that this registry sets. They say where it comes
+// from, whatever the peer wrote.
+const (
+	metadataPeer      = "peer"
+	metadataPublisher = "publisher"
+	metadataVerified  = "publisherVerified"
+)
+
+// Reasons for which a result is dropped.
+const (
+	tooLarge          = "too_large"
+	malformed         = "malformed"
+	invalidIdentifier = "identifier"
+	shadowed          = "shadowed"
+	invalidURL        = "url"
+	duplicate         = "duplicate"
+)
+
+// answer is what a peer found.
+type answer struct {
+	*peer
+	// results are in the order of the peer. positions has the place of each in its
+	// response, where dropped results count, too.
+	results   []ard.Result
+	positions []int
+	// count is the number of results in the response.
+	count  int
+	failed *failure
+}
+
+// read adds the results of a response: at most limit, without the first skip. Its error is
+// a *failure.
+func (f *Federation) read(a *answer, peers *peerSet, text []byte, skip, limit int) error {
+	var response struct {
+		Results json.RawMessage `json:"results"`
+	}
+	invalid := &failure{InvalidResponse, "the response of the peer is not a search response of ARD"}
+	if json.Unmarshal(text, &response) != nil {
+		return invalid
+	}
+	decoder := json.NewDecoder(bytes.NewReader(response.Results))
+	if first, err := decoder.Token(); err != nil || first != json.Delim('[') {
+		return invalid
+	}
+	known := map[string]bool{}
+	for decoder.More() && a.count < limit {
+		var raw json.RawMessage
+		if decoder.Decode(&raw) != nil {
+			return invalid
+		}
+		a.count++
+		if a.count <= skip {
+			continue
+		}
+		result, reason := f.check(a.peer, peers, raw)
+		if reason == "" && known[result.Identifier] {
+			reason = duplicate
+		}
+		if reason != "" {
+			dropped.WithLabelValues(a.Name, reason).Inc()
+			continue
+		}
+		known[result.Identifier] = true
+		a.results = append(a.results, result)
+		a.positions = append(a.positions, a.count)
+	}
+	return nil
+}
+
+// check returns a result of a peer in the form in which clients get it, or the reason
+// to drop it. A peer names its own agents and those of unknown publishers, which are
+// marked; it does not name agents of this registry or of another peer.
+func (f *Federation) check(p *peer, peers *peerSet, raw []byte) (result ard.Result, reason string) {
+	if len(raw) > maxResult {
+		return result, tooLarge
+	}
+	if json.Unmarshal(raw, &result) != nil {
+		return result, malformed
+	}
+	identifier, publisher, ok := splitIdentifier(result.Identifier)
+	if !ok {
+		return result, invalidIdentifier
+	}
+	if owner := peers.publisherOf(publisher); publisher == f.options.Publisher.Domain || owner != nil && owner != p {
+		return result, shadowed
+	}
+	essence, _, err := mime.ParseMediaType(result.Type)
+	result.DisplayName = clean(result.DisplayName, maxName)
+	if err != nil || !strings.Contains(essence, "/") || len(result.Type) > maxType || result.DisplayName == "" {
+		return result, malformed
+	}
+	if !f.isReachable(p, result.URL) {
+		return result, invalidURL
+	}
+	result.Identifier, result.Source = identifier, p.URL+"/"
+	result.Type, result.Description, result.Version = essence, clean(result.Description, maxDescription), clean(result.Version, maxName)
+	if _, err := time.Parse(time.RFC3339, result.UpdatedAt); err != nil {
+		result.UpdatedAt = ""
+	}
+	result.Tags, result.Capabilities = cleanAll(result.Tags, maxItems, maxName), cleanAll(result.Capabilities, maxItems, maxName)
+	if result.RepresentativeQueries = cleanAll(result.RepresentativeQueries, maxQueries, maxQuery); len(result.RepresentativeQueries) < minQueries {
+		result.RepresentativeQueries = nil
+	}
+	result.Metadata = f.metadata(p, result.Metadata)
+	result.Metadata[metadataPeer], result.Metadata[metadataPublisher] = p.Name, publisher
+	result.Metadata[metadataVerified] = publisher == p.Publisher
+	return result, ""
+}
+
+// segmentCharacters are the characters of the segments of an identifier (the JSON Schema
+// of ARD).
+const segmentCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
+// splitIdentifier returns an identifier of ARD with its prefix in lower case, and its
+// publisher.
+func splitIdentifier(id string) (normal, publisher string, ok bool) {
+	parts := strings.Split(id, ":")
+	if len(parts) < 4 || len(id) > maxIdentifier || !strings.EqualFold(parts[0], "urn") || !strings.EqualFold(parts[1], "air") {
+		return "", "", false
+	}
+	for _, part := range parts[3:] {
+		if part == "" || strings.Trim(part, segmentCharacters) != "" {
+			return "", "", false
+		}
+	}
+	publisher = strings.ToLower(parts[2])
+	if len(validation.IsDNS1123Subdomain(publisher)) > 0 {
+		return "", "", false
+	}
+	parts[0], parts[1], parts[2] = "urn", "air", publisher
+	return strings.Join(parts, ":"), publisher, true
+}
+
+// isReachable reports whether clients of this registry may call a URL of a peer's
+// result: https, or http for an insecure peer, and no address inside this cluster.
+func (f *Federation) isReachable(p *peer, text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || len(text) > maxURL || u.Scheme != "https" && (u.Scheme != "http" || !p.isLocal()) || u.Host == "" || u.User != nil {
+		return false
+	}
+	host, err := egress.Host(u)
+	if err != nil {
+		return false
+	}
+	if address, err := netip.ParseAddr(host); err == nil {
+		return p.allowsAddress(address)
+	}
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return p.isLocal()
+	}
+	for _, domain := range []string{"svc", "cluster.local", strings.ToLower(f.options.ClusterDomain)} {
+		if domain != "" && strings.HasSuffix(host, "."+domain) {
+			return false
+		}
+	}
+	return strings.Contains(host, ".")
+}
+
+// metadata returns the texts, numbers and truth values of a peer's metadata.
+func (f *Federation) metadata(p *peer, all map[string]any) map[string]any {
+	kept := make(map[string]any, len(all)+3)
+	for key, value := range all {
+		switch v := value.(type) {
+		case string:
+			if key != "externalURL" || f.isReachable(p, v) {
+				kept[clean(key, maxName)] = clean(v, maxName)
+			}
+		case bool, float64:
+			kept[clean(key, maxName)] = v
+		}
+		if len(kept) == maxItems {
+			break
+		}
+	}
+	return kept
+}
+
+func cleanAll(texts []string, items, bytes int) []string {
+	texts = texts[:min(len(texts), items)]
+	for i := range texts {
+		texts[i] = clean(texts[i], bytes)
+	}
+	return texts
+}
+
+// clean returns a text of a peer without control characters and characters that change
+// the direction of the text around it, cut after a number of bytes.
+func clean(text string, bytes int) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case unicode.IsControl(r), r >= '\u202a' && r <= '\u202e', r >= '\u2066' && r <= '\u2069':
+			return -1
+		default:
+			return r
+		}
+	}, text)
+	if len(text) <= bytes {
+		return text
+	}
+	text = text[:bytes]
+	for !utf8.ValidString(text) {
+		text = text[:len(text)-1]
+	}
+	return text
+}

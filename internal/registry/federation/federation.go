@@ -1,0 +1,191 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+)
+
+// Values of the member federation of a search (section 8 of ARD).
+const (
+	modeAuto      = "auto"
+	modeNone      = "none"
+	modeReferrals = "referrals"
+)
+
+// Query is a search of this registry that goes to its peers.
+type Query struct {
+	Search *ard.Search
+	Route  Route
+}
+
+// LocalPage is a page of the results of this registry.
+type LocalPage struct {
+	Results []ard.Result
+	// Tokens has the page token after each result, and Next that after the page, "" for
+	// none.
+	Tokens []string
+	Next   string
+}
+
+// Report says how the search of a peer ended.
+type Report struct {
+	Peer    string  `json:"peer"`
+	Outcome Outcome `json:"outcome"`
+	// Message is empty for Success.
+	Message string `json:"message,omitempty"`
+	// Results is the number of usable results.
+	Results int `json:"results"`
+}
+
+// Peers returns the number of peers that a query goes to: those with the mode Forward
+// that the query has not passed, while it has hops left. It is 0 unless the query is
+// automatic.
+func (f *Federation) Peers(q Query) int {
+	peers, _ := f.targets(q)
+	return len(peers)
+}
+
+// targets returns the peers that a query goes to, and the hops that are left after them.
+func (f *Federation) targets(q Query) (peers []*peer, hops int) {
+	set := f.current.Load()
+	if mode := q.Search.Federation; mode != "" && mode != modeAuto {
+		return nil, 0
+	}
+	hops = q.Route.hopsFrom(f.options.Publisher.Domain, set.hops)
+	if hops == 0 {
+		return nil, 0
+	}
+	for _, p := range set.peers {
+		if p.Mode == Forward && !slices.Contains(q.Route.Via, p.Publisher) {
+			peers = append(peers, p)
+		}
+	}
+	return peers, hops - 1
+}
+
+// LocalToken returns the page token of the local results for that of a search, and
+// whether no local result is left. Its error is an *ard.RequestError.
+func LocalToken(token string) (local string, ended bool, err error) {
+	p, err := parsePosition(token)
+	return p.Local, p.LocalEnded, err
+}
+
+// Search sends a query to the peers at the same time, and merges their results with a page of
+// local ones. A peer that fails costs its timeout at most, and is named in the reports.
+// A query without peers returns the local page.
+//
+// A query of a client carries the token of each peer, and nothing of the client but the
+// query. A forwarded query carries no token: a peer shows this registry what it does not
+// show everyone, and this registry does not pass that on.
+func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.SearchResponse, []Report, error) {
+	peers, hops := f.targets(q)
+	if len(peers) == 0 {
+		if local.Results == nil {
+			local.Results = []ard.Result{}
+		}
+		return ard.SearchResponse{Results: local.Results, PageToken: local.Next}, nil, nil
+	}
+	begin, err := parsePosition(q.Search.PageToken)
+	if err != nil {
+		return ard.SearchResponse{}, nil, err
+	}
+	answers, err := f.ask(ctx, q, peers, hops, begin)
+	if err != nil {
+		return ard.SearchResponse{}, nil, err
+	}
+	response := ard.SearchResponse{}
+	response.Results, response.PageToken, err = merge(begin, &local, answers, *q.Search.PageSize)
+	return response, reports(answers), err
+}
+
+// outgoing is the body of a search that goes to a peer.
+type outgoing struct {
+	Query struct {
+		Text   string     `json:"text"`
+		Filter ard.Filter `json:"filter,omitempty"`
+	} `json:"query"`
+	Federation string `json:"federation"`
+	PageSize   int    `json:"pageSize"`
+}
+
+// ask sends a query to peers and waits for all of them. The results are in their order.
+func (f *Federation) ask(ctx context.Context, q Query, peers []*peer, hops int, begin position) ([]*answer, error) {
+	header := http.Header{}
+	for name, value := range map[string]string{
+		"Accept": "application/json", "Accept-Encoding": "identity", "Content-Type": "application/json", "User-Agent": userAgent,
+		ViaHeader: strings.Join(append(slices.Clone(q.Route.Via), f.options.Publisher.Domain), ", "), HopsHeader: strconv.Itoa(hops),
+	} {
+		header.Set(name, value)
+	}
+	set := f.current.Load()
+	answers := make([]*answer, len(peers))
+	var all sync.WaitGroup
+	defer all.Wait()
+	for i, p := range peers {
+		answers[i] = &answer{peer: p}
+		limit, skip := asked(begin, p.Name, *q.Search.PageSize), begin.Peers[p.Name]
+		if limit == skip {
+			continue // all of its results are on earlier pages
+		}
+		body := outgoing{Federation: modeNone, PageSize: limit}
+		if hops > 0 {
+			body.Federation = modeAuto
+		}
+		body.Query.Text, body.Query.Filter = q.Search.Query.Text, q.Search.Query.Filter
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("encode search: %w", err)
+		}
+		all.Go(func() {
+			answers[i].failed = f.search(ctx, p, &request{text, header, !q.Route.IsForwarded()}, func(response []byte) error {
+				return f.read(answers[i], set, response, skip, limit)
+			})
+			if answers[i].failed != nil {
+				answers[i].results = nil
+			}
+		})
+	}
+	all.Wait()
+	return answers, ctx.Err()
+}
+
+func reports(answers []*answer) []Report {
+	all := make([]Report, len(answers))
+	for i, a := range answers {
+		all[i] = Report{Peer: a.Name, Outcome: Success, Results: len(a.results)}
+		if a.failed != nil {
+			all[i].Outcome, all[i].Message = a.failed.outcome, a.failed.message
+		}
+	}
+	return all
+}
+
+// PeersHeader names the peers that were searched and how that ended, as a list of
+// structured fields (RFC 9651): west;outcome=success;results=3, east;outcome=timeout.
+const PeersHeader = "A2A-Registry-Peers"
+
+// HeaderOf returns the value of PeersHeader.
+func HeaderOf(reports []Report) string {
+	items := make([]string, len(reports))
+	for i, r := range reports {
+		items[i] = r.Peer + ";outcome=" + string(r.Outcome)
+		if r.Outcome == Success {
+			items[i] += ";results=" + strconv.Itoa(r.Results)
+		}
+	}
+	return strings.Join(items, ", ")
+}
+
+// WantsReferrals reports whether a search asks for referrals.
+func WantsReferrals(s *ard.Search) bool { return s.Federation == modeReferrals }

@@ -1,0 +1,141 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+)
+
+const (
+	// fusionConstant is the constant of reciprocal rank fusion (Cormack, Clarke and Büttcher,
+	// 2009): a result at rank r of its registry scores 1/(fusionConstant+r).
+	fusionConstant = 60
+	// maxDepth bounds the results of one peer over all pages. It is the largest page of ARD.
+	maxDepth = 100
+	// maxPageToken bounds a page token, in bytes.
+	maxPageToken = 8 << 10
+)
+
+// pageTokenPrefix begins the page tokens of merged results. Those of the index have no
+// dot.
+const pageTokenPrefix = "f."
+
+// position is where a page of merged results begins.
+type position struct {
+	// Local is the page token of the local results, and LocalTaken the number of them on
+	// earlier pages. LocalEnded is true if no local result is left.
+	Local      string `json:"local,omitempty"`
+	LocalTaken int    `json:"taken,omitempty"`
+	LocalEnded bool   `json:"ended,omitempty"`
+	// Peers has the number of results of each peer on earlier pages.
+	Peers map[string]int `json:"peers,omitempty"`
+}
+
+// IsPageToken reports whether a page token is one of merged results.
+func IsPageToken(token string) bool { return strings.HasPrefix(token, pageTokenPrefix) }
+
+func (p position) token() (string, error) {
+	text, err := json.Marshal(p)
+	return pageTokenPrefix + base64.RawURLEncoding.EncodeToString(text), err
+}
+
+// parsePosition reads a page token of merged results, or of local ones.
+func parsePosition(token string) (p position, err error) {
+	encoded, merged := strings.CutPrefix(token, pageTokenPrefix)
+	if !merged {
+		return position{Local: token}, nil
+	}
+	mistake := &ard.RequestError{Field: "pageToken", Cure: "is not a page token of this registry; use it unchanged, or omit it to start again"}
+	text, err := base64.RawURLEncoding.DecodeString(encoded)
+	if err != nil || len(token) > maxPageToken || json.Unmarshal(text, &p) != nil {
+		return p, mistake
+	}
+	for _, taken := range p.Peers {
+		if taken < 0 || taken > maxDepth {
+			return p, mistake
+		}
+	}
+	if p.LocalTaken < 0 || p.LocalTaken > math.MaxInt32 {
+		return p, mistake
+	}
+	return p, nil
+}
+
+// candidate is a result with its rank in the list of its registry.
+type candidate struct {
+	result *ard.Result
+	rank   int
+	// answer is nil for a local result, and i is its index there.
+	answer *answer
+	i      int
+}
+
+// merge returns the best results of this registry and of the answers by reciprocal rank
+// fusion: at most size, after position p. Equal ranks are in the order of the local
+// results and then of the peers. next is "" on the last page.
+func merge(p position, local *LocalPage, answers []*answer, size int) (merged []ard.Result, next string, err error) {
+	var all []candidate
+	for i := range local.Results {
+		all = append(all, candidate{&local.Results[i], p.LocalTaken + i + 1, nil, i})
+	}
+	for _, a := range answers {
+		for i := range a.results {
+			all = append(all, candidate{&a.results[i], a.positions[i], a, i})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(a.rank, b.rank) })
+	merged = make([]ard.Result, 0, min(size, len(all)))
+	after := position{Local: p.Local, LocalTaken: p.LocalTaken, Peers: maps.Clone(p.Peers)}
+	if after.Peers == nil {
+		after.Peers = map[string]int{}
+	}
+	for _, a := range answers {
+		if a.failed == nil {
+			after.Peers[a.Name] = max(a.count, p.Peers[a.Name])
+		}
+	}
+	for _, c := range slices.Backward(all[min(size, len(all)):]) {
+		if c.answer != nil { // the first result that is left is the last one here
+			after.Peers[c.answer.Name] = c.rank - 1
+		}
+	}
+	takenLocal := 0
+	for _, c := range all[:min(size, len(all))] {
+		result := *c.result
+		result.Score = max(1, int(math.Round(100*(fusionConstant+1)/float64(fusionConstant+c.rank))))
+		merged = append(merged, result)
+		if c.answer == nil {
+			takenLocal++
+			after.Local = local.Tokens[c.i]
+		}
+	}
+	after.LocalTaken += takenLocal
+	if takenLocal == len(local.Results) {
+		after.Local, after.LocalEnded = local.Next, local.Next == ""
+	}
+	more := !after.LocalEnded || len(all) > size || slices.ContainsFunc(answers, func(a *answer) bool { return a.mayHaveMore(size, p) })
+	if !more {
+		return merged, "", nil
+	}
+	next, err = after.token()
+	return merged, next, err
+}
+
+// asked returns the number of results that a peer is asked for: those of earlier pages
+// and those of this one.
+func asked(p position, name string, size int) int { return min(maxDepth, p.Peers[name]+size) }
+
+// mayHaveMore reports whether the peer filled its page.
+func (a *answer) mayHaveMore(size int, p position) bool {
+	limit := asked(p, a.Name, size)
+	return a.failed == nil && a.count == limit && limit < maxDepth
+}

@@ -1,0 +1,219 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+)
+
+const (
+	// pollInterval is the time between two reads of the files.
+	pollInterval = 10 * time.Second
+	// maxFile bounds the peers file, and maxToken a token, in bytes.
+	maxFile  = 1 << 20
+	maxToken = 16 << 10
+	// maxRequests bounds the requests to all peers at a time. Each may hold a response.
+	maxRequests = 32
+)
+
+// Options configures a Federation.
+type Options struct {
+	// File is the peers file.
+	File string
+	// Publisher names this registry. A peer with the same publisher or URL is this registry,
+	// and is left out.
+	Publisher *ard.Publisher
+	// ClusterDomain is the DNS domain of the cluster. Results with URLs below it are dropped.
+	ClusterDomain string
+	Clock         clock.PassiveClock
+	Log           logr.Logger
+}
+
+// Federation searches peers. It is safe for concurrent use.
+type Federation struct {
+	options Options
+	current atomic.Pointer[peerSet]
+	// requests has a slot for each request to a peer.
+	requests chan struct{}
+
+	// mu guards the fields below, which reload changes.
+	mu sync.Mutex
+	// lastRead is the content that was read last, or the text of the error.
+	lastRead []byte
+}
+
+// peerSet is the content of one peers file. It is immutable.
+type peerSet struct {
+	hops int
+	// peers has all peers in the order of the file, without this registry.
+	peers []*peer
+}
+
+// New returns a Federation with the peers of the file. If the file cannot be used, it has
+// none until Run finds one that can.
+func New(o Options) *Federation {
+	f := &Federation{options: o, requests: make(chan struct{}, maxRequests)}
+	f.current.Store(&peerSet{hops: defaultHops})
+	f.reload()
+	return f
+}
+
+// Run reads the files every ten seconds until ctx ends.
+func (f *Federation) Run(ctx context.Context) {
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			f.current.Swap(&peerSet{hops: defaultHops}).close(nil)
+			return
+		case <-ticker.C:
+			f.reload()
+		}
+	}
+}
+
+// reload uses the peers of the file. If it has a mistake, the former peers stay in use.
+func (f *Federation) reload() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	text, err := readFile(f.options.File, maxFile)
+	read := text
+	if err != nil {
+		read = []byte(err.Error())
+	}
+	if !bytes.Equal(read, f.lastRead) || f.lastRead == nil {
+		f.lastRead = read
+		f.use(text, err)
+	}
+	for _, p := range f.current.Load().peers {
+		p.reloadToken(f.options.Log)
+	}
+}
+
+func (f *Federation) use(text []byte, err error) {
+	var c *configuration
+	if err == nil {
+		c, err = parse(text)
+	}
+	former := f.current.Load()
+	if err != nil {
+		fileRefused.Set(1)
+		f.options.Log.Error(err, "peers file refused; correct it, the former peers stay in use", "file", f.options.File, "peers", len(former.peers))
+		return
+	}
+	next := &peerSet{hops: *c.MaxHops}
+	for i := range c.Peers {
+		configured := &c.Peers[i]
+		if f.isSelf(configured) {
+			f.options.Log.Info("peer left out: it is this registry", "peer", configured.Name, "url", configured.URL)
+			continue
+		}
+		next.peers = append(next.peers, former.reuse(configured))
+	}
+	fileRefused.Set(0)
+	f.current.Store(next)
+	former.close(next.peers)
+	f.options.Log.Info("peers file loaded", "file", f.options.File, "peers", len(next.peers))
+}
+
+func (f *Federation) isSelf(p *Peer) bool {
+	return p.Publisher == f.options.Publisher.Domain || p.URL == strings.TrimRight(f.options.Publisher.Source(), "/")
+}
+
+// reuse returns the peer of the set with the same configuration, with its connections
+// and state, or a new one.
+func (s *peerSet) reuse(configured *Peer) *peer {
+	for _, p := range s.peers {
+		if reflect.DeepEqual(p.Peer, *configured) {
+			return p
+		}
+	}
+	return newPeer(*configured)
+}
+
+// close closes the idle connections of peers that are not kept, and deletes their
+// metrics.
+func (s *peerSet) close(kept []*peer) {
+	for _, p := range s.peers {
+		if slices.Contains(kept, p) {
+			continue
+		}
+		p.guard.CloseIdleConnections()
+		if !slices.ContainsFunc(kept, func(k *peer) bool { return k.Name == p.Name }) {
+			deleteMetrics(p.Name)
+		}
+	}
+}
+
+// publisherOf returns the peer of the set with a publisher, nil for none.
+func (s *peerSet) publisherOf(domain string) *peer {
+	for _, p := range s.peers {
+		if p.Publisher == domain {
+			return p
+		}
+	}
+	return nil
+}
+
+// credential is the token of a peer, or the reason why there is none.
+type credential struct {
+	token string
+	err   error
+}
+
+// reloadToken reads the token of the peer.
+func (p *peer) reloadToken(log logr.Logger) {
+	if p.TokenFile == "" {
+		return
+	}
+	token, err := readToken(p.TokenFile)
+	former := p.credential.Swap(&credential{token, err})
+	if err != nil && (former == nil || former.err == nil || former.err.Error() != err.Error()) {
+		log.Error(err, "token of a peer refused; no search goes to the peer", "peer", p.Name)
+	}
+}
+
+func readToken(name string) (string, error) {
+	text, err := readFile(name, maxToken)
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" {
+		return "", fmt.Errorf("%s is empty", name)
+	}
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%s has characters that a header cannot carry", name)
+	}
+	return token, nil
+}
+
+func readFile(name string, limit int64) ([]byte, error) {
+	file, err := os.Open(name) //nolint:gosec // a flag of the manager, or the peers file, names it
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s is larger than %d bytes", name, limit)
+	}
+	return text, err
+}

@@ -1,0 +1,84 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// Headers of a query that one registry forwards to another.
+const (
+	// ViaHeader lists the publishers of the registries that the query has passed, the
+	// first one first, separated by commas.
+	ViaHeader = "A2A-Registry-Via"
+	// HopsHeader is the number of registries that the query may still pass after its
+	// receiver.
+	HopsHeader = "A2A-Registry-Hops"
+)
+
+// maxVia bounds the registries in ViaHeader.
+const maxVia = maxHops + 1
+
+// Route is the way of a query through registries.
+type Route struct {
+	// Via lists the registries that the query has passed. It is empty for the query of a
+	// client.
+	Via []string
+	// hops is the number of registries that the query may still pass, nil if it does not
+	// say.
+	hops *int
+}
+
+// HeaderError is a mistake in a header of a query.
+type HeaderError struct{ Header, Cure string }
+
+func (e *HeaderError) Error() string { return e.Header + ": " + e.Cure }
+
+// ParseRoute returns the route of a request. Its errors are *HeaderError.
+func ParseRoute(h http.Header) (Route, error) {
+	r := Route{}
+	for _, line := range h.Values(ViaHeader) {
+		for id := range strings.SplitSeq(line, ",") {
+			id = strings.ToLower(strings.TrimSpace(id))
+			if len(validation.IsDNS1123Subdomain(id)) > 0 || len(r.Via) == maxVia {
+				return Route{}, &HeaderError{ViaHeader, fmt.Sprintf("must list at most %d domains of registries, separated by commas", maxVia)}
+			}
+			r.Via = append(r.Via, id)
+		}
+	}
+	values := h.Values(HopsHeader)
+	if len(values) == 0 {
+		return r, nil
+	}
+	hops, err := strconv.Atoi(values[0])
+	if err != nil || hops < 0 || hops > maxHops || len(values) > 1 {
+		return Route{}, &HeaderError{HopsHeader, fmt.Sprintf("must be one number from 0 to %d", maxHops)}
+	}
+	r.hops = &hops
+	return r, nil
+}
+
+// IsForwarded reports whether a registry has sent the query, and not a client.
+func (r Route) IsForwarded() bool { return len(r.Via) > 0 }
+
+// hopsFrom returns the hops that are left at a registry. It is 0 for a query that has
+// passed the registry before, and for a forwarded query that does not name its hops.
+func (r Route) hopsFrom(self string, most int) int {
+	switch {
+	case slices.Contains(r.Via, self) || len(r.Via) == maxVia:
+		return 0
+	case r.hops != nil:
+		return min(*r.hops, most)
+	case r.IsForwarded():
+		return 0
+	default:
+		return most
+	}
+}
