@@ -199,6 +199,12 @@ type AgentSpec struct {
 	// +optional
 	Exposure *AgentExposure `json:"exposure,omitempty"`
 
+	// discovery configures who finds the agent in the registry. By default, callers
+	// that see the Agent's namespace do.
+	// +kubebuilder:default={}
+	// +optional
+	Discovery AgentDiscovery `json:"discovery,omitempty,omitzero"`
+
 	// limits bounds the resources that callers use. If absent, the defaults apply.
 	// +optional
 	Limits *AgentLimits `json:"limits,omitempty"`

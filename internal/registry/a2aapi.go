@@ -136,7 +136,7 @@ func (d *a2aAPI) authenticated(next http.HandlerFunc) http.HandlerFunc {
 			d.deny(w, r, err)
 			return
 		}
-		release, ok := d.searches.hold(&caller)
+		release, ok := d.searches.hold(principalOf(&caller))
 		if !ok {
 			limited.WithLabelValues("responses").Inc()
 			d.deny(w, r, a2a.Busy(responsesMessage))
@@ -189,7 +189,7 @@ func (d *a2aAPI) problemOf(err error) error {
 
 // charge counts a search of the caller of a request.
 func (d *a2aAPI) charge(r *a2aRequest) error {
-	refusal, ok := d.searches.charge(&r.caller, 1)
+	refusal, ok := d.searches.charge(principalOf(&r.caller), 1)
 	if ok {
 		return nil
 	}
@@ -211,12 +211,12 @@ func (d *a2aAPI) page(ctx context.Context, parameters url.Values) (index.Page, e
 	if err != nil {
 		return index.Page{}, err
 	}
-	set, err := d.authz.Namespaces(ctx, r.caller)
+	set, err := d.authz.VisibleSet(ctx, r.caller)
 	if err != nil {
 		return index.Page{}, err
 	}
 	var page index.Page
-	err = d.searches.run(ctx, func() { page = s.Search(q, seesOf(set)) })
+	err = d.searches.run(ctx, func() { page = s.Search(q, set) })
 	return page, err
 }
 

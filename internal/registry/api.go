@@ -212,12 +212,12 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 	if s, err = a.atLeast(r.Context(), q.MinRevision(), s); err != nil {
 		return err
 	}
-	set, err := a.authz.Namespaces(r.Context(), c)
+	set, err := a.authz.VisibleSet(r.Context(), c)
 	if err != nil {
 		return err
 	}
 	var page index.Page
-	if err := a.searches.run(r.Context(), func() { page = s.Search(q, seesOf(set)) }); err != nil {
+	if err := a.searches.run(r.Context(), func() { page = s.Search(q, set) }); err != nil {
 		return err
 	}
 	if unchanged(w, r, page.ETag()) {
@@ -313,11 +313,11 @@ func (a *api) find(r *http.Request, c access.Caller, s *index.Snapshot) (*index.
 // A ServiceAccount that an agent's rules may admit finds the agent by its name,
 // because its gateway calls only agents that it finds here.
 func (a *api) findKey(ctx context.Context, c access.Caller, s *index.Snapshot, key index.Key) (*index.Entry, error) {
-	set, err := a.authz.Namespaces(ctx, c)
+	set, err := a.authz.VisibleSet(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if e := s.Get(key); e != nil && (set.Contains(key.Namespace) || e.Admits(c.Namespace())) {
+	if e := s.Get(key); e != nil && (e.VisibleTo(set) || e.Admits(c.Namespace())) {
 		return e, nil
 	}
 	return nil, nil //nolint:nilnil // no agent is a result

@@ -61,6 +61,7 @@ func newWorldWith(t *testing.T, s *index.Snapshot, change func(*api)) *world {
 			"home":  caller(t, "system:serviceaccount:team-a:bot", nil),
 			"dev":   caller(t, "dev", nil),
 			"none":  caller(t, "nobody", nil),
+			"peer":  caller(t, "peer", nil),
 		},
 		may: map[string][]string{"admin": {""}, "dev": {"team-b", "team-c"}},
 	}
@@ -68,13 +69,16 @@ func newWorldWith(t *testing.T, s *index.Snapshot, change func(*api)) *world {
 		c, valid := w.tokens[token]
 		return c, valid, w.broken
 	}
-	list := func(_ context.Context, c access.Caller, namespace string) (bool, error) {
-		return slices.Contains(w.may[c.Username], namespace), w.broken
+	allows := func(_ context.Context, c access.Caller, right access.Right) (bool, error) {
+		if right.Peer {
+			return c.Username == "peer", w.broken
+		}
+		return slices.Contains(w.may[c.Username], right.Namespace), w.broken
 	}
 	feed := feedOf(t, s)
 	authz := access.NewAuthorizer(access.AuthorizerOptions{
-		Review: list, Bindings: access.NewBindings(clock.RealClock{}), Clock: clock.RealClock{},
-		Candidates: func() []string { return s.Namespaces() },
+		Review: allows, Bindings: access.NewBindings(clock.RealClock{}), Clock: clock.RealClock{},
+		Candidates: func() []string { return s.Namespaces(nil) },
 	})
 	a := &api{
 		feed: feed,

@@ -4,6 +4,7 @@
 package registry
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
@@ -39,42 +41,45 @@ type ardAPI struct {
 	// explorations has a slot for one exploration, which reads all matches: others wait,
 	// and searches have slots of their own.
 	explorations chan struct{}
+	// anonymous bounds the requests without a token.
+	anonymous *searches
 }
 
-// ardEndpoint serves a request of an authenticated caller. It returns what is encoded.
+// ardEndpoint serves a request. It returns what is encoded.
 type ardEndpoint struct {
 	serve func(r *ardRequest) (any, error)
-	// cost is the number of searches that a request counts for, and slots where it runs.
+	// cost is the number of searches that a request counts for, and slots where it runs
+	// with a token.
 	cost  int
 	slots chan struct{}
 	// finish changes the result outside of the slots; nil for none.
 	finish func(w http.ResponseWriter, r *ardRequest, result any) (any, error)
 }
 
-// ardRequest is an authenticated request with its body, the namespaces that the caller
-// may see, and the agents.
+// ardRequest is a request with its body, the agents, and the set of those that the caller
+// sees.
 type ardRequest struct {
 	*http.Request
-	caller access.Caller
-	body   []byte
-	set    *access.Set
-	s      *index.Snapshot
+	from requester
+	body []byte
+	set  *access.Set
+	s    *index.Snapshot
 }
 
 func (a *api) handleARD(mux *http.ServeMux, publisher *ard.Publisher) {
-	d := &ardAPI{api: a, publisher: publisher, explorations: make(chan struct{}, 1)}
+	d := &ardAPI{api: a, publisher: publisher, explorations: make(chan struct{}, 1), anonymous: newAnonymousSearches(a.searches.clock)}
 	search := func(serve func(*ardRequest) (any, error)) ardEndpoint {
 		return ardEndpoint{serve: serve, cost: 1, slots: a.searches.slots}
 	}
 	for _, path := range []string{ard.ManifestPath, ard.CatalogPath} {
-		mux.HandleFunc("GET "+path, d.manifest)
+		mux.HandleFunc("GET "+path, d.handle(ard.TypeCatalog, search(d.manifest)))
 	}
-	mux.HandleFunc("GET "+ard.NamespacePath+"{namespace}", d.authenticated(ard.TypeCatalog, search(d.catalog)))
-	mux.HandleFunc("POST "+ard.BasePath+"/search", d.authenticated(mediaJSON, ardEndpoint{serve: d.search, cost: 1, slots: a.searches.slots, finish: d.searchPeers}))
-	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.authenticated(mediaJSON, ardEndpoint{serve: d.explore, cost: exploreCost, slots: d.explorations}))
-	mux.HandleFunc("GET "+ard.BasePath+"/agents", d.authenticated(mediaJSON, search(d.list)))
+	mux.HandleFunc("GET "+ard.NamespacePath+"{namespace}", d.handle(ard.TypeCatalog, search(d.catalog)))
+	mux.HandleFunc("POST "+ard.BasePath+"/search", d.handle(mediaJSON, ardEndpoint{serve: d.search, cost: 1, slots: a.searches.slots, finish: d.searchPeers}))
+	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.handle(mediaJSON, ardEndpoint{serve: d.explore, cost: exploreCost, slots: d.explorations}))
+	mux.HandleFunc("GET "+ard.BasePath+"/agents", d.handle(mediaJSON, search(d.list)))
 	mux.HandleFunc(ard.BasePath+"/", d.unknown)
-	mux.HandleFunc("GET "+ard.BasePath+"/agents/{identifier}", d.authenticated(mediaJSON, search(d.agent)))
+	mux.HandleFunc("GET "+ard.BasePath+"/agents/{identifier}", d.handle(mediaJSON, search(d.agent)))
 }
 
 const mediaJSON = "application/json"
@@ -102,63 +107,84 @@ func (d *ardAPI) unknown(w http.ResponseWriter, r *http.Request) {
 	d.fail(w, r, err)
 }
 
-// manifest serves the root. Without a token it has the registry's own entry only.
-func (d *ardAPI) manifest(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Authorization") == "" {
-		w.Header().Set("Cache-Control", "public, max-age=300")
-		w.Header().Set("Vary", "Authorization")
-		d.respond(w, r, ard.TypeCatalog, d.publisher.Root(nil))
-		return
-	}
-	d.authenticated(ard.TypeCatalog, ardEndpoint{serve: func(r *ardRequest) (any, error) {
-		var namespaces []string
-		for _, namespace := range r.s.Namespaces() {
-			if r.set.Contains(namespace) {
-				namespaces = append(namespaces, namespace)
-			}
-		}
-		root := d.publisher.Root(namespaces)
-		root.Entries = append(root.Entries, d.referrals(false)...)
-		return root, nil
-	}, cost: 1, slots: d.searches.slots})(w, r)
+// requester is the sender of a request: a caller, or a client without a token.
+type requester struct {
+	// principal pays for the request in searches.
+	principal a2a.AccountingPrincipal
+	searches  *searches
+	// visibleSet resolves which agents the sender sees.
+	visibleSet  func(context.Context) (*access.Set, error)
+	isAnonymous bool
 }
 
-// authenticated authenticates the caller before next, and writes its result or error.
-func (d *ardAPI) authenticated(mediaType string, next ardEndpoint) http.HandlerFunc {
+// requester returns the sender of a request. A client without a token sees public agents.
+// A token that is not valid is an error.
+func (d *ardAPI) requester(r *http.Request) (requester, error) {
+	if len(r.Header.Values("Authorization")) == 0 {
+		return requester{
+			principal: a2a.AccountingPrincipalAt(r.RemoteAddr), searches: d.anonymous, isAnonymous: true,
+			visibleSet: func(context.Context) (*access.Set, error) { return access.NewSet(access.VisibilityPublic), nil },
+		}, nil
+	}
+	caller, known, err := d.authn.Caller(r)
+	if err == nil && !known {
+		err = &ardError{http.StatusUnauthorized, "UNAUTHENTICATED", challengeMessage}
+	}
+	return requester{
+		principal: principalOf(&caller), searches: d.searches,
+		visibleSet: func(ctx context.Context) (*access.Set, error) { return d.authz.VisibleSet(ctx, caller) },
+	}, err
+}
+
+// manifest serves the root: the registry's own entry, a catalog for each namespace, and the
+// peers for callers with a token.
+func (d *ardAPI) manifest(r *ardRequest) (any, error) {
+	root := d.publisher.Root(r.s.Namespaces(r.set))
+	if !r.from.isAnonymous {
+		root.Entries = append(root.Entries, d.referrals(false)...)
+	}
+	return root, nil
+}
+
+// anonymousCacheControl lets caches keep a response to a client without a token for a
+// minute. All such clients get the same.
+const anonymousCacheControl = "public, max-age=60"
+
+// handle finds the sender of a request before next, and writes its result or error.
+func (d *ardAPI) handle(mediaType string, next ardEndpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "private, no-cache")
 		w.Header().Set("Vary", "Authorization")
-		caller, known, err := d.authn.Caller(r)
-		if err == nil && !known {
-			setChallenge(w, r)
-			err = &ardError{http.StatusUnauthorized, "UNAUTHENTICATED", challengeMessage}
-		}
+		from, err := d.requester(r)
 		if err != nil {
 			d.fail(w, r, err)
 			return
 		}
-		release, ok := d.searches.hold(&caller)
+		release, ok := from.searches.hold(from.principal)
 		if !ok {
 			countLimited(w, "responses", limit.Refusal{Wait: time.Second})
 			d.fail(w, r, &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", responsesMessage})
 			return
 		}
 		defer release()
-		result, err := d.call(w, r, caller, next)
+		result, err := d.call(w, r, from, next)
 		if err != nil {
 			d.fail(w, r, err)
 			return
+		}
+		if from.isAnonymous {
+			w.Header().Set("Cache-Control", anonymousCacheControl)
 		}
 		d.respond(w, r, mediaType, result)
 	}
 }
 
-func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, caller access.Caller, next ardEndpoint) (any, error) {
+func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, next ardEndpoint) (any, error) {
 	snapshot := d.feed.Current()
 	if snapshot == nil {
 		return nil, errNotIndexed
 	}
-	request := &ardRequest{Request: r, caller: caller, s: snapshot}
+	request := &ardRequest{Request: r, from: from, s: snapshot}
 	if r.Method == http.MethodPost {
 		body, err := readARDBody(r)
 		if err != nil {
@@ -166,17 +192,21 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, caller access.Call
 		}
 		request.body = body
 	}
-	if refusal, ok := d.searches.charge(&caller, next.cost); !ok {
+	if refusal, ok := from.searches.charge(from.principal, next.cost); !ok {
 		countLimited(w, "searches", refusal)
-		return nil, &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", searchesMessage}
+		return nil, &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", from.searches.message}
 	}
-	set, err := d.authz.Namespaces(r.Context(), caller)
+	set, err := from.visibleSet(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	request.set = set
+	slots := next.slots
+	if from.isAnonymous {
+		slots = from.searches.slots
+	}
 	var result any
-	if runErr := runIn(r.Context(), next.slots, d.searches.clock, func() { result, err = next.serve(request) }); runErr != nil {
+	if runErr := runIn(r.Context(), slots, d.searches.clock, func() { result, err = next.serve(request) }); runErr != nil {
 		return nil, runErr
 	}
 	if err == nil && next.finish != nil {
@@ -230,6 +260,9 @@ func (d *ardAPI) errorOf(w http.ResponseWriter, r *http.Request, err error) *ard
 	)
 	switch {
 	case errors.As(err, &known):
+		if known.status == http.StatusUnauthorized {
+			setChallenge(w, r)
+		}
 		return known
 	case errors.As(err, &refused):
 		countLimited(w, "token_reviews", refused.Refusal)
@@ -268,13 +301,6 @@ func weakETag(body []byte) string {
 	return `W/"` + hex.EncodeToString(sum[:8]) + `"`
 }
 
-func seesOf(set *access.Set) func(namespace string) bool {
-	if set.All() {
-		return nil
-	}
-	return set.Contains
-}
-
 // query returns the query of the index for all agents, those with a text, or those
 // of a namespace, after a page token.
 func (d *ardAPI) query(parameter, value, token string, limit int) (*index.Query, error) {
@@ -303,7 +329,7 @@ func (d *ardAPI) catalog(r *ardRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := r.s.Search(q, seesOf(r.set))
+	page := r.s.Search(q, r.set)
 	if page.Total == 0 {
 		return nil, missing
 	}
@@ -385,7 +411,7 @@ func (d *ardAPI) page(r *ardRequest, p pageRequest, add func(e ard.Entry, score 
 		if err != nil {
 			return "", err
 		}
-		page := r.s.Search(q, seesOf(r.set))
+		page := r.s.Search(q, r.set)
 		for i, e := range page.Entries {
 			if added == p.size || scanned == scanLimit {
 				return p.token, nil
@@ -421,7 +447,7 @@ func (d *ardAPI) explore(r *ardRequest) (any, error) {
 	if d.publisher.Excludes(request.Query.Filter) {
 		return counter.Response(), nil
 	}
-	for e := range r.s.Matching(q, seesOf(r.set)) {
+	for e := range r.s.Matching(q, r.set) {
 		if err := r.Context().Err(); err != nil {
 			return nil, err
 		}
@@ -448,7 +474,7 @@ func (d *ardAPI) agent(r *ardRequest) (any, error) {
 		return nil, missing
 	}
 	e := r.s.Get(key)
-	if e == nil || !r.set.Contains(namespace) {
+	if e == nil || !e.VisibleTo(r.set) {
 		return nil, missing
 	}
 	return d.publisher.AgentEntry(e.Body())

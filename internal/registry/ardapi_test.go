@@ -357,14 +357,15 @@ func TestARDErrors(t *testing.T) {
 	}
 }
 
-func TestARDNeedsAToken(t *testing.T) {
+func TestARDRefusesInvalidTokens(t *testing.T) {
 	w := newWorld(t, weatherFleet(t))
-	code, body := w.post(t, "", "/ard/search", `{"query":{"text":"rain"}}`)
+	code, body := w.post(t, "unknown", "/ard/search", `{"query":{"text":"rain"}}`)
 	if code != http.StatusUnauthorized || !strings.Contains(body, `"UNAUTHENTICATED"`) {
-		t.Errorf("without a token: %d %s", code, body)
+		t.Errorf("with an unknown token: %d %s", code, body)
 	}
-	if response := w.get(t, "unknown", ard.ManifestPath); response.StatusCode != http.StatusUnauthorized {
-		t.Errorf("with an unknown token: %d", response.StatusCode)
+	response := w.get(t, "unknown", ard.ManifestPath)
+	if response.StatusCode != http.StatusUnauthorized || !strings.Contains(response.Header.Get("WWW-Authenticate"), "invalid_token") {
+		t.Errorf("with an unknown token: %d, %v", response.StatusCode, response.Header)
 	}
 	w.broken = errors.New("the API server is down")
 	if code, body := w.post(t, "admin", "/ard/search", `{"query":{"text":"rain"}}`); code != http.StatusServiceUnavailable || !strings.Contains(body, `"UNAVAILABLE"`) {

@@ -28,12 +28,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// Extra attributes of a TokenReview for a token that is bound to a pod.
-const (
-	extraPodName = "authentication.kubernetes.io/pod-name"
-	extraPodUID  = "authentication.kubernetes.io/pod-uid"
-)
-
 const (
 	// maxReport bounds the body of a report, in bytes.
 	maxReport = 16 << 10
@@ -63,7 +57,7 @@ func newHealthReports(pods client.Reader, status client.SubResourceWriter, c clo
 
 // put serves PUT /v1/health.
 func (h *healthReports) put(w http.ResponseWriter, r *http.Request, c access.Caller, _ *index.Snapshot) error {
-	name, uid := c.ExtraValue(extraPodName), c.ExtraValue(extraPodUID)
+	name, uid := c.ExtraValue(access.ExtraPodName), c.ExtraValue(access.ExtraPodUID)
 	if c.Namespace() == "" || name == "" || uid == "" {
 		return &problem{
 			status: http.StatusForbidden, Code: "Forbidden",

@@ -76,12 +76,12 @@ func newReports(t *testing.T) (pods *podStore, clock *testclock.FakePassiveClock
 		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
 	}}
 	bound := func(pod, uid string) access.Caller {
-		return caller(t, "system:serviceaccount:team:echo", map[string]authenticationv1.ExtraValue{extraPodName: {pod}, extraPodUID: {uid}})
+		return caller(t, "system:serviceaccount:team:echo", map[string]authenticationv1.ExtraValue{access.ExtraPodName: {pod}, access.ExtraPodUID: {uid}})
 	}
 	callers := map[string]access.Caller{
 		"echo-1": bound("echo-1", "u1"), "former echo-1": bound("echo-1", "u0"), "echo-2": bound("echo-2", "u2"),
 		"unbound": caller(t, "system:serviceaccount:team:echo", nil),
-		"jane":    caller(t, "jane", map[string]authenticationv1.ExtraValue{extraPodName: {"echo-1"}, extraPodUID: {"u1"}}),
+		"jane":    caller(t, "jane", map[string]authenticationv1.ExtraValue{access.ExtraPodName: {"echo-1"}, access.ExtraPodUID: {"u1"}}),
 	}
 	a := &api{
 		feed: feedOf(t, &index.Snapshot{}),

@@ -21,14 +21,15 @@ type localSearch struct {
 
 // searchPeers returns the response to a search: the local results, merged with those of
 // peers if the search is automatic, or with referrals if it asks for them. Each peer
-// that it asks costs the caller as much as a search.
+// that it asks costs the caller as much as a search. A client without a token gets the
+// local results.
 func (d *ardAPI) searchPeers(w http.ResponseWriter, r *ardRequest, result any) (any, error) {
 	local, ok := result.(*localSearch)
 	if !ok {
 		return result, nil
 	}
 	response := ard.SearchResponse{Results: local.page.Results, PageToken: local.page.Next}
-	if d.federation == nil {
+	if d.federation == nil || r.from.isAnonymous {
 		return response, nil
 	}
 	if federation.WantsReferrals(local.request) {
@@ -44,7 +45,7 @@ func (d *ardAPI) searchPeers(w http.ResponseWriter, r *ardRequest, result any) (
 	if peers == 0 {
 		return response, nil
 	}
-	if refusal, ok := d.searches.charge(&r.caller, peers); !ok {
+	if refusal, ok := d.searches.charge(r.from.principal, peers); !ok {
 		countLimited(w, "searches", refusal)
 		return nil, &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", searchesMessage}
 	}

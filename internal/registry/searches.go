@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
@@ -34,17 +35,43 @@ type searches struct {
 	callers *limit.Table
 	slots   chan struct{}
 	clock   clock.PassiveClock
+	// maxResponses bounds the responses that one caller receives at a time, and
+	// allResponses, if not nil, those of all callers.
+	maxResponses int
+	allResponses chan struct{}
+	message      string
 }
 
 func newSearches(c clock.PassiveClock) *searches {
 	return &searches{
-		callers: limit.NewTable(limitedCallers, searchRate), clock: c,
+		callers: limit.NewTable(limitedCallers, searchRate), clock: c, maxResponses: maxResponses, message: searchesMessage,
 		slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 	}
 }
 
+// Limits of callers without a token, by their address.
+const (
+	maxAnonymousResponses    = 4
+	maxAllAnonymousResponses = 64
+)
+
+var anonymousRate = limit.Rate{PerSecond: 10, Burst: 100}
+
+// newAnonymousSearches returns the bounds of searches without a token. They have a slot of
+// their own, so that they do not delay those of callers with a token.
+func newAnonymousSearches(c clock.PassiveClock) *searches {
+	return &searches{
+		callers: limit.NewTable(limitedCallers, anonymousRate), clock: c, maxResponses: maxAnonymousResponses,
+		allResponses: make(chan struct{}, maxAllAnonymousResponses), message: anonymousSearchesMessage,
+		slots: make(chan struct{}, 1),
+	}
+}
+
 // searchesMessage is the cure for too many searches.
-const searchesMessage = "this caller searches too often; keep the results, or use watch=true"
+const (
+	searchesMessage          = "this caller searches too often; keep the results, or use watch=true"
+	anonymousSearchesMessage = "this address searches too often; keep the results, or send a token"
+)
 
 // Costs in searches of requests that do more.
 const (
@@ -62,13 +89,23 @@ const responsesMessage = "this caller receives too many responses at a time; rea
 
 // hold counts a response that its caller receives. The server calls release once when
 // it is sent.
-func (s *searches) hold(c *access.Caller) (release func(), ok bool) {
-	return s.callers.Hold(principalOf(c), maxResponses, s.clock.Now())
+func (s *searches) hold(p a2a.AccountingPrincipal) (release func(), ok bool) {
+	releaseCaller, ok := s.callers.Hold(p, s.maxResponses, s.clock.Now())
+	if !ok || s.allResponses == nil {
+		return releaseCaller, ok
+	}
+	select {
+	case s.allResponses <- struct{}{}:
+		return func() { <-s.allResponses; releaseCaller() }, true
+	default:
+		releaseCaller()
+		return nil, false
+	}
 }
 
 // receive is hold, and responds 429 beyond the limit.
 func (s *searches) receive(w http.ResponseWriter, c *access.Caller) (release func(), ok bool) {
-	if release, ok = s.hold(c); !ok {
+	if release, ok = s.hold(principalOf(c)); !ok {
 		tooMany(w, "responses", limit.Refusal{Wait: time.Second}, responsesMessage)
 	}
 	return release, ok
@@ -77,7 +114,7 @@ func (s *searches) receive(w http.ResponseWriter, c *access.Caller) (release fun
 // admit charges a request that costs as much as a number of searches to its caller, or
 // responds 429.
 func (s *searches) admit(w http.ResponseWriter, c *access.Caller, cost int) bool {
-	refusal, ok := s.charge(c, cost)
+	refusal, ok := s.charge(principalOf(c), cost)
 	if !ok {
 		tooMany(w, "searches", refusal, searchesMessage)
 	}
@@ -86,9 +123,9 @@ func (s *searches) admit(w http.ResponseWriter, c *access.Caller, cost int) bool
 
 // charge charges a request that costs as much as a number of searches to its caller, or
 // returns when the caller may search again.
-func (s *searches) charge(c *access.Caller, cost int) (refusal limit.Refusal, ok bool) {
+func (s *searches) charge(p a2a.AccountingPrincipal, cost int) (refusal limit.Refusal, ok bool) {
 	now := s.clock.Now()
-	bucket := s.callers.Bucket(principalOf(c), now)
+	bucket := s.callers.Bucket(p, now)
 	for range cost {
 		if !bucket.Take(now) {
 			return bucket.Refusal(now), false

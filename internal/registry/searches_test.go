@@ -121,20 +121,20 @@ func TestResponsesOfOneCallerAreLimited(t *testing.T) {
 	busy, other := caller(t, "busy", nil), caller(t, "other", nil)
 	var releases []func()
 	for range maxResponses {
-		release, ok := s.hold(&busy)
+		release, ok := s.hold(principalOf(&busy))
 		if !ok {
 			t.Fatal("a response within the limit is refused")
 		}
 		releases = append(releases, release)
 	}
-	if _, ok := s.hold(&busy); ok {
+	if _, ok := s.hold(principalOf(&busy)); ok {
 		t.Error("a response beyond the limit is sent")
 	}
-	if _, ok := s.hold(&other); !ok {
+	if _, ok := s.hold(principalOf(&other)); !ok {
 		t.Error("a response to another caller is refused")
 	}
 	releases[0]()
-	if _, ok := s.hold(&busy); !ok {
+	if _, ok := s.hold(principalOf(&busy)); !ok {
 		t.Error("a response after another ended is refused")
 	}
 }

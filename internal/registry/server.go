@@ -69,7 +69,8 @@ type Options struct {
 	// lead into it.
 	ClusterDomain string
 	// ReviewAllNamespaces reviews each caller's access to all namespaces with agents,
-	// and not only to those in which an RBAC object grants it.
+	// and not only to those in which an RBAC object grants it, and its right as a peer.
+	// The reviews then have the pod and the node of the caller.
 	ReviewAllNamespaces bool
 	// PodStatus writes the conditions of pods.
 	PodStatus client.SubResourceWriter
@@ -107,13 +108,13 @@ func New(o Options) *Server {
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	reviews := access.NewReviewer(o.Reviews, limited.WithLabelValues("reviews"))
+	reviews := access.NewReviewer(o.Reviews, limited.WithLabelValues("reviews"), o.ReviewAllNamespaces)
 	authn := access.NewAuthenticator(reviews.Token, o.Clock)
 	agents := &index.Source{Reader: o.Cache}
 	s := &Server{options: o, feed: index.NewFeed(agents.Read, o.Clock, o.Log), bindings: access.NewBindings(o.Clock)}
-	authorization := access.AuthorizerOptions{Review: reviews.List, Bindings: s.bindings, Clock: o.Clock}
+	authorization := access.AuthorizerOptions{Review: reviews.Allows, Bindings: s.bindings, Clock: o.Clock}
 	if o.ReviewAllNamespaces {
-		authorization.Candidates = func() []string { return s.feed.Current().Namespaces() }
+		authorization.Candidates = func() []string { return s.feed.Current().Namespaces(nil) }
 	}
 	if o.OIDC != nil {
 		issuer := *o.OIDC

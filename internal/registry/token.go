@@ -17,12 +17,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/tokenexchange"
 )
 
-// Extra attributes of a TokenReview for a token that is bound to a pod on a node (KEP-4193).
-const (
-	extraNodeName = "authentication.kubernetes.io/node-name"
-	extraNodeUID  = "authentication.kubernetes.io/node-uid"
-)
-
 // newExchange returns the handler that issues tokens for calls to the agents that a caller
 // finds.
 func (a *api) newExchange(signer func() tokenexchange.Signer, log logr.Logger, c clock.PassiveClock) http.Handler {
@@ -44,8 +38,8 @@ func (a *api) subject(r *http.Request) (*tokenexchange.Subject, error) {
 	}
 	return &tokenexchange.Subject{
 		Username: caller.Username, UID: caller.UID,
-		PodName: caller.ExtraValue(extraPodName), PodUID: caller.ExtraValue(extraPodUID),
-		NodeName: caller.ExtraValue(extraNodeName), NodeUID: caller.ExtraValue(extraNodeUID),
+		PodName: caller.ExtraValue(access.ExtraPodName), PodUID: caller.ExtraValue(access.ExtraPodUID),
+		NodeName: caller.ExtraValue(access.ExtraNodeName), NodeUID: caller.ExtraValue(access.ExtraNodeUID),
 		Lists: func(ctx context.Context, namespace, name string) (bool, error) {
 			snapshot := a.feed.Current()
 			if snapshot == nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
 
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -63,7 +64,7 @@ func TestTokensAreIssuedForListedAgents(t *testing.T) {
 func TestIssuedTokenNamesThePodAndTheNodeOfTheCaller(t *testing.T) {
 	w := newWorld(t, fleet(t))
 	w.tokens["pod"] = caller(t, "system:serviceaccount:team-a:bot", map[string]authenticationv1.ExtraValue{
-		extraPodName: {"bot-1"}, extraPodUID: {"u1"}, extraNodeName: {"node-1"}, extraNodeUID: {"u2"},
+		access.ExtraPodName: {"bot-1"}, access.ExtraPodUID: {"u1"}, access.ExtraNodeName: {"node-1"}, access.ExtraNodeUID: {"u2"},
 	})
 	want := `\"pod\":{\"name\":\"bot-1\",\"uid\":\"u1\"},\"node\":{\"name\":\"node-1\",\"uid\":\"u2\"}`
 	if status, body := w.exchange(t, "pod", "echo.team-a.a2a-operator.dev"); status != http.StatusOK || !strings.Contains(body, want) {

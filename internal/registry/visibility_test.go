@@ -6,13 +6,22 @@ package registry
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
 // viewers binds the caller of apiServer to a ClusterRole in a namespace.
@@ -73,4 +82,204 @@ func TestAgentsAreVisibleWhileTheirNamespaceIsBound(t *testing.T) {
 	expect("after the binding", "/team-b/echo", http.StatusOK, 1)
 	bindings.Delete(viewers("team-b"))
 	expect("after the end of the binding", "/team-b/echo", http.StatusNotFound, 0)
+}
+
+// visibleAgents are agents of team-z, of which only admin lists the namespace: one of each visibility.
+func visibleAgents(t *testing.T) *index.Snapshot {
+	t.Helper()
+	var entries []*index.Entry
+	for name, visibility := range map[string]access.Visibility{
+		"inside": access.VisibilityCluster, "shared": access.VisibilityFederated, "open": access.VisibilityPublic,
+	} {
+		e := weatherAgent(t, index.Key{Namespace: "team-z", Name: name}, "Forecasts rain.", []string{"tag-" + name}, nil)
+		e.Visibility = visibility
+		entries = append(entries, e)
+	}
+	return snapshotOf(entries...)
+}
+
+// Every route shows each caller the same agents.
+func TestEveryRouteShowsTheVisibleAgents(t *testing.T) {
+	names := []string{"inside", "shared", "open"}
+	sees := map[string][]string{
+		"":      {"open"}, // without a token
+		"none":  {"open"},
+		"home":  {"open"},
+		"dev":   {"open"},
+		"peer":  {"open", "shared"},
+		"admin": {"inside", "open", "shared"},
+	}
+	const unauthenticated = "401"
+	list := func(path string) func(*world, string) (int, string) {
+		return func(w *world, token string) (int, string) {
+			r := w.get(t, token, path)
+			return r.StatusCode, bodyOf(t, r)
+		}
+	}
+	post := func(path, body string) func(*world, string) (int, string) {
+		return func(w *world, token string) (int, string) { return w.post(t, token, path, body) }
+	}
+	// lists has the routes that list agents, and one whose response counts them.
+	lists := map[string]struct {
+		call       func(w *world, token string) (int, string)
+		needsToken bool
+		counts     bool
+	}{
+		"list":         {call: list("/v1/agents"), needsToken: true, counts: true},
+		"search":       {call: list("/v1/agents?q=rain"), needsToken: true, counts: true},
+		"namespace":    {call: list("/v1/agents?namespace=team-z"), needsToken: true, counts: true},
+		"filter":       {call: list("/v1/agents?remote=false"), needsToken: true, counts: true},
+		"ARD search":   {call: post("/ard/search", `{"query":{"text":"rain"}}`)},
+		"ARD list":     {call: list("/ard/agents")},
+		"ARD catalog":  {call: list("/ard/catalogs/team-z")},
+		"ARD explore":  {call: post("/ard/explore", `{"resultType":{"facets":[{"field":"metadata.name"}]}}`)},
+		"ARD manifest": {call: list("/.well-known/ard.json")},
+	}
+	w := newWorld(t, visibleAgents(t))
+	for route, test := range lists {
+		for token, want := range sees {
+			status, body := test.call(w, token)
+			if token == "" && test.needsToken {
+				if fmt.Sprint(status) != unauthenticated {
+					t.Errorf("%s without a token = %d %s", route, status, body)
+				}
+				continue
+			}
+			if route == "ARD manifest" {
+				if !strings.Contains(body, "_catalog:team-z") {
+					t.Errorf("%s for %q = %d %s, want the catalog of team-z", route, token, status, body)
+				}
+				continue
+			}
+			var got []string
+			for _, name := range names {
+				if strings.Contains(body, ":"+name+`"`) || strings.Contains(body, `"`+name+`"`) {
+					got = append(got, name)
+				}
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want) || status != http.StatusOK {
+				t.Errorf("%s for %q = %d with %q, want %q: %s", route, token, status, got, want, body)
+			}
+			if test.counts && !strings.Contains(body, fmt.Sprintf(`"total":%d`, len(want))) {
+				t.Errorf("%s for %q does not count %d: %s", route, token, len(want), body)
+			}
+		}
+		if status, body := test.call(w, "unknown"); fmt.Sprint(status) != unauthenticated {
+			t.Errorf("%s with an invalid token = %d %s, want 401", route, status, body)
+		}
+	}
+	w.tokens["bot"] = caller(t, "system:serviceaccount:team-b:bot", nil)
+	sees["bot"] = []string{"open"}
+	for token, visible := range sees {
+		for _, name := range names {
+			found := slices.Contains(visible, name)
+			for path, anonymous := range map[string]bool{
+				"/v1/agents/team-z/" + name: false, "/v1/agents/team-z/" + name + "/card": false,
+				"/ard/agents/urn:air:agents.example.com:team-z:" + name: true,
+			} {
+				want := http.StatusNotFound
+				switch {
+				case token == "" && !anonymous:
+					want = http.StatusUnauthorized
+				case found:
+					want = http.StatusOK
+				}
+				if got := w.get(t, token, path); got.StatusCode != want {
+					t.Errorf("GET %s for %q = %d, want %d", path, token, got.StatusCode, want)
+				}
+			}
+			if token != "bot" { // tokens are for ServiceAccounts
+				continue
+			}
+			if status, body := w.exchange(t, token, name+".team-z.a2a-operator.dev"); (status == http.StatusOK) != found {
+				t.Errorf("exchange for %s = %d %s, want it for a visible agent only", name, status, body)
+			}
+		}
+	}
+}
+
+// Agents that a client without a token does not see change no byte of its responses.
+func TestAnonymousResponsesDependOnPublicAgentsOnly(t *testing.T) {
+	all := visibleAgents(t)
+	public := (&index.Snapshot{}).With(map[index.Key]*index.Entry{{Namespace: "team-z", Name: "open"}: all.Get(index.Key{Namespace: "team-z", Name: "open"})})
+	with, without := newWorld(t, all), newWorld(t, public)
+	for _, path := range []string{"/.well-known/ard.json", "/ard/agents", "/ard/catalogs/team-z", "/ard/catalogs/team-y", "/ard/agents/urn:air:agents.example.com:team-z:inside"} {
+		a, b := with.get(t, "", path), without.get(t, "", path)
+		if diff := cmp.Diff(bodyOf(t, b), bodyOf(t, a)); diff != "" || a.StatusCode != b.StatusCode {
+			t.Errorf("GET %s (-without +with hidden agents):\n%s", path, diff)
+		}
+		if cache := a.Header.Get("Cache-Control"); (cache == anonymousCacheControl) != (a.StatusCode == http.StatusOK) {
+			t.Errorf("GET %s = %d with Cache-Control %q", path, a.StatusCode, cache)
+		}
+	}
+	for path, body := range map[string]string{
+		"/ard/search": `{"query":{"text":"rain forecasts"}}`, "/ard/explore": `{"resultType":{"facets":[{"field":"tags"}]}}`,
+	} {
+		_, a := with.post(t, "", path, body)
+		_, b := without.post(t, "", path, body)
+		if diff := cmp.Diff(b, a); diff != "" {
+			t.Errorf("POST %s (-without +with hidden agents):\n%s", path, diff)
+		}
+	}
+}
+
+func TestAnonymousRequestsAreLimitedByAddress(t *testing.T) {
+	w := newWorld(t, visibleAgents(t))
+	get := func(address, token string) *httptest.ResponseRecorder {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/ard/agents", nil)
+		r.RemoteAddr = address
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		recorder := httptest.NewRecorder()
+		w.handler.ServeHTTP(recorder, r)
+		return recorder
+	}
+	for i := range anonymousRate.Burst {
+		if got := get("192.0.2.1:1", ""); got.Code != http.StatusOK {
+			t.Fatalf("request %d = %d %s", i, got.Code, got.Body)
+		}
+	}
+	for range anonymousRate.Burst { // the bucket fills while the test runs
+		got := get("192.0.2.1:2", "")
+		if got.Code == http.StatusOK {
+			continue
+		}
+		if got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" || !strings.Contains(got.Body.String(), "RATE_LIMIT_EXCEEDED") {
+			t.Errorf("a request beyond the limit = %d %s", got.Code, got.Body)
+		}
+		if other := get("192.0.2.2:1", ""); other.Code != http.StatusOK {
+			t.Errorf("a request of another address = %d %s", other.Code, other.Body)
+		}
+		if caller := get("192.0.2.1:1", "home"); caller.Code != http.StatusOK {
+			t.Errorf("a request with a token = %d %s", caller.Code, caller.Body)
+		}
+		return
+	}
+	t.Error("no request is refused")
+}
+
+func TestAnonymousResponsesAreLimited(t *testing.T) {
+	s := newAnonymousSearches(testclock.NewFakePassiveClock(time.Unix(0, 0)))
+	var releases []func()
+	for i := range maxAllAnonymousResponses {
+		release, ok := s.hold(a2a.AccountingPrincipalAt(fmt.Sprintf("192.0.2.%d:1", i/maxAnonymousResponses)))
+		if !ok {
+			t.Fatalf("response %d is refused", i)
+		}
+		releases = append(releases, release)
+	}
+	other := a2a.AccountingPrincipalAt("198.51.100.1:1")
+	if _, ok := s.hold(other); ok {
+		t.Error("a response beyond the limit of all addresses is sent")
+	}
+	releases[0]()
+	releases[1]()
+	if _, ok := s.hold(other); !ok {
+		t.Error("a response after another ended is refused")
+	}
+	if _, ok := s.hold(a2a.AccountingPrincipalAt("192.0.2.1:1")); ok {
+		t.Error("a response beyond the limit of one address is sent")
+	}
 }

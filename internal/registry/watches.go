@@ -59,8 +59,8 @@ func newWatches(feed *index.Feed, authz *access.Authorizer, c clock.PassiveClock
 // get streams until the client leaves, the stream ends or the server stops.
 func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q *index.Query) error {
 	options := watch.Options{
-		Feed: h.feed, Query: q,
-		Namespaces: func(ctx context.Context) (*access.Set, error) { return h.authz.Namespaces(ctx, c) },
+		Feed: h.feed, Query: q, Clock: h.clock,
+		VisibleSet: func(ctx context.Context) (*access.Set, error) { return h.authz.VisibleSet(ctx, c) },
 	}
 	if err := resumeAt(&options, r, q); err != nil {
 		return err

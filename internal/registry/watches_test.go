@@ -24,7 +24,7 @@ import (
 func watchServer(t *testing.T, feed *index.Feed) (server *httptest.Server, a *api) {
 	t.Helper()
 	authz := access.NewAuthorizer(access.AuthorizerOptions{
-		Review:   func(context.Context, access.Caller, string) (bool, error) { return true, nil },
+		Review:   func(context.Context, access.Caller, access.Right) (bool, error) { return true, nil },
 		Bindings: access.NewBindings(clock.RealClock{}), Clock: clock.RealClock{},
 	})
 	a = &api{

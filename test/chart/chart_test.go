@@ -24,6 +24,7 @@ const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef012345678
 var always = []string{
 	"ClusterRole a2a-operator-editor",
 	"ClusterRole a2a-operator-manager",
+	"ClusterRole a2a-operator-registry-peer",
 	"ClusterRole a2a-operator-registry-viewer",
 	"ClusterRole a2a-operator-viewer",
 	"ClusterRoleBinding a2a-operator-manager",

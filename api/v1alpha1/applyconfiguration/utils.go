@@ -37,6 +37,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentCardSigningApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentChat"):
 		return &apiv1alpha1.AgentChatApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentDiscovery"):
+		return &apiv1alpha1.AgentDiscoveryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentDisruptionBudget"):
 		return &apiv1alpha1.AgentDisruptionBudgetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentExposure"):

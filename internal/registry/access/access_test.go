@@ -34,7 +34,7 @@ func (s *apiServer) Create(_ context.Context, o client.Object, _ ...client.Creat
 }
 
 func newTestReviewer(s *apiServer) *Reviewer {
-	return NewReviewer(s, prometheus.NewCounter(prometheus.CounterOpts{Name: "limited_total", Help: "Reviews that were not sent."}))
+	return NewReviewer(s, prometheus.NewCounter(prometheus.CounterOpts{Name: "limited_total", Help: "Reviews that were not sent."}), false)
 }
 
 func TestReviewToken(t *testing.T) {
@@ -76,42 +76,78 @@ func TestReviewToken(t *testing.T) {
 }
 
 func TestReviewAccess(t *testing.T) {
-	r := newTestReviewer(&apiServer{answer: func(o client.Object) error {
-		review := o.(*authorizationv1.SubjectAccessReview)
-		want := authorizationv1.SubjectAccessReviewSpec{
-			User: "jane", UID: "7", Groups: []string{"dev"}, Extra: map[string]authorizationv1.ExtraValue{"k": {"v"}},
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Group: "a2a-operator.dev", Resource: "agents", Namespace: "team-a"},
-		}
-		if diff := cmp.Diff(want, review.Spec); diff != "" {
-			t.Errorf("question (-want +got):\n%s", diff)
-		}
-		review.Status.Allowed = true
-		return nil
-	}})
-	c := Caller{Username: "jane", UID: "7", Groups: []string{"dev"}, Extra: map[string][]string{"k": {"v"}}}
-	if allowed, err := r.List(t.Context(), c, "team-a"); !allowed || err != nil {
-		t.Errorf("list() = %t, %v; want true", allowed, err)
+	for name, test := range map[string]struct {
+		right       Right
+		reviewsPods bool
+		attributes  authorizationv1.ResourceAttributes
+		extra       map[string]authorizationv1.ExtraValue
+	}{
+		"a namespace": {
+			Right{Namespace: "team-a"},
+			false,
+			authorizationv1.ResourceAttributes{Verb: "list", Group: "a2a-operator.dev", Resource: "agents", Namespace: "team-a"},
+			map[string]authorizationv1.ExtraValue{"k": {"v"}},
+		},
+		"a peer": {
+			Right{Peer: true},
+			false,
+			authorizationv1.ResourceAttributes{Verb: "get", Group: "a2a-operator.dev", Resource: "agents", Subresource: "federated"},
+			map[string]authorizationv1.ExtraValue{"k": {"v"}},
+		},
+		"all namespaces, with the pod": {
+			Right{},
+			true,
+			authorizationv1.ResourceAttributes{Verb: "list", Group: "a2a-operator.dev", Resource: "agents"},
+			map[string]authorizationv1.ExtraValue{"k": {"v"}, ExtraPodName: {"bot-1"}, ExtraNodeName: {"node-1"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newTestReviewer(&apiServer{answer: func(o client.Object) error {
+				review := o.(*authorizationv1.SubjectAccessReview)
+				want := authorizationv1.SubjectAccessReviewSpec{
+					User: "jane", UID: "7", Groups: []string{"dev"}, Extra: test.extra, ResourceAttributes: &test.attributes,
+				}
+				if diff := cmp.Diff(want, review.Spec); diff != "" {
+					t.Errorf("question (-want +got):\n%s", diff)
+				}
+				review.Status.Allowed = true
+				return nil
+			}})
+			r.reviewsPods = test.reviewsPods
+			c := Caller{Username: "jane", UID: "7", Groups: []string{"dev"}, Extra: map[string][]string{
+				"k": {"v"}, ExtraPodName: {"bot-1"}, ExtraNodeName: {"node-1"},
+			}}
+			if allowed, err := r.Allows(t.Context(), c, test.right); !allowed || err != nil {
+				t.Errorf("Allows() = %t, %v; want true", allowed, err)
+			}
+		})
 	}
 }
 
-// Two tokens of one ServiceAccount share their reviews.
-func TestCallerOfATokenWithoutAnID(t *testing.T) {
-	caller := func(extra map[string]authenticationv1.ExtraValue) Caller {
+// The tokens and the pods of one ServiceAccount share their reviews, unless reviews have
+// the pod.
+func TestPodsOfAServiceAccountShareTheirReviews(t *testing.T) {
+	newPod := func(token, pod, node string, reviewsPods bool) Caller {
 		t.Helper()
-		c, err := NewCaller(authenticationv1.UserInfo{Username: "system:serviceaccount:team-a:bot", Extra: extra})
+		c, err := newCaller(authenticationv1.UserInfo{Username: "system:serviceaccount:team-a:bot", Extra: map[string]authenticationv1.ExtraValue{
+			extraCredentialID: {token}, ExtraPodName: {pod}, ExtraPodUID: {pod}, ExtraNodeName: {node}, ExtraNodeUID: {node},
+		}}, reviewsPods)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	first := caller(map[string]authenticationv1.ExtraValue{extraCredentialID: {"JTI=1"}, "authentication.kubernetes.io/pod-name": {"bot-1"}})
-	renewed := caller(map[string]authenticationv1.ExtraValue{extraCredentialID: {"JTI=2"}, "authentication.kubernetes.io/pod-name": {"bot-1"}})
-	other := caller(map[string]authenticationv1.ExtraValue{extraCredentialID: {"JTI=1"}, "authentication.kubernetes.io/pod-name": {"bot-2"}})
-	if first.ID() != renewed.ID() || first.ID() == other.ID() {
-		t.Errorf("the renewed token has another caller: %t, another pod has the same: %t", first.ID() != renewed.ID(), first.ID() == other.ID())
-	}
-	if _, found := first.Extra[extraCredentialID]; found || first.ExtraValue("authentication.kubernetes.io/pod-name") != "bot-1" {
-		t.Errorf("extra = %v", first.Extra)
+	for _, reviewsPods := range []bool{false, true} {
+		first := newPod("JTI=1", "bot-1", "node-1", reviewsPods)
+		if renewed := newPod("JTI=2", "bot-1", "node-1", reviewsPods); first.fingerprint != renewed.fingerprint {
+			t.Errorf("reviews with pods %t: a renewed token is another caller", reviewsPods)
+		}
+		if other := newPod("JTI=3", "bot-2", "node-2", reviewsPods); (first.fingerprint == other.fingerprint) == reviewsPods {
+			t.Errorf("reviews with pods %t: another pod is the same caller: %t", reviewsPods, !reviewsPods)
+		}
+		if _, found := first.Extra[extraCredentialID]; found || first.ExtraValue(ExtraPodName) != "bot-1" {
+			t.Errorf("extra = %v", first.Extra)
+		}
 	}
 }
 

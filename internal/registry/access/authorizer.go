@@ -34,14 +34,15 @@ const (
 	maxDecisions = 1 << 18
 )
 
-// Authorizer resolves the set of namespaces that a caller sees: those in which it may
-// list Agents, and for a ServiceAccount its own, because Agents admit their own
-// namespace by default. A set is resolved once per caller, whatever the request, so
-// neither the time nor the number of reviews tells what exists.
+// Authorizer resolves the set of Agents that a caller sees: those of the namespaces in
+// which it may list Agents, those that its right as a peer shows, and public ones. A
+// ServiceAccount also sees its own namespace, whose callers Agents admit by default. A set is resolved once per caller, whatever the request, so neither the time nor the
+// number of reviews tells what exists.
 //
 // A caller costs one review for all namespaces, and one for each namespace in which an
-// RBAC object lets it list Agents. A binding that is deleted removes its namespace at
-// once, without a review. Its methods are safe for concurrent use.
+// RBAC object lets it list Agents, and for the right of a peer if an RBAC object grants
+// it. A binding that is deleted removes its right at once, without a review. Its methods
+// are safe for concurrent use.
 type Authorizer struct {
 	options AuthorizerOptions
 	flights singleflight.Group
@@ -50,13 +51,13 @@ type Authorizer struct {
 
 // AuthorizerOptions are what an Authorizer needs.
 type AuthorizerOptions struct {
-	// Review reports whether a caller may list Agents in a namespace, or in all
-	// namespaces for "".
-	Review func(ctx context.Context, c Caller, namespace string) (bool, error)
-	// Bindings names the namespaces that are reviewed for a caller.
+	// Review reports whether a caller has a right.
+	Review func(ctx context.Context, c Caller, r Right) (bool, error)
+	// Bindings names the rights that are reviewed for a caller.
 	Bindings *Bindings
-	// Candidates returns namespaces that are reviewed for every caller, for clusters
-	// whose authorizers grant what no RBAC object shows. It may be nil.
+	// Candidates returns namespaces that are reviewed for every caller, as is the right
+	// of a peer, for clusters whose authorizers grant what no RBAC object shows. It may
+	// be nil.
 	Candidates func() []string
 	Clock      clock.PassiveClock
 }
@@ -68,11 +69,11 @@ func NewAuthorizer(o AuthorizerOptions) *Authorizer {
 	return a
 }
 
-// Namespaces returns the set of namespaces that the caller sees now. It returns an
-// error if the API server does not answer a review, and that of ctx. Concurrent calls
-// for one caller share their reviews.
-func (a *Authorizer) Namespaces(ctx context.Context, c Caller) (*Set, error) {
-	if set := a.callers.current(c.fingerprint); set != nil {
+// VisibleSet returns the set of Agents that the caller sees now. It returns an error if
+// the API server does not answer a review, and that of ctx. Concurrent calls for one
+// caller share their reviews.
+func (a *Authorizer) VisibleSet(ctx context.Context, c Caller) (*Set, error) {
+	if set := a.callers.current(c.fingerprint, a.options.Clock.Now()); set != nil {
 		return set, nil
 	}
 	answer := a.flights.DoChan(c.fingerprint, func() (any, error) {
@@ -105,74 +106,92 @@ type resolution struct {
 	caller     Caller
 	grants     grants
 	// former has the decisions of earlier resolutions.
-	former map[string]decision
+	former map[Right]decision
 
 	mu        sync.Mutex
-	decisions map[string]decision
+	decisions map[Right]decision
 }
 
 func (a *Authorizer) resolve(ctx context.Context, c Caller) (*Set, error) {
-	former, changes := a.callers.decisions(c.fingerprint)
+	former, changed := a.callers.decisions(c.fingerprint)
 	r := &resolution{
-		authorizer: a, caller: c, former: former, decisions: map[string]decision{},
+		authorizer: a, caller: c, former: former, decisions: map[Right]decision{},
 		grants: a.options.Bindings.of(&c),
 	}
 	set, err := r.run(ctx)
 	if err != nil {
 		// The next call continues with the decisions that were made.
 		maps.Copy(former, r.decisions)
-		a.callers.put(c.fingerprint, nil, former, 0, changes)
+		a.callers.put(c.fingerprint, nil, former)
 		return nil, err
 	}
-	a.callers.put(c.fingerprint, set, r.decisions, r.lifetime(), changes)
+	set.changed, set.until = changed, r.until()
+	a.callers.put(c.fingerprint, set, r.decisions)
 	return set, nil
 }
 
 func (r *resolution) run(ctx context.Context) (*Set, error) {
-	all, err := r.decide(ctx, "")
-	if err != nil || all {
-		return newSet(all, nil), err
+	all, err := r.decide(ctx, Right{})
+	if err != nil {
+		return nil, err
 	}
-	candidates := r.grants.namespaces
-	if list := r.authorizer.options.Candidates; list != nil {
-		candidates = maps.Clone(candidates)
-		for _, namespace := range list() {
-			candidates[namespace] = struct{}{}
-		}
+	if all {
+		return NewSet(VisibilityCluster), nil
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	group, reviews := errgroup.WithContext(ctx)
 	group.SetLimit(parallelReviews)
-	for namespace := range candidates {
-		if namespace == r.caller.namespace {
-			continue
-		}
+	for right := range r.candidates() {
 		group.Go(func() error {
-			_, err := r.decide(ctx, namespace)
+			_, err := r.decide(reviews, right)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
+	least := VisibilityPublic
 	var names []string
 	if r.caller.namespace != "" {
 		names = append(names, r.caller.namespace)
 	}
-	for namespace, d := range r.decisions {
-		if d.allowed {
-			names = append(names, namespace)
+	for right, d := range r.decisions {
+		switch {
+		case !d.allowed:
+		case right.Peer:
+			least = VisibilityFederated
+		default:
+			names = append(names, right.Namespace)
 		}
 	}
-	return newSet(false, names), nil
+	return NewSet(least, names...), nil
 }
 
-// decide returns the decision about a namespace, or about all namespaces for "", by a
-// review unless a former one counts.
-func (r *resolution) decide(ctx context.Context, namespace string) (bool, error) {
-	granted := r.grants.covers(namespace)
-	d, found := r.former[namespace]
+// candidates returns the rights that the caller may have, except for that in all
+// namespaces.
+func (r *resolution) candidates() map[Right]struct{} {
+	rights := map[Right]struct{}{}
+	list := r.authorizer.options.Candidates
+	if r.grants.peer || list != nil {
+		rights[Right{Peer: true}] = struct{}{}
+	}
+	for namespace := range r.grants.namespaces {
+		rights[Right{Namespace: namespace}] = struct{}{}
+	}
+	if list != nil {
+		for _, namespace := range list() {
+			rights[Right{Namespace: namespace}] = struct{}{}
+		}
+	}
+	delete(rights, Right{Namespace: r.caller.namespace})
+	return rights
+}
+
+// decide returns the decision about a right, by a review unless a former one counts.
+func (r *resolution) decide(ctx context.Context, right Right) (bool, error) {
+	granted := r.grants.cover(right)
+	d, found := r.former[right]
 	if !found || d.granted != granted || !r.authorizer.options.Clock.Now().Before(d.until) {
-		allowed, err := r.authorizer.options.Review(ctx, r.caller, namespace)
+		allowed, err := r.authorizer.options.Review(ctx, r.caller, right)
 		if err != nil {
 			return false, err
 		}
@@ -186,19 +205,21 @@ func (r *resolution) decide(ctx context.Context, namespace string) (bool, error)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.decisions[namespace] = d
+	r.decisions[right] = d
 	return d.allowed, nil
 }
 
-// lifetime returns how long the Set is valid if no RBAC object changes.
-func (r *resolution) lifetime() time.Duration {
-	now := r.authorizer.options.Clock.Now()
+// until returns the time until which the Set is valid if no RBAC object changes.
+func (r *resolution) until() time.Time {
 	lifetime := confirmedLifetime
 	if r.authorizer.options.Candidates != nil { // whose list changes unnoticed
 		lifetime = contradictedLifetime
 	}
+	until := r.authorizer.options.Clock.Now().Add(lifetime)
 	for d := range maps.Values(r.decisions) {
-		lifetime = min(lifetime, d.until.Sub(now))
+		if d.until.Before(until) {
+			until = d.until
+		}
 	}
-	return lifetime
+	return until
 }

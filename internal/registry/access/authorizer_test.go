@@ -16,25 +16,29 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 )
 
 // reviews is an API server that answers and counts access reviews.
 type reviews struct {
 	mu sync.Mutex
-	// allowed has "user@namespace".
+	// allowed has "user@namespace", or "user@peers".
 	allowed map[string]bool
 	asked   []string
 	err     error
 }
 
-func (r *reviews) review(_ context.Context, c Caller, namespace string) (bool, error) {
+func (r *reviews) review(_ context.Context, c Caller, right Right) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err != nil {
 		return false, r.err
 	}
-	key := c.Username + "@" + namespace
+	key := c.Username + "@" + right.Namespace
+	if right.Peer {
+		key = c.Username + "@peers"
+	}
 	r.asked = append(r.asked, key)
 	return r.allowed[key], nil
 }
@@ -82,7 +86,7 @@ func (f *authorizerFixture) bind(name, namespace string) *rbacv1.RoleBinding {
 // expect checks what a caller sees, and the reviews that this takes.
 func (f *authorizerFixture) expect(t *testing.T, c Caller, namespaces []string, reviews ...string) *Set {
 	t.Helper()
-	set, err := f.authorizer.Namespaces(t.Context(), c)
+	set, err := f.authorizer.VisibleSet(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,9 +144,7 @@ func TestDeletedBindingHidesItsNamespaceAtOnce(t *testing.T) {
 		binding := f.bind("jane", "b")
 		set := f.expect(t, caller("jane"), []string{"a", "b"}, "jane@", "jane@a", "jane@b")
 		f.bindings.remove(binding)
-		select {
-		case <-set.Stale():
-		default:
+		if !set.IsStale(time.Now()) {
 			t.Error("the set is not stale")
 		}
 		next := f.expect(t, caller("jane"), []string{"a"})
@@ -209,7 +211,7 @@ func TestCandidateNamespacesAreReviewed(t *testing.T) {
 		time.Sleep(time.Hour)
 		f.set("bot@b", true) // by a webhook
 		bot := Caller{Username: "bot", namespace: "team-a", fingerprint: "bot"}
-		f.expect(t, bot, []string{"b", "team-a"}, "bot@", "bot@a", "bot@b")
+		f.expect(t, bot, []string{"b", "team-a"}, "bot@", "bot@a", "bot@b", "bot@peers")
 		f.expect(t, bot, []string{"b", "team-a"})
 		candidates = append(candidates, "c")
 		f.set("bot@b", false)
@@ -225,16 +227,16 @@ func TestFailedReviewIsReturnedAndRepeated(t *testing.T) {
 		f.bind("jane", "a")
 		down := errors.New("down")
 		f.err = down
-		if _, err := f.authorizer.Namespaces(t.Context(), caller("jane")); !errors.Is(err, down) {
-			t.Errorf("Namespaces() error = %v, want %v", err, down)
+		if _, err := f.authorizer.VisibleSet(t.Context(), caller("jane")); !errors.Is(err, down) {
+			t.Errorf("VisibleSet() error = %v, want %v", err, down)
 		}
 		f.err = nil
 		f.expect(t, caller("jane"), []string{"a"}, "jane@", "jane@a")
 		// Decisions that are still valid outlast an outage.
 		f.bind("jane", "b")
 		f.err = down
-		if _, err := f.authorizer.Namespaces(t.Context(), caller("jane")); !errors.Is(err, down) {
-			t.Errorf("Namespaces() error = %v, want %v", err, down)
+		if _, err := f.authorizer.VisibleSet(t.Context(), caller("jane")); !errors.Is(err, down) {
+			t.Errorf("VisibleSet() error = %v, want %v", err, down)
 		}
 		f.err = nil
 		f.expect(t, caller("jane"), []string{"a", "b"}, "jane@b")
@@ -246,22 +248,22 @@ func TestConcurrentRequestsShareReviews(t *testing.T) {
 		f := newAuthorizerFixture(nil)
 		f.bind("jane", "a")
 		slow := f.authorizer.options.Review
-		f.authorizer.options.Review = func(ctx context.Context, c Caller, namespace string) (bool, error) {
+		f.authorizer.options.Review = func(ctx context.Context, c Caller, right Right) (bool, error) {
 			time.Sleep(time.Second)
-			return slow(ctx, c, namespace)
+			return slow(ctx, c, right)
 		}
 		left, leave := context.WithCancel(t.Context())
 		var group sync.WaitGroup
 		group.Go(func() {
-			if _, err := f.authorizer.Namespaces(left, caller("jane")); !errors.Is(err, context.Canceled) {
+			if _, err := f.authorizer.VisibleSet(left, caller("jane")); !errors.Is(err, context.Canceled) {
 				t.Errorf("error of a client that left = %v", err)
 			}
 		})
 		synctest.Wait()
 		for range 20 {
 			group.Go(func() {
-				if set, err := f.authorizer.Namespaces(t.Context(), caller("jane")); err != nil || !set.Contains("a") {
-					t.Errorf("Namespaces() = %v, %v", set, err)
+				if set, err := f.authorizer.VisibleSet(t.Context(), caller("jane")); err != nil || !set.Contains("a") {
+					t.Errorf("VisibleSet() = %v, %v", set, err)
 				}
 			})
 		}
@@ -280,15 +282,15 @@ func TestChangeDuringAResolutionIsSeen(t *testing.T) {
 		f := newAuthorizerFixture(nil)
 		binding := f.bind("jane", "a")
 		fast := f.authorizer.options.Review
-		f.authorizer.options.Review = func(ctx context.Context, c Caller, namespace string) (bool, error) {
-			if namespace == "a" {
+		f.authorizer.options.Review = func(ctx context.Context, c Caller, right Right) (bool, error) {
+			if right.Namespace == "a" {
 				f.bindings.remove(binding)
 			}
-			return fast(ctx, c, namespace)
+			return fast(ctx, c, right)
 		}
-		set, err := f.authorizer.Namespaces(t.Context(), caller("jane"))
-		if err != nil || !set.isStale() {
-			t.Errorf("Namespaces() = %+v, %v; want a stale set", set, err)
+		set, err := f.authorizer.VisibleSet(t.Context(), caller("jane"))
+		if err != nil || !set.IsStale(time.Now()) {
+			t.Errorf("VisibleSet() = %+v, %v; want a stale set", set, err)
 		}
 		f.take()
 		f.expect(t, caller("jane"), nil)
@@ -309,7 +311,7 @@ func TestSteadyStateCostsAtMostOneReviewASecond(t *testing.T) {
 		}
 		search := func() {
 			for i := range callers {
-				if _, err := f.authorizer.Namespaces(t.Context(), caller(fmt.Sprint("user-", i))); err != nil {
+				if _, err := f.authorizer.VisibleSet(t.Context(), caller(fmt.Sprint("user-", i))); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -333,26 +335,62 @@ func TestSteadyStateCostsAtMostOneReviewASecond(t *testing.T) {
 	})
 }
 
-func TestRemovedCallersAreStale(t *testing.T) {
+// The holder of a set, such as a watch, keeps it when its caller is evicted, and notices
+// a change of RBAC objects.
+func TestSetOutlivesTheEvictionOfItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newAuthorizerFixture(nil)
-		set := f.expect(t, caller("first"), nil, "first@")
+		binding := f.bind("first", "a")
+		set := f.expect(t, caller("first"), []string{"a"}, "first@", "first@a")
 		for i := range maxCallers {
-			if _, err := f.authorizer.Namespaces(t.Context(), caller(fmt.Sprint(i))); err != nil {
+			if _, err := f.authorizer.VisibleSet(t.Context(), caller(fmt.Sprint(i))); err != nil {
 				t.Fatal(err)
 			}
 		}
 		k := f.authorizer.callers
-		if len(k.byCaller) != maxCallers || k.byUsage.Len() != maxCallers || k.total != maxCallers || !set.isStale() {
-			t.Errorf("%d callers, %d decisions, stale %t", len(k.byCaller), k.total, set.isStale())
+		if len(k.byCaller) != maxCallers || k.byUsage.Len() != maxCallers || k.total != maxCallers || k.byCaller["first"] != nil {
+			t.Errorf("%d callers, %d decisions, of the first %v", len(k.byCaller), k.total, k.byCaller["first"])
 		}
-		big := map[string]decision{}
+		big := map[Right]decision{}
 		for i := range maxDecisions {
-			big[fmt.Sprint(i)] = decision{}
+			big[Right{Namespace: fmt.Sprint(i)}] = decision{}
 		}
-		k.put("big", nil, big, 0, 0)
+		k.put("big", nil, big)
 		if len(k.byCaller) != 1 || k.total != maxDecisions {
 			t.Errorf("%d callers, %d decisions beside a caller of %d", len(k.byCaller), k.total, maxDecisions)
+		}
+		if set.IsStale(time.Now()) {
+			t.Error("the eviction of its caller made a set stale")
+		}
+		f.bindings.remove(binding)
+		if !set.IsStale(time.Now()) {
+			t.Error("a set whose caller was evicted does not notice a change of RBAC objects")
+		}
+	})
+}
+
+// A peer sees federated agents of every namespace while an RBAC object and a review let it.
+func TestPeerSeesFederatedAgents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newAuthorizerFixture(nil)
+		f.bindings.set(clusterRole("peer", rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{"a2a-operator.dev"}, Resources: []string{"agents/federated"}}))
+		f.set("far@peers", true)
+		set := f.expect(t, caller("far"), nil, "far@")
+		if set.Least() != VisibilityPublic || set.Sees("a", VisibilityFederated) || !set.Sees("a", VisibilityPublic) {
+			t.Errorf("the set without a binding = %+v, want public agents", set)
+		}
+		// In a namespace, the right does not count.
+		f.bindings.set(roleBinding("a", "far", toClusterRole("peer"), user("far")))
+		f.expect(t, caller("far"), nil)
+		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "far"}, RoleRef: toClusterRole("peer"), Subjects: []rbacv1.Subject{user("far")}}
+		f.bindings.set(binding)
+		peer := f.expect(t, caller("far"), nil, "far@peers")
+		if !peer.Sees("a", VisibilityFederated) || peer.Sees("a", VisibilityCluster) || peer.Equal(set) {
+			t.Errorf("the set of a peer = %+v, want federated agents", peer)
+		}
+		f.bindings.remove(binding)
+		if set := f.expect(t, caller("far"), nil); set.Sees("a", VisibilityFederated) {
+			t.Error("a peer whose binding is gone sees federated agents")
 		}
 	})
 }

@@ -23,17 +23,16 @@ const (
 	kindClusterRole = "ClusterRole"
 )
 
-// Bindings indexes the RBAC objects that let users and groups list Agents. It
-// tells which namespaces are worth a review, and when a review may have another
+// Bindings indexes the RBAC objects that let users and groups list Agents, or make them
+// peers. It tells which rights are worth a review, and when a review may have another
 // outcome. It grants nothing: a review decides. Its methods are safe for
 // concurrent use.
 type Bindings struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// granting has the roles whose rules allow to list Agents. A ClusterRole has
-	// no namespace.
-	granting map[types.NamespacedName]struct{}
+	// granting has the roles whose rules grant a right. A ClusterRole has no namespace.
+	granting map[types.NamespacedName]roleRights
 	// bindings has those of all roles, because the rules of a role may change. A
 	// ClusterRoleBinding has no namespace.
 	bindings map[types.NamespacedName]binding
@@ -50,6 +49,9 @@ type binding struct {
 	subjects []subject
 }
 
+// roleRights are the rights that the rules of a role grant.
+type roleRights struct{ list, peer bool }
+
 // subject is a user or a group. A ServiceAccount is the user that it authenticates as.
 type subject struct{ kind, name string }
 
@@ -57,7 +59,7 @@ type subject struct{ kind, name string }
 func NewBindings(c clock.PassiveClock) *Bindings {
 	return &Bindings{
 		clock:     c,
-		granting:  map[types.NamespacedName]struct{}{},
+		granting:  map[types.NamespacedName]roleRights{},
 		bindings:  map[types.NamespacedName]binding{},
 		bySubject: map[subject]map[types.NamespacedName]struct{}{},
 		byRole:    map[types.NamespacedName]int{},
@@ -65,23 +67,28 @@ func NewBindings(c clock.PassiveClock) *Bindings {
 	}
 }
 
-// grants is what the RBAC objects let one caller list.
+// grants are the rights that the RBAC objects grant to one caller.
 type grants struct {
 	// all is true if a ClusterRoleBinding covers all namespaces.
-	all        bool
+	all bool
+	// peer is true if a ClusterRoleBinding makes the caller a peer.
+	peer       bool
 	namespaces map[string]struct{}
 	// changedAt is the time of the last change that may concern any caller.
 	changedAt time.Time
 }
 
-// covers reports whether the objects let the caller list Agents in a namespace, or
-// in all namespaces for "".
-func (g *grants) covers(namespace string) bool {
-	if namespace == "" {
+// cover reports whether the objects grant a right to the caller.
+func (g *grants) cover(r Right) bool {
+	switch {
+	case r.Peer:
+		return g.peer
+	case r.Namespace == "":
 		return g.all
+	default:
+		_, bound := g.namespaces[r.Namespace]
+		return g.all || bound
 	}
-	_, bound := g.namespaces[namespace]
-	return g.all || bound
 }
 
 // of returns what the objects grant to a caller.
@@ -98,12 +105,12 @@ func (b *Bindings) of(c *Caller) grants {
 
 func (b *Bindings) add(g *grants, s subject) {
 	for name := range b.bySubject[s] {
-		if _, grants := b.granting[b.bindings[name].role]; !grants {
-			continue
-		}
-		if name.Namespace == "" {
-			g.all = true
-		} else {
+		rights := b.granting[b.bindings[name].role]
+		switch {
+		case name.Namespace == "":
+			g.all = g.all || rights.list
+			g.peer = g.peer || rights.peer
+		case rights.list:
 			g.namespaces[name.Namespace] = struct{}{}
 		}
 	}
@@ -112,14 +119,14 @@ func (b *Bindings) add(g *grants, s subject) {
 // setRole records the rules of a role, or none for a role that is gone.
 func (b *Bindings) setRole(name types.NamespacedName, rules []rbacv1.PolicyRule) {
 	b.mu.Lock()
-	_, granted := b.granting[name]
-	grants := slices.ContainsFunc(rules, allowsList)
-	if grants {
-		b.granting[name] = struct{}{}
+	last := b.granting[name]
+	next := roleRights{list: slices.ContainsFunc(rules, allowsList), peer: slices.ContainsFunc(rules, allowsPeer)}
+	if next != (roleRights{}) {
+		b.granting[name] = next
 	} else {
 		delete(b.granting, name)
 	}
-	b.unlockChanged(grants != granted && b.byRole[name] > 0)
+	b.unlockChanged(next != last && b.byRole[name] > 0)
 }
 
 // setBinding records a binding, or none (no subjects) for a binding that is gone.
@@ -213,12 +220,19 @@ func subjectsOf(namespace string, subjects []rbacv1.Subject) []subject {
 }
 
 // allowsList reports whether a rule allows to list all Agents of a namespace.
-func allowsList(rule rbacv1.PolicyRule) bool {
+func allowsList(rule rbacv1.PolicyRule) bool { return allows(rule, verbList, resourceAgents) }
+
+// allowsPeer reports whether a rule allows to read the Agents that peers see.
+func allowsPeer(rule rbacv1.PolicyRule) bool {
+	return allows(rule, verbGet, resourceAgents+"/"+subresourceFederated) || allows(rule, verbGet, "*/"+subresourceFederated)
+}
+
+func allows(rule rbacv1.PolicyRule, verb, resource string) bool {
 	has := func(values []string, wanted, all string) bool {
 		return slices.Contains(values, wanted) || slices.Contains(values, all)
 	}
-	return has(rule.Verbs, "list", rbacv1.VerbAll) &&
+	return has(rule.Verbs, verb, rbacv1.VerbAll) &&
 		has(rule.APIGroups, a2av1alpha1.GroupVersion.Group, rbacv1.APIGroupAll) &&
-		has(rule.Resources, "agents", rbacv1.ResourceAll) &&
+		has(rule.Resources, resource, rbacv1.ResourceAll) &&
 		len(rule.ResourceNames) == 0
 }

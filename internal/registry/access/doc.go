@@ -1,8 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access decides who a caller of the registry is and which namespaces
-// it sees. It asks the API server by TokenReview and SubjectAccessReview, keeps
+// Package access decides who a caller of the registry is and which Agents it sees. It asks the API server by TokenReview and SubjectAccessReview, keeps
 // the answers for a bounded time in bounded memory, and limits the rate at which
 // one address causes reviews. It knows neither the index nor HTTP responses.
 //
@@ -10,9 +9,10 @@
 //	authn         bearer token -> Caller
 //	oidc          token of a person -> Caller
 //	authorizer    Caller -> Set
-//	set           the namespaces that a caller sees
+//	set           the Agents that a caller sees
+//	visibility    who sees an Agent beside the callers of its namespace
 //	knowncallers  the sets of the callers, in bounded memory
-//	bindings      which namespaces are worth a review, by the RBAC objects
+//	bindings      which rights are worth a review, by the RBAC objects
 //	rbac          the informers of the RBAC objects
 //	admitted      the namespaces whose ServiceAccounts an Agent's rules admit
 //	expiring      a bounded memory of answers

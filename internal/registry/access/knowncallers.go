@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// knownCallers remembers the sets and decisions of a bounded number of callers.
+// knownCallers remembers the sets and decisions of a bounded number of callers. A Set
+// stays valid for its holders when its caller is evicted.
 type knownCallers struct {
 	mu       sync.Mutex
 	byCaller map[string]*list.Element
 	byUsage  *list.List // of *knownCaller, the latest first
 	// total is the number of decisions of all callers.
 	total int
-	// changes counts the calls of markAllStale.
-	changes uint64
+	// changed is closed by the next markAllStale. All sets since the last one have it.
+	changed chan struct{}
 }
 
 // knownCaller is what is remembered of one caller.
@@ -26,17 +27,15 @@ type knownCaller struct {
 	fingerprint string
 	// set is nil after a resolution that failed.
 	set       *Set
-	decisions map[string]decision
-	// expiry marks the set stale.
-	expiry *time.Timer
+	decisions map[Right]decision
 }
 
 func newKnownCallers() *knownCallers {
-	return &knownCallers{byCaller: map[string]*list.Element{}, byUsage: list.New()}
+	return &knownCallers{byCaller: map[string]*list.Element{}, byUsage: list.New(), changed: make(chan struct{})}
 }
 
 // current returns the set of a caller, nil if there is none or it is stale.
-func (k *knownCallers) current(fingerprint string) *Set {
+func (k *knownCallers) current(fingerprint string, now time.Time) *Set {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	element, found := k.byCaller[fingerprint]
@@ -44,41 +43,32 @@ func (k *knownCallers) current(fingerprint string) *Set {
 		return nil
 	}
 	k.byUsage.MoveToFront(element)
-	if set := element.Value.(*knownCaller).set; set != nil && !set.isStale() {
+	if set := element.Value.(*knownCaller).set; set != nil && !set.IsStale(now) {
 		return set
 	}
 	return nil
 }
 
-// decisions returns a copy of the decisions about a caller, and the number of changes
-// for put.
-func (k *knownCallers) decisions(fingerprint string) (map[string]decision, uint64) {
+// decisions returns a copy of the decisions about a caller, and the channel that a Set
+// made of them has: it is closed by a change of RBAC objects since this call.
+func (k *knownCallers) decisions(fingerprint string) (former map[Right]decision, changed <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	former := map[string]decision{}
+	former = map[Right]decision{}
 	if element, found := k.byCaller[fingerprint]; found {
 		maps.Copy(former, element.Value.(*knownCaller).decisions)
 	}
-	return former, k.changes
+	return former, k.changed
 }
 
-// put remembers the set of a caller, which becomes stale after its lifetime. It is stale
-// from the start if RBAC objects changed since decisions returned changes.
-func (k *knownCallers) put(fingerprint string, set *Set, decisions map[string]decision, lifetime time.Duration, changes uint64) {
+// put remembers the set of a caller and its decisions.
+func (k *knownCallers) put(fingerprint string, set *Set, decisions map[Right]decision) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if element, found := k.byCaller[fingerprint]; found {
 		k.remove(element)
 	}
-	known := &knownCaller{fingerprint: fingerprint, set: set, decisions: decisions}
-	if set != nil {
-		if changes != k.changes {
-			set.markStale()
-		} else {
-			known.expiry = time.AfterFunc(lifetime, set.markStale)
-		}
-	}
-	k.byCaller[fingerprint] = k.byUsage.PushFront(known)
+	k.byCaller[fingerprint] = k.byUsage.PushFront(&knownCaller{fingerprint: fingerprint, set: set, decisions: decisions})
 	k.total += len(decisions)
 	for k.byUsage.Len() > 1 && (k.byUsage.Len() > maxCallers || k.total > maxDecisions) {
 		k.remove(k.byUsage.Back())
@@ -89,24 +79,13 @@ func (k *knownCallers) remove(element *list.Element) {
 	known := k.byUsage.Remove(element).(*knownCaller)
 	delete(k.byCaller, known.fingerprint)
 	k.total -= len(known.decisions)
-	known.markStale()
 }
 
-func (c *knownCaller) markStale() {
-	if c.expiry != nil {
-		c.expiry.Stop()
-	}
-	if c.set != nil {
-		c.set.markStale()
-	}
-}
-
-// markAllStale makes all sets stale and keeps the decisions.
+// markAllStale makes all sets stale, also those of evicted callers, and keeps the
+// decisions.
 func (k *knownCallers) markAllStale() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.changes++
-	for _, element := range k.byCaller {
-		element.Value.(*knownCaller).markStale()
-	}
+	close(k.changed)
+	k.changed = make(chan struct{})
 }

@@ -67,13 +67,13 @@ func (b *Bindings) remove(object any) {
 }
 
 // Strip is a transform of an informer cache for the RBAC kinds. It keeps what
-// Bindings reads: the rules about Agents, the roles and the subjects.
+// Bindings reads: the rules that grant a right, the roles and the subjects.
 func Strip(object any) (any, error) {
 	switch o := object.(type) {
 	case *rbacv1.Role:
-		return &rbacv1.Role{ObjectMeta: identity(o), Rules: listingRules(o.Rules)}, nil
+		return &rbacv1.Role{ObjectMeta: identity(o), Rules: grantingRules(o.Rules)}, nil
 	case *rbacv1.ClusterRole:
-		return &rbacv1.ClusterRole{ObjectMeta: identity(o), Rules: listingRules(o.Rules)}, nil
+		return &rbacv1.ClusterRole{ObjectMeta: identity(o), Rules: grantingRules(o.Rules)}, nil
 	case *rbacv1.RoleBinding:
 		return &rbacv1.RoleBinding{ObjectMeta: identity(o), RoleRef: o.RoleRef, Subjects: o.Subjects}, nil
 	case *rbacv1.ClusterRoleBinding:
@@ -87,9 +87,13 @@ func identity(o client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
 }
 
-func listingRules(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
-	if i := slices.IndexFunc(rules, allowsList); i >= 0 {
-		return []rbacv1.PolicyRule{rules[i]}
+// grantingRules returns one rule for each right that the rules grant.
+func grantingRules(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	var granting []rbacv1.PolicyRule
+	for _, allows := range []func(rbacv1.PolicyRule) bool{allowsList, allowsPeer} {
+		if i := slices.IndexFunc(rules, allows); i >= 0 && !slices.ContainsFunc(granting, allows) {
+			granting = append(granting, rules[i])
+		}
 	}
-	return nil
+	return granting
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -43,19 +44,72 @@ type Caller struct {
 	Extra    map[string][]string `json:"extra"`
 	// namespace is that of a ServiceAccount, "" for other callers.
 	namespace string
-	// fingerprint is equal for callers that the API server cannot tell apart.
+	// fingerprint is equal for callers whose reviews are the same.
 	fingerprint string
 }
 
 // serviceAccountPrefix begins the user names of ServiceAccounts.
 const serviceAccountPrefix = "system:serviceaccount:"
 
+// Right is what a SubjectAccessReview decides: whether a caller may list the Agents of a
+// namespace, or of all namespaces for "".
+type Right struct {
+	Namespace string
+	// Peer is true for the right to read the Agents that peers see, in all namespaces.
+	// Namespace is then empty.
+	Peer bool
+}
+
+// The requests that RBAC allows. Agents have no subresource federated: the API server
+// serves none, and RBAC grants it like others.
+const (
+	verbList             = "list"
+	verbGet              = "get"
+	resourceAgents       = "agents"
+	subresourceFederated = "federated"
+)
+
+func (r Right) attributes() *authorizationv1.ResourceAttributes {
+	if r.Peer {
+		return &authorizationv1.ResourceAttributes{
+			Verb: verbGet, Group: a2av1alpha1.GroupVersion.Group, Resource: resourceAgents, Subresource: subresourceFederated,
+		}
+	}
+	return &authorizationv1.ResourceAttributes{
+		Verb: verbList, Group: a2av1alpha1.GroupVersion.Group, Resource: resourceAgents, Namespace: r.Namespace,
+	}
+}
+
+func (r Right) String() string {
+	switch {
+	case r.Peer:
+		return "to read the agents that peers see"
+	case r.Namespace == "":
+		return "to list the agents of all namespaces"
+	default:
+		return "to list the agents of namespace " + r.Namespace
+	}
+}
+
 // extraCredentialID is the extra attribute with the id of a token (KEP-4193). It is no
 // part of a Caller: each renewed token would be another caller, with reviews of its own.
 const extraCredentialID = "authentication.kubernetes.io/credential-id"
 
-// NewCaller returns the caller that the API server describes.
-func NewCaller(user authenticationv1.UserInfo) (Caller, error) {
+// The extra attributes of a token that is bound to a pod on a node (KEP-4193).
+const (
+	ExtraPodName  = "authentication.kubernetes.io/pod-name"
+	ExtraPodUID   = "authentication.kubernetes.io/pod-uid"
+	ExtraNodeName = "authentication.kubernetes.io/node-name"
+	ExtraNodeUID  = "authentication.kubernetes.io/node-uid"
+)
+
+// NewCaller returns the caller that the API server describes. Its pods share the
+// decisions about a ServiceAccount.
+func NewCaller(user authenticationv1.UserInfo) (Caller, error) { return newCaller(user, false) }
+
+// newCaller is NewCaller. With reviewsPods, each pod of a ServiceAccount is a caller with
+// decisions of its own.
+func newCaller(user authenticationv1.UserInfo, reviewsPods bool) (Caller, error) {
 	c := Caller{Username: user.Username, UID: user.UID, Groups: user.Groups, Extra: make(map[string][]string, len(user.Extra))}
 	for key, values := range user.Extra {
 		if key != extraCredentialID {
@@ -63,7 +117,9 @@ func NewCaller(user authenticationv1.UserInfo) (Caller, error) {
 		}
 	}
 	c.namespace = serviceAccountNamespace(user.Username)
-	identity, err := json.Marshal(c)
+	reviewed := c
+	reviewed.Extra = c.reviewedExtra(reviewsPods)
+	identity, err := json.Marshal(reviewed)
 	if err != nil {
 		return Caller{}, fmt.Errorf("encode caller: %w", err)
 	}
@@ -72,12 +128,20 @@ func NewCaller(user authenticationv1.UserInfo) (Caller, error) {
 	return c, nil
 }
 
+// reviewedExtra returns the extra attributes that a SubjectAccessReview has.
+func (c *Caller) reviewedExtra(reviewsPods bool) map[string][]string {
+	if reviewsPods {
+		return c.Extra
+	}
+	reviewed := maps.Clone(c.Extra)
+	for _, key := range []string{ExtraPodName, ExtraPodUID, ExtraNodeName, ExtraNodeUID} {
+		delete(reviewed, key)
+	}
+	return reviewed
+}
+
 // Namespace returns the namespace of a ServiceAccount, "" for other callers.
 func (c *Caller) Namespace() string { return c.namespace }
-
-// ID returns a value that is equal for callers that the API server cannot tell
-// apart. It is not text.
-func (c *Caller) ID() string { return c.fingerprint }
 
 // ExtraValue returns the extra attribute key if it has exactly one value, else "".
 func (c *Caller) ExtraValue(key string) string {
@@ -104,6 +168,7 @@ type Reviewer struct {
 	client         client.Writer
 	limited        prometheus.Counter
 	tokens, access queue
+	reviewsPods    bool
 }
 
 // queue bounds the reviews of one kind, and counts them.
@@ -112,16 +177,18 @@ type queue struct {
 	sent           prometheus.Counter
 }
 
-// NewReviewer returns a Reviewer that creates reviews by c. It increments
-// limited for each review that it does not send.
-func NewReviewer(c client.Writer, limited prometheus.Counter) *Reviewer {
+// NewReviewer returns a Reviewer that creates reviews by c. It increments limited for
+// each review that it does not send. With reviewsPods, a SubjectAccessReview has the pod
+// and the node of its caller, for authorizers that read them; RBAC does not. Each pod of
+// a ServiceAccount then costs reviews of its own.
+func NewReviewer(c client.Writer, limited prometheus.Counter, reviewsPods bool) *Reviewer {
 	newQueue := func(kind string) queue {
 		return queue{
 			waiting: make(chan struct{}, concurrentReviews+waitingReviews), slots: make(chan struct{}, concurrentReviews),
 			sent: reviewsSent.WithLabelValues(kind),
 		}
 	}
-	return &Reviewer{client: c, limited: limited, tokens: newQueue("token"), access: newQueue("access")}
+	return &Reviewer{client: c, limited: limited, reviewsPods: reviewsPods, tokens: newQueue("token"), access: newQueue("access")}
 }
 
 // Token returns the caller that a token authenticates, and false if the API server
@@ -138,25 +205,22 @@ func (r *Reviewer) Token(ctx context.Context, token string) (Caller, bool, error
 	if !review.Status.Authenticated || !slices.Contains(review.Status.Audiences, a2av1alpha1.Audience) {
 		return Caller{}, false, nil
 	}
-	c, err := NewCaller(review.Status.User)
+	c, err := newCaller(review.Status.User, r.reviewsPods)
 	return c, err == nil, err
 }
 
-// List reports whether the caller may list Agents in a namespace, or in all
-// namespaces for "".
-func (r *Reviewer) List(ctx context.Context, c Caller, namespace string) (bool, error) {
-	extra := make(map[string]authorizationv1.ExtraValue, len(c.Extra))
-	for key, values := range c.Extra {
+// Allows reports whether the caller has a right.
+func (r *Reviewer) Allows(ctx context.Context, c Caller, right Right) (bool, error) {
+	attributes := c.reviewedExtra(r.reviewsPods)
+	extra := make(map[string]authorizationv1.ExtraValue, len(attributes))
+	for key, values := range attributes {
 		extra[key] = values
 	}
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: c.Username, UID: c.UID, Groups: c.Groups, Extra: extra,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: "list", Group: a2av1alpha1.GroupVersion.Group, Resource: "agents", Namespace: namespace,
-		},
+		User: c.Username, UID: c.UID, Groups: c.Groups, Extra: extra, ResourceAttributes: right.attributes(),
 	}}
 	if err := r.create(ctx, r.access, review); err != nil {
-		return false, fmt.Errorf("review access to namespace %q: %w", namespace, err)
+		return false, fmt.Errorf("review the right %s: %w", right, err)
 	}
 	return review.Status.Allowed && !review.Status.Denied, nil
 }

@@ -5,30 +5,46 @@ package access
 
 import (
 	"slices"
-	"sync"
+	"time"
 )
 
-// Set is the set of namespaces whose Agents a caller sees. Its members do not change;
-// Stale tells when to ask the Authorizer for the next Set.
+// Set is the set of Agents that a caller sees: those of some namespaces, and those of
+// every namespace with at least some Visibility. Its members do not change. IsStale
+// tells when to ask the Authorizer for the next Set.
 type Set struct {
-	all   bool
+	// least is the lowest Visibility that the caller sees in every namespace. It is
+	// VisibilityCluster for a caller that sees all Agents.
+	least Visibility
 	names []string
 
-	stale chan struct{}
-	once  sync.Once
+	// changed is closed when RBAC objects change. It is nil for a Set that never changes.
+	changed <-chan struct{}
+	// until is the end of the first review that expires, zero if there is none.
+	until time.Time
 }
 
-func newSet(all bool, names []string) *Set {
+// NewSet returns the Set of the Agents of namespaces, and of those with at least the
+// Visibility least in every namespace. It never gets stale.
+func NewSet(least Visibility, namespaces ...string) *Set {
+	names := slices.Clone(namespaces)
 	slices.Sort(names)
-	return &Set{all: all, names: slices.Compact(names), stale: make(chan struct{})}
+	return &Set{least: least, names: slices.Compact(names)}
 }
 
-// All reports whether the caller sees the Agents of all namespaces.
-func (s *Set) All() bool { return s.all }
+// All reports whether the caller sees all Agents.
+func (s *Set) All() bool { return s.least == VisibilityCluster }
 
-// Contains reports whether the caller sees the Agents of a namespace.
+// Least returns the lowest Visibility that the caller sees in every namespace.
+func (s *Set) Least() Visibility { return s.least }
+
+// Sees reports whether the caller sees an Agent of a namespace with a Visibility.
+func (s *Set) Sees(namespace string, v Visibility) bool {
+	return v >= s.least || s.Contains(namespace)
+}
+
+// Contains reports whether the caller sees all Agents of a namespace.
 func (s *Set) Contains(namespace string) bool {
-	if s.all {
+	if s.All() {
 		return true
 	}
 	_, found := slices.BinarySearch(s.names, namespace)
@@ -41,21 +57,24 @@ func (s *Set) Names() []string { return s.names }
 
 // Equal reports whether two sets have the same members.
 func (s *Set) Equal(other *Set) bool {
-	return s.all == other.all && slices.Equal(s.names, other.names)
+	return s.least == other.least && slices.Equal(s.names, other.names)
 }
 
-// Stale returns a channel that is closed when the set may have changed: RBAC objects
-// changed, or a review expired. The holder of a long request, such as a watch, then
-// calls Authorizer.Namespaces again, which costs no review if nothing changed.
-func (s *Set) Stale() <-chan struct{} { return s.stale }
-
-func (s *Set) markStale() { s.once.Do(func() { close(s.stale) }) }
-
-func (s *Set) isStale() bool {
+// IsStale reports whether the Set may have changed: RBAC objects changed, or a review
+// expired. The holder of a long request, such as a watch, then calls
+// Authorizer.VisibleSet again, which costs no review if nothing changed.
+func (s *Set) IsStale(now time.Time) bool {
 	select {
-	case <-s.stale:
+	case <-s.changed:
 		return true
 	default:
-		return false
+		return !s.until.IsZero() && !now.Before(s.until)
 	}
 }
+
+// Changed returns a channel that is closed when RBAC objects change.
+func (s *Set) Changed() <-chan struct{} { return s.changed }
+
+// Until returns the time at which the Set gets stale if no RBAC object changes, and the
+// zero time if it does not.
+func (s *Set) Until() time.Time { return s.until }

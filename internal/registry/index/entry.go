@@ -46,6 +46,8 @@ type Facts struct {
 	Remote bool
 	// UpdatedAt is the last transition of a condition of the Agent, or its creation.
 	UpdatedAt time.Time
+	// Visibility is who sees the agent beside the callers of its namespace.
+	Visibility access.Visibility
 	// Admitted are the namespaces whose ServiceAccounts the agent's rules may admit.
 	Admitted access.Admitted
 }
@@ -60,7 +62,8 @@ func (f *Facts) digest() [16]byte {
 	_ = binary.Write(h, binary.LittleEndian, struct {
 		Time          int64
 		Ready, Remote bool
-	}{f.UpdatedAt.Unix(), f.Ready, f.Remote})
+		Visibility    access.Visibility
+	}{f.UpdatedAt.Unix(), f.Ready, f.Remote, f.Visibility})
 	return [16]byte(h.Sum(nil))
 }
 
@@ -69,6 +72,8 @@ type Entry struct {
 	Key Key
 	// Revision has the resource versions of the objects that the entry is made of.
 	Revision Revision
+	// Visibility is who sees the agent beside the callers of its namespace.
+	Visibility access.Visibility
 	// body is the agent as an item of a list; digest identifies its bytes.
 	body   []byte
 	digest [8]byte
@@ -90,6 +95,9 @@ func (e *Entry) Body() []byte { return e.body }
 
 // ETag returns a value that identifies the bytes of Body.
 func (e *Entry) ETag() string { return `"` + hex.EncodeToString(e.digest[:]) + `"` }
+
+// VisibleTo reports whether the caller with a set sees the agent.
+func (e *Entry) VisibleTo(set *access.Set) bool { return set.Sees(e.Key.Namespace, e.Visibility) }
 
 // Admits reports whether the agent's rules may admit ServiceAccounts of a namespace.
 func (e *Entry) Admits(namespace string) bool { return e.admitted.Contains(namespace) }
@@ -129,7 +137,7 @@ func NewEntry(facts Facts, source CardSource) (*Entry, error) {
 		return nil, fmt.Errorf("encode agent %s/%s: %w", facts.Key.Namespace, facts.Key.Name, err)
 	}
 	e := &Entry{
-		Key: facts.Key, body: slices.Clip(body),
+		Key: facts.Key, Visibility: facts.Visibility, body: slices.Clip(body),
 		facts: facts.digest(), admitted: facts.Admitted, source: source, sourceDigest: digest16(source.Text),
 	}
 	e.setTerms(append(terms, item.terms()...), text.Analyze(item.fields()))

@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
 const (
@@ -48,8 +50,9 @@ type Feed struct {
 
 	mu    sync.Mutex
 	dirty map[Key]struct{}
-	// gone are the dirty keys with a deleted object.
-	gone map[Key]struct{}
+	// withdrawn are the dirty keys with a deleted object or a lower visibility, with the
+	// highest visibility that they had.
+	withdrawn map[Key]access.Visibility
 	// seen is the highest revision of the notifications so far. missed is true for a kind
 	// until a notification follows a state that may lack removals, which the informer
 	// reported last at missedAt.
@@ -66,7 +69,7 @@ type Feed struct {
 // NewFeed returns a Feed that reads agents by read.
 func NewFeed(read ReadFunc, c clock.PassiveClock, log logr.Logger) *Feed {
 	return &Feed{
-		read: read, clock: c, log: log, dirty: make(map[Key]struct{}), gone: make(map[Key]struct{}), wake: make(chan struct{}, 1), advanced: make(chan struct{}),
+		read: read, clock: c, log: log, dirty: make(map[Key]struct{}), withdrawn: make(map[Key]access.Visibility), wake: make(chan struct{}, 1), advanced: make(chan struct{}),
 		unread:       make(map[Key]struct{}),
 		missedAgents: true, missedConfigMaps: true,
 	}
@@ -109,11 +112,12 @@ func (f *Feed) Missed(keys ...Key) {
 	f.Touch(Revision{}, keys...)
 }
 
-// Deleted marks agents as changed by the deletion of an object at a revision.
-func (f *Feed) Deleted(at Revision, keys ...Key) {
+// Withdrawn marks agents as changed at a revision by the deletion of an object, or by a
+// visibility that is lower than before.
+func (f *Feed) Withdrawn(at Revision, before access.Visibility, keys ...Key) {
 	f.mu.Lock()
 	for _, key := range keys {
-		f.gone[key] = struct{}{}
+		f.withdrawn[key] = max(f.withdrawn[key], before)
 	}
 	f.mu.Unlock()
 	f.Touch(at, keys...)
@@ -174,7 +178,7 @@ func (f *Feed) AwaitRevision(ctx context.Context, r Revision) (*Snapshot, bool) 
 // pending is the work of one batch.
 type pending struct {
 	keys      []Key
-	gone      map[Key]struct{}
+	withdrawn map[Key]access.Visibility
 	revision  Revision
 	resumable bool
 	since     time.Time
@@ -183,11 +187,11 @@ type pending struct {
 func (f *Feed) take() pending {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	p := pending{revision: f.seen, resumable: !f.missedAgents && !f.missedConfigMaps, since: f.dirtySince, gone: f.gone}
+	p := pending{revision: f.seen, resumable: !f.missedAgents && !f.missedConfigMaps, since: f.dirtySince, withdrawn: f.withdrawn}
 	for key := range f.dirty {
 		p.keys = append(p.keys, key)
 	}
-	f.dirty, f.gone = make(map[Key]struct{}), make(map[Key]struct{})
+	f.dirty, f.withdrawn = make(map[Key]struct{}), make(map[Key]access.Visibility)
 	f.dirtySince = time.Time{}
 	slices.SortFunc(p.keys, Key.compare)
 	return p
@@ -234,7 +238,7 @@ func (f *Feed) publish(ctx context.Context) {
 // nothing changed.
 func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 	latest := f.latest.Load()
-	if latest != nil && len(changes) == 0 && len(work.gone) == 0 && latest.resumable == work.resumable {
+	if latest != nil && len(changes) == 0 && len(work.withdrawn) == 0 && latest.resumable == work.resumable {
 		latest.revision.Store(&s.revision)
 		return
 	}
@@ -250,15 +254,16 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 	}
 	// Earlier updates share the array of removals and do not see what follows their end.
 	for i := range changes {
-		if changes[i].After == nil {
-			u.removals = append(u.removals, Removal{Key: changes[i].Key, Revision: s.revision})
+		if before := changes[i].Before; before != nil && isRemoved(changes[i].After, before.Visibility) {
+			u.removals = append(u.removals, Removal{Key: changes[i].Key, Visibility: before.Visibility, Revision: s.revision})
 		}
 	}
 	// The cache may show a deletion before its notification, so that the agent is gone
-	// since an earlier revision than other replicas assume.
-	for _, key := range slices.SortedFunc(maps.Keys(work.gone), Key.compare) {
-		if s.Get(key) == nil {
-			u.removals = append(u.removals, Removal{Key: key, Revision: s.revision})
+	// since an earlier revision than other replicas assume. And another replica may have
+	// shown an agent that this one has not.
+	for _, key := range slices.SortedFunc(maps.Keys(work.withdrawn), Key.compare) {
+		if before := work.withdrawn[key]; isRemoved(s.Get(key), before) {
+			u.removals = append(u.removals, Removal{Key: key, Visibility: before, Revision: s.revision})
 		}
 	}
 	if n := len(u.removals); n > maxRemovals {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,6 +28,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -261,7 +263,7 @@ func TestEventsOfConfigMapsTouchTheirAgents(t *testing.T) {
 	foreign.OwnerReferences = nil
 	config.ResourceVersion, foreign.ResourceVersion = "7", "8"
 	f := NewFeed(nil, clock.RealClock{}, logr.Discard())
-	h := f.handler(ownerOf, func(version uint64) Revision { return Revision{ConfigMaps: version} })
+	h := f.ConfigMapHandler()
 	touched := func(what string, want Revision) {
 		t.Helper()
 		work := f.take()
@@ -290,4 +292,42 @@ func renderedCard(t *testing.T, e *Entry) string {
 		t.Fatalf("Card() = %v, %v", rendered, err)
 	}
 	return string(rendered.Body)
+}
+
+// The feed remembers the highest visibility that an Agent had, also when it changed back
+// before a snapshot, because another replica may have shown it.
+func TestEventsOfAgentsTellLostVisibility(t *testing.T) {
+	at := func(version string, generation int64, visibility a2av1alpha1.Visibility) *a2av1alpha1.Agent {
+		agent := testAgent()
+		agent.ResourceVersion, agent.Generation = version, generation
+		agent.Spec.Discovery.Visibility = visibility
+		return agent
+	}
+	hidden, public, again := at("1", 1, a2av1alpha1.VisibilityCluster), at("2", 2, a2av1alpha1.VisibilityPublic), at("3", 3, a2av1alpha1.VisibilityCluster)
+	renewed := again.DeepCopy()
+	renewed.UID = "another"
+	for name, test := range map[string]struct {
+		events func(toolscache.ResourceEventHandler)
+		want   map[Key]access.Visibility
+		missed bool
+	}{
+		"public for a moment": {func(h toolscache.ResourceEventHandler) {
+			h.OnUpdate(hidden, public)
+			h.OnUpdate(public, again)
+		}, map[Key]access.Visibility{{"team-a", "echo"}: access.VisibilityPublic}, false},
+		"deleted while public":     {func(h toolscache.ResourceEventHandler) { h.OnDelete(public) }, map[Key]access.Visibility{{"team-a", "echo"}: access.VisibilityPublic}, false},
+		"more visible":             {func(h toolscache.ResourceEventHandler) { h.OnUpdate(hidden, public) }, map[Key]access.Visibility{}, false},
+		"a change that was missed": {func(h toolscache.ResourceEventHandler) { h.OnUpdate(hidden, again) }, map[Key]access.Visibility{}, true},
+		"another of its name":      {func(h toolscache.ResourceEventHandler) { h.OnUpdate(again, renewed) }, map[Key]access.Visibility{}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := NewFeed(nil, clock.RealClock{}, logr.Discard())
+			f.missedAgents, f.missedConfigMaps = false, false
+			test.events(f.AgentHandler())
+			work := f.take()
+			if diff := cmp.Diff(test.want, work.withdrawn); diff != "" || work.resumable == test.missed {
+				t.Errorf("resumable %t, want %t; withdrawn (-want +got):\n%s", work.resumable, !test.missed, diff)
+			}
+		})
+	}
 }

@@ -3,7 +3,11 @@
 
 package index
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+)
 
 // leafCapacity is the maximum number of entries of a leaf.
 const leafCapacity = 256
@@ -23,6 +27,8 @@ type leaf struct {
 	used  set
 	// namespaces are those of the entries, in their order.
 	namespaces []namespaceSlots
+	// visible has, for each Visibility, the slots of the entries with at least that one.
+	visible [access.VisibilityOutside + 1]set
 }
 
 type namespaceSlots struct {
@@ -63,22 +69,32 @@ func (l *leaf) delete(i int) document {
 	return documentAt(l.number, slot)
 }
 
-// indexNamespaces sets namespaces.
-func (l *leaf) indexNamespaces() {
+// indexVisibility sets namespaces and visible.
+func (l *leaf) indexVisibility() {
 	l.namespaces = nil
+	clear(l.visible[:])
 	for i, e := range l.entries {
 		if n := len(l.namespaces); n == 0 || l.namespaces[n-1].name != e.Key.Namespace {
 			l.namespaces = append(l.namespaces, namespaceSlots{name: e.Key.Namespace})
 		}
 		l.namespaces[len(l.namespaces)-1].slots.add(l.slots[i])
+		for v := range e.Visibility + 1 {
+			l.visible[v].add(l.slots[i])
+		}
 	}
 }
 
-// visible returns the slots of the namespaces for which sees is true.
-func (l *leaf) visible(sees func(namespace string) bool) set {
-	var visible set
+// visibleTo returns the slots of the entries that a caller sees: all for nil.
+func (l *leaf) visibleTo(caller *access.Set) set {
+	if caller == nil {
+		return l.used
+	}
+	visible := l.visible[caller.Least()]
+	if len(caller.Names()) == 0 {
+		return visible
+	}
 	for i := range l.namespaces {
-		if sees(l.namespaces[i].name) {
+		if caller.Contains(l.namespaces[i].name) {
 			visible.or(&l.namespaces[i].slots)
 		}
 	}

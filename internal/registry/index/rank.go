@@ -7,6 +7,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
@@ -34,13 +35,12 @@ type rankedEntry struct {
 }
 
 // rank returns the page of a ranked query. Scores depend only on entries that match
-// the conditions of the query in the selected namespaces: they tell a caller nothing
-// about others.
-func (s *Snapshot) rank(q *Query, sees func(namespace string) bool) Page {
+// the conditions of the query and that the caller sees: they tell it nothing about others.
+func (s *Snapshot) rank(q *Query, caller *access.Set) Page {
 	page := Page{revision: s.revision}
 	allowed := newMatches(int(s.leafNumbers))
 	defer allowed.release()
-	statistics := text.Statistics{Documents: s.match(q.hashes, sees, allowed.sets)}
+	statistics := text.Statistics{Documents: s.match(q.hashes, caller, allowed.sets)}
 	groups := s.groups(q.ranked, allowed.sets)
 	found := newMatches(int(s.leafNumbers))
 	defer found.release()
@@ -63,12 +63,12 @@ func (s *Snapshot) rank(q *Query, sees func(namespace string) bool) Page {
 }
 
 // Matching yields all entries that match a query, whatever its cursor and limit, in the
-// order of their keys. sees selects namespaces; nil selects all.
-func (s *Snapshot) Matching(q *Query, sees func(namespace string) bool) iter.Seq[*Entry] {
+// order of their keys, and that the caller sees; a nil caller sees all.
+func (s *Snapshot) Matching(q *Query, caller *access.Set) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		matches := newMatches(int(s.leafNumbers))
 		defer matches.release()
-		documents := s.match(hashTerms(q.terms), sees, matches.sets)
+		documents := s.match(hashTerms(q.terms), caller, matches.sets)
 		if q.isRanked() {
 			groups := s.groups(q.ranked, matches.sets)
 			clear(matches.sets)

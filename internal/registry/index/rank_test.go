@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -38,7 +39,7 @@ func describedEntry(tb testing.TB, key Key, description string, examples ...stri
 }
 
 // rankedKeys returns the keys of all pages of a ranked search.
-func rankedKeys(t *testing.T, s *Snapshot, parameters url.Values, sees func(string) bool) []string {
+func rankedKeys(t *testing.T, s *Snapshot, parameters url.Values, caller *access.Set) []string {
 	t.Helper()
 	var keys []string
 	for {
@@ -46,7 +47,7 @@ func rankedKeys(t *testing.T, s *Snapshot, parameters url.Values, sees func(stri
 		if err != nil {
 			t.Fatal(err)
 		}
-		page := s.Search(q, sees)
+		page := s.Search(q, caller)
 		if !slices.IsSortedFunc(page.Scores, func(a, b float64) int { return -cmpFloat(a, b) }) {
 			t.Errorf("the scores %v are not sorted", page.Scores)
 		}
@@ -85,25 +86,25 @@ func TestRankedSearch(t *testing.T) {
 		describedEntry(t, Key{"b", "storm"}, "Warns of storms and of bad weather; weather maps."),
 		describedEntry(t, Key{"c", "echo"}, "Repeats the message."),
 	)
-	all := func(string) bool { return true }
+	all := access.NewSet(access.VisibilityCluster)
 	for name, test := range map[string]struct {
-		q    string
-		sees func(string) bool
-		want []string
+		q      string
+		caller *access.Set
+		want   []string
 	}{
 		"best first":                   {"weather", all, []string{"a/weather", "b/storm", "a/travel"}},
 		"an example is found":          {"rain in Paris", all, []string{"a/weather"}},
 		"forms of a word":              {"forecast storm", all, []string{"b/storm", "a/weather"}},
 		"another language":             {"prévision météorologique", all, []string{"b/meteo"}},
-		"hidden namespaces are absent": {"weather", func(ns string) bool { return ns == "b" }, []string{"b/storm"}},
-		"nothing is visible":           {"weather", func(string) bool { return false }, nil},
+		"hidden namespaces are absent": {"weather", access.NewSet(access.VisibilityPublic, "b"), []string{"b/storm"}},
+		"nothing is visible":           {"weather", access.NewSet(access.VisibilityPublic), nil},
 		"nothing matches":              {"blockchain", all, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, rankedKeys(t, s, url.Values{"q": {test.q}}, test.sees)); diff != "" {
+			if diff := cmp.Diff(test.want, rankedKeys(t, s, url.Values{"q": {test.q}}, test.caller)); diff != "" {
 				t.Errorf("q=%s (-want +got):\n%s", test.q, diff)
 			}
-			if diff := cmp.Diff(test.want, rankedKeys(t, s, url.Values{"q": {test.q}, "limit": {"1"}, "ready": {"true"}}, test.sees)); diff != "" {
+			if diff := cmp.Diff(test.want, rankedKeys(t, s, url.Values{"q": {test.q}, "limit": {"1"}, "ready": {"true"}}, test.caller)); diff != "" {
 				t.Errorf("q=%s in pages of one (-want +got):\n%s", test.q, diff)
 			}
 		})
@@ -121,12 +122,12 @@ func TestRankingDependsOnVisibleAgentsOnly(t *testing.T) {
 	for i := range 300 {
 		hidden = append(hidden, describedEntry(t, Key{"z", fmt.Sprintf("agent-%d", i)}, "Acquisitions. "+strings.Repeat("Contracts and questions. ", i%7)))
 	}
-	sees := func(namespace string) bool { return namespace == "a" }
+	caller := access.NewSet(access.VisibilityPublic, "a")
 	q, err := ParseQuery("q=contracts+questions+translates+acquisitions")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, got := snapshotOf(visible...).Search(q, sees), snapshotOf(hidden...).Search(q, sees)
+	want, got := snapshotOf(visible...).Search(q, caller), snapshotOf(hidden...).Search(q, caller)
 	if diff := cmp.Diff(want.Scores, got.Scores); diff != "" {
 		t.Errorf("the scores depend on hidden agents (-without +with):\n%s", diff)
 	}

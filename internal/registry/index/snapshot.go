@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
 // maxPageBytes bounds a page of more than one entry. The size of a sidecar
@@ -69,43 +71,42 @@ func (s *Snapshot) All(yield func(*Entry) bool) {
 
 // Search returns the page of a query: entries after its cursor that have all its
 // terms, ranked or in the order of their keys, and at least one entry if there is any.
-// sees selects namespaces; nil selects all.
-func (s *Snapshot) Search(q *Query, sees func(namespace string) bool) Page {
+// The result has entries that the caller sees; a nil caller sees all.
+func (s *Snapshot) Search(q *Query, caller *access.Set) Page {
 	if q.isRanked() {
-		return s.rank(q, sees)
+		return s.rank(q, caller)
 	}
-	return s.search(q.hashes, sees, q.after.Key, q.limit)
+	return s.search(q.hashes, caller, q.after.Key, q.limit)
 }
 
-func (s *Snapshot) search(terms []term, sees func(namespace string) bool, after Key, limit int) Page {
+func (s *Snapshot) search(terms []term, caller *access.Set, after Key, limit int) Page {
 	page := Page{revision: s.revision}
-	if len(terms) == 0 && sees == nil {
+	if len(terms) == 0 && (caller == nil || caller.All()) {
 		page.Total = s.size
 		s.fill(&page, after, limit, nil)
 		return page
 	}
 	matches := newMatches(int(s.leafNumbers))
 	defer matches.release()
-	page.Total = s.match(terms, sees, matches.sets)
+	page.Total = s.match(terms, caller, matches.sets)
 	s.fill(&page, after, limit, matches.sets)
 	return page
 }
 
-// match sets, by the number of their leaf, the documents that have all terms in the
-// selected namespaces, and returns how many these are.
-func (s *Snapshot) match(terms []term, sees func(namespace string) bool, sets []set) (total int) {
+// match sets, by the number of their leaf, the documents that have all terms and that the
+// caller sees, and returns how many these are.
+func (s *Snapshot) match(terms []term, caller *access.Set, sets []set) (total int) {
+	seesAll := caller == nil || caller.All()
 	if len(terms) > 0 {
 		s.intersect(terms, sets)
 	}
 	for _, l := range s.leaves {
 		found := &sets[l.number]
 		switch {
-		case len(terms) == 0 && sees == nil:
-			*found = l.used
 		case len(terms) == 0:
-			*found = l.visible(sees)
-		case sees != nil && !found.empty():
-			visible := l.visible(sees)
+			*found = l.visibleTo(caller)
+		case !seesAll && !found.empty():
+			visible := l.visibleTo(caller)
 			found.and(&visible)
 		}
 		total += found.count()
@@ -172,11 +173,16 @@ func newMatches(leaves int) *matches {
 
 func (m *matches) release() { freeMatches.Put(m) }
 
-// Namespaces returns the sorted namespaces of all agents.
-func (s *Snapshot) Namespaces() []string {
+// Namespaces returns the sorted namespaces of the agents that a caller sees; nil sees all.
+func (s *Snapshot) Namespaces(caller *access.Set) []string {
 	var names []string
 	for _, l := range s.leaves {
+		visible := l.visibleTo(caller)
 		for i := range l.namespaces {
+			slots := l.namespaces[i].slots
+			if slots.and(&visible); slots.empty() {
+				continue
+			}
 			if n := len(names); n == 0 || names[n-1] != l.namespaces[i].name {
 				names = append(names, l.namespaces[i].name)
 			}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
@@ -68,6 +69,7 @@ func TestSnapshotAgainstModel(t *testing.T) {
 				continue
 			}
 			e := makeEntry(t, key, random.IntN(2) == 0, fmt.Sprintf("s%d", random.IntN(4)))
+			e.Visibility = access.Visibility(random.IntN(int(access.VisibilityOutside) + 1))
 			changes[key], model[key] = e, e
 		}
 		before, beforeKeys := snapshot, keysOf(snapshot.search(nil, nil, Key{}, 1<<20).Entries)
@@ -89,11 +91,11 @@ func compareWithModel(t *testing.T, s *Snapshot, model map[Key]*Entry) {
 			t.Fatalf("leaf %d of %d has %d entries", i, len(s.leaves), n)
 		}
 	}
-	sees := func(namespace string) bool { return namespace != "ns-3" }
+	caller := access.NewSet(access.VisibilityFederated, "ns-0", "ns-1", "ns-4")
 	terms := hashTerms([]string{skillTerm("s1"), readyTerm(true)})
 	var want []*Entry
 	for _, e := range model {
-		if sees(e.Key.Namespace) && slices.Contains(e.terms, terms[0]) && slices.Contains(e.terms, terms[1]) {
+		if e.VisibleTo(caller) && slices.Contains(e.terms, terms[0]) && slices.Contains(e.terms, terms[1]) {
 			want = append(want, e)
 		}
 		if got := s.Get(e.Key); got != e {
@@ -104,7 +106,7 @@ func compareWithModel(t *testing.T, s *Snapshot, model map[Key]*Entry) {
 
 	got, after := []*Entry{}, Key{}
 	for {
-		page := s.search(terms, sees, after, 13)
+		page := s.search(terms, caller, after, 13)
 		if page.Total != len(want) {
 			t.Fatalf("Total = %d, want %d", page.Total, len(want))
 		}
@@ -166,8 +168,21 @@ func TestSnapshotSharesLeaves(t *testing.T) {
 func TestSnapshotNamespaces(t *testing.T) {
 	s := snapshotOf(
 		makeEntry(t, Key{"a", "one"}, true, "x"), makeEntry(t, Key{"a", "two"}, true, "y"), makeEntry(t, Key{"c", "three"}, false, "x"))
-	if diff := cmp.Diff([]string{"a", "c"}, s.Namespaces()); diff != "" {
-		t.Errorf("Namespaces (-want +got):\n%s", diff)
+	public := makeEntry(t, Key{"b", "four"}, true, "x")
+	public.Visibility = access.VisibilityPublic
+	s = s.With(map[Key]*Entry{public.Key: public})
+	for name, test := range map[string]struct {
+		caller *access.Set
+		want   []string
+	}{
+		"all":             {nil, []string{"a", "b", "c"}},
+		"a caller":        {access.NewSet(access.VisibilityPublic, "c", "d"), []string{"b", "c"}},
+		"an anonymous":    {access.NewSet(access.VisibilityPublic), []string{"b"}},
+		"outside of here": {access.NewSet(access.VisibilityOutside), nil},
+	} {
+		if diff := cmp.Diff(test.want, s.Namespaces(test.caller)); diff != "" {
+			t.Errorf("namespaces of %s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

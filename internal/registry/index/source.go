@@ -78,6 +78,7 @@ func factsOf(agent *a2av1alpha1.Agent) Facts {
 		ExternalURL: agent.Status.ExternalURL,
 		Remote:      agent.Spec.Remote != nil,
 		UpdatedAt:   agent.CreationTimestamp.Time,
+		Visibility:  access.VisibilityOf(agent),
 		Admitted:    access.AdmittedBy(agent),
 	}
 	for i := range agent.Status.Conditions {
@@ -121,8 +122,8 @@ func Watch(ctx context.Context, informers cache.Informers, feed *Feed) ([]<-chan
 		object client.Object
 		handle toolscache.ResourceEventHandler
 	}{
-		{&a2av1alpha1.Agent{}, feed.handler(keyOf, func(version uint64) Revision { return Revision{Agents: version} })},
-		{&corev1.ConfigMap{}, feed.handler(ownerOf, func(version uint64) Revision { return Revision{ConfigMaps: version} })},
+		{&a2av1alpha1.Agent{}, feed.AgentHandler()},
+		{&corev1.ConfigMap{}, feed.ConfigMapHandler()},
 	}
 	var synced []<-chan struct{}
 	for _, kind := range kinds {
@@ -139,6 +140,16 @@ func Watch(ctx context.Context, informers cache.Informers, feed *Feed) ([]<-chan
 	return synced, nil
 }
 
+// AgentHandler returns the handler of events of Agents.
+func (f *Feed) AgentHandler() toolscache.ResourceEventHandler {
+	return f.handler(keyOf, func(version uint64) Revision { return Revision{Agents: version} })
+}
+
+// ConfigMapHandler returns the handler of events of ConfigMaps.
+func (f *Feed) ConfigMapHandler() toolscache.ResourceEventHandler {
+	return f.handler(ownerOf, func(version uint64) Revision { return Revision{ConfigMaps: version} })
+}
+
 func (f *Feed) handler(agentOf func(metav1.Object) (Key, bool), at func(version uint64) Revision) toolscache.ResourceEventHandler {
 	notify := func(object any, report func(Revision, ...Key)) {
 		accessor, err := meta.Accessor(object)
@@ -152,17 +163,47 @@ func (f *Feed) handler(agentOf func(metav1.Object) (Key, bool), at func(version 
 			report(revision)
 		}
 	}
+	missed := func(_ Revision, keys ...Key) { f.Missed(keys...) }
+	withdrawn := func(before any) func(Revision, ...Key) {
+		return func(r Revision, keys ...Key) { f.Withdrawn(r, visibilityOf(before), keys...) }
+	}
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { notify(object, f.Touch) },
-		UpdateFunc: func(before, after any) { notify(before, f.Touch); notify(after, f.Touch) },
+		AddFunc: func(object any) { notify(object, f.Touch) },
+		UpdateFunc: func(before, after any) {
+			notify(before, f.Touch)
+			switch {
+			case missesVisibility(before, after):
+				notify(after, missed)
+			case visibilityOf(after) < visibilityOf(before):
+				notify(after, withdrawn(before))
+			}
+			notify(after, f.Touch)
+		},
 		DeleteFunc: func(object any) {
-			if gone, missed := object.(toolscache.DeletedFinalStateUnknown); missed {
-				notify(gone.Obj, func(_ Revision, keys ...Key) { f.Missed(keys...) })
+			if gone, unknown := object.(toolscache.DeletedFinalStateUnknown); unknown {
+				notify(gone.Obj, missed)
 				return
 			}
-			notify(object, f.Deleted)
+			notify(object, withdrawn(object))
 		},
 	}
+}
+
+// visibilityOf returns the Visibility of an Agent, and the lowest for other objects.
+func visibilityOf(object any) access.Visibility {
+	if agent, ok := object.(*a2av1alpha1.Agent); ok {
+		return access.VisibilityOf(agent)
+	}
+	return access.VisibilityCluster
+}
+
+// missesVisibility reports whether the Agent may have had another Visibility between two
+// states that the informer knows, because it lost its watch: the Agent was created
+// again, or its specification changed more than once.
+func missesVisibility(before, after any) bool {
+	from, ok := before.(*a2av1alpha1.Agent)
+	to, same := after.(*a2av1alpha1.Agent)
+	return ok && same && (to.UID != from.UID || to.Generation-from.Generation > 1)
 }
 
 func keyOf(o metav1.Object) (Key, bool) {

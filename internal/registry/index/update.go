@@ -4,9 +4,12 @@
 package index
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
 // maxRemovals bounds the removals that a replica remembers for readers that resume.
@@ -24,10 +27,22 @@ func (c *Change) Unchanged() bool {
 	return c.Before != nil && c.After != nil && c.Before.digest == c.After.digest
 }
 
-// Removal records that an agent was removed not later than at a revision.
+// SameVisibility reports whether the same callers see the agent before and after.
+func (c *Change) SameVisibility() bool {
+	return c.Before != nil && c.After != nil && c.Before.Visibility == c.After.Visibility
+}
+
+// Removal records that an agent with a Visibility was removed, or got a lower one, not
+// later than at a revision.
 type Removal struct {
-	Key      Key
-	Revision Revision
+	Key        Key
+	Visibility access.Visibility
+	Revision   Revision
+}
+
+// isRemoved reports whether an agent that had a Visibility is gone or has a lower one.
+func isRemoved(now *Entry, before access.Visibility) bool {
+	return now == nil || now.Visibility < before
 }
 
 // Update is a snapshot with the changes that led to it. Updates form a list, which a
@@ -67,12 +82,12 @@ func (u *Update) Next() *Update { return u.next }
 // Revision returns the latest revision at which the snapshot was current.
 func (u *Update) Revision() Revision { return *u.revision.Load() }
 
-// Since returns the entries that may have changed since a revision, and the keys of
-// agents that were removed since then and do not exist, both in the order of keys.
-// The reader may know some of them. It returns false if this replica cannot tell what
+// Since returns the entries that may have changed since a revision, and the agents that
+// were removed or got a lower Visibility since then, with the highest one that they had,
+// both in the order of keys. The reader may know some of them. It returns false if this replica cannot tell what
 // changed, because it started later, missed removals or forgot them; or if it has not
 // reached the revision.
-func (u *Update) Since(r Revision) (changed []*Entry, removed []Key, ok bool) {
+func (u *Update) Since(r Revision) (changed []*Entry, removed []Removal, ok bool) {
 	if !u.resumable || !r.Includes(u.since) || !u.Revision().Includes(r) {
 		return nil, nil, false
 	}
@@ -88,10 +103,12 @@ func (u *Update) Since(r Revision) (changed []*Entry, removed []Key, ok bool) {
 		if r != removal.Revision && r.Includes(removal.Revision) {
 			break
 		}
-		if u.Snapshot.Get(removal.Key) == nil {
-			removed = append(removed, removal.Key)
+		if isRemoved(u.Snapshot.Get(removal.Key), removal.Visibility) {
+			removed = append(removed, *removal)
 		}
 	}
-	slices.SortFunc(removed, Key.compare)
-	return changed, slices.Compact(removed), true
+	slices.SortFunc(removed, func(a, b Removal) int {
+		return cmp.Or(a.Key.compare(b.Key), cmp.Compare(b.Visibility, a.Visibility))
+	})
+	return changed, slices.CompactFunc(removed, func(a, b Removal) bool { return a.Key == b.Key }), true
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
 // startFeed runs a feed whose state the test sets. It must be called in a bubble of synctest.
@@ -32,7 +34,7 @@ func startFeed(t *testing.T) (feed *Feed, set func(version uint64, e *Entry), re
 			settle()
 		}, func(version uint64, key Key) {
 			delete(state, key)
-			f.Deleted(Revision{Agents: version}, key)
+			f.Withdrawn(Revision{Agents: version}, access.VisibilityCluster, key)
 			settle()
 		}
 }
@@ -47,7 +49,7 @@ func TestSinceReturnsChangesAndRemovals(t *testing.T) {
 		set(3, makeEntry(t, Key{"ns", "c"}, true))
 		remove(4, Key{"ns", "a"})
 		changed, removed, ok := f.Latest().Since(at)
-		if got := fmt.Sprint(keysOf(changed), removed, ok); got != "[ns/c] [{ns a}] true" {
+		if got := fmt.Sprint(keysOf(changed), removed, ok); got != "[ns/c] [{{ns a} 0 4-3}] true" {
 			t.Errorf("Since(%s) = %s, want c, the removal of a", at, got)
 		}
 		if _, _, ok := f.Latest().Since(Revision{Agents: 9}); ok {
@@ -93,7 +95,7 @@ func TestSinceDropsOldRemovals(t *testing.T) {
 		time.Sleep(2 * missedQuiet)
 		set(1, makeEntry(t, Key{"ns", "a"}, true))
 		for i := range uint64(maxRemovals + 1) {
-			f.Deleted(Revision{Agents: 2 + i}, Key{"ns", fmt.Sprint(i)})
+			f.Withdrawn(Revision{Agents: 2 + i}, access.VisibilityCluster, Key{"ns", fmt.Sprint(i)})
 		}
 		remove(maxRemovals+5, Key{"ns", "a"})
 		if n := len(f.Latest().removals); n > maxRemovals {

@@ -27,7 +27,7 @@ var ErrCursor = errors.New("is not an id of an event of this registry; use the l
 type Cursor struct {
 	// Revision is the state of the cluster that the reader has.
 	Revision index.Revision
-	// View identifies the filters of the stream and the namespaces that its caller saw.
+	// View identifies the filters of the stream and the set of agents that its caller saw.
 	// A stream with another view cannot tell what the reader has.
 	View string
 }
@@ -47,10 +47,13 @@ func ParseCursor(text string) (Cursor, error) {
 
 func (c Cursor) String() string { return cursorVersion + "." + c.Revision.String() + "." + c.View }
 
-// viewOf returns the view of a caller with a set of namespaces.
+// viewOf returns the view of a caller with a set.
 func viewOf(q *index.Query, set *access.Set) string {
 	h := sha256.New()
 	_, _ = io.WriteString(h, q.Fingerprint())
+	if set.Least() == access.VisibilityFederated {
+		_, _ = io.WriteString(h, "\x00federated")
+	}
 	if !set.All() {
 		_, _ = io.WriteString(h, "\x00namespaces\x00"+strings.Join(set.Names(), "\x00"))
 	}

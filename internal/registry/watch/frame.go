@@ -20,7 +20,7 @@ type frames struct {
 }
 
 // frame is the event of one change. upsert is nil for a removed agent, and for one whose
-// representation did not change.
+// representation and visibility did not change.
 type frame struct{ upsert, remove []byte }
 
 // framesOf returns the frames of an update.
@@ -37,6 +37,9 @@ func framesOf(u *index.Update) *frames {
 			case !c.Unchanged():
 				f.changes[i].upsert = upsertFrame(c.After)
 				event = f.changes[i].upsert
+			case !c.SameVisibility(): // callers that see all agents have it already
+				f.changes[i].upsert = upsertFrame(c.After)
+				continue
 			default:
 				continue
 			}

@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -45,11 +46,18 @@ type event struct {
 type cluster struct {
 	log     []event
 	version int
+	// generations has the generation of each object.
+	generations map[string]int64
 }
+
+func newCluster() *cluster { return &cluster{generations: map[string]int64{}} }
 
 func (c *cluster) write(o client.Object, deleted bool) {
 	c.version++
 	o.SetResourceVersion(strconv.Itoa(c.version))
+	name := nameOf(o, client.ObjectKeyFromObject(o))
+	c.generations[name]++
+	o.SetGeneration(c.generations[name])
 	c.log = append(c.log, event{object: o, deleted: deleted})
 }
 
@@ -79,8 +87,10 @@ type replica struct {
 	mu               sync.Mutex
 	objects          map[string]client.Object
 	cached, notified int
-	stop             context.CancelFunc
-	done             chan struct{}
+	// known are the objects of which the feed was notified.
+	known map[string]client.Object
+	stop  context.CancelFunc
+	done  chan struct{}
 }
 
 func nameOf(o client.Object, key types.NamespacedName) string {
@@ -103,13 +113,13 @@ func (r *replica) Get(_ context.Context, key types.NamespacedName, into client.O
 
 // startReplica returns a replica with a list of the present state.
 func startReplica(t *testing.T, c *cluster) *replica {
-	r := &replica{objects: make(map[string]client.Object), done: make(chan struct{})}
+	r := &replica{objects: make(map[string]client.Object), known: make(map[string]client.Object), done: make(chan struct{})}
 	source := &index.Source{Reader: r}
 	r.feed = index.NewFeed(source.Read, clock.RealClock{}, logr.Discard())
 	r.cache(c, len(c.log))
 	r.notified = r.cached
-	for _, o := range r.objects {
-		r.touch(o, r.feed.Touch)
+	for name, o := range r.objects {
+		r.update(name, o)
 	}
 	var ctx context.Context
 	ctx, r.stop = context.WithCancel(t.Context())
@@ -135,10 +145,12 @@ func (r *replica) cache(c *cluster, until int) {
 func (r *replica) notify(c *cluster, until int) {
 	for ; r.notified < until; r.notified++ {
 		e := c.log[r.notified]
+		name := nameOf(e.object, client.ObjectKeyFromObject(e.object))
 		if e.deleted {
-			r.touch(e.object, r.feed.Deleted)
+			r.handler(e.object).OnDelete(e.object)
+			delete(r.known, name)
 		} else {
-			r.touch(e.object, r.feed.Touch)
+			r.update(name, e.object)
 		}
 	}
 }
@@ -146,15 +158,13 @@ func (r *replica) notify(c *cluster, until int) {
 // relist loses the watch: the cache gets the present state, and removed objects are
 // found missing. Notifications of that state come first or last.
 func (r *replica) relist(c *cluster, missingFirst bool) {
-	r.mu.Lock()
-	before := maps.Clone(r.objects)
-	r.mu.Unlock()
 	r.cache(c, len(c.log))
 	r.notified = r.cached
 	missing := func() {
-		for name, o := range before {
+		for name, o := range r.known {
 			if r.objects[name] == nil {
-				r.touch(o, func(_ index.Revision, keys ...index.Key) { r.feed.Missed(keys...) })
+				r.handler(o).OnDelete(toolscache.DeletedFinalStateUnknown{Key: name, Obj: o})
+				delete(r.known, name)
 			}
 		}
 	}
@@ -162,8 +172,8 @@ func (r *replica) relist(c *cluster, missingFirst bool) {
 		missing()
 	}
 	for name, o := range r.objects {
-		if before[name] != o {
-			r.touch(o, r.feed.Touch)
+		if r.known[name] != o {
+			r.update(name, o)
 		}
 	}
 	if !missingFirst {
@@ -171,14 +181,21 @@ func (r *replica) relist(c *cluster, missingFirst bool) {
 	}
 }
 
-func (r *replica) touch(o client.Object, notify func(index.Revision, ...index.Key)) {
-	version, _ := strconv.ParseUint(o.GetResourceVersion(), 10, 64)
-	key := index.Key{Namespace: o.GetNamespace(), Name: o.GetName()}
-	if owner := metav1.GetControllerOf(o); owner != nil {
-		notify(index.Revision{ConfigMaps: version}, index.Key{Namespace: o.GetNamespace(), Name: owner.Name})
-		return
+func (r *replica) handler(o client.Object) toolscache.ResourceEventHandler {
+	if _, ok := o.(*a2av1alpha1.Agent); ok {
+		return r.feed.AgentHandler()
 	}
-	notify(index.Revision{Agents: version}, key)
+	return r.feed.ConfigMapHandler()
+}
+
+// update notifies the feed of the state of an object.
+func (r *replica) update(name string, o client.Object) {
+	if before := r.known[name]; before != nil {
+		r.handler(o).OnUpdate(before, o)
+	} else {
+		r.handler(o).OnAdd(o, false)
+	}
+	r.known[name] = o
 }
 
 // reader is a client that keeps the agents of a stream.
@@ -245,23 +262,23 @@ func (r *reader) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-func adminSet(t *testing.T) func(context.Context) (*access.Set, error) {
-	t.Helper()
-	authorizer := access.NewAuthorizer(access.AuthorizerOptions{
-		Review:   func(context.Context, access.Caller, string) (bool, error) { return true, nil },
-		Bindings: access.NewBindings(clock.RealClock{}), Clock: clock.RealClock{},
-	})
-	return func(ctx context.Context) (*access.Set, error) { return authorizer.Namespaces(ctx, access.Caller{}) }
+// adminSet resolves the set of a caller that sees all agents.
+func adminSet() func(context.Context) (*access.Set, error) {
+	return constantSet(access.NewSet(access.VisibilityCluster))
+}
+
+func constantSet(set *access.Set) func(context.Context) (*access.Set, error) {
+	return func(context.Context) (*access.Set, error) { return set, nil }
 }
 
 // connect runs a stream of r until the connection breaks or ctx ends.
-func (r *reader) connect(ctx context.Context, t *testing.T, from *replica, query string, namespaces func(context.Context) (*access.Set, error)) {
+func (r *reader) connect(ctx context.Context, t *testing.T, from *replica, query string, sees func(context.Context) (*access.Set, error)) {
 	t.Helper()
 	q, err := index.ParseQuery(query)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := watch.Options{Feed: from.feed, Query: q, Namespaces: namespaces}
+	o := watch.Options{Feed: from.feed, Query: q, VisibleSet: sees, Clock: clock.RealClock{}}
 	if r.last != "" {
 		cursor, err := watch.ParseCursor(r.last)
 		if err != nil {
@@ -281,13 +298,17 @@ func (r *reader) connect(ctx context.Context, t *testing.T, from *replica, query
 	}
 }
 
+var visibilities = []a2av1alpha1.Visibility{"", a2av1alpha1.VisibilityCluster, a2av1alpha1.VisibilityFederated, a2av1alpha1.VisibilityPublic}
+
 // mutate changes a random object of the cluster.
 func (c *cluster) mutate(random *rand.Rand, agents, configs map[index.Key]client.Object) {
 	key := index.Key{Namespace: "n" + strconv.Itoa(random.IntN(3)), Name: "a" + strconv.Itoa(random.IntN(12))}
 	switch choice := random.IntN(10); {
 	case choice < 4:
-		agents[key] = agentAt(key, "text "+strconv.Itoa(random.IntN(1000)))
-		c.write(agents[key], false)
+		agent := agentAt(key, "text "+strconv.Itoa(random.IntN(1000)))
+		agent.Spec.Discovery.Visibility = visibilities[random.IntN(len(visibilities))]
+		agents[key] = agent
+		c.write(agent, false)
 	case choice < 6 && agents[key] != nil:
 		c.write(agents[key].DeepCopyObject().(client.Object), true)
 		delete(agents, key)
@@ -300,21 +321,27 @@ func (c *cluster) mutate(random *rand.Rand, agents, configs map[index.Key]client
 	}
 }
 
-// Two readers, one with a filter, break 1,000 times and resume on one of three replicas,
+// Four readers, one with a filter and two that see a part of the agents, break 1,000 times and resume on one of three replicas,
 // which lag, lose their watches and are replaced. Again and again, each reader has
 // exactly the agents that a new replica lists.
 func TestResumesOnAnyReplicaLoseNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(7, 11))
-		c := &cluster{}
+		c := newCluster()
 		agents, configs := map[index.Key]client.Object{}, map[index.Key]client.Object{}
 		for range 50 {
 			c.mutate(random, agents, configs)
 		}
 		replicas := []*replica{startReplica(t, c), startReplica(t, c), startReplica(t, c)}
-		queries := []string{"watch=true", "watch=true&skill=s1"}
-		readers := []*reader{{agents: map[string]string{}}, {agents: map[string]string{}}}
-		namespaces := adminSet(t)
+		queries := []string{"watch=true", "watch=true&skill=s1", "watch=true", "watch=true"}
+		callers := []*access.Set{
+			access.NewSet(access.VisibilityCluster), access.NewSet(access.VisibilityCluster),
+			access.NewSet(access.VisibilityPublic, "n1"), access.NewSet(access.VisibilityFederated),
+		}
+		readers := make([]*reader, len(queries))
+		for i := range readers {
+			readers[i] = &reader{agents: map[string]string{}}
+		}
 		resumes := 0
 		for round := 0; resumes < 1000; round++ {
 			for i, r := range readers {
@@ -328,7 +355,7 @@ func TestResumesOnAnyReplicaLoseNothing(t *testing.T) {
 				go func() {
 					defer close(ended)
 					defer cancel()
-					r.connectUntil(ctx, t, from, queries[i], namespaces)
+					r.connectUntil(ctx, t, from, queries[i], constantSet(callers[i]))
 				}()
 				for range random.IntN(8) {
 					c.mutate(random, agents, configs)
@@ -348,7 +375,7 @@ func TestResumesOnAnyReplicaLoseNothing(t *testing.T) {
 				checkResume(t, c, random, replicas, readers, func(r *reader, from *replica, i int) {
 					ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 					defer cancel()
-					r.connectUntil(ctx, t, from, queries[i], namespaces)
+					r.connectUntil(ctx, t, from, queries[i], constantSet(callers[i]))
 				})
 			}
 			switch i := random.IntN(3); random.IntN(60) {
@@ -365,9 +392,9 @@ func TestResumesOnAnyReplicaLoseNothing(t *testing.T) {
 		}
 		for i, r := range readers {
 			if r.resets > resumes/8 {
-				t.Errorf("%s: %d resets of %d resumes of both readers; most resumes need none", queries[i], r.resets, resumes)
+				t.Errorf("%s: %d resets of %d resumes of all readers; most resumes need none", queries[i], r.resets, resumes)
 			}
-			t.Logf("%s: %d resets of %d resumes of both readers", queries[i], r.resets, resumes)
+			t.Logf("%s: %d resets of %d resumes of all readers", queries[i], r.resets, resumes)
 		}
 		for _, r := range replicas {
 			r.stop()
@@ -400,10 +427,10 @@ func checkResume(t *testing.T, c *cluster, random *rand.Rand, replicas []*replic
 }
 
 // connectUntil is connect with the end of ctx as a normal end.
-func (r *reader) connectUntil(ctx context.Context, t *testing.T, from *replica, query string, namespaces func(context.Context) (*access.Set, error)) {
+func (r *reader) connectUntil(ctx context.Context, t *testing.T, from *replica, query string, sees func(context.Context) (*access.Set, error)) {
 	t.Helper()
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)()
-	r.connect(inner, t, from, query, namespaces)
+	r.connect(inner, t, from, query, sees)
 }

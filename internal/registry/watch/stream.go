@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
@@ -26,8 +28,8 @@ const (
 	// maxLag bounds the changes that a stream has not sent yet. A reader that is slower
 	// would keep them and old snapshots in memory.
 	maxLag = 20_000
-	// accessTimeout is how long a stream goes on while the registry cannot resolve which
-	// namespaces its caller sees; accessRetry is the time between two attempts.
+	// accessTimeout is how long a stream goes on while the registry cannot resolve what
+	// its caller sees; accessRetry is the time between two attempts.
 	accessTimeout = 8 * time.Second
 	accessRetry   = time.Second
 	// idleBuffer is the largest buffer that a stream keeps while it has nothing to send.
@@ -39,11 +41,11 @@ const (
 var (
 	// ErrSlowConsumer is returned for a reader that is behind by more than maxLag.
 	ErrSlowConsumer = errors.New("the reader is too slow")
-	// ErrUnavailable is returned if the registry cannot resolve the namespaces of the
-	// caller for accessTimeout.
+	// ErrUnavailable is returned if the registry cannot resolve what the caller sees for
+	// accessTimeout.
 	ErrUnavailable = errors.New("the access of the caller is unknown")
-	// ErrAccessChanged is returned if the namespaces of the caller change while the
-	// stream sends its first state.
+	// ErrAccessChanged is returned if the set of the caller changes while the stream sends
+	// its first state.
 	ErrAccessChanged = errors.New("the access of the caller changed")
 	// ErrExpired is returned at the end of the lifetime of a stream.
 	ErrExpired = errors.New("the stream has reached its lifetime")
@@ -53,8 +55,9 @@ var (
 type Options struct {
 	Feed  *index.Feed
 	Query *index.Query
-	// Namespaces resolves which namespaces the caller sees.
-	Namespaces func(ctx context.Context) (*access.Set, error)
+	// VisibleSet resolves which agents the caller sees.
+	VisibleSet func(ctx context.Context) (*access.Set, error)
+	Clock      clock.PassiveClock
 	// Resume is the cursor of a stream that resumes, nil for others.
 	Resume *Cursor
 }
@@ -71,6 +74,8 @@ type Stream struct {
 	o   Options
 	w   Writer
 	set *access.Set
+	// setExpiry fires when set gets stale without a change of RBAC objects.
+	setExpiry *time.Timer
 	// at is the update whose state the reader has.
 	at   *index.Update
 	out  []byte
@@ -82,7 +87,7 @@ type Stream struct {
 // New returns a stream at the latest state, or at the revision of its cursor if that is
 // later and if the replica reaches it in time.
 func New(ctx context.Context, o Options) (*Stream, error) {
-	set, err := o.Namespaces(ctx)
+	set, err := o.VisibleSet(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +108,9 @@ func (s *Stream) Run(ctx context.Context, w Writer) error {
 	end := time.NewTimer(lifetime/2 + rand.N(lifetime/2)) //nolint:gosec // spreads load
 	defer end.Stop()
 	s.expired = end.C
+	s.setExpiry = time.NewTimer(lifetime)
+	defer s.setExpiry.Stop()
+	s.use(s.set)
 	if err := s.sendState(ctx); err != nil {
 		return err
 	}
@@ -110,12 +118,10 @@ func (s *Stream) Run(ctx context.Context, w Writer) error {
 	defer bookmark.Stop()
 	for {
 		// A caller who lost a right gets nothing of it, even if changes are ready.
-		select {
-		case <-s.set.Stale():
+		if s.set.IsStale(s.o.Clock.Now()) {
 			if err := s.sendAccess(ctx); err != nil {
 				return err
 			}
-		default:
 		}
 		var err error
 		select {
@@ -123,13 +129,13 @@ func (s *Stream) Run(ctx context.Context, w Writer) error {
 			return ctx.Err()
 		case <-end.C:
 			return ErrExpired
-		case <-s.set.Stale():
+		case <-s.set.Changed():
+			continue
+		case <-s.setExpiry.C:
 			continue
 		case <-s.at.Ready():
-			select {
-			case <-s.set.Stale():
+			if s.set.IsStale(s.o.Clock.Now()) {
 				continue
-			default:
 			}
 			err = s.sendChanges()
 		case <-bookmark.C:
@@ -144,11 +150,21 @@ func (s *Stream) Run(ctx context.Context, w Writer) error {
 
 func (s *Stream) cursor() Cursor { return Cursor{Revision: s.at.Revision(), View: s.view} }
 
+// use makes set the one of the stream.
+func (s *Stream) use(set *access.Set) {
+	s.set = set
+	if until := set.Until(); until.IsZero() {
+		s.setExpiry.Stop()
+	} else {
+		s.setExpiry.Reset(until.Sub(s.o.Clock.Now()))
+	}
+}
+
 func (s *Stream) append(text string) { s.out = append(s.out, text...) }
 
 // sees reports whether the stream has an entry.
 func (s *Stream) sees(e *index.Entry) bool {
-	return e != nil && s.set.Contains(e.Key.Namespace) && s.o.Query.Matches(e)
+	return e != nil && e.VisibleTo(s.set) && s.o.Query.Matches(e)
 }
 
 // sendState sends what the reader lacks: the changes since its cursor, or all agents.
@@ -199,11 +215,13 @@ func (s *Stream) sendSince() (bool, error) {
 	if !known {
 		return false, nil
 	}
-	for _, key := range removed {
-		if s.set.Contains(key.Namespace) {
-			if err := s.send(removeFrame(key)); err != nil {
-				return true, err
-			}
+	for i := range removed {
+		r := &removed[i]
+		if now := s.at.Snapshot.Get(r.Key); !s.set.Sees(r.Key.Namespace, r.Visibility) || now != nil && now.VisibleTo(s.set) {
+			continue
+		}
+		if err := s.send(removeFrame(r.Key)); err != nil {
+			return true, err
 		}
 	}
 	for _, e := range changed {
@@ -211,7 +229,7 @@ func (s *Stream) sendSince() (bool, error) {
 		switch {
 		case s.sees(e):
 			err = s.sendUpsert(e)
-		case s.set.Contains(e.Key.Namespace): // it may have matched before
+		case e.VisibleTo(s.set): // it may have matched before
 			err = s.send(removeFrame(e.Key))
 		}
 		if err != nil {
@@ -260,11 +278,9 @@ func (s *Stream) sendChanges() error {
 	return s.flush()
 }
 
-// checkAccess returns ErrAccessChanged if the caller does not see the same namespaces.
+// checkAccess returns ErrAccessChanged if the caller does not see the same agents.
 func (s *Stream) checkAccess(ctx context.Context) error {
-	select {
-	case <-s.set.Stale():
-	default:
+	if !s.set.IsStale(s.o.Clock.Now()) {
 		return nil
 	}
 	set, err := s.resolve(ctx)
@@ -274,24 +290,24 @@ func (s *Stream) checkAccess(ctx context.Context) error {
 	if !set.Equal(s.set) {
 		return ErrAccessChanged
 	}
-	s.set = set
+	s.use(set)
 	return nil
 }
 
-// sendAccess resolves the namespaces of the caller again and sends the difference.
+// sendAccess resolves the set of the caller again and sends the difference.
 func (s *Stream) sendAccess(ctx context.Context) error {
 	set, err := s.resolve(ctx)
 	if err != nil {
 		return err
 	}
 	before := s.set
-	s.set = set
+	s.use(set)
 	if set.Equal(before) {
 		return nil
 	}
 	s.view = viewOf(s.o.Query, set)
 	for e := range s.at.Snapshot.All {
-		was, is := before.Contains(e.Key.Namespace), set.Contains(e.Key.Namespace)
+		was, is := e.VisibleTo(before), e.VisibleTo(set)
 		if was == is || !s.o.Query.Matches(e) {
 			continue
 		}
@@ -312,7 +328,7 @@ func (s *Stream) resolve(ctx context.Context) (*access.Set, error) {
 	ctx, cancel := context.WithTimeout(ctx, accessTimeout)
 	defer cancel()
 	for {
-		set, err := s.o.Namespaces(ctx)
+		set, err := s.o.VisibleSet(ctx)
 		if err == nil {
 			return set, nil
 		}

@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/registry/watch"
@@ -23,24 +24,24 @@ import (
 // time, and nothing of what happens there later.
 func TestRevokedAccessRemovesAgentsWithinTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{}
+		c := newCluster()
 		for _, namespace := range []string{"hers", "theirs"} {
 			c.write(agentAt(index.Key{Namespace: namespace, Name: "a"}, "text"), false)
 		}
 		r := startReplica(t, c)
 		var lost atomic.Bool
 		authorizer := access.NewAuthorizer(access.AuthorizerOptions{
-			Review: func(_ context.Context, _ access.Caller, namespace string) (bool, error) {
-				return namespace == "hers" || namespace == "theirs" && !lost.Load(), nil
+			Review: func(_ context.Context, _ access.Caller, r access.Right) (bool, error) {
+				return r.Namespace == "hers" || r.Namespace == "theirs" && !lost.Load(), nil
 			},
 			Bindings: access.NewBindings(clock.RealClock{}), Clock: clock.RealClock{},
 			Candidates: func() []string { return []string{"hers", "theirs"} },
 		})
-		namespaces := func(ctx context.Context) (*access.Set, error) { return authorizer.Namespaces(ctx, access.Caller{}) }
+		sees := func(ctx context.Context) (*access.Set, error) { return authorizer.VisibleSet(ctx, access.Caller{}) }
 		caller := &reader{agents: map[string]string{}, left: -1}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
-		go func() { defer close(done); caller.connect(ctx, t, r, "watch=true", namespaces) }()
+		go func() { defer close(done); caller.connect(ctx, t, r, "watch=true", sees) }()
 		synctest.Wait()
 		agents, before := caller.state()
 		if len(agents) != 2 {
@@ -66,7 +67,7 @@ func TestRevokedAccessRemovesAgentsWithinTenSeconds(t *testing.T) {
 		caller.last, caller.agents["theirs/a"], caller.resets = before, "stale", 0
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		caller.connectUntil(ctx, t, r, "watch=true", namespaces)
+		caller.connectUntil(ctx, t, r, "watch=true", sees)
 		if len(caller.agents) != 1 || caller.resets != 1 {
 			t.Errorf("agents = %v after %d resets, want hers/a after a reset", caller.agents, caller.resets)
 		}
@@ -94,7 +95,7 @@ func (b *blockedReader) Write(text []byte) (int, error) {
 
 func TestSlowConsumerIsDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{}
+		c := newCluster()
 		key := index.Key{Namespace: "n", Name: "a"}
 		c.write(agentAt(key, "0"), false)
 		r := startReplica(t, c)
@@ -102,7 +103,7 @@ func TestSlowConsumerIsDisconnected(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream, err := watch.New(t.Context(), watch.Options{Feed: r.feed, Query: q, Namespaces: adminSet(t)})
+		stream, err := watch.New(t.Context(), watch.Options{Feed: r.feed, Query: q, VisibleSet: adminSet(), Clock: clock.RealClock{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,14 +131,14 @@ func TestSlowConsumerIsDisconnected(t *testing.T) {
 
 func TestQuietStreamSendsBookmarksAndEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{}
+		c := newCluster()
 		c.write(agentAt(index.Key{Namespace: "n", Name: "a"}, "0"), false)
 		r := startReplica(t, c)
 		q, err := index.ParseQuery("watch=true&skill=none")
 		if err != nil {
 			t.Fatal(err)
 		}
-		stream, err := watch.New(t.Context(), watch.Options{Feed: r.feed, Query: q, Namespaces: adminSet(t)})
+		stream, err := watch.New(t.Context(), watch.Options{Feed: r.feed, Query: q, VisibleSet: adminSet(), Clock: clock.RealClock{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,4 +174,63 @@ func TestParseCursor(t *testing.T) {
 			t.Errorf("ParseCursor(%q) = %v, %v; want ErrCursor", text, got, err)
 		}
 	}
+}
+
+// A caller without rights gets an agent while it is public, although its representation
+// does not change; on resume it learns that the agent is not public any more.
+func TestStreamFollowsTheVisibilityOfAgents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		write := func(r *replica, visibility a2av1alpha1.Visibility) {
+			agent := agentAt(index.Key{Namespace: "n", Name: "a"}, "text")
+			agent.Spec.Discovery.Visibility = visibility
+			c.write(agent, false)
+			if r != nil {
+				r.cache(c, len(c.log))
+				r.notify(c, len(c.log))
+				time.Sleep(100 * time.Millisecond)
+				synctest.Wait()
+			}
+		}
+		write(nil, a2av1alpha1.VisibilityCluster)
+		r := startReplica(t, c)
+		time.Sleep(time.Minute)
+		c.write(configAt(index.Key{Namespace: "other", Name: "b"}, "s"), false)
+		write(r, a2av1alpha1.VisibilityFederated) // after these, the replica knows all removals
+		sees := constantSet(access.NewSet(access.VisibilityPublic))
+		caller := &reader{agents: map[string]string{}, left: -1}
+		connect := func() (stop func()) {
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() { defer close(done); caller.connect(ctx, t, r, "watch=true", sees) }()
+			synctest.Wait()
+			return func() { cancel(); <-done }
+		}
+		stop := connect()
+		expect := func(when string, want int) {
+			t.Helper()
+			if agents, _ := caller.state(); len(agents) != want {
+				t.Errorf("%s: agents = %v, want %d", when, agents, want)
+			}
+		}
+		expect("federated", 0)
+		write(r, a2av1alpha1.VisibilityPublic)
+		expect("public", 1)
+		write(r, a2av1alpha1.VisibilityCluster)
+		expect("not public any more", 0)
+		write(r, a2av1alpha1.VisibilityPublic)
+		time.Sleep(time.Minute) // until a bookmark
+		stop()
+		expect("public again", 1)
+		write(r, a2av1alpha1.VisibilityFederated)
+		caller.resets = 0
+		stop = connect()
+		expect("after it resumed", 0)
+		if caller.resets != 0 {
+			t.Error("the stream started again; want a remove")
+		}
+		stop()
+		r.stop()
+		<-r.done
+	})
 }

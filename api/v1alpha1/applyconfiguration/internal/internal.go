@@ -231,6 +231,13 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: url
       type:
         scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentDiscovery
+  map:
+    fields:
+    - name: visibility
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.Visibility
+      default: Cluster
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentDisruptionBudget
   map:
     fields:
@@ -530,6 +537,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: description
       type:
         scalar: string
+    - name: discovery
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentDiscovery
+      default: {}
     - name: displayName
       type:
         scalar: string
@@ -1121,6 +1132,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.Duration
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.VersionCheck
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.Visibility
   scalar: string
 - name: io.k8s.api.core.v1.AWSElasticBlockStoreVolumeSource
   map:

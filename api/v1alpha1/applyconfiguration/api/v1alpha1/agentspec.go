@@ -83,6 +83,9 @@ type AgentSpecApplyConfiguration struct {
 	// exposure makes the agent reachable from outside the cluster, through Gateways
 	// of the Gateway API. If absent, it is reachable inside the cluster only.
 	Exposure *AgentExposureApplyConfiguration `json:"exposure,omitempty"`
+	// discovery configures who finds the agent in the registry. By default, callers
+	// that see the Agent's namespace do.
+	Discovery *AgentDiscoveryApplyConfiguration `json:"discovery,omitempty"`
 	// limits bounds the resources that callers use. If absent, the defaults apply.
 	Limits *AgentLimitsApplyConfiguration `json:"limits,omitempty"`
 	// suspend stops the agent: no pod runs, regardless of replicas. The resource,
@@ -280,6 +283,14 @@ func (b *AgentSpecApplyConfiguration) WithPushNotifications(value *AgentPushNoti
 // If called multiple times, the Exposure field is set to the value of the last call.
 func (b *AgentSpecApplyConfiguration) WithExposure(value *AgentExposureApplyConfiguration) *AgentSpecApplyConfiguration {
 	b.Exposure = value
+	return b
+}
+
+// WithDiscovery sets the Discovery field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Discovery field is set to the value of the last call.
+func (b *AgentSpecApplyConfiguration) WithDiscovery(value *AgentDiscoveryApplyConfiguration) *AgentSpecApplyConfiguration {
+	b.Discovery = value
 	return b
 }
 
