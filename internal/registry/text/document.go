@@ -3,11 +3,7 @@
 
 package text
 
-import (
-	"maps"
-	"math"
-	"slices"
-)
+import "math"
 
 // maxDocumentWords bounds what is indexed of a document. The words after it find
 // nothing.
@@ -22,7 +18,7 @@ type Field struct {
 
 // Document is what a search knows of the texts of an agent.
 type Document struct {
-	// Terms has the words and their stems, sorted and without repetition.
+	// Terms has the words and their stems, without repetition.
 	Terms []Term
 	// Length is the number of words, weighted. It is at most 65,535.
 	Length uint16
@@ -41,30 +37,48 @@ func Analyze(fields []Field) Document {
 		word   string
 		weight uint8
 	}
-	var found []occurrence
-	var all []string
+	found := make([]occurrence, 0, 128)
+	counts := functionCounts{}
 	for _, f := range fields {
 		for word := range Words(f.Text) {
-			if len(all) == maxDocumentWords {
+			if len(found) == maxDocumentWords {
 				break
 			}
-			found, all = append(found, occurrence{word, f.Weight}), append(all, word)
+			found = append(found, occurrence{word, f.Weight})
+			counts.add(word)
 		}
 	}
-	languages := detect(all)
-	frequencies, length := map[string]int{}, 0
+	detected := counts.detect()
+	terms := newTermSet(len(found))
+	length := 0
 	for _, o := range found {
-		frequencies[o.word] += int(o.weight)
+		terms.add(o.word, o.weight)
 		length += int(o.weight)
-		if l := languages[scriptOf(o.word)]; l != nil {
+		if l := detected.of(o.word); l != nil {
 			if stem := l.stemOf(o.word); stem != o.word {
-				frequencies[stem] += int(o.weight)
+				terms.add(stem, o.weight)
 			}
 		}
 	}
-	d := Document{Terms: make([]Term, 0, len(frequencies)), Length: uint16(min(length, math.MaxUint16))}
-	for _, word := range slices.Sorted(maps.Keys(frequencies)) {
-		d.Terms = append(d.Terms, Term{Text: word, Frequency: uint8(min(frequencies[word], math.MaxUint8))}) //nolint:gosec // bounded
+	return Document{Terms: terms.list, Length: uint16(min(length, math.MaxUint16))}
+}
+
+// termSet collects terms in the order of their first occurrences.
+type termSet struct {
+	list   []Term
+	places map[string]int
+}
+
+func newTermSet(words int) termSet {
+	return termSet{list: make([]Term, 0, words), places: make(map[string]int, words)}
+}
+
+func (s *termSet) add(text string, weight uint8) {
+	i, found := s.places[text]
+	if !found {
+		i = len(s.list)
+		s.places[text] = i
+		s.list = append(s.list, Term{Text: text})
 	}
-	return d
+	s.list[i].Frequency = uint8(min(int(s.list[i].Frequency)+int(weight), math.MaxUint8)) //nolint:gosec // bounded
 }

@@ -4,7 +4,10 @@
 package text
 
 import (
+	"hash/maphash"
+	"math/bits"
 	"strings"
+	"sync/atomic"
 	"unicode"
 	"unicode/utf8"
 
@@ -34,64 +37,96 @@ type language struct {
 	stem   func(*snowballstem.Env) bool
 	// function are frequent words that carry no topic: they tell languages of one script
 	// apart, and a query leaves them out.
-	function map[string]bool
+	function string
+	// offset keeps the stems of one word in several languages at different places.
+	offset uint64
 }
 
-// languages has the default of each script before the other languages of it.
+// languages are in the order of their scripts, and the default of a script is before the other languages of it.
 var languages = []*language{
-	{unicode.Latin, english.Stem, wordSet("a an the of and or to in for with on at by from is are was be it its this that these which what who how can do does i me my you your we our find agent")},
-	{unicode.Latin, german.Stem, wordSet("der die das den dem des ein eine einen einem einer und oder von zu zum zur in im mit auf für ist sind war wird werden nicht auch aus bei nach wie was wer ich mir mich du")},
-	{unicode.Latin, french.Stem, wordSet("le la les un une des de du et ou à au aux en dans pour par sur avec est sont qui que quoi ce cette ces il elle je tu nous vous mon ma mes votre vos ne")},
-	{unicode.Latin, spanish.Stem, wordSet("el la los las un una unos unas de del y o a al en para por con es son que qué quien como cómo este esta estos estas su sus mi mis se lo no yo tú puede")},
-	{unicode.Latin, italian.Stem, wordSet("il lo la i gli le un uno una di del della dei delle e o a al alla in nel nella per con su da dal è sono che chi come questo questa questi mi ti si non")},
-	{unicode.Latin, portuguese.Stem, wordSet("o a os as um uma uns umas de do da dos das e ou em no na nos nas para por pelo pela com é são que quem como este esta seu sua meu minha se não ao")},
-	{unicode.Latin, dutch.Stem, wordSet("de het een en of van voor met op in naar uit bij is zijn was wordt worden niet ook aan als wat wie hoe dit dat deze die ik mij je jij wij uw kan")},
-	{unicode.Latin, swedish.Stem, wordSet("en ett den det de och eller av för med på i till från är var inte som vad vem hur jag mig du vi ni min din kan om att")},
-	{unicode.Latin, danish.Stem, wordSet("en et den det de og eller af for med på i til fra er var ikke som hvad hvem hvordan jeg mig du vi min din kan om at")},
-	{unicode.Latin, norwegian.Stem, wordSet("en et ei den det de og eller av for med på i til fra er var ikke som hva hvem hvordan jeg meg du vi min din kan om å")},
-	{unicode.Latin, finnish.Stem, wordSet("ja tai ei on ovat oli se ne tämä nämä joka mikä kuka miten minä sinä hän me te he kun että myös voi sekä")},
-	{unicode.Latin, hungarian.Stem, wordSet("a az egy és vagy nem is van vannak volt ez ezek hogy mi ki hogyan én te ő mint meg el fel de csak lehet")},
-	{unicode.Latin, romanian.Stem, wordSet("un o unei unui și sau de la în din pe cu pentru este sunt nu care ce cine cum acest această aceste eu tu noi voi poate să")},
-	{unicode.Latin, turkish.Stem, wordSet("bir ve veya ile için bu şu o da de mi ne kim nasıl ben sen biz siz değil olan olarak gibi daha çok")},
-	{unicode.Cyrillic, russian.Stem, wordSet("и или в во на с со к по из для от до не что кто как это этот эта эти я ты мы вы он она они мой может")},
-	{unicode.Arabic, arabic.Stem, wordSet("في من على إلى عن مع أو و هذا هذه التي الذي ما كيف هل لا هو هي")},
-	{unicode.Tamil, tamil.Stem, wordSet("ஒரு மற்றும் அல்லது இந்த அந்த என்ன யார் எப்படி நான் நீ")},
+	{script: unicode.Latin, stem: english.Stem, function: "a an the of and or to in for with on at by from is are was be it its this that these which what who how can do does i me my you your we our find agent"},
+	{script: unicode.Latin, stem: german.Stem, function: "der die das den dem des ein eine einen einem einer und oder von zu zum zur in im mit auf für ist sind war wird werden nicht auch aus bei nach wie was wer ich mir mich du"},
+	{script: unicode.Latin, stem: french.Stem, function: "le la les un une des de du et ou à au aux en dans pour par sur avec est sont qui que quoi ce cette ces il elle je tu nous vous mon ma mes votre vos ne"},
+	{script: unicode.Latin, stem: spanish.Stem, function: "el la los las un una unos unas de del y o a al en para por con es son que qué quien como cómo este esta estos estas su sus mi mis se lo no yo tú puede"},
+	{script: unicode.Latin, stem: italian.Stem, function: "il lo la i gli le un uno una di del della dei delle e o a al alla in nel nella per con su da dal è sono che chi come questo questa questi mi ti si non"},
+	{script: unicode.Latin, stem: portuguese.Stem, function: "o a os as um uma uns umas de do da dos das e ou em no na nos nas para por pelo pela com é são que quem como este esta seu sua meu minha se não ao"},
+	{script: unicode.Latin, stem: dutch.Stem, function: "de het een en of van voor met op in naar uit bij is zijn was wordt worden niet ook aan als wat wie hoe dit dat deze die ik mij je jij wij uw kan"},
+	{script: unicode.Latin, stem: swedish.Stem, function: "en ett den det de och eller av för med på i till från är var inte som vad vem hur jag mig du vi ni min din kan om att"},
+	{script: unicode.Latin, stem: danish.Stem, function: "en et den det de og eller af for med på i til fra er var ikke som hvad hvem hvordan jeg mig du vi min din kan om at"},
+	{script: unicode.Latin, stem: norwegian.Stem, function: "en et ei den det de og eller av for med på i til fra er var ikke som hva hvem hvordan jeg meg du vi min din kan om å"},
+	{script: unicode.Latin, stem: finnish.Stem, function: "ja tai ei on ovat oli se ne tämä nämä joka mikä kuka miten minä sinä hän me te he kun että myös voi sekä"},
+	{script: unicode.Latin, stem: hungarian.Stem, function: "a az egy és vagy nem is van vannak volt ez ezek hogy mi ki hogyan én te ő mint meg el fel de csak lehet"},
+	{script: unicode.Latin, stem: romanian.Stem, function: "un o unei unui și sau de la în din pe cu pentru este sunt nu care ce cine cum acest această aceste eu tu noi voi poate să"},
+	{script: unicode.Latin, stem: turkish.Stem, function: "bir ve veya ile için bu şu o da de mi ne kim nasıl ben sen biz siz değil olan olarak gibi daha çok"},
+	{script: unicode.Cyrillic, stem: russian.Stem, function: "и или в во на с со к по из для от до не что кто как это этот эта эти я ты мы вы он она они мой может"},
+	{script: unicode.Arabic, stem: arabic.Stem, function: "في من على إلى عن مع أو و هذا هذه التي الذي ما كيف هل لا هو هي"},
+	{script: unicode.Tamil, stem: tamil.Stem, function: "ஒரு மற்றும் அல்லது இந்த அந்த என்ன யார் எப்படி நான் நீ"},
 }
 
-func wordSet(words string) map[string]bool {
-	set := map[string]bool{}
-	for word := range strings.FieldsSeq(words) {
-		set[Normalize(word)] = true
+// languageSet is a set of languages: bit i for languages[i].
+type languageSet uint32
+
+// functionWords maps each function word to the languages that have it.
+var functionWords = func() map[string]languageSet {
+	words := map[string]languageSet{}
+	for i, l := range languages {
+		l.offset = uint64(i) * 0x9e3779b97f4a7c15
+		for word := range strings.FieldsSeq(l.function) {
+			words[Normalize(word)] |= 1 << i
+		}
 	}
-	return set
-}
+	return words
+}()
 
 // isFunctionWord reports whether a word carries no topic in a language.
-func isFunctionWord(word string) bool {
-	for _, l := range languages {
-		if l.function[word] {
-			return true
-		}
+func isFunctionWord(word string) bool { return functionWords[word] != 0 }
+
+// functionCounts has, for each of languages, the number of its function words in a text.
+type functionCounts [32]int
+
+func (c *functionCounts) add(word string) {
+	if len(word) > maxFunctionWordBytes {
+		return
 	}
-	return false
+	for set := functionWords[word]; set != 0; set &= set - 1 {
+		c[bits.TrailingZeros32(uint32(set))]++
+	}
 }
 
-// detect returns the languages of a text, at most one for each script: the one with
-// most function words among the words, or the default of the script.
-func detect(words []string) map[*unicode.RangeTable]*language {
-	best, most := map[*unicode.RangeTable]*language{}, map[*unicode.RangeTable]int{}
-	for _, l := range languages {
-		n := 0
-		for _, word := range words {
-			if l.function[word] {
-				n++
-			}
-		}
-		if best[l.script] == nil || n > most[l.script] {
-			best[l.script], most[l.script] = l, n
+// maxFunctionWordBytes is at least the length of each function word.
+const maxFunctionWordBytes = 24
+
+// detection has the language of a text for each script.
+type detection []*language
+
+// detect returns the languages of a text, one for each script: the one with most function
+// words in the text, or the default of the script.
+func (c *functionCounts) detect() detection {
+	var found detection
+	most := 0
+	for i, l := range languages {
+		switch last := len(found) - 1; {
+		case last < 0 || found[last].script != l.script: // languages are in the order of their scripts
+			found, most = append(found, l), c[i]
+		case c[i] > most:
+			found[last], most = l, c[i]
 		}
 	}
-	return best
+	return found
+}
+
+// of returns the language of a word, or nil.
+func (d detection) of(word string) *language {
+	script := scriptOf(word)
+	if script == nil {
+		return nil
+	}
+	for _, l := range d {
+		if l.script == script {
+			return l
+		}
+	}
+	return nil
 }
 
 // scriptOf returns the script of a word if it has languages, or nil.
@@ -113,8 +148,20 @@ func scriptOf(word string) *unicode.RangeTable {
 	}
 }
 
-// stemOf returns the stem of a normalized word, or the word.
-func (l *language) stemOf(word string) (stem string) {
+// stemOf returns the stem of a normalized word, or the word. It is safe for concurrent use.
+func (l *language) stemOf(word string) string {
+	place := &stems[(maphash.String(stemSeed, word)+l.offset)%stemPlaces]
+	if s := place.Load(); s != nil && s.language == l && s.word == word {
+		return s.stem
+	}
+	word = strings.Clone(word) // it may be part of a long text
+	stem := l.computeStem(word)
+	place.Store(&stemmed{l, word, stem})
+	return stem
+}
+
+// computeStem returns the stem of a word, or the word.
+func (l *language) computeStem(word string) (stem string) {
 	// The stemmers are generated code that reports a slice out of range by a panic.
 	defer func() {
 		if recover() != nil {
@@ -128,3 +175,18 @@ func (l *language) stemOf(word string) (stem string) {
 	}
 	return env.Current()
 }
+
+// stemPlaces bounds the stems in memory: the texts of agents share most of their words. A word takes the place
+// of another one with the same hash. All together have at most 2 MB.
+const stemPlaces = 1 << 13
+
+// stemmed is a word with its stem in a language.
+type stemmed struct {
+	language   *language
+	word, stem string
+}
+
+var (
+	stems    [stemPlaces]atomic.Pointer[stemmed]
+	stemSeed = maphash.MakeSeed()
+)

@@ -23,8 +23,8 @@ func newCorpus(texts map[string]string) corpus {
 }
 
 func (d document) frequency(term string) uint8 {
-	i, found := slices.BinarySearchFunc(d.Terms, term, func(t text.Term, s string) int { return cmp.Compare(t.Text, s) })
-	if !found {
+	i := slices.IndexFunc(d.Terms, func(t text.Term) bool { return t.Text == term })
+	if i < 0 {
 		return 0
 	}
 	return d.Terms[i].Frequency

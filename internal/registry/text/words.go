@@ -21,16 +21,16 @@ const maxWordBytes = 64
 // (Unicode, section 3.13). Combining marks stay: "é" and "e" differ, while the composed
 // and the decomposed "é" are equal.
 func Normalize(s string) string {
-	if isLowerASCII(s) {
-		return s
+	if isASCII(s) {
+		return strings.ToLower(s)
 	}
 	// Folding can leave a text that is not NFKC, such as that of U+0390.
 	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(s)))
 }
 
-func isLowerASCII(s string) bool {
+func isASCII(s string) bool {
 	for i := range len(s) {
-		if c := s[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
+		if s[i] >= utf8.RuneSelf {
 			return false
 		}
 	}
