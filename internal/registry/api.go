@@ -223,8 +223,7 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 	if unchanged(w, r, page.ETag()) {
 		return nil
 	}
-	w.Header().Set("Content-Type", "application/json")
-	write(w, page.Body())
+	writePage(w, &page)
 	return nil
 }
 

@@ -6,6 +6,7 @@ package index
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 )
 
@@ -50,7 +51,7 @@ func (p *Page) NextCursor() string {
 	return p.CursorAfter(len(p.Entries) - 1)
 }
 
-// ETag returns a weak validator, which identifies all of Body except for the revision.
+// ETag returns a weak validator, which identifies all of the body except for the revision.
 func (p *Page) ETag() string {
 	names := make([]byte, 0, 8*len(p.Entries)+128)
 	for _, e := range p.Entries {
@@ -60,18 +61,18 @@ func (p *Page) ETag() string {
 	return `W/"` + hex.EncodeToString(sum[:8]) + `"`
 }
 
-// Body returns the page as JSON.
-func (p *Page) Body() []byte {
+// AppendBody appends the page as JSON.
+func (p *Page) AppendBody(to []byte) []byte {
 	const head = `{"items":[`
 	tail := p.tail() + `,"revision":"` + p.revision.String() + "\"}\n"
-	body := append(make([]byte, 0, len(head)+p.size+len(p.Entries)+len(tail)), head...)
+	to = append(slices.Grow(to, len(head)+p.size+len(p.Entries)+len(tail)), head...)
 	for i, e := range p.Entries {
 		if i > 0 {
-			body = append(body, ',')
+			to = append(to, ',')
 		}
-		body = append(body, e.body...)
+		to = append(to, e.body...)
 	}
-	return append(body, tail...)
+	return append(to, tail...)
 }
 
 // tail returns the members after the items.
