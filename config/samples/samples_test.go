@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/agentevents"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 	"github.com/a2a-operator/a2a-operator/test/programs"
 )
@@ -126,19 +126,19 @@ func events(t *testing.T, response *http.Response) []string {
 	var seen []string
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
-		e, err := agentevents.Decode(lines.Bytes())
-		if err != nil || !e.Known() {
+		e, err := v03.DecodeEvent(lines.Bytes())
+		if err != nil {
 			t.Fatalf("line %q is not an event: %v", lines.Text(), err)
 		}
 		switch {
-		case e.Event.Status != nil:
-			line := e.Event.Status.Status.State.String()
-			if m := e.Event.Status.Status.Message; m != nil {
+		case e.Status != nil:
+			line := e.Status.Status.State.String()
+			if m := e.Status.Status.Message; m != nil {
 				line += " " + m.Parts[0].Text
 			}
 			seen = append(seen, line)
-		case e.Event.Artifact != nil:
-			seen = append(seen, artifactLine(e.Event.Artifact))
+		case e.Artifact != nil:
+			seen = append(seen, artifactLine(e.Artifact))
 		}
 	}
 	return seen
@@ -174,11 +174,10 @@ func gateway(t *testing.T, agents string) (url string, asked func() []string) {
 			Method string
 			Params struct{ Message json.RawMessage }
 		}
-		e, err := agentevents.Decode(body)
-		if json.Unmarshal(body, &call) != nil || call.Method != "message/send" || err != nil || e.Known() {
+		if json.Unmarshal(body, &call) != nil || call.Method != "message/send" {
 			t.Errorf("call = %s", body)
 		}
-		if e, err := agentevents.Decode(call.Params.Message); err != nil || e.Event.Message == nil || e.Event.Message.ID == "" {
+		if e, err := v03.DecodeEvent(call.Params.Message); err != nil || e.Message == nil || e.Message.ID == "" {
 			t.Errorf("message = %s: %v", call.Params.Message, err)
 		}
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{"kind":"task","id":"x","contextId":"y","status":{"state":"completed"},

@@ -84,10 +84,8 @@ var jsonDecoders = map[string]map[string]decode{
 		"0.3 event": decoder(v03.DecodeEvent), "0.3 task": decoder(v03.DecodeTask), "0.3 part": decoder(v03.DecodePart),
 		"0.3 proto event": decoder(protojson.V03.DecodeEvent), "0.3 proto task": decoder(protojson.V03.DecodeTask),
 		"1.0 event": decoder(protojson.V10.DecodeEvent), "1.0 task": decoder(protojson.V10.DecodeTask), "1.0 part": decoder(protojson.V10.DecodePart),
-		"agent":          decoder(agentevents.Decode),
-		"lenient event":  func(text []byte) (any, error) { return agentevents.DecodeEvent(text, false) },
-		"lenient newer":  func(text []byte) (any, error) { return agentevents.DecodeEvent(text, true) },
-		"lenient a task": func(text []byte) (any, error) { return agentevents.DecodeTask(text, true) },
+		"lenient event": func(text []byte) (any, error) { return agentevents.DecodeEvent(text, false) },
+		"lenient newer": func(text []byte) (any, error) { return agentevents.DecodeEvent(text, true) },
 	},
 	"send": {
 		"0.1": decoder(v01.DecodeSend), "0.3": decoder(v03.DecodeSend), "0.3 proto": decoder(protojson.V03.DecodeSend),

@@ -176,11 +176,8 @@ func result(t *testing.T, body []byte) string {
 // event decodes an event of an agent.
 func event(t *testing.T, body []byte) string {
 	t.Helper()
-	e, err := agentevents.Decode(body)
-	if err != nil {
-		return "refused: " + err.Error()
-	}
-	return describe(t, "an agent's", &e.Event, nil)
+	e, err := agentevents.DecodeEvent(body, false)
+	return describe(t, "an agent's", &e, err)
 }
 
 // describe returns a summary of an event, and checks its encoding in 0.3.

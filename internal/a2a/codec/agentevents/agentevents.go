@@ -1,13 +1,14 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentevents decodes the events of an agent's container: an event of 0.3
-// or 1.0, or a part without an event. The members of an object determine its
-// version. The package is pure and does not know what an event does to a task.
+// Package agentevents decodes events of agents that do not follow one version of the
+// protocol: events that mix 0.3 and 1.0. The package is pure and does not know what an
+// event does to a task.
 package agentevents
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
@@ -15,110 +16,159 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-// Emission is one JSON value of an agent.
-type Emission struct {
-	// Kind is the value of the member kind, "" for none. It can be an unknown kind,
-	// such as internal:usage.
-	Kind string
-	// Event is the event. It is zero if the value is not an event.
-	Event a2a.Event
-	// Part is set if the value is a part without an event.
-	Part *a2a.Part
-}
+// ErrUnknownEvent is returned for JSON that is not an event of any version.
+var ErrUnknownEvent = errors.New("it is not a task, message, status update or artifact update: neither its kind nor a member names one of these")
 
-// Known reports whether the value is an event or a part.
-func (e *Emission) Known() bool {
-	return e.Part != nil || e.Event != a2a.Event{}
-}
+// ErrNoTask is returned for an event or a value that is not a task: it has neither
+// an id, nor a state, nor artifacts.
+var ErrNoTask = errors.New("it is not a task")
 
-// Decode reads one JSON value. For a value that is neither an event nor a part it
-// returns an Emission that is not Known and no error. The error is an *a2a.Error:
-// the text is not JSON, or an event is malformed.
-func Decode(text []byte) (Emission, error) {
-	shape, err := shapeOf(text)
-	if err != nil {
-		return Emission{}, err
-	}
-	out := Emission{Kind: shape.kind}
-	switch shape.form {
-	case formEventV03:
-		out.Event, err = v03.DecodeEvent(text)
-	case formEventV10:
-		out.Event, err = protojson.V10.DecodeEvent(text)
-	case formPartV03:
-		out.Part, err = part(v03.DecodePart(text))
-	case formPartV10:
-		out.Part, err = part(protojson.V10.DecodePart(text))
-	case formOther:
-	}
-	if errors.Is(err, v03.ErrUnknownKind) || errors.Is(err, protojson.ErrUnknownKind) {
-		return Emission{Kind: shape.kind}, nil
-	}
-	return out, err
-}
-
-func part(p a2a.Part, err error) (*a2a.Part, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &p, nil
-}
-
-type form uint8
-
-const (
-	formOther form = iota
-	formEventV03
-	formEventV10
-	formPartV03
-	formPartV10
+// events are the kinds of 0.3. wrappers and snakes are the members of 1.0 with the
+// same objects, in the same order.
+var (
+	events   = []string{"task", "message", "status-update", "artifact-update"}
+	wrappers = []string{"task", "message", "statusUpdate", "artifactUpdate"}
+	snakes   = []string{"task", "message", "status_update", "artifact_update"}
 )
 
-type shape struct {
-	kind string
-	form form
+// DecodeEvent reads an event that may mix 0.3 and 1.0, as servers send that moved
+// from one to the other: the event has a kind, or is a member, or neither, and its
+// parts are those of either version. With newer, the decoder of 1.0 comes first.
+// DecodeEvent is slower than the decoders of one version, and meant for events that
+// these refuse.
+//
+// The error is the error of the first decoder, or ErrUnknownEvent.
+func DecodeEvent(text []byte, newer bool) (a2a.Event, error) {
+	at, inner, wrappedBy10, err := unwrap(text)
+	if err != nil {
+		return a2a.Event{}, err
+	}
+	wrapped := func() []byte { return append(append([]byte(`{"`+wrappers[at]+`":`), inner...), '}') }
+	older := func() (a2a.Event, error) { return v03.DecodeKind(events[at], inner) }
+	latest := func() (a2a.Event, error) { return protojson.V10.DecodeEvent(wrapped()) }
+	proto := func() (a2a.Event, error) { return protojson.V03.DecodeEvent(wrapped()) }
+	if newer || wrappedBy10 {
+		return first(text, latest, older, proto)
+	}
+	return first(text, older, latest, proto)
 }
 
-// shapeOf determines the form of a value from the members of the object. The kind
-// decides if there is one, else a member of 1.0.
-func shapeOf(text []byte) (shape, error) {
+func first(text []byte, decoders ...func() (a2a.Event, error)) (a2a.Event, error) {
+	var refusal error
+	for _, decode := range decoders {
+		e, err := decode()
+		if err == nil {
+			err = Check(&e, text)
+		}
+		if err == nil {
+			return e, nil
+		}
+		if refusal == nil {
+			refusal = err
+		}
+	}
+	return a2a.Event{}, refusal
+}
+
+// unwrap returns the index of the kind of event in a text, the text of the event,
+// and whether it was a member of 1.0.
+func unwrap(text []byte) (at int, inner []byte, held bool, err error) {
 	r := jsonread.New(text)
-	var s shape
 	if r.Kind() != '{' {
 		r.Skip()
-		return s, r.End()
+		if err := r.End(); err != nil {
+			return 0, nil, false, err
+		}
+		return 0, nil, false, ErrUnknownEvent
 	}
+	kind, wrapper, has := -1, -1, map[string]bool{}
 	for name := range r.Members() {
-		switch string(name) {
-		case "kind":
-			if r.Kind() == '"' {
-				s.kind = r.String()
-				s.form = formOfKind(s.kind)
-			}
-		case "task", "message", "statusUpdate", "status_update", "artifactUpdate", "artifact_update":
-			if s.kind == "" && r.Kind() == '{' {
-				s.form = formEventV10
-			}
-		case "text", "raw", "url":
-			if s.kind == "" && s.form == formOther && r.Kind() == '"' {
-				s.form = formPartV10
-			}
-		case "data":
-			if s.kind == "" && s.form == formOther {
-				s.form = formPartV10
+		has[string(name)] = true
+		if string(name) == "kind" && r.Kind() == '"' {
+			kind = slices.Index(events, r.String())
+			continue
+		}
+		if i := max(slices.Index(wrappers, string(name)), slices.Index(snakes, string(name))); i >= 0 && r.Kind() == '{' {
+			wrapper, inner = i, r.Raw()
+		}
+	}
+	if err := r.End(); err != nil {
+		return 0, nil, false, err
+	}
+	switch {
+	case kind >= 0 && (wrapper != kind || !has[wrappers[kind]] && !has[snakes[kind]]):
+		return kind, text, false, nil
+	case wrapper >= 0:
+		return wrapper, inner, true, nil
+	case has["artifact"]:
+		return 3, text, false, nil
+	case has["status"] && (has["taskId"] || has["task_id"]):
+		return 2, text, false, nil
+	case has["status"] && has["id"]:
+		return 0, text, false, nil
+	case has["role"] && has["parts"]:
+		return 1, text, false, nil
+	default:
+		return 0, nil, false, ErrUnknownEvent
+	}
+}
+
+// Check returns an error if an artifact update or a message has no parts: its parts
+// are in a form that the decoder does not know, and would be lost. An update that
+// only ends an artifact needs no parts. Text is the text of the event.
+func Check(e *a2a.Event, text []byte) error {
+	switch {
+	case e.Artifact != nil && e.Artifact.Artifact.Parts == nil && (!e.Artifact.Append || !e.Artifact.LastChunk || !endsOnly(text)):
+		return a2a.InvalidParams("artifact.parts", "is required")
+	case e.Message != nil && e.Message.Parts == nil:
+		return a2a.InvalidParams("parts", "is required")
+	case e.Status != nil && e.Status.Status.Message != nil && e.Status.Status.Message.Parts == nil:
+		return a2a.InvalidParams("status.message.parts", "is required")
+	case e.Task != nil:
+		return CheckTask(e.Task)
+	default:
+		return nil
+	}
+}
+
+// CheckTask is Check for a task. It also refuses an object that has no member of a
+// task: the object has another form, and its content would be lost.
+func CheckTask(t *a2a.Task) error {
+	if t.ID == "" && t.Status.State == a2a.StateUnknown && len(t.Artifacts) == 0 {
+		return ErrNoTask
+	}
+	for i := range t.Artifacts {
+		if t.Artifacts[i].Parts == nil {
+			return a2a.InvalidParams("artifacts.parts", "is required")
+		}
+	}
+	if m := t.Status.Message; m != nil && m.Parts == nil {
+		return a2a.InvalidParams("status.message.parts", "is required")
+	}
+	return nil
+}
+
+// endsOnly reports whether the artifact of an update has known members only, and so
+// no parts under an unknown name.
+func endsOnly(text []byte) bool {
+	_, inner, _, err := unwrap(text)
+	if err != nil {
+		return false
+	}
+	named := false
+	r := jsonread.New(inner)
+	for name := range r.Members() {
+		if string(name) != "artifact" || r.Kind() != '{' {
+			continue
+		}
+		named = true
+		for name := range r.Members() {
+			switch string(name) {
+			case "artifactId", "artifact_id", "name", "description", "metadata", "extensions":
+			default:
+				named = false
 			}
 		}
 	}
-	return s, r.End()
-}
-
-func formOfKind(kind string) form {
-	switch kind {
-	case "task", "message", "status-update", "artifact-update":
-		return formEventV03
-	case "text", "file", "data":
-		return formPartV03
-	default:
-		return formOther
-	}
+	return r.End() == nil && named
 }

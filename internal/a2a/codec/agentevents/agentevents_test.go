@@ -4,6 +4,8 @@
 package agentevents
 
 import (
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,62 +13,81 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-func TestDecodeValidEvent(t *testing.T) {
-	text := a2a.TextPart("hi")
-	tests := map[string]struct {
+func TestDecodeEvent(t *testing.T) {
+	artifact := a2a.Event{Artifact: &a2a.ArtifactUpdate{
+		TaskID: "t", ContextID: "c", Artifact: a2a.Artifact{ID: "a", Parts: []a2a.Part{a2a.TextPart("hi")}}, LastChunk: true,
+	}}
+	file := a2a.Event{Artifact: &a2a.ArtifactUpdate{
+		TaskID: "t", Artifact: a2a.Artifact{ID: "a", Parts: []a2a.Part{{Content: a2a.ContentRaw, Raw: []byte("hi"), MediaType: "x/y", Filename: "f"}}},
+	}}
+	working := a2a.Event{Status: &a2a.StatusUpdate{TaskID: "t", Status: a2a.Status{State: a2a.StateWorking}}}
+	task := a2a.Event{Task: &a2a.Task{ID: "t", Status: a2a.Status{State: a2a.StateCompleted}}}
+	message := a2a.Event{Message: &a2a.Message{ID: "m", Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart("hi")}}}
+	for name, tt := range map[string]struct {
 		text string
-		want Emission
+		want a2a.Event
 	}{
-		"0.3 status": {
-			text: `{"status":{"state":"working"},"kind":"status-update"}`,
-			want: Emission{Kind: "status-update", Event: a2a.Event{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}}}},
-		},
-		"1.0 status": {
-			text: `{"statusUpdate":{"status":{"state":"TASK_STATE_INPUT_REQUIRED"}}}`,
-			want: Emission{Event: a2a.Event{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateInputRequired}}}},
-		},
-		"0.3 message": {
-			text: `{"kind":"message","parts":[{"kind":"text","text":"hi"}]}`,
-			want: Emission{Kind: "message", Event: a2a.Event{Message: &a2a.Message{Role: a2a.RoleAgent, Parts: []a2a.Part{text}}}},
-		},
-		"1.0 message": {
-			text: `{"message":{"parts":[{"text":"hi"}]}}`,
-			want: Emission{Event: a2a.Event{Message: &a2a.Message{Role: a2a.RoleAgent, Parts: []a2a.Part{text}}}},
-		},
-		"1.0 part":                     {text: `{"text":"hi"}`, want: Emission{Part: &text}},
-		"0.3 part":                     {text: `{"kind":"text","text":"hi"}`, want: Emission{Kind: "text", Part: &text}},
-		"data":                         {text: `{"data":null}`, want: Emission{}},
-		"internal":                     {text: `{"kind":"internal:usage","text":"x"}`, want: Emission{Kind: "internal:usage"}},
-		"any JSON":                     {text: `{"answer":42}`, want: Emission{}},
-		"an array":                     {text: `[1]`, want: Emission{}},
-		"message that is not an event": {text: `{"message":"hi"}`, want: Emission{}},
-	}
-	for name, test := range tests {
+		"LangGraph: 1.0 without its member": {`{"taskId":"t","contextId":"c","kind":"artifact-update","artifact":{"artifactId":"a","parts":[{"kind":"text","text":"hi"}]},"append":false,"lastChunk":true}`, artifact},
+		"0.3 inside a member of 1.0":        {`{"artifactUpdate":{"kind":"artifact-update","taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"kind":"text","text":"hi"}]},"lastChunk":true}}`, artifact},
+		"neither a kind nor a member":       {`{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"hi"}]},"lastChunk":true}`, artifact},
+		"proto names":                       {`{"artifact_update":{"task_id":"t","context_id":"c","artifact":{"artifact_id":"a","parts":[{"text":"hi"}]},"last_chunk":true}}`, artifact},
+		"a kind and its member":             {`{"kind":"artifact-update","artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"hi"}]},"lastChunk":true}}`, artifact},
+		"a kind of their own and a member":  {`{"kind":"stream-response","artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"hi"}]},"lastChunk":true}}`, artifact},
+		"a file of 1.0 under a kind":        {`{"kind":"artifact-update","taskId":"t","artifact":{"artifactId":"a","parts":[{"raw":"aGk=","mediaType":"x/y","filename":"f"}]}}`, file},
+		"a file of 0.3 in a member":         {`{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":[{"kind":"file","file":{"bytes":"aGk=","mimeType":"x/y","name":"f"}}]}}}`, file},
+		"a status with a state of 1.0":      {`{"kind":"status-update","taskId":"t","status":{"state":"TASK_STATE_WORKING"}}`, working},
+		"a status in a member":              {`{"statusUpdate":{"kind":"status-update","taskId":"t","status":{"state":"working"}}}`, working},
+		"a bare status":                     {`{"taskId":"t","status":{"state":"working"},"final":false}`, working},
+		"a bare task":                       {`{"id":"t","status":{"state":"completed"}}`, task},
+		"a task under a kind":               {`{"kind":"task","id":"t","status":{"state":"TASK_STATE_COMPLETED"}}`, task},
+		"a bare message":                    {`{"role":"agent","messageId":"m","parts":[{"text":"hi"}]}`, message},
+		"a message of 0.3 in proto JSON":    {`{"message":{"messageId":"m","role":"ROLE_AGENT","content":[{"text":"hi"}]}}`, message},
+	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Decode([]byte(test.text))
-			if err != nil {
-				t.Fatalf("Decode() error = %v", err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("Decode() (-want +got):\n%s", diff)
+			for _, newer := range []bool{false, true} {
+				got, err := DecodeEvent([]byte(tt.text), newer)
+				if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
+					t.Errorf("DecodeEvent(newer=%t) error = %v (-want +got):\n%s", newer, err, diff)
+				}
 			}
 		})
 	}
 }
 
-func TestDecodeRejectsInvalidEvents(t *testing.T) {
-	for name, text := range map[string]string{
-		"no JSON":       `hello`,
-		"cut":           `{"kind":"task"`,
-		"trailing":      `{"text":"a"} {}`,
-		"duplicate":     `{"text":"a","text":"b"}`,
-		"unknown state": `{"kind":"status-update","status":{"state":"done"}}`,
-		"two contents":  `{"text":"a","url":"b"}`,
+func TestDecodeEventRejectsInvalidEvents(t *testing.T) {
+	for text, want := range map[string]string{
+		`7`:                 "neither its kind",
+		`{}`:                "neither its kind",
+		`{"kind":"later"}`:  "neither its kind",
+		`{"message":"x"}`:   "neither its kind",
+		`{"status":{}}`:     "neither its kind",
+		`{"kind":"task"`:    "Invalid JSON",
+		`{"kind":"task"}{}`: "after the end",
+		`{"kind":"artifact-update","artifact":{"artifactId":"a"}}`:                                          "artifact.parts: is required",
+		`{"kind":"artifact-update","artifact":{"artifactId":"a","prts":[]},"lastChunk":true}`:               "artifact.parts: is required",
+		`{"kind":"artifact-update","artifact":{"artifactId":"a","prts":[]},"append":true,"lastChunk":true}`: "artifact.parts: is required",
+		`{"kind":"artifact-update","artifxct":{"artifactId":"a"},"append":true,"lastChunk":true}`:           "artifact.parts: is required",
+		`{"kind":"artifact-update"}`: "artifact.parts: is required",
+		`{"artifactUpdate":{"artifact":{"parts":[{"kind":"later","later":"x"}]}}}`: "artifact",
+		`{"kind":"status-update"}`:                                                                      "status.state: is required",
+		`{"kind":"status-update","status":{"stte":"failed"}}`:                                           "status.state: is required",
+		`{"statusUpdate":{"status":{"message":{"role":"ROLE_AGENT","parts":[{"text":"x"}]}}}}`:          "state: is required",
+		`{"kind":"status-update","status":{"state":"working","message":{"role":"agent","prts":[]}}}`:    "status.message.parts: is required",
+		`{"kind":"message","role":"agent"}`:                                                             "parts: is required",
+		`{"kind":"task","id":"t","artifacts":[{"artifactId":"a","prts":[{"kind":"text","text":"x"}]}]}`: "parts: is required",
 	} {
-		t.Run(name, func(t *testing.T) {
-			if got, err := Decode([]byte(text)); err == nil {
-				t.Errorf("Decode() = %+v, want an error", got)
+		for _, newer := range []bool{false, true} {
+			_, err := DecodeEvent([]byte(text), newer)
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("DecodeEvent(%s, %t) error = %v, want %s", text, newer, err, want)
 			}
-		})
+			if problem, ok := errors.AsType[*a2a.Error](err); !ok && !errors.Is(err, ErrUnknownEvent) {
+				t.Errorf("DecodeEvent(%s) error = %v", text, problem)
+			}
+		}
+	}
+	// An update that only ends an artifact needs no parts.
+	if _, err := DecodeEvent([]byte(`{"kind":"artifact-update","artifact":{"artifactId":"a"},"append":true,"lastChunk":true}`), false); err != nil {
+		t.Errorf("the end of an artifact: %v", err)
 	}
 }
