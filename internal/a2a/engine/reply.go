@@ -47,6 +47,28 @@ func (e *Engine) reply(ctx context.Context, tn *turn) (accepted bool, err error)
 }
 
 func (e *Engine) replyTo(ctx context.Context, tn *turn, id string) (accepted bool, err error) {
+	return e.withTask(ctx, tn, id, func(t *task) (bool, error) {
+		if !t.awaitsMessage() {
+			return false, nil
+		}
+		claimed := tn.taskID
+		tn.message.TaskID, tn.taskID, tn.onlyPaused = id, id, true
+		err := t.acceptLoaded(ctx, tn)
+		switch {
+		case errors.Is(err, errNotPaused):
+			tn.message.TaskID, tn.taskID, tn.onlyPaused = "", claimed, false
+			return false, nil
+		case err == error(errTurnLimit): //nolint:errorlint // it is this very error
+			// When the queue starts the turn, the task may not be paused any more.
+			tn.taskID, tn.onlyPaused = claimed, false
+		}
+		return true, err
+	})
+}
+
+// withTask calls do with a task of the owner of a turn, locked and loaded. It returns false
+// without a call if there is no such task.
+func (e *Engine) withTask(ctx context.Context, tn *turn, id string, do func(*task) (bool, error)) (bool, error) {
 	t, err := e.acquire(ctx, store.Key{Owner: tn.request.Owner, TaskID: id}, false)
 	if err != nil {
 		return false, unlessMissing(err)
@@ -62,21 +84,7 @@ func (e *Engine) replyTo(ctx context.Context, tn *turn, id string) (accepted boo
 	if err := t.load(ctx); err != nil {
 		return false, unlessMissing(err)
 	}
-	if !t.awaitsMessage() {
-		return false, nil
-	}
-	claimed := tn.taskID
-	tn.message.TaskID, tn.taskID, tn.onlyPaused = id, id, true
-	err = t.acceptLoaded(ctx, tn)
-	switch {
-	case errors.Is(err, errNotPaused):
-		tn.message.TaskID, tn.taskID, tn.onlyPaused = "", claimed, false
-		return false, nil
-	case err == error(errTurnLimit): //nolint:errorlint // it is this very error
-		// When the queue starts the turn, the task may not be paused any more.
-		tn.taskID, tn.onlyPaused = claimed, false
-	}
-	return true, err
+	return do(t)
 }
 
 // claimNewTask makes the claim on a message name a new task if it names a task that the
@@ -98,29 +106,17 @@ func (e *Engine) answerInput(ctx context.Context, tn *turn) (accepted bool, err 
 	if len(tn.message.ReferenceTasks) != 1 || !tn.message.HasResult() {
 		return false, nil
 	}
-	t, err := e.acquire(ctx, store.Key{Owner: tn.request.Owner, TaskID: tn.message.ReferenceTasks[0]}, false)
-	if err != nil {
-		return false, unlessMissing(err)
-	}
-	defer e.release(t)
-	if err := t.lockWithin(ctx); err != nil {
-		return false, err
-	}
-	defer t.unlock()
-	if t.log == nil {
-		return false, nil
-	}
-	if err := t.load(ctx); err != nil {
-		return false, unlessMissing(err)
-	}
-	request, ok := t.inputRequest()
-	if c := tn.message.ContextID; !ok || !tn.message.Answers(request.ID) || c != "" && c != t.contextID {
-		return false, nil
-	}
-	claimed := tn.taskID
-	tn.message.TaskID, tn.taskID = t.key.TaskID, t.key.TaskID
-	if err = t.acceptLoaded(ctx, tn); err == error(errTurnLimit) { //nolint:errorlint // it is this very error
-		tn.taskID = claimed // when the queue starts the turn, the task may not wait any more
-	}
-	return true, err
+	return e.withTask(ctx, tn, tn.message.ReferenceTasks[0], func(t *task) (bool, error) {
+		request, ok := t.inputRequest()
+		if c := tn.message.ContextID; !ok || !tn.message.Answers(request.ID) || c != "" && c != t.contextID {
+			return false, nil
+		}
+		claimed := tn.taskID
+		tn.message.TaskID, tn.taskID = t.key.TaskID, t.key.TaskID
+		err := t.acceptLoaded(ctx, tn)
+		if err == error(errTurnLimit) { //nolint:errorlint // it is this very error
+			tn.taskID = claimed // when the queue starts the turn, the task may not wait any more
+		}
+		return true, err
+	})
 }

@@ -5,7 +5,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
@@ -30,31 +29,11 @@ func snapshot(ctx context.Context, log store.Log, id string, history *int) (*a2a
 // taskAt returns the task as it was at an event, or as it is now if the log has trimmed
 // its beginning.
 func taskAt(ctx context.Context, log store.Log, k store.Key, seq uint64) (*a2a.Record, error) {
-	now, err := log.Snapshot(ctx)
-	if err != nil {
+	record, err := store.TaskAt(ctx, log, seq)
+	if record == nil {
 		return nil, storeError("read task", k.TaskID, err)
 	}
-	if now.Seq <= seq {
-		return now, nil
-	}
-	fold := store.NewFold(k.TaskID, store.Origin{ContextID: now.Task.ContextID, Dialect: now.Task.Dialect})
-	var batch []*a2a.Record
-	for at := uint64(0); at < seq; {
-		batch, err = log.Read(ctx, batch[:0], at)
-		switch {
-		case errors.Is(err, store.ErrTrimmed), err == nil && len(batch) == 0:
-			return now, nil
-		case err != nil:
-			return nil, storeError("read task", k.TaskID, err)
-		}
-		for _, record := range batch {
-			if record.Seq <= seq {
-				fold.Replay(&record.Event)
-			}
-			at = record.Seq
-		}
-	}
-	return &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}}, nil
+	return record, nil
 }
 
 func artifactOf(t *a2a.Task, id string) *a2a.Artifact {

@@ -125,32 +125,14 @@ func (p *Pushes) status(d *delivery, r *a2a.Record) (*notification, nextStep) {
 // trimmed and the task has changed since, the task has its ids only, and the receiver has
 // to read the rest.
 func taskAt(d *delivery, seq uint64) (*a2a.Task, error) {
-	now, err := d.log.Snapshot(d.ctx)
+	record, err := store.TaskAt(d.ctx, d.log, seq)
 	switch {
+	case errors.Is(err, store.ErrTrimmed):
+		return &a2a.Task{ID: record.Task.ID, ContextID: record.Task.ContextID, Dialect: record.Task.Dialect}, nil
 	case err != nil:
 		return nil, err //nolint:wrapcheck // the caller compares it
-	case now.Seq == seq:
-		return now.Task, nil
 	}
-	fold := store.NewFold(now.Task.ID, store.Origin{ContextID: now.Task.ContextID, Dialect: now.Task.Dialect})
-	var batch []*a2a.Record
-	for at := uint64(0); at < seq; {
-		batch, err = d.log.Read(d.ctx, batch[:0], at)
-		switch {
-		case errors.Is(err, store.ErrTrimmed):
-			return &a2a.Task{ID: now.Task.ID, ContextID: now.Task.ContextID, Dialect: now.Task.Dialect}, nil
-		case err != nil:
-			return nil, err //nolint:wrapcheck // as above
-		case len(batch) == 0:
-			return nil, errors.New("log ends before an event that was read from it")
-		}
-		for _, r := range batch {
-			if at = r.Seq; at <= seq {
-				fold.Replay(&r.Event)
-			}
-		}
-	}
-	return fold.Task(), nil
+	return record.Task, nil
 }
 
 func (p *Pushes) snapshot(d *delivery) (*notification, nextStep) {
