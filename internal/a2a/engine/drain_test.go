@@ -48,9 +48,7 @@ func TestDrainWaitsForRunningTurns(t *testing.T) {
 		if err := errors.Join(<-done, <-again); err != nil {
 			t.Errorf("Drain() error = %v", err)
 		}
-		if got := s.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		s.want(t, "task:completed")
 		b.wantState(c.TaskID, a2a.StateCompleted)
 	})
 }

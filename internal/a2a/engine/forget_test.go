@@ -163,9 +163,7 @@ func TestContinuingMessageIsDeduplicatedAtAllReplicas(t *testing.T) {
 			}
 		}
 		input.finishTask(status(a2a.StateCompleted, "thanks"))
-		if got := answer.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		answer.want(t, "task:completed")
 		again := b.send(newRequest("m", "hi"))
 		wantNewTask(t, again, b.nextCall(), c.TaskID)
 	})

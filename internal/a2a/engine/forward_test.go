@@ -28,10 +28,7 @@ func TestForwardedMessageIsProcessedOnce(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
-				time.Sleep(time.Minute)
-				a.send(returnImmediately(newRequest("m1", "hi")))
-				c := a.nextCall()
-				c.mustEmit(status(a2a.StateWorking))
+				c := a.startRun(status(a2a.StateWorking))
 				b.member.set(responseLost)
 				if got := b.send(withTask(newRequest("m2", "that"), c.TaskID)).result(); got != string(a2a.ReasonUnavailable) {
 					t.Fatalf("Send() = %s", got)
@@ -45,9 +42,7 @@ func TestForwardedMessageIsProcessedOnce(t *testing.T) {
 				again := b.send(withTask(newRequest("m2", "that"), c.TaskID))
 				b.wantNoCall()
 				a.wantNoCall()
-				if got := again.result(); got != tt.want {
-					t.Errorf("Send() = %s, want %s", got, tt.want)
-				}
+				again.want(t, tt.want)
 				if tt.want == "task:completed" {
 					return
 				}
@@ -87,9 +82,7 @@ func TestUnreadableOutcomeKeepsTheClaim(t *testing.T) {
 		again := b.send(withContext(newRequest("m2", "that"), "c"))
 		b.wantNoCall()
 		a.wantNoCall()
-		if got := again.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		again.want(t, "task:completed")
 	})
 }
 
@@ -116,9 +109,7 @@ func TestNoTaskIsCreatedAfterTheLeaseEnds(t *testing.T) {
 		if got := first.result(); got != string(a2a.ReasonUnavailable) {
 			t.Errorf("Send() without the store = %s", got)
 		}
-		if got := second.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		second.want(t, "task:completed")
 		page, err := b.List(t.Context(), &a2a.ListRequest{Owner: "owner"})
 		if err != nil || len(page.Tasks) != 1 {
 			t.Errorf("List() = %d tasks, %v, want 1", len(page.Tasks), err)
@@ -130,35 +121,25 @@ func TestNoTaskIsCreatedAfterTheLeaseEnds(t *testing.T) {
 // its task.
 func TestSenderFindsAMessageWhoseReplyIsLost(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
-		time.Sleep(time.Minute)
-		a.send(returnImmediately(newRequest("m1", "hi")))
-		c := a.nextCall()
-		c.mustEmit(status(a2a.StateWorking))
+		c := a.startRun(status(a2a.StateWorking))
 		s := b.send(withTask(newRequest("m2", "that"), c.TaskID))
 		a.member.set(postFails)
 		c.mustEmit(status(a2a.StateInputRequired, "what?"))
 		c.endRun(nil)
 		a.nextCall().finishTask(status(a2a.StateCompleted))
 		time.Sleep(5 * time.Second)
-		if got := s.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		s.want(t, "task:completed")
 	})
 }
 
 // A replica that received a message and never answers does not block the sender forever.
 func TestForwardedMessageWithoutAReplyTimesOut(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
-		time.Sleep(time.Minute)
-		a.send(returnImmediately(newRequest("m1", "hi")))
-		c := a.nextCall()
-		c.mustEmit(status(a2a.StateWorking))
+		c := a.startRun(status(a2a.StateWorking))
 		a.member.set(inboxLost)
 		lost := b.send(withTask(newRequest("m2", "that"), c.TaskID))
 		time.Sleep(36 * time.Second)
-		if got := lost.result(); got != string(a2a.ReasonUnavailable) {
-			t.Errorf("Send() = %s", got)
-		}
+		lost.want(t, string(a2a.ReasonUnavailable))
 		// The other replica confirms a message that waits for its turn.
 		a.member.clear(inboxLost)
 		waits := b.send(withTask(newRequest("m2", "that"), c.TaskID))
@@ -166,9 +147,7 @@ func TestForwardedMessageWithoutAReplyTimesOut(t *testing.T) {
 		c.mustEmit(status(a2a.StateInputRequired, "what?"))
 		c.endRun(nil)
 		a.nextCall().finishTask(status(a2a.StateCompleted))
-		if got := waits.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		waits.want(t, "task:completed")
 	})
 }
 
@@ -176,10 +155,7 @@ func TestForwardedMessageWithoutAReplyTimesOut(t *testing.T) {
 // block the sender forever.
 func TestForwardedMessageWithALostRejectionTimesOut(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
-		time.Sleep(time.Minute)
-		a.send(returnImmediately(newRequest("m1", "hi")))
-		c := a.nextCall()
-		c.mustEmit(status(a2a.StateWorking))
+		c := a.startRun(status(a2a.StateWorking))
 		s := b.send(withTask(newRequest("m2", "that"), c.TaskID))
 		time.Sleep(10 * time.Second)
 		a.member.set(postFails)
@@ -187,9 +163,7 @@ func TestForwardedMessageWithALostRejectionTimesOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		if got := s.result(); got != string(a2a.ReasonUnavailable) {
-			t.Errorf("Send() = %s", got)
-		}
+		s.want(t, string(a2a.ReasonUnavailable))
 	})
 }
 
@@ -215,9 +189,7 @@ func TestIndeterminateClaimNamesTheCreatedTask(t *testing.T) {
 		b.wantState(c.TaskID, a2a.StateFailed)
 		again := third.send(newRequest("m1", "hi"))
 		third.wantNoCall()
-		if got := again.result(); got != "task:failed" {
-			t.Errorf("Send() = %s", got)
-		}
+		again.want(t, "task:failed")
 	})
 }
 
@@ -236,8 +208,6 @@ func TestClaimOfAMessageWithTaskReferences(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		again := b.send(refers())
 		b.wantNoCall()
-		if got := again.result(); got != "task:failed" {
-			t.Errorf("Send() = %s", got)
-		}
+		again.want(t, "task:failed")
 	})
 }

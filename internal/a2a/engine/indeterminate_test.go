@@ -106,10 +106,7 @@ func TestInputWaitsForAnIndeterminateQuestion(t *testing.T) {
 	for _, stored := range []bool{true, false} {
 		t.Run(fmt.Sprint("stored ", stored), func(t *testing.T) {
 			withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
-				time.Sleep(time.Minute)
-				a.send(returnImmediately(newRequest("m1", "hi")))
-				c := a.nextCall()
-				c.mustEmit(status(a2a.StateWorking))
+				c := a.startRun(status(a2a.StateWorking))
 				a.member.setEither(stored, responseLost, appendsFail)
 				c.emitAsync(paused(a2a.StateInputRequired, "what?"))
 				s := a.send(withTask(newRequest("m2", "that"), c.TaskID))
@@ -117,9 +114,7 @@ func TestInputWaitsForAnIndeterminateQuestion(t *testing.T) {
 				a.member.clear(responseLost)
 				time.Sleep(5 * time.Second)
 				if !stored {
-					if got := s.result(); got != string(a2a.ReasonUnavailable) {
-						t.Errorf("Send() = %s", got)
-					}
+					s.want(t, string(a2a.ReasonUnavailable))
 					return
 				}
 				b.wantState(c.TaskID, a2a.StateWorking)
@@ -129,9 +124,7 @@ func TestInputWaitsForAnIndeterminateQuestion(t *testing.T) {
 				}
 				input.endRun(backend.ErrInputAccepted)
 				c.finishTask(status(a2a.StateCompleted))
-				if got := s.result(); got != "task:completed" {
-					t.Errorf("Send() = %s", got)
-				}
+				s.want(t, "task:completed")
 			})
 		})
 	}
@@ -141,10 +134,7 @@ func TestInputWaitsForAnIndeterminateQuestion(t *testing.T) {
 // a turn like any other.
 func TestInputForAnEndedRunBecomesATurn(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, _ *replica) {
-		time.Sleep(time.Minute)
-		a.send(returnImmediately(newRequest("m1", "hi")))
-		c := a.nextCall()
-		c.mustEmit(paused(a2a.StateInputRequired, "what?"))
+		c := a.startRun(paused(a2a.StateInputRequired, "what?"))
 		a.member.set(appendsFail)
 		s := a.send(withTask(newRequest("m2", "that"), c.TaskID))
 		go c.endRun(nil)
@@ -157,9 +147,7 @@ func TestInputForAnEndedRunBecomesATurn(t *testing.T) {
 		}
 		next.mustEmit(chunk("x"))
 		next.endRun(nil)
-		if got := s.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		s.want(t, "task:completed")
 	})
 }
 
@@ -169,10 +157,7 @@ func TestShortOutageKeepsThePausedRun(t *testing.T) {
 	for _, stored := range []bool{false, true} {
 		t.Run(fmt.Sprint("stored ", stored), func(t *testing.T) {
 			withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
-				time.Sleep(time.Minute)
-				a.send(returnImmediately(newRequest("m1", "hi")))
-				c := a.nextCall()
-				c.mustEmit(paused(a2a.StateInputRequired, "what?"))
+				c := a.startRun(paused(a2a.StateInputRequired, "what?"))
 				a.member.setEither(stored, responseLost, appendsFail)
 				s := a.send(withTask(newRequest("m2", "that"), c.TaskID))
 				time.Sleep(3 * time.Second)
@@ -188,9 +173,7 @@ func TestShortOutageKeepsThePausedRun(t *testing.T) {
 				}
 				input.endRun(backend.ErrInputAccepted)
 				c.finishTask(status(a2a.StateCompleted))
-				if got := s.result(); got != "task:completed" {
-					t.Errorf("Send() = %s", got)
-				}
+				s.want(t, "task:completed")
 				if n := len(b.task(c.TaskID).History); n != 3 {
 					t.Errorf("history has %d messages, want 3", n)
 				}
@@ -202,10 +185,7 @@ func TestShortOutageKeepsThePausedRun(t *testing.T) {
 // An event of another replica at the expected number is not the append of this one.
 func TestEventOfAnotherReplicaDoesNotConfirmAnAppend(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
-		time.Sleep(time.Minute)
-		a.send(returnImmediately(newRequest("m1", "hi")))
-		c := a.nextCall()
-		c.mustEmit(paused(a2a.StateInputRequired, "what?"))
+		c := a.startRun(paused(a2a.StateInputRequired, "what?"))
 		// The lease lapses, the other replica takes the run off the task, and its
 		// word is in the log where that of the run is to be.
 		a.member.set(storeDown)
@@ -223,10 +203,7 @@ func TestEventOfAnotherReplicaDoesNotConfirmAnAppend(t *testing.T) {
 // A read of the store may return an older state of the log than the last append.
 func TestStaleReadDoesNotRejectAnAppend(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
-		time.Sleep(time.Minute)
-		a.send(returnImmediately(newRequest("m1", "hi")))
-		c := a.nextCall()
-		c.mustEmit(chunk("one"))
+		c := a.startRun(chunk("one"))
 		r := b.subscribe(c.TaskID, nil)
 		a.member.set(readsLag)
 		a.member.set(responseLost)
@@ -293,9 +270,7 @@ func TestMessageWithoutAStoredTaskMayBeRepeated(t *testing.T) {
 		again := a.send(newRequest("m1", "hi"))
 		next := a.nextCall()
 		next.finishTask(status(a2a.StateCompleted))
-		if got := again.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		again.want(t, "task:completed")
 	})
 }
 
@@ -317,9 +292,7 @@ func TestTaskIsCreatedWithItsFirstEvents(t *testing.T) {
 					t.Errorf("emit() error = %v, want ErrTurnEnded", err)
 				}
 				c.endRun(nil)
-				if got := s.result(); got != "task:completed" {
-					t.Errorf("Send() = %s", got)
-				}
+				s.want(t, "task:completed")
 				if got := b.task(c.TaskID); got.Status.State != a2a.StateCompleted || len(got.Artifacts) != 1 || text(got.Artifacts[0].Parts) != "x" {
 					t.Errorf("the task is %+v", got)
 				}

@@ -157,9 +157,7 @@ func TestSensitiveAnswersAreRedactedInTheLog(t *testing.T) {
 					next := b.send(withTask(newRequest("m3", "public"), c.TaskID))
 					last := b.nextCall()
 					last.finishTask(status(a2a.StateCompleted))
-					if got := next.result(); got != "task:completed" {
-						t.Errorf("Send() = %s", got)
-					}
+					next.want(t, "task:completed")
 					log, err := s.Open(t.Context(), store.Key{Owner: "owner", TaskID: c.TaskID})
 					if err != nil {
 						t.Fatal(err)

@@ -200,6 +200,14 @@ func (s *pendingSend) result() string {
 	return summary(&s.event)
 }
 
+// want compares result with a summary.
+func (s *pendingSend) want(t *testing.T, want string) {
+	t.Helper()
+	if got := s.result(); got != want {
+		t.Errorf("Send() = %s, want %s", got, want)
+	}
+}
+
 func reasonOf(err error) string {
 	if problem, ok := errors.AsType[*a2a.Error](err); ok {
 		return string(problem.Reason)

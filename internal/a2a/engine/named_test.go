@@ -78,9 +78,7 @@ func TestClientChoosesAnExistingTaskID(t *testing.T) {
 			t.Errorf("turn %d of a task with %d messages", c.Number, len(c.Task.History))
 		}
 		c.finishTask(status(a2a.StateCompleted))
-		if got := s.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		s.want(t, "task:completed")
 	})
 }
 
@@ -159,15 +157,11 @@ func TestTaskIDIsFreeAfterTheStoreWasFull(t *testing.T) {
 	withEngine(t, engine.Options{Store: memory.New(memory.Options{MaxTasks: 1})}, func(t *testing.T, b *fixture) {
 		b.send(withChosenID("one", "hi"))
 		c := b.nextCall()
-		if got := b.send(withChosenID("two", "hi")).result(); got != string(a2a.ReasonResourceExhausted) {
-			t.Errorf("Send() = %s", got)
-		}
+		b.send(withChosenID("two", "hi")).want(t, string(a2a.ReasonResourceExhausted))
 		c.finishTask(status(a2a.StateCompleted))
 		s := b.send(withChosenID("two", "hi"))
 		b.nextCall().finishTask(status(a2a.StateCompleted))
-		if got := s.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		s.want(t, "task:completed")
 	})
 }
 
@@ -179,9 +173,7 @@ func TestTaskIDOfAnUndecidedTurnIsRejected(t *testing.T) {
 		if problem, ok := errors.AsType[*a2a.Error](s.err); !ok || problem.Reason != a2a.ReasonInvalidParams || problem.Field != "message.taskId" {
 			t.Errorf("Send() = %s", s.result())
 		}
-		if got := b.send(withTask(newRequest("m2", "hi"), c.TaskID)).result(); got != string(a2a.ReasonTaskNotFound) {
-			t.Errorf("Send() = %s", got)
-		}
+		b.send(withTask(newRequest("m2", "hi"), c.TaskID)).want(t, string(a2a.ReasonTaskNotFound))
 	})
 }
 
@@ -193,9 +185,7 @@ func TestWire11_MessageToATerminalTask(t *testing.T) {
 		if problem, ok := errors.AsType[*a2a.Error](s.err); !ok || problem.Reason != a2a.ReasonInvalidParams || problem.Message != "Task is in a terminal state" {
 			t.Errorf("Send() with a name of its own: %v", s.err)
 		}
-		if got := b.send(withTask(newRequest("m", "more"), "mine")).result(); got != string(a2a.ReasonUnsupportedOperation) {
-			t.Errorf("Send() = %s", got)
-		}
+		b.send(withTask(newRequest("m", "more"), "mine")).want(t, string(a2a.ReasonUnsupportedOperation))
 		b.wantNoCall()
 	})
 }
@@ -283,9 +273,7 @@ func TestDrainRefusesAWaitingRestart(t *testing.T) {
 		defer cancel()
 		_ = b.Drain(ctx)
 		synctest.Wait()
-		if got := waits.result(); got != string(a2a.ReasonUnavailable) {
-			t.Errorf("Send() = %s", got)
-		}
+		waits.want(t, string(a2a.ReasonUnavailable))
 		b.wantState("mine", a2a.StateFailed)
 	})
 }

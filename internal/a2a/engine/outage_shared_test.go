@@ -215,9 +215,7 @@ func TestAppendWithALostResponseInAFullStore(t *testing.T) {
 					return
 				}
 				time.Sleep(beginRetryFor + time.Second)
-				if got := s.result(); got != string(a2a.ReasonUnavailable) {
-					t.Errorf("Send() = %s", got)
-				}
+				s.want(t, string(a2a.ReasonUnavailable))
 				a.member.clear(storeFull)
 				time.Sleep(10 * time.Second)
 				a.wantNoCall()
@@ -290,9 +288,7 @@ func TestShortOutageRefusesNoInput(t *testing.T) {
 				a.member.clear(appendsFail)
 				time.Sleep(time.Second)
 				a.nextCall().finishTask(status(a2a.StateCompleted))
-				if got := s.result(); got != "task:completed" {
-					t.Errorf("Send() = %s", got)
-				}
+				s.want(t, "task:completed")
 				if n := len(b.task(c.TaskID).History); n != 3 {
 					t.Errorf("history has %d messages, want 3", n)
 				}
@@ -312,9 +308,7 @@ func TestShortOutageDelaysATurn(t *testing.T) {
 		a.member.clear(recallFails)
 		time.Sleep(time.Second)
 		a.nextCall().finishTask(status(a2a.StateCompleted))
-		if got := s.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		s.want(t, "task:completed")
 	})
 }
 
@@ -413,9 +407,7 @@ func TestTurnIsRerunAfterACrashOfTheAgent(t *testing.T) {
 		c.mustEmit(chunk("hallo"))
 		c.finishTask(status(a2a.StateCompleted))
 		r.want(t, "task:submitted status:working artifact:turn-1+ha status:working artifact:turn-1=hallo status:completed EOF")
-		if got := s.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		s.want(t, "task:completed")
 		// Not for ever.
 		r = b.stream(newRequest("m2", "hi"))
 		for _, pause := range []time.Duration{0, time.Second, 5 * time.Second} {

@@ -67,9 +67,7 @@ func TestMessageIsAcceptedOrRefused(t *testing.T) {
 	t.Run("new task that cannot be read", func(t *testing.T) {
 		s := &failingStore{Store: memory.New(memory.Options{}), noSnapshot: true}
 		withEngine(t, engine.Options{Store: s}, func(t *testing.T, b *fixture) {
-			if got := b.send(now(newRequest("m", "hi"))).result(); got != "task:submitted" {
-				t.Errorf("Send() = %s", got)
-			}
+			b.send(now(newRequest("m", "hi"))).want(t, "task:submitted")
 			b.nextCall()
 			r := b.stream(newRequest("m2", "hi"))
 			c := b.nextCall()
@@ -99,9 +97,7 @@ func TestMessageIsAcceptedOrRefused(t *testing.T) {
 			}
 			next.finishTask(status(a2a.StateCompleted))
 			b.wantNoCall()
-			if got := taken.result(); got != "task:completed" {
-				t.Errorf("Send() = %s", got)
-			}
+			taken.want(t, "task:completed")
 			if n := len(b.task(c.TaskID).History); n != 2 {
 				t.Errorf("history has %d messages, want 2", n)
 			}

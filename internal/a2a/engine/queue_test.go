@@ -162,9 +162,7 @@ func TestEndingRunGetsNoInput(t *testing.T) {
 			t.Errorf("call = %+v, want a turn like any other", c.Turn)
 		}
 		c.endRun(nil)
-		if got := second.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		second.want(t, "task:completed")
 	})
 }
 

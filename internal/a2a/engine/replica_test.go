@@ -64,6 +64,16 @@ func (p *replica) shutDown() {
 	_ = p.Drain(ended)
 }
 
+// startRun starts a task whose run emits an event, when the leases have been renewed.
+func (p *replica) startRun(first a2a.Event) *call {
+	p.t.Helper()
+	time.Sleep(time.Minute)
+	p.send(returnImmediately(newRequest("m1", "hi")))
+	c := p.nextCall()
+	c.mustEmit(first)
+	return c
+}
+
 // returnImmediately requests a response without waiting for the turn.
 func returnImmediately(r *a2a.SendRequest) *a2a.SendRequest {
 	r.ReturnImmediately = true
@@ -91,9 +101,7 @@ func TestMessageGoesToTheReplicaThatRunsItsTask(t *testing.T) {
 		waits.want(t, "task:working artifact:turn-2+x status:input-required(and?) EOF")
 		third := a.nextCall()
 		third.finishTask(status(a2a.StateCompleted))
-		if got := blocks.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		blocks.want(t, "task:completed")
 		if n := len(blocks.event.Task.History); n != 5 {
 			t.Errorf("history has %d messages, want 5", n)
 		}
@@ -130,9 +138,7 @@ func TestForwardedInputReachesThePausedRun(t *testing.T) {
 		}
 		input.endRun(backend.ErrInputAccepted)
 		c.finishTask(status(a2a.StateCompleted, "thanks"))
-		if got := answer.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		answer.want(t, "task:completed")
 	})
 }
 
@@ -150,13 +156,9 @@ func TestAnyReplicaContinuesATaskWithoutARun(t *testing.T) {
 		next.mustEmit(chunk("x"))
 		a.subscribe(c.TaskID, nil).want(t, "task:working")
 		next.finishTask(status(a2a.StateCompleted))
-		if got := s.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		s.want(t, "task:completed")
 		a.wantNoCall()
-		if got := a.send(withTask(newRequest("m3", "too late"), c.TaskID)).result(); got != string(a2a.ReasonUnsupportedOperation) {
-			t.Errorf("Send() = %s", got)
-		}
+		a.send(withTask(newRequest("m3", "too late"), c.TaskID)).want(t, string(a2a.ReasonUnsupportedOperation))
 	})
 }
 
@@ -220,9 +222,7 @@ func TestTasksOfADeadReplicaFail(t *testing.T) {
 		b.subscribe(asks.TaskID, nil).want(t, "task:input-required")
 		s := b.send(withTask(newRequest("m3", "that"), asks.TaskID))
 		b.nextCall().finishTask(status(a2a.StateCompleted))
-		if got := s.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		s.want(t, "task:completed")
 		// The dead may only think that they are.
 		a.member.clear(storeDown)
 		if err := works.emitEvents(chunk("late")); err == nil {
@@ -268,9 +268,7 @@ func TestMessageToATaskOfADeadReplica(t *testing.T) {
 		time.Sleep(10*time.Second + time.Millisecond)
 		s := b.send(withTask(newRequest("m2", "that"), c.TaskID))
 		b.nextCall().finishTask(status(a2a.StateCompleted))
-		if got := s.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		s.want(t, "task:completed")
 	})
 }
 
@@ -400,9 +398,7 @@ func TestRepeatedMessageAtTwoReplicas(t *testing.T) {
 			c.finishTask(status(a2a.StateCompleted))
 			one.want(t, "task:submitted status:working artifact:turn-1+x status:completed EOF")
 			two.want(t, "task:submitted status:working artifact:turn-1+x status:completed EOF")
-			if got := b.send(newRequest("m1", "hi")).result(); got != "task:completed" {
-				t.Errorf("Send() = %s", got)
-			}
+			b.send(newRequest("m1", "hi")).want(t, "task:completed")
 			b.wantNoCall()
 			b.send(newRequest("m1", "something else"))
 			b.nextCall()
@@ -415,9 +411,7 @@ func TestRepeatedMessageAtTwoReplicas(t *testing.T) {
 			_ = c.emitEvents(message("hello"))
 			c.endRun(nil)
 			for _, s := range []*pendingSend{one, two} {
-				if got := s.result(); got != "message:hello" {
-					t.Errorf("Send() = %s", got)
-				}
+				s.want(t, "message:hello")
 			}
 			if got := b.send(newRequest("m1", "hi")).result(); got != "message:hello" {
 				t.Errorf("later Send() = %s", got)
@@ -436,23 +430,17 @@ func TestRepeatedMessageAtTwoReplicas(t *testing.T) {
 			a.crash()
 			lost := b.send(newRequest("m1", "hi"))
 			time.Sleep(15 * time.Second)
-			if got := lost.result(); got != string(a2a.ReasonUnavailable) {
-				t.Errorf("Send() = %s", got)
-			}
+			lost.want(t, string(a2a.ReasonUnavailable))
 			b.wantNoCall()
 			again := b.send(newRequest("m1", "hi"))
 			b.nextCall().finishTask(status(a2a.StateCompleted))
-			if got := again.result(); got != "task:completed" {
-				t.Errorf("Send() = %s", got)
-			}
+			again.want(t, "task:completed")
 		})
 	})
 	t.Run("that was refused", func(t *testing.T) {
 		withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 			for _, p := range []*replica{a, b, a} {
-				if got := p.send(withTask(newRequest("m1", "hi"), "nothing")).result(); got != string(a2a.ReasonTaskNotFound) {
-					t.Errorf("Send() = %s", got)
-				}
+				p.send(withTask(newRequest("m1", "hi"), "nothing")).want(t, string(a2a.ReasonTaskNotFound))
 			}
 		})
 	})
@@ -470,9 +458,7 @@ func TestMessageWaitingAtADeadReplicaIsRejected(t *testing.T) {
 			t.Fatalf("Send() = %s", waits.result())
 		}
 		time.Sleep(20 * time.Second)
-		if got := waits.result(); got != string(a2a.ReasonUnavailable) {
-			t.Errorf("Send() = %s", got)
-		}
+		waits.want(t, string(a2a.ReasonUnavailable))
 	})
 }
 
@@ -496,9 +482,7 @@ func TestReplicaThatDoesNotReadItsInbox(t *testing.T) {
 			t.Fatalf("Send() = %s", s.result())
 		}
 		time.Sleep(5 * time.Second)
-		if got := s.result(); got != string(a2a.ReasonUnavailable) {
-			t.Errorf("Send() = %s", got)
-		}
+		s.want(t, string(a2a.ReasonUnavailable))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if mail, err := mute.Receive(ctx); err == nil {

@@ -70,9 +70,7 @@ func TestReplyReachesThePausedRun(t *testing.T) {
 		wantNewTask(t, other, b.nextCall(), c.TaskID)
 		input.endRun(backend.ErrInputAccepted)
 		c.finishTask(status(a2a.StateCompleted))
-		if got := answer.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		answer.want(t, "task:completed")
 	})
 }
 
@@ -155,9 +153,7 @@ func TestConcurrentRepliesContinueATaskOnce(t *testing.T) {
 				next.finishTask(status(a2a.StateCompleted))
 			}
 			for _, s := range replies {
-				if got := s.result(); got != "task:completed" {
-					t.Errorf("Send() = %s", got)
-				}
+				s.want(t, "task:completed")
 			}
 			if continued != 1 || replies[0].event.Task.ID == replies[1].event.Task.ID {
 				t.Errorf("%d of two replies continued the task, want 1", continued)
@@ -314,9 +310,7 @@ func TestDeduplicationEndsAfterATakeover(t *testing.T) {
 		next := b.nextCall()
 		wantContinues(t, next, c.TaskID, 2)
 		next.finishTask(status(a2a.StateCompleted))
-		if got := reply.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		reply.want(t, "task:completed")
 		if got := b.send(withContext(newRequest("m2", "that"), "c")).result(); got != "task:completed" {
 			t.Errorf("Send() of the reply = %s", got)
 		}

@@ -45,18 +45,7 @@ func (a askingAgent) Run(ctx context.Context, turn *backend.Turn, emit backend.E
 // that was continued or canceled, and a task is continued by one reply at most
 // each time that it asks.
 func TestRandomSchedulesOfReplies(t *testing.T) {
-	schedules := 4000
-	if testing.Short() {
-		schedules = 400
-	}
-	const each = 50
-	for seed := 0; seed < schedules; seed += each {
-		synctest.Test(t, func(t *testing.T) {
-			for i := range each {
-				runScheduleOfReplies(t, uint64(seed+i))
-			}
-		})
-	}
+	forEachSeed(t, 4000, runScheduleOfReplies)
 }
 
 func runScheduleOfReplies(t *testing.T, seed uint64) {

@@ -58,18 +58,7 @@ func (o exclusiveAgent) Run(ctx context.Context, turn *backend.Turn, emit backen
 // TestRandomSchedulesOfTwoReplicas checks the claims of TestWire11_RandomSchedules for two engines that
 // share a store. One of them may crash, or lose the store for a while.
 func TestRandomSchedulesOfTwoReplicas(t *testing.T) {
-	schedules := 10_000
-	if testing.Short() {
-		schedules = 500
-	}
-	const each = 50
-	for seed := 0; seed < schedules; seed += each {
-		synctest.Test(t, func(t *testing.T) {
-			for i := range each {
-				runScheduleOfTwoReplicas(t, uint64(seed+i))
-			}
-		})
-	}
+	forEachSeed(t, 10_000, runScheduleOfTwoReplicas)
 }
 
 func runScheduleOfTwoReplicas(t *testing.T, seed uint64) {

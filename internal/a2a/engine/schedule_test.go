@@ -77,16 +77,23 @@ func sleepRandomly(ctx context.Context, r *rand.Rand) error {
 // time, in random orders. Every subscriber sees the same numbers in order, and a task has
 // one terminal state, which is the last event of its run.
 func TestWire11_RandomSchedules(t *testing.T) {
-	schedules := 10_000
+	forEachSeed(t, 10_000, func(t *testing.T, seed uint64) {
+		t.Helper()
+		runSchedule(t, seed, seed%2 == 0) // some clients choose the ids of their tasks, and restart them
+	})
+}
+
+// forEachSeed runs so many random schedules with a fake clock, or a twentieth of them in short mode.
+func forEachSeed(t *testing.T, schedules int, run func(t *testing.T, seed uint64)) {
+	t.Helper()
 	if testing.Short() {
-		schedules = 500
+		schedules /= 20
 	}
-	const each = 100
+	const each = 50 // schedules that share a fake clock
 	for seed := 0; seed < schedules; seed += each {
 		synctest.Test(t, func(t *testing.T) {
 			for i := range each {
-				// Some clients name their tasks, and start them again.
-				runSchedule(t, uint64(seed+i), i%2 == 0)
+				run(t, uint64(seed+i))
 			}
 		})
 	}

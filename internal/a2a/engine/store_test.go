@@ -42,13 +42,9 @@ func TestFullStoreRefusesNewTasks(t *testing.T) {
 		speaks := b.send(newRequest("m4", "hi"))
 		third := b.nextCall()
 		third.endRun(third.emitEvents(chunk("x")))
-		if got := speaks.result(); got != string(a2a.ReasonResourceExhausted) {
-			t.Errorf("Send() = %s", got)
-		}
+		speaks.want(t, string(a2a.ReasonResourceExhausted))
 		c.finishTask(status(a2a.StateCompleted))
-		if got := s.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		s.want(t, "task:completed")
 	})
 }
 
@@ -97,9 +93,7 @@ func TestTaskEndsInAFullStore(t *testing.T) {
 	withEngine(t, options, func(t *testing.T, b *fixture) {
 		s := b.send(newRequest("m1", "hi"))
 		b.nextCall().finishTask(status(a2a.StateCompleted, strings.Repeat("x", 128<<10)))
-		if got := s.result(); got != "task:completed" {
-			t.Errorf("Send() = %s", got)
-		}
+		s.want(t, "task:completed")
 	})
 }
 

@@ -207,9 +207,7 @@ func TestMessageForAnEndedTaskReleasesItsTurn(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.endRun(nil)
-		if got := late.result(); got != string(a2a.ReasonUnsupportedOperation) {
-			t.Errorf("Send() = %s", got)
-		}
+		late.want(t, string(a2a.ReasonUnsupportedOperation))
 		if b.Running() != 0 {
 			t.Errorf("%d turns run", b.Running())
 		}

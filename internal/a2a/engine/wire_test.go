@@ -180,9 +180,7 @@ func TestWire14_AuthRequiredKeepsTheStreamAndEndsTheCall(t *testing.T) {
 		c.mustEmit(status(a2a.StateWorking))
 		stream := b.stream(withTask(newRequest("m2", "me too"), c.TaskID))
 		c.mustEmit(status(a2a.StateAuthRequired, "log in"))
-		if got := call.result(); got != "task:auth-required" {
-			t.Errorf("Send() = %s", got)
-		}
+		call.want(t, "task:auth-required")
 		// The message that waited is the next turn.
 		c.endRun(nil)
 		next := b.nextCall()

@@ -257,7 +257,7 @@ func TestErrorsEndAStream(t *testing.T) {
 	for err, want := range tests {
 		t.Run(err.Error(), func(t *testing.T) {
 			w := httptest.NewRecorder()
-			r := reply(ended{err})
+			r := reply(failing{err})
 			r.First = []*a2a.Record{text(1, "a")}
 			if got := config().Serve(t.Context(), w, r); !errors.Is(got, err) {
 				t.Errorf("Serve() error = %v, want %v", got, err)
@@ -268,11 +268,6 @@ func TestErrorsEndAStream(t *testing.T) {
 		})
 	}
 }
-
-type ended struct{ error }
-
-func (s ended) Next(context.Context) ([]*a2a.Record, error) { return nil, s.error }
-func (s ended) Close()                                      {}
 
 func TestParseLastEventID(t *testing.T) {
 	for text, want := range map[string]uint64{"7": 7, "t1:8": 8, "a:b:9": 9, "0": 0} {
