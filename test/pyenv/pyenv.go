@@ -14,18 +14,24 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 )
 
-// minMinor is the minor version of the oldest supported Python 3. The requirements are
-// resolved for it.
+// minMinor is the minor version of the oldest supported Python 3. Requirements are resolved for it, unless their .in
+// file names a later one.
 const minMinor = 11
+
+// newerMinors is how many minor versions after the required one are looked for.
+const newerMinors = 3
 
 var (
 	// ErrUnavailable is the error of a machine that cannot create virtual environments.
@@ -35,34 +41,95 @@ var (
 	ErrNotInstalled = errors.New("not installed")
 )
 
-// interpreter returns the python3 of PATH and its version, such as "3.11.7-x86_64".
-var interpreter = sync.OnceValues(func() ([2]string, error) {
-	path, err := exec.LookPath("python3")
-	if err != nil {
-		return [2]string{}, fmt.Errorf("%w: python3 is not installed", ErrUnavailable)
+// base is a Python that creates virtual environments.
+type base struct {
+	path string
+	// version is such as "3.11.7-x86_64".
+	version string
+	minor   int
+}
+
+// interpreter returns the first Python 3 of at least a minor version: python3, or python3.<minor> of PATH. Its error wraps
+// ErrUnavailable.
+func interpreter(minor int) (base, error) {
+	found, err := probe("python3")
+	for newer := minor; found.minor < minor && newer <= minor+newerMinors; newer++ {
+		if other, err := probe("python3." + strconv.Itoa(newer)); err == nil {
+			return other, nil
+		}
 	}
-	const program = `import platform, sys
+	switch {
+	case err != nil:
+		return base{}, err
+	case found.minor < minor:
+		return base{}, fmt.Errorf("%w: python3 is %s, and the requirements need 3.%d or newer", ErrUnavailable, found.version, minor)
+	}
+	return found, nil
+}
+
+var (
+	probes  = map[string]func() (base, error){}
+	probing sync.Mutex
+)
+
+// probe describes a program of PATH. It runs each program once.
+func probe(program string) (base, error) {
+	probing.Lock()
+	once, ok := probes[program]
+	if !ok {
+		once = sync.OnceValues(func() (base, error) { return describe(program) })
+		probes[program] = once
+	}
+	probing.Unlock()
+	return once()
+}
+
+func describe(program string) (base, error) {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return base{}, fmt.Errorf("%w: %s is not installed", ErrUnavailable, program)
+	}
+	const script = `import platform, sys
 import ensurepip, venv
 print(sys.version_info.major, sys.version_info.minor, platform.python_version() + "-" + platform.machine())`
-	out, err := exec.CommandContext(context.Background(), path, "-c", program).Output()
+	out, err := exec.CommandContext(context.Background(), path, "-c", script).Output()
 	if err != nil {
-		return [2]string{}, fmt.Errorf("%w: python3 lacks venv or ensurepip; Debian has them in python3-venv", ErrUnavailable)
+		return base{}, fmt.Errorf("%w: %s lacks venv or ensurepip; Debian has them in python3-venv", ErrUnavailable, program)
 	}
-	var major, minor int
-	var version string
-	if _, err := fmt.Sscan(string(out), &major, &minor, &version); err != nil {
-		return [2]string{}, fmt.Errorf("read the version of python3: %w", err)
+	b := base{path: path}
+	var major int
+	if _, err := fmt.Sscan(string(out), &major, &b.minor, &b.version); err != nil {
+		return base{}, fmt.Errorf("read the version of %s: %w", program, err)
 	}
-	if major != 3 || minor < minMinor {
-		return [2]string{}, fmt.Errorf("%w: python3 is %s, and the requirements need 3.%d or newer", ErrUnavailable, version, minMinor)
+	if major != 3 {
+		return base{}, fmt.Errorf("%w: %s is Python %s", ErrUnavailable, program, b.version)
 	}
-	return [2]string{path, version}, nil
-})
+	return b, nil
+}
+
+var requiresPython = regexp.MustCompile(`(?m)^# requires-python: 3\.(\d+)$`)
+
+// minorFor returns the minor version of Python 3 that requirements need. The file that they were resolved from, NAME.in for
+// NAME.txt, names a later one than minMinor in a comment: "# requires-python: 3.13".
+func minorFor(requirements string) (int, error) {
+	text, err := os.ReadFile(strings.TrimSuffix(requirements, filepath.Ext(requirements)) + ".in")
+	if errors.Is(err, fs.ErrNotExist) {
+		return minMinor, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	found := requiresPython.FindSubmatch(text)
+	if found == nil {
+		return minMinor, nil
+	}
+	return strconv.Atoi(string(found[1]))
+}
 
 // Find returns the interpreter of the virtual environment with exactly the requirements
 // of a file. The error wraps ErrUnavailable or ErrNotInstalled.
 func Find(requirements string) (string, error) {
-	dir, err := directory(requirements)
+	dir, _, err := directory(requirements)
 	if err != nil {
 		return "", err
 	}
@@ -98,7 +165,7 @@ const complete = "complete"
 // other, also those of other processes. Install repeats an installation that was
 // interrupted.
 func Install(ctx context.Context, requirements string, log io.Writer) error {
-	dir, err := directory(requirements)
+	dir, python, err := directory(requirements) //nolint:contextcheck // a program is run once for all callers
 	if err != nil {
 		return err
 	}
@@ -119,11 +186,7 @@ func Install(ctx context.Context, requirements string, log io.Writer) error {
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}
-	base, err := interpreter()
-	if err != nil {
-		return err
-	}
-	if err := run(ctx, log, base[0], "-m", "venv", dir); err != nil {
+	if err := run(ctx, log, python, "-m", "venv", dir); err != nil {
 		return fmt.Errorf("create a virtual environment: %w", err)
 	}
 	var output bytes.Buffer
@@ -144,25 +207,29 @@ func run(ctx context.Context, log io.Writer, name string, args ...string) error 
 	return command.Run()
 }
 
-// directory returns bin/python/<key> of the repository. The key is a hash of the
+// directory returns bin/python/<key> of the repository, and the interpreter that creates it. The key is a hash of the
 // interpreter's path and version and of the requirements.
-func directory(requirements string) (string, error) {
-	base, err := interpreter()
+func directory(requirements string) (dir, python string, err error) {
+	minor, err := minorFor(requirements)
 	if err != nil {
-		return "", err
+		return "", "", err
+	}
+	b, err := interpreter(minor)
+	if err != nil {
+		return "", "", err
 	}
 	text, err := os.ReadFile(requirements)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	root, err := repository()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	key := sha256.New()
-	_, _ = fmt.Fprintln(key, base[0], base[1])
+	_, _ = fmt.Fprintln(key, b.path, b.version)
 	_, _ = key.Write(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")))
-	return filepath.Join(root, "bin", "python", hex.EncodeToString(key.Sum(nil))[:16]), nil
+	return filepath.Join(root, "bin", "python", hex.EncodeToString(key.Sum(nil))[:16]), b.path, nil
 }
 
 // repository returns the root of the repository: the folder above the working directory

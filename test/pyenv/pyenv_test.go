@@ -15,7 +15,7 @@ import (
 // needPython skips the test if this machine has no python3.
 func needPython(t *testing.T) {
 	t.Helper()
-	if _, err := interpreter(); err != nil {
+	if _, err := interpreter(minMinor); err != nil {
 		t.Skipf("SKIPPED: %v", err)
 	}
 }
@@ -28,7 +28,7 @@ func write(t *testing.T, text string) string {
 	if err := os.WriteFile(file, []byte("# "+t.TempDir()+"\n"+text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if dir, err := directory(file); err == nil {
+	if dir, _, err := directory(file); err == nil {
 		t.Cleanup(func() { _ = os.RemoveAll(dir); _ = os.Remove(dir + ".lock") })
 	}
 	return file
@@ -40,7 +40,7 @@ func TestInterruptedInstallationIsRepeated(t *testing.T) {
 	if _, err := Find(file); !errors.Is(err, ErrNotInstalled) {
 		t.Fatalf("Find() before Install() = %v, want ErrNotInstalled", err)
 	}
-	dir, err := directory(file)
+	dir, _, err := directory(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,5 +82,24 @@ func TestMissingPackageIndexIsErrNotInstalled(t *testing.T) {
 	var log strings.Builder
 	if err := Install(t.Context(), file, &log); !errors.Is(err, ErrNotInstalled) {
 		t.Errorf("Install() = %v, want ErrNotInstalled\n%s", err, log.String())
+	}
+}
+
+func TestRequirementsNameTheirPython(t *testing.T) {
+	needPython(t)
+	file := write(t, "")
+	source := strings.TrimSuffix(file, ".txt") + ".in"
+	// No machine has it.
+	if err := os.WriteFile(source, []byte("# requires-python: 3.900\nsix\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(file); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "need 3.900 or newer") {
+		t.Errorf("Find() = %v, want ErrUnavailable that names 3.900", err)
+	}
+	if err := os.WriteFile(source, []byte("six\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Find(file); !errors.Is(err, ErrNotInstalled) {
+		t.Errorf("Find() = %v, want ErrNotInstalled", err)
 	}
 }

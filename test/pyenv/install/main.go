@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command install creates the virtual environments of requirements files, before the
-// tests that use them. On a machine that cannot create any, it prints one line and
-// succeeds, and the tests skip. It does the same for a file whose packages it cannot
-// get, unless -required is given.
+// tests that use them. If the machine cannot create an environment, or cannot get its
+// packages, it prints one line and succeeds, and the tests skip; with -required, it fails.
 //
 //	go run ./test/pyenv/install examples/*/requirements.txt
 package main
@@ -27,6 +26,7 @@ func main() {
 	defer stop()
 	required := flag.Bool("required", false, "fail if an environment cannot be created")
 	flag.Parse()
+	reported := map[string]bool{}
 	for _, requirements := range flag.Args() {
 		if _, err := pyenv.Find(requirements); err == nil {
 			continue
@@ -34,8 +34,10 @@ func main() {
 		start := time.Now()
 		switch err := pyenv.Install(ctx, requirements, os.Stderr); {
 		case errors.Is(err, pyenv.ErrUnavailable) && !*required:
-			_, _ = fmt.Fprintf(os.Stdout, "SKIPPED: the tests that run Python: %v\n", err)
-			return
+			if line := err.Error(); !reported[line] {
+				reported[line] = true
+				_, _ = fmt.Fprintf(os.Stdout, "SKIPPED: the tests that run Python with %s: %s\n", requirements, line)
+			}
 		case errors.Is(err, pyenv.ErrNotInstalled) && ctx.Err() == nil && !*required:
 			_, _ = fmt.Fprintf(os.Stdout, "SKIPPED: the tests that run Python with %v\n", err)
 		case err != nil:
