@@ -79,8 +79,12 @@ func (a *api) handler() http.Handler {
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}/card", a.authenticated(a.card))
 	mux.HandleFunc("GET /v1/peers", a.authenticated(a.peers))
 	mux.HandleFunc("PUT "+sidecarconfig.HealthPath, a.authenticated(a.health.put))
+	mux.HandleFunc(sidecarconfig.HealthPath, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Allow", http.MethodPut)
+		fail(w, &problem{status: http.StatusMethodNotAllowed, Code: "MethodNotAllowed", Message: "a health report is written; use PUT"})
+	})
 	if a.exchange != nil {
-		mux.Handle("POST "+sidecarconfig.TokenPath, a.exchange)
+		mux.Handle(sidecarconfig.TokenPath, a.exchange)
 	}
 	if a.publisher != nil {
 		a.handleARD(mux, a.publisher)
@@ -223,6 +227,11 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 	if unchanged(w, r, page.ETag()) {
 		return nil
 	}
+	sent, err := a.searches.reserve(r.Context(), principalOf(&c), page.Size())
+	if err != nil {
+		return err
+	}
+	defer sent()
 	writePage(w, &page)
 	return nil
 }
@@ -284,6 +293,11 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 	if unchanged(w, r, rendered.ETag) {
 		return nil
 	}
+	sent, err := a.searches.reserve(r.Context(), principalOf(&c), len(rendered.Body))
+	if err != nil {
+		return err
+	}
+	defer sent()
 	w.Header().Set("Content-Type", "application/json")
 	write(w, rendered.Body)
 	return nil

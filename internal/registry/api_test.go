@@ -40,6 +40,7 @@ import (
 type world struct {
 	// handler validates the responses of unvalidated.
 	handler, unvalidated http.Handler
+	api                  *api
 
 	tokens map[string]access.Caller
 	// may lists the namespaces that a user may list; "" stands for all.
@@ -95,7 +96,7 @@ func newWorldWith(t *testing.T, s *index.Snapshot, change func(*api)) *world {
 	}
 	a.exchange = a.newExchange(func() tokenexchange.Signer { return claimsSigner{} }, logr.Discard(), clock.RealClock{})
 	change(a)
-	w.unvalidated = a.handler()
+	w.unvalidated, w.api = a.handler(), a
 	w.handler = validated(t, w.unvalidated)
 	return w
 }

@@ -167,60 +167,68 @@ func (d *ardAPI) handle(mediaType string, next ardEndpoint) http.HandlerFunc {
 			return
 		}
 		defer release()
-		result, err := d.call(w, r, from, next)
+		body, sent, err := d.call(w, r, from, next)
 		if err != nil {
 			d.fail(w, r, err)
 			return
 		}
+		defer sent()
 		if from.isAnonymous {
 			w.Header().Set("Cache-Control", anonymousCacheControl)
 		}
-		d.respond(w, r, mediaType, result)
+		d.respond(w, r, mediaType, body)
 	}
 }
 
-func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, next ardEndpoint) (any, error) {
+// call returns the encoded result of next. The sender is charged for its memory until sent.
+func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, next ardEndpoint) (body []byte, sent func(), err error) {
 	snapshot := d.feed.Current()
 	if snapshot == nil {
-		return nil, errNotIndexed
+		return nil, nil, errNotIndexed
 	}
 	request := &ardRequest{Request: r, from: from, s: snapshot}
 	if r.Method == http.MethodPost {
-		body, err := readARDBody(r)
-		if err != nil {
-			return nil, err
+		if request.body, err = readARDBody(r); err != nil {
+			return nil, nil, err
 		}
-		request.body = body
 	}
 	if refusal, ok := from.searches.charge(from.principal, next.cost); !ok {
 		countLimited(w, "searches", refusal)
-		return nil, &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", from.searches.message}
+		return nil, nil, &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", from.searches.message}
 	}
-	set, err := from.visibleSet(r.Context())
-	if err != nil {
-		return nil, err
+	ctx := r.Context()
+	if request.set, err = from.visibleSet(ctx); err != nil {
+		return nil, nil, err
 	}
-	request.set = set
 	slots := next.slots
 	if from.isAnonymous {
 		slots = from.searches.slots
 	}
 	var result any
-	if runErr := runIn(r.Context(), slots, d.searches.clock, func() { result, err = next.serve(request) }); runErr != nil {
-		return nil, runErr
+	encode := func() {
+		if body, err = json.Marshal(result); err == nil {
+			sent, err = from.searches.reserve(ctx, from.principal, len(body))
+		}
+	}
+	runErr := runIn(ctx, slots, d.searches.clock, func() {
+		result, err = next.serve(request)
+		if err == nil && next.finish == nil {
+			encode() // a response that waits for its memory keeps its slot, so that few wait
+		}
+	})
+	if runErr != nil {
+		return nil, nil, runErr
 	}
 	if err == nil && next.finish != nil {
-		return next.finish(w, request, result)
+		if result, err = next.finish(w, request, result); err == nil {
+			encode()
+		}
 	}
-	return result, err
+	return body, sent, err
 }
 
-func (d *ardAPI) respond(w http.ResponseWriter, r *http.Request, mediaType string, result any) {
-	body, err := json.Marshal(result)
-	if err != nil {
-		d.fail(w, r, err)
-		return
-	}
+// respond writes an encoded result.
+func (d *ardAPI) respond(w http.ResponseWriter, r *http.Request, mediaType string, body []byte) {
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.Method == http.MethodGet && unchanged(w, r, weakETag(body)) {

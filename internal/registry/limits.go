@@ -24,7 +24,7 @@ const limitedCallers = 4096
 
 // limited counts requests that a limit rejected: token_reviews of one address,
 // reviews of all callers, health_reports of one pod, searches or watches of one
-// caller, concurrent_searches or total_watches.
+// caller, concurrent_searches, response_memory or total_watches.
 var limited = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "a2a_registry_limited_total",
 	Help: "Requests to the registry that a limit rejected, by the limit; docs/limits.md lists them.",

@@ -39,13 +39,16 @@ type searches struct {
 	// allResponses, if not nil, those of all callers.
 	maxResponses int
 	allResponses chan struct{}
-	message      string
+	// responses is the memory of responses that are not sent yet.
+	responses *limit.Budget
+	message   string
 }
 
 func newSearches(c clock.PassiveClock) *searches {
 	return &searches{
 		callers: limit.NewTable(limitedCallers, searchRate), clock: c, maxResponses: maxResponses, message: searchesMessage,
-		slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		slots:     make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		responses: limit.NewBudget(responseMemory, searchTimeout),
 	}
 }
 
@@ -63,7 +66,8 @@ func newAnonymousSearches(c clock.PassiveClock) *searches {
 	return &searches{
 		callers: limit.NewTable(limitedCallers, anonymousRate), clock: c, maxResponses: maxAnonymousResponses,
 		allResponses: make(chan struct{}, maxAllAnonymousResponses), message: anonymousSearchesMessage,
-		slots: make(chan struct{}, 1),
+		slots:     make(chan struct{}, 1),
+		responses: limit.NewBudget(anonymousResponseMemory, searchTimeout),
 	}
 }
 
@@ -86,6 +90,27 @@ const (
 const maxResponses = 16
 
 const responsesMessage = "this caller receives too many responses at a time; read them first"
+
+// responseMemory bounds the responses of all callers that are not sent yet, in bytes, and
+// anonymousResponseMemory those of callers without a token.
+const (
+	responseMemory          = 64 << 20
+	anonymousResponseMemory = 16 << 20
+)
+
+// reserve charges the memory of a response of a size in bytes to its caller, until release. It
+// returns a problem if there is no memory in time.
+func (s *searches) reserve(ctx context.Context, p a2a.AccountingPrincipal, size int) (release func(), err error) {
+	reservation := &limit.Reservation{}
+	if s.responses.Grow(ctx, reservation, p, min(int64(size), s.responses.Largest())) {
+		return reservation.Release, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	limited.WithLabelValues("response_memory").Inc()
+	return nil, &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: "too many large responses are being sent; try again"}
+}
 
 // hold counts a response that its caller receives. The server calls release once when
 // it is sent.

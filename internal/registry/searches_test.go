@@ -13,6 +13,8 @@ import (
 	"time"
 
 	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
 func TestSearchesOfOneCallerAreLimited(t *testing.T) {
@@ -113,6 +115,39 @@ func TestRoutesAreLimitedByCaller(t *testing.T) {
 			}
 			t.Error("no request is refused")
 		})
+	}
+}
+
+// The memory of all responses is bounded, in the form of each API.
+func TestMemoryOfResponsesIsBounded(t *testing.T) {
+	w := newWorld(t, weatherFleet(t))
+	other := caller(t, "other", nil)
+	for target, form := range map[string]string{
+		"/v1/agents": `"Unavailable"`, "/v1/agents/team-a/rain/card": `"Unavailable"`, "/ard/agents": `"UNAVAILABLE"`,
+	} {
+		w.api.searches.responses = limit.NewBudget(1<<10, time.Millisecond)
+		full, err := w.api.searches.reserve(t.Context(), principalOf(&other), 1<<10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		get := func() *httptest.ResponseRecorder {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil)
+			r.Header.Set("Authorization", "Bearer admin")
+			recorder := httptest.NewRecorder()
+			w.handler.ServeHTTP(recorder, r)
+			return recorder
+		}
+		if got := get(); got.Code != http.StatusServiceUnavailable || got.Header().Get("Retry-After") != "1" || !strings.Contains(got.Body.String(), form) {
+			t.Errorf("%s without memory = %d %s", target, got.Code, got.Body)
+		}
+		full()
+		w.api.searches.responses.Set(1 << 20)
+		if got := get(); got.Code != http.StatusOK {
+			t.Errorf("%s with memory = %d %s", target, got.Code, got.Body)
+		}
+		if used := w.api.searches.responses.Used(); used != 0 {
+			t.Errorf("%s: %d bytes stay charged", target, used)
+		}
 	}
 }
 

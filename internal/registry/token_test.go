@@ -88,3 +88,21 @@ func TestExchangeWithoutTheAPIServerIsUnavailable(t *testing.T) {
 		t.Errorf("%d %s, want 503 without the cause", status, body)
 	}
 }
+
+// Each path names the methods that it has, in the form of its errors.
+func TestOtherMethodsAreNotAllowed(t *testing.T) {
+	w := newWorld(t, fleet(t))
+	for _, test := range []struct{ path, method, allow, form string }{
+		{sidecarconfig.TokenPath, http.MethodGet, "POST", `{"error":"invalid_request","error_description":"a token is requested with POST"}`},
+		{sidecarconfig.TokenPath, http.MethodPut, "POST", `{"error":"invalid_request"`},
+		{sidecarconfig.HealthPath, http.MethodGet, "PUT", `{"error":{"code":"MethodNotAllowed","message":"a health report is written; use PUT"}}`},
+		{sidecarconfig.HealthPath, http.MethodPost, "PUT", `{"error":{"code":"MethodNotAllowed"`},
+		{"/v1/agents", http.MethodPost, "GET, HEAD", `{"error":{"code":"MethodNotAllowed"`},
+	} {
+		recorder := httptest.NewRecorder()
+		w.unvalidated.ServeHTTP(recorder, httptest.NewRequest(test.method, "http://registry"+test.path, nil))
+		if got := recorder.Header().Get("Allow"); recorder.Code != http.StatusMethodNotAllowed || got != test.allow || !strings.HasPrefix(recorder.Body.String(), test.form) {
+			t.Errorf("%s %s = %d, Allow %q, %s; want %q and %s", test.method, test.path, recorder.Code, got, recorder.Body, test.allow, test.form)
+		}
+	}
+}

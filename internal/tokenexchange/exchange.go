@@ -110,6 +110,10 @@ func (e *Exchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // exchange returns the issued token.
 func (e *Exchange) exchange(w http.ResponseWriter, r *http.Request) (string, error) {
+	if r.Method != http.MethodPost {
+		w.Header().Set("Allow", http.MethodPost)
+		return "", &RequestError{Status: http.StatusMethodNotAllowed, Code: codeInvalidRequest, Description: "a token is requested with POST"}
+	}
 	asked, problem := parse(w, r)
 	if problem != nil {
 		return "", problem

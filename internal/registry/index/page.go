@@ -61,11 +61,14 @@ func (p *Page) ETag() string {
 	return `W/"` + hex.EncodeToString(sum[:8]) + `"`
 }
 
+// Size returns the bytes that AppendBody appends, without the head and the tail of the page.
+func (p *Page) Size() int { return p.size + len(p.Entries) }
+
 // AppendBody appends the page as JSON.
 func (p *Page) AppendBody(to []byte) []byte {
 	const head = `{"items":[`
 	tail := p.tail() + `,"revision":"` + p.revision.String() + "\"}\n"
-	to = append(slices.Grow(to, len(head)+p.size+len(p.Entries)+len(tail)), head...)
+	to = append(slices.Grow(to, len(head)+p.Size()+len(tail)), head...)
 	for i, e := range p.Entries {
 		if i > 0 {
 			to = append(to, ',')
