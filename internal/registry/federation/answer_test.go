@@ -1,0 +1,74 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+)
+
+// Whatever a peer sends, the results are bounded, marked with their origin, and of no
+// other registry's publisher.
+func FuzzResponse(f *testing.F) {
+	f.Add(`{"results":[{"identifier":"urn:air:west.example:a:b","displayName":"b","type":"application/a2a-agent-card+json","url":"https://a.example/"}]}`, 0, 10)
+	f.Add(`{"results":[{"identifier":"urn:air:self.example:a:b","displayName":"b","type":"a/b","url":"http://169.254.169.254/","metadata":{"peer":1}}]}`, 0, 1)
+	f.Add(`{"results":[{},{},null,1,"x",[]]}`, 1, 3)
+	f.Add(`{"results":null,"results":[{"displayName":"\u202e"}]}`, 0, 3)
+	f.Fuzz(func(t *testing.T, body string, skip, limit int) {
+		skip, limit = max(0, skip%maxDepth), max(1, limit%maxDepth)
+		west := &peer{Peer: Peer{Name: "west", URL: "https://west.example/ard", Publisher: "west.example"}}
+		east := &peer{Peer: Peer{Name: "east", URL: "https://east.example/ard", Publisher: "east.example"}}
+		federation := &Federation{options: Options{Publisher: &ard.Publisher{Domain: "self.example"}}}
+		a := &answer{peer: west}
+		if err := federation.read(a, &peerSet{peers: []*peer{west, east}}, []byte(body), skip, limit); err != nil {
+			return
+		}
+		if len(a.results) != len(a.positions) || len(a.results) > max(0, limit-skip) {
+			t.Fatalf("%d results at %v, with skip %d and limit %d", len(a.results), a.positions, skip, limit)
+		}
+		for i := range a.results {
+			r := &a.results[i]
+			publisher, _, _ := strings.Cut(strings.TrimPrefix(r.Identifier, "urn:air:"), ":")
+			if publisher == "self.example" || publisher == "east.example" || r.Metadata[metadataPublisher] != publisher || r.Metadata[metadataPeer] != "west" {
+				t.Errorf("result %+v", r)
+			}
+			if r.Metadata[metadataVerified] != (publisher == "west.example") || r.Source != "https://west.example/ard/" || !strings.HasPrefix(strings.ToLower(r.URL), "https:") {
+				t.Errorf("result %+v", r)
+			}
+			if strings.ContainsFunc(r.DisplayName+r.Description+fmt.Sprint(r.Tags, r.Capabilities, r.Metadata), unicode.IsControl) {
+				t.Errorf("result %+v has control characters", r)
+			}
+			if text, err := json.Marshal(r); err != nil || len(text) > 16*maxResult {
+				t.Errorf("result of %d bytes: %v", len(text), err)
+			}
+		}
+	})
+}
+
+// A page token of merged results is read as it was written, or refused.
+func FuzzPageToken(f *testing.F) {
+	f.Add("", 0, "west", 3)
+	f.Add("b64", 12, "east", 100)
+	f.Fuzz(func(t *testing.T, local string, taken int, name string, rank int) {
+		want := position{Local: strings.ToValidUTF8(local, "?"), LocalTaken: taken, Peers: map[string]int{strings.ToValidUTF8(name, "?"): rank}}
+		token, err := want.token()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := parsePosition(token)
+		if err != nil {
+			return
+		}
+		if diff := cmp.Diff(want, got); diff != "" || rank < 0 || rank > maxDepth || taken < 0 {
+			t.Errorf("position (-want +got):\n%s", diff)
+		}
+	})
+}
