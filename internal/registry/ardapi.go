@@ -60,10 +60,29 @@ type ardEndpoint struct {
 // sees.
 type ardRequest struct {
 	*http.Request
-	from requester
-	body []byte
-	set  *access.Set
-	s    *index.Snapshot
+	from  requester
+	route federation.Route
+	body  []byte
+	set   *access.Set
+	s     *index.Snapshot
+}
+
+// restrictToExports leaves in the set what leaves the cluster, if another registry sent the
+// request: federated agents if it is a peer, and public ones.
+func (r *ardRequest) restrictToExports() {
+	if r.route.IsForwarded() {
+		r.set = access.NewSet(max(access.VisibilityFederated, r.set.Least()))
+	}
+}
+
+// entry returns the entry of an agent. It is not shown to another registry if it has no URL
+// outside of the cluster.
+func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bool, err error) {
+	if r.route.IsForwarded() {
+		return d.publisher.ExternalEntry(e.Body())
+	}
+	entry, err = d.publisher.AgentEntry(e.Body())
+	return entry, true, err
 }
 
 func (a *api) handleARD(mux *http.ServeMux, publisher *ard.Publisher) {
@@ -186,7 +205,11 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, ne
 	if snapshot == nil {
 		return nil, nil, errNotIndexed
 	}
-	request := &ardRequest{Request: r, from: from, s: snapshot}
+	route, err := federation.ParseRoute(r.Header)
+	if err != nil {
+		return nil, nil, err
+	}
+	request := &ardRequest{Request: r, from: from, route: route, s: snapshot}
 	if r.Method == http.MethodPost {
 		if request.body, err = readARDBody(r); err != nil {
 			return nil, nil, err
@@ -200,6 +223,7 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, ne
 	if request.set, err = from.visibleSet(ctx); err != nil {
 		return nil, nil, err
 	}
+	request.restrictToExports()
 	slots := next.slots
 	if from.isAnonymous {
 		slots = from.searches.slots
@@ -343,11 +367,13 @@ func (d *ardAPI) catalog(r *ardRequest) (any, error) {
 	}
 	entries := make([]ard.Entry, 0, len(page.Entries))
 	for _, e := range page.Entries {
-		entry, err := d.publisher.AgentEntry(e.Body())
+		entry, shown, err := d.entry(r, e)
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, entry)
+		if shown {
+			entries = append(entries, entry)
+		}
 	}
 	return d.publisher.Catalog(namespace, entries, page.NextCursor()), nil
 }
@@ -424,12 +450,12 @@ func (d *ardAPI) page(r *ardRequest, p pageRequest, add func(e ard.Entry, score 
 			if added == p.size || scanned == scanLimit {
 				return p.token, nil
 			}
-			entry, err := d.publisher.AgentEntry(e.Body())
+			entry, shown, err := d.entry(r, e)
 			if err != nil {
 				return "", err
 			}
 			p.token = page.CursorAfter(i)
-			if p.matches(&entry) {
+			if shown && p.matches(&entry) {
 				add(entry, page.Score(i), p.token)
 				added++
 			}
@@ -459,11 +485,11 @@ func (d *ardAPI) explore(r *ardRequest) (any, error) {
 		if err := r.Context().Err(); err != nil {
 			return nil, err
 		}
-		entry, err := d.publisher.AgentEntry(e.Body())
+		entry, shown, err := d.entry(r, e)
 		if err != nil {
 			return nil, err
 		}
-		if d.publisher.Matches(request.Query.Filter, &entry) {
+		if shown && d.publisher.Matches(request.Query.Filter, &entry) {
 			counter.Add(&entry)
 		}
 	}
@@ -485,7 +511,11 @@ func (d *ardAPI) agent(r *ardRequest) (any, error) {
 	if e == nil || !e.VisibleTo(r.set) {
 		return nil, missing
 	}
-	return d.publisher.AgentEntry(e.Body())
+	entry, shown, err := d.entry(r, e)
+	if err == nil && !shown {
+		err = missing
+	}
+	return entry, err
 }
 
 // readARDBody reads the body of a request.

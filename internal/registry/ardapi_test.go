@@ -37,6 +37,14 @@ func (w *world) post(t *testing.T, token, target, body string) (int, string) {
 // weatherAgent returns an agent with one skill of its own.
 func weatherAgent(t *testing.T, key index.Key, description string, tags, examples []string) *index.Entry {
 	t.Helper()
+	return weatherAgentWith(t, index.Facts{Key: key}, description, tags, examples)
+}
+
+// weatherAgentWith returns a ready agent with facts and one skill of its own.
+func weatherAgentWith(t *testing.T, facts index.Facts, description string, tags, examples []string) *index.Entry {
+	t.Helper()
+	key := facts.Key
+	facts.URL, facts.Ready = "http://"+key.Name+"."+key.Namespace+"/", true
 	c := card.Card{
 		Name: "Agent " + key.Name, Description: description, Version: "2.1.0",
 		Skills: []card.Skill{{ID: "main-" + key.Name, Name: "Main", Description: "Does the work", Tags: tags, Examples: examples}},
@@ -45,7 +53,7 @@ func weatherAgent(t *testing.T, key index.Key, description string, tags, example
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := index.NewEntry(index.Facts{Key: key, URL: "http://" + key.Name + "." + key.Namespace + "/", Ready: true}, index.CardSource{Text: string(text)})
+	e, err := index.NewEntry(facts, index.CardSource{Text: string(text)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,11 +36,7 @@ func (d *ardAPI) searchPeers(w http.ResponseWriter, r *ardRequest, result any) (
 		response.Referrals = d.referrals(true)
 		return response, nil
 	}
-	route, err := federation.ParseRoute(r.Header)
-	if err != nil {
-		return nil, err
-	}
-	query := federation.Query{Search: local.request, Route: route}
+	query := federation.Query{Search: local.request, Route: r.route}
 	peers := d.federation.Peers(query)
 	if peers == 0 {
 		return response, nil

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
 
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
@@ -35,11 +36,11 @@ type cluster struct {
 }
 
 // newClusters returns the registries of clusters in which each one names those of peers. A
-// registry sends the token "admin".
+// registry sends the token "peer".
 func newClusters(t *testing.T, hops int, fleets map[string]*index.Snapshot, peers map[string][]string) map[string]*cluster {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("admin"), 0o600); err != nil {
+	if err := os.WriteFile(token, []byte("peer"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	all := map[string]*cluster{}
@@ -94,10 +95,19 @@ func fullIdentifiers(results []ard.Result) []string {
 	return slices.Sorted(slices.Values(ids))
 }
 
-// rain is the fleet of a cluster with one agent that a search for rain finds.
+// exportedAgent returns an agent that a search for rain finds, and that its owner shows to
+// peers at an external URL.
+func exportedAgent(t *testing.T, name string) *index.Entry {
+	t.Helper()
+	return weatherAgentWith(t, index.Facts{
+		Key: index.Key{Namespace: "team-a", Name: name}, ExternalURL: "https://" + name + ".agents.example/", Visibility: access.VisibilityFederated,
+	}, "Forecasts rain.", []string{"weather"}, nil)
+}
+
+// rain is the fleet of a cluster with one exported agent.
 func rain(t *testing.T, name string) *index.Snapshot {
 	t.Helper()
-	return snapshotOf(weatherAgent(t, index.Key{Namespace: "team-a", Name: name}, "Forecasts rain.", []string{"weather"}, nil))
+	return snapshotOf(exportedAgent(t, name))
 }
 
 const rainQuery = `{"query":{"text":"rain"}}`
@@ -179,7 +189,7 @@ func TestPagesOfTwoRegistriesLeadToEachAgentOnce(t *testing.T) {
 	fleet := func(n int) *index.Snapshot {
 		var entries []*index.Entry
 		for i := range n {
-			entries = append(entries, weatherAgent(t, index.Key{Namespace: "team-a", Name: fmt.Sprintf("agent-%02d", i)}, "Forecasts rain.", nil, nil))
+			entries = append(entries, exportedAgent(t, fmt.Sprintf("agent-%02d", i)))
 		}
 		return snapshotOf(entries...)
 	}
@@ -219,5 +229,107 @@ func TestMistakesInTheRouteOfASearchNameTheHeader(t *testing.T) {
 func TestPeersOfARegistryWithoutPeers(t *testing.T) {
 	if got := bodyOf(t, newWorld(t, rain(t, "one")).get(t, "none", "/v1/peers")); got != "{\"peers\":[]}\n" {
 		t.Errorf("GET /v1/peers = %s", got)
+	}
+}
+
+// A cluster shows its peers the agents whose owners export them and that have an external
+// URL, whatever else the token of the peer may read. Names of Services do not leave the
+// cluster.
+func TestOnlyExportedAgentsLeaveTheCluster(t *testing.T) {
+	const external = "https://agents.example/"
+	var entries []*index.Entry
+	for name, facts := range map[string]index.Facts{
+		"inside":    {Visibility: access.VisibilityCluster, ExternalURL: external + "inside"},
+		"shared":    {Visibility: access.VisibilityFederated, ExternalURL: external + "shared/"},
+		"unexposed": {Visibility: access.VisibilityFederated},
+		"public":    {Visibility: access.VisibilityOutside, ExternalURL: external + "public"},
+		"walled":    {Visibility: access.VisibilityPublic},
+	} {
+		facts.Key = index.Key{Namespace: "team-a", Name: name}
+		entries = append(entries, weatherAgentWith(t, facts, "Forecasts rain.", []string{"weather"}, nil))
+	}
+	w := newWorld(t, snapshotOf(entries...))
+	both := []string{"team-a:public " + external + "public/.well-known/agent-card.json", "team-a:shared " + external + "shared/.well-known/agent-card.json"}
+	for token, want := range map[string][]string{"peer": both, "admin": both, "home": both[:1], "none": both[:1], "": both[:1]} {
+		for route, request := range map[string]*http.Request{
+			"search":  httptest.NewRequest(http.MethodPost, "/ard/search", strings.NewReader(`{"query":{"text":"rain"},"federation":"none"}`)),
+			"list":    httptest.NewRequest(http.MethodGet, "/ard/agents", nil),
+			"catalog": httptest.NewRequest(http.MethodGet, "/ard/catalogs/team-a", nil),
+		} {
+			request.Header.Set("Content-Type", "application/json")
+			request.Header.Set(federation.ViaHeader, "east.example")
+			if token != "" {
+				request.Header.Set("Authorization", "Bearer "+token)
+			}
+			recorder := httptest.NewRecorder()
+			w.handler.ServeHTTP(recorder, request)
+			response := decodeAs[struct{ Results, Items, Entries []ard.Entry }](t, recorder.Body.String())
+			got := []string{}
+			for _, e := range slices.Concat(response.Results, response.Items, response.Entries) {
+				got = append(got, strings.TrimPrefix(e.Identifier, "urn:air:agents.example.com:")+" "+e.URL)
+			}
+			slices.Sort(got)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s of %q (-want +got):\n%s", route, token, diff)
+			}
+			if strings.Contains(recorder.Body.String(), ".team-a/") {
+				t.Errorf("%s of %q has the name of a Service: %s", route, token, recorder.Body)
+			}
+		}
+	}
+}
+
+// A client of one cluster finds an agent of another one, and calls it at its external URL.
+func TestAnAgentOfAnotherClusterIsFoundAndCalled(t *testing.T) {
+	var agent *httptest.Server
+	agent = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/rain/.well-known/agent-card.json" {
+			_, _ = fmt.Fprintf(w, `{"name":"Rain","url":"%s/rain/"}`, agent.URL)
+			return
+		}
+		_, _ = w.Write([]byte("It rains."))
+	}))
+	t.Cleanup(agent.Close)
+	exported := weatherAgentWith(t, index.Facts{
+		Key: index.Key{Namespace: "team-a", Name: "rain"}, ExternalURL: agent.URL + "/rain/", Visibility: access.VisibilityFederated,
+	}, "Forecasts rain.", nil, nil)
+	hidden := weatherAgentWith(t, index.Facts{Key: index.Key{Namespace: "team-a", Name: "secret"}, ExternalURL: agent.URL}, "Forecasts rain.", nil, nil)
+	all := newClusters(t, 1, map[string]*index.Snapshot{"east": snapshotOf(), "west": snapshotOf(exported, hidden)}, map[string][]string{"east": {"west"}})
+	response, _ := all["east"].searchARD(t, rainQuery)
+	if len(response.Results) != 1 || response.Results[0].Identifier != "urn:air:west.example:team-a:rain" || response.Results[0].Metadata["peer"] != "west" {
+		t.Fatalf("results = %+v", response.Results)
+	}
+	get := func(method, url string) string {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), method, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := agent.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		return bodyOf(t, response)
+	}
+	found := decodeAs[struct{ URL string }](t, get(http.MethodGet, response.Results[0].URL))
+	if got := get(http.MethodPost, found.URL); got != "It rains." {
+		t.Errorf("the agent responds %q", got)
+	}
+}
+
+// A client without a token finds the public agents of this cluster, and causes no request to
+// a peer.
+func TestASearchWithoutATokenStaysInTheCluster(t *testing.T) {
+	public := weatherAgentWith(t, index.Facts{Key: index.Key{Namespace: "team-a", Name: "open"}, Visibility: access.VisibilityPublic}, "Forecasts rain.", nil, nil)
+	all := newClusters(t, 1, map[string]*index.Snapshot{"east": snapshotOf(public), "west": rain(t, "one")}, map[string][]string{"east": {"west"}})
+	for _, federation := range []string{"auto", "referrals"} {
+		status, body := all["east"].post(t, "", "/ard/search", `{"query":{"text":"rain"},"federation":"`+federation+`"}`)
+		if status != http.StatusOK || strings.Contains(body, "west.example") || !strings.Contains(body, "urn:air:east.example:team-a:open") {
+			t.Errorf("federation %s without a token = %d %s", federation, status, body)
+		}
+	}
+	if got := all["west"].searched.Load(); got != 0 {
+		t.Errorf("west got %d searches", got)
 	}
 }

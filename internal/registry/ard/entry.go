@@ -178,13 +178,27 @@ func (p *Publisher) AgentEntry(item []byte) (Entry, error) {
 	return e, nil
 }
 
+// ExternalEntry returns the entry of an agent for clients outside of the cluster, whose
+// URL is that of the card at the external URL. ok is false for an agent without one.
+func (p *Publisher) ExternalEntry(item []byte) (e Entry, ok bool, err error) {
+	if e, err = p.AgentEntry(item); err != nil {
+		return Entry{}, false, err
+	}
+	external, ok := e.Metadata["externalURL"].(string)
+	e.URL = strings.TrimSuffix(external, "/") + cardPath
+	return e, ok, nil
+}
+
+// cardPath is the path of the card below the URL of an agent.
+const cardPath = "/.well-known/agent-card.json"
+
 // cardURL returns the URL of the card. An agent serves its own card without a
 // credential; the registry serves that of a remote agent.
 func (p *Publisher) cardURL(a *agent) string {
 	if a.Remote || a.URL == "" {
 		return p.BaseURL + "/v1/agents/" + a.Namespace + "/" + a.Name + "/card"
 	}
-	return strings.TrimSuffix(a.URL, "/") + "/.well-known/agent-card.json"
+	return strings.TrimSuffix(a.URL, "/") + cardPath
 }
 
 // queries returns what users may ask the agent: the examples of its skills, one of each

@@ -15,8 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
 
-// Whatever a peer sends, the results are bounded, marked with their origin, and of no
-// other registry's publisher.
+// FuzzResponse checks that the results of any response are bounded and marked with their
+// origin, and that none has the publisher of another registry.
 func FuzzResponse(f *testing.F) {
 	f.Add(`{"results":[{"identifier":"urn:air:west.example:a:b","displayName":"b","type":"application/a2a-agent-card+json","url":"https://a.example/"}]}`, 0, 10)
 	f.Add(`{"results":[{"identifier":"urn:air:self.example:a:b","displayName":"b","type":"a/b","url":"http://169.254.169.254/","metadata":{"peer":1}}]}`, 0, 1)
