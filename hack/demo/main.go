@@ -54,6 +54,7 @@ func (d *demo) run(ctx context.Context) error {
 		{"A call without a token is refused", d.refused},
 		{"An answer arrives chunk by chunk", d.stream},
 		{"The registry finds agents, by skill and by what they do", d.search},
+		{"One card has the skills of all agents that its caller sees", d.clusterCard},
 		{"An agent asks back, then finds echo in the registry and calls it", d.research},
 		{"A framework finds echo and calls it, with an MCP client only", d.mcp},
 	}

@@ -61,6 +61,39 @@ func read(ctx context.Context, url, token string, into any) error {
 	return nil
 }
 
+// clusterCard reads the card of the registry, which has the skills of the agents that its caller sees.
+func (d *demo) clusterCard(ctx context.Context) error {
+	url, token, stop, err := d.forwardRegistry(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	url += "/.well-known/agent.json"
+	showRead(url)
+	var card struct {
+		Name   string `json:"name"`
+		Skills []struct {
+			ID   string `json:"id"`
+			Name string `json:"name"`
+		} `json:"skills"`
+	}
+	if err := read(ctx, url, token, &card); err != nil {
+		return err
+	}
+	fmt.Printf("    %s\n", card.Name)
+	shown := map[string]bool{}
+	for _, skill := range card.Skills {
+		fmt.Printf("      %-36s %s\n", skill.ID, skill.Name)
+		shown[skill.ID] = true
+	}
+	for _, id := range []string{d.namespace + ".echo.echo", d.namespace + ".researcher.research"} {
+		if !shown[id] {
+			return fmt.Errorf("the card of the registry lacks the skill %s", id)
+		}
+	}
+	return nil
+}
+
 // search finds echo by its skill, and then both agents by what they do.
 func (d *demo) search(ctx context.Context) error {
 	url, token, stop, err := d.forwardRegistry(ctx)
