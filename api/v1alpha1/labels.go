@@ -33,6 +33,9 @@ const (
 	// ConfigMap it is the digest of the content, and on a pod the digest of the
 	// configuration that the pod reads.
 	AnnotationConfigDigest = "a2a-operator.dev/config-digest"
+	// AnnotationCardSignatures has, on a pod, the signatures of the card that its sidecar
+	// serves, as JSON. The sidecar reports them through the registry.
+	AnnotationCardSignatures = "a2a-operator.dev/card-signatures"
 )
 
 // Field owners of server-side apply and patches.

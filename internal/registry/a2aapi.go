@@ -247,7 +247,7 @@ func (d *a2aAPI) Card(ctx context.Context, agent directory.Agent, protocolVersio
 	if e == nil {
 		return nil, a2a.InvalidParams("message.parts", "names agent "+agent.String()+", which does not exist, or you may not see it")
 	}
-	rendered, err := e.Card(protocolVersion)
+	rendered, _, err := d.signedCard(ctx, e, protocolVersion)
 	if err != nil {
 		return nil, d.problemOf(err)
 	}

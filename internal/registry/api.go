@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
@@ -34,6 +35,8 @@ type api struct {
 	authn    *access.Authenticator
 	authz    *access.Authorizer
 	health   *healthReports
+	// signatures are those of cards, which sidecars report.
+	signatures *cardSignatures
 	// exchange issues tokens; nil without keys.
 	exchange http.Handler
 	// publisher names the entries of ARD and the URL of the registry. Without it, neither
@@ -283,9 +286,12 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 	if err != nil {
 		return err
 	}
-	rendered, err := e.Card(r.Header.Get("A2A-Version"))
+	rendered, omitted, err := a.signedCard(r.Context(), e, r.Header.Get("A2A-Version"))
 	if err != nil {
 		return err
+	}
+	if omitted {
+		w.Header().Set(signaturesHeader, signaturesOmitted)
 	}
 	if rendered == nil {
 		return notFound("agent " + e.Key.Namespace + "/" + e.Key.Name + " has no card yet; see the conditions of the Agent")
@@ -301,6 +307,16 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 	w.Header().Set("Content-Type", "application/json")
 	write(w, rendered.Body)
 	return nil
+}
+
+// signedCard renders the card of an agent with its signatures. omitted is true if the Agent
+// signs its card and the result has no signatures.
+func (a *api) signedCard(ctx context.Context, e *index.Entry, version string) (rendered *index.Rendering, omitted bool, err error) {
+	rendered, err = e.Card(version, func(c *card.Card) (signatures []card.Signature, err error) {
+		signatures, omitted, err = a.signatures.of(ctx, e.Key, c)
+		return signatures, err
+	})
+	return rendered, omitted, err
 }
 
 // find returns the agent of the path if the caller sees it.

@@ -24,9 +24,14 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
@@ -46,7 +51,18 @@ type world struct {
 	// may lists the namespaces that a user may list; "" stands for all.
 	may    map[string][]string
 	broken error
+	// cluster has the Agents and pods whose cards are signed, and what sidecars report.
+	cluster client.Client
 }
+
+// clusterScheme has the kinds that the registry reads and writes.
+var clusterScheme = func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	if err := errors.Join(a2av1alpha1.AddToScheme(s), corev1.AddToScheme(s)); err != nil {
+		panic(err)
+	}
+	return s
+}()
 
 func newWorld(t *testing.T, s *index.Snapshot) *world {
 	t.Helper()
@@ -64,7 +80,8 @@ func newWorldWith(t *testing.T, s *index.Snapshot, change func(*api)) *world {
 			"none":  caller(t, "nobody", nil),
 			"peer":  caller(t, "peer", nil),
 		},
-		may: map[string][]string{"admin": {""}, "dev": {"team-b", "team-c"}},
+		may:     map[string][]string{"admin": {""}, "dev": {"team-b", "team-c"}},
+		cluster: fake.NewClientBuilder().WithScheme(clusterScheme).WithStatusSubresource(&corev1.Pod{}).Build(),
 	}
 	review := func(_ context.Context, token string) (access.Caller, bool, error) {
 		c, valid := w.tokens[token]
@@ -89,8 +106,9 @@ func newWorldWith(t *testing.T, s *index.Snapshot, change func(*api)) *world {
 		watches:  newWatches(feed, authz, clock.RealClock{}),
 		searches: newSearches(clock.RealClock{}),
 		// Tests of reports have one of their own.
-		health: newHealthReports(nil, nil, clock.RealClock{}),
-		log:    logr.Discard(),
+		health:     newHealthReports(w.cluster, w.cluster.Status(), w.cluster, clock.RealClock{}),
+		signatures: &cardSignatures{w.cluster},
+		log:        logr.Discard(),
 
 		publisher: &ard.Publisher{Domain: "agents.example.com", BaseURL: "http://registry.test"},
 	}
@@ -522,7 +540,7 @@ func TestCardVersions(t *testing.T) {
 	w := newWorld(t, s)
 	want := s.Get(index.Key{Namespace: "team-a", Name: "echo"})
 	for version, form := range map[string]string{"": "", "0.3": "", "1.0": "1.0", "1.1": "1.0", "10.0": ""} {
-		rendered, err := want.Card(form)
+		rendered, err := want.Card(form, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

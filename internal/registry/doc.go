@@ -18,7 +18,8 @@
 //	server  the listener, and the wiring into a manager
 package registry
 
-// The registry reads pods through the manager's cache and writes their conditions.
+// The registry reads pods through the manager's cache and writes their conditions, and the
+// annotation with the signatures of their cards.
 //
-// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch;patch
 // +kubebuilder:rbac:groups="",resources=pods/status,verbs=patch

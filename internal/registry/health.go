@@ -22,6 +22,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
@@ -30,7 +31,7 @@ import (
 
 const (
 	// maxReport bounds the body of a report, in bytes.
-	maxReport = 16 << 10
+	maxReport = 32 << 10
 	// patchTimeout bounds one write.
 	patchTimeout = 5 * time.Second
 	// limitedPods bounds the pods with a rate of their own; others share.
@@ -47,12 +48,14 @@ type healthReports struct {
 	// pods reads the pods of Agents.
 	pods   client.Reader
 	status client.SubResourceWriter
-	rates  *limit.Table
-	clock  clock.PassiveClock
+	// annotations writes the annotations of pods.
+	annotations client.Writer
+	rates       *limit.Table
+	clock       clock.PassiveClock
 }
 
-func newHealthReports(pods client.Reader, status client.SubResourceWriter, c clock.PassiveClock) *healthReports {
-	return &healthReports{pods: pods, status: status, rates: limit.NewTable(limitedPods, reportRate), clock: c}
+func newHealthReports(pods client.Reader, status client.SubResourceWriter, annotations client.Writer, c clock.PassiveClock) *healthReports {
+	return &healthReports{pods: pods, status: status, annotations: annotations, rates: limit.NewTable(limitedPods, reportRate), clock: c}
 }
 
 // put serves PUT /v1/health.
@@ -89,7 +92,7 @@ func readReport(w http.ResponseWriter, r *http.Request) (*sidecarconfig.HealthRe
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReport))
 	// A newer sidecar may send unknown members.
 	if err := decoder.Decode(report); err != nil {
-		return nil, invalidReport("body", "it must be a health report as JSON, of at most 16 KiB")
+		return nil, invalidReport("body", "it must be a health report as JSON, of at most 32 KiB")
 	}
 	seen := map[sidecarconfig.Dependency]bool{}
 	for i := range report.Dependencies {
@@ -105,11 +108,14 @@ func readReport(w http.ResponseWriter, r *http.Request) (*sidecarconfig.HealthRe
 		d.Message = sidecarconfig.OneLine(d.Message)
 		seen[d.Dependency] = true
 	}
+	if s := report.CardSignatures; s != nil && (len(s.Signatures) == 0 || len(s.Signatures) > signing.MaxSignatures) {
+		return nil, invalidReport("cardSignatures", fmt.Sprintf("it must have 1 to %d signatures", signing.MaxSignatures))
+	}
 	return report, nil
 }
 
-// write patches the conditions of a pod that differ from the report. It sends no
-// request if none differs.
+// write patches the conditions of a pod that differ from the report, and the annotation with
+// the signatures of the card. It sends no request for what does not differ.
 func (h *healthReports) write(ctx context.Context, name types.NamespacedName, uid types.UID, report *sidecarconfig.HealthReport) error {
 	unknown := &problem{
 		status: http.StatusConflict, Code: "UnknownPod",
@@ -120,6 +126,9 @@ func (h *healthReports) write(ctx context.Context, name types.NamespacedName, ui
 		return unknown
 	} else if err != nil {
 		return fmt.Errorf("get pod: %w", err)
+	}
+	if err := h.writeSignatures(ctx, pod, report.CardSignatures); err != nil {
+		return unknownOr(unknown, err)
 	}
 	changed := changedConditions(pod.Status.Conditions, report, metav1.NewTime(h.clock.Now()))
 	if len(changed) == 0 {
@@ -134,12 +143,45 @@ func (h *healthReports) write(ctx context.Context, name types.NamespacedName, ui
 	}
 	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
 	defer cancel()
-	err = h.status.Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, patch))
+	if err := h.status.Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, patch)); err != nil {
+		return unknownOr(unknown, fmt.Errorf("patch status of pod: %w", err))
+	}
+	return nil
+}
+
+// unknownOr returns the error of a write, joined with unknown if the pod is gone.
+func unknownOr(unknown *problem, err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return errors.Join(unknown, err)
 	}
+	return err
+}
+
+// writeSignatures writes the annotation with the signatures of the card, or deletes it if
+// the sidecar does not sign.
+func (h *healthReports) writeSignatures(ctx context.Context, pod *corev1.Pod, s *sidecarconfig.CardSignatures) error {
+	var value *string
+	if s != nil {
+		encoded, err := json.Marshal(s)
+		if err != nil {
+			return fmt.Errorf("encode signatures: %w", err)
+		}
+		value = new(string(encoded))
+	}
+	if is, found := pod.Annotations[a2av1alpha1.AnnotationCardSignatures]; found == (value != nil) && (value == nil || is == *value) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": pod.UID, "annotations": map[string]*string{a2av1alpha1.AnnotationCardSignatures: value},
+	}})
 	if err != nil {
-		return fmt.Errorf("patch status of pod: %w", err)
+		return fmt.Errorf("encode annotation: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
+	defer cancel()
+	// The patch changes its object, and the conditions come from the cache.
+	if err := h.annotations.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return fmt.Errorf("patch annotation of pod: %w", err)
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func newReports(t *testing.T) (pods *podStore, clock *testclock.FakePassiveClock
 			c, known := callers[token]
 			return c, known, nil
 		}, clock),
-		health: newHealthReports(pods, pods, clock),
+		health: newHealthReports(pods, pods, nil, clock),
 		log:    logr.Discard(),
 	}
 	handler := validated(t, a.handler())
@@ -160,6 +160,7 @@ func TestHealthReportsAreRefused(t *testing.T) {
 		"a healthy one that fails":     {"echo-1", `{"dependencies":[{"dependency":"TaskStore","cause":"Healthy","message":""}]}`, http.StatusBadRequest},
 		"a message without bounds":     {"echo-1", `{"dependencies":[{"dependency":"TaskStore","cause":"Invalid","message":"` + strings.Repeat("x", 513) + `"}]}`, http.StatusBadRequest},
 		"a body without bounds":        {"echo-1", `{"dependencies":[],"x":"` + strings.Repeat("x", maxReport) + `"}`, http.StatusBadRequest},
+		"no signatures of a card":      {"echo-1", `{"dependencies":[],"cardSignatures":{"keys":{},"signatures":[]}}`, http.StatusBadRequest},
 		"no JSON":                      {"echo-1", "x", http.StatusBadRequest},
 	} {
 		clock.SetTime(clock.Now().Add(time.Minute))

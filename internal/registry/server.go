@@ -74,6 +74,8 @@ type Options struct {
 	ReviewAllNamespaces bool
 	// PodStatus writes the conditions of pods.
 	PodStatus client.SubResourceWriter
+	// Pods writes the annotations of pods.
+	Pods client.Writer
 	// Signer returns what signs tokens for calls of agents, or nil while there are no keys.
 	// Without Signer, the registry exchanges no tokens.
 	Signer func() tokenexchange.Signer
@@ -126,11 +128,12 @@ func New(o Options) *Server {
 		s.certificate = servingcert.New(servingcert.Options{Directory: o.CertificateDir, Clock: o.Clock, Log: o.Log})
 	}
 	s.api = &api{
-		feed:   s.feed,
-		authn:  authn,
-		authz:  access.NewAuthorizer(authorization),
-		health: newHealthReports(o.Cache, o.PodStatus, o.Clock),
-		log:    o.Log,
+		feed:       s.feed,
+		authn:      authn,
+		authz:      access.NewAuthorizer(authorization),
+		health:     newHealthReports(o.Cache, o.PodStatus, o.Pods, o.Clock),
+		signatures: &cardSignatures{o.Cache},
+		log:        o.Log,
 
 		publisher: o.Publisher,
 	}
@@ -149,7 +152,7 @@ func New(o Options) *Server {
 
 // SetupWithManager adds the registry to a manager, whose cache, clients and logger it uses.
 func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
-	o.Cache, o.Reviews, o.PodStatus = mgr.GetCache(), mgr.GetClient(), mgr.GetClient().Status()
+	o.Cache, o.Reviews, o.PodStatus, o.Pods = mgr.GetCache(), mgr.GetClient(), mgr.GetClient().Status(), mgr.GetClient()
 	o.Log = mgr.GetLogger().WithName("registry")
 	s := New(o)
 	if err := errors.Join(register(metrics.Registry), tokenexchange.Register(metrics.Registry)); err != nil {

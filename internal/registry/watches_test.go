@@ -29,7 +29,7 @@ func watchServer(t *testing.T, feed *index.Feed) (server *httptest.Server, a *ap
 	})
 	a = &api{
 		feed: feed, authz: authz, watches: newWatches(feed, authz, clock.RealClock{}), searches: newSearches(clock.RealClock{}), log: logr.Discard(),
-		health: newHealthReports(nil, nil, clock.RealClock{}),
+		health: newHealthReports(nil, nil, nil, clock.RealClock{}),
 		authn: access.NewAuthenticator(func(_ context.Context, token string) (access.Caller, bool, error) {
 			return caller(t, token, nil), true, nil
 		}, clock.RealClock{}),

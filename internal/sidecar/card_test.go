@@ -152,6 +152,24 @@ func TestWire19_KeysAreRotated(t *testing.T) {
 		pure := signingtest.Verify([]byte(text), card.FormV10, set)
 		return union == nil && pure == nil
 	}
+	// reported checks the signatures for the registry, which renders the configured card.
+	reported := func(keys int) {
+		t.Helper()
+		report := p.sidecar.health.Report().CardSignatures
+		if report == nil {
+			t.Fatal("no signatures are reported")
+		}
+		c := *p.config
+		c.Declare()
+		if err := signing.Verify(&c.Card, report.Signatures, report.Keys); err != nil {
+			t.Errorf("reported signatures: %v", err)
+		}
+		var set jose.JSONWebKeySet
+		if err := json.Unmarshal(report.Keys, &set); err != nil || len(set.Keys) != keys {
+			t.Errorf("%d reported keys, want %d: %v", len(set.Keys), keys, err)
+		}
+	}
+	reported(1)
 	if !verifies(public(first)) || verifies(public(second)) || len(keys().Keys) != 1 || !verifies(keys()) {
 		t.Fatal("the card is not signed with the first key alone")
 	}
@@ -169,6 +187,7 @@ func TestWire19_KeysAreRotated(t *testing.T) {
 	if !verifies(public(first)) || !verifies(public(second)) {
 		t.Error("the new card is not signed with both keys")
 	}
+	reported(2)
 
 	metric := func(want string) bool {
 		_, metrics := p.do("GET", p.health("/metrics"), "")
@@ -182,6 +201,7 @@ func TestWire19_KeysAreRotated(t *testing.T) {
 
 	mount(t, dir, map[string][]byte{"tls.key": second})
 	p.eventually("the second key alone", func() bool { return !verifies(public(first)) && verifies(public(second)) && len(keys().Keys) == 1 })
+	reported(1)
 }
 
 func TestKeysOfAnUnsignedCard(t *testing.T) {
@@ -191,6 +211,9 @@ func TestKeysOfAnUnsignedCard(t *testing.T) {
 	}
 	if _, text := p.do("GET", p.agent()+".well-known/agent-card.json", ""); strings.Contains(text, "signatures") {
 		t.Errorf("card has signatures: %s", text)
+	}
+	if report := p.sidecar.health.Report(); report.CardSignatures != nil {
+		t.Errorf("reported signatures %+v", report.CardSignatures)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
@@ -24,6 +25,8 @@ type publishedCard struct {
 	handler *wellknown.Handler
 	options *Options
 	keys    []*signing.Key
+	// report receives the signatures of each configured card, nil without keys.
+	report func(*sidecarconfig.CardSignatures)
 	// config is the configuration of the card, nil before the first.
 	config *loaded
 }
@@ -35,9 +38,13 @@ func (p *publishedCard) prepare(next *loaded) (commit func(), err error) {
 
 func (p *publishedCard) prepareWith(next *loaded, keys []*signing.Key) (commit func(), err error) {
 	var signer *signing.Signer
+	var reported *sidecarconfig.CardSignatures
 	if len(keys) > 0 {
 		if signer, err = signing.NewSigner(keys, next.CardSigning.JWKSURL); err != nil {
 			return nil, fmt.Errorf("sign card: %w", err)
+		}
+		if reported, err = signaturesFor(&next.configured, signer); err != nil {
+			return nil, err
 		}
 	}
 	serve, err := p.handler.Prepare(wellknown.Content{
@@ -49,7 +56,21 @@ func (p *publishedCard) prepareWith(next *loaded, keys []*signing.Key) (commit f
 	return func() {
 		serve()
 		p.config, p.keys = next, keys
+		p.report(reported)
 	}, nil
+}
+
+// signaturesFor returns the signatures of a card for the registry.
+func signaturesFor(c *card.Card, signer *signing.Signer) (*sidecarconfig.CardSignatures, error) {
+	signatures, err := signer.Sign(c)
+	if err != nil {
+		return nil, fmt.Errorf("sign card for the registry: %w", err)
+	}
+	keys, err := signer.JWKS()
+	if err != nil {
+		return nil, fmt.Errorf("encode keys of card: %w", err)
+	}
+	return &sidecarconfig.CardSignatures{Keys: keys, Signatures: signatures}, nil
 }
 
 // useKeys signs the card with other keys.

@@ -27,6 +27,9 @@ type loaded struct {
 	*sidecarconfig.Config
 	// digest identifies the file, "" in standalone mode.
 	digest string
+	// configured is the card of the sidecar configuration, at the Service of the agent. The
+	// registry renders it.
+	configured card.Card
 	// hosts are those of the URLs at which the agent is served.
 	hosts map[string]bool
 }
@@ -57,14 +60,18 @@ func (o *Options) load(files reload.Files, address net.Addr) (*loaded, error) {
 			return nil, err
 		}
 	}
-	if err := o.override(l.Config, address); err != nil {
+	if err := o.override(l.Config); err != nil {
+		return nil, err
+	}
+	l.configured = l.Card
+	if err := o.overrideBases(l.Config, address); err != nil {
 		return nil, err
 	}
 	l.hosts = serving.ConfiguredHosts(l.Config)
 	return l, l.Validate()
 }
 
-func (o *Options) override(c *sidecarconfig.Config, address net.Addr) error {
+func (o *Options) override(c *sidecarconfig.Config) error {
 	o.overrideBackend(&c.Backend)
 	if err := o.overrideChat(&c.Backend.Chat); err != nil {
 		return err
@@ -90,7 +97,7 @@ func (o *Options) override(c *sidecarconfig.Config, address net.Addr) error {
 		return err
 	}
 	c.Declare()
-	return o.overrideBases(c, address)
+	return nil
 }
 
 // overrideBases sets the base URLs of a card: those of the flags or of the sidecar

@@ -65,7 +65,7 @@ func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now fu
 	if s.turns, err = newTurns(&s.environment, s.store, s.limits.Turns); err != nil {
 		return nil, err
 	}
-	s.card = publishedCard{handler: &wellknown.Handler{Now: now}, options: o}
+	s.card = publishedCard{handler: &wellknown.Handler{Now: now}, options: o, report: s.health.SetCardSignatures}
 	s.agent = &agentProbe{now: now, url: func() string { return s.current().Backend.URL }}
 	s.trackBackend(&first.Backend)
 	if err := s.addCredentials(); err != nil {

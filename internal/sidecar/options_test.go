@@ -108,7 +108,7 @@ func TestProtocolFlags(t *testing.T) {
 	}
 	o.CardFile = ""
 	c := &sidecarconfig.Config{}
-	if err := o.override(c, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8080}); err != nil {
+	if err := o.override(c); err != nil {
 		t.Fatal(err)
 	}
 	window := sidecarconfig.Duration(5 * time.Minute)

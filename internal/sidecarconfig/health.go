@@ -4,8 +4,11 @@
 package sidecarconfig
 
 import (
+	"encoding/json"
 	"strings"
 	"unicode"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
 // TokenPath is the path below the base URL of the registry at which a sidecar gets a token for
@@ -106,6 +109,16 @@ const MaxHealthMessage = 512
 // list is healthy, or the sidecar does not have it.
 type HealthReport struct {
 	Dependencies []DependencyHealth `json:"dependencies"`
+	// CardSignatures is nil if the sidecar does not sign its card.
+	CardSignatures *CardSignatures `json:"cardSignatures,omitempty"`
+}
+
+// CardSignatures are the signatures of the public card of the sidecar configuration, for the
+// registry, which renders that card and has no key.
+type CardSignatures struct {
+	// Keys is the JWK set with the public keys.
+	Keys       json.RawMessage  `json:"keys"`
+	Signatures []card.Signature `json:"signatures"`
 }
 
 // DependencyHealth is the health of one failed dependency.

@@ -58,9 +58,9 @@ type Rendering struct {
 
 // Card renders the agent's card, in the form for the A2A-Version header of a request:
 // the form of 1.0 for 1.x, and the union card, which all versions can read, for any
-// other value. It is the card that the sidecar serves at the agent's Service, without
-// its signatures. It returns nil if the agent has no card.
-func (e *Entry) Card(version string) (*Rendering, error) {
+// other value. It is the card that the sidecar serves at the agent's Service. sign returns
+// its signatures; nil leaves it unsigned. Card returns nil if the agent has no card.
+func (e *Entry) Card(version string, sign func(*card.Card) ([]card.Signature, error)) (*Rendering, error) {
 	if e.source.Text == "" {
 		return nil, nil
 	}
@@ -72,7 +72,13 @@ func (e *Entry) Card(version string) (*Rendering, error) {
 	if major, _, _ := strings.Cut(strings.TrimSpace(version), "."); major == "1" {
 		form = card.FormV10
 	}
-	body, err := card.Render(&p.Card, form)
+	var signatures []card.Signature
+	if sign != nil && !e.source.Remote {
+		if signatures, err = sign(&p.Card); err != nil {
+			return nil, err
+		}
+	}
+	body, err := card.Render(&p.Card, form, signatures...)
 	if err != nil {
 		return nil, fmt.Errorf("render card: %w", err)
 	}

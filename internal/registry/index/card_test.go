@@ -43,7 +43,7 @@ func TestCardEqualsTheSidecars(t *testing.T) {
 		request.Host = "echo.team-a.svc"
 		answer := httptest.NewRecorder()
 		sidecar.ServeHTTP(answer, request)
-		got, err := e.Card(version)
+		got, err := e.Card(version, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

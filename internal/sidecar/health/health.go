@@ -69,6 +69,8 @@ type Tracker struct {
 
 	mu  sync.Mutex
 	all []*Dependency
+	// signatures are those of the card, nil for none.
+	signatures *sidecarconfig.CardSignatures
 }
 
 // Dependency is one dependency of a Tracker.
@@ -231,11 +233,26 @@ func (t *Tracker) Pending() bool {
 	return false
 }
 
+// SetCardSignatures sets the signatures of the card for the next reports, nil for none. They
+// must not be modified.
+func (t *Tracker) SetCardSignatures(s *sidecarconfig.CardSignatures) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.signatures = s
+	t.signal()
+}
+
+func (t *Tracker) cardSignatures() *sidecarconfig.CardSignatures {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.signatures
+}
+
 // Report returns the dependencies that fail, in the order of
-// sidecarconfig.Dependencies.
+// sidecarconfig.Dependencies, and the signatures of the card.
 func (t *Tracker) Report() sidecarconfig.HealthReport {
 	all := t.list()
-	report := sidecarconfig.HealthReport{Dependencies: []sidecarconfig.DependencyHealth{}}
+	report := sidecarconfig.HealthReport{Dependencies: []sidecarconfig.DependencyHealth{}, CardSignatures: t.cardSignatures()}
 	for _, name := range sidecarconfig.Dependencies {
 		for _, d := range all {
 			status := d.Status()

@@ -131,7 +131,7 @@ func (r *Reporter) waitWhileSent(ctx context.Context, report *sidecarconfig.Heal
 
 // sameCauses reports whether two reports differ at most in their messages.
 func sameCauses(a, b *sidecarconfig.HealthReport) bool {
-	return slices.EqualFunc(a.Dependencies, b.Dependencies, func(a, b sidecarconfig.DependencyHealth) bool {
+	return reflect.DeepEqual(a.CardSignatures, b.CardSignatures) && slices.EqualFunc(a.Dependencies, b.Dependencies, func(a, b sidecarconfig.DependencyHealth) bool {
 		return a.Dependency == b.Dependency && a.Cause == b.Cause
 	})
 }

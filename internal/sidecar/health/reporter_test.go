@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -182,6 +183,28 @@ func TestReporterRetries(t *testing.T) {
 		sent := registry.sent()
 		if len(sent) == 0 || slices.ContainsFunc(sent, func(r sidecarconfig.HealthReport) bool { return len(r.Dependencies) > 0 }) {
 			t.Errorf("reports = %+v, want the last state only", sent)
+		}
+		stop()
+		synctest.Wait()
+	})
+}
+
+func TestReporterSendsChangedCardSignatures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tracker, registry, reports := newTestReporter(t)
+		ctx, stop := context.WithCancel(t.Context())
+		go reports.Run(ctx)
+		synctest.Wait()
+		signed := &sidecarconfig.CardSignatures{Keys: json.RawMessage(`{"keys":[]}`), Signatures: []card.Signature{{Protected: "a", Signature: "b"}}}
+		tracker.SetCardSignatures(signed)
+		time.Sleep(2 * reportInterval)
+		tracker.SetCardSignatures(nil)
+		time.Sleep(2 * reportInterval)
+		unsigned := sidecarconfig.HealthReport{Dependencies: []sidecarconfig.DependencyHealth{}}
+		with := unsigned
+		with.CardSignatures = signed
+		if diff := cmp.Diff([]sidecarconfig.HealthReport{unsigned, with, unsigned}, registry.sent()); diff != "" {
+			t.Errorf("reports (-want +got):\n%s", diff)
 		}
 		stop()
 		synctest.Wait()

@@ -408,3 +408,35 @@ func TestParseKeyRejectsUnsuitableKeys(t *testing.T) {
 		}
 	}
 }
+
+// TestVerifyAcceptsTheSignaturesOfTheCard signs with every algorithm, and with two keys.
+func TestVerifyAcceptsTheSignaturesOfTheCard(t *testing.T) {
+	private := privateKeys(t)
+	changed := exampleCard()
+	changed.Skills[0].Description = "Talks more"
+	check := func(name string, keys ...crypto.Signer) {
+		t.Helper()
+		signed := sign(t, exampleCard(), card.FormUnion, keys...)
+		var read struct{ Signatures []card.Signature }
+		jwks, err := json.Marshal(signed.set)
+		if err = errors.Join(err, json.Unmarshal(signed.text, &read)); err != nil {
+			t.Fatal(err)
+		}
+		if err := signing.Verify(exampleCard(), read.Signatures, jwks); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if signing.Verify(changed, read.Signatures, jwks) == nil {
+			t.Errorf("%s: the signatures of another card were accepted", name)
+		}
+		if signing.Verify(exampleCard(), read.Signatures, []byte(`{"keys":[]}`)) == nil || signing.Verify(exampleCard(), nil, jwks) == nil {
+			t.Errorf("%s: no keys or no signatures were accepted", name)
+		}
+		if signing.Verify(exampleCard(), slices.Repeat(read.Signatures, 20), jwks) == nil {
+			t.Errorf("%s: more than %d signatures were accepted", name, signing.MaxSignatures)
+		}
+	}
+	for name, key := range private {
+		check(name, key)
+	}
+	check("two keys", private["ES256"], private["RS256"])
+}

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package signingtest verifies the signatures of Agent Cards, as clients of each
-// version do. Only tests import it: the product does not verify cards.
+// version do. Only tests import it: the product does not verify the cards of others.
 package signingtest
 
 import (

@@ -1,0 +1,96 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+// signaturesHeader is set to signaturesOmitted if an Agent signs its card and the response
+// has no signatures.
+const (
+	signaturesHeader  = "A2A-Card-Signatures"
+	signaturesOmitted = "omitted"
+)
+
+// cardSignatures finds the signatures that sidecars report for the cards that they serve.
+type cardSignatures struct {
+	// objects reads Agents and pods from the manager's cache.
+	objects client.Reader
+}
+
+// of returns the signatures of a card that an agent's pod reports, if they are over this
+// card. omitted is true if the Agent signs its card and no pod reports such signatures:
+// the pods have not read this card yet, or none runs.
+func (s *cardSignatures) of(ctx context.Context, key index.Key, c *card.Card) (signatures []card.Signature, omitted bool, err error) {
+	agent := &a2av1alpha1.Agent{}
+	if err := s.objects.Get(ctx, types.NamespacedName(key), agent); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil, false, nil
+		}
+		return nil, false, fmt.Errorf("get Agent: %w", err)
+	}
+	if agent.Spec.CardSigning == nil {
+		return nil, false, nil
+	}
+	pods := &corev1.PodList{}
+	if err := s.objects.List(ctx, pods, client.InNamespace(key.Namespace), client.MatchingLabels{a2av1alpha1.LabelAgent: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, false, fmt.Errorf("list pods: %w", err)
+	}
+	for _, report := range reportsOf(pods.Items) {
+		var reported sidecarconfig.CardSignatures
+		if json.Unmarshal([]byte(report.text), &reported) == nil && signing.Verify(c, reported.Signatures, reported.Keys) == nil {
+			return reported.Signatures, false, nil
+		}
+	}
+	return nil, true, nil
+}
+
+// podReport is the report of a pod.
+type podReport struct {
+	text    string
+	created time.Time
+}
+
+// maxReportsRead bounds the reports of an agent's pods that differ and are verified.
+const maxReportsRead = 8
+
+// reportsOf returns the reports of the pods that are ready and are not being deleted.
+func reportsOf(pods []corev1.Pod) []podReport {
+	var all []podReport
+	for i := range pods {
+		pod := &pods[i]
+		text := pod.Annotations[a2av1alpha1.AnnotationCardSignatures]
+		if text != "" && pod.DeletionTimestamp == nil && isReady(pod) {
+			all = append(all, podReport{text, pod.CreationTimestamp.Time})
+		}
+	}
+	// The newest pod has read the present keys, if any has.
+	slices.SortFunc(all, func(a, b podReport) int {
+		return cmp.Or(b.created.Compare(a.created), cmp.Compare(a.text, b.text))
+	})
+	all = slices.CompactFunc(all, func(a, b podReport) bool { return a.text == b.text })
+	return all[:min(len(all), maxReportsRead)]
+}
+
+func isReady(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}

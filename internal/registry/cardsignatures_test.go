@@ -1,0 +1,263 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing/signingtest"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+// signedAgent is the agent team/echo with a card, and the endpoint that serves the card in its
+// pods.
+type signedAgent struct {
+	// card is that of the sidecar configuration, at the Service.
+	card  *card.Card
+	bases []card.Base
+}
+
+func newSignedAgent(description string) *signedAgent {
+	base := card.NewBase("http://echo.team.svc.cluster.local/")
+	c := &card.Card{
+		Name: "Écho", Description: description, Version: "1.0.0",
+		Skills:          []card.Skill{{ID: "echo", Name: "Echo", Description: "Says back", Tags: []string{"text"}}, {ID: "more", Name: "More", Extended: true}},
+		Capabilities:    card.Capabilities{Streaming: true, ExtendedCard: true},
+		SecuritySchemes: []card.SecurityScheme{{Name: "kubernetes", Type: card.SchemeHTTP, Scheme: "bearer"}},
+	}
+	return &signedAgent{c.At(base), []card.Base{card.NewBase("https://agents.example.com/echo/"), base}}
+}
+
+func (a *signedAgent) entry(t *testing.T) *index.Entry {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{"version": sidecarconfig.Version, "card": a.card, "bases": a.bases})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := index.NewEntry(index.Facts{Key: index.Key{Namespace: "team", Name: "echo"}, URL: a.bases[1].URL, Ready: true}, index.CardSource{Text: string(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func newSigner(t *testing.T) *signing.Signer {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := signing.ParseKey(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := signing.NewSigner([]*signing.Key{key}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer
+}
+
+// serve returns the endpoint of a pod with the card, and what its sidecar reports.
+func (a *signedAgent) serve(t *testing.T, signer *signing.Signer) (*wellknown.Handler, *sidecarconfig.CardSignatures) {
+	t.Helper()
+	h := &wellknown.Handler{}
+	if err := h.Swap(wellknown.Content{Card: a.card, Bases: a.bases, Signer: signer}); err != nil {
+		t.Fatal(err)
+	}
+	signatures, err := signer.Sign(a.card)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys, err := signer.JWKS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, &sidecarconfig.CardSignatures{Keys: keys, Signatures: signatures}
+}
+
+// addPod adds a ready pod of team/echo, whose token is its name.
+func (w *world) addPod(t *testing.T, name string) {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID("uid-" + name), Labels: map[string]string{a2av1alpha1.LabelAgent: "echo"}},
+		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+	}
+	if err := w.cluster.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	w.tokens[name] = caller(t, "system:serviceaccount:team:echo", map[string]authenticationv1.ExtraValue{access.ExtraPodName: {name}, access.ExtraPodUID: {string(pod.UID)}})
+}
+
+// report sends a health report of a pod.
+func (w *world) report(t *testing.T, pod string, s *sidecarconfig.CardSignatures) {
+	t.Helper()
+	body, err := json.Marshal(sidecarconfig.HealthReport{Dependencies: []sidecarconfig.DependencyHealth{}, CardSignatures: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPut, "/v1/health", bytes.NewReader(body))
+	r.Header.Set("Authorization", "Bearer "+pod)
+	r.Header.Set("Content-Type", "application/json")
+	recorder := httptest.NewRecorder()
+	w.handler.ServeHTTP(recorder, r)
+	if recorder.Code != http.StatusNoContent {
+		t.Fatalf("PUT /v1/health = %d %s", recorder.Code, recorder.Body)
+	}
+}
+
+// newSigningWorld returns a registry with the agent, whose Agent signs its card.
+func newSigningWorld(t *testing.T, a *signedAgent) *world {
+	t.Helper()
+	w := newWorld(t, snapshotOf(a.entry(t)))
+	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "echo"}}
+	agent.Spec.CardSigning = &a2av1alpha1.AgentCardSigning{}
+	if err := w.cluster.Create(t.Context(), agent); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+const echoCard = "/v1/agents/team/echo/card"
+
+func trustedKeys(t *testing.T, signer *signing.Signer) (set jose.JSONWebKeySet) {
+	t.Helper()
+	text, err := signer.JWKS()
+	if err == nil {
+		err = json.Unmarshal(text, &set)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+// wantUnsigned checks that the registry serves the card without signatures and says so.
+func (w *world) wantUnsigned(t *testing.T, when string) {
+	t.Helper()
+	response := w.get(t, "admin", echoCard)
+	if body := bodyOf(t, response); strings.Contains(body, "signatures") || response.Header.Get(signaturesHeader) != signaturesOmitted {
+		t.Errorf("%s: %v %s", when, response.Header, body)
+	}
+}
+
+func TestSignedCardsHaveTheBytesThatTheSidecarServes(t *testing.T) {
+	agent, signer := newSignedAgent("Says things"), newSigner(t)
+	w := newSigningWorld(t, agent)
+	w.addPod(t, "echo-1")
+	w.wantUnsigned(t, "before a pod reports")
+	served, report := agent.serve(t, signer)
+	w.report(t, "echo-1", report)
+	for version, form := range map[string]card.Form{"1.0": card.FormV10, "0.3": card.FormV03} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://echo.team.svc.cluster.local"+wellknown.Path, nil)
+		r.Header.Set("A2A-Version", version)
+		want := httptest.NewRecorder()
+		served.ServeHTTP(want, r)
+		got := w.get(t, "admin", echoCard, "A2A-Version", version)
+		body := bodyOf(t, got)
+		if diff := cmp.Diff(want.Body.String(), body); diff != "" || got.Header.Get("ETag") != want.Header().Get("ETag") || got.Header.Get(signaturesHeader) != "" {
+			t.Errorf("%s: %v (-sidecar +registry):\n%s", version, got.Header, diff)
+		}
+		if err := signingtest.Verify([]byte(body), form, trustedKeys(t, signer)); err != nil {
+			t.Errorf("%s: %v", version, err)
+		}
+	}
+	_, message := w.send10(t, "admin", `{"text":"team/echo"}`, getCard)
+	if !strings.Contains(message, `"signatures":[{"protected"`) {
+		t.Errorf("get-card: %s", message)
+	}
+	w.report(t, "echo-1", nil)
+	w.wantUnsigned(t, "after the pod withdraws its signatures")
+}
+
+func TestOnlySignaturesOfTheServedCardAreServed(t *testing.T) {
+	agent, signer := newSignedAgent("Says things"), newSigner(t)
+	_, valid := agent.serve(t, signer)
+	_, stale := newSignedAgent("Said other things").serve(t, signer)
+	_, otherKey := agent.serve(t, newSigner(t))
+	for name, report := range map[string]*sidecarconfig.CardSignatures{
+		"of another card":          stale,
+		"of another key":           {Keys: valid.Keys, Signatures: otherKey.Signatures},
+		"one of another card":      {Keys: valid.Keys, Signatures: append(append([]card.Signature(nil), valid.Signatures...), stale.Signatures[0])},
+		"no keys":                  {Keys: json.RawMessage(`{}`), Signatures: valid.Signatures},
+		"unreadable":               {Keys: valid.Keys, Signatures: []card.Signature{{Protected: "e30", Signature: "x"}}},
+		"an algorithm without key": {Keys: valid.Keys, Signatures: []card.Signature{{Protected: "eyJhbGciOiJub25lIn0", Signature: ""}}},
+	} {
+		w := newSigningWorld(t, agent)
+		w.addPod(t, "echo-1")
+		w.report(t, "echo-1", report)
+		w.wantUnsigned(t, "signatures "+name)
+		// Another pod has read the present card.
+		w.addPod(t, "echo-2")
+		w.report(t, "echo-2", valid)
+		body := bodyOf(t, w.get(t, "admin", echoCard))
+		if err := signingtest.Verify([]byte(body), card.FormV03, trustedKeys(t, signer)); err != nil {
+			t.Errorf("signatures %s of one pod, and valid ones of another: %v", name, err)
+		}
+	}
+}
+
+func TestOnlyReadyPodsOfSigningAgentsCount(t *testing.T) {
+	agent := newSignedAgent("Says things")
+	_, valid := agent.serve(t, newSigner(t))
+	w := newSigningWorld(t, agent)
+	w.addPod(t, "echo-1")
+	w.report(t, "echo-1", valid)
+	if body := bodyOf(t, w.get(t, "admin", echoCard)); !strings.Contains(body, "signatures") {
+		t.Fatalf("card = %s", body)
+	}
+	pod := &corev1.Pod{}
+	if err := w.cluster.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "echo-1"}, pod); err != nil {
+		t.Fatal(err)
+	}
+	pod.Status.Conditions[0].Status = corev1.ConditionFalse
+	if err := w.cluster.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	w.wantUnsigned(t, "a pod that is not ready")
+
+	pod.Status.Conditions[0].Status = corev1.ConditionTrue
+	if err := w.cluster.Status().Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	signs := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "echo"}}
+	if err := w.cluster.Delete(t.Context(), signs); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.cluster.Create(t.Context(), &a2av1alpha1.Agent{ObjectMeta: signs.ObjectMeta}); err != nil {
+		t.Fatal(err)
+	}
+	response := w.get(t, "admin", echoCard)
+	if body := bodyOf(t, response); strings.Contains(body, "signatures") || response.Header.Get(signaturesHeader) != "" {
+		t.Errorf("an Agent that does not sign: %v %s", response.Header, body)
+	}
+}
