@@ -12,6 +12,11 @@ build: prerequisites ## Build bin/manager and bin/sidecar.
 	$(call say,building bin/manager and bin/sidecar $(VERSION))
 	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/manager ./cmd/sidecar
 
+.PHONY: kubectl-a2a
+kubectl-a2a: prerequisites ## Build bin/kubectl-a2a, the plugin of kubectl (docs/cli.md).
+	$(call say,building bin/kubectl-a2a $(VERSION))
+	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/kubectl-a2a
+
 .PHONY: clean
 clean: ## Remove the built files. Go's caches and a running cluster stay.
 	rm -rf bin dist

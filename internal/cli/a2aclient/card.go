@@ -1,0 +1,165 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package a2aclient is the A2A client of the CLI. It reads a card, chooses an interface of it,
+// and calls the agent in any version from 0.1 to 1.0, over JSON-RPC or HTTP+JSON, through the
+// proxy of the environment.
+//
+// It uses the codecs of this project, which speak all versions. The official SDK for Go does not
+// speak 0.1, and drops members that it does not know. The client of the sidecar's backends has no
+// proxy and no limit on what it sends, and its errors are for other readers.
+//
+// Its errors are of package failure.
+package a2aclient
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+)
+
+// maxCard bounds a card, in bytes.
+const maxCard = 1 << 20
+
+// wellKnown are the paths of a card, the latest first. Versions up to 0.2 have the second.
+var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
+
+// Card is the card of an agent.
+type Card struct {
+	*card.Card
+	// JSON is the text of the card.
+	JSON []byte
+	// URL is where the card was read, nil for a file.
+	URL *url.URL
+}
+
+// ReadCard reads the card that a reference names: a host or an origin, the URL of an agent or of
+// a card, or a file. It sends no credential.
+func ReadCard(ctx context.Context, client *http.Client, reference string) (*Card, error) {
+	if path, ok := strings.CutPrefix(reference, "file://"); ok {
+		return readCardFile(path)
+	}
+	if !strings.Contains(reference, "://") {
+		if _, err := os.Stat(reference); err == nil || strings.ContainsAny(reference[:1], "./") {
+			return readCardFile(reference)
+		}
+		reference = defaultScheme(reference) + "://" + reference
+	}
+	u, err := url.Parse(reference)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, failure.New(failure.Usage, "%q is no URL of an agent: it must begin with http:// or https://, or be a file", reference)
+	}
+	if u.User != nil {
+		return nil, failure.New(failure.Usage, "the URL of the agent has a user name: use --bearer or --api-key for credentials")
+	}
+	return fetchCard(ctx, client, u)
+}
+
+// defaultScheme is https, except for hosts of this machine.
+func defaultScheme(host string) string {
+	name, _, _ := strings.Cut(host, "/")
+	name = strings.TrimPrefix(strings.ToLower(name), "[")
+	if strings.HasPrefix(name, "localhost") || strings.HasPrefix(name, "127.") || strings.HasPrefix(name, "::1") {
+		return "http"
+	}
+	return "https"
+}
+
+func readCardFile(path string) (*Card, error) {
+	file, err := os.Open(path) //nolint:gosec // the user names the file
+	if err != nil {
+		return nil, failure.Wrap(failure.CardNotFound, err, "read card")
+	}
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, maxCard+1))
+	if err != nil {
+		return nil, failure.Wrap(failure.CardNotFound, err, "read card")
+	}
+	return parseCard(text, nil, path)
+}
+
+// places returns the URLs at which a card may be.
+func places(u *url.URL) []*url.URL {
+	if strings.HasSuffix(u.Path, ".json") {
+		return []*url.URL{u}
+	}
+	var all []*url.URL
+	for _, path := range wellKnown {
+		all = append(all, u.JoinPath(path))
+	}
+	if u.Path != "" && u.Path != "/" {
+		all = append(all, u) // a card at another path
+		for _, path := range wellKnown {
+			all = append(all, (&url.URL{Scheme: u.Scheme, Host: u.Host}).JoinPath(path))
+		}
+	}
+	return all
+}
+
+// fetchCard reads the card at the first place that has one.
+func fetchCard(ctx context.Context, client *http.Client, u *url.URL) (*Card, error) {
+	var first error
+	for _, place := range places(u) {
+		text, err := fetchCardAt(ctx, client, place)
+		if err == nil {
+			return parseCard(text, place, place.String())
+		}
+		if first == nil {
+			first = err
+		}
+		if problem := failure.Of(err); problem.Code != failure.CardNotFound {
+			return nil, err
+		}
+	}
+	return nil, first
+}
+
+func fetchCardAt(ctx context.Context, client *http.Client, place *url.URL) ([]byte, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, place.String(), http.NoBody)
+	if err != nil {
+		return nil, failure.Wrap(failure.Usage, err, "read card")
+	}
+	r.Header.Set("Accept", "application/json")
+	// A server with a card for each version returns the latest one.
+	r.Header.Set(version.Name, version.V10.String())
+	resp, err := client.Do(r)
+	if err != nil {
+		return nil, explainConnection(ctx, err, place)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		err := failure.New(failure.CardNotFound, "no card at %s: the answer is %s", place, resp.Status)
+		if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+			return nil, err.WithHint("the server shows its card to authenticated callers only: save the card to a file, and name the file")
+		}
+		return nil, err.WithHint("name the URL of the card, which the agent's documentation has")
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxCard+1))
+	if err != nil {
+		return nil, explainConnection(ctx, err, place)
+	}
+	return text, nil
+}
+
+func parseCard(text []byte, u *url.URL, place string) (*Card, error) {
+	if len(text) > maxCard {
+		return nil, failure.New(failure.CardInvalid, "the card at %s has more than %d bytes", place, maxCard)
+	}
+	parsed, err := card.Parse(text)
+	if err != nil {
+		return nil, failure.New(failure.CardInvalid, "the document at %s is no Agent Card: %s", place, strings.TrimPrefix(err.Error(), "read card: ")).
+			WithHint("name the URL of the agent or of its card")
+	}
+	return &Card{Card: parsed, JSON: text, URL: u}, nil
+}
+
+// errDowngrade is returned for an interface without TLS on a card that was read with TLS.
+var errDowngrade = errors.New("interface has no TLS")

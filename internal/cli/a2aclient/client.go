@@ -1,0 +1,443 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package a2aclient
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+)
+
+// maxAnswer bounds an answer that is no stream, in bytes.
+const maxAnswer = 64 << 20
+
+// Options configure a Client.
+type Options struct {
+	// HTTP sends the requests. It should follow no redirects. Required.
+	HTTP       *http.Client
+	Choice     Choice
+	Credential Credential
+	// Header is added to each request: the service parameters of A2A 1.0, section 3.2.6.
+	Header http.Header
+}
+
+// Credential authenticates the caller. At most one field is set.
+type Credential struct {
+	Bearer string
+	APIKey string
+}
+
+// IsZero reports whether there is no credential.
+func (c Credential) IsZero() bool { return c == Credential{} }
+
+// Client calls one agent. It is safe for concurrent use.
+type Client struct {
+	card     *Card
+	endpoint *endpoint
+	options  Options
+}
+
+// New returns a client for an interface of the card. It does not call the agent.
+func New(c *Card, options Options) (*Client, error) {
+	e, err := c.choose(options.Choice)
+	if err != nil {
+		return nil, err
+	}
+	client := &Client{card: c, endpoint: e, options: options}
+	if !options.Credential.IsZero() && c.URL != nil && c.URL.Scheme == "https" && e.url.Scheme != "https" {
+		return nil, failure.Wrap(failure.CardInvalid, errDowngrade, "the credential is not sent to %s", e.url).
+			WithHint("the card was read over https: an interface over http would show the credential to the network")
+	}
+	if options.Credential.APIKey != "" && client.apiKeyScheme() == nil {
+		return nil, failure.New(failure.Usage, "--api-key has no effect: the card declares no API key").WithHint("%s", schemesHint(c))
+	}
+	return client, nil
+}
+
+// Address returns the version, the binding and the URL that the client calls.
+func (c *Client) Address() (v version.Version, binding card.Binding, u string) {
+	return c.endpoint.version, c.endpoint.binding, c.endpoint.url.String()
+}
+
+// Event is an event of a stream, or an answer.
+type Event struct {
+	a2a.Event
+	// JSON is the event in the form of 1.0, on one line: a StreamResponse, or a Task if the
+	// answer is one. It is what the agent sent, if the agent speaks 1.0.
+	JSON []byte
+	// ID is the id of the last event of the stream, "" for none. The stream resumes behind it.
+	ID string
+	// isTask is true if JSON is a Task, and not a StreamResponse.
+	isTask bool
+}
+
+// Send sends a message and returns the answer, a Task or a Message.
+func (c *Client) Send(ctx context.Context, r *a2a.SendRequest) (*Event, error) {
+	text, err := c.call(ctx, opSend, &params{send: c.prepare(r)})
+	if err != nil {
+		return nil, err
+	}
+	return c.event(text, c.endpoint.decodeAnswer)
+}
+
+// Stream sends a message and calls each for the events of the answer. An answer that is no stream
+// is one event. Stream returns nil at the end of the stream.
+func (c *Client) Stream(ctx context.Context, r *a2a.SendRequest, each func(*Event) error) error {
+	return c.stream(ctx, opStream, &params{send: c.prepare(r)}, "", each)
+}
+
+// Subscribe calls each for the events of a task: from a snapshot on, or those after the event with
+// lastID if the agent still has them. It returns nil at the end of the stream.
+func (c *Client) Subscribe(ctx context.Context, taskID, lastID string, each func(*Event) error) error {
+	return c.stream(ctx, opSubscribe, &params{taskID: taskID}, lastID, each)
+}
+
+// Task returns a task, with at most history messages of its history, or all for nil.
+func (c *Client) Task(ctx context.Context, id string, history *int) (*Event, error) {
+	text, err := c.call(ctx, opGet, &params{taskID: id, history: history})
+	if err != nil {
+		return nil, err
+	}
+	return c.task(text)
+}
+
+// Cancel cancels a task and returns it.
+func (c *Client) Cancel(ctx context.Context, id string) (*Event, error) {
+	text, err := c.call(ctx, opCancel, &params{taskID: id})
+	if err != nil {
+		return nil, err
+	}
+	return c.task(text)
+}
+
+// Page is a page of tasks.
+type Page struct {
+	Tasks []*Event
+	// JSON is the ListTasksResponse, on one line.
+	JSON          []byte
+	NextPageToken string
+	TotalSize     int
+}
+
+// Tasks returns a page of tasks. Only 1.0 lists tasks.
+func (c *Client) Tasks(ctx context.Context, r *a2a.ListRequest) (*Page, error) {
+	if c.endpoint.version != version.V10 {
+		return nil, failure.New(failure.OfReason(a2a.ReasonUnsupportedOperation), "A2A %s does not list tasks", c.endpoint.version).
+			WithHint("name a task: kubectl a2a task get")
+	}
+	text, err := c.call(ctx, opList, &params{list: r})
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Tasks         []json.RawMessage `json:"tasks"`
+		NextPageToken string            `json:"nextPageToken"`
+		TotalSize     int               `json:"totalSize"`
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return nil, unreadable(err)
+	}
+	page := &Page{NextPageToken: answer.NextPageToken, TotalSize: answer.TotalSize}
+	for _, each := range answer.Tasks {
+		task, err := c.task(each)
+		if err != nil {
+			return nil, err
+		}
+		page.Tasks = append(page.Tasks, task)
+	}
+	if page.JSON, err = compact(text); err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+// IsUnsupported reports whether an error says that the agent does not have an operation.
+func IsUnsupported(err error) bool {
+	problem, ok := errors.AsType[*protocolError](err)
+	return ok && problem.isUnsupported()
+}
+
+// IsReported reports whether an error is one that the agent reported, and not one of the
+// connection.
+func IsReported(err error) bool {
+	_, ok := errors.AsType[*protocolError](err)
+	return ok
+}
+
+// prepare adds what the endpoint needs.
+func (c *Client) prepare(r *a2a.SendRequest) *a2a.SendRequest {
+	prepared := *r
+	prepared.Tenant = c.endpoint.tenant
+	if c.endpoint.namesTasks && r.Message.TaskID == "" {
+		m := *r.Message
+		m.TaskID = uuid.NewString()
+		prepared.Message = &m
+	}
+	return &prepared
+}
+
+// stream sends a request whose answer is a stream.
+func (c *Client) stream(ctx context.Context, op operation, p *params, lastID string, each func(*Event) error) error {
+	header := http.Header{"Accept": {"text/event-stream, application/json"}}
+	if lastID != "" {
+		header.Set("Last-Event-ID", lastID)
+	}
+	resp, err := c.do(ctx, op, p, header)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); mediaType != "text/event-stream" || resp.StatusCode != http.StatusOK {
+		text, err := c.unwrap(ctx, resp)
+		if err != nil {
+			return err
+		}
+		e, err := c.event(text, c.endpoint.decodeAnswer)
+		if err != nil {
+			return err
+		}
+		return each(e)
+	}
+	var own error // of each, or of an event
+	err = readEvents(resp.Body, func(sent serverSentEvent) error {
+		own = c.deliver(sent, each)
+		return own
+	})
+	if err != nil && own == nil {
+		return c.explain(ctx, err)
+	}
+	return own
+}
+
+// deliver decodes an event and calls each.
+func (c *Client) deliver(sent serverSentEvent, each func(*Event) error) error {
+	text, err := c.result(http.StatusOK, sent.data)
+	if err != nil {
+		return err
+	}
+	e, err := c.event(text, c.endpoint.decodeEvent)
+	if err != nil {
+		return err
+	}
+	e.ID = sent.id
+	return each(e)
+}
+
+// call sends a request and returns its result.
+func (c *Client) call(ctx context.Context, op operation, p *params) ([]byte, error) {
+	resp, err := c.do(ctx, op, p, http.Header{"Accept": {"application/json"}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	return c.unwrap(ctx, resp)
+}
+
+// do sends a request.
+func (c *Client) do(ctx context.Context, op operation, p *params, header http.Header) (*http.Response, error) {
+	method, u, body := c.endpoint.encode(op, p)
+	r, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, failure.Wrap(failure.Internal, err, "make request")
+	}
+	maps.Copy(r.Header, c.options.Header)
+	maps.Copy(r.Header, header)
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	r.Header.Set(version.Name, c.endpoint.version.String())
+	c.authenticate(r)
+	resp, err := c.options.HTTP.Do(r)
+	if err != nil {
+		return nil, c.explain(ctx, err)
+	}
+	return resp, nil
+}
+
+// explain returns the failure for the error of a connection.
+func (c *Client) explain(ctx context.Context, err error) error {
+	return explainConnection(ctx, err, c.endpoint.url)
+}
+
+// unwrap reads an answer and returns its result.
+func (c *Client) unwrap(ctx context.Context, resp *http.Response) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	switch {
+	case err != nil:
+		return nil, c.explain(ctx, err)
+	case len(text) > maxAnswer:
+		return nil, failure.New(failure.OfReason(a2a.ReasonInvalidAgentResponse), "the answer of the agent has more than %d bytes", maxAnswer)
+	case resp.StatusCode >= http.StatusMultipleChoices && resp.StatusCode < http.StatusBadRequest:
+		return nil, failure.New(failure.Unreachable, "%s redirects to %q, to which the CLI sends no message", c.endpoint.url, resp.Header.Get("Location")).
+			WithHint("name the URL of the agent behind the redirect with --url")
+	}
+	return c.result(resp.StatusCode, text)
+}
+
+// result returns the result in an answer or in an event of a stream.
+func (c *Client) result(status int, text []byte) ([]byte, error) {
+	if problem := decodeError(status, text); problem != nil {
+		return nil, c.refusal(status, problem)
+	}
+	if c.endpoint.binding == card.HTTPJSON {
+		return text, nil
+	}
+	var envelope struct {
+		Result json.RawMessage `json:"result"`
+	}
+	if err := json.Unmarshal(text, &envelope); err != nil {
+		return nil, unreadable(err)
+	}
+	if len(envelope.Result) == 0 {
+		return nil, unreadable(errors.New("no result"))
+	}
+	return envelope.Result, nil
+}
+
+// refusal returns the failure for an error of the agent.
+func (c *Client) refusal(status int, problem *protocolError) error {
+	out := problem.failure()
+	switch {
+	case problem.reason == a2a.ReasonUnauthenticated && c.options.Credential.IsZero():
+		out.Code = failure.CredentialsMissing
+		out.Hint = schemesHint(c.card)
+	case problem.reason == a2a.ReasonUnauthenticated:
+		out.Hint = "the agent does not accept the credential; " + schemesHint(c.card)
+	case problem.reason == a2a.ReasonPermissionDenied:
+		out.Hint = "the agent knows the caller and does not admit it; see spec.access.authorization of the Agent"
+	}
+	if out.A2ACode == 0 {
+		out.A2ACode = status
+	}
+	return out
+}
+
+// event decodes a result.
+func (c *Client) event(text []byte, decode func([]byte) (a2a.Event, error)) (*Event, error) {
+	decoded, err := decode(text)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	e := &Event{Event: decoded}
+	if c.endpoint.version != version.V10 {
+		e.JSON = protojson.V10.AppendEvent(nil, &decoded)
+		return e, nil
+	}
+	e.JSON, err = compact(text)
+	return e, err
+}
+
+// task decodes a Task.
+func (c *Client) task(text []byte) (*Event, error) {
+	t, err := c.endpoint.decodeTask(text)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	e := &Event{Event: a2a.Event{Task: t}, isTask: true}
+	if c.endpoint.version != version.V10 {
+		e.JSON = protojson.V10.AppendTask(nil, t)
+		return e, nil
+	}
+	e.JSON, err = compact(text)
+	return e, err
+}
+
+// StreamResponse returns the event in the form of 1.0, as a StreamResponse on one line. For an
+// answer to a message, this is a SendMessageResponse, too.
+func (e *Event) StreamResponse() []byte {
+	if !e.isTask {
+		return e.JSON
+	}
+	return slices.Concat([]byte(`{"task":`), e.JSON, []byte("}"))
+}
+
+// TaskJSON returns the Task in an event, in the form of 1.0.
+func (e *Event) TaskJSON() []byte {
+	if e.isTask {
+		return e.JSON
+	}
+	var envelope struct {
+		Task json.RawMessage `json:"task"`
+	}
+	if json.Unmarshal(e.JSON, &envelope) == nil && len(envelope.Task) > 0 {
+		return envelope.Task
+	}
+	return e.JSON
+}
+
+func compact(text []byte) ([]byte, error) {
+	var out bytes.Buffer
+	if err := json.Compact(&out, text); err != nil {
+		return nil, unreadable(err)
+	}
+	return out.Bytes(), nil
+}
+
+func unreadable(err error) error {
+	return failure.Wrap(failure.OfReason(a2a.ReasonInvalidAgentResponse), err, "the answer of the agent is not of A2A")
+}
+
+// apiKeyScheme returns the API key that the card declares, nil for none.
+func (c *Client) apiKeyScheme() *card.SecurityScheme {
+	for i := range c.card.SecuritySchemes {
+		if s := &c.card.SecuritySchemes[i]; s.Type == card.SchemeAPIKey {
+			return s
+		}
+	}
+	return nil
+}
+
+// authenticate adds the credential where the card asks for it.
+func (c *Client) authenticate(r *http.Request) {
+	if c.options.Credential.Bearer != "" {
+		r.Header.Set("Authorization", "Bearer "+c.options.Credential.Bearer)
+	}
+	if c.options.Credential.APIKey == "" {
+		return
+	}
+	scheme, key := c.apiKeyScheme(), c.options.Credential.APIKey
+	switch scheme.In {
+	case "query":
+		q := r.URL.Query()
+		q.Set(scheme.ParameterName, key)
+		r.URL.RawQuery = q.Encode()
+	case "cookie":
+		r.AddCookie(&http.Cookie{Name: scheme.ParameterName, Value: url.QueryEscape(key)}) //nolint:gosec // a client sends no attributes
+	default:
+		r.Header.Set(scheme.ParameterName, key)
+	}
+}
+
+// schemesHint says which credentials the card asks for.
+func schemesHint(c *Card) string {
+	for i := range c.SecuritySchemes {
+		switch s := &c.SecuritySchemes[i]; s.Type {
+		case card.SchemeAPIKey:
+			return "the card asks for an API key: set A2ACLI_API_KEY or --api-key"
+		case card.SchemeOpenIDConnect:
+			return fmt.Sprintf("the card asks for a token of %s: set A2ACLI_BEARER or --bearer", s.OpenIDConnectURL)
+		case card.SchemeHTTP, card.SchemeOAuth2:
+			return "the card asks for a bearer token: set A2ACLI_BEARER or --bearer"
+		case card.SchemeMutualTLS:
+			return "the card asks for a client certificate: use --cert-file and --key-file"
+		}
+	}
+	return "set A2ACLI_BEARER or --bearer to a token for the agent"
+}

@@ -1,0 +1,110 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package a2aclient
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+)
+
+const (
+	dialTimeout         = 15 * time.Second
+	tlsHandshakeTimeout = 15 * time.Second
+	// maxHeader bounds the header of a response, in bytes.
+	maxHeader = 256 << 10
+	// maxRedirects bounds the redirects of a request for a card.
+	maxRedirects = 5
+)
+
+// TransportOptions configure connections to an agent.
+type TransportOptions struct {
+	// DialContext replaces the network, and the proxy of the environment. Nil is for none.
+	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
+	// CAFile has the PEM certificates of authorities that are trusted beside those of the
+	// system, "" for none.
+	CAFile string
+	// CertificateFile and KeyFile are the client certificate, "" for none.
+	CertificateFile, KeyFile string
+	// Insecure skips the verification of certificates.
+	Insecure bool
+}
+
+// NewHTTPClient returns a client that follows redirects of GET only. Debug, if it is not nil,
+// gets the requests and responses.
+func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (*http.Client, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure} //nolint:gosec // --insecure asks for it, and warns
+	if o.CAFile != "" {
+		pem, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, failure.Wrap(failure.Usage, err, "read --ca-file")
+		}
+		if config.RootCAs, err = x509.SystemCertPool(); err != nil {
+			config.RootCAs = x509.NewCertPool()
+		}
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, failure.New(failure.Usage, "--ca-file %s has no PEM certificate", o.CAFile)
+		}
+	}
+	if o.CertificateFile != "" || o.KeyFile != "" {
+		pair, err := tls.LoadX509KeyPair(o.CertificateFile, o.KeyFile)
+		if err != nil {
+			return nil, failure.Wrap(failure.Usage, err, "read --cert-file and --key-file")
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		TLSClientConfig: config, TLSHandshakeTimeout: tlsHandshakeTimeout, ForceAttemptHTTP2: true,
+		MaxResponseHeaderBytes: maxHeader, IdleConnTimeout: time.Minute,
+	}
+	if o.DialContext != nil {
+		transport.Proxy, transport.DialContext = nil, o.DialContext
+	}
+	client := &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		if r.Method != http.MethodGet || via[0].Method != http.MethodGet || len(via) > maxRedirects || via[0].URL.Scheme == "https" && r.URL.Scheme != "https" {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	if debug != nil {
+		client.Transport = &wireLog{next: transport, logf: debug}
+	}
+	return client, nil
+}
+
+// explainConnection returns the failure for the error of a connection. If ctx has ended, it returns
+// the cause.
+func explainConnection(ctx context.Context, err error, u *url.URL) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx) //nolint:wrapcheck // it is a failure, or the user's interrupt
+	}
+	if problem, ok := errors.AsType[*failure.Error](err); ok {
+		return problem // of a forwarded connection
+	}
+	place := u.Scheme + "://" + u.Host
+	if inner, ok := errors.AsType[*url.Error](err); ok {
+		err = inner.Err
+	}
+	if certificate, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		out := failure.New(failure.Unreachable, "the certificate of %s is not trusted: %v", place, certificate.Err)
+		return out.WithHint("--ca-file names the PEM file of its authority; --insecure skips the verification, for development only")
+	}
+	if record, ok := errors.AsType[tls.RecordHeaderError](err); ok && record.Conn != nil {
+		return failure.New(failure.Unreachable, "%s does not speak TLS", place).WithHint("use http:// if the agent has no TLS")
+	}
+	out := failure.Wrap(failure.Unreachable, err, "%s cannot be reached", place)
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return out.WithHint("check the name; agents inside a cluster are named without --url")
+	}
+	return out
+}

@@ -1,0 +1,144 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package a2aclient
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+)
+
+// maxMessage bounds the text of an agent's error, in bytes.
+const maxMessage = 4096
+
+// protocolError is an error that the agent reported.
+type protocolError struct {
+	reason  a2a.Reason
+	code    int
+	message string
+}
+
+// Error returns the reason and the agent's text.
+func (e *protocolError) Error() string {
+	return string(e.reason) + ": " + e.message
+}
+
+// isUnsupported reports whether the agent does not have the operation, and has therefore not
+// worked on it.
+func (e *protocolError) isUnsupported() bool {
+	return e.reason == a2a.ReasonMethodNotFound || e.reason == a2a.ReasonUnsupportedOperation
+}
+
+// failure returns the failure for the user.
+func (e *protocolError) failure() *failure.Error {
+	out := failure.New(failure.OfReason(e.reason), "%s", cmp.Or(e.message, "the agent answered with an error"))
+	out.A2ACode, out.Cause = e.code, e
+	switch e.reason {
+	case a2a.ReasonTaskNotFound:
+		return out.WithHint("the agent knows no such task of yours; kubectl a2a task list lists them")
+	case a2a.ReasonUnavailable, a2a.ReasonResourceExhausted:
+		return out.WithHint("try again in some seconds")
+	case a2a.ReasonVersionNotSupported, a2a.ReasonMethodNotFound:
+		return out.WithHint("name another version of the card with --a2a-version")
+	default:
+		return out
+	}
+}
+
+// reasonsOfCodes are the reasons of the error codes of all versions.
+var reasonsOfCodes = map[int]a2a.Reason{
+	-32001: a2a.ReasonTaskNotFound,
+	-32002: a2a.ReasonTaskNotCancelable,
+	-32003: a2a.ReasonPushNotSupported,
+	-32004: a2a.ReasonUnsupportedOperation,
+	-32005: a2a.ReasonContentTypeNotSupported,
+	-32006: a2a.ReasonInvalidAgentResponse,
+	-32007: a2a.ReasonExtendedCardNotConfigured,
+	-32008: a2a.ReasonExtensionRequired,
+	-32009: a2a.ReasonVersionNotSupported,
+	-32700: a2a.ReasonParse,
+	-32600: a2a.ReasonInvalidRequest,
+	-32601: a2a.ReasonMethodNotFound,
+	-32602: a2a.ReasonInvalidParams,
+	-32603: a2a.ReasonInternal,
+}
+
+// reasonsOfStatuses are the reasons of HTTP statuses, for answers without an error of A2A.
+var reasonsOfStatuses = map[int]a2a.Reason{
+	http.StatusUnauthorized:          a2a.ReasonUnauthenticated,
+	http.StatusForbidden:             a2a.ReasonPermissionDenied,
+	http.StatusNotFound:              a2a.ReasonMethodNotFound,
+	http.StatusMethodNotAllowed:      a2a.ReasonMethodNotFound,
+	http.StatusNotImplemented:        a2a.ReasonMethodNotFound,
+	http.StatusRequestEntityTooLarge: a2a.ReasonTooLarge,
+	http.StatusTooManyRequests:       a2a.ReasonResourceExhausted,
+	http.StatusServiceUnavailable:    a2a.ReasonUnavailable,
+	http.StatusBadGateway:            a2a.ReasonUnavailable,
+	http.StatusGatewayTimeout:        a2a.ReasonUnavailable,
+}
+
+// known reports whether the protocol has a reason.
+func known(reason a2a.Reason) bool {
+	return slices.Contains(slices.Collect(maps.Values(reasonsOfCodes)), reason) || slices.Contains(slices.Collect(maps.Values(reasonsOfStatuses)), reason)
+}
+
+// errorObject is an error of JSON-RPC, of HTTP+JSON 1.0 (google.rpc.Status), or of HTTP+JSON 0.3.
+type errorObject struct {
+	Code    json.Number `json:"code"`
+	Message string      `json:"message"`
+	// Data and Details have the ErrorInfo of 1.0, in JSON-RPC and in HTTP+JSON.
+	Data    json.RawMessage `json:"data"`
+	Details json.RawMessage `json:"details"`
+}
+
+// decodeError returns the error in an answer with an HTTP status, which may be 200. text is the
+// whole answer. It returns nil for an answer with status 2xx and without an error.
+func decodeError(status int, text []byte) *protocolError {
+	var envelope struct {
+		errorObject
+		Error json.RawMessage `json:"error"`
+	}
+	_ = json.Unmarshal(text, &envelope) // the status decides if it is no JSON
+	failed := status < http.StatusOK || status >= http.StatusMultipleChoices
+	object := envelope.errorObject
+	if len(envelope.Error) > 0 && string(envelope.Error) != "null" {
+		failed, object = true, errorObject{}
+		if json.Unmarshal(envelope.Error, &object) != nil {
+			_ = json.Unmarshal(envelope.Error, &object.Message)
+		}
+	}
+	if !failed {
+		return nil
+	}
+	out := &protocolError{code: status, message: terminal.Clip(object.Message, maxMessage)}
+	code, _ := object.Code.Int64()
+	out.reason = reasonsOfCodes[int(code)]
+	if out.reason != "" {
+		out.code = int(code)
+	}
+	for _, details := range []json.RawMessage{object.Data, object.Details} {
+		var infos []struct {
+			Reason a2a.Reason `json:"reason"`
+		}
+		_ = json.Unmarshal(details, &infos) // versions before 1.0 have other data
+		for _, info := range infos {
+			if known(info.Reason) {
+				out.reason = info.Reason
+			}
+		}
+	}
+	if out.reason == "" || out.reason == a2a.ReasonInternal {
+		out.reason = cmp.Or(reasonsOfStatuses[status], a2a.ReasonInternal)
+	}
+	if out.message == "" {
+		out.message = "the agent answered with HTTP status " + http.StatusText(status)
+	}
+	return out
+}

@@ -1,0 +1,134 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package a2aclient
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+)
+
+// params are the parameters of an operation.
+type params struct {
+	send    *a2a.SendRequest
+	list    *a2a.ListRequest
+	taskID  string
+	history *int
+}
+
+// encode returns the method, the URL and the body of an operation.
+func (e *endpoint) encode(op operation, p *params) (method string, u *url.URL, body []byte) {
+	if e.binding == card.HTTPJSON {
+		return e.encodeHTTPJSON(op, p)
+	}
+	name, _ := json.Marshal(e.methods[op]) //nolint:errchkjson // it is a string
+	body = append([]byte(`{"jsonrpc":"2.0","id":"1","method":`), name...)
+	body = append(body, `,"params":`...)
+	switch op {
+	case opGet:
+		body = e.appendGet(body, &a2a.GetRequest{TaskID: p.taskID, Tenant: e.tenant, HistoryLength: p.history})
+	case opCancel:
+		body = e.appendCancel(body, &a2a.CancelRequest{TaskID: p.taskID, Tenant: e.tenant})
+	case opSubscribe:
+		body = e.appendSubscribe(body, &a2a.SubscribeRequest{TaskID: p.taskID, Tenant: e.tenant})
+	case opList:
+		body = append(body, listParams(p.list, e.tenant)...)
+	default:
+		body = e.appendSend(body, p.send)
+	}
+	return http.MethodPost, e.url, append(body, '}')
+}
+
+func (e *endpoint) encodeHTTPJSON(op operation, p *params) (method string, u *url.URL, body []byte) {
+	at := e.url.JoinPath(e.prefix)
+	if path := e.url.Path; e.prefix != "" && len(path) >= len(e.prefix) && path[len(path)-len(e.prefix):] == e.prefix {
+		at = e.url // the card names the prefix, too
+	}
+	if e.tenant != "" {
+		at = at.JoinPath(url.PathEscape(e.tenant))
+	}
+	task := "tasks/" + url.PathEscape(p.taskID)
+	switch op {
+	case opGet:
+		u = at.JoinPath(task)
+		if p.history != nil {
+			u.RawQuery = "historyLength=" + strconv.Itoa(*p.history)
+		}
+		return http.MethodGet, u, nil
+	case opCancel:
+		return http.MethodPost, at.JoinPath(task + ":cancel"), []byte("{}")
+	case opSubscribe:
+		return http.MethodPost, at.JoinPath(task + ":subscribe"), []byte("{}")
+	case opList:
+		u = at.JoinPath("tasks")
+		u.RawQuery = listQuery(p.list).Encode()
+		return http.MethodGet, u, nil
+	case opStream:
+		return http.MethodPost, at.JoinPath("message:stream"), e.appendSend(nil, p.send)
+	default:
+		return http.MethodPost, at.JoinPath("message:send"), e.appendSend(nil, p.send)
+	}
+}
+
+// states are the names of states in 1.0.
+var states = map[a2a.State]string{
+	a2a.StateUnknown:   "TASK_STATE_UNSPECIFIED",
+	a2a.StateSubmitted: "TASK_STATE_SUBMITTED", a2a.StateWorking: "TASK_STATE_WORKING",
+	a2a.StateInputRequired: "TASK_STATE_INPUT_REQUIRED", a2a.StateAuthRequired: "TASK_STATE_AUTH_REQUIRED",
+	a2a.StateCompleted: "TASK_STATE_COMPLETED", a2a.StateFailed: "TASK_STATE_FAILED",
+	a2a.StateCanceled: "TASK_STATE_CANCELED", a2a.StateRejected: "TASK_STATE_REJECTED",
+}
+
+// listQuery returns the parameters of ListTasks in a URL.
+func listQuery(r *a2a.ListRequest) url.Values {
+	q := url.Values{}
+	set := func(name, value string) {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	set("contextId", r.ContextID)
+	if r.State != a2a.StateUnknown {
+		set("status", states[r.State])
+	}
+	if !r.Since.IsZero() {
+		set("statusTimestampAfter", r.Since.UTC().Format(time.RFC3339Nano))
+	}
+	if r.PageSize > 0 {
+		set("pageSize", strconv.Itoa(r.PageSize))
+	}
+	set("pageToken", r.PageToken)
+	if r.HistoryLength != nil {
+		set("historyLength", strconv.Itoa(*r.HistoryLength))
+	}
+	if r.IncludeArtifacts {
+		set("includeArtifacts", "true")
+	}
+	return q
+}
+
+// listParams returns the parameters of ListTasks in JSON.
+func listParams(r *a2a.ListRequest, tenant string) []byte {
+	type members struct {
+		Tenant           string `json:"tenant,omitempty"`
+		ContextID        string `json:"contextId,omitempty"`
+		Status           string `json:"status,omitempty"`
+		Since            string `json:"statusTimestampAfter,omitempty"`
+		PageSize         int    `json:"pageSize,omitempty"`
+		PageToken        string `json:"pageToken,omitempty"`
+		HistoryLength    *int   `json:"historyLength,omitempty"`
+		IncludeArtifacts bool   `json:"includeArtifacts,omitempty"`
+	}
+	q := listQuery(r)
+	text, _ := json.Marshal(members{ //nolint:errchkjson // strings and numbers
+		Tenant: tenant, ContextID: r.ContextID, Status: q.Get("status"), Since: q.Get("statusTimestampAfter"), PageSize: r.PageSize,
+		PageToken: r.PageToken, HistoryLength: r.HistoryLength, IncludeArtifacts: r.IncludeArtifacts,
+	})
+	return text
+}

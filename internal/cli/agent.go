@@ -1,0 +1,267 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+)
+
+// tokenLifetime is how long a token for an agent is valid: the least that the API server issues.
+const tokenLifetime = 10 * time.Minute
+
+// agentFlags are the flags of commands that call an agent.
+type agentFlags struct {
+	reference             string
+	transport             a2aclient.TransportOptions
+	choice                a2aclient.Choice
+	credential            a2aclient.Credential
+	serviceAccount        string
+	parameters            []string
+	timeout, pollInterval time.Duration
+}
+
+// addTo adds the flags to a command.
+func (f *agentFlags) addTo(a *app, cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&f.reference, "agent-card", "a", "", "Call the agent at this host, `URL` or file of a card, without a cluster. --url is the same.")
+	flags.StringVar(&f.serviceAccount, "service-account", "default", "`NAME` of the ServiceAccount whose token the agent gets, in the agent's namespace.")
+	flags.StringVar(&f.credential.Bearer, "bearer", "", "`TOKEN` for the agent. Other users of the machine see flags: prefer A2ACLI_BEARER.")
+	flags.StringVar(&f.credential.APIKey, "api-key", "", "API `KEY` for the agent. Other users of the machine see flags: prefer A2ACLI_API_KEY.")
+	flags.StringArrayVar(&f.choice.Transports, "transport", nil, "Preferred `BINDING`, JSONRPC or HTTP+JSON; repeat it for the next best. By default the order of the card decides.")
+	flags.StringVar(&f.choice.Version, "a2a-version", "", "`VERSION` of A2A to speak: 0.1, 0.2, 0.3 or 1.0. By default the highest one of the card, from 1.0 on.")
+	flags.StringArrayVar(&f.parameters, "svc-param", nil, "Service parameter `KEY:VALUE`, sent as a header of each request; may be repeated.")
+	flags.StringVar(&f.transport.CAFile, "ca-file", "", "PEM `FILE` of certificate authorities that may sign the agent's certificate, beside those of the system.")
+	flags.StringVar(&f.transport.CertificateFile, "cert-file", "", "PEM `FILE` of the client certificate for the agent.")
+	flags.StringVar(&f.transport.KeyFile, "key-file", "", "PEM `FILE` of the key of --cert-file.")
+	flags.BoolVar(&f.transport.Insecure, "insecure", false, "Do not verify the certificate of the agent. For development only.")
+	flags.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if other, ok := aliases[name]; ok {
+			name = other
+		}
+		return pflag.NormalizedName(name)
+	})
+	cmd.ValidArgsFunction = a.completeAgents
+}
+
+// addWaiting adds the flags of commands that wait for a task.
+func (f *agentFlags) addWaiting(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "How long to wait for the task, such as 5m; 0 for no limit.")
+	cmd.Flags().DurationVar(&f.pollInterval, "poll-interval", 2*time.Second, "Time between two reads of a task that cannot be streamed.")
+}
+
+// aliases are further names of flags. The names of the a2a-cli specification come second.
+var aliases = map[string]string{
+	"url": "agent-card", "task": "task-id", "no-wait": "async", "return-immediately": "async", "watch": "wait",
+}
+
+// agent is an agent that a command calls.
+type agent struct {
+	*a2aclient.Client
+	card *a2aclient.Card
+	http *http.Client
+	// arguments name the agent in commands that are shown to the user.
+	arguments string
+	close     func()
+}
+
+// take removes the name of the agent from the arguments of a command, unless --url names the
+// agent.
+func (f *agentFlags) take(cmd *cobra.Command, args []string) (name string, rest []string, err error) {
+	if f.reference != "" {
+		return "", args, nil
+	}
+	if len(args) == 0 {
+		return "", nil, failure.New(failure.Usage, "%s needs the name of an Agent, or --url", display(cmd)).
+			WithHint("%s list lists the Agents", Program)
+	}
+	return args[0], args[1:], nil
+}
+
+// waiting returns a context that ends after --timeout.
+func (f *agentFlags) waiting(ctx context.Context) (context.Context, context.CancelFunc) {
+	if f.timeout <= 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, f.timeout, failure.New(failure.Timeout, "the task did not end within %s (--timeout)", f.timeout))
+}
+
+// connect reads the card of an agent and returns a client for it. credential is false for commands
+// that only read the card.
+func (a *app) connect(ctx context.Context, f *agentFlags, name string, credential bool) (*agent, error) {
+	out, err := a.find(ctx, f, name, credential)
+	if err != nil || !credential {
+		return out, err
+	}
+	header := http.Header{}
+	for _, each := range f.parameters {
+		key, value, ok := strings.Cut(each, ":")
+		if !ok || key == "" {
+			out.close()
+			return nil, failure.New(failure.Usage, "--svc-param %q is not KEY:VALUE", each)
+		}
+		header.Add(key, strings.TrimSpace(value))
+	}
+	out.Client, err = a2aclient.New(out.card, a2aclient.Options{HTTP: out.http, Choice: f.choice, Credential: f.credential, Header: header})
+	if err != nil {
+		out.close()
+		return nil, err
+	}
+	return out, nil
+}
+
+// find returns an agent with its card, and prepares the flags for calls to it.
+func (a *app) find(ctx context.Context, f *agentFlags, name string, credential bool) (*agent, error) {
+	if f.transport.Insecure {
+		a.warnf("Warning: --insecure: the certificate of the agent is not verified. Anyone on the way can read the credential and change the answer.")
+	}
+	if f.credential.Bearer != "" && f.credential.APIKey != "" {
+		return nil, failure.New(failure.Usage, "--bearer and --api-key exclude each other")
+	}
+	if f.reference != "" {
+		return a.readCard(ctx, f, f.reference, "--url "+quoted(f.reference))
+	}
+	namespace, name, err := a.split(name)
+	if err != nil {
+		return nil, err
+	}
+	object, err := a.cluster.Agent(ctx, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	if remote := object.Spec.Remote; remote != nil {
+		return a.remoteAgent(ctx, f, object)
+	}
+	address := cmp.Or(object.Status.URL, "http://"+names.Host(name, namespace, "cluster.local")+"/")
+	if f.choice.Origin, err = url.Parse(address); err != nil {
+		return nil, failure.Wrap(failure.Internal, err, "read status.url of Agent %s", name)
+	}
+	forward := a.cluster.Forward(namespace, names.Service(name), a2av1alpha1.PortAgent)
+	f.transport.DialContext = forward.DialContext
+	if credential {
+		if err := a.authenticate(ctx, f, object); err != nil {
+			return nil, err
+		}
+	}
+	out, err := a.readCard(ctx, f, address, a.arguments(object))
+	if err != nil {
+		forward.Close()
+		return nil, withReason(err, object)
+	}
+	out.close = forward.Close
+	return out, nil
+}
+
+// split returns the namespace and the name of an Agent.
+func (a *app) split(name string) (namespace, agent string, err error) {
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "agent.a2a-operator.dev/"), "agent/")
+	if namespace, agent, ok := strings.Cut(name, "/"); ok {
+		return namespace, agent, nil
+	}
+	namespace, err = a.cluster.Namespace()
+	return namespace, name, err
+}
+
+// arguments name an Agent on the command line.
+func (a *app) arguments(object *a2av1alpha1.Agent) string {
+	if current, err := a.cluster.Namespace(); err == nil && current == object.Namespace && *a.flags.Namespace == "" {
+		return object.Name
+	}
+	return object.Namespace + "/" + object.Name
+}
+
+func (a *app) readCard(ctx context.Context, f *agentFlags, reference, arguments string) (*agent, error) {
+	client, err := a2aclient.NewHTTPClient(f.transport, a.debugf())
+	if err != nil {
+		return nil, err
+	}
+	card, err := a2aclient.ReadCard(ctx, client, reference)
+	if err != nil {
+		return nil, err
+	}
+	return &agent{card: card, http: client, arguments: arguments, close: func() {}}, nil
+}
+
+// remoteAgent reads the card of a remote agent, which is called directly.
+func (a *app) remoteAgent(ctx context.Context, f *agentFlags, object *a2av1alpha1.Agent) (*agent, error) {
+	origin, err := url.Parse(object.Spec.Remote.URL)
+	if err != nil {
+		return nil, failure.Wrap(failure.Internal, err, "read spec.remote.url of Agent %s", object.Name)
+	}
+	f.choice.Origin = origin
+	reference := object.Spec.Remote.URL
+	if path := object.Spec.Remote.CardPath; path != "" {
+		reference = (&url.URL{Scheme: origin.Scheme, Host: origin.Host}).JoinPath(path).String()
+	}
+	return a.readCard(ctx, f, reference, a.arguments(object))
+}
+
+// authenticate gets a token for the Agent, unless the user has a credential or the Agent admits
+// anonymous callers.
+func (a *app) authenticate(ctx context.Context, f *agentFlags, object *a2av1alpha1.Agent) error {
+	if !f.credential.IsZero() || f.transport.CertificateFile != "" {
+		return nil
+	}
+	accepted := make([]string, 0, len(object.Spec.Access.Authentication))
+	for i := range object.Spec.Access.Authentication {
+		accepted = append(accepted, string(object.Spec.Access.Authentication[i].Type))
+	}
+	switch {
+	case slices.Contains(accepted, string(a2av1alpha1.AuthenticationAnonymous)):
+		return nil
+	case len(accepted) > 0 && !slices.Contains(accepted, string(a2av1alpha1.AuthenticationKubernetes)):
+		return failure.New(failure.CredentialsMissing, "Agent %s accepts %s, and no token of a ServiceAccount", object.Name, strings.Join(accepted, ", ")).
+			WithHint("set A2ACLI_BEARER to a token of the issuer, A2ACLI_API_KEY to a key, or --cert-file and --key-file")
+	}
+	token, err := a.cluster.Token(ctx, object.Namespace, f.serviceAccount, names.Audience(object.Name, object.Namespace), tokenLifetime)
+	if err != nil {
+		return err
+	}
+	f.credential.Bearer = token.Value
+	return nil
+}
+
+// withReason adds why an Agent is not ready to an error of its connection.
+func withReason(err error, object *a2av1alpha1.Agent) error {
+	problem := failure.Of(err)
+	condition := meta.FindStatusCondition(object.Status.Conditions, a2av1alpha1.ConditionReady)
+	if problem.Code != failure.Unreachable || problem.Hint != "" || condition == nil || condition.Status == "True" {
+		return err
+	}
+	return problem.WithHint("Agent %s is not ready: %s: %s", object.Name, condition.Reason, condition.Message)
+}
+
+// completeAgents completes the name of an Agent.
+func (a *app) completeAgents(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	namespace, err := a.cluster.Namespace()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	list, err := a.cluster.Agents(cmd.Context(), namespace, "")
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	all := make([]string, 0, len(list.Items))
+	for i := range list.Items {
+		all = append(all, list.Items[i].Name)
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp
+}

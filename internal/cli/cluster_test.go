@@ -1,0 +1,391 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/streaming/pkg/httpstream"
+	"k8s.io/streaming/pkg/httpstream/spdy"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/controlplane"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
+)
+
+// cluster is a real API server. Its pods are processes of the test, to which a kubelet of the test
+// forwards connections.
+type cluster struct {
+	client.Client
+	config *rest.Config
+	// server is the address of the API server for users, and authority its certificate.
+	server    string
+	authority []byte
+
+	mu sync.Mutex
+	// pods are the addresses of pods, by namespace/name:port.
+	pods map[string]string
+}
+
+func startCluster(t *testing.T) *cluster {
+	t.Helper()
+	environment := controlplane.New()
+	config, err := environment.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = environment.Stop() })
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, a2av1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &cluster{config: config, pods: map[string]string{}}
+	if c.Client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		t.Fatal(err)
+	}
+	plain := rest.AnonymousClientConfig(config)
+	plain.NextProtos = []string{"http/1.1"} // HTTP/2 has no Upgrade
+	anonymous, err := rest.TransportFor(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(config.Host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := &httputil.ReverseProxy{Transport: anonymous, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, FlushInterval: -1}
+	// client-go sends credentials over TLS only.
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/portforward") && c.mayForward(r) {
+			c.forward(w, r)
+			return
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.CloseClientConnections)
+	c.server, c.authority = server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return c
+}
+
+// mayForward asks the API server whether the caller may forward ports. If not, the API server
+// answers the request itself.
+func (c *cluster) mayForward(r *http.Request) bool {
+	user := rest.AnonymousClientConfig(c.config)
+	user.BearerToken = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	cl, err := client.New(user, client.Options{Scheme: c.Scheme(), Mapper: c.RESTMapper()})
+	if err != nil {
+		return false
+	}
+	elements := strings.Split(r.URL.Path, "/")
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+		Namespace: elements[4], Verb: "create", Resource: "pods", Subresource: "portforward", Name: elements[6],
+	}}}
+	return cl.Create(r.Context(), review) == nil && review.Status.Allowed
+}
+
+// forward is the kubelet. It speaks SPDY only, as an old API server.
+func (c *cluster) forward(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Upgrade") == "websocket" {
+		http.Error(w, "no WebSocket here", http.StatusBadRequest)
+		return
+	}
+	if _, err := httpstream.Handshake(r, w, []string{"portforward.k8s.io"}); err != nil {
+		return
+	}
+	elements := strings.Split(r.URL.Path, "/")
+	pod := elements[4] + "/" + elements[6]
+	streams := make(chan httpstream.Stream, 16)
+	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(s httpstream.Stream, _ <-chan struct{}) error {
+		streams <- s
+		return nil
+	})
+	if conn == nil {
+		return
+	}
+	defer conn.Close()
+	problems := map[string]httpstream.Stream{}
+	for {
+		select {
+		case <-conn.CloseChan():
+			return
+		case s := <-streams:
+			id := s.Headers().Get(corev1.PortForwardRequestIDHeader)
+			if s.Headers().Get(corev1.StreamType) == corev1.StreamTypeError {
+				problems[id] = s
+				continue
+			}
+			go c.connect(pod+":"+s.Headers().Get(corev1.PortHeader), s, problems[id])
+		}
+	}
+}
+
+// connect connects a stream with a process of the test.
+func (c *cluster) connect(pod string, data, problem httpstream.Stream) {
+	defer problem.Close()
+	c.mu.Lock()
+	address := c.pods[pod]
+	c.mu.Unlock()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		_, _ = fmt.Fprintf(problem, "connection to %s refused", pod)
+		return
+	}
+	defer conn.Close()
+	go func() {
+		_, _ = io.Copy(conn, data)
+		_ = conn.(*net.TCPConn).CloseWrite()
+	}()
+	_, _ = io.Copy(data, conn)
+	_ = data.Close()
+}
+
+func (c *cluster) create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, object := range objects {
+		if err := c.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// namespace makes a namespace with its ServiceAccount default, which a controller would make.
+func (c *cluster) namespace(t *testing.T, name string) {
+	t.Helper()
+	c.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "default"}})
+}
+
+// user returns a kubeconfig for a user with the rules in a namespace.
+func (c *cluster) user(t *testing.T, namespace, name string, rules ...rbacv1.PolicyRule) string {
+	t.Helper()
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
+	account := &corev1.ServiceAccount{ObjectMeta: meta}
+	c.create(t, account, &rbacv1.Role{ObjectMeta: meta, Rules: rules}, &rbacv1.RoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
+	})
+	token := &authenticationv1.TokenRequest{}
+	if err := c.SubResource("token").Create(t.Context(), account, token); err != nil {
+		t.Fatal(err)
+	}
+	c.awaitRule(t, namespace, token.Status.Token, rules[len(rules)-1])
+	text, _ := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Config", "current-context": "test",
+		"clusters": []any{map[string]any{"name": "test", "cluster": map[string]any{"server": c.server, "certificate-authority-data": c.authority}}},
+		"users":    []any{map[string]any{"name": "test", "user": map[string]any{"token": token.Status.Token}}},
+		"contexts": []any{map[string]any{"name": "test", "context": map[string]any{"cluster": "test", "user": "test", "namespace": namespace}}},
+	})
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// awaitRule returns when the authorizer knows a rule of a user.
+func (c *cluster) awaitRule(t *testing.T, namespace, token string, rule rbacv1.PolicyRule) {
+	t.Helper()
+	user := rest.AnonymousClientConfig(c.config)
+	user.BearerToken = token
+	cl, err := client.New(user, client.Options{Scheme: c.Scheme(), Mapper: c.RESTMapper()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
+	attributes := &authorizationv1.ResourceAttributes{Namespace: namespace, Group: rule.APIGroups[0], Resource: resource, Subresource: subresource, Verb: rule.Verbs[0]}
+	if len(rule.ResourceNames) > 0 {
+		attributes.Name = rule.ResourceNames[0]
+	}
+	for range 500 {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: attributes}}
+		if err := cl.Create(t.Context(), review); err != nil {
+			t.Fatal(err)
+		}
+		if review.Status.Allowed {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatalf("the authorizer does not know %v", rule)
+}
+
+// agent makes an Agent whose pod is the sidecar at an address, "" for none.
+func (c *cluster) agent(t *testing.T, namespace, name, address string, change ...func(*a2av1alpha1.Agent)) {
+	t.Helper()
+	object := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	object.Spec.Description = "An agent of the test."
+	object.Spec.Workload = &a2av1alpha1.AgentWorkload{}
+	object.Spec.Workload.Template.Spec.Containers = []corev1.Container{{Name: "agent", Image: "none"}}
+	for _, each := range change {
+		each(object)
+	}
+	c.create(t, object)
+	ready, reason, skills := metav1.ConditionTrue, "Ready", int32(1)
+	if address == "" {
+		ready, reason = metav1.ConditionFalse, "ImagePullFailed"
+	}
+	object.Status.Skills = &skills
+	object.Status.URL = address
+	if address == "" {
+		object.Status.URL = "http://" + name + "." + namespace + ".svc.cluster.local/"
+	}
+	for i := range object.Status.Conditions {
+		if condition := &object.Status.Conditions[i]; condition.Type == a2av1alpha1.ConditionReady {
+			condition.Status, condition.Reason, condition.Message = ready, reason, "Text of the condition"
+		}
+	}
+	if err := c.Status().Update(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	if address != "" {
+		c.endpoint(t, namespace, name, a2av1alpha1.PortAgent, 8641, strings.TrimSuffix(strings.TrimPrefix(address, "http://"), "/"))
+	}
+}
+
+// endpoint makes a ready pod of a Service, at an address of the test.
+func (c *cluster) endpoint(t *testing.T, namespace, service, portName string, port int32, address string) {
+	t.Helper()
+	c.create(t, &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: namespace, Name: service + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: service}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints: []discoveryv1.Endpoint{{
+			Addresses: []string{"10.0.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)},
+			TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: service + "-pod"},
+		}},
+		Ports: []discoveryv1.EndpointPort{{Name: &portName, Port: &port}},
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pods[fmt.Sprintf("%s/%s-pod:%d", namespace, service, port)] = address
+}
+
+// The rules of a user who may do everything that the CLI does, in the order of the requests.
+var (
+	readAgents    = rbacv1.PolicyRule{APIGroups: []string{"a2a-operator.dev"}, Resources: []string{"agents"}, Verbs: []string{"get", "list"}}
+	requestToken  = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{"default"}, Verbs: []string{"create"}}
+	readEndpoints = rbacv1.PolicyRule{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"list"}}
+	forwardPorts  = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods/portforward"}, Verbs: []string{"create"}}
+)
+
+func withAuthentication(types ...a2av1alpha1.AuthenticationType) func(*a2av1alpha1.Agent) {
+	return func(agent *a2av1alpha1.Agent) {
+		for _, each := range types {
+			agent.Spec.Access.Authentication = append(agent.Spec.Access.Authentication, a2av1alpha1.Authentication{Type: each})
+		}
+	}
+}
+
+func TestCluster(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs an API server")
+	}
+	c := startCluster(t)
+	c.namespace(t, "team")
+	echo := sidecartest.Start(t, sidecartest.TextAgent)
+	c.agent(t, "team", "echo", echo.URL+"/")
+	c.agent(t, "team", "broken", "")
+	c.agent(t, "team", "open", echo.URL+"/", withAuthentication(a2av1alpha1.AuthenticationAnonymous))
+	all := c.user(t, "team", "all", readAgents, requestToken, readEndpoints, forwardPorts)
+
+	t.Run("list", func(t *testing.T) {
+		t.Setenv("KUBECONFIG", all)
+		for name, args := range map[string][]string{
+			"list": {"list"}, "list-wide": {"list", "-o", "wide"}, "list-name": {"list", "-o", "name"}, "list-selector": {"list", "-l", "a=b"},
+			"list-forbidden": {"list", "-A"},
+		} {
+			run(t, args...).golden(t, name)
+		}
+		for _, format := range []string{"json", "yaml"} {
+			if r := run(t, "list", "-o", format); r.status != 0 || !strings.Contains(r.stdout, "AgentList") || !strings.Contains(r.stdout, "ImagePullFailed") {
+				t.Errorf("%s: %+v", format, r)
+			}
+		}
+	})
+
+	t.Run("send goes through the API server with a token for the agent", func(t *testing.T) {
+		t.Setenv("KUBECONFIG", all)
+		for _, name := range []string{"echo", "team/echo", "agent/echo", "open"} {
+			r := run(t, "send", name, "Hello")
+			if r.status != 0 || r.field("State") != "completed" || !strings.Contains(r.stdout, "Hello world") {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+		r := run(t, "send", "echo", "Hello", "--async")
+		if !strings.Contains(r.stderr, "task watch echo ") {
+			t.Errorf("%+v", r)
+		}
+	})
+
+	t.Run("each missing right is named with its rule", func(t *testing.T) {
+		rules := []rbacv1.PolicyRule{readAgents, requestToken, readEndpoints, forwardPorts}
+		for i, rule := range rules {
+			others := slices.Delete(slices.Clone(rules), i, i+1)
+			t.Setenv("KUBECONFIG", c.user(t, "team", fmt.Sprint("without", i), others...))
+			r := run(t, "send", "echo", "Hello")
+			if r.status != 4 || !strings.Contains(r.stderr, rule.Resources[0]) || !strings.Contains(r.stderr, "A2ACLI_ERR_AUTH_FAILED") {
+				t.Errorf("without %v: %+v", rule, r)
+			}
+			r.golden(t, fmt.Sprint("forbidden-", i))
+		}
+	})
+
+	t.Run("what cannot be called says why", func(t *testing.T) {
+		t.Setenv("KUBECONFIG", all)
+		for name, want := range map[string]string{"broken": "ImagePullFailed", "nobody": "there is no agent nobody"} {
+			if r := run(t, "send", name, "Hello"); r.status != 3 || !strings.Contains(r.stderr, want) {
+				t.Errorf("%s: %+v", name, r)
+			}
+		}
+		c.endpoint(t, "team", "broken", a2av1alpha1.PortAgent, 8641, "127.0.0.1:1")
+		if r := run(t, "send", "broken", "Hello"); r.status != 3 || !strings.Contains(r.stderr, "refused") {
+			t.Errorf("%+v", r)
+		}
+		if r := run(t, "send", "echo", "Hello", "-n", "elsewhere"); r.status != 4 {
+			t.Errorf("%+v", r)
+		}
+		if r := run(t, "list", "--server", "http://127.0.0.1:1"); r.status != 3 || !strings.Contains(r.stderr, "cannot be reached") {
+			t.Errorf("%+v", r)
+		}
+		if r := run(t, "list", "--token", "wrong"); r.status != 4 || !strings.Contains(r.stderr, "credentials") {
+			t.Errorf("%+v", r)
+		}
+		if r := run(t, "list", "--kubeconfig", "/nonexistent"); r.status != 3 && r.status != 2 {
+			t.Errorf("%+v", r)
+		}
+	})
+
+	t.Run("names of agents are completed", func(t *testing.T) {
+		t.Setenv("KUBECONFIG", all)
+		if r := run(t, "__complete", "send", ""); !strings.Contains(r.stdout, "broken\necho\nopen\n") {
+			t.Errorf("%+v", r)
+		}
+	})
+}

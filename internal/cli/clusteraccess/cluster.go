@@ -1,0 +1,177 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clusteraccess reaches the agents of a cluster with the rights of a person: it reads
+// Agents, requests tokens, and forwards connections to pods, all through the API server.
+//
+// Its errors are of package failure. If a right is missing, the hint has the RBAC rule that
+// grants it.
+package clusteraccess
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	discoveryv1client "k8s.io/client-go/kubernetes/typed/discovery/v1"
+	"k8s.io/client-go/rest"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+)
+
+// requestTimeout bounds a request to the API server. Streams, such as logs, have no bound.
+const requestTimeout = 30 * time.Second
+
+// errSlow is the cause of the end of a request to the API server.
+var errSlow = failure.New(failure.Unreachable, "the API server did not answer within %s", requestTimeout)
+
+// Cluster is the cluster of a kubeconfig. It is safe for concurrent use.
+type Cluster struct {
+	getter genericclioptions.RESTClientGetter
+	// connect returns the same clients each time.
+	connect func() (*clients, error)
+}
+
+type clients struct {
+	config    *rest.Config
+	agents    rest.Interface
+	core      corev1client.CoreV1Interface
+	endpoints discoveryv1client.DiscoveryV1Interface
+}
+
+// New returns the cluster of the flags. It reads the kubeconfig with the first request.
+func New(getter genericclioptions.RESTClientGetter) *Cluster {
+	c := &Cluster{getter: getter}
+	c.connect = sync.OnceValues(c.newClients)
+	return c
+}
+
+func (c *Cluster) newClients() (*clients, error) {
+	if !c.isConfigured() {
+		return nil, failure.New(failure.Unreachable, "no cluster is configured: there is no kubeconfig").
+			WithHint("set KUBECONFIG or --kubeconfig; --url calls an agent without a cluster")
+	}
+	config, err := c.getter.ToRESTConfig()
+	if err != nil {
+		return nil, failure.Wrap(failure.Usage, err, "kubeconfig cannot be used").WithHint("see kubectl config view")
+	}
+	// The warnings of the API server concern authors of manifests.
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	out := &clients{config: config}
+	scheme := runtime.NewScheme()
+	if err := a2av1alpha1.AddToScheme(scheme); err != nil {
+		return nil, failure.Wrap(failure.Internal, err, "register Agents")
+	}
+	agents := rest.CopyConfig(config)
+	agents.GroupVersion, agents.APIPath = &a2av1alpha1.GroupVersion, "/apis"
+	agents.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
+	if out.agents, err = rest.RESTClientFor(agents); err != nil {
+		return nil, failure.Wrap(failure.Usage, err, "kubeconfig cannot be used").WithHint("see kubectl config view")
+	}
+	if out.core, err = corev1client.NewForConfig(config); err != nil {
+		return nil, failure.Wrap(failure.Usage, err, "kubeconfig cannot be used")
+	}
+	if out.endpoints, err = discoveryv1client.NewForConfig(config); err != nil {
+		return nil, failure.Wrap(failure.Usage, err, "kubeconfig cannot be used")
+	}
+	return out, nil
+}
+
+// isConfigured reports whether a cluster is named by a kubeconfig, by a flag, or by the pod in
+// which the CLI runs. Without this check, client-go calls localhost:8080.
+func (c *Cluster) isConfigured() bool {
+	if flags, ok := c.getter.(*genericclioptions.ConfigFlags); ok && flags.APIServer != nil && *flags.APIServer != "" {
+		return true
+	}
+	if raw, err := c.getter.ToRawKubeConfigLoader().RawConfig(); err != nil || len(raw.Clusters) > 0 {
+		return true // the error is reported by those who use the configuration
+	}
+	_, err := rest.InClusterConfig()
+	return err == nil
+}
+
+// Namespace returns the namespace of the flags or of the current context.
+func (c *Cluster) Namespace() (string, error) {
+	namespace, _, err := c.getter.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return "", failure.Wrap(failure.Usage, err, "kubeconfig cannot be used").WithHint("see kubectl config view")
+	}
+	return namespace, nil
+}
+
+// Core returns a client of the core API.
+func (c *Cluster) Core() (corev1client.CoreV1Interface, error) {
+	all, err := c.connect()
+	if err != nil {
+		return nil, err
+	}
+	return all.core, nil
+}
+
+// Agents returns the Agents of a namespace, and those of all namespaces for "".
+func (c *Cluster) Agents(ctx context.Context, namespace, selector string) (*a2av1alpha1.AgentList, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
+	defer cancel()
+	all, err := c.connect()
+	if err != nil {
+		return nil, err
+	}
+	list := &a2av1alpha1.AgentList{}
+	err = all.agents.Get().Namespace(namespace).Resource("agents").Param("labelSelector", selector).Do(ctx).Into(list)
+	if err != nil {
+		return nil, Explain(ctx, err, Access{Verb: "list", Group: a2av1alpha1.GroupVersion.Group, Resource: "agents", Namespace: namespace})
+	}
+	list.SetGroupVersionKind(a2av1alpha1.GroupVersion.WithKind("AgentList"))
+	for i := range list.Items {
+		list.Items[i].SetGroupVersionKind(a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind))
+	}
+	return list, nil
+}
+
+// Agent returns an Agent.
+func (c *Cluster) Agent(ctx context.Context, namespace, name string) (*a2av1alpha1.Agent, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
+	defer cancel()
+	all, err := c.connect()
+	if err != nil {
+		return nil, err
+	}
+	agent := &a2av1alpha1.Agent{}
+	err = all.agents.Get().Namespace(namespace).Resource("agents").Name(name).Do(ctx).Into(agent)
+	if err != nil {
+		return nil, Explain(ctx, err, Access{Verb: "get", Group: a2av1alpha1.GroupVersion.Group, Resource: "agents", Namespace: namespace, Name: name})
+	}
+	agent.SetGroupVersionKind(a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind))
+	return agent, nil
+}
+
+// Token is a token of a ServiceAccount.
+type Token struct {
+	Value   string
+	Expires time.Time
+}
+
+// Token requests a token of a ServiceAccount for one audience. The API server issues tokens for
+// 10 minutes at least.
+func (c *Cluster) Token(ctx context.Context, namespace, serviceAccount, audience string, lifetime time.Duration) (*Token, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
+	defer cancel()
+	core, err := c.Core()
+	if err != nil {
+		return nil, err
+	}
+	seconds := int64(lifetime / time.Second)
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}, ExpirationSeconds: &seconds}}
+	response, err := core.ServiceAccounts(namespace).CreateToken(ctx, serviceAccount, request, metav1.CreateOptions{})
+	if err != nil {
+		return nil, Explain(ctx, err, Access{Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: namespace, Name: serviceAccount})
+	}
+	return &Token{Value: response.Status.Token, Expires: response.Status.ExpirationTimestamp.Time}, nil
+}

@@ -1,0 +1,108 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteraccess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+)
+
+// Access is a request to the API server, as RBAC describes it. An empty Namespace stands for all
+// namespaces.
+type Access struct {
+	Verb, Group, Resource, Subresource, Namespace, Name string
+}
+
+func (a Access) resource() string {
+	if a.Subresource != "" {
+		return a.Resource + "/" + a.Subresource
+	}
+	return a.Resource
+}
+
+// rule returns the rule that grants the access, as a line of a Role.
+func (a Access) rule() string {
+	rule := fmt.Sprintf("{apiGroups: [%q], resources: [%s], ", a.Group, a.resource())
+	if a.Name != "" && a.Resource == "serviceaccounts" {
+		rule += "resourceNames: [" + a.Name + "], "
+	}
+	return rule + "verbs: [" + a.Verb + "]}"
+}
+
+// hint says how to get the right.
+func (a Access) hint() string {
+	if a.Namespace == "" {
+		return "ask for a ClusterRole with the rule " + a.rule() + ", or name a namespace with -n"
+	}
+	return "ask for a Role in namespace " + a.Namespace + " with the rule " + a.rule()
+}
+
+// forbidden is the failure without the right.
+func (a Access) forbidden() error {
+	return failure.New(failure.AuthFailed, "you may not %s %s", a.Verb, describe(a)).WithHint("%s", a.hint())
+}
+
+// object names what the access is to.
+func (a Access) object() string {
+	object := a.Resource
+	if a.Name != "" {
+		object = strings.TrimSuffix(a.Resource, "s") + " " + a.Name
+	}
+	if a.Namespace != "" {
+		object += " in namespace " + a.Namespace
+	}
+	return object
+}
+
+// Explain returns the failure for the error of a request to the API server. If ctx has ended, it
+// returns the cause.
+func Explain(ctx context.Context, err error, a Access) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx) //nolint:wrapcheck // it is a failure, or the user's interrupt
+	case apierrors.IsForbidden(err):
+		return a.forbidden()
+	case apierrors.IsUnauthorized(err):
+		return failure.New(failure.AuthFailed, "the API server does not accept your credentials").
+			WithHint("log in again; kubectl auth whoami checks them")
+	case isMissingKind(err):
+		return failure.New(failure.Unreachable, "the cluster has no Agents: the operator is not installed").
+			WithHint("install it with its Helm chart, charts/a2a-operator")
+	case apierrors.IsNotFound(err):
+		return failure.New(failure.CardNotFound, "there is no %s", a.object()).
+			WithHint("%s", findHint(a))
+	case apierrors.ReasonForError(err) != "":
+		return failure.Wrap(failure.Internal, err, "%s %s", a.Verb, a.object())
+	default:
+		return failure.Wrap(failure.Unreachable, err, "the API server cannot be reached").
+			WithHint("kubectl cluster-info checks the connection; --context names another cluster")
+	}
+}
+
+func describe(a Access) string {
+	if a.Subresource != "" {
+		return a.resource() + " of " + a.object()
+	}
+	return a.object()
+}
+
+func findHint(a Access) string {
+	if a.Resource == "agents" {
+		return "kubectl a2a list -A lists the Agents of all namespaces"
+	}
+	return fmt.Sprintf("kubectl get %s -n %s lists those that exist", a.Resource, a.Namespace)
+}
+
+// isMissingKind reports whether the API server does not know the kind at all: its answer then
+// names no object.
+func isMissingKind(err error) bool {
+	var status apierrors.APIStatus // an interface that is no error
+	return errors.As(err, &status) && apierrors.IsNotFound(err) && (status.Status().Details == nil || status.Status().Details.Name == "")
+}

@@ -1,0 +1,215 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteraccess
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
+
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+)
+
+// Forward makes connections to the ready pods of a Service, by port forwarding of the API
+// server. It opens no local port, so that other users of the machine cannot use it. It is safe
+// for concurrent use.
+type Forward struct {
+	cluster                  *Cluster
+	namespace, service, port string
+
+	mu sync.Mutex
+	// tunnel is the connection to a pod, nil for none. target is the port of the pod.
+	tunnel httpstream.Connection
+	target int32
+	// next numbers the connections in the tunnel.
+	next int
+}
+
+// Forward returns connections to the named port of a Service. It connects with the first Dial.
+func (c *Cluster) Forward(namespace, service, port string) *Forward {
+	return &Forward{cluster: c, namespace: namespace, service: service, port: port}
+}
+
+// DialContext returns a connection to a ready pod, whatever the address is. It is for
+// http.Transport.
+func (f *Forward) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.tunnel != nil && isClosed(f.tunnel) {
+		f.tunnel = nil
+	}
+	if f.tunnel == nil {
+		if err := f.open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	f.next++
+	conn, err := newForwardedConn(f.tunnel, f.target, f.next)
+	if err != nil {
+		_ = f.tunnel.Close()
+		f.tunnel = nil
+		return nil, failure.Wrap(failure.Unreachable, err, "forward a connection to Service %s in namespace %s", f.service, f.namespace)
+	}
+	return conn, nil
+}
+
+// Close ends the connections.
+func (f *Forward) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.tunnel != nil {
+		_ = f.tunnel.Close()
+		f.tunnel = nil
+	}
+}
+
+func isClosed(tunnel httpstream.Connection) bool {
+	select {
+	case <-tunnel.CloseChan():
+		return true
+	default:
+		return false
+	}
+}
+
+// open connects to a ready pod.
+func (f *Forward) open(ctx context.Context) error {
+	pod, port, err := f.pod(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := f.cluster.connect()
+	if err != nil {
+		return err
+	}
+	dialer, err := all.tunnelTo(f.namespace, pod)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
+	defer cancel()
+	// The dialer ignores ctx.
+	type result struct {
+		tunnel httpstream.Connection
+		err    error
+	}
+	results := make(chan result, 1)
+	go func() {
+		tunnel, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
+		if ctx.Err() != nil && err == nil {
+			_ = tunnel.Close()
+		}
+		results <- result{tunnel, err}
+	}()
+	select {
+	case r := <-results:
+		if r.err != nil {
+			return explainTunnel(r.err, Access{Verb: "create", Resource: "pods", Subresource: "portforward", Namespace: f.namespace, Name: pod})
+		}
+		f.tunnel, f.target = r.tunnel, port
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// explainTunnel returns the failure for an error of a dialer, which has only the text of the answer
+// of the API server.
+func explainTunnel(err error, a Access) error {
+	if strings.Contains(err.Error(), "is forbidden:") {
+		return a.forbidden()
+	}
+	return failure.Wrap(failure.Unreachable, err, "forward a connection to %s", a.object())
+}
+
+// tunnelTo returns a dialer that speaks WebSocket, and SPDY with API servers and proxies that do
+// not support it.
+func (c *clients) tunnelTo(namespace, pod string) (httpstream.Dialer, error) {
+	u := c.core.RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
+	transport, upgrader, err := spdy.RoundTripperFor(c.config)
+	if err != nil {
+		return nil, failure.Wrap(failure.Usage, err, "kubeconfig cannot be used")
+	}
+	bySPDY := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, u)
+	byWebSocket, err := portforward.NewSPDYOverWebsocketDialerForStreaming(u, c.config)
+	if err != nil {
+		return nil, failure.Wrap(failure.Usage, err, "kubeconfig cannot be used")
+	}
+	return portforward.NewFallbackDialerForStreaming(byWebSocket, bySPDY, func(err error) bool {
+		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
+	}), nil
+}
+
+// pod returns the name of a ready pod of the Service and the number of its port.
+func (f *Forward) pod(ctx context.Context) (name string, port int32, err error) {
+	all, err := f.cluster.connect()
+	if err != nil {
+		return "", 0, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
+	defer cancel()
+	slicesOf := metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + f.service}
+	list, err := all.endpoints.EndpointSlices(f.namespace).List(ctx, slicesOf)
+	if err != nil {
+		return "", 0, Explain(ctx, err, Access{Verb: "list", Group: discoveryv1.GroupName, Resource: "endpointslices", Namespace: f.namespace})
+	}
+	for i := range list.Items {
+		slice := &list.Items[i]
+		for _, endpoint := range slice.Endpoints {
+			if !isReady(&endpoint) {
+				continue
+			}
+			if port := portOf(slice.Ports, f.port); port != 0 {
+				return endpoint.TargetRef.Name, port, nil
+			}
+		}
+	}
+	return "", 0, failure.New(failure.Unreachable, "Service %s in namespace %s has no ready pod", f.service, f.namespace)
+}
+
+func isReady(e *discoveryv1.Endpoint) bool {
+	return (e.Conditions.Ready == nil || *e.Conditions.Ready) && e.TargetRef != nil && e.TargetRef.Kind == "Pod"
+}
+
+// portOf returns the number of the named port, 0 for none.
+func portOf(ports []discoveryv1.EndpointPort, name string) int32 {
+	i := slices.IndexFunc(ports, func(p discoveryv1.EndpointPort) bool { return p.Name != nil && *p.Name == name && p.Port != nil })
+	if i < 0 {
+		return 0
+	}
+	return *ports[i].Port
+}
+
+// newForwardedConn opens the two streams of a forwarded connection.
+func newForwardedConn(tunnel httpstream.Connection, port int32, request int) (*forwardedConn, error) {
+	header := http.Header{}
+	header.Set(corev1.StreamType, corev1.StreamTypeError)
+	header.Set(corev1.PortHeader, strconv.Itoa(int(port)))
+	header.Set(corev1.PortForwardRequestIDHeader, strconv.Itoa(request))
+	problems, err := tunnel.CreateStream(header)
+	if err != nil {
+		return nil, err //nolint:wrapcheck // the caller does
+	}
+	_ = problems.Close() // it is read only
+	header.Set(corev1.StreamType, corev1.StreamTypeData)
+	data, err := tunnel.CreateStream(header)
+	if err != nil {
+		tunnel.RemoveStreams(problems)
+		return nil, err //nolint:wrapcheck // the caller does
+	}
+	conn := &forwardedConn{tunnel: tunnel, data: data, problems: problems, failed: make(chan struct{})}
+	go conn.watch()
+	return conn, nil
+}

@@ -1,0 +1,102 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteraccess
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"k8s.io/streaming/pkg/httpstream"
+)
+
+// maxProblem bounds the text with which the kubelet says why a connection failed, in bytes.
+const maxProblem = 4096
+
+// forwardedConn is a connection to the port of a pod. It has no deadlines: http.Transport sets
+// none.
+type forwardedConn struct {
+	tunnel         httpstream.Connection
+	data, problems httpstream.Stream
+	closing        sync.Once
+	// failed is closed when problem is set.
+	failed  chan struct{}
+	problem error
+}
+
+// watch waits for the reason of a failure.
+func (c *forwardedConn) watch() {
+	text, _ := io.ReadAll(io.LimitReader(c.problems, maxProblem))
+	if len(text) > 0 {
+		c.problem = errors.New(string(text))
+	}
+	close(c.failed)
+	if c.problem != nil {
+		_ = c.data.Reset()
+	}
+}
+
+// Read returns the reason of the kubelet in place of the end of a connection that failed.
+func (c *forwardedConn) Read(p []byte) (int, error) {
+	n, err := c.data.Read(p)
+	if n == 0 && err != nil {
+		return 0, c.explain(err)
+	}
+	return n, nil
+}
+
+// Write implements net.Conn.
+func (c *forwardedConn) Write(p []byte) (int, error) {
+	n, err := c.data.Write(p)
+	if err != nil {
+		return n, c.explain(err)
+	}
+	return n, nil
+}
+
+func (c *forwardedConn) explain(err error) error {
+	select {
+	case <-c.failed:
+		if c.problem != nil {
+			return c.problem
+		}
+	default:
+	}
+	return err
+}
+
+// Close ends the connection.
+func (c *forwardedConn) Close() error {
+	c.closing.Do(func() {
+		_ = c.data.Reset()
+		_ = c.problems.Reset()
+		c.tunnel.RemoveStreams(c.data, c.problems)
+	})
+	return nil
+}
+
+// LocalAddr implements net.Conn.
+func (c *forwardedConn) LocalAddr() net.Addr { return forwardedAddr{} }
+
+// RemoteAddr implements net.Conn.
+func (c *forwardedConn) RemoteAddr() net.Addr { return forwardedAddr{} }
+
+// SetDeadline implements net.Conn, and does nothing.
+func (c *forwardedConn) SetDeadline(time.Time) error { return nil }
+
+// SetReadDeadline implements net.Conn, and does nothing.
+func (c *forwardedConn) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline implements net.Conn, and does nothing.
+func (c *forwardedConn) SetWriteDeadline(time.Time) error { return nil }
+
+// forwardedAddr is the address of both ends.
+type forwardedAddr struct{}
+
+// Network implements net.Addr.
+func (forwardedAddr) Network() string { return "portforward" }
+
+func (forwardedAddr) String() string { return "pod" }

@@ -1,0 +1,94 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"mime"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+)
+
+const (
+	// maxNameTries is how many names are tried for a file whose name is taken.
+	maxNameTries = 1000
+	// maxFilename bounds the name of a saved file, in bytes.
+	maxFilename = 200
+)
+
+// fileSaver writes the files that an agent sends into a directory. It overwrites no file, and a
+// name of an agent leads nowhere else.
+type fileSaver struct{ directory string }
+
+// save writes a file part with its content. A nil saver and a part with a URL are ignored.
+func (s *fileSaver) save(p *a2a.Part, w *terminal.Writer) error {
+	if s == nil || p.Content != a2a.ContentRaw {
+		return nil
+	}
+	if err := os.MkdirAll(s.directory, 0o750); err != nil {
+		return failure.Wrap(failure.Internal, err, "make the directory for files")
+	}
+	root, err := os.OpenRoot(s.directory)
+	if err != nil {
+		return failure.Wrap(failure.Internal, err, "open the directory for files")
+	}
+	defer func() { _ = root.Close() }()
+	name := safeFilename(p)
+	extension := filepath.Ext(name)
+	stem := strings.TrimSuffix(name, extension)
+	for try := 1; try <= maxNameTries; try++ {
+		if try > 1 {
+			name = fmt.Sprintf("%s-%d%s", stem, try, extension)
+		}
+		file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err == nil {
+			_, err = file.Write(p.Raw)
+			err = errors.Join(err, file.Close())
+		}
+		if err != nil {
+			return failure.Wrap(failure.Internal, err, "save a file")
+		}
+		w.Field("Saved", filepath.Join(s.directory, name))
+		return nil
+	}
+	return failure.New(failure.Internal, "the directory %s has %d files with the name %s", s.directory, maxNameTries, name)
+}
+
+// safeFilename returns a name without directories and without characters that other programs
+// interpret.
+func safeFilename(p *a2a.Part) string {
+	name := strings.ReplaceAll(p.Filename, `\`, "/")
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("._-", r), r >= 0xa0 && !strings.ContainsRune(terminal.Line(string(r)), '\\'):
+			return r
+		default:
+			return '_'
+		}
+	}, name)
+	name = strings.TrimLeft(name, ".-")
+	for len(name) > maxFilename {
+		name = name[1:]
+	}
+	name = strings.ToValidUTF8(name, "")
+	if name != "" {
+		return name
+	}
+	extension := ""
+	if all, err := mime.ExtensionsByType(p.MediaType); err == nil && len(all) > 0 {
+		extension = all[0]
+	}
+	return "file" + extension
+}

@@ -1,0 +1,106 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+func TestMain(m *testing.M) {
+	// The tests must not find a cluster of the machine.
+	for _, name := range []string{"KUBECONFIG", "KUBERNETES_SERVICE_HOST", "HTTPS_PROXY", "HTTP_PROXY"} {
+		_ = os.Unsetenv(name)
+	}
+	home, err := os.MkdirTemp("", "cli")
+	if err != nil {
+		panic(err)
+	}
+	_ = os.Setenv("HOME", home)
+	status := m.Run()
+	_ = os.RemoveAll(home)
+	os.Exit(status)
+}
+
+// result is what a command left behind.
+type result struct {
+	stdout, stderr string
+	status         int
+}
+
+// run runs a command line without a terminal.
+func run(t *testing.T, args ...string) result {
+	t.Helper()
+	return runIn(t.Context(), t, "", args...)
+}
+
+func runIn(ctx context.Context, t *testing.T, stdin string, args ...string) result {
+	t.Helper()
+	var out, problems bytes.Buffer
+	status := Run(ctx, args, genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &out, ErrOut: &problems})
+	r := result{out.String(), problems.String(), status}
+	if strings.ContainsAny(r.stdout+r.stderr, "\x1b\x07\x00\u202e") {
+		t.Errorf("the output of %q controls the terminal:\n%q", args, r.stdout+r.stderr)
+	}
+	return r
+}
+
+var (
+	uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	times = regexp.MustCompile(`20\d\d-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)`)
+	ports = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+	gaps  = regexp.MustCompile(`(\S) {2,}`)
+	ages  = regexp.MustCompile(`\b\d+(s|ms)\b`)
+)
+
+// golden compares what a command left behind with testdata/<name>.golden. Ids, times and ports have
+// placeholders.
+func (r result) golden(t *testing.T, name string) {
+	t.Helper()
+	text := fmt.Sprintf("exit status %d\n--- stdout\n%s--- stderr\n%s", r.status, r.stdout, r.stderr)
+	ids := map[string]string{}
+	text = uuids.ReplaceAllStringFunc(text, func(id string) string {
+		if ids[id] == "" {
+			ids[id] = fmt.Sprintf("<id-%d>", len(ids)+1)
+		}
+		return ids[id]
+	})
+	text = times.ReplaceAllString(text, "<time>")
+	text = ports.ReplaceAllString(text, "<host>")
+	text = ages.ReplaceAllString(text, "<age>")
+	text = gaps.ReplaceAllString(text, "$1  ") // the width of columns depends on what was replaced
+	file := filepath.Join("testdata", name+".golden")
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.MkdirAll("testdata", 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(file)
+	if err != nil || string(want) != text {
+		t.Errorf("%s differs (%v); UPDATE_GOLDEN=1 writes it. Got:\n%s", file, err, text)
+	}
+}
+
+// field returns the last value of a field of the text format.
+func (r result) field(label string) string {
+	value := ""
+	for line := range strings.Lines(r.stdout) {
+		if v, ok := strings.CutPrefix(line, label+": "); ok {
+			value = strings.TrimSuffix(v, "\n")
+		}
+	}
+	return value
+}

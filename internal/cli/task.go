@@ -1,0 +1,292 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+)
+
+func (a *app) taskCommand() *cobra.Command {
+	return group("task", "List, read, follow and cancel tasks of an agent",
+		a.taskListCommand(), a.taskGetCommand(), a.taskWatchCommand(), a.taskCancelCommand())
+}
+
+// takeTask returns the agent and the id of the task of the arguments.
+func (f *agentFlags) takeTask(cmd *cobra.Command, args []string) (name, id string, err error) {
+	name, rest, err := f.take(cmd, args)
+	if err == nil && len(rest) != 1 {
+		err = failure.New(failure.Usage, "%s needs the id of one task", display(cmd)).WithHint("%s task list lists the tasks", Program)
+	}
+	if err != nil {
+		return "", "", err
+	}
+	return name, rest[0], nil
+}
+
+func (a *app) taskGetCommand() *cobra.Command {
+	f := &following{app: a}
+	var history int
+	var wait bool
+	cmd := &cobra.Command{
+		Use:     "get [AGENT | --url URL] TASK",
+		Short:   "Show the state and the output of a task",
+		Example: `  kubectl a2a task get echo 5d1c... --history 10`,
+		Args:    cobra.ArbitraryArgs,
+	}
+	f.addTo(cmd)
+	cmd.Flags().IntVar(&history, "history", 0, "Show the last `N` messages of the task.")
+	cmd.Flags().BoolVar(&wait, "wait", false, "Wait until the task has ended or needs input.")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		name, id, err := f.takeTask(cmd, args)
+		if err != nil {
+			return err
+		}
+		if history < 0 {
+			return failure.New(failure.Usage, "--history must not be negative")
+		}
+		agent, err := a.connect(cmd.Context(), &f.agentFlags, name, true)
+		if err != nil {
+			return err
+		}
+		defer agent.close()
+		ctx, cancel := f.waiting(cmd.Context())
+		defer cancel()
+		e, err := agent.Task(ctx, id, &history)
+		for pause := f.pollInterval; err == nil && wait && !e.Task.Status.State.Terminal() && !e.Task.Status.State.Interrupted(); {
+			if err = sleep(ctx, max(pause, 100*time.Millisecond)); err == nil {
+				e, err = agent.Task(ctx, id, &history)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if f.output == outputJSON && f.stream {
+			return a.printText(append(terminal.JSON(e.TaskJSON()), '\n'))
+		}
+		return f.printTask(e)
+	}
+	return cmd
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx) //nolint:wrapcheck // it is a failure
+	}
+}
+
+// printTask writes a task as one document.
+func (f *following) printTask(e *a2aclient.Event) error {
+	if f.output == outputJSON {
+		return f.printJSON(json.RawMessage(e.TaskJSON()))
+	}
+	r := f.renderer()
+	if err := r.event(e); err != nil {
+		return broken(err)
+	}
+	r.history(e.Task.History)
+	return broken(r.end())
+}
+
+func (a *app) taskWatchCommand() *cobra.Command {
+	f := &following{app: a}
+	var after string
+	cmd := &cobra.Command{
+		Use:     "watch [AGENT | --url URL] TASK",
+		Aliases: []string{"subscribe"},
+		Short:   "Follow a task until it has ended or needs input",
+		Example: `  kubectl a2a task watch echo 5d1c...`,
+		Args:    cobra.ArbitraryArgs,
+	}
+	f.addTo(cmd)
+	cmd.Flags().StringVar(&after, "last-event-id", "", "`ID` of the last event that you have: begin with the next one, if the agent still has it.")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		name, id, err := f.takeTask(cmd, args)
+		if err != nil {
+			return err
+		}
+		agent, err := a.connect(cmd.Context(), &f.agentFlags, name, true)
+		if err != nil {
+			return err
+		}
+		defer agent.close()
+		return f.follow(cmd.Context(), agent, func(ctx context.Context, following *a2aclient.Following) error { return following.Task(ctx, id, after) })
+	}
+	return cmd
+}
+
+func (a *app) taskCancelCommand() *cobra.Command {
+	f := &following{app: a}
+	cmd := &cobra.Command{
+		Use:     "cancel [AGENT | --url URL] TASK",
+		Short:   "Cancel a task",
+		Example: `  kubectl a2a task cancel echo 5d1c...`,
+		Args:    cobra.ArbitraryArgs,
+	}
+	f.addTo(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		name, id, err := f.takeTask(cmd, args)
+		if err != nil {
+			return err
+		}
+		agent, err := a.connect(cmd.Context(), &f.agentFlags, name, true)
+		if err != nil {
+			return err
+		}
+		defer agent.close()
+		ctx, cancel := f.waiting(cmd.Context())
+		defer cancel()
+		e, err := agent.Cancel(ctx, id)
+		if err != nil {
+			return err
+		}
+		return f.printTask(e)
+	}
+	return cmd
+}
+
+// listedStates are the states by their short names.
+var listedStates = []a2a.State{
+	a2a.StateSubmitted, a2a.StateWorking, a2a.StateInputRequired, a2a.StateAuthRequired,
+	a2a.StateCompleted, a2a.StateFailed, a2a.StateCanceled, a2a.StateRejected,
+}
+
+// parseState accepts input-required, INPUT_REQUIRED and TASK_STATE_INPUT_REQUIRED.
+func parseState(text string) (a2a.State, error) {
+	if text == "" {
+		return a2a.StateUnknown, nil
+	}
+	short := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(text, "TASK_STATE_")), "_", "-")
+	all := make([]string, 0, len(listedStates))
+	for _, s := range listedStates {
+		if s.String() == short {
+			return s, nil
+		}
+		all = append(all, s.String())
+	}
+	return a2a.StateUnknown, failure.New(failure.Usage, "--status %s is not one of %s", text, strings.Join(all, ", "))
+}
+
+func (a *app) taskListCommand() *cobra.Command {
+	f := &following{app: a}
+	var status string
+	var all bool
+	request := &a2a.ListRequest{}
+	cmd := &cobra.Command{
+		Use:     "list [AGENT | --url URL]",
+		Short:   "List your tasks of an agent, the last changed first",
+		Example: `  kubectl a2a task list echo --status working`,
+		Args:    cobra.ArbitraryArgs,
+	}
+	f.agentFlags.addTo(a, cmd)
+	a.outputFlag(cmd, outputText, outputJSON)
+	cmd.Flags().BoolVar(&f.stream, "stream", false, "With -o json, write one task a line.")
+	cmd.Flags().StringVar(&status, "status", "", "List the tasks in this `STATE` only, such as working or input-required.")
+	cmd.Flags().StringVar(&request.ContextID, "context-id", "", "List the tasks of the context with this `ID` only.")
+	cmd.Flags().IntVar(&request.PageSize, "limit", 50, "List at most `N` tasks, 1 to 100.")
+	cmd.Flags().StringVar(&request.PageToken, "page-token", "", "`TOKEN` of the page, from the page before.")
+	cmd.Flags().BoolVar(&all, "all", false, "List all pages.")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		name, rest, err := f.take(cmd, args)
+		if err != nil {
+			return err
+		}
+		if len(rest) > 0 {
+			return failure.New(failure.Usage, "%s has too many arguments", display(cmd))
+		}
+		if request.State, err = parseState(status); err != nil {
+			return err
+		}
+		if request.PageSize < 1 || request.PageSize > 100 {
+			return failure.New(failure.Usage, "--limit must be between 1 and 100")
+		}
+		if all && a.output == outputJSON && !f.stream {
+			return failure.New(failure.Usage, "--all needs --stream with -o json: each page is a document of its own")
+		}
+		request.HistoryLength = new(0)
+		agent, err := a.connect(cmd.Context(), &f.agentFlags, name, true)
+		if err != nil {
+			return err
+		}
+		defer agent.close()
+		return f.listTasks(cmd.Context(), agent, request, all)
+	}
+	return cmd
+}
+
+// listTasks writes a page of tasks, or all pages.
+func (f *following) listTasks(ctx context.Context, agent *agent, request *a2a.ListRequest, all bool) error {
+	rows := [][]string{{"TASK", "STATE", "CHANGED", "CONTEXT"}}
+	for {
+		page, err := agent.Tasks(ctx, request)
+		if err != nil {
+			return err
+		}
+		if f.output == outputJSON && !f.stream {
+			return f.printJSON(json.RawMessage(page.JSON))
+		}
+		if f.output == outputJSON {
+			if err := f.printLines(page.Tasks); err != nil {
+				return err
+			}
+		} else {
+			rows = slices.Concat(rows, taskRows(page.Tasks))
+		}
+		if !all || page.NextPageToken == "" || page.NextPageToken == request.PageToken {
+			request.PageToken = page.NextPageToken
+			break
+		}
+		request.PageToken = page.NextPageToken
+	}
+	if f.output == outputText && len(rows) == 1 {
+		f.warnf("No tasks.")
+		return nil
+	}
+	if f.output == outputText {
+		if err := f.printTable(rows); err != nil {
+			return err
+		}
+	}
+	if request.PageToken != "" {
+		f.warnf("There are more tasks: add --page-token %s", request.PageToken)
+	}
+	return nil
+}
+
+// printLines writes one task a line.
+func (f *following) printLines(tasks []*a2aclient.Event) error {
+	for _, e := range tasks {
+		if err := f.printText(append(terminal.JSON(e.JSON), '\n')); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func taskRows(tasks []*a2aclient.Event) [][]string {
+	rows := make([][]string, 0, len(tasks))
+	for _, e := range tasks {
+		changed := "-"
+		if t := e.Task.Status.Time; !t.IsZero() {
+			changed = t.UTC().Format(time.RFC3339)
+		}
+		rows = append(rows, []string{e.Task.ID, e.Task.Status.State.String(), changed, e.Task.ContextID})
+	}
+	return rows
+}

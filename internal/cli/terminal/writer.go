@@ -1,0 +1,79 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package terminal
+
+import (
+	"io"
+	"strings"
+)
+
+// indent begins each line of a block, so that no line of it looks like a field.
+const indent = "  "
+
+// Writer writes fields and blocks: the text format of the a2a-cli specification, section
+// 11.2. It cleans all values. The first error of the underlying writer ends the output; Err
+// returns it.
+type Writer struct {
+	to  io.Writer
+	err error
+	// open is the label of the open block, "" for none. lineStart is true at the start of a
+	// line of it.
+	open      string
+	lineStart bool
+}
+
+// NewWriter returns a writer to w.
+func NewWriter(w io.Writer) *Writer { return &Writer{to: w} }
+
+// Field writes "label: value" on one line. It closes an open block.
+func (w *Writer) Field(label, value string) {
+	w.Close()
+	w.write(label + ": " + Line(value) + "\n")
+}
+
+// Block writes the next piece of a block. The block stays open for further pieces with the
+// same label.
+func (w *Writer) Block(label, piece string) {
+	if piece == "" {
+		return
+	}
+	if w.open != label {
+		w.Close()
+		w.open, w.lineStart = label, true
+		w.write(Line(label) + ":\n")
+	}
+	var out strings.Builder
+	for _, line := range strings.SplitAfter(Clean(piece), "\n") {
+		if line == "" {
+			continue
+		}
+		if w.lineStart {
+			out.WriteString(indent)
+		}
+		out.WriteString(line)
+		w.lineStart = strings.HasSuffix(line, "\n")
+	}
+	w.write(out.String())
+}
+
+// Close ends an open block with an empty line.
+func (w *Writer) Close() {
+	if w.open == "" {
+		return
+	}
+	if !w.lineStart {
+		w.write("\n")
+	}
+	w.write("\n")
+	w.open = ""
+}
+
+// Err returns the first error of the underlying writer.
+func (w *Writer) Err() error { return w.err }
+
+func (w *Writer) write(text string) {
+	if w.err == nil && text != "" {
+		_, w.err = io.WriteString(w.to, text)
+	}
+}
