@@ -45,6 +45,8 @@ type destination struct {
 
 	// listed is the listing of an agent. prepareCall sets it.
 	listed *listing
+	// registry is the base URL of the registry, without a slash at its end. resolve sets it.
+	registry string
 	// target is the URL of the request to the registry or the agent. resolve sets it.
 	target *url.URL
 	// token is the sidecar's token for the registry, and that for the agent with this
@@ -103,6 +105,10 @@ func parseDestination(r *http.Request) *destination {
 		d.kind, d.rest = kindRegistry, rest
 		return d
 	}
+	if isManifestPath(escaped) {
+		d.kind, d.rest = kindRegistry, escaped
+		return d
+	}
 	rest, ok := strings.CutPrefix(escaped, agentsPrefix)
 	if !ok {
 		d.kind = kindEndpoint
@@ -118,9 +124,18 @@ func parseDestination(r *http.Request) *destination {
 	return d
 }
 
+// methods returns the methods that the gateway forwards to a path of the registry.
+func (d *destination) methods() []string {
+	if d.rest == ardSearch || d.rest == ardExplore {
+		return []string{http.MethodPost}
+	}
+	return []string{http.MethodGet, http.MethodHead}
+}
+
 // resolve sets the target.
 func (d *destination) resolve(c *Config) (err error) {
 	base := c.RegistryURL
+	d.registry = strings.TrimSuffix(base, "/")
 	if d.kind == kindAgent {
 		base = d.expand(c.AgentURL)
 	}

@@ -28,15 +28,24 @@ func rewriteURLs(body []byte, gateway string) ([]byte, error) {
 	if err := p.object(true); err != nil {
 		return nil, err
 	}
-	// A response that is both a page and an entry has them out of order.
-	slices.SortFunc(p.edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
-	out := make([]byte, 0, len(body)+len(p.edits)*len(gateway))
+	return applyEdits(body, p.edits), nil
+}
+
+// applyEdits returns a changed copy of a body.
+func applyEdits(body []byte, edits []edit) []byte {
+	// The URLs of an entry, and an entry with a page in it, have theirs out of order.
+	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
+	size := len(body)
+	for _, e := range edits {
+		size += len(e.text) - int(e.to-e.from)
+	}
+	out := make([]byte, 0, size)
 	var at int64
-	for _, e := range p.edits {
+	for _, e := range edits {
 		out = append(append(out, body[at:e.from]...), e.text...)
 		at = e.to
 	}
-	return append(out, body[at:]...), nil
+	return append(out, body[at:]...)
 }
 
 type entryParser struct {

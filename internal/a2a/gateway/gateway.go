@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -125,8 +126,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case to.kind == kindNone:
 		h.refuse(w, r, to.refusal)
 		return
-	case to.kind == kindRegistry && r.Method != http.MethodGet && r.Method != http.MethodHead:
-		w.Header().Set("Allow", "GET, HEAD")
+	case to.kind == kindRegistry && !slices.Contains(to.methods(), r.Method):
+		w.Header().Set("Allow", strings.Join(to.methods(), ", "))
 		h.refuse(w, r, refusalMethod)
 		return
 	}

@@ -43,7 +43,9 @@ func (h *Handler) modify(response *http.Response) error {
 	}
 	response.Header.Del("Set-Cookie")
 	to := destinationOf(response.Request.Context())
-	if to.kind == kindAgent && response.StatusCode == http.StatusUnauthorized {
+	// gRPC-Web has its status in a header of a response without messages.
+	unauthenticated := response.StatusCode == http.StatusUnauthorized || response.Header.Get("Grpc-Status") == "16"
+	if to.kind == kindAgent && unauthenticated {
 		h.tokens.Reject(to.audience, to.token)
 	}
 	if to.rewrites == rewriteNone || response.StatusCode != http.StatusOK {

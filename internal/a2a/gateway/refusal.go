@@ -32,7 +32,7 @@ var (
 		"This sidecar has no gateway: it was not configured with a registry",
 	}
 	refusalMethod = refusal{
-		http.StatusMethodNotAllowed, "MethodNotAllowed", a2a.ReasonInvalidRequest, "The registry is read with GET",
+		http.StatusMethodNotAllowed, "MethodNotAllowed", a2a.ReasonInvalidRequest, "The registry is read with GET, and searched at /registry/ard/search and /registry/ard/explore with POST",
 	}
 	refusalNoSuchPath = refusal{
 		http.StatusNotFound, "NotFound", a2a.ReasonMethodNotFound,

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -40,6 +41,8 @@ type fixture struct {
 	status int
 	// served are the requests to Remotes, and called those to other hosts than the registry.
 	served, called []string
+	// header is that of the responses of echo.
+	header http.Header
 	// intercept is called for each request before its response; nil for none.
 	intercept func(*http.Request)
 }
@@ -78,6 +81,7 @@ func (r *fixture) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	switch req.URL.Host {
 	case "echo.team.svc":
+		maps.Copy(w.Header(), r.header)
 		_, _ = w.WriteString("echo")
 		response := w.Result()
 		response.Request = req
@@ -200,6 +204,31 @@ func TestConnectionFailuresAreExplained(t *testing.T) {
 	}
 	if last := r.called[len(r.called)-1]; !strings.HasPrefix(last, "HEAD ") || strings.Contains(last, "Bearer") {
 		t.Errorf("called %q", r.called)
+	}
+}
+
+// TestTokenThatGRPCWebRefusesIsReplaced has an agent that refuses a token with the status of
+// gRPC-Web, whose status of HTTP is 200.
+func TestTokenThatGRPCWebRefusesIsReplaced(t *testing.T) {
+	r := newFixture(t)
+	exchanges := 0
+	r.intercept = func(request *http.Request) {
+		if request.URL.Path == exchangetest.Path {
+			exchanges++
+		}
+	}
+	for _, step := range []struct {
+		status string
+		want   int
+	}{{"0", 1}, {"16", 1}, {"0", 2}} {
+		r.header = http.Header{"Content-Type": {"application/grpc-web+proto"}, "Grpc-Status": {step.status}}
+		if status, text, _ := r.get("/agents/team/echo/lf.a2a.v1.A2AService/GetTask"); status != http.StatusOK {
+			t.Fatalf("%d %s", status, text)
+		}
+		if exchanges != step.want {
+			t.Errorf("%d tokens are issued until the response with status %s, want %d", exchanges, step.status, step.want)
+		}
+		r.now = r.now.Add(10 * time.Second)
 	}
 }
 

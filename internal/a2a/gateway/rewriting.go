@@ -27,6 +27,8 @@ const (
 	rewriteRPCCard
 	// rewriteEntries is for an entry of the registry, or a page of entries.
 	rewriteEntries
+	// rewriteARD is for a document of ARD.
+	rewriteARD
 )
 
 func (k rewriting) isCard() bool { return k == rewriteCard || k == rewriteRPCCard }
@@ -43,6 +45,9 @@ const (
 
 // readdressing returns what the path of a request says of the response.
 func (d *destination) readdressing(r *http.Request) rewriting {
+	if d.kind == kindRegistry && (isManifestPath(d.rest) || strings.HasPrefix(d.rest, ardPrefix) && d.rest != ardExplore) {
+		return rewriteARD
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return rewriteNone
 	}
@@ -160,7 +165,7 @@ func (d *destination) rewriteBody(response *http.Response) error {
 		return nil
 	}
 	limit, failure := maxCard, errCard
-	if d.rewrites == rewriteEntries {
+	if d.rewrites == rewriteEntries || d.rewrites == rewriteARD {
 		limit, failure = maxEntries, errEntries
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, int64(limit)+1))
@@ -190,6 +195,8 @@ func (d *destination) rewritten(body []byte) ([]byte, error) {
 	switch d.rewrites {
 	case rewriteEntries:
 		return rewriteURLs(body, d.gateway)
+	case rewriteARD:
+		return rewriteARDURLs(body, d.registry, d.gateway)
 	case rewriteRPCCard:
 		return readdressRPCCard(body, d.base())
 	default:
