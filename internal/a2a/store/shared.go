@@ -5,20 +5,10 @@ package store
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
-
-// Replica names one incarnation of a replica: "<name>/<incarnation>". The name is
-// that of the pod, which a restarted container keeps; the incarnation is random.
-type Replica string
-
-// Name returns the name without the incarnation.
-func (r Replica) Name() string {
-	return string(r[:max(strings.LastIndexByte(string(r), '/'), 0)])
-}
 
 // Shared is a Store that several replicas use at once.
 //
@@ -72,58 +62,6 @@ type Holds interface {
 	Holder(ctx context.Context, k Key) (Hold, error)
 }
 
-// HoldChange is what an append does to the hold on its task.
-//
-// The store compares the number of the last event before it compares the holder. An
-// append without events changes the hold only and wakes no watcher. A terminal status
-// ends the hold, with every HoldChange.
-type HoldChange uint8
-
-const (
-	// AnyHolder is for appends that every replica may make: it leaves the hold. It is
-	// how any replica cancels a task. A cancellation also ends the claims on the
-	// messages that began the turns of the task.
-	AnyHolder HoldChange = iota
-	// Keep requires that the caller holds the task: otherwise ErrHeld.
-	Keep
-	// Take makes the caller the holder, unless another replica with a lease is:
-	// ErrHeld.
-	Take
-	// Release leaves the task without a holder, under the same condition as Take.
-	Release
-	// Continue is Take for a message that continues a task which had stopped. It also
-	// ends the claims on the messages that began the former turns of the task, so that
-	// clients may send the same messages again.
-	Continue
-)
-
-// Hold says who runs a task.
-type Hold struct {
-	Replica Replica
-	// Alive is whether the replica had a lease a moment ago.
-	Alive bool
-	Turn  TurnDescriptor
-}
-
-// TurnDescriptor is what a replica has to know of a turn, beside the log, to run it again.
-type TurnDescriptor struct {
-	// Begin is the number of the event with the message of the turn.
-	Begin uint64
-	// Attempt counts the runs of the turn from 1.
-	Attempt int
-	// Redacted is true when the log has less of the message than the agent
-	// received.
-	Redacted bool
-	// Claim is the claim on the message of the turn; the zero value without one.
-	Claim ClaimedMessage
-	// The fields below are those of the request.
-	AccountingPrincipal a2a.AccountingPrincipal
-	AcceptedOutputModes []string
-	Metadata            a2a.Object
-	Extensions          []string
-	TraceParent         string
-}
-
 // MaxInbox bounds the messages in the inbox of one replica.
 const MaxInbox = 256
 
@@ -174,37 +112,6 @@ type InboxMessage struct {
 	Seq     uint64
 	Message *a2a.Message
 	Problem *a2a.Error
-}
-
-// MessageClaim is the value of a claim on a message: the replica that took the
-// message, and the task.
-type MessageClaim struct {
-	Replica Replica
-	TaskID  string
-	// Nonce distinguishes the claim from a later one of the same replica and task.
-	// It contains no line break.
-	Nonce string
-}
-
-// ClaimedMessage is a claim with the name of its message.
-type ClaimedMessage struct {
-	Message string
-	MessageClaim
-}
-
-// MaxTaskClaims bounds the claims that one task ends: those on the messages that
-// began its latest turns. Older claims end with their window.
-const MaxTaskClaims = 16
-
-// Claims deduplicates messages between replicas: only one replica takes a message
-// that a client sends again. A claim ends with its window, by Unclaim, or when the
-// task of its message is continued or canceled (HoldChange).
-type Claims interface {
-	// Claim claims a message for a window, by the clock of the store, and returns
-	// the claim that is in effect: c, or one that was made before.
-	Claim(ctx context.Context, message string, c MessageClaim, window time.Duration) (MessageClaim, error)
-	// Unclaim ends that claim, and no other on the same message.
-	Unclaim(ctx context.Context, message string, c MessageClaim) error
 }
 
 // SharedPushStore is a PushStore of several replicas. Push.Replica is the one

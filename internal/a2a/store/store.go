@@ -11,52 +11,9 @@ package store
 
 import (
 	"context"
-	"errors"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
-
-// The errors that a caller acts on.
-var (
-	// ErrNotFound: there is no such task, or no longer.
-	ErrNotFound = errors.New("task is not in the store")
-	// ErrExists: there is a task with the key.
-	ErrExists = errors.New("task is in the store already")
-	// ErrConflict: the log has more events than the caller knows. The append did not
-	// happen and never will.
-	ErrConflict = errors.New("log has gone on")
-	// ErrTrimmed: the log has dropped the event. The snapshot includes it.
-	ErrTrimmed = errors.New("log no longer holds the event")
-	// ErrFull: the store has no room, and nothing that it may evict.
-	ErrFull = errors.New("store is full")
-	// ErrHeld: another replica holds the task. The write did not happen.
-	ErrHeld = errors.New("task is held by another replica")
-	// ErrUnavailable: the store does not answer, or cannot serve (an outage).
-	ErrUnavailable = errors.New("store does not answer")
-	// ErrIndeterminate: it is not known whether a write happened. It may also happen
-	// later. The caller repeats the write with the same token (Write.Repeat), or gives
-	// up the task.
-	ErrIndeterminate = errors.New("outcome of the write is not known")
-)
-
-// Key names a task. A task with another owner does not exist for a caller.
-type Key struct {
-	Owner  a2a.Owner
-	TaskID string
-}
-
-// Origin is what a task has from its creation and never changes.
-type Origin struct {
-	ContextID string
-	// Dialect is that of the message that created the task.
-	Dialect a2a.Dialect
-}
-
-// Conversation names the messages of one owner in one context.
-type Conversation struct {
-	Owner     a2a.Owner
-	ContextID string
-}
 
 // MaxRemembered and MaxRememberedBytes bound a conversation: a store keeps the
 // newest messages that meet both.

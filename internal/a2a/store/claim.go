@@ -1,0 +1,40 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import (
+	"context"
+	"time"
+)
+
+// MessageClaim is the value of a claim on a message: the replica that took the
+// message, and the task.
+type MessageClaim struct {
+	Replica Replica
+	TaskID  string
+	// Nonce distinguishes the claim from a later one of the same replica and task.
+	// It contains no line break.
+	Nonce string
+}
+
+// ClaimedMessage is a claim with the name of its message.
+type ClaimedMessage struct {
+	Message string
+	MessageClaim
+}
+
+// MaxTaskClaims bounds the claims that one task ends: those on the messages that
+// began its latest turns. Older claims end with their window.
+const MaxTaskClaims = 16
+
+// Claims deduplicates messages between replicas: only one replica takes a message
+// that a client sends again. A claim ends with its window, by Unclaim, or when the
+// task of its message is continued or canceled (HoldChange).
+type Claims interface {
+	// Claim claims a message for a window, by the clock of the store, and returns
+	// the claim that is in effect: c, or one that was made before.
+	Claim(ctx context.Context, message string, c MessageClaim, window time.Duration) (MessageClaim, error)
+	// Unclaim ends that claim, and no other on the same message.
+	Unclaim(ctx context.Context, message string, c MessageClaim) error
+}
