@@ -93,6 +93,11 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		"A `file` of PEM certificates of authorities for the issuer, besides those of the system. The manager reads it at its start.")
 	flags.StringVar(&c.RegistryPublisher, "registry-publisher", c.RegistryPublisher,
 		"The `domain` that anchors the identifiers of agents in the catalogs of ARD. Empty means the host of --registry-url.")
+	flags.StringVar(&c.RegistryOutsideBindAddress, "registry-outside-bind-address", c.RegistryOutsideBindAddress,
+		"The `address` at which the registry serves its catalog outside of the cluster, for a Gateway: the paths of ARD for public agents "+
+			"with an external URL. It needs --registry-outside-url and --registry-publisher. \"0\" disables it.")
+	flags.StringVar(&c.RegistryOutsideURL, "registry-outside-url", c.RegistryOutsideURL,
+		"The `URL` at which the Gateway serves the catalog outside of the cluster.")
 	flags.StringVar(&c.RegistryPeersFile, "registry-peers-file", c.RegistryPeersFile,
 		"A `file` with the registries of other clusters that searches of ARD ask (docs/federation.md). The manager reloads it when it changes. "+
 			"It needs --registry-publisher. Empty means no peers.")

@@ -40,6 +40,11 @@ type Config struct {
 	// RegistryPublisher is the domain that anchors the identifiers of agents in the catalogs
 	// of ARD; empty means the host of RegistryURL.
 	RegistryPublisher string
+	// RegistryOutsideBindAddress is the address at which the registry serves its catalog
+	// outside of the cluster; "0" disables it.
+	RegistryOutsideBindAddress string
+	// RegistryOutsideURL is the URL of this catalog at the Gateway that leads to it.
+	RegistryOutsideURL string
 	// RegistryPeersFile is a file with the registries of other clusters that searches of ARD
 	// ask; empty means none.
 	RegistryPeersFile string
@@ -101,12 +106,13 @@ const off = "0"
 // Defaults returns a Config with the defaults of all fields that have one.
 func Defaults() Config {
 	return Config{
-		ClusterDomain:           "cluster.local",
-		RegistryBindAddress:     ":8444",
-		RegistryOIDC:            RegistryOIDC{UsernameClaim: "sub", UsernamePrefix: "oidc:", GroupsClaim: "groups", GroupsPrefix: "oidc:"},
-		MetricsBindAddress:      ":8443",
-		HealthProbeBindAddress:  ":8081",
-		MaxConcurrentReconciles: 5,
+		ClusterDomain:              "cluster.local",
+		RegistryBindAddress:        ":8444",
+		RegistryOutsideBindAddress: off,
+		RegistryOIDC:               RegistryOIDC{UsernameClaim: "sub", UsernamePrefix: "oidc:", GroupsClaim: "groups", GroupsPrefix: "oidc:"},
+		MetricsBindAddress:         ":8443",
+		HealthProbeBindAddress:     ":8081",
+		MaxConcurrentReconciles:    5,
 	}
 }
 
@@ -190,9 +196,36 @@ func (c Config) registryErrors() []error {
 		errs = append(errs, fmt.Errorf("--registry-publisher is %q, must be a domain such as agents.example.com: %s",
 			c.RegistryPublisher, strings.Join(reasons, "; ")))
 	}
+	errs = append(errs, c.outsideErrors()...)
 	if c.RegistryPeersFile != "" && (c.RegistryPublisher == "" || c.RegistryURL == "") {
 		errs = append(errs, errors.New("--registry-peers-file needs --registry-url and --registry-publisher, a domain that no other registry has, "+
 			"because peers tell the agents of registries apart by it"))
+	}
+	return errs
+}
+
+// hasOutsideCatalog reports whether the registry has a catalog outside of the cluster.
+func (c Config) hasOutsideCatalog() bool {
+	return c.RegistryOutsideBindAddress != off && c.RegistryOutsideBindAddress != ""
+}
+
+// outsideErrors returns an error for every flag of the catalog outside of the cluster with
+// an invalid value.
+func (c Config) outsideErrors() []error {
+	if !c.hasOutsideCatalog() {
+		return nil
+	}
+	var errs []error
+	u, err := url.Parse(c.RegistryOutsideURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		errs = append(errs, fmt.Errorf("--registry-outside-url is %q, must be the http or https URL at which the Gateway serves the catalog, without a query", c.RegistryOutsideURL))
+	}
+	if c.RegistryPublisher == "" {
+		errs = append(errs, errors.New("--registry-publisher is required with --registry-outside-bind-address: a domain of yours, "+
+			"because identifiers outside of the cluster must not contain the DNS name of a Service"))
+	}
+	if c.RegistryBindAddress == off {
+		errs = append(errs, errors.New("--registry-outside-bind-address needs the registry, which --registry-bind-address=0 disables; remove one of the two flags"))
 	}
 	return errs
 }

@@ -38,6 +38,15 @@ var _ = Describe("a configuration", func() {
 		Entry("with a domain that ends with a dot", func(c *Config) { c.ClusterDomain = "cluster.local." }, "--cluster-domain"),
 		Entry("with a registry that is no URL", func(c *Config) { c.RegistryURL = "registry:80" }, "--registry-url"),
 		Entry("with a publisher that is no domain", func(c *Config) { c.RegistryPublisher = "agents_example" }, "--registry-publisher"),
+		Entry("with a catalog outside and no URL", func(c *Config) {
+			c.RegistryOutsideBindAddress, c.RegistryPublisher = ":8445", "agents.example.com"
+		}, "--registry-outside-url"),
+		Entry("with a catalog outside and no publisher", func(c *Config) {
+			c.RegistryOutsideBindAddress, c.RegistryOutsideURL = ":8445", "https://agents.example.com"
+		}, "--registry-publisher is required"),
+		Entry("with a catalog outside of a disabled registry", func(c *Config) {
+			c.RegistryBindAddress, c.RegistryOutsideBindAddress, c.RegistryOutsideURL, c.RegistryPublisher = off, ":8445", "https://agents.example.com", "agents.example.com"
+		}, "--registry-outside-bind-address needs the registry"),
 		Entry("with peers and no publisher", func(c *Config) {
 			c.RegistryPeersFile, c.RegistryURL = "/peers.yaml", "http://registry.a2a.svc"
 		}, "--registry-peers-file needs --registry-url and --registry-publisher"),

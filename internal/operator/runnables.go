@@ -205,7 +205,17 @@ func addRegistry(mgr manager.Manager, config Config, keys *tokenkeys.Source) err
 			return fmt.Errorf("name the publisher of catalogs: %w", err)
 		}
 	}
+	var outside *registry.OutsideOptions
+	if config.hasOutsideCatalog() {
+		catalog, err := ard.NewPublisher(config.RegistryPublisher, config.RegistryOutsideURL)
+		if err != nil {
+			return fmt.Errorf("name the publisher of the catalog outside of the cluster: %w", err)
+		}
+		catalog.Outside = true
+		outside = &registry.OutsideOptions{BindAddress: config.RegistryOutsideBindAddress, Publisher: catalog}
+	}
 	server, err := registry.SetupWithManager(mgr, registry.Options{
+		Outside:             outside,
 		Publisher:           publisher,
 		BindAddress:         config.RegistryBindAddress,
 		CertificateDir:      config.RegistryCertDir,

@@ -69,10 +69,7 @@ type endpoint func(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 
 func (a *api) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		write(w, []byte("ok\n"))
-	})
+	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("GET /openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/yaml")
 		write(w, openapi)
@@ -102,6 +99,11 @@ func (a *api) handler() http.Handler {
 		fail(w, notFound("no such path; /openapi.yaml lists them"))
 	})
 	return mux
+}
+
+func healthz(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	write(w, []byte("ok\n"))
 }
 
 // authenticated authenticates the caller before next and writes its error.

@@ -41,8 +41,11 @@ type ardAPI struct {
 	// explorations has a slot for one exploration, which reads all matches: others wait,
 	// and searches have slots of their own.
 	explorations chan struct{}
-	// anonymous bounds the requests without a token.
-	anonymous *searches
+	// anonymous bounds the requests without a token, which see anonymousSet.
+	anonymous    *searches
+	anonymousSet *access.Set
+	// isOutside is true for the catalog outside of the cluster.
+	isOutside bool
 }
 
 // ardEndpoint serves a request. It returns what is encoded.
@@ -78,7 +81,7 @@ func (r *ardRequest) restrictToExports() {
 // entry returns the entry of an agent. It is not shown to another registry if it has no URL
 // outside of the cluster.
 func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bool, err error) {
-	if r.route.IsForwarded() {
+	if r.route.IsForwarded() && !d.isOutside { // outside, all entries have such a URL
 		return d.publisher.ExternalEntry(e.Body())
 	}
 	entry, err = d.publisher.AgentEntry(e.Body())
@@ -86,15 +89,22 @@ func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bo
 }
 
 func (a *api) handleARD(mux *http.ServeMux, publisher *ard.Publisher) {
-	d := &ardAPI{api: a, publisher: publisher, explorations: make(chan struct{}, 1), anonymous: newAnonymousSearches(a.searches.clock)}
+	d := &ardAPI{
+		api: a, publisher: publisher, explorations: make(chan struct{}, 1),
+		anonymous: newAnonymousSearches(a.searches.clock), anonymousSet: access.NewSet(access.VisibilityPublic),
+	}
+	d.handleRoutes(mux)
+}
+
+func (d *ardAPI) handleRoutes(mux *http.ServeMux) {
 	search := func(serve func(*ardRequest) (any, error)) ardEndpoint {
-		return ardEndpoint{serve: serve, cost: 1, slots: a.searches.slots}
+		return ardEndpoint{serve: serve, cost: 1, slots: d.searches.slots}
 	}
 	for _, path := range []string{ard.ManifestPath, ard.CatalogPath} {
 		mux.HandleFunc("GET "+path, d.handle(ard.TypeCatalog, search(d.manifest)))
 	}
 	mux.HandleFunc("GET "+ard.NamespacePath+"{namespace}", d.handle(ard.TypeCatalog, search(d.catalog)))
-	mux.HandleFunc("POST "+ard.BasePath+"/search", d.handle(mediaJSON, ardEndpoint{serve: d.search, cost: 1, slots: a.searches.slots, finish: d.searchPeers}))
+	mux.HandleFunc("POST "+ard.BasePath+"/search", d.handle(mediaJSON, ardEndpoint{serve: d.search, cost: 1, slots: d.searches.slots, finish: d.searchPeers}))
 	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.handle(mediaJSON, ardEndpoint{serve: d.explore, cost: exploreCost, slots: d.explorations}))
 	mux.HandleFunc("GET "+ard.BasePath+"/agents", d.handle(mediaJSON, search(d.list)))
 	mux.HandleFunc(ard.BasePath+"/", d.unknown)
@@ -115,6 +125,9 @@ func (e *ardError) Error() string { return e.Message }
 // unknown responds to a path or a method that ARD does not have.
 func (d *ardAPI) unknown(w http.ResponseWriter, r *http.Request) {
 	err := &ardError{http.StatusNotFound, "NOT_FOUND", "no such path; /openapi.yaml lists them"}
+	if d.isOutside {
+		err.Message = "no such path; " + ard.ManifestPath + " leads to all agents"
+	}
 	switch r.URL.Path {
 	case ard.BasePath + "/search", ard.BasePath + "/explore":
 		w.Header().Set("Allow", "POST")
@@ -137,13 +150,16 @@ type requester struct {
 }
 
 // requester returns the sender of a request. A client without a token sees public agents.
-// A token that is not valid is an error.
+// A token that is not valid is an error, and outside of the cluster every token is.
 func (d *ardAPI) requester(r *http.Request) (requester, error) {
-	if len(r.Header.Values("Authorization")) == 0 {
+	switch {
+	case len(r.Header.Values("Authorization")) == 0:
 		return requester{
 			principal: a2a.AccountingPrincipalAt(r.RemoteAddr), searches: d.anonymous, isAnonymous: true,
-			visibleSet: func(context.Context) (*access.Set, error) { return access.NewSet(access.VisibilityPublic), nil },
+			visibleSet: func(context.Context) (*access.Set, error) { return d.anonymousSet, nil },
 		}, nil
+	case d.isOutside:
+		return requester{}, &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", "Authorization: this catalog is public and accepts no credentials; omit the header"}
 	}
 	caller, known, err := d.authn.Caller(r)
 	if err == nil && !known {

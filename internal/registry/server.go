@@ -62,6 +62,8 @@ type Options struct {
 	// Publisher names the entries of ARD and the URL of the registry. Without it, neither
 	// ARD nor A2A is served.
 	Publisher *ard.Publisher
+	// Outside configures the catalog outside of the cluster, nil for none.
+	Outside *OutsideOptions
 	// PeersFile names the registries of other clusters, which searches of ARD ask. It
 	// requires a Publisher. Without it, there are no peers.
 	PeersFile string
@@ -194,16 +196,19 @@ func (s *Server) Start(ctx context.Context) error {
 		return fmt.Errorf("listen for the registry: %w", err)
 	}
 	listener = netutil.LimitListener(listener, maxConnections)
-	server := &http.Server{
-		Handler:           s.api.handler(),
-		ReadHeaderTimeout: readHeaderTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-	}
+	server := newServer(s.api.handler())
 	serve := server.Serve
 	group, ctx := errgroup.WithContext(ctx)
+	if o := s.options.Outside; o != nil {
+		outside, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.BindAddress)
+		if err != nil {
+			return errors.Join(fmt.Errorf("listen for the catalog outside of the cluster: %w", err), listener.Close())
+		}
+		catalog := newServer(s.api.outsideHandler(o.Publisher))
+		outside = netutil.LimitListener(outside, maxOutsideConnections)
+		s.run(ctx, group, catalog, func() error { return catalog.Serve(outside) })
+		s.options.Log.Info("catalog outside of the cluster started", "address", outside.Addr().String(), "url", o.Publisher.BaseURL)
+	}
 	s.api.watches.serving = ctx
 	if s.people != nil {
 		group.Go(func() error {
@@ -236,9 +241,26 @@ func (s *Server) Start(ctx context.Context) error {
 		s.feed.Run(ctx)
 		return nil
 	})
+	s.run(ctx, group, server, func() error { return serve(listener) })
+	s.options.Log.Info("registry started", "address", listener.Addr().String(), "tls", s.certificate != nil)
+	return group.Wait()
+}
+
+func newServer(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+	}
+}
+
+// run serves in the group until ctx ends, and then shuts the server down.
+func (s *Server) run(ctx context.Context, group *errgroup.Group, server *http.Server, serve func() error) {
 	group.Go(func() error {
-		s.options.Log.Info("registry started", "address", listener.Addr().String(), "tls", s.certificate != nil)
-		if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve the registry: %w", err)
 		}
 		return nil
@@ -252,5 +274,4 @@ func (s *Server) Start(ctx context.Context) error {
 		}
 		return nil
 	})
-	return group.Wait()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -144,6 +145,15 @@ func TestValuesChangeTheObjects(t *testing.T) {
 				hasArgs(t, d, "--registry-review-all-namespaces", "--registry-publisher=agents.example.com")
 			},
 		},
+		"a catalog outside of the cluster": {
+			values: "registry: {publisher: a.example, outside: {enabled: true, hostnames: [agents.a.example], parentRefs: [{name: public, namespace: gateways}]}}\n" +
+				"networkPolicy: {enabled: true}",
+			want: slices.Concat(crds, metrics, []string{"HTTPRoute a2a-operator-registry-outside", "NetworkPolicy a2a-operator-manager"}),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				hasArgs(t, d, "--registry-outside-bind-address=:8445", "--registry-outside-url=https://agents.a.example", "--registry-publisher=a.example")
+			},
+		},
 		"registries of other clusters": {
 			values: "registry: {publisher: a.example, peers: [" +
 				"{name: west, url: 'https://west.example/ard', publisher: west.example, mode: Forward, tokenSecret: {name: west, key: token}}," +
@@ -245,7 +255,7 @@ rbac: {aggregate: false}
 				t.Errorf("objects (-want +got):\n%s", diff)
 			}
 			for _, object := range got {
-				if object.GroupVersionKind().Group != "monitoring.coreos.com" {
+				if !slices.Contains([]string{"monitoring.coreos.com", "gateway.networking.k8s.io"}, object.GroupVersionKind().Group) {
 					typed[runtime.Object](t, object)
 				}
 			}
@@ -257,6 +267,36 @@ rbac: {aggregate: false}
 			}
 		})
 	}
+}
+
+// The route leads to the catalog only, and not to the registry.
+func TestRouteOfTheOutsideCatalog(t *testing.T) {
+	got := render(t, "networkPolicy: {enabled: true}\n"+
+		"registry: {publisher: a.example, outside: {enabled: true, url: 'http://a.example:8080', hostnames: [agents.a.example], parentRefs: [{name: public, sectionName: https}]}}")
+	want := map[string]any{
+		"parentRefs": []any{map[string]any{"name": "public", "sectionName": "https"}},
+		"hostnames":  []any{"agents.a.example"},
+		"rules": []any{map[string]any{
+			"matches": []any{
+				map[string]any{"path": map[string]any{"type": "Exact", "value": "/.well-known/ard.json"}},
+				map[string]any{"path": map[string]any{"type": "Exact", "value": "/.well-known/ai-catalog.json"}},
+				map[string]any{"path": map[string]any{"type": "PathPrefix", "value": "/ard"}},
+			},
+			"backendRefs": []any{map[string]any{"name": "a2a-operator-registry", "port": float64(8445)}},
+		}},
+	}
+	if diff := cmp.Diff(want, got["HTTPRoute a2a-operator-registry-outside"].Object["spec"]); diff != "" {
+		t.Errorf("spec (-want +got):\n%s", diff)
+	}
+	service := typed[*corev1.Service](t, got["Service a2a-operator-registry"])
+	if port := service.Spec.Ports[1]; len(service.Spec.Ports) != 2 || port.Port != 8445 || port.TargetPort.StrVal != "outside" {
+		t.Errorf("ports = %+v", service.Spec.Ports)
+	}
+	policy := typed[*networkingv1.NetworkPolicy](t, got["NetworkPolicy a2a-operator-manager"])
+	if !slices.ContainsFunc(policy.Spec.Ingress[0].Ports, func(p networkingv1.NetworkPolicyPort) bool { return p.Port.StrVal == "outside" }) {
+		t.Errorf("the NetworkPolicy does not admit the catalog: %+v", policy.Spec.Ingress)
+	}
+	hasArgs(t, typed[*appsv1.Deployment](t, got["Deployment a2a-operator-manager"]), "--registry-outside-url=http://a.example:8080")
 }
 
 func TestPeersFileNamesTokenFiles(t *testing.T) {
@@ -283,25 +323,28 @@ peers:
 
 func TestInvalidValuesAreRefused(t *testing.T) {
 	tests := map[string]struct{ values, want string }{
-		"an unknown value":          {"replica: 2", "replica"},
-		"an unknown subvalue":       {"image: {tags: v1}", "tags"},
-		"text for a number":         {"replicas: two", "replicas"},
-		"an unknown level":          {"logLevel: verbose", "logLevel"},
-		"an unknown policy":         {"image: {pullPolicy: Sometimes}", "pullPolicy"},
-		"no interval":               {"metrics: {podMonitor: {interval: often}}", "interval"},
-		"no metrics service":        {"metrics: {enabled: false, serviceMonitor: {enabled: true}}", "metrics.serviceMonitor.enabled needs metrics.enabled"},
-		"not a boolean":             {"metrics: {podMonitor: {enabled: perhaps}}", "enabled"},
-		"half a digest":             {"image: {digest: 'sha256:12'}", "digest"},
-		"a tag in the name":         {"image: {repository: 'a b'}", "repository"},
-		"an issuer alone":           {"registry: {oidc: {issuer: 'https://login.example'}}", "registry.oidc.audience"},
-		"peers without publisher":   {"registry: {peers: [{name: a, url: 'https://a.example', publisher: a.example, mode: Forward}]}", "registry.publisher is required"},
-		"a peer without a mode":     {"registry: {publisher: b.example, peers: [{name: a, url: 'https://a.example', publisher: a.example}]}", "mode"},
-		"an issuer at http":         {"registry: {oidc: {issuer: 'http://login.example', audience: a}}", "issuer"},
-		"a host as a range":         {"remote: {allow: [agents.example]}", "allow"},
-		"an invalid ConfigMap name": {"remote: {ca: {configMap: Company_CA}}", "configMap"},
-		"a number as a text":        {"podLabels: {a: 1}", "podLabels"},
-		"an invalid namespace":      {"watchNamespaces: [Team]", "watchNamespaces"},
-		"a namespace twice":         {"watchNamespaces: [a, a]", "watchNamespaces"},
+		"an unknown value":                    {"replica: 2", "replica"},
+		"an unknown subvalue":                 {"image: {tags: v1}", "tags"},
+		"text for a number":                   {"replicas: two", "replicas"},
+		"an unknown level":                    {"logLevel: verbose", "logLevel"},
+		"an unknown policy":                   {"image: {pullPolicy: Sometimes}", "pullPolicy"},
+		"no interval":                         {"metrics: {podMonitor: {interval: often}}", "interval"},
+		"no metrics service":                  {"metrics: {enabled: false, serviceMonitor: {enabled: true}}", "metrics.serviceMonitor.enabled needs metrics.enabled"},
+		"not a boolean":                       {"metrics: {podMonitor: {enabled: perhaps}}", "enabled"},
+		"half a digest":                       {"image: {digest: 'sha256:12'}", "digest"},
+		"a tag in the name":                   {"image: {repository: 'a b'}", "repository"},
+		"an issuer alone":                     {"registry: {oidc: {issuer: 'https://login.example'}}", "registry.oidc.audience"},
+		"a catalog outside without publisher": {"registry: {outside: {enabled: true, hostnames: [a.example], parentRefs: [{name: a}]}}", "registry.publisher is required"},
+		"a catalog outside without a Gateway": {"registry: {publisher: a.example, outside: {enabled: true, hostnames: [a.example]}}", "registry.outside.parentRefs is required"},
+		"a catalog outside without a name":    {"registry: {publisher: a.example, outside: {enabled: true, parentRefs: [{name: a}]}}", "registry.outside.hostnames is required"},
+		"peers without publisher":             {"registry: {peers: [{name: a, url: 'https://a.example', publisher: a.example, mode: Forward}]}", "registry.publisher is required"},
+		"a peer without a mode":               {"registry: {publisher: b.example, peers: [{name: a, url: 'https://a.example', publisher: a.example}]}", "mode"},
+		"an issuer at http":                   {"registry: {oidc: {issuer: 'http://login.example', audience: a}}", "issuer"},
+		"a host as a range":                   {"remote: {allow: [agents.example]}", "allow"},
+		"an invalid ConfigMap name":           {"remote: {ca: {configMap: Company_CA}}", "configMap"},
+		"a number as a text":                  {"podLabels: {a: 1}", "podLabels"},
+		"an invalid namespace":                {"watchNamespaces: [Team]", "watchNamespaces"},
+		"a namespace twice":                   {"watchNamespaces: [a, a]", "watchNamespaces"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -130,6 +130,8 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		"--registry-oidc-ca-file":          "registry.oidc.ca",
 		"--registry-review-all-namespaces": "registry.reviewAllNamespaces",
 		"--registry-publisher":             "registry.publisher",
+		"--registry-outside-bind-address":  "registry.outside",
+		"--registry-outside-url":           "registry.outside.url",
 		"--registry-peers-file":            "registry.peers",
 		"--watch-namespaces":               "watchNamespaces",
 		"--remote-allow":                   "remote.allow",

@@ -44,3 +44,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ $scheme }}://{{ include "a2a-operator.fullname" . }}-registry.$(POD_NAMESPACE).svc.{{ .Values.clusterDomain }}
 {{- if ne $port (ternary 443 80 (eq $scheme "https")) }}:{{ $port }}{{ end }}
 {{- end -}}
+
+{{/* Where clients outside of the cluster find the catalog. */}}
+{{- define "a2a-operator.registryOutsideURL" -}}
+{{- with .Values.registry.outside -}}
+{{- $hostname := required "registry.outside.hostnames is required with registry.outside.enabled" (first .hostnames) -}}
+{{- default (printf "https://%s" $hostname) .url -}}
+{{- end -}}
+{{- end -}}

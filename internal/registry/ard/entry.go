@@ -6,6 +6,7 @@ package ard
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -69,6 +70,9 @@ type Publisher struct {
 	Domain string
 	// BaseURL is the URL of the registry, without a slash at its end.
 	BaseURL string
+	// Outside is true for a catalog outside of the cluster: an entry has the external URL
+	// of its agent, and nothing about the state of the agent in the cluster.
+	Outside bool
 }
 
 // NewPublisher returns the publisher of a registry at a URL. The domain defaults to the
@@ -152,14 +156,13 @@ func (p *Publisher) AgentEntry(item []byte) (Entry, error) {
 	}
 	e := Entry{
 		Identifier: p.AgentID(a.Namespace, a.Name), DisplayName: a.DisplayName, Type: TypeAgentCard, URL: p.cardURL(&a),
-		Description: a.Description, Version: a.Version, UpdatedAt: a.UpdatedAt,
-		Metadata: map[string]any{"namespace": a.Namespace, "name": a.Name, "ready": a.Ready, "remote": a.Remote, "streaming": a.Capabilities.Streaming},
+		Description: a.Description, Version: a.Version, Metadata: map[string]any{"streaming": a.Capabilities.Streaming},
 	}
 	if e.DisplayName == "" {
 		e.DisplayName = a.Name
 	}
-	if a.ExternalURL != "" {
-		e.Metadata["externalURL"] = a.ExternalURL
+	if !p.Outside {
+		p.addState(&e, &a)
 	}
 	if a.Provider != nil && a.Provider.Organization != "" {
 		e.Metadata["provider"] = a.Provider.Organization
@@ -176,6 +179,15 @@ func (p *Publisher) AgentEntry(item []byte) (Entry, error) {
 	}
 	e.RepresentativeQueries = a.queries()
 	return e, nil
+}
+
+// addState adds what only clients inside the cluster may know.
+func (p *Publisher) addState(e *Entry, a *agent) {
+	e.UpdatedAt = a.UpdatedAt
+	maps.Copy(e.Metadata, map[string]any{"namespace": a.Namespace, "name": a.Name, "ready": a.Ready, "remote": a.Remote})
+	if a.ExternalURL != "" {
+		e.Metadata["externalURL"] = a.ExternalURL
+	}
 }
 
 // ExternalEntry returns the entry of an agent for clients outside of the cluster, whose
@@ -195,6 +207,9 @@ const cardPath = "/.well-known/agent-card.json"
 // cardURL returns the URL of the card. An agent serves its own card without a
 // credential; the registry serves that of a remote agent.
 func (p *Publisher) cardURL(a *agent) string {
+	if p.Outside {
+		return strings.TrimSuffix(a.ExternalURL, "/") + cardPath
+	}
 	if a.Remote || a.URL == "" {
 		return p.BaseURL + "/v1/agents/" + a.Namespace + "/" + a.Name + "/card"
 	}
@@ -243,9 +258,13 @@ var registryQueries = []string{"find an agent that can do a task", "which agents
 // namespace.
 func (p *Publisher) Root(namespaces []string) Manifest {
 	m := p.manifest(1 + len(namespaces))
+	description := "Searches the A2A agents of a Kubernetes cluster. A request without a bearer token finds public agents only."
+	if p.Outside {
+		description = "Searches the public A2A agents of a Kubernetes cluster."
+	}
 	m.Entries = append(m.Entries, Entry{
 		Identifier: p.registryID(), DisplayName: "Registry of A2A agents", Type: TypeRegistry, URL: p.Source(),
-		Description:           "Searches the A2A agents of a Kubernetes cluster. Each request needs a bearer token.",
+		Description:           description,
 		RepresentativeQueries: registryQueries,
 	})
 	for _, namespace := range namespaces {
