@@ -50,6 +50,7 @@ const (
 	shadowed          = "shadowed"
 	invalidURL        = "url"
 	duplicate         = "duplicate"
+	filtered          = "filter"
 )
 
 // answer is what a peer found.
@@ -64,9 +65,16 @@ type answer struct {
 	failed *failure
 }
 
-// read adds the results of a response: at most limit, without the first skip. Its error is
-// a *failure.
-func (f *Federation) read(a *answer, peers *peerSet, text []byte, skip, limit int) error {
+// window selects the results of a response that are read: at most limit, without the first
+// skip, that satisfy the filter.
+type window struct {
+	peers       *peerSet
+	filter      ard.Filter
+	skip, limit int
+}
+
+// read adds the results of a response. Its error is a *failure.
+func (f *Federation) read(a *answer, text []byte, w window) error {
 	var response struct {
 		Results json.RawMessage `json:"results"`
 	}
@@ -79,18 +87,22 @@ func (f *Federation) read(a *answer, peers *peerSet, text []byte, skip, limit in
 		return invalid
 	}
 	known := map[string]bool{}
-	for decoder.More() && a.count < limit {
+	for decoder.More() && a.count < w.limit {
 		var raw json.RawMessage
 		if decoder.Decode(&raw) != nil {
 			return invalid
 		}
 		a.count++
-		if a.count <= skip {
+		if a.count <= w.skip {
 			continue
 		}
-		result, reason := f.check(a.peer, peers, raw)
-		if reason == "" && known[result.Identifier] {
+		result, publisher, reason := f.check(a.peer, w.peers, raw)
+		switch {
+		case reason != "":
+		case known[result.Identifier]:
 			reason = duplicate
+		case !(&ard.Publisher{Domain: publisher}).Matches(w.filter, &result.Entry):
+			reason = filtered
 		}
 		if reason != "" {
 			dropped.WithLabelValues(a.Name, reason).Inc()
@@ -103,30 +115,30 @@ func (f *Federation) read(a *answer, peers *peerSet, text []byte, skip, limit in
 	return nil
 }
 
-// check returns a result of a peer in the form in which clients get it, or the reason
-// to drop it. A peer names its own agents and those of unknown publishers, which are
+// check returns a result of a peer in the form in which clients get it, with the
+// publisher of its identifier, or the reason to drop it. A peer names its own agents and those of unknown publishers, which are
 // marked; it does not name agents of this registry or of another peer.
-func (f *Federation) check(p *peer, peers *peerSet, raw []byte) (result ard.Result, reason string) {
+func (f *Federation) check(p *peer, peers *peerSet, raw []byte) (result ard.Result, publisher, reason string) {
 	if len(raw) > maxResult {
-		return result, tooLarge
+		return result, "", tooLarge
 	}
 	if json.Unmarshal(raw, &result) != nil {
-		return result, malformed
+		return result, "", malformed
 	}
 	identifier, publisher, ok := splitIdentifier(result.Identifier)
 	if !ok {
-		return result, invalidIdentifier
+		return result, "", invalidIdentifier
 	}
 	if owner := peers.publisherOf(publisher); publisher == f.options.Publisher.Domain || owner != nil && owner != p {
-		return result, shadowed
+		return result, "", shadowed
 	}
 	essence, _, err := mime.ParseMediaType(result.Type)
 	result.DisplayName = clean(result.DisplayName, maxName)
 	if err != nil || !strings.Contains(essence, "/") || len(result.Type) > maxType || result.DisplayName == "" {
-		return result, malformed
+		return result, "", malformed
 	}
 	if !f.isReachable(p, result.URL) {
-		return result, invalidURL
+		return result, "", invalidURL
 	}
 	result.Identifier, result.Source = identifier, p.URL+"/"
 	result.Type, result.Description, result.Version = essence, clean(result.Description, maxDescription), clean(result.Version, maxName)
@@ -140,7 +152,7 @@ func (f *Federation) check(p *peer, peers *peerSet, raw []byte) (result ard.Resu
 	result.Metadata = f.metadata(p, result.Metadata)
 	result.Metadata[metadataPeer], result.Metadata[metadataPublisher] = p.Name, publisher
 	result.Metadata[metadataVerified] = publisher == p.Publisher
-	return result, ""
+	return result, publisher, ""
 }
 
 // segmentCharacters are the characters of the segments of an identifier (the JSON Schema

@@ -137,7 +137,7 @@ func (f *Federation) search(ctx context.Context, p *peer, q *request, read func(
 	return failed
 }
 
-// limited waits for the slots of the request, and sends it unless the circuit is open.
+// limited waits for a slot of the peer, and sends it unless the circuit is open.
 func (f *Federation) limited(ctx context.Context, p *peer, q *request, read func([]byte) error) error {
 	header := q.header.Clone()
 	if p.TokenFile != "" && q.withToken {
@@ -150,13 +150,11 @@ func (f *Federation) limited(ctx context.Context, p *peer, q *request, read func
 	if !p.bucket.Take(f.options.Clock.Now()) {
 		return &failure{Limited, fmt.Sprintf("more than %v searches a second go to the peer", peerRate.PerSecond)}
 	}
-	for _, slots := range []chan struct{}{p.slots, f.requests} {
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-		case <-ctx.Done():
-			return &failure{Limited, "too many searches of peers run at a time"}
-		}
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+	case <-ctx.Done():
+		return &failure{Limited, "too many searches of the peer run at a time"}
 	}
 	_, err := p.breaker.Execute(func() (struct{}, error) {
 		text, err := p.post(ctx, q.body, header)

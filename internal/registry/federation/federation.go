@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
@@ -52,13 +53,13 @@ type Report struct {
 // that the query has not passed, while it has hops left. It is 0 unless the query is
 // automatic.
 func (f *Federation) Peers(q Query) int {
-	peers, _ := f.targets(q)
+	peers, _ := f.targets(f.current.Load(), q)
 	return len(peers)
 }
 
-// targets returns the peers that a query goes to, and the hops that are left after them.
-func (f *Federation) targets(q Query) (peers []*peer, hops int) {
-	set := f.current.Load()
+// targets returns the peers of a set that a query goes to, and the hops that are left after
+// them.
+func (f *Federation) targets(set *peerSet, q Query) (peers []*peer, hops int) {
 	if mode := q.Search.Federation; mode != "" && mode != modeAuto {
 		return nil, 0
 	}
@@ -89,7 +90,8 @@ func LocalToken(token string) (local string, ended bool, err error) {
 // query. A forwarded query carries no token: a peer shows this registry what it does not
 // show everyone, and this registry does not pass that on.
 func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.SearchResponse, []Report, error) {
-	peers, hops := f.targets(q)
+	set := f.current.Load()
+	peers, hops := f.targets(set, q)
 	if len(peers) == 0 {
 		if local.Results == nil {
 			local.Results = []ard.Result{}
@@ -100,13 +102,42 @@ func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.
 	if err != nil {
 		return ard.SearchResponse{}, nil, err
 	}
-	answers, err := f.ask(ctx, q, peers, hops, begin)
+	answers := make([]*answer, len(peers))
+	for i, p := range peers {
+		answers[i] = &answer{peer: p}
+	}
+	release, ok := f.reserve(ctx, len(peers))
+	if ok {
+		defer release()
+		err = f.ask(ctx, q, set, answers, hops, begin)
+	} else {
+		for _, a := range answers {
+			a.failed = &failure{Limited, "too many searches of peers run at a time"}
+			requests.WithLabelValues(a.Name, string(Limited)).Inc()
+		}
+		err = ctx.Err()
+	}
 	if err != nil {
 		return ard.SearchResponse{}, nil, err
 	}
 	response := ard.SearchResponse{}
 	response.Results, response.PageToken, err = merge(begin, &local, answers, *q.Search.PageSize)
 	return response, reports(answers), err
+}
+
+// reserveTimeout is how long a search waits for memory.
+const reserveTimeout = time.Second
+
+// reserve reserves memory for the responses of some peers. ok is false if it is not free in
+// time.
+func (f *Federation) reserve(ctx context.Context, peers int) (release func(), ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, reserveTimeout)
+	defer cancel()
+	bytes := min(maxMemory, int64(peers)*searchMemory)
+	if f.memory.Acquire(ctx, bytes) != nil {
+		return nil, false
+	}
+	return func() { f.memory.Release(bytes) }, true
 }
 
 // outgoing is the body of a search that goes to a peer.
@@ -119,8 +150,8 @@ type outgoing struct {
 	PageSize   int    `json:"pageSize"`
 }
 
-// ask sends a query to peers and waits for all of them. The results are in their order.
-func (f *Federation) ask(ctx context.Context, q Query, peers []*peer, hops int, begin position) ([]*answer, error) {
+// ask sends a query to the peers of the answers, and completes these.
+func (f *Federation) ask(ctx context.Context, q Query, set *peerSet, answers []*answer, hops int, begin position) error {
 	header := http.Header{}
 	for name, value := range map[string]string{
 		"Accept": "application/json", "Accept-Encoding": "identity", "Content-Type": "application/json", "User-Agent": userAgent,
@@ -128,13 +159,10 @@ func (f *Federation) ask(ctx context.Context, q Query, peers []*peer, hops int, 
 	} {
 		header.Set(name, value)
 	}
-	set := f.current.Load()
-	answers := make([]*answer, len(peers))
 	var all sync.WaitGroup
 	defer all.Wait()
-	for i, p := range peers {
-		answers[i] = &answer{peer: p}
-		limit, skip := asked(begin, p.Name, *q.Search.PageSize), begin.Peers[p.Name]
+	for _, a := range answers {
+		limit, skip := asked(begin, a.Name, *q.Search.PageSize), begin.Peers[a.Name]
 		if limit == skip {
 			continue // all of its results are on earlier pages
 		}
@@ -145,19 +173,19 @@ func (f *Federation) ask(ctx context.Context, q Query, peers []*peer, hops int, 
 		body.Query.Text, body.Query.Filter = q.Search.Query.Text, q.Search.Query.Filter
 		text, err := json.Marshal(body)
 		if err != nil {
-			return nil, fmt.Errorf("encode search: %w", err)
+			return fmt.Errorf("encode search: %w", err)
 		}
 		all.Go(func() {
-			answers[i].failed = f.search(ctx, p, &request{text, header, !q.Route.IsForwarded()}, func(response []byte) error {
-				return f.read(answers[i], set, response, skip, limit)
+			a.failed = f.search(ctx, a.peer, &request{text, header, !q.Route.IsForwarded()}, func(response []byte) error {
+				return f.read(a, response, window{set, q.Search.Query.Filter, skip, limit})
 			})
-			if answers[i].failed != nil {
-				answers[i].results = nil
+			if a.failed != nil {
+				a.results = nil
 			}
 		})
 	}
 	all.Wait()
-	return answers, ctx.Err()
+	return ctx.Err()
 }
 
 func reports(answers []*answer) []Report {

@@ -513,3 +513,40 @@ func TestReferralsNameAllPeers(t *testing.T) {
 		t.Errorf("a search goes to %d peers", n)
 	}
 }
+
+// A peer that ignores the filter of a query gives no result that does not satisfy it.
+func TestResultsThatDoNotSatisfyTheFilterAreDropped(t *testing.T) {
+	tagged := func(id, tag string) map[string]any {
+		e := entry(id)
+		e["tags"] = []string{tag}
+		return e
+	}
+	west := newFakePeer(t, "west", results(tagged("urn:air:west.example:a:one", "x"), tagged("urn:air:west.example:a:two", "y"), tagged("urn:air:stranger.example:a:three", "x")))
+	f := newFederation(t, west.line(""))
+	query := search("x", 10, "")
+	query.Query.Filter = ard.Filter{"tags": {"x"}, "publisher": {"West.example"}}
+	response, _ := mustSearch(t, f, Query{Search: query}, local())
+	if diff := cmp.Diff([]string{"urn:air:west.example:a:one"}, ids(response.Results)); diff != "" {
+		t.Errorf("results (-want +got):\n%s", diff)
+	}
+}
+
+// Searches wait for memory before they send a request.
+func TestSearchesOfPeersAreBoundedInMemory(t *testing.T) {
+	west := newFakePeer(t, "west", results(entry("urn:air:west.example:a:one")))
+	f := newFederation(t, west.line(""))
+	if !f.memory.TryAcquire(maxMemory - searchMemory + 1) {
+		t.Fatal("memory is reserved")
+	}
+	response, reports := mustSearch(t, f, Query{Search: search("x", 10, "")}, local("l"))
+	if diff := cmp.Diff([]string{"l"}, ids(response.Results)); diff != "" || reports[0].Outcome != Limited || west.requests.Load() != 0 {
+		t.Errorf("report %+v, %d requests, results (-want +got):\n%s", reports[0], west.requests.Load(), diff)
+	}
+	f.memory.Release(maxMemory - searchMemory + 1)
+	if _, reports := mustSearch(t, f, Query{Search: search("x", 10, "")}, local("l")); reports[0].Outcome != Success {
+		t.Errorf("report %+v", reports[0])
+	}
+	if !f.memory.TryAcquire(maxMemory) {
+		t.Error("a search that ended keeps memory")
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"golang.org/x/sync/semaphore"
 	"k8s.io/utils/clock"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
@@ -28,8 +29,10 @@ const (
 	// maxFile bounds the peers file, and maxToken a token, in bytes.
 	maxFile  = 1 << 20
 	maxToken = 16 << 10
-	// maxRequests bounds the requests to all peers at a time. Each may hold a response.
-	maxRequests = 32
+	// maxMemory bounds the responses of peers in memory, in bytes. A search reserves
+	// searchMemory for each of its peers: the response and what is read from it.
+	maxMemory    = 64 << 20
+	searchMemory = 2 * maxResponse
 )
 
 // Options configures a Federation.
@@ -49,8 +52,8 @@ type Options struct {
 type Federation struct {
 	options Options
 	current atomic.Pointer[peerSet]
-	// requests has a slot for each request to a peer.
-	requests chan struct{}
+	// memory is reserved by the searches that run.
+	memory *semaphore.Weighted
 
 	// mu guards the fields below, which reload changes.
 	mu sync.Mutex
@@ -68,7 +71,7 @@ type peerSet struct {
 // New returns a Federation with the peers of the file. If the file cannot be used, it has
 // none until Run finds one that can.
 func New(o Options) *Federation {
-	f := &Federation{options: o, requests: make(chan struct{}, maxRequests)}
+	f := &Federation{options: o, memory: semaphore.NewWeighted(maxMemory)}
 	f.current.Store(&peerSet{hops: defaultHops})
 	f.reload()
 	return f
