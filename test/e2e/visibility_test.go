@@ -8,7 +8,9 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -64,6 +66,55 @@ var _ = Describe("An agent that searches through its gateway", func() {
 		GinkgoWriter.Println("hidden after", unseen, "remove event after", removed)
 	})
 })
+
+var _ = Describe("A public agent", func() {
+	It("is found without a token and from other namespaces, and other agents are not", func(ctx SpecContext) {
+		ns, foreign := namespace(ctx), namespace(ctx)
+		public := create(ctx, newAgent(ns, "public", withSkill("juggle"), func(a *a2av1alpha1.Agent) {
+			a.Spec.Discovery.Visibility = a2av1alpha1.VisibilityPublic
+		}))
+		create(ctx, newAgent(ns, "private", withSkill("juggle")))
+		expectReady(ctx, public)
+
+		By("searching without a token")
+		search := func() []string { return anonymousSearch(ctx, "juggling") }
+		Eventually(ctx, search).Should(ConsistOf(ns + "/public"))
+		response, body := get(ctx, caller(""), registryURL+"/ard/catalogs/"+ns)
+		Expect(response.StatusCode).To(Equal(http.StatusOK), body)
+		Expect(body).To(And(ContainSubstring(":"+ns+":public"), Not(ContainSubstring("private"))))
+
+		By("searching with the token of another namespace, which gives no right to call the agent")
+		stranger := caller(token(ctx, foreign, a2av1alpha1.Audience))
+		seen := func(g Gomega) []string { return agentsAt(ctx, g, stranger, registryURL+"/v1/agents?skill=juggle&namespace="+ns) }
+		Eventually(ctx, seen).Should(ConsistOf(ns + "/public"))
+		Expect(post(ctx, caller(token(ctx, foreign, audience(public))), public).StatusCode).To(Equal(http.StatusForbidden))
+
+		By("making it private")
+		update(ctx, public, func(a *a2av1alpha1.Agent) { a.Spec.Discovery.Visibility = a2av1alpha1.VisibilityCluster })
+		Eventually(ctx, search).Should(BeEmpty())
+		Eventually(ctx, seen).Should(BeEmpty())
+	})
+})
+
+// anonymousSearch returns the agents that a client without a token finds by ARD, as namespace/name.
+func anonymousSearch(ctx context.Context, text string) []string {
+	GinkgoHelper()
+	body := fmt.Sprintf(`{"query":{"text":%q}}`, text)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, registryURL+"/ard/search", strings.NewReader(body))
+	Expect(err).NotTo(HaveOccurred())
+	request.Header.Set("Content-Type", "application/json")
+	response, err := caller("").Do(request)
+	Expect(err).NotTo(HaveOccurred())
+	defer response.Body.Close()
+	Expect(response.StatusCode).To(Equal(http.StatusOK))
+	var page struct{ Results []struct{ Metadata registryEntry } }
+	Expect(json.NewDecoder(response.Body).Decode(&page)).To(Succeed())
+	names := []string{}
+	for _, result := range page.Results {
+		names = append(names, result.Metadata.name())
+	}
+	return names
+}
 
 // letSee grants an agent the right to find the agents of a namespace. The RoleBinding ends with the namespace.
 func letSee(ctx context.Context, agent *a2av1alpha1.Agent, namespace string) *rbacv1.RoleBinding {
