@@ -39,8 +39,8 @@ func (c PushConfig) String() string { return "push configuration " + c.ID + " of
 // GoString is String.
 func (c PushConfig) GoString() string { return c.String() }
 
-// SetPushRequest asks to add a configuration to a task, or to replace the one with the
-// same id.
+// SetPushRequest adds a push configuration to a task, or replaces the one with the same
+// id.
 type SetPushRequest struct {
 	Owner  Owner
 	Tenant string

@@ -354,7 +354,8 @@ type APIKeyAuthentication struct {
 // MTLSAuthentication configures the principal of a client certificate. The certificate
 // authorities are mounted.
 type MTLSAuthentication struct {
-	// Subject makes the subject the principal; else it is the SPIFFE ID.
+	// Subject selects the subject of the certificate as the principal. The default is
+	// its SPIFFE ID.
 	Subject bool `json:"subject,omitempty"`
 	// Principals lists the admitted callers, as in the Agent; empty admits all.
 	Principals []string `json:"principals,omitempty"`

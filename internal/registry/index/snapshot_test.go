@@ -19,7 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// makeEntry is an agent with one skill for each of skills, tagged like it.
+// makeEntry returns an agent with the given skills. The skill x has the tag Tag-x.
 func makeEntry(tb testing.TB, key Key, ready bool, skills ...string) *Entry {
 	tb.Helper()
 	c := card.Card{Name: "Agent " + key.Name, Description: "Works in " + key.Namespace, Version: "1.0.0", DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"}}

@@ -115,7 +115,8 @@ func TestWire20_Streams(t *testing.T) {
 			follow03: []string{"task", "TASK_STATE_INPUT_REQUIRED, final"},
 			follow10: []string{"task", "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED", "TASK_STATE_FAILED"},
 		},
-		// 0.3 gets the task and a good end, 1.0 an error.
+		// A subscription of 0.3 to an ended task gets the task and status OK, one of 1.0 an
+		// error.
 		"ended": {
 			records: []*a2a.Record{snapshot(9, a2a.StateCompleted)},
 			send03:  []string{"task"}, send10: []string{"task"}, follow03: []string{"task"}, follow10: []string{}, refused10: true,
