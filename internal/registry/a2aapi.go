@@ -4,6 +4,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -187,9 +188,9 @@ func (d *a2aAPI) problemOf(err error) error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: unavailableMessage, RetryAfter: time.Second}
 }
 
-// charge counts a search of the caller of a request.
-func (d *a2aAPI) charge(r *a2aRequest) error {
-	refusal, ok := d.searches.charge(principalOf(&r.caller), 1)
+// charge counts a request that costs as much as a number of searches.
+func (d *a2aAPI) charge(r *a2aRequest, cost int) error {
+	refusal, ok := d.searches.charge(principalOf(&r.caller), cost)
 	if ok {
 		return nil
 	}
@@ -197,10 +198,11 @@ func (d *a2aAPI) charge(r *a2aRequest) error {
 	return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: searchesMessage, RetryAfter: retryAfter(refusal)}
 }
 
-// page returns the page of a query that the caller sees.
-func (d *a2aAPI) page(ctx context.Context, parameters url.Values) (index.Page, error) {
+// page returns the page of a query that the caller sees, and calls use with it in the slot of
+// the search. use may be nil.
+func (d *a2aAPI) page(ctx context.Context, parameters url.Values, cost int, use func(*index.Page)) (index.Page, error) {
 	r := a2aRequestOf(ctx)
-	if err := d.charge(r); err != nil {
+	if err := d.charge(r, cost); err != nil {
 		return index.Page{}, err
 	}
 	q, err := index.ParseQuery(parameters.Encode())
@@ -216,13 +218,18 @@ func (d *a2aAPI) page(ctx context.Context, parameters url.Values) (index.Page, e
 		return index.Page{}, err
 	}
 	var page index.Page
-	err = d.searches.run(ctx, func() { page = s.Search(q, set) })
+	err = d.searches.run(ctx, func() {
+		page = s.Search(q, set)
+		if use != nil {
+			use(&page)
+		}
+	})
 	return page, err
 }
 
 // Find implements directory.Registry.
 func (d *a2aAPI) Find(ctx context.Context, parameters url.Values) (*directory.Page, error) {
-	page, err := d.page(ctx, parameters)
+	page, err := d.page(ctx, parameters, 1, nil)
 	if err != nil {
 		return nil, d.problemOf(err)
 	}
@@ -237,7 +244,7 @@ func (d *a2aAPI) Find(ctx context.Context, parameters url.Values) (*directory.Pa
 // Card implements directory.Registry.
 func (d *a2aAPI) Card(ctx context.Context, agent directory.Agent, protocolVersion string) (json.RawMessage, error) {
 	r := a2aRequestOf(ctx)
-	if err := d.charge(r); err != nil {
+	if err := d.charge(r, 1); err != nil {
 		return nil, err
 	}
 	e, err := d.findKey(ctx, r.caller, r.snapshot, index.Key{Namespace: agent.Namespace, Name: agent.Name})
@@ -260,21 +267,29 @@ func (d *a2aAPI) Card(ctx context.Context, agent directory.Agent, protocolVersio
 // aggregateCard is the directory.ExtendedCard: it has the skills of the agents on the first
 // page of a search.
 func (d *a2aAPI) aggregateCard(r *http.Request, form card.Form) ([]byte, error) {
-	page, err := d.page(r.Context(), url.Values{"limit": {strconv.Itoa(aggregatecard.MaxAgents)}})
-	if err != nil {
+	var text []byte
+	var failed error
+	_, err := d.page(r.Context(), url.Values{"limit": {strconv.Itoa(aggregatecard.MaxAgents)}}, aggregateCost, func(page *index.Page) {
+		text, failed = d.renderAggregate(page, form)
+	})
+	if err = cmp.Or(err, failed); err != nil {
 		return nil, d.problemOf(err)
 	}
+	return text, nil
+}
+
+func (d *a2aAPI) renderAggregate(page *index.Page, form card.Form) ([]byte, error) {
 	agents := aggregatecard.Agents{Items: make([][]byte, len(page.Entries)), Total: page.Total, NextCursor: page.NextCursor()}
 	for i, e := range page.Entries {
 		agents.Items[i] = e.Body()
 	}
 	made, err := aggregatecard.New(d.own.At(d.base), agents)
 	if err != nil {
-		return nil, d.problemOf(fmt.Errorf("make aggregate card: %w", err))
+		return nil, fmt.Errorf("make aggregate card: %w", err)
 	}
 	text, err := card.Render(made, form)
 	if err != nil {
-		return nil, d.problemOf(fmt.Errorf("render aggregate card: %w", err))
+		return nil, fmt.Errorf("render aggregate card: %w", err)
 	}
 	return text, nil
 }

@@ -6,6 +6,7 @@ package registry
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -33,6 +35,16 @@ const (
 type cardSignatures struct {
 	// objects reads Agents and pods from the manager's cache.
 	objects client.Reader
+	// verified has whether the report of a pod is valid for a card, by the digests of both, so
+	// that a report costs its verification once.
+	verified *lru.Cache
+}
+
+// rememberedVerifications bounds the results in memory.
+const rememberedVerifications = 4096
+
+func newCardSignatures(objects client.Reader) *cardSignatures {
+	return &cardSignatures{objects: objects, verified: lru.New(rememberedVerifications)}
 }
 
 // of returns the signatures of a card that an agent's pod reports, if they are over this
@@ -53,13 +65,36 @@ func (s *cardSignatures) of(ctx context.Context, key index.Key, c *card.Card) (s
 	if err := s.objects.List(ctx, pods, client.InNamespace(key.Namespace), client.MatchingLabels{a2av1alpha1.LabelAgent: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, false, fmt.Errorf("list pods: %w", err)
 	}
+	unsigned, err := card.Render(c, card.FormUnion)
+	if err != nil {
+		return nil, false, fmt.Errorf("render card: %w", err)
+	}
 	for _, report := range reportsOf(pods.Items) {
-		var reported sidecarconfig.CardSignatures
-		if json.Unmarshal([]byte(report.text), &reported) == nil && signing.Verify(c, reported.Signatures, reported.Keys) == nil {
-			return reported.Signatures, false, nil
+		if signatures := s.verify(c, unsigned, report.text); signatures != nil {
+			return signatures, false, nil
 		}
 	}
 	return nil, true, nil
+}
+
+// verify returns the signatures of a report if they are over a card, which unsigned
+// identifies, else nil.
+func (s *cardSignatures) verify(c *card.Card, unsigned []byte, report string) []card.Signature {
+	var reported sidecarconfig.CardSignatures
+	if json.Unmarshal([]byte(report), &reported) != nil {
+		return nil
+	}
+	ofCard, ofReport := sha256.Sum256(unsigned), sha256.Sum256([]byte(report))
+	key := [2][sha256.Size]byte{ofCard, ofReport}
+	valid, found := s.verified.Get(key)
+	if !found {
+		valid = signing.Verify(c, reported.Signatures, reported.Keys) == nil
+		s.verified.Add(key, valid)
+	}
+	if valid != true {
+		return nil
+	}
+	return reported.Signatures
 }
 
 // podReport is the report of a pod.

@@ -191,6 +191,9 @@ func TestSignedCardsHaveTheBytesThatTheSidecarServes(t *testing.T) {
 			t.Errorf("%s: %v", version, err)
 		}
 	}
+	if again := bodyOf(t, w.get(t, "admin", echoCard)); !strings.Contains(again, "signatures") {
+		t.Errorf("a second request: %s", again)
+	}
 	_, message := w.send10(t, "admin", `{"text":"team/echo"}`, getCard)
 	if !strings.Contains(message, `"signatures":[{"protected"`) {
 		t.Errorf("get-card: %s", message)

@@ -81,6 +81,8 @@ const (
 const (
 	// watchCost is that of the start of a watch, which may send all agents.
 	watchCost = 10
+	// aggregateCost is that of an aggregate card, which has the skills of 200 agents.
+	aggregateCost = 10
 	// exploreCost is that of an exploration, which reads all matches.
 	exploreCost = 50
 )

@@ -81,8 +81,8 @@ func TestRoutesAreLimitedByCaller(t *testing.T) {
 			http.MethodPost, "/", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"team-a/rain"}],` +
 				`"metadata":{"a2a-operator.dev/skill":"get-card"}}}}`, 1, `"RESOURCE_EXHAUSTED"`,
 		},
-		"aggregate card":        {http.MethodGet, "/extendedAgentCard", "", 1, `"RESOURCE_EXHAUSTED"`},
-		"aggregate card of 0.1": {http.MethodGet, "/.well-known/agent.json", "", 1, ""},
+		"aggregate card":        {http.MethodGet, "/extendedAgentCard", "", aggregateCost, `"RESOURCE_EXHAUSTED"`},
+		"aggregate card of 0.1": {http.MethodGet, "/.well-known/agent.json", "", aggregateCost, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, weatherFleet(t))

@@ -134,7 +134,7 @@ func New(o Options) *Server {
 		authn:      authn,
 		authz:      access.NewAuthorizer(authorization),
 		health:     newHealthReports(o.Cache, o.PodStatus, o.Pods, o.Clock),
-		signatures: &cardSignatures{o.Cache},
+		signatures: newCardSignatures(o.Cache),
 		log:        o.Log,
 
 		publisher: o.Publisher,

@@ -440,3 +440,36 @@ func TestVerifyAcceptsTheSignaturesOfTheCard(t *testing.T) {
 	}
 	check("two keys", private["ES256"], private["RS256"])
 }
+
+// BenchmarkVerify verifies the signatures of one key.
+func BenchmarkVerify(b *testing.B) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		b.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		b.Fatal(err)
+	}
+	key, err := signing.ParseKey(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	if err != nil {
+		b.Fatal(err)
+	}
+	signer, err := signing.NewSigner([]*signing.Key{key}, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	jwks, err := signer.JWKS()
+	if err != nil {
+		b.Fatal(err)
+	}
+	signatures, err := signer.Sign(exampleCard())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if err := signing.Verify(exampleCard(), signatures, jwks); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
