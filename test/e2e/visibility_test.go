@@ -85,7 +85,9 @@ var _ = Describe("A public agent", func() {
 
 		By("searching with the token of another namespace, which gives no right to call the agent")
 		stranger := caller(token(ctx, foreign, a2av1alpha1.Audience))
-		seen := func(g Gomega) []string { return agentsAt(ctx, g, stranger, registryURL+"/v1/agents?skill=juggle&namespace="+ns) }
+		seen := func(g Gomega) []string {
+			return agentsAt(ctx, g, stranger, registryURL+"/v1/agents?skill=juggle&namespace="+ns)
+		}
 		Eventually(ctx, seen).Should(ConsistOf(ns + "/public"))
 		Expect(post(ctx, caller(token(ctx, foreign, audience(public))), public).StatusCode).To(Equal(http.StatusForbidden))
 
@@ -107,7 +109,9 @@ func anonymousSearch(ctx context.Context, text string) []string {
 	Expect(err).NotTo(HaveOccurred())
 	defer response.Body.Close()
 	Expect(response.StatusCode).To(Equal(http.StatusOK))
-	var page struct{ Results []struct{ Metadata registryEntry } }
+	var page struct {
+		Results []struct{ Metadata registryEntry }
+	}
 	Expect(json.NewDecoder(response.Body).Decode(&page)).To(Succeed())
 	names := []string{}
 	for _, result := range page.Results {
