@@ -41,7 +41,7 @@ type fixture struct {
 	status int
 	// served are the requests to Remotes, and called those to other hosts than the registry.
 	served, called []string
-	// header is that of the responses of echo.
+	// header has the headers of the responses of agent echo.
 	header http.Header
 	// intercept is called for each request before its response; nil for none.
 	intercept func(*http.Request)

@@ -13,7 +13,7 @@ var (
 	ErrExists = errors.New("task is in the store already")
 	// ErrConflict: the log has more events than the caller knows. The append did not
 	// happen and never will.
-	ErrConflict = errors.New("log has gone on")
+	ErrConflict = errors.New("log has newer events")
 	// ErrTrimmed: the log has dropped the event. The snapshot includes it.
 	ErrTrimmed = errors.New("log no longer holds the event")
 	// ErrFull: the store has no room, and nothing that it may evict.

@@ -46,10 +46,10 @@ type Lease interface {
 	Interrupt()
 }
 
-// Ownership tells and changes which replica holds a task. Its writes are those of package
-// store. They hold the task for this replica and are fenced: they fail when the replica
-// has lost the task. The writes outlive the context of their caller: only Interrupt ends
-// them, or a lease that may have ended.
+// Ownership returns and changes the replica that holds a task. It makes the writes of
+// package store for this replica and fences them: a write fails if the replica has lost
+// the task. A write outlives the context of its caller. Only Interrupt ends it, or a
+// lease that may have ended.
 type Ownership interface {
 	// Owner returns the owner of a task. It returns store.ErrNotFound if the
 	// store does not have the task.

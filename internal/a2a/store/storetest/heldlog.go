@@ -23,7 +23,7 @@ const Lease = 2 * time.Second
 // Shared is a store of several replicas, and its clock.
 type Shared struct {
 	store.Shared
-	// Pass lets a time pass.
+	// Pass advances the clock.
 	Pass func(time.Duration)
 }
 
