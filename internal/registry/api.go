@@ -78,6 +78,7 @@ func (a *api) handler() http.Handler {
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}", a.authenticated(a.agent))
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}/card", a.authenticated(a.card))
 	mux.HandleFunc("GET /v1/peers", a.authenticated(a.peers))
+	mux.HandleFunc("GET /v1/peers/agents", a.authenticated(a.peerAgents))
 	mux.HandleFunc("PUT "+sidecarconfig.HealthPath, a.authenticated(a.health.put))
 	mux.HandleFunc(sidecarconfig.HealthPath, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Allow", http.MethodPut)

@@ -5,7 +5,11 @@ package registry
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
@@ -81,4 +85,78 @@ func (a *api) peers(w http.ResponseWriter, r *http.Request, c access.Caller, _ *
 	w.Header().Set("Content-Type", mediaJSON)
 	write(w, append(body, '\n'))
 	return nil
+}
+
+// peerAgents serves a search of the peers with the mode Forward: their results, and how the
+// search of each one ended.
+func (a *api) peerAgents(w http.ResponseWriter, r *http.Request, c access.Caller, _ *index.Snapshot) error {
+	search, err := parsePeerSearch(r.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	response := struct {
+		Items []ard.Result        `json:"items"`
+		Peers []federation.Report `json:"peers"`
+	}{[]ard.Result{}, []federation.Report{}}
+	query := federation.Query{Search: search}
+	peers := 0
+	if a.federation != nil {
+		peers = a.federation.Peers(query)
+	}
+	if !a.searches.admit(w, &c, max(1, peers)) {
+		return nil
+	}
+	release, ok := a.searches.receive(w, &c)
+	if !ok {
+		return nil
+	}
+	defer release()
+	if peers > 0 {
+		found, reports, err := a.federation.Search(r.Context(), query, federation.LocalPage{})
+		if err != nil {
+			return err
+		}
+		response.Items, response.Peers = append(response.Items, found.Results...), append(response.Peers, reports...)
+	}
+	body, err := json.Marshal(response)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", mediaJSON)
+	write(w, append(body, '\n'))
+	return nil
+}
+
+// Limits of a search of peers.
+const (
+	maxPeerText      = 512
+	maxPeerItems     = 100
+	defaultPeerItems = 50
+)
+
+// parsePeerSearch reads the parameters of a search of peers. Its errors are
+// *index.ParameterError.
+func parsePeerSearch(raw string) (*ard.Search, error) {
+	values, err := url.ParseQuery(raw)
+	if err != nil {
+		return nil, &index.ParameterError{Field: "query", Cure: "cannot be decoded: escape the special characters of every value"}
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case name != "q" && name != "limit":
+			return nil, &index.ParameterError{Field: name, Cure: "is not a parameter of this search; use limit, q"}
+		case len(values[name]) > 1:
+			return nil, &index.ParameterError{Field: name, Cure: "is repeated; use it once"}
+		}
+	}
+	text, limit := values.Get("q"), defaultPeerItems
+	if text == "" || len(text) > maxPeerText {
+		return nil, &index.ParameterError{Field: "q", Cure: "must have 1 to " + strconv.Itoa(maxPeerText) + " bytes"}
+	}
+	if values.Has("limit") {
+		if limit, err = strconv.Atoi(values.Get("limit")); err != nil || limit < 1 || limit > maxPeerItems {
+			return nil, &index.ParameterError{Field: "limit", Cure: "must be a number from 1 to " + strconv.Itoa(maxPeerItems)}
+		}
+	}
+	return &ard.Search{Query: ard.Query{Text: text}, PageSize: &limit}, nil
 }

@@ -333,3 +333,31 @@ func TestASearchWithoutATokenStaysInTheCluster(t *testing.T) {
 		t.Errorf("west got %d searches", got)
 	}
 }
+
+func TestASearchOfThePeersAloneSaysHowEachOneEnded(t *testing.T) {
+	all := newClusters(t, 1, map[string]*index.Snapshot{"east": rain(t, "one"), "west": rain(t, "two"), "north": rain(t, "three")}, map[string][]string{"east": {"west", "north"}})
+	all["north"].Close()
+	type found struct {
+		Items []ard.Result
+		Peers []federation.Report
+	}
+	got := decodeAs[found](t, bodyOf(t, all["east"].get(t, "none", "/v1/peers/agents?q=rain&limit=5")))
+	if diff := cmp.Diff([]string{"urn:air:west.example:team-a:two"}, fullIdentifiers(got.Items)); diff != "" {
+		t.Errorf("items (-want +got):\n%s", diff)
+	}
+	if len(got.Peers) != 2 || got.Peers[0] != (federation.Report{Peer: "west", Outcome: federation.Success, Results: 1}) || got.Peers[1].Outcome != federation.Unreachable || got.Peers[1].Message == "" {
+		t.Errorf("peers = %+v", got.Peers)
+	}
+	for query, field := range map[string]string{"": "q", "q=": "q", "q=x&limit=101": "limit", "q=x&limit=x": "limit", "q=x&q=y": "q", "q=x&tag=y": "tag", "q=" + strings.Repeat("x", 513): "q"} {
+		response := all["east"].get(t, "none", "/v1/peers/agents?"+query)
+		if body := bodyOf(t, response); response.StatusCode != http.StatusBadRequest || !strings.Contains(body, `"field":"`+field+`"`) {
+			t.Errorf("?%.20s = %d %s", query, response.StatusCode, body)
+		}
+	}
+	if status := all["east"].get(t, "", "/v1/peers/agents?q=rain").StatusCode; status != http.StatusUnauthorized {
+		t.Errorf("without a token = %d", status)
+	}
+	if got := bodyOf(t, newWorld(t, rain(t, "one")).get(t, "none", "/v1/peers/agents?q=rain")); got != "{\"items\":[],\"peers\":[]}\n" {
+		t.Errorf("without peers = %s", got)
+	}
+}
