@@ -11,11 +11,13 @@
 //
 //	index   all agents in memory: snapshots, queries, and the feed from informers
 //	watch   streams of the changes of agents
-//	access  the caller of a request, and the namespaces that it sees
+//	access  the caller of a request, and the agents that it sees
 //	health  reports of sidecars -> conditions of their pods
 //	a2aapi  the registry as an A2A agent; it has no tasks
+//	ardapi  catalogs and searches of ARD, also for clients without a token
+//	outside the catalog outside of the cluster, for a Gateway
 //	api     requests -> responses
-//	server  the listener, and the wiring into a manager
+//	server  the listeners, and the wiring into a manager
 package registry
 
 // The registry reads pods through the manager's cache and writes their conditions, and the

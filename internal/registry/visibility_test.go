@@ -125,10 +125,13 @@ func TestEveryRouteShowsTheVisibleAgents(t *testing.T) {
 		needsToken bool
 		counts     bool
 	}{
-		"list":         {call: list("/v1/agents"), needsToken: true, counts: true},
-		"search":       {call: list("/v1/agents?q=rain"), needsToken: true, counts: true},
-		"namespace":    {call: list("/v1/agents?namespace=team-z"), needsToken: true, counts: true},
-		"filter":       {call: list("/v1/agents?remote=false"), needsToken: true, counts: true},
+		"list":      {call: list("/v1/agents"), needsToken: true, counts: true},
+		"search":    {call: list("/v1/agents?q=rain"), needsToken: true, counts: true},
+		"namespace": {call: list("/v1/agents?namespace=team-z"), needsToken: true, counts: true},
+		"filter":    {call: list("/v1/agents?remote=false"), needsToken: true, counts: true},
+		"A2A find":  {call: func(w *world, token string) (int, string) { return w.send10(t, token, `{"data":{}}`, "") }, needsToken: true, counts: true},
+		"A2A card":  {call: list("/extendedAgentCard"), needsToken: true, counts: true},
+
 		"ARD search":   {call: post("/ard/search", `{"query":{"text":"rain"}}`)},
 		"ARD list":     {call: list("/ard/agents")},
 		"ARD catalog":  {call: list("/ard/catalogs/team-z")},
@@ -136,9 +139,11 @@ func TestEveryRouteShowsTheVisibleAgents(t *testing.T) {
 		"ARD manifest": {call: list("/.well-known/ard.json")},
 	}
 	w := newWorld(t, visibleAgents(t))
+	attempts := 0
 	for route, test := range lists {
 		for token, want := range sees {
 			status, body := test.call(w, token)
+			attempts++
 			if token == "" && test.needsToken {
 				if fmt.Sprint(status) != unauthenticated {
 					t.Errorf("%s without a token = %d %s", route, status, body)
@@ -165,6 +170,7 @@ func TestEveryRouteShowsTheVisibleAgents(t *testing.T) {
 				t.Errorf("%s for %q does not count %d: %s", route, token, len(want), body)
 			}
 		}
+		attempts++
 		if status, body := test.call(w, "unknown"); fmt.Sprint(status) != unauthenticated {
 			t.Errorf("%s with an invalid token = %d %s, want 401", route, status, body)
 		}
@@ -185,18 +191,28 @@ func TestEveryRouteShowsTheVisibleAgents(t *testing.T) {
 				case found:
 					want = http.StatusOK
 				}
+				attempts++
 				if got := w.get(t, token, path); got.StatusCode != want {
 					t.Errorf("GET %s for %q = %d, want %d", path, token, got.StatusCode, want)
 				}
 			}
+			if token == "" {
+				continue
+			}
+			attempts++
+			if status, body := w.send10(t, token, `{"text":"team-z/`+name+`"}`, getCard); (status == http.StatusOK && strings.Contains(body, "Forecasts rain.")) != found {
+				t.Errorf("get-card of %s for %q = %d %s, want it for a visible agent only", name, token, status, body)
+			}
 			if token != "bot" { // tokens are for ServiceAccounts
 				continue
 			}
+			attempts++
 			if status, body := w.exchange(t, token, name+".team-z.a2a-operator.dev"); (status == http.StatusOK) != found {
 				t.Errorf("exchange for %s = %d %s, want it for a visible agent only", name, status, body)
 			}
 		}
 	}
+	t.Logf("%d requests", attempts)
 }
 
 // Agents that a client without a token does not see change no byte of its responses.
