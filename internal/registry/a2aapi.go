@@ -32,10 +32,8 @@ import (
 const (
 	// maxMessageBody bounds a request of A2A, in bytes.
 	maxMessageBody = 64 << 10
-	// messageBodies and messageAnswers bound the memory of requests that are not decoded
-	// yet and of large responses that are not sent yet, in bytes.
-	messageBodies  = 16 << 20
-	messageAnswers = 64 << 20
+	// messageBodies bounds the memory of requests that are not decoded yet, in bytes.
+	messageBodies = 16 << 20
 	// memoryTimeout is how long a request waits for memory.
 	memoryTimeout = time.Second
 	// messageWriteTimeout bounds each write of 64 KiB.
@@ -71,7 +69,7 @@ func (a *api) handleA2A(mux *http.ServeMux, baseURL string) {
 		Limits: &httpcall.Limits{
 			MaxBody:      func() int64 { return maxMessageBody },
 			Bodies:       limit.NewBudget(messageBodies, memoryTimeout),
-			Answers:      limit.NewBudget(messageAnswers, memoryTimeout),
+			Answers:      a.searches.responses,
 			WriteTimeout: messageWriteTimeout,
 			Now:          a.searches.clock.Now,
 		},
