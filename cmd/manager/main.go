@@ -101,6 +101,13 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 	flags.StringVar(&c.RegistryPeersFile, "registry-peers-file", c.RegistryPeersFile,
 		"A `file` with the registries of other clusters that searches of ARD ask (docs/federation.md). The manager reloads it when it changes. "+
 			"It needs --registry-publisher. Empty means no peers.")
+	flags.StringVar(&c.RegistryEmbeddings.URL, "registry-embeddings-url", c.RegistryEmbeddings.URL,
+		"The `URL` of an endpoint for embeddings with the API of OpenAI, such as https://models.example/v1/embeddings. Ranked searches then find "+
+			"agents by meaning, too: the endpoint receives the texts of cards and of queries. Empty means none.")
+	flags.StringVar(&c.RegistryEmbeddings.Model, "registry-embeddings-model", c.RegistryEmbeddings.Model,
+		"The `model` of the endpoint for embeddings. Required with its URL.")
+	flags.StringVar(&c.RegistryEmbeddings.APIKeyFile, "registry-embeddings-api-key-file", c.RegistryEmbeddings.APIKeyFile,
+		"A `file` with the API key of the endpoint for embeddings. The manager reads it for each request. Empty means none.")
 	flags.BoolVar(&c.RegistryReviewAllNamespaces, "registry-review-all-namespaces", c.RegistryReviewAllNamespaces,
 		"Review the access of the registry's callers to all namespaces with Agents, and not only to those in which a RoleBinding grants it. "+
 			"For clusters with an authorizer besides RBAC.")

@@ -48,6 +48,8 @@ type Config struct {
 	// RegistryPeersFile is a file with the registries of other clusters that searches of ARD
 	// ask; empty means none.
 	RegistryPeersFile string
+	// RegistryEmbeddings is an endpoint by which ranked searches of the registry find agents by meaning.
+	RegistryEmbeddings RegistryEmbeddings
 	// RegistryReviewAllNamespaces makes the registry review the access of its callers to all
 	// namespaces with Agents, for clusters with an authorizer besides RBAC.
 	RegistryReviewAllNamespaces bool
@@ -78,6 +80,27 @@ type Config struct {
 	// OwnHeap lets the manager tune the garbage collector of the process. Set it only in a
 	// program that is a manager and nothing else.
 	OwnHeap bool
+}
+
+// RegistryEmbeddings configures an endpoint for embeddings. Without URL, there is none.
+type RegistryEmbeddings struct{ URL, Model, APIKeyFile string }
+
+func (e RegistryEmbeddings) errors() []error {
+	if e.URL == "" {
+		if e.Model != "" || e.APIKeyFile != "" {
+			return []error{errors.New("--registry-embeddings-model and --registry-embeddings-api-key-file need --registry-embeddings-url: set it, or remove them")}
+		}
+		return nil
+	}
+	var errs []error
+	u, err := url.Parse(e.URL)
+	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
+		errs = append(errs, errors.New("--registry-embeddings-url must be an absolute http or https URL without a user, such as https://models.example/v1/embeddings"))
+	}
+	if e.Model == "" {
+		errs = append(errs, errors.New("--registry-embeddings-model is empty: set the model of --registry-embeddings-url"))
+	}
+	return errs
 }
 
 // RegistryOIDC configures an OpenID Connect issuer. The claims and prefixes have the meaning of
@@ -192,6 +215,7 @@ func (c Config) registryErrors() []error {
 		}
 	}
 	errs = append(errs, c.RegistryOIDC.errors()...)
+	errs = append(errs, c.RegistryEmbeddings.errors()...)
 	if reasons := validation.IsDNS1123Subdomain(c.RegistryPublisher); c.RegistryPublisher != "" && len(reasons) > 0 {
 		errs = append(errs, fmt.Errorf("--registry-publisher is %q, must be a domain such as agents.example.com: %s",
 			c.RegistryPublisher, strings.Join(reasons, "; ")))

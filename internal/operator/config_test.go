@@ -50,6 +50,11 @@ var _ = Describe("a configuration", func() {
 		Entry("with peers and no publisher", func(c *Config) {
 			c.RegistryPeersFile, c.RegistryURL = "/peers.yaml", "http://registry.a2a.svc"
 		}, "--registry-peers-file needs --registry-url and --registry-publisher"),
+		Entry("with a model and no endpoint for embeddings", func(c *Config) { c.RegistryEmbeddings.Model = "m" }, "need --registry-embeddings-url"),
+		Entry("with an endpoint for embeddings and no model", func(c *Config) { c.RegistryEmbeddings.URL = "https://models.example/" }, "--registry-embeddings-model is empty"),
+		Entry("with an endpoint for embeddings that is no URL", func(c *Config) {
+			c.RegistryEmbeddings = RegistryEmbeddings{URL: "models.example", Model: "m"}
+		}, "--registry-embeddings-url must be"),
 		Entry("with a certificate for a registry at http", func(c *Config) { c.RegistryCertDir, c.RegistryURL = "/tls", "http://registry.a2a.svc" }, "--registry-url"),
 		Entry("with the URL of a disabled registry", func(c *Config) { c.RegistryBindAddress, c.RegistryURL = off, "http://registry.a2a.svc" }, "remove one of the two flags"),
 		Entry("with an issuer at http", func(c *Config) { c.RegistryOIDC.Issuer, c.RegistryOIDC.Audience = "http://login.example", "a" }, "--registry-oidc-issuer"),

@@ -214,8 +214,13 @@ func addRegistry(mgr manager.Manager, config Config, keys *tokenkeys.Source) err
 		catalog.Outside = true
 		outside = &registry.OutsideOptions{BindAddress: config.RegistryOutsideBindAddress, Publisher: catalog}
 	}
+	var embeddings *registry.Embeddings
+	if e := config.RegistryEmbeddings; e.URL != "" {
+		embeddings = &registry.Embeddings{URL: e.URL, Model: e.Model, KeyFile: e.APIKeyFile}
+	}
 	server, err := registry.SetupWithManager(mgr, registry.Options{
 		Outside:             outside,
+		Embeddings:          embeddings,
 		Publisher:           publisher,
 		BindAddress:         config.RegistryBindAddress,
 		CertificateDir:      config.RegistryCertDir,

@@ -37,6 +37,8 @@ type api struct {
 	health   *healthReports
 	// signatures are those of cards, which sidecars report.
 	signatures *cardSignatures
+	// embeddings is nil without an endpoint for embeddings.
+	embeddings *embeddings
 	// exchange issues tokens; nil without keys.
 	exchange http.Handler
 	// publisher names the entries of ARD and the URL of the registry. Without it, neither
@@ -227,6 +229,7 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 		return err
 	}
 	var page index.Page
+	a.embeddings.rankBySimilarity(q, a.embeddings.vector(r.Context(), q.RankedText()))
 	if err := a.searches.run(r.Context(), func() { page = s.Search(q, set) }); err != nil {
 		return err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+	"github.com/a2a-operator/a2a-operator/internal/registry/embedding"
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
@@ -55,6 +56,8 @@ type ardEndpoint struct {
 	// with a token.
 	cost  int
 	slots chan struct{}
+	// prepare completes the request before it runs in a slot; nil for none.
+	prepare func(*ardRequest)
 	// finish changes the result outside of the slots; nil for none.
 	finish func(w http.ResponseWriter, r *ardRequest, result any) (any, error)
 }
@@ -68,6 +71,8 @@ type ardRequest struct {
 	body  []byte
 	set   *access.Set
 	s     *index.Snapshot
+	// vector is that of the query's text, nil without one.
+	vector *embedding.Vector
 }
 
 // restrictToExports leaves in the set what leaves the cluster, if another registry sent the
@@ -104,7 +109,7 @@ func (d *ardAPI) handleRoutes(mux *http.ServeMux) {
 		mux.HandleFunc("GET "+path, d.handle(ard.TypeCatalog, search(d.manifest)))
 	}
 	mux.HandleFunc("GET "+ard.NamespacePath+"{namespace}", d.handle(ard.TypeCatalog, search(d.catalog)))
-	mux.HandleFunc("POST "+ard.BasePath+"/search", d.handle(mediaJSON, ardEndpoint{serve: d.search, cost: 1, slots: d.searches.slots, finish: d.searchPeers}))
+	mux.HandleFunc("POST "+ard.BasePath+"/search", d.handle(mediaJSON, ardEndpoint{serve: d.search, cost: 1, slots: d.searches.slots, prepare: d.embedQuery, finish: d.searchPeers}))
 	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.handle(mediaJSON, ardEndpoint{serve: d.explore, cost: exploreCost, slots: d.explorations}))
 	mux.HandleFunc("GET "+ard.BasePath+"/agents", d.handle(mediaJSON, search(d.list)))
 	mux.HandleFunc(ard.BasePath+"/", d.unknown)
@@ -240,6 +245,9 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, ne
 		return nil, nil, err
 	}
 	request.restrictToExports()
+	if next.prepare != nil {
+		next.prepare(request)
+	}
 	slots := next.slots
 	if from.isAnonymous {
 		slots = from.searches.slots
@@ -408,6 +416,13 @@ func onlyPageToken(r *http.Request) (string, error) {
 }
 
 // search returns a *localSearch.
+// embedQuery finds the vector of the text of a search. Callers without a token cause no requests to the endpoint.
+func (d *ardAPI) embedQuery(r *ardRequest) {
+	if request, err := ard.ParseSearch(r.body); err == nil && !r.from.isAnonymous {
+		r.vector = d.embeddings.vector(r.Context(), request.Query.Text)
+	}
+}
+
 func (d *ardAPI) search(r *ardRequest) (any, error) {
 	request, err := ard.ParseSearch(r.body)
 	if err != nil {
@@ -461,6 +476,7 @@ func (d *ardAPI) page(r *ardRequest, p pageRequest, add func(e ard.Entry, score 
 		if err != nil {
 			return "", err
 		}
+		d.embeddings.rankBySimilarity(q, r.vector)
 		page := r.s.Search(q, r.set)
 		for i, e := range page.Entries {
 			if added == p.size || scanned == scanLimit {

@@ -10,6 +10,7 @@
 // report the health of their dependencies.
 //
 //	index   all agents in memory: snapshots, queries, and the feed from informers
+//	embeddings  the similarity of agents and queries by meaning, from package embedding
 //	watch   streams of the changes of agents
 //	access  the caller of a request, and the agents that it sees
 //	health  reports of sidecars -> conditions of their pods

@@ -14,6 +14,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/embedding"
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/registry/servingcert"
@@ -32,7 +33,7 @@ var limited = prometheus.NewCounterVec(prometheus.CounterOpts{
 
 // register adds the metrics. Registries of one process share them.
 func register(r prometheus.Registerer) error {
-	for _, collector := range slices.Concat(index.Collectors(), access.Collectors(), servingcert.Collectors(), federation.Collectors(), []prometheus.Collector{limited, watchesGauge, watchesEnded, searchDuration}) {
+	for _, collector := range slices.Concat(index.Collectors(), access.Collectors(), embedding.Collectors(), servingcert.Collectors(), federation.Collectors(), []prometheus.Collector{limited, watchesGauge, watchesEnded, searchDuration}) {
 		err := r.Register(collector)
 		if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !again {
 			return err

@@ -74,6 +74,8 @@ type Options struct {
 	// and not only to those in which an RBAC object grants it, and its right as a peer.
 	// The reviews then have the pod and the node of the caller.
 	ReviewAllNamespaces bool
+	// Embeddings makes ranked searches find agents by meaning, too; nil for words alone.
+	Embeddings *Embeddings
 	// PodStatus writes the conditions of pods.
 	PodStatus client.SubResourceWriter
 	// Pods writes the annotations of pods.
@@ -146,6 +148,9 @@ func New(o Options) *Server {
 		s.api.federation = federation.New(federation.Options{
 			File: o.PeersFile, Publisher: o.Publisher, ClusterDomain: o.ClusterDomain, Clock: o.Clock, Log: o.Log,
 		})
+	}
+	if o.Embeddings != nil {
+		s.api.embeddings = newEmbeddings(*o.Embeddings, s.feed, o.Clock, o.Log)
 	}
 	s.api.watches = newWatches(s.feed, s.api.authz, o.Clock)
 	s.api.searches = newSearches(o.Clock)
@@ -227,6 +232,12 @@ func (s *Server) Start(ctx context.Context) error {
 		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
 		group.Go(func() error {
 			s.certificate.Run(ctx)
+			return nil
+		})
+	}
+	if s.api.embeddings != nil {
+		group.Go(func() error {
+			s.api.embeddings.run(ctx)
 			return nil
 		})
 	}

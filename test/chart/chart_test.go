@@ -176,6 +176,21 @@ func TestValuesChangeTheObjects(t *testing.T) {
 				}
 			},
 		},
+		"an endpoint for embeddings": {
+			values: "registry: {embeddings: {url: 'https://models.example/v1/embeddings', model: m-3, apiKeySecret: {name: models, key: token}}}",
+			want:   slices.Concat(crds, metrics),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				hasArgs(t, d, "--registry-embeddings-url=https://models.example/v1/embeddings", "--registry-embeddings-model=m-3",
+					"--registry-embeddings-api-key-file=/etc/a2a-operator/registry-embeddings/apiKey")
+				want := []corev1.Volume{{Name: "registry-embeddings", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+					SecretName: "models", Optional: new(true), Items: []corev1.KeyToPath{{Key: "token", Path: "apiKey"}},
+				}}}}
+				if diff := cmp.Diff(want, d.Spec.Template.Spec.Volumes); diff != "" {
+					t.Errorf("volumes (-want +got):\n%s", diff)
+				}
+			},
+		},
 		"remote agents": {
 			values: "remote: {allow: [10.0.0.0/8, 'fd00::/8'], readSecrets: true}",
 			want: slices.Concat(crds, metrics, []string{

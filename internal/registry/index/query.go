@@ -33,7 +33,10 @@ type Query struct {
 	// terms must all match.
 	terms []string
 	// ranked has groups if the result is ranked.
-	ranked text.Query
+	ranked     text.Query
+	rankedText string
+	// nearest is nil for a ranking by words alone.
+	nearest Nearest
 	// namespace is "" for all.
 	namespace string
 	after     position
@@ -185,7 +188,7 @@ func (q *Query) words(value string) error {
 }
 
 func (q *Query) rank(value string) error {
-	q.ranked = text.ParseQuery(value)
+	q.ranked, q.rankedText = text.ParseQuery(value), value
 	if !q.isRanked() {
 		return invalid("q", "has no word; use letters or digits")
 	}

@@ -39,10 +39,10 @@ func TestParseQuery(t *testing.T) {
 		"watch=true&since=x":      {limit: 50, watch: true, since: "x"},
 		"limit=1":                 {limit: 1},
 		"limit=200":               {limit: 200},
-		"q=echo":                  {limit: 50, ranked: text.ParseQuery("echo")},
+		"q=echo":                  {limit: 50, ranked: text.ParseQuery("echo"), rankedText: "echo"},
 		"cursor=" + url.QueryEscape(position{Key: Key{"ns", "name"}}.cursor()): {limit: 50, after: position{Key: Key{"ns", "name"}}},
 		"q=echo&cursor=" + url.QueryEscape(position{Key: Key{"ns", "name"}, ranked: true, score: 1.5}.cursor()): {
-			limit: 50, ranked: text.ParseQuery("echo"), after: position{Key: Key{"ns", "name"}, ranked: true, score: 1.5},
+			limit: 50, ranked: text.ParseQuery("echo"), rankedText: "echo", after: position{Key: Key{"ns", "name"}, ranked: true, score: 1.5},
 		},
 	}
 	for raw, want := range tests {

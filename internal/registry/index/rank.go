@@ -58,6 +58,10 @@ func (s *Snapshot) rank(q *Query, caller *access.Set) Page {
 	if page.Total > 0 {
 		statistics.MeanLength /= float64(page.Total)
 	}
+	if q.nearest != nil {
+		s.fuse(&page, q, s.best(q.deep(), groups, statistics, found.sets), allowed.sets)
+		return page
+	}
 	page.fillRanked(s.best(q, groups, statistics, found.sets), q.limit, limitOf(groups, statistics))
 	return page
 }

@@ -1,0 +1,167 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package embedding
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"iter"
+	"slices"
+	"sync"
+)
+
+// MaxDocuments bounds the documents with a vector. Others are found by their words only.
+const MaxDocuments = 200_000
+
+// Key names a document.
+type Key struct{ Namespace, Name string }
+
+type digest [16]byte
+
+func digestOf(text string) digest {
+	sum := sha256.Sum256([]byte(text))
+	return digest(sum[:])
+}
+
+// shared is the vector of all documents with one text.
+type shared struct {
+	*Vector
+	text  digest
+	users int
+}
+
+// documents holds vectors. It is safe for concurrent use.
+type documents struct {
+	mu sync.RWMutex
+	// byKey has the vector of each document, byText that of each text.
+	byKey  map[Key]*shared
+	byText map[digest]*shared
+	// dimensions are those of all vectors; 0 before the first one.
+	dimensions int
+}
+
+func newDocuments() *documents {
+	return &documents{byKey: map[Key]*shared{}, byText: map[digest]*shared{}}
+}
+
+// has reports whether a document has the vector of a text. It uses the vector of another document with the
+// same text.
+func (d *documents) has(key Key, text digest) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now := d.byKey[key]; now != nil && now.text == text {
+		return true
+	}
+	known := d.byText[text]
+	return known != nil && d.assign(key, known)
+}
+
+// put sets the vector of a document. It returns errOtherDimensions for one that cannot be compared with others.
+func (d *documents) put(key Key, text digest, v *Vector) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.dimensions == 0 {
+		d.dimensions = len(v.values)
+	}
+	if len(v.values) != d.dimensions {
+		return errOtherDimensions
+	}
+	known := d.byText[text]
+	if known == nil {
+		known = &shared{Vector: v, text: text}
+	}
+	d.assign(key, known)
+	return nil
+}
+
+// assign sets the vector of a document, and reports whether there is room for it.
+func (d *documents) assign(key Key, v *shared) bool {
+	if d.byKey[key] == nil && len(d.byKey) >= MaxDocuments {
+		return false
+	}
+	v.users++ // first, so that the vector of an unchanged text stays
+	d.release(key)
+	d.byKey[key], d.byText[v.text] = v, v
+	vectorsGauge.Set(float64(len(d.byText)))
+	return true
+}
+
+// remove forgets a document.
+func (d *documents) remove(key Key) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.release(key)
+	delete(d.byKey, key)
+	vectorsGauge.Set(float64(len(d.byText)))
+}
+
+func (d *documents) release(key Key) {
+	if last := d.byKey[key]; last != nil {
+		if last.users--; last.users == 0 {
+			delete(d.byText, last.text)
+		}
+	}
+}
+
+// full reports whether no further document gets a vector.
+func (d *documents) full() bool {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return len(d.byKey) >= MaxDocuments
+}
+
+// nearest returns the n documents of keys that are most similar to a query, the most similar one first. Documents without
+// a vector are left out.
+func (d *documents) nearest(query *Vector, keys iter.Seq[Key], n int) []Key {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if len(query.values) != d.dimensions {
+		return nil
+	}
+	byDistance := newBest(coarseFactor * n)
+	for key := range keys {
+		if document := d.byKey[key]; document != nil {
+			byDistance.add(candidate{key, -float64(document.signDistance(query))})
+		}
+	}
+	bySimilarity := newBest(n)
+	for _, c := range byDistance.list {
+		bySimilarity.add(candidate{c.key, d.byKey[c.key].similarity(query)})
+	}
+	found := make([]Key, len(bySimilarity.list))
+	for i, c := range bySimilarity.list {
+		found[i] = c.key
+	}
+	return found
+}
+
+// coarseFactor is how many times as many documents are compared exactly as are wanted. The signs select them.
+const coarseFactor = 10
+
+// candidate is a document with its score.
+type candidate struct {
+	key   Key
+	score float64
+}
+
+// best keeps the candidates with the highest scores, the highest first; equal ones in the order of their keys.
+type best struct {
+	list []candidate
+	size int
+}
+
+func newBest(size int) *best { return &best{list: make([]candidate, 0, size+1), size: size} }
+
+func (b *best) add(c candidate) {
+	if len(b.list) == b.size && compareCandidates(c, b.list[b.size-1]) >= 0 {
+		return
+	}
+	i, _ := slices.BinarySearchFunc(b.list, c, compareCandidates)
+	b.list = slices.Insert(b.list, i, c)
+	b.list = b.list[:min(len(b.list), b.size)]
+}
+
+func compareCandidates(a, b candidate) int {
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(a.key.Name, b.key.Name))
+}

@@ -1,0 +1,214 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package embedding
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+const (
+	// batchSize is the number of texts of a request for documents, batchInterval the least time between two such
+	// requests.
+	batchSize     = 32
+	batchInterval = 200 * time.Millisecond
+	batchTimeout  = 30 * time.Second
+	// Retries of requests for documents wait with exponential backoff.
+	minBackoff = time.Second
+	maxBackoff = 5 * time.Minute
+	// maxDocumentBytes bounds the sent part of a document.
+	maxDocumentBytes = 8 << 10
+)
+
+// Options configure an Embedder.
+type Options struct {
+	// URL is that of the endpoint, such as https://models.example/v1/embeddings. Model is its model.
+	URL, Model string
+	// KeyFile has the API key of the endpoint, "" for none.
+	KeyFile string
+	// Transport defaults to http.DefaultTransport.
+	Transport http.RoundTripper
+	// Text returns the present text of a document, and false if it is gone.
+	Text func(Key) (string, bool)
+	Log  logr.Logger
+	// Now returns the time.
+	Now func() time.Time
+}
+
+// Embedder compares documents with queries. Its methods are safe for concurrent use.
+type Embedder struct {
+	endpoint  endpoint
+	documents *documents
+	queries   *queries
+	text      func(Key) (string, bool)
+	log       logr.Logger
+	// batchFailing and queryFailing are true after a failure, which the log has, until a request succeeds.
+	batchFailing, queryFailing atomic.Bool
+	// batch is the number of texts of the next request for documents. Only Run uses it.
+	batch int
+
+	mu      sync.Mutex
+	pending map[Key]struct{}
+	wake    chan struct{}
+}
+
+// New returns an Embedder without vectors. Run computes them.
+func New(o Options) *Embedder {
+	e := &Embedder{
+		endpoint: endpoint{url: o.URL, model: o.Model, keyFile: o.KeyFile, client: &http.Client{
+			Transport: o.Transport,
+			// Another server must not get the texts and the API key.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}},
+		documents: newDocuments(), text: o.Text, log: o.Log,
+		batch: batchSize, pending: map[Key]struct{}{}, wake: make(chan struct{}, 1),
+	}
+	e.queries = newQueries(func(ctx context.Context, texts []string) ([]*Vector, error) {
+		vectors, err := e.endpoint.embed(ctx, texts)
+		e.record(kindQuery, &e.queryFailing, err)
+		return vectors, err
+	}, o.Now)
+	return e
+}
+
+// record counts a request, and logs when requests begin to fail and when they succeed again.
+func (e *Embedder) record(kind string, failing *atomic.Bool, err error) {
+	result := resultOK
+	if err != nil {
+		result = resultFailed
+	}
+	requests.WithLabelValues(kind, result).Inc()
+	switch {
+	case err != nil && !failing.Swap(true):
+		e.log.Error(err, "failed to compute embeddings; searches use words alone", "kind", kind, "url", e.endpoint.url)
+	case err == nil && failing.Swap(false):
+		e.log.Info("embeddings recovered", "kind", kind, "url", e.endpoint.url)
+	}
+}
+
+// Changed marks documents as changed or removed. It does not block.
+func (e *Embedder) Changed(keys ...Key) {
+	e.mu.Lock()
+	for _, key := range keys {
+		e.pending[key] = struct{}{}
+	}
+	e.mu.Unlock()
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run computes the vectors of changed documents until ctx ends.
+func (e *Embedder) Run(ctx context.Context) {
+	backoff := minBackoff
+	for {
+		wait := batchInterval
+		switch batch := e.nextBatch(); {
+		case len(batch) == 0:
+			select {
+			case <-ctx.Done():
+				return
+			case <-e.wake:
+			}
+			continue
+		case e.embedBatch(ctx, batch) != nil:
+			wait = backoff
+			backoff = min(2*backoff, maxBackoff)
+		default:
+			backoff = minBackoff
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+	}
+}
+
+// document is a document whose vector is wanted.
+type document struct {
+	key    Key
+	text   string
+	digest digest
+}
+
+// nextBatch takes pending documents until a request has enough.
+func (e *Embedder) nextBatch() []document {
+	var batch []document
+	for len(batch) < e.batch {
+		key, ok := e.takePending()
+		if !ok {
+			break
+		}
+		text, exists := e.text(key)
+		if !exists {
+			e.documents.remove(key)
+			continue
+		}
+		text = strings.ToValidUTF8(text[:min(len(text), maxDocumentBytes)], "")
+		d := document{key, text, digestOf(text)}
+		if text != "" && !e.documents.has(key, d.digest) && !e.documents.full() {
+			batch = append(batch, d)
+		}
+	}
+	return batch
+}
+
+func (e *Embedder) takePending() (Key, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for key := range e.pending {
+		delete(e.pending, key)
+		return key, true
+	}
+	return Key{}, false
+}
+
+// embedBatch sets the vectors of documents. After a failure, they are pending again.
+func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
+	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
+	defer cancel()
+	texts := make([]string, len(batch))
+	for i := range batch {
+		texts[i] = batch[i].text
+	}
+	vectors, err := e.endpoint.embed(ctx, texts)
+	for i := range vectors {
+		if err == nil {
+			err = e.documents.put(batch[i].key, batch[i].digest, vectors[i])
+		}
+	}
+	e.record(kindAgents, &e.batchFailing, err)
+	if err == nil {
+		e.batch = min(2*e.batch, batchSize)
+		return nil
+	}
+	// One text may be the reason, which must not hold up the others.
+	e.batch = 1
+	for i := range batch {
+		e.Changed(batch[i].key)
+	}
+	return err
+}
+
+// Query returns the vector of a query, or nil if the endpoint fails or takes more than 300 ms. While the endpoint
+// fails, Query waits for it once in 5 s.
+func (e *Embedder) Query(ctx context.Context, text string) *Vector {
+	return e.queries.vector(ctx, text)
+}
+
+// Nearest returns the n documents of keys that are most similar to a query, the most similar one first.
+func (e *Embedder) Nearest(query *Vector, keys iter.Seq[Key], n int) []Key {
+	return e.documents.nearest(query, keys, n)
+}

@@ -1,0 +1,453 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package embedding
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+)
+
+// fakeEndpoint is an endpoint in memory. Texts with the word money, weather or food have a direction of their own.
+type fakeEndpoint struct {
+	mu       sync.Mutex
+	requests [][]string
+	headers  []http.Header
+	// fault replaces the response; nil for none.
+	fault func(r *http.Request, count int) (*http.Response, error)
+}
+
+func (f *fakeEndpoint) setFault(fault func(*http.Request, int) (*http.Response, error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fault = fault
+}
+
+func (f *fakeEndpoint) sent() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, texts := range f.requests {
+		n += len(texts)
+	}
+	return n
+}
+
+func response(status int, body io.Reader) *http.Response {
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(body)}
+}
+
+func (f *fakeEndpoint) RoundTrip(r *http.Request) (*http.Response, error) {
+	var request embeddingsRequest
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	f.requests, f.headers = append(f.requests, request.Input), append(f.headers, r.Header)
+	fault := f.fault
+	f.mu.Unlock()
+	if fault != nil {
+		return fault(r, len(request.Input))
+	}
+	var data []map[string]any
+	for i, text := range request.Input {
+		vector := make([]float64, 3)
+		for d, word := range []string{"money", "weather", "food"} {
+			vector[d] = float64(strings.Count(text, word)) + 0.01
+		}
+		data = append(data, map[string]any{"index": i, "embedding": vector})
+	}
+	body, err := json.Marshal(map[string]any{"data": data})
+	return response(http.StatusOK, bytes.NewReader(body)), err
+}
+
+// fixture is an embedder that runs, with documents and a log.
+type fixture struct {
+	*Embedder
+	endpoint *fakeEndpoint
+	mu       sync.Mutex
+	texts    map[Key]string
+	log      []string
+}
+
+func (f *fixture) set(key Key, text string) {
+	f.mu.Lock()
+	f.texts[key] = text
+	f.mu.Unlock()
+	f.Changed(key)
+}
+
+func (f *fixture) logged() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.log...)
+}
+
+// startFixture must be called in a bubble of synctest.
+func startFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{endpoint: &fakeEndpoint{}, texts: map[Key]string{}}
+	f.Embedder = New(Options{
+		URL: "http://models.example/v1/embeddings", Model: "m", Transport: f.endpoint, Now: time.Now,
+		Text: func(key Key) (string, bool) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			text, ok := f.texts[key]
+			return text, ok
+		},
+		Log: funcr.New(func(_, args string) {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.log = append(f.log, args)
+		}, funcr.Options{}),
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); f.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-done })
+	return f
+}
+
+// nearest returns the document that is most similar to a query, and false if the query has no vector.
+func (f *fixture) nearest(ctx context.Context, query string) (nearest Key, ok bool) {
+	vector := f.Query(ctx, query)
+	if vector == nil {
+		return Key{}, false
+	}
+	f.mu.Lock()
+	keys := slices.Collect(maps.Keys(f.texts))
+	f.mu.Unlock()
+	found := f.Nearest(vector, slices.Values(keys), 1)
+	if len(found) == 0 {
+		return Key{}, false
+	}
+	return found[0], true
+}
+
+var bank, forecast = Key{"a", "bank"}, Key{"b", "forecast"}
+
+func TestSimilarDocumentsAreFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startFixture(t)
+		f.set(bank, "keeps money")
+		f.set(forecast, "tells the weather")
+		synctest.Wait()
+		if got, _ := f.nearest(t.Context(), "will the weather be fine?"); got != forecast {
+			t.Errorf("the nearest document is %v, want %v", got, forecast)
+		}
+		f.set(forecast, "cooks food") // another text
+		time.Sleep(time.Second)
+		if got, _ := f.nearest(t.Context(), "food"); got != forecast {
+			t.Errorf("after a change, the nearest document is %v, want %v", got, forecast)
+		}
+		f.mu.Lock()
+		delete(f.texts, bank)
+		f.mu.Unlock()
+		f.Changed(bank)
+		time.Sleep(time.Second)
+		if len(f.documents.byKey) != 1 || len(f.documents.byText) != 1 {
+			t.Errorf("after a removal and a change, %d documents and %d texts have vectors, want 1", len(f.documents.byKey), len(f.documents.byText))
+		}
+	})
+}
+
+func TestEqualTextsAreSentOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startFixture(t)
+		f.set(bank, "money")
+		time.Sleep(time.Second)
+		for i := range 100 {
+			f.set(Key{"c", fmt.Sprint(i)}, "money")
+		}
+		f.set(bank, "money")
+		time.Sleep(time.Minute)
+		for range 3 {
+			f.Query(t.Context(), "money please")
+		}
+		if n := f.endpoint.sent(); n != 2 {
+			t.Errorf("%d texts were sent, want that of the documents and that of the query", n)
+		}
+	})
+}
+
+func TestBatchesAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startFixture(t)
+		begin := time.Now()
+		for i := range 100 {
+			f.set(Key{"c", fmt.Sprint(i)}, fmt.Sprint("text ", i, strings.Repeat(" money", 10_000)))
+		}
+		for f.endpoint.sent() < 100 {
+			time.Sleep(batchInterval / 4)
+		}
+		if took := time.Since(begin); took < 3*batchInterval {
+			t.Errorf("100 texts took %v, want at least 3 intervals", took)
+		}
+		for _, texts := range f.endpoint.requests {
+			if len(texts) > batchSize || len(texts[0]) > maxDocumentBytes {
+				t.Errorf("a request has %d texts, the first of %d bytes", len(texts), len(texts[0]))
+			}
+		}
+	})
+}
+
+// infinite yields a byte without end.
+type infinite struct{ read int }
+
+func (r *infinite) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = '1'
+	}
+	r.read += len(p)
+	return len(p), nil
+}
+
+func TestFaultsOfTheEndpoint(t *testing.T) {
+	body := func(text string) func(*http.Request, int) (*http.Response, error) {
+		return func(*http.Request, int) (*http.Response, error) {
+			return response(http.StatusOK, strings.NewReader(text)), nil
+		}
+	}
+	status := func(code int) func(*http.Request, int) (*http.Response, error) {
+		return func(*http.Request, int) (*http.Response, error) {
+			r := response(code, strings.NewReader("{}"))
+			r.Header.Set("Location", "http://other.example/")
+			return r, nil
+		}
+	}
+	huge := &infinite{}
+	for name, fault := range map[string]func(*http.Request, int) (*http.Response, error){
+		"is down": func(*http.Request, int) (*http.Response, error) { return nil, errors.New("connection refused") },
+		"hangs": func(r *http.Request, _ int) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		},
+		"refuses":                   status(http.StatusUnauthorized),
+		"is overloaded":             status(http.StatusTooManyRequests),
+		"redirects":                 status(http.StatusFound),
+		"sends garbage":             body("<html>"),
+		"sends nothing":             body(""),
+		"sends no vector":           body(`{"data":[]}`),
+		"sends no numbers":          body(`{"data":[{"index":0,"embedding":["NaN"]}]}`),
+		"sends NaN":                 body(`{"data":[{"index":0,"embedding":[NaN]}]}`),
+		"sends infinity":            body(`{"data":[{"index":0,"embedding":[1e999]}]}`),
+		"sends zero":                body(`{"data":[{"index":0,"embedding":[0,0,0]}]}`),
+		"sends an index":            body(`{"data":[{"index":7,"embedding":[1,2,3]}]}`),
+		"sends too many dimensions": body(`{"data":[{"index":0,"embedding":[1` + strings.Repeat(",1", MaxDimensions) + `]}]}`),
+		"sends without end":         func(*http.Request, int) (*http.Response, error) { return response(http.StatusOK, huge), nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := startFixture(t)
+				f.endpoint.setFault(fault)
+				f.set(bank, "money")
+				time.Sleep(time.Hour)
+				begin := time.Now()
+				if _, ok := f.nearest(t.Context(), "money"); ok {
+					t.Error("a query has a vector")
+				}
+				if took := time.Since(begin); took > queryBudget {
+					t.Errorf("a query waited %v, more than its budget", took)
+				}
+				begin = time.Now()
+				f.Query(t.Context(), "weather")
+				if took := time.Since(begin); took != 0 {
+					t.Errorf("a query right after a failure waited %v", took)
+				}
+				if log := f.logged(); len(log) > 2 { // one of documents, one of queries
+					t.Errorf("logged %d times: %q", len(log), log)
+				}
+				if n := f.endpoint.sent(); n > 40 {
+					t.Errorf("%d requests in an hour, without backoff", n)
+				}
+				f.endpoint.setFault(nil)
+				time.Sleep(2 * maxBackoff)
+				if got, ok := f.nearest(t.Context(), "money"); !ok || got != bank {
+					t.Errorf("after the fault, the nearest document is %v, %t", got, ok)
+				}
+			})
+		})
+	}
+	if limit := 20 * (maxEnvelope + batchSize*MaxDimensions*maxValueBytes); huge.read > 40*limit {
+		t.Errorf("read %d bytes of an endless response", huge.read)
+	}
+}
+
+func TestVectorsOfOtherDimensionsAreRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startFixture(t)
+		f.set(bank, "money")
+		time.Sleep(time.Second)
+		f.endpoint.setFault(func(_ *http.Request, count int) (*http.Response, error) {
+			item := `{"embedding":[1,2]}`
+			return response(http.StatusOK, strings.NewReader(`{"data":[`+item+strings.Repeat(","+item, count-1)+`]}`)), nil
+		})
+		f.set(forecast, "weather")
+		time.Sleep(time.Hour)
+		if _, ok := f.nearest(t.Context(), "money"); ok {
+			t.Error("vectors of other dimensions were compared")
+		}
+		if log := f.logged(); len(log) != 1 || !strings.Contains(log[0], "restart the manager") {
+			t.Errorf("log: %q", log)
+		}
+	})
+}
+
+// A text that the endpoint always refuses does not hold up the others.
+func TestRefusedTextDoesNotBlockOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startFixture(t)
+		normal := &fakeEndpoint{}
+		f.endpoint.setFault(func(r *http.Request, _ int) (*http.Response, error) {
+			f.endpoint.mu.Lock()
+			texts := f.endpoint.requests[len(f.endpoint.requests)-1]
+			f.endpoint.mu.Unlock()
+			if slices.Contains(texts, "poison") {
+				return response(http.StatusBadRequest, strings.NewReader("{}")), nil
+			}
+			again, err := json.Marshal(embeddingsRequest{Input: texts})
+			if err != nil {
+				return nil, err
+			}
+			r.Body = io.NopCloser(bytes.NewReader(again))
+			return normal.RoundTrip(r)
+		})
+		f.set(Key{"p", "p"}, "poison")
+		for i := range 50 {
+			f.set(Key{"c", fmt.Sprint(i)}, fmt.Sprint("money ", i))
+		}
+		time.Sleep(6 * time.Hour)
+		f.documents.mu.RLock()
+		defer f.documents.mu.RUnlock()
+		if n := len(f.documents.byKey); n != 50 {
+			t.Errorf("%d documents have vectors, want all 50 but the refused one", n)
+		}
+	})
+}
+
+func TestAPIKeyIsReadForEachRequest(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte("first\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	endpoint := &fakeEndpoint{}
+	e := New(Options{URL: "http://models.example/", Model: "m", KeyFile: file, Transport: endpoint, Log: logr.Discard(), Now: time.Now})
+	e.Query(t.Context(), "one")
+	if err := os.WriteFile(file, []byte("second"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e.Query(t.Context(), "two")
+	for i, want := range []string{"Bearer first", "Bearer second"} {
+		if got := endpoint.headers[i].Get("Authorization"); got != want {
+			t.Errorf("request %d has Authorization %q, want %q", i, got, want)
+		}
+	}
+}
+
+func TestRememberedQueriesAreBounded(t *testing.T) {
+	e := New(Options{URL: "http://models.example/", Model: "m", Transport: &fakeEndpoint{}, Log: logr.Discard(), Now: time.Now})
+	for i := range rememberedQueries + 100 {
+		if e.Query(t.Context(), fmt.Sprint(i)) == nil {
+			t.Fatal("a query has no vector")
+		}
+	}
+	if n := len(e.queries.known); n != rememberedQueries {
+		t.Errorf("%d queries are remembered, want %d", n, rememberedQueries)
+	}
+}
+
+// The signs select candidates and the exact similarity orders them: among texts with topics, the result is nearly
+// that without the signs.
+func TestNearestIsNearlyExact(t *testing.T) {
+	d, random := newDocuments(), rand.New(rand.NewPCG(1, 2))
+	const topics, each = 200, 20
+	vectors, centers := map[Key]*Vector{}, make([][]float64, topics)
+	var keys []Key
+	for i := range topics {
+		centers[i] = near(random, make([]float64, 384), 1)
+		for j := range each {
+			key := Key{"n", fmt.Sprintf("d%03d-%02d", i, j)}
+			v, err := newVector(near(random, centers[i], 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := d.put(key, digestOf(key.Name), v); err != nil {
+				t.Fatal(err)
+			}
+			keys, vectors[key] = append(keys, key), v
+		}
+	}
+	found, wanted := 0, 0
+	for i := range topics / 10 {
+		query, err := newVector(near(random, centers[i], 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		exact := slices.Clone(keys)
+		slices.SortFunc(exact, func(a, b Key) int { return cmp.Compare(vectors[b].similarity(query), vectors[a].similarity(query)) })
+		got := d.nearest(query, slices.Values(keys), each)
+		if len(got) == 0 || got[0] != exact[0] {
+			t.Errorf("the nearest document is %v, want %v", got, exact[0])
+		}
+		for _, key := range exact[:each] {
+			wanted++
+			if slices.Contains(got, key) {
+				found++
+			}
+		}
+	}
+	if found < wanted*98/100 {
+		t.Errorf("%d of %d nearest documents were found", found, wanted)
+	}
+}
+
+// near returns a vector with normally distributed distances from a center.
+func near(random *rand.Rand, center []float64, deviation float64) []float64 {
+	v := make([]float64, len(center))
+	for i := range v {
+		v[i] = center[i] + deviation*random.NormFloat64()
+	}
+	return v
+}
+
+// BenchmarkNearest100k is a search among 100,000 documents with 1,024 dimensions.
+func BenchmarkNearest100k(b *testing.B) {
+	d, keys, random := newDocuments(), make([]Key, 100_000), rand.New(rand.NewPCG(1, 2))
+	embedding := make([]float64, 1024)
+	for i := range keys {
+		for j := range embedding {
+			embedding[j] = random.NormFloat64()
+		}
+		v, err := newVector(embedding)
+		if err != nil {
+			b.Fatal(err)
+		}
+		keys[i] = Key{"n", fmt.Sprint(i)}
+		if err := d.put(keys[i], digestOf(keys[i].Name), v); err != nil {
+			b.Fatal(err)
+		}
+	}
+	query := d.byKey[keys[0]].Vector
+	for b.Loop() {
+		d.nearest(query, slices.Values(keys), 20)
+	}
+}

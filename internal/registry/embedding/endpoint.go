@@ -1,0 +1,135 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package embedding
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+)
+
+const (
+	// maxValueBytes is at least the size of a number in a response, with its separator.
+	maxValueBytes = 32
+	// maxEnvelope bounds a response without its numbers, in bytes.
+	maxEnvelope = 64 << 10
+	// maxKey bounds the file of the API key, in bytes.
+	maxKey = 16 << 10
+)
+
+// endpoint requests vectors.
+type endpoint struct {
+	url, model string
+	// keyFile has the API key, "" for none. It is read for each request, so that a new key takes effect.
+	keyFile string
+	client  *http.Client
+}
+
+type embeddingsRequest struct {
+	Model          string   `json:"model"`
+	Input          []string `json:"input"`
+	EncodingFormat string   `json:"encoding_format"`
+}
+
+type embeddingsResponse struct {
+	Data []struct {
+		Index     *int      `json:"index"`
+		Embedding []float64 `json:"embedding"`
+	} `json:"data"`
+}
+
+// embed returns the vectors of texts, in their order. All have the same dimensions.
+func (e *endpoint) embed(ctx context.Context, texts []string) ([]*Vector, error) {
+	body, err := json.Marshal(embeddingsRequest{Model: e.model, Input: texts, EncodingFormat: "float"})
+	if err != nil {
+		return nil, fmt.Errorf("encode request for embeddings: %w", err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("request embeddings: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if e.keyFile != "" {
+		key, err := readKey(e.keyFile)
+		if err != nil {
+			return nil, err
+		}
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	response, err := e.client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("request embeddings: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("request embeddings: the endpoint responds with status %d", response.StatusCode)
+	}
+	limit := int64(maxEnvelope + len(texts)*MaxDimensions*maxValueBytes)
+	text, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if err != nil {
+		return nil, fmt.Errorf("read embeddings: %w", err)
+	}
+	if int64(len(text)) > limit {
+		return nil, fmt.Errorf("read embeddings: the response has more than %d bytes", limit)
+	}
+	return decodeVectors(text, len(texts))
+}
+
+func readKey(file string) (string, error) {
+	f, err := os.Open(file) //nolint:gosec // the file of a flag
+	if err != nil {
+		return "", fmt.Errorf("read API key of embeddings: %w", err)
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, maxKey))
+	if err != nil {
+		return "", fmt.Errorf("read API key of embeddings: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// errOrder is returned for a response whose vectors cannot be assigned to the texts.
+var errOrder = errors.New("decode embeddings: the response must have one vector for each text, with its index")
+
+// decodeVectors returns the vectors of a response for a number of texts.
+func decodeVectors(text []byte, count int) ([]*Vector, error) {
+	var response embeddingsResponse
+	if err := json.Unmarshal(text, &response); err != nil {
+		return nil, fmt.Errorf("decode embeddings: %w", err)
+	}
+	if len(response.Data) != count {
+		return nil, errOrder
+	}
+	vectors := make([]*Vector, count)
+	for i := range response.Data {
+		item := &response.Data[i]
+		at := i
+		if item.Index != nil {
+			at = *item.Index
+		}
+		if at < 0 || at >= count || vectors[at] != nil {
+			return nil, errOrder
+		}
+		vector, err := newVector(item.Embedding)
+		if err != nil {
+			return nil, fmt.Errorf("decode embeddings: %w", err)
+		}
+		vectors[at] = vector
+	}
+	for _, vector := range vectors {
+		if len(vector.values) != len(vectors[0].values) {
+			return nil, errOtherDimensions
+		}
+	}
+	return vectors, nil
+}
+
+// errOtherDimensions is returned for vectors that cannot be compared with earlier ones.
+var errOtherDimensions = errors.New("the endpoint returns vectors of different dimensions: restart the manager after a change of the model")

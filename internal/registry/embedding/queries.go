@@ -1,0 +1,108 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package embedding
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+)
+
+const (
+	// queryBudget is how long a search waits for the vector of its query.
+	queryBudget = 300 * time.Millisecond
+	// queryPause is the time after a failure in which queries do without a vector.
+	queryPause = 5 * time.Second
+	// rememberedQueries bounds the vectors of queries in memory, concurrentQueries those that are requested at a
+	// time.
+	rememberedQueries = 1024
+	concurrentQueries = 8
+	// maxQueryBytes bounds the sent part of a query.
+	maxQueryBytes = 2 << 10
+)
+
+// queries finds the vectors of queries.
+type queries struct {
+	embed func(ctx context.Context, texts []string) ([]*Vector, error)
+	now   func() time.Time
+
+	flights singleflight.Group
+	slots   chan struct{}
+
+	mu sync.Mutex
+	// known has vectors by the text of their query; order has these texts, the oldest at next.
+	known map[string]*Vector
+	order [rememberedQueries]string
+	next  int
+	// pausedUntil is the end of a pause.
+	pausedUntil time.Time
+}
+
+func newQueries(embed func(context.Context, []string) ([]*Vector, error), now func() time.Time) *queries {
+	return &queries{embed: embed, now: now, slots: make(chan struct{}, concurrentQueries), known: map[string]*Vector{}}
+}
+
+// vector returns the vector of a query, or nil if there is none within queryBudget.
+func (q *queries) vector(ctx context.Context, text string) *Vector {
+	text = strings.ToValidUTF8(text[:min(len(text), maxQueryBytes)], "")
+	q.mu.Lock()
+	known, paused := q.known[text], q.now().Before(q.pausedUntil)
+	q.mu.Unlock()
+	if known != nil {
+		return known
+	}
+	if paused {
+		requests.WithLabelValues(kindQuery, resultSkipped).Inc()
+		return nil
+	}
+	// Equal queries share a request, which goes on when the first of them is canceled.
+	result := q.flights.DoChan(text, func() (any, error) { return q.request(context.WithoutCancel(ctx), text), nil })
+	timer := time.NewTimer(queryBudget)
+	defer timer.Stop()
+	select {
+	case r := <-result:
+		return r.Val.(*Vector)
+	case <-timer.C:
+		q.pause()
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// request requests a vector and remembers it. It returns nil after a failure.
+func (q *queries) request(ctx context.Context, text string) *Vector {
+	select {
+	case q.slots <- struct{}{}:
+		defer func() { <-q.slots }()
+	default:
+		requests.WithLabelValues(kindQuery, resultSkipped).Inc()
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, queryBudget)
+	defer cancel()
+	vectors, err := q.embed(ctx, []string{text})
+	if err != nil {
+		q.pause()
+		return nil
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.known[text] == nil {
+		delete(q.known, q.order[q.next])
+		q.order[q.next] = text
+		q.next = (q.next + 1) % rememberedQueries
+	}
+	q.known[text] = vectors[0]
+	return vectors[0]
+}
+
+func (q *queries) pause() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.pausedUntil = q.now().Add(queryPause)
+}

@@ -1,0 +1,121 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/embedding"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
+)
+
+// Embeddings configures ranked searches by similarity of meaning.
+type Embeddings struct {
+	// URL is that of an endpoint with the API of OpenAI, such as https://models.example/v1/embeddings. Model is its
+	// model.
+	URL, Model string
+	// KeyFile has the API key of the endpoint, "" for none.
+	KeyFile string
+}
+
+// embeddings ranks by similarity of meaning. A nil one ranks by words alone.
+type embeddings struct {
+	embedder *embedding.Embedder
+	feed     *index.Feed
+}
+
+func newEmbeddings(o Embeddings, feed *index.Feed, c clock.PassiveClock, log logr.Logger) *embeddings {
+	e := &embeddings{feed: feed}
+	e.embedder = embedding.New(embedding.Options{URL: o.URL, Model: o.Model, KeyFile: o.KeyFile, Log: log, Now: c.Now, Text: e.text})
+	return e
+}
+
+// run computes the vectors of agents until ctx ends.
+func (e *embeddings) run(ctx context.Context) {
+	if _, ok := e.feed.AwaitRevision(ctx, index.Revision{}); !ok {
+		return
+	}
+	stopped := make(chan struct{})
+	go func() { defer close(stopped); e.embedder.Run(ctx) }()
+	update := e.feed.Latest()
+	for entry := range update.Snapshot.All {
+		e.embedder.Changed(embedding.Key(entry.Key))
+	}
+	for {
+		select {
+		case <-update.Ready():
+			update = update.Next()
+			for i := range update.Changes {
+				if c := &update.Changes[i]; !c.Unchanged() {
+					e.embedder.Changed(embedding.Key(c.Key))
+				}
+			}
+		case <-ctx.Done():
+			<-stopped
+			return
+		}
+	}
+}
+
+// text returns the texts of an agent that an embedding is made of, and false if the agent is gone.
+func (e *embeddings) text(key embedding.Key) (string, bool) {
+	entry := e.feed.Current().Get(index.Key(key))
+	if entry == nil {
+		return "", false
+	}
+	var item struct {
+		DisplayName string `json:"displayName"`
+		Description string `json:"description"`
+		Skills      []struct {
+			Name        string   `json:"name"`
+			Description string   `json:"description"`
+			Tags        []string `json:"tags"`
+			Examples    []string `json:"examples"`
+		} `json:"skills"`
+	}
+	if err := json.Unmarshal(entry.Body(), &item); err != nil {
+		return "", true // the registry has encoded it; no text, no vector
+	}
+	lines := []string{item.DisplayName, item.Description}
+	for _, s := range item.Skills {
+		lines = append(append(lines, s.Name, s.Description, strings.Join(s.Tags, ", ")), s.Examples...)
+	}
+	return strings.Join(lines, "\n"), true
+}
+
+// vector returns the vector of the text of a query, or nil without one. It may wait, and must be called outside of the
+// slots of searches.
+func (e *embeddings) vector(ctx context.Context, text string) *embedding.Vector {
+	if e == nil || text == "" {
+		return nil
+	}
+	return e.embedder.Query(ctx, text)
+}
+
+// rankBySimilarity makes a query find similar agents, too, if it has a vector.
+func (e *embeddings) rankBySimilarity(q *index.Query, vector *embedding.Vector) {
+	if e == nil || vector == nil || q.RankedText() == "" {
+		return
+	}
+	q.RankBySimilarity(func(agents iter.Seq[index.Key], n int) []index.Key {
+		found := e.embedder.Nearest(vector, func(yield func(embedding.Key) bool) {
+			for key := range agents {
+				if !yield(embedding.Key(key)) {
+					return
+				}
+			}
+		}, n)
+		keys := make([]index.Key, len(found))
+		for i, key := range found {
+			keys[i] = index.Key(key)
+		}
+		return keys
+	})
+}

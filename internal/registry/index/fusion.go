@@ -1,0 +1,74 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"iter"
+	"slices"
+)
+
+const (
+	// wordsDepth is the number of agents that a search by words and by similarity takes from the ranking by
+	// words, similarDepth from that by similarity: every agent is similar to some degree.
+	wordsDepth, similarDepth = 400, 20
+	// fusionConstant is that of reciprocal rank fusion (Cormack, Clarke and Buettcher, 2009).
+	fusionConstant = 60
+)
+
+// Nearest returns the n agents of keys that are most similar in meaning to a query, the most similar one first.
+type Nearest func(keys iter.Seq[Key], n int) []Key
+
+// RankedText returns the text by which the query ranks, "" if it does not.
+func (q *Query) RankedText() string { return q.rankedText }
+
+// RankBySimilarity makes the query find similar agents, too. Nil ranks by words alone.
+func (q *Query) RankBySimilarity(n Nearest) { q.nearest = n }
+
+// deep returns the query for all agents whose rank by words counts.
+func (q *Query) deep() *Query {
+	deep := *q
+	deep.after, deep.limit = position{}, wordsDepth-1 // best returns one more
+	return &deep
+}
+
+// fuse sets the entries of a page by reciprocal rank fusion of those that words found, best first, with those in
+// allowed that are most similar.
+func (s *Snapshot) fuse(page *Page, q *Query, byWords []rankedEntry, allowed []set) {
+	fused := make(map[Key]rankedEntry, len(byWords)+similarDepth)
+	for _, ranking := range [][]rankedEntry{byWords, s.mostSimilar(q.nearest, allowed)} {
+		for rank, e := range ranking {
+			f, found := fused[e.Key]
+			if !found {
+				f = rankedEntry{Entry: e.Entry, at: position{Key: e.Key, ranked: true}}
+			}
+			f.at.score += 1 / float64(fusionConstant+rank+1)
+			fused[e.Key] = f
+		}
+	}
+	page.Total = len(fused)
+	best := make([]rankedEntry, 0, len(fused))
+	for _, e := range fused {
+		if !q.after.ranked || e.at.compare(q.after) > 0 {
+			best = append(best, e)
+		}
+	}
+	slices.SortFunc(best, func(a, b rankedEntry) int { return a.at.compare(b.at) })
+	page.fillRanked(best, q.limit, 2/float64(fusionConstant+1))
+}
+
+// mostSimilar returns the entries of sets that are most similar to a query, best first.
+func (s *Snapshot) mostSimilar(nearest Nearest, sets []set) []rankedEntry {
+	keys := nearest(func(yield func(Key) bool) {
+		for e := range s.in(sets) {
+			if !yield(e.Key) {
+				return
+			}
+		}
+	}, similarDepth)
+	similar := make([]rankedEntry, 0, len(keys))
+	for _, key := range keys {
+		similar = append(similar, rankedEntry{Entry: s.Get(key)})
+	}
+	return similar
+}
