@@ -33,6 +33,7 @@ func TestProgressSeparatesStatusesFromOutput(t *testing.T) {
 		status(a2a.StateCompleted)
 		output("late")
 		time.Sleep(2 * progressInterval) // of the fake clock
+		synctest.Wait()
 		if want := []string{"submitted", "working\nHello there\ncompleted\nlate"}; !slices.Equal(got, want) {
 			t.Errorf("progress = %q, want %q", got, want)
 		}
