@@ -135,7 +135,7 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		"--registry-peers-file":              "registry.peers",
 		"--registry-embeddings-url":          "registry.embeddings.url",
 		"--registry-embeddings-model":        "registry.embeddings.model",
-		"--registry-embeddings-api-key-file": "registry.embeddings.apiKeySecret",
+		"--registry-embeddings-api-key-file": "registry.embeddings",
 		"--watch-namespaces":                 "watchNamespaces",
 		"--remote-allow":                     "remote.allow",
 		"--remote-ca-file":                   "remote.ca",
