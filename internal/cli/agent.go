@@ -101,12 +101,11 @@ func (f *agentFlags) waiting(ctx context.Context) (context.Context, context.Canc
 	return context.WithTimeoutCause(ctx, f.timeout, failure.New(failure.Timeout, "the task did not end within %s (--timeout)", f.timeout))
 }
 
-// connect reads the card of an agent and returns a client for it. credential is false for commands
-// that only read the card.
-func (a *app) connect(ctx context.Context, f *agentFlags, name string, credential bool) (*agent, error) {
-	out, err := a.find(ctx, f, name, credential)
-	if err != nil || !credential {
-		return out, err
+// connect reads the card of an agent and returns a client for it.
+func (a *app) connect(ctx context.Context, f *agentFlags, name string) (*agent, error) {
+	out, err := a.find(ctx, f, name, true)
+	if err != nil {
+		return nil, err
 	}
 	header := http.Header{}
 	for _, each := range f.parameters {
@@ -125,7 +124,8 @@ func (a *app) connect(ctx context.Context, f *agentFlags, name string, credentia
 	return out, nil
 }
 
-// find returns an agent with its card, and prepares the flags for calls to it.
+// find returns an agent with its card, and prepares the flags for calls to it. credential is false
+// for commands that only read the card.
 func (a *app) find(ctx context.Context, f *agentFlags, name string, credential bool) (*agent, error) {
 	if f.transport.Insecure {
 		a.warnf("Warning: --insecure: the certificate of the agent is not verified. Anyone on the way can read the credential and change the answer.")

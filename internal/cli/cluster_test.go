@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -84,6 +85,10 @@ func startCluster(t *testing.T) *cluster {
 	proxy := &httputil.ReverseProxy{Transport: anonymous, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, FlushInterval: -1}
 	// client-go sends credentials over TLS only.
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/log") {
+			_, _ = fmt.Fprintf(w, "%s started\n%s task=t1 \x1b[2J\n", r.URL.Query().Get("container"), r.URL.Query().Get("container"))
+			return
+		}
 		if strings.HasSuffix(r.URL.Path, "/portforward") && c.mayForward(r) {
 			c.forward(w, r)
 			return
@@ -130,7 +135,7 @@ func (c *cluster) forward(w http.ResponseWriter, r *http.Request) {
 	if conn == nil {
 		return
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	problems := map[string]httpstream.Stream{}
 	for {
 		select {
@@ -149,7 +154,7 @@ func (c *cluster) forward(w http.ResponseWriter, r *http.Request) {
 
 // connect connects a stream with a process of the test.
 func (c *cluster) connect(pod string, data, problem httpstream.Stream) {
-	defer problem.Close()
+	defer func() { _ = problem.Close() }()
 	c.mu.Lock()
 	address := c.pods[pod]
 	c.mu.Unlock()
@@ -158,7 +163,7 @@ func (c *cluster) connect(pod string, data, problem httpstream.Stream) {
 		_, _ = fmt.Fprintf(problem, "connection to %s refused", pod)
 		return
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	go func() {
 		_, _ = io.Copy(conn, data)
 		_ = conn.(*net.TCPConn).CloseWrite()
@@ -183,9 +188,10 @@ func (c *cluster) namespace(t *testing.T, name string) {
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "default"}})
 }
 
-// user returns a kubeconfig for a user with the rules in a namespace.
-func (c *cluster) user(t *testing.T, namespace, name string, rules ...rbacv1.PolicyRule) string {
+// user returns a kubeconfig for a user with the rules in the namespace team.
+func (c *cluster) user(t *testing.T, name string, rules ...rbacv1.PolicyRule) string {
 	t.Helper()
+	const namespace = "team"
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	account := &corev1.ServiceAccount{ObjectMeta: meta}
 	c.create(t, account, &rbacv1.Role{ObjectMeta: meta, Rules: rules}, &rbacv1.RoleBinding{
@@ -197,12 +203,15 @@ func (c *cluster) user(t *testing.T, namespace, name string, rules ...rbacv1.Pol
 		t.Fatal(err)
 	}
 	c.awaitRule(t, namespace, token.Status.Token, rules[len(rules)-1])
-	text, _ := json.Marshal(map[string]any{
+	text, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Config", "current-context": "test",
 		"clusters": []any{map[string]any{"name": "test", "cluster": map[string]any{"server": c.server, "certificate-authority-data": c.authority}}},
 		"users":    []any{map[string]any{"name": "test", "user": map[string]any{"token": token.Status.Token}}},
 		"contexts": []any{map[string]any{"name": "test", "context": map[string]any{"cluster": "test", "user": "test", "namespace": namespace}}},
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
@@ -313,7 +322,7 @@ func TestCluster(t *testing.T) {
 	c.agent(t, "team", "echo", echo.URL+"/")
 	c.agent(t, "team", "broken", "")
 	c.agent(t, "team", "open", echo.URL+"/", withAuthentication(a2av1alpha1.AuthenticationAnonymous))
-	all := c.user(t, "team", "all", readAgents, requestToken, readEndpoints, forwardPorts)
+	all := c.user(t, "all", readAgents, requestToken, readEndpoints, forwardPorts)
 
 	t.Run("list", func(t *testing.T) {
 		t.Setenv("KUBECONFIG", all)
@@ -348,7 +357,7 @@ func TestCluster(t *testing.T) {
 		rules := []rbacv1.PolicyRule{readAgents, requestToken, readEndpoints, forwardPorts}
 		for i, rule := range rules {
 			others := slices.Delete(slices.Clone(rules), i, i+1)
-			t.Setenv("KUBECONFIG", c.user(t, "team", fmt.Sprint("without", i), others...))
+			t.Setenv("KUBECONFIG", c.user(t, fmt.Sprint("without", i), others...))
 			r := run(t, "send", "echo", "Hello")
 			if r.status != 4 || !strings.Contains(r.stderr, rule.Resources[0]) || !strings.Contains(r.stderr, "A2ACLI_ERR_AUTH_FAILED") {
 				t.Errorf("without %v: %+v", rule, r)
@@ -378,6 +387,87 @@ func TestCluster(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		if r := run(t, "list", "--kubeconfig", "/nonexistent"); r.status != 3 && r.status != 2 {
+			t.Errorf("%+v", r)
+		}
+	})
+
+	t.Run("card", func(t *testing.T) {
+		t.Setenv("KUBECONFIG", c.user(t, "reader", readAgents, readEndpoints, forwardPorts)) // a card needs no token
+		run(t, "card", "get", "echo").golden(t, "card-cluster")
+	})
+
+	t.Run("token is for the agent", func(t *testing.T) {
+		t.Setenv("KUBECONFIG", all)
+		token := strings.TrimSpace(run(t, "token", "echo").stdout)
+		payload, err := base64.RawURLEncoding.DecodeString(strings.Split(token+"..", ".")[1])
+		if err != nil || !strings.Contains(string(payload), `"aud":["echo.team.a2a-operator.dev"]`) || !strings.Contains(string(payload), "team:default") {
+			t.Errorf("token %q: %s, %v", token, payload, err)
+		}
+		if r := run(t, "token", "echo", "-o", "json"); r.status != 0 || !json.Valid([]byte(r.stdout)) || !strings.Contains(r.stdout, `"expires": "20`) {
+			t.Errorf("%+v", r)
+		}
+		for want, args := range map[int][]string{
+			2: {"token", "echo", "--duration", "1m"}, 3: {"token", "nobody"}, 4: {"token", "echo", "--service-account", "other"},
+		} {
+			if r := run(t, args...); r.status != want {
+				t.Errorf("%q: %+v", args, r)
+			}
+		}
+	})
+
+	t.Run("events are those of the agent and of its pods", func(t *testing.T) {
+		t.Setenv("KUBECONFIG", c.user(t, "events", readAgents, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"list"}}))
+		run(t, "events", "echo").golden(t, "events-none")
+		for i, object := range []corev1.ObjectReference{
+			{Kind: "Agent", Name: "echo"}, {Kind: "Pod", Name: "echo-5d9c-x2x"}, {Kind: "Pod", Name: "echo-two-5d9c-x2x"}, {Kind: "ReplicaSet", Name: "echo-5d9c"}, {Kind: "Agent", Name: "open"},
+		} {
+			object.Namespace = "team"
+			c.create(t, &corev1.Event{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: fmt.Sprint("e", i)}, InvolvedObject: object, Type: "Warning", Reason: "Reason", Message: "Text\x1b[2J of " + object.Name,
+				LastTimestamp: metav1.Time{Time: time.Now().Add(-time.Duration(i) * time.Hour)},
+			})
+		}
+		r := run(t, "events", "echo")
+		r.stdout = strings.NewReplacer("120m", "2h", "60m", "1h", "180m", "3h").Replace(r.stdout)
+		r.golden(t, "events")
+		t.Setenv("KUBECONFIG", all)
+		if r := run(t, "events", "echo"); r.status != 4 || !strings.Contains(r.stderr, "resources: [events], verbs: [list]") {
+			t.Errorf("%+v", r)
+		}
+	})
+
+	t.Run("logs are those of the agent and of its sidecar", func(t *testing.T) {
+		t.Setenv("KUBECONFIG", c.user(t, "logs", readAgents, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "pods/log"}, Verbs: []string{"get", "list"}}))
+		if r := run(t, "logs", "echo"); r.status != 3 || !strings.Contains(r.stderr, "has no pod") {
+			t.Errorf("%+v", r)
+		}
+		always := corev1.ContainerRestartPolicyAlways
+		c.create(t, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "echo-5d9c-x2x", Labels: map[string]string{a2av1alpha1.LabelAgent: "echo"}},
+			Spec: corev1.PodSpec{
+				InitContainers: []corev1.Container{{Name: a2av1alpha1.ContainerSidecar, Image: "none", RestartPolicy: &always}},
+				Containers:     []corev1.Container{{Name: "main", Image: "none"}},
+			},
+		})
+		for arguments, want := range map[string][]string{
+			"": {"a2a-sidecar started", "a2a-sidecar task=t1", "main started", "main task=t1"}, "-c sidecar --task t1": {"a2a-sidecar task=t1"},
+			"-c agent": {"main started", "main task=t1"}, "-c main --task none": nil,
+		} {
+			r := run(t, append([]string{"logs", "echo"}, strings.Fields(arguments)...)...)
+			lines := strings.Split(strings.TrimSuffix(r.stdout, "\n"), "\n")
+			if r.stdout == "" {
+				lines = nil
+			}
+			slices.Sort(lines)
+			ok := r.status == 0 && len(lines) == len(want)
+			for i := range want {
+				ok = ok && strings.HasPrefix(lines[i], "[echo-5d9c-x2x/") && strings.Contains(lines[i], want[i])
+			}
+			if !ok {
+				t.Errorf("%s: %+v", arguments, r)
+			}
+		}
+		if r := run(t, "logs", "echo", "-c", "none"); r.status != 2 {
 			t.Errorf("%+v", r)
 		}
 	})

@@ -84,7 +84,7 @@ cancel the task. The exit status is 0 if the task has an outcome, whichever it i
 		if err != nil {
 			return err
 		}
-		agent, err := o.connect(cmd.Context(), &o.agentFlags, name, true)
+		agent, err := o.connect(cmd.Context(), &o.agentFlags, name)
 		if err != nil {
 			return err
 		}

@@ -277,6 +277,17 @@ func TestArgumentsOfShownCommandsAreQuotedForTheShell(t *testing.T) {
 	}
 }
 
+func TestCardShowsItsFieldsSafely(t *testing.T) {
+	f := sidecartest.Start(t, sidecartest.TextAgent, sidecartest.WithTokens, sidecartest.WithoutAnonymous)
+	run(t, "card", "get", "--url", f.URL).golden(t, "card")
+	if r := run(t, "card", "get", "--url", f.URL, "-o", "json"); r.status != 0 || !json.Valid([]byte(r.stdout)) {
+		t.Errorf("%+v", r)
+	}
+	u := hostile(t)
+	run(t, "card", "get", "--url", u).golden(t, "hostile-card")
+	run(t, "card", "get", "--url", u, "-o", "json") // it checks the output
+}
+
 func TestSavedFilesOverwriteNothing(t *testing.T) {
 	u := hostile(t)
 	dir := t.TempDir()

@@ -56,7 +56,7 @@ func (a *app) taskGetCommand() *cobra.Command {
 		if history < 0 {
 			return failure.New(failure.Usage, "--history must not be negative")
 		}
-		agent, err := a.connect(cmd.Context(), &f.agentFlags, name, true)
+		agent, err := a.connect(cmd.Context(), &f.agentFlags, name)
 		if err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (a *app) taskWatchCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		agent, err := a.connect(cmd.Context(), &f.agentFlags, name, true)
+		agent, err := a.connect(cmd.Context(), &f.agentFlags, name)
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (a *app) taskCancelCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		agent, err := a.connect(cmd.Context(), &f.agentFlags, name, true)
+		agent, err := a.connect(cmd.Context(), &f.agentFlags, name)
 		if err != nil {
 			return err
 		}
@@ -220,7 +220,7 @@ func (a *app) taskListCommand() *cobra.Command {
 			return failure.New(failure.Usage, "--all needs --stream with -o json: each page is a document of its own")
 		}
 		request.HistoryLength = new(0)
-		agent, err := a.connect(cmd.Context(), &f.agentFlags, name, true)
+		agent, err := a.connect(cmd.Context(), &f.agentFlags, name)
 		if err != nil {
 			return err
 		}
@@ -254,6 +254,11 @@ func (f *following) listTasks(ctx context.Context, agent *agent, request *a2a.Li
 		}
 		request.PageToken = page.NextPageToken
 	}
+	return f.endList(rows, request.PageToken)
+}
+
+// endList writes the table of the text format, and says on stderr if there are more pages.
+func (f *following) endList(rows [][]string, next string) error {
 	if f.output == outputText && len(rows) == 1 {
 		f.warnf("No tasks.")
 		return nil
@@ -263,8 +268,8 @@ func (f *following) listTasks(ctx context.Context, agent *agent, request *a2a.Li
 			return err
 		}
 	}
-	if request.PageToken != "" {
-		f.warnf("There are more tasks: add --page-token %s", request.PageToken)
+	if next != "" {
+		f.warnf("There are more tasks: add --page-token %s", quoted(next))
 	}
 	return nil
 }

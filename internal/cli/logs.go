@@ -1,0 +1,177 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+)
+
+// maxLogLine bounds a line of a log, in bytes. The rest of a longer one is left out.
+const maxLogLine = 64 << 10
+
+// Values of --container that stand for more than one name.
+const (
+	containersAll     = "all"
+	containersAgent   = "agent"
+	containersSidecar = "sidecar"
+)
+
+type logOptions struct {
+	*app
+	container, task string
+	follow, prior   bool
+	since           time.Duration
+	tail            int64
+	// mu keeps lines whole.
+	mu sync.Mutex
+}
+
+func (a *app) logsCommand() *cobra.Command {
+	o := &logOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "logs AGENT",
+		Short: "Print the logs of an agent and of its sidecar, of all pods",
+		Example: `  kubectl a2a logs echo -f
+  kubectl a2a logs echo --task 5d1c... -c sidecar`,
+		Args: exactArgs("AGENT"), ValidArgsFunction: a.completeAgents,
+	}
+	cmd.Flags().StringVarP(&o.container, "container", "c", containersAll, "Print the log of agent (the containers of the template), sidecar, all, or the container of this `NAME`.")
+	cmd.Flags().StringVar(&o.task, "task", "", "Print the lines with the `ID` of this task only. The sidecar logs it; an agent gets it as A2A-Task-Id.")
+	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "Go on with new lines.")
+	cmd.Flags().BoolVarP(&o.prior, "previous", "p", false, "Print the logs of the containers before their last restart.")
+	cmd.Flags().DurationVar(&o.since, "since", 0, "Print the lines of this time only, such as 10m.")
+	cmd.Flags().Int64Var(&o.tail, "tail", -1, "Print the last `N` lines of each container; -1 for all.")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		namespace, name, err := a.split(args[0])
+		if err != nil {
+			return err
+		}
+		if _, err := a.cluster.Agent(cmd.Context(), namespace, name); err != nil {
+			return err
+		}
+		return o.print(cmd.Context(), namespace, name)
+	}
+	return cmd
+}
+
+// print writes the logs of the pods of an Agent.
+func (o *logOptions) print(ctx context.Context, namespace, agent string) error {
+	pods, err := o.cluster.Pods(ctx, namespace, a2av1alpha1.LabelAgent+"="+agent)
+	if err != nil {
+		return err
+	}
+	if len(pods.Items) == 0 {
+		return failure.New(failure.Unreachable, "Agent %s has no pod", agent).WithHint("%s events %s says why", Program, agent)
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	count := 0
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		for _, container := range o.containers(&pod.Spec) {
+			count++
+			all.Go(func() error { return o.printContainer(ctx, pod, container) })
+		}
+	}
+	if count == 0 {
+		return failure.New(failure.Usage, "the pods of Agent %s have no container %s", agent, o.container)
+	}
+	if !o.follow {
+		return all.Wait() //nolint:wrapcheck // it is a failure
+	}
+	if err := all.Wait(); err != nil {
+		return err //nolint:wrapcheck // as above
+	}
+	o.warnf("All containers have ended.")
+	return nil
+}
+
+// containers returns the names of the containers to print.
+func (o *logOptions) containers(spec *corev1.PodSpec) []string {
+	var all []string
+	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
+		sidecar := c.Name == a2av1alpha1.ContainerSidecar
+		switch o.container {
+		case containersAll, c.Name:
+			all = append(all, c.Name)
+		case containersAgent:
+			if !sidecar {
+				all = append(all, c.Name)
+			}
+		case containersSidecar:
+			if sidecar {
+				all = append(all, c.Name)
+			}
+		}
+	}
+	return all
+}
+
+// printContainer writes the log of a container. A container that has not started has none.
+func (o *logOptions) printContainer(ctx context.Context, pod *corev1.Pod, container string) error {
+	options := &corev1.PodLogOptions{Container: container, Follow: o.follow, Previous: o.prior}
+	if o.since > 0 {
+		options.SinceSeconds = new(int64(max(o.since, time.Second) / time.Second))
+	}
+	if o.tail >= 0 {
+		options.TailLines = &o.tail
+	}
+	log, err := o.cluster.Log(ctx, pod.Namespace, pod.Name, options)
+	if err != nil {
+		if problem := failure.Of(err); problem.Code == failure.Internal && ctx.Err() == nil {
+			o.warnf("No log of container %s of pod %s: %s", container, pod.Name, problem.Message)
+			return nil
+		}
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	lines := bufio.NewReaderSize(log, maxLogLine)
+	for {
+		line, long, err := lines.ReadLine()
+		for more := long; more && err == nil; {
+			_, more, err = lines.ReadLine()
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return explainLog(ctx, err, pod.Name)
+		}
+		if err := o.line(pod.Name, container, string(line)); err != nil {
+			return err
+		}
+	}
+}
+
+func explainLog(ctx context.Context, err error, pod string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx) //nolint:wrapcheck // it is the user's interrupt
+	}
+	return failure.Wrap(failure.Unreachable, err, "read the log of pod %s", pod)
+}
+
+// line writes a line of a log, unless it is of another task.
+func (o *logOptions) line(pod, container, line string) error {
+	if !strings.Contains(line, o.task) {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.printText(fmt.Appendf(nil, "[%s/%s] %s\n", pod, container, terminal.Line(line)))
+}

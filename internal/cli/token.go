@@ -1,0 +1,54 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+)
+
+func (a *app) tokenCommand() *cobra.Command {
+	var serviceAccount string
+	var lifetime time.Duration
+	cmd := &cobra.Command{
+		Use:   "token AGENT",
+		Short: "Print a token that is valid for one agent only",
+		Long: `Print a token that is valid for one agent only, for a program that calls the agent itself.
+
+The token names a ServiceAccount of the agent's namespace, which is the caller that the agent sees. Treat the token as a
+password until it expires.`,
+		Example: `  curl -H "Authorization: Bearer $(kubectl a2a token echo)" ...`,
+		Args:    exactArgs("AGENT"), ValidArgsFunction: a.completeAgents,
+	}
+	cmd.Flags().StringVar(&serviceAccount, "service-account", "default", "`NAME` of the ServiceAccount, in the agent's namespace.")
+	cmd.Flags().DurationVar(&lifetime, "duration", tokenLifetime, "How long the token is valid, at least 10m. The API server may issue a shorter one.")
+	a.outputFlag(cmd, outputText, outputJSON)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if lifetime < tokenLifetime {
+			return failure.New(failure.Usage, "--duration must be at least %s", tokenLifetime)
+		}
+		namespace, name, err := a.split(args[0])
+		if err != nil {
+			return err
+		}
+		// A token for an agent that does not exist would only fail later.
+		if _, err := a.cluster.Agent(cmd.Context(), namespace, name); err != nil {
+			return err
+		}
+		audience := names.Audience(name, namespace)
+		token, err := a.cluster.Token(cmd.Context(), namespace, serviceAccount, audience, lifetime)
+		if err != nil {
+			return err
+		}
+		if a.output == outputJSON {
+			return a.printJSON(map[string]string{"token": token.Value, "audience": audience, "expires": token.Expires.UTC().Format(time.RFC3339)})
+		}
+		return a.printText([]byte(token.Value + "\n"))
+	}
+	return cmd
+}
