@@ -55,7 +55,9 @@ type Embedder struct {
 	// batch is the number of texts of the next request for documents. Only Run uses it.
 	batch int
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// queue has the documents of pending, those that wait longest first.
+	queue   []Key
 	pending map[Key]struct{}
 	wake    chan struct{}
 }
@@ -98,7 +100,10 @@ func (e *Embedder) record(kind string, failing *atomic.Bool, err error) {
 func (e *Embedder) Changed(keys ...Key) {
 	e.mu.Lock()
 	for _, key := range keys {
-		e.pending[key] = struct{}{}
+		if _, waits := e.pending[key]; !waits {
+			e.pending[key] = struct{}{}
+			e.queue = append(e.queue, key)
+		}
 	}
 	e.mu.Unlock()
 	select {
@@ -168,11 +173,13 @@ func (e *Embedder) nextBatch() []document {
 func (e *Embedder) takePending() (Key, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for key := range e.pending {
-		delete(e.pending, key)
-		return key, true
+	if len(e.queue) == 0 {
+		return Key{}, false
 	}
-	return Key{}, false
+	key := e.queue[0]
+	e.queue = e.queue[1:] // the next append that grows it drops what was taken
+	delete(e.pending, key)
+	return key, true
 }
 
 // embedBatch sets the vectors of documents. After a failure, they are pending again.
