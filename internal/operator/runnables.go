@@ -8,10 +8,13 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -92,6 +95,18 @@ func addRegistryCA(mgr manager.Manager, config Config) (*registryca.Source, erro
 	return authorities, nil
 }
 
+// hasAvailableAgents reports whether an Agent with a workload was available: its sidecar has had
+// token keys.
+func hasAvailableAgents(ctx context.Context, reader client.Reader) (bool, error) {
+	agents := &a2av1alpha1.AgentList{}
+	if err := reader.List(ctx, agents, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("list Agents: %w", err)
+	}
+	return slices.ContainsFunc(agents.Items, func(a a2av1alpha1.Agent) bool {
+		return a.Spec.Remote == nil && meta.IsStatusConditionTrue(a.Status.Conditions, a2av1alpha1.ConditionAvailable)
+	}), nil
+}
+
 // addTokenKeys adds the keys that sign tokens for calls of agents. It returns nil without a
 // registry, which is what issues these tokens.
 func addTokenKeys(mgr manager.Manager, config Config) (*tokenkeys.Source, error) {
@@ -105,6 +120,7 @@ func addTokenKeys(mgr manager.Manager, config Config) (*tokenkeys.Source, error)
 	keys := tokenkeys.New(tokenkeys.Options{
 		Reader: mgr.GetAPIReader(), Writer: mgr.GetClient(), Namespace: namespace, Elected: mgr.Elected(),
 		Events: mgr.GetEventRecorder(a2av1alpha1.ManagedBy), Clock: clock.RealClock{},
+		InUse: func(ctx context.Context) (bool, error) { return hasAvailableAgents(ctx, mgr.GetClient()) },
 	})
 	if err := tokenkeys.Register(metrics.Registry); err != nil {
 		return nil, fmt.Errorf("register metrics of token keys: %w", err)

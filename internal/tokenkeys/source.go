@@ -72,7 +72,10 @@ type Options struct {
 	// Elected is closed when this replica is the leader.
 	Elected <-chan struct{}
 	Events  events.EventRecorder
-	Clock   clock.PassiveClock
+	// InUse reports whether agents run with keys of an earlier manager: keys that are missing then
+	// were lost while no manager ran.
+	InUse func(context.Context) (bool, error)
+	Clock clock.PassiveClock
 }
 
 // Changed is the event of changed public keys.
@@ -228,10 +231,22 @@ func (s *Source) write(ctx context.Context, version string, set *Set, change Cha
 	if err := s.options.Writer.Apply(ctx, secret, client.FieldOwner(a2av1alpha1.FieldOwner), client.ForceOwnership); err != nil {
 		return fmt.Errorf("apply Secret: %w", err)
 	}
-	lost := change != Rotated && change != Renewed && s.current.Load() != nil
+	lost := change == Created && s.wereUsed(ctx)
 	s.use(text, set)
 	s.report(ctx, change, lost)
 	return nil
+}
+
+// wereUsed reports whether there were keys before: those of this replica, or of an earlier one.
+func (s *Source) wereUsed(ctx context.Context) bool {
+	if s.current.Load() != nil {
+		return true
+	}
+	used, err := s.options.InUse(ctx)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "check for earlier token keys failed; the new ones count as the first", "namespace", s.options.Namespace, "secret", SecretName)
+	}
+	return used
 }
 
 // report counts, logs and records a change. lost is true if the Secret lost keys in use.

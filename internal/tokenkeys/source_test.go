@@ -37,6 +37,9 @@ type apiServer struct {
 	writes  int
 	err     error
 	denied  bool
+	// inUse and inUseErr are the result of InUse.
+	inUse    bool
+	inUseErr error
 }
 
 func (s *apiServer) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
@@ -93,6 +96,7 @@ func newReplica(t *testing.T, server *apiServer) *replica {
 	source := New(Options{
 		Reader: server, Writer: server, Namespace: "system", Elected: elected,
 		Events: recorder, Clock: clock.RealClock{},
+		InUse: func(context.Context) (bool, error) { return server.inUse, server.inUseErr },
 	})
 	ctx, cancel := context.WithCancel(log.IntoContext(t.Context(), logr.Discard()))
 	done := make(chan error, 1)
@@ -396,5 +400,36 @@ func TestChangedSecretIsReadAgain(t *testing.T) {
 		if set, err = decode(text); err != nil || string(set.KeySet()) != string(next.KeySet()) {
 			t.Fatalf("decode() = %v, %v", set, err)
 		}
+	}
+}
+
+// TestKeysLostWithoutAManagerAreReported starts managers without a Secret. Agents that run show
+// that there were keys.
+func TestKeysLostWithoutAManagerAreReported(t *testing.T) {
+	for name, test := range map[string]struct {
+		inUse bool
+		err   error
+		want  string
+	}{
+		"first installation": {false, nil, "Normal TokenKeysCreated"},
+		"agents run":         {true, nil, "Warning TokenKeysReplaced The Secret was deleted. New keys sign, and agents refuse calls of each other until"},
+		"unknown":            {false, errors.New("no cache"), "Normal TokenKeysCreated"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newReplica(t, &apiServer{inUse: test.inUse, inUseErr: test.err})
+				r.elect()
+				pass(2 * time.Second)
+				select {
+				case got := <-r.events.Events:
+					if !strings.HasPrefix(got, test.want) {
+						t.Errorf("event %q, want %q", got, test.want)
+					}
+				default:
+					t.Error("there is no event")
+				}
+				r.stop()
+			})
+		})
 	}
 }
