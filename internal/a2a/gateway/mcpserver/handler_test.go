@@ -84,6 +84,19 @@ func (f *fixture) seen() string {
 	return strings.Join(f.outcomes, ", ")
 }
 
+// awaitRelease waits until no request is charged: a client has its response before the request
+// ends.
+func (f *fixture) awaitRelease(t *testing.T) {
+	t.Helper()
+	used := f.options.Limits.Bodies.Used
+	for deadline := time.Now().Add(10 * time.Second); used() != 0; {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d bytes stay charged", used())
+		}
+		runtime.Gosched()
+	}
+}
+
 // post sends a body that is no request of the SDK.
 func (f *fixture) post(t *testing.T, body io.Reader) (status int, text string) {
 	t.Helper()
@@ -390,12 +403,7 @@ func TestRunningCallsAreCharged(t *testing.T) {
 	}
 	cancel()
 	group.Wait()
-	for deadline := time.Now().Add(10 * time.Second); used() != 0; {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d bytes stay charged", used())
-		}
-		runtime.Gosched()
-	}
+	f.awaitRelease(t)
 }
 
 // TestRequestsAtTheLimitsDoNotBlockAnswers opens as many requests as the limits of sessions and calls allow. A client
