@@ -14,6 +14,7 @@ import (
 )
 
 func TestCancelCancelsTheAgentTask(t *testing.T) {
+	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
 		for _, cause := range []error{backend.ErrCanceled, backend.ErrSuperseded} {
 			b, calls := newAgent(t, name, true, upstream.Options{}, func(s *responder, a agentRequest) {
@@ -45,6 +46,7 @@ func TestCancelCancelsTheAgentTask(t *testing.T) {
 
 // TestCancelWaitsForTheFirstEvent: the id of the agent's task is not known before.
 func TestCancelWaitsForTheFirstEvent(t *testing.T) {
+	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		b, calls := newAgent(t, name, true, upstream.Options{}, func(s *responder, a agentRequest) {
@@ -66,6 +68,7 @@ func TestCancelWaitsForTheFirstEvent(t *testing.T) {
 }
 
 func TestCancelOfAPausedTaskCancelsTheAgentTask(t *testing.T) {
+	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
 		b, calls := newAgent(t, name, true, upstream.Options{}, func(s *responder, a agentRequest) {
 			if a.op == "cancel" {

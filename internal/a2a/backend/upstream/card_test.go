@@ -21,6 +21,7 @@ import (
 // TestAgentThatDoesNotStreamDespiteItsCard: the run sends the message again without
 // streaming, and later runs do not stream.
 func TestAgentThatDoesNotStreamDespiteItsCard(t *testing.T) {
+	t.Parallel()
 	for _, code := range []int{-32601, -32004} {
 		b, calls := newAgent(t, "0.3", true, upstream.Options{}, func(s *responder, a agentRequest) {
 			if a.op == "stream" {
@@ -41,6 +42,7 @@ func TestAgentThatDoesNotStreamDespiteItsCard(t *testing.T) {
 }
 
 func TestUnsupportedVersionDespiteTheCard(t *testing.T) {
+	t.Parallel()
 	b, _ := newAgent(t, "1.0", false, upstream.Options{}, func(s *responder, _ agentRequest) { s.respondError(-32009) })
 	if _, outcome := run(t, b, newTurn()); outcome != "failed: The agent does not speak A2A 1.0 over JSONRPC, which its card offers" {
 		t.Errorf("Run() = %s", outcome)
@@ -48,6 +50,7 @@ func TestUnsupportedVersionDespiteTheCard(t *testing.T) {
 }
 
 func TestCards(t *testing.T) {
+	t.Parallel()
 	const fine = `{"url":"/rpc","protocolVersion":"0.3.0","capabilities":{}}`
 	hello := func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1","result":{"kind":"message","parts":[{"kind":"text","text":"Hello"}]}}`)
@@ -118,6 +121,7 @@ func TestCards(t *testing.T) {
 // TestCardWithoutVersionFallsBackToV01: a card without a version is one of 0.2, or of 0.1
 // if the agent does not know the methods of 0.2.
 func TestCardWithoutVersionFallsBackToV01(t *testing.T) {
+	t.Parallel()
 	var methods []string
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/agent.json", func(w http.ResponseWriter, _ *http.Request) {
@@ -153,6 +157,7 @@ func TestCardWithoutVersionFallsBackToV01(t *testing.T) {
 // TestCardIsReadAgainAfterAnUnsupportedMethod: the agent was replaced by one of another
 // version.
 func TestCardIsReadAgainAfterAnUnsupportedMethod(t *testing.T) {
+	t.Parallel()
 	var version atomic.Value
 	version.Store("0.3")
 	var cards atomic.Int32
@@ -195,6 +200,7 @@ func TestCardIsReadAgainAfterAnUnsupportedMethod(t *testing.T) {
 }
 
 func TestCardHasATimeLimit(t *testing.T) {
+	t.Parallel()
 	b := func() *upstream.Backend {
 		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 		t.Cleanup(server.Close)
@@ -213,6 +219,7 @@ func TestCardHasATimeLimit(t *testing.T) {
 // TestUntrustedCardDoesNotChangeTheHost: the backend calls the configured host only,
 // whatever the card names.
 func TestUntrustedCardDoesNotChangeTheHost(t *testing.T) {
+	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("a foreign server received a request for %s", r.URL)
 	}))

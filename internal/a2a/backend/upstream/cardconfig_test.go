@@ -33,6 +33,7 @@ func respondsHello(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestConfiguredVersionPathAndQuery(t *testing.T) {
+	t.Parallel()
 	const card10 = `{"supportedInterfaces":[{"url":"http://x/a2a/1","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"capabilities":{}}`
 	for name, tt := range map[string]struct {
 		path    string
@@ -116,6 +117,7 @@ func TestConfiguredVersionPathAndQuery(t *testing.T) {
 
 // TestConfiguredVersionHasNoFallback: the backend tries no other version.
 func TestConfiguredVersionHasNoFallback(t *testing.T) {
+	t.Parallel()
 	calls := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		calls++
@@ -134,6 +136,7 @@ func TestConfiguredVersionHasNoFallback(t *testing.T) {
 }
 
 func TestMissingCardNamesTheBestResponse(t *testing.T) {
+	t.Parallel()
 	const cure = "; set backend.a2a.cardPath and backend.a2a.query to where the card is, or backend.a2a.version to use no card"
 	type answer struct {
 		status          int

@@ -221,6 +221,7 @@ func (r *expectation) parts(of map[string]any, text string) {
 // TestCutStreamLosesNoOutput: a stream that is cut, with or without a reset, ends the
 // turn with the same output as the whole stream, or with a failure after a part of it.
 func TestCutStreamLosesNoOutput(t *testing.T) {
+	t.Parallel()
 	for _, r := range recordings {
 		t.Run(r.file, func(t *testing.T) {
 			t.Parallel()
@@ -251,6 +252,7 @@ func TestCutStreamLosesNoOutput(t *testing.T) {
 // TestUnknownEventFailsTheTurn: the position of the event and the version of its wrapper
 // do not matter.
 func TestUnknownEventFailsTheTurn(t *testing.T) {
+	t.Parallel()
 	for _, wrapper := range []string{"task", "message", "statusUpdate", "artifactUpdate"} {
 		event := "data: {\"result\":{\"" + wrapper + "\":{\"strange\":{\"\":\"\"}}}}\n\n"
 		for _, r := range recordings {
@@ -314,6 +316,7 @@ func mutate(r *rand.Rand, body []byte) []byte {
 // TestCorruptedStreamLosesNoOutput: a turn with a corrupted stream of any server either
 // has all output or fails.
 func TestCorruptedStreamLosesNoOutput(t *testing.T) {
+	t.Parallel()
 	const seed = 12
 	const runs = 500
 	for at, r := range recordings {

@@ -90,6 +90,7 @@ func resubscribes(name string) bool { return strings.HasPrefix(name, "1.0") }
 // may change the task. a2a-sdk 0.3.26 appends each chunk of an artifact to the stored
 // task once for each subscriber.
 func TestCutStreamBeforeV10IsPolled(t *testing.T) {
+	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
 		if resubscribes(name) {
 			t.Skip("the sidecar subscribes again")
@@ -114,6 +115,7 @@ func TestCutStreamBeforeV10IsPolled(t *testing.T) {
 // TestEndOfResumedSubscriptionIsConfirmed: the backend emits the end only after a poll
 // has confirmed the output, because the subscription may have repeated an event.
 func TestEndOfResumedSubscriptionIsConfirmed(t *testing.T) {
+	t.Parallel()
 	const broke = "failed: The agent's answer broke off, and its task could not be read"
 	completed, waits := status(a2a.StateCompleted), status(a2a.StateInputRequired, "which?")
 	twice := func(end a2a.Event) func(*responder, agentRequest) {
@@ -171,6 +173,7 @@ func TestEndOfResumedSubscriptionIsConfirmed(t *testing.T) {
 // TestIdleSubscriptionIsClosed: a subscription that never ends and has comments only
 // neither hides the end of the task nor counts as activity.
 func TestIdleSubscriptionIsClosed(t *testing.T) {
+	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
 		t.Parallel()
 		ended := !resubscribes(name) // the backend polls after a cut stream
@@ -203,6 +206,7 @@ func TestIdleSubscriptionIsClosed(t *testing.T) {
 // TestStreamOpenAfterTheTaskEndedIsClosed: the backend polls the task for output that the
 // stream lacked.
 func TestStreamOpenAfterTheTaskEndedIsClosed(t *testing.T) {
+	t.Parallel()
 	b, calls := newAgent(t, "1.0", true, upstream.Options{}, func(s *responder, a agentRequest) {
 		if a.op == "get" {
 			returnsTask(a2a.StateCompleted, "x")(s, a)
@@ -218,6 +222,7 @@ func TestStreamOpenAfterTheTaskEndedIsClosed(t *testing.T) {
 // TestTaskThatTheAgentDoesNotRunFails: the agent ended its stream, or left the task
 // submitted. The turn fails before timeouts.idle.
 func TestTaskThatTheAgentDoesNotRunFails(t *testing.T) {
+	t.Parallel()
 	const (
 		left  = "failed: The agent ended its answer and left its task working, which it does not run any more"
 		broke = "failed: The agent broke off its answer and left its task submitted; the agent's log may say why"

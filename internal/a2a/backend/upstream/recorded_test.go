@@ -136,6 +136,7 @@ func describeContent(h *emitted) string {
 }
 
 func TestRecordedStreams(t *testing.T) {
+	t.Parallel()
 	for _, r := range recordings {
 		t.Run(r.file, func(t *testing.T) {
 			h, outcome := run(t, newReplay(t, &r, "", wholeStream(r.body(t))), newTurn())
@@ -158,6 +159,7 @@ const (
 )
 
 func TestOutputOfACutStreamIsRecovered(t *testing.T) {
+	t.Parallel()
 	event := func(result string) string { return rpcEvent(result) }
 	begin := event(`{"task":{"id":"T","contextId":"C","status":{"state":"TASK_STATE_SUBMITTED"}}}`)
 	chunk := event(`{"artifactUpdate":{"taskId":"T","artifact":{"artifactId":"a","parts":[{"text":"half"}]}}}`)

@@ -19,6 +19,7 @@ import (
 )
 
 func TestLaterArtifactReplacesAnEarlierOne(t *testing.T) {
+	t.Parallel()
 	artifact := func(id, text string) string {
 		return rpcEvent(`{"kind":"artifact-update","taskId":"a","artifact":{"artifactId":"` + id + `","parts":[{"kind":"text","text":"` + text + `"}]}}`)
 	}
@@ -55,6 +56,7 @@ func streamsBytes(text string) http.HandlerFunc {
 
 // TestTurnLimitEndsASlowStream: an agent that sends a byte now and then is never idle.
 func TestTurnLimitEndsASlowStream(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{"comments": ": \n\n", "one line": "x"} {
 		b := newRawAgent(t, "0.3", upstream.Options{Limits: stream.Limits{Turn: 300 * time.Millisecond}}, streamsBytes("data: {"+text))
 		if name == "comments" {
@@ -68,6 +70,7 @@ func TestTurnLimitEndsASlowStream(t *testing.T) {
 
 // TestLongLineIsReadUpToTheEventLimit: the agent sends a line of 64 MB.
 func TestLongLineIsReadUpToTheEventLimit(t *testing.T) {
+	t.Parallel()
 	var sent atomic.Int64
 	b := newRawAgent(t, "0.3", upstream.Options{}, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -90,6 +93,7 @@ func TestLongLineIsReadUpToTheEventLimit(t *testing.T) {
 }
 
 func TestErrorsOfTheAgent(t *testing.T) {
+	t.Parallel()
 	tests := map[int]string{
 		-32001: "failed: The agent does not know the task any more; it may have been restarted",
 		-32004: "failed: The agent does not support this, or its task has ended",
@@ -129,6 +133,7 @@ func TestErrorsOfTheAgent(t *testing.T) {
 }
 
 func TestInvalidResponses(t *testing.T) {
+	t.Parallel()
 	const sse = "text/event-stream"
 	stuck := func(pieces ...string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -201,6 +206,7 @@ func TestInvalidResponses(t *testing.T) {
 }
 
 func TestUnreachableAgent(t *testing.T) {
+	t.Parallel()
 	b, err := upstream.New(upstream.Options{URL: "http://" + freeport.Address(t), Limits: stream.Limits{Connect: 100 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)

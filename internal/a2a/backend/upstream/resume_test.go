@@ -15,6 +15,7 @@ import (
 
 // TestStreamThatEndsEarlyIsResumed: the agent still has the task.
 func TestStreamThatEndsEarlyIsResumed(t *testing.T) {
+	t.Parallel()
 	tests := map[string]struct {
 		streaming bool
 		// subscribe and get are the responses of the agent to these operations.
@@ -153,6 +154,7 @@ func TestStreamThatEndsEarlyIsResumed(t *testing.T) {
 
 // TestUnfinishedTaskIsPolled: the agent responds before its task has ended.
 func TestUnfinishedTaskIsPolled(t *testing.T) {
+	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
 		gets := 0
 		b, _ := newAgent(t, name, false, upstream.Options{}, func(s *responder, a agentRequest) {
@@ -172,6 +174,7 @@ func TestUnfinishedTaskIsPolled(t *testing.T) {
 }
 
 func TestTaskWithoutProgressFails(t *testing.T) {
+	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
 		b, calls := newAgent(t, name, false, upstream.Options{Limits: stream.Limits{Idle: 600 * time.Millisecond}}, func(s *responder, a agentRequest) {
 			answer := s.withID(a.task, taskEvent(task(a2a.StateWorking)))[0]

@@ -39,6 +39,7 @@ func (s *responder) withID(id string, events ...a2a.Event) []a2a.Event {
 }
 
 func TestStreamedTask(t *testing.T) {
+	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
 		b, calls := newAgent(t, name, true, upstream.Options{}, func(s *responder, a agentRequest) {
 			events := s.withID(a.task, status(a2a.StateWorking, "looking"), artifact("He", false), artifact("llo", true), status(a2a.StateCompleted))
@@ -71,6 +72,7 @@ func TestStreamedTask(t *testing.T) {
 }
 
 func TestTaskInOneResponse(t *testing.T) {
+	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
 		b, calls := newAgent(t, name, false, upstream.Options{}, func(s *responder, a agentRequest) {
 			s.respond(s.withID(a.task, taskEvent(task(a2a.StateCompleted, "one", "two")))[0])
@@ -83,6 +85,7 @@ func TestTaskInOneResponse(t *testing.T) {
 }
 
 func TestMessageWithoutTask(t *testing.T) {
+	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
 		if name == "0.1" {
 			t.Skip("0.1 always makes a task")
@@ -105,6 +108,7 @@ func TestMessageWithoutTask(t *testing.T) {
 
 // TestContinuedTaskKeepsTheAgentID: another replica continues a paused task.
 func TestContinuedTaskKeepsTheAgentID(t *testing.T) {
+	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
 		var ids []string
 		handle := func(s *responder, a agentRequest) {
@@ -152,6 +156,7 @@ func TestContinuedTaskKeepsTheAgentID(t *testing.T) {
 // TestContextsOfOwnersDiffer: the same context id of another owner is another context of
 // the agent.
 func TestContextsOfOwnersDiffer(t *testing.T) {
+	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
 		b, calls := newAgent(t, name, false, upstream.Options{}, func(s *responder, a agentRequest) {
 			done := task(a2a.StateCompleted)
@@ -172,6 +177,7 @@ func TestContextsOfOwnersDiffer(t *testing.T) {
 
 // TestContextIDOfTheAgentIsUsed: an agent may choose its context ids itself.
 func TestContextIDOfTheAgentIsUsed(t *testing.T) {
+	t.Parallel()
 	b, calls := newAgent(t, "1.0", false, upstream.Options{}, func(s *responder, _ agentRequest) { s.respond(taskEvent(task(a2a.StateCompleted))) })
 	run(t, b, newTurn())
 	run(t, b, newTurn())
@@ -181,6 +187,7 @@ func TestContextIDOfTheAgentIsUsed(t *testing.T) {
 }
 
 func TestReferencedTasksHaveAgentIDs(t *testing.T) {
+	t.Parallel()
 	b, calls := newAgent(t, "1.0", false, upstream.Options{}, func(s *responder, _ agentRequest) { s.respond(taskEvent(task(a2a.StateCompleted))) })
 	h, _ := run(t, b, newTurn())
 	next := newTurn()
@@ -195,6 +202,7 @@ func TestReferencedTasksHaveAgentIDs(t *testing.T) {
 // TestTenantOfTheCardIsInThePath: over HTTP+JSON, a tenant is a segment of every path.
 // The tenant of the client is not used.
 func TestTenantOfTheCardIsInThePath(t *testing.T) {
+	t.Parallel()
 	const offered = `{"supportedInterfaces":[{"url":"/api","protocolBinding":"HTTP+JSON","protocolVersion":%q,"tenant":%q}]}`
 	for _, tt := range []struct{ version, tenant, want string }{
 		{"1.0", "", "/api/message:send /api/tasks/a"},
@@ -232,6 +240,7 @@ func TestTenantOfTheCardIsInThePath(t *testing.T) {
 // TestArtifactsWithoutIDsAreEmittedOnce: artifacts without ids, and those with the same
 // id, do not count as progress when they repeat.
 func TestArtifactsWithoutIDsAreEmittedOnce(t *testing.T) {
+	t.Parallel()
 	b := newRawAgent(t, "0.3", upstream.Options{Limits: stream.Limits{Idle: 900 * time.Millisecond}}, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":"1","result":{"kind":"task","id":"a","status":{"state":"working"},"artifacts":[
