@@ -5,12 +5,8 @@ package registry
 
 import (
 	"context"
-	_ "embed"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -20,11 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
-
-//go:embed openapi.yaml
-var openapi []byte
 
 // api serves the HTTP API from snapshots. It writes only the conditions of pods
 // whose sidecars report their health.
@@ -52,62 +44,8 @@ type api struct {
 // errNotIndexed is returned until the first snapshot exists.
 var errNotIndexed = errors.New("the index is not complete yet")
 
-// problem is the response to a failed request.
-type problem struct {
-	status int
-	// retry adds Retry-After of a second.
-	retry   bool
-	Code    string `json:"code"`
-	Message string `json:"message"`
-	Field   string `json:"field,omitempty"`
-}
-
-func notFound(message string) *problem {
-	return &problem{status: http.StatusNotFound, Code: "NotFound", Message: message}
-}
-
 // endpoint serves an authenticated request from a snapshot.
 type endpoint func(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error
-
-func (a *api) handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", healthz)
-	mux.HandleFunc("GET /openapi.yaml", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/yaml")
-		write(w, openapi)
-	})
-	mux.HandleFunc("GET /v1/agents", a.authenticated(a.search))
-	mux.HandleFunc("GET /v1/agents/{namespace}/{name}", a.authenticated(a.agent))
-	mux.HandleFunc("GET /v1/agents/{namespace}/{name}/card", a.authenticated(a.card))
-	mux.HandleFunc("GET /v1/peers", a.authenticated(a.peers))
-	mux.HandleFunc("GET /v1/peers/agents", a.authenticated(a.peerAgents))
-	mux.HandleFunc("PUT "+sidecarconfig.HealthPath, a.authenticated(a.health.put))
-	mux.HandleFunc(sidecarconfig.HealthPath, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Allow", http.MethodPut)
-		fail(w, &problem{status: http.StatusMethodNotAllowed, Code: "MethodNotAllowed", Message: "a health report is written; use PUT"})
-	})
-	if a.exchange != nil {
-		mux.Handle(sidecarconfig.TokenPath, a.exchange)
-	}
-	if a.publisher != nil {
-		a.handleARD(mux, a.publisher)
-		a.handleA2A(mux, a.publisher.BaseURL)
-	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			fail(w, &problem{status: http.StatusMethodNotAllowed, Code: "MethodNotAllowed", Message: "the list of agents is read-only; use GET"})
-			return
-		}
-		fail(w, notFound("no such path; /openapi.yaml lists them"))
-	})
-	return mux
-}
-
-func healthz(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	write(w, []byte("ok\n"))
-}
 
 // authenticated authenticates the caller before next and writes its error.
 func (a *api) authenticated(next endpoint) http.HandlerFunc {
@@ -202,49 +140,6 @@ func (a *api) logUnlessFrequent(err error, event string, keysAndValues ...any) {
 	}
 }
 
-func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error {
-	q, err := index.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return err
-	}
-	if _, streams := q.Watch(); streams {
-		if !a.searches.admit(w, &c, watchCost) {
-			return nil
-		}
-		return a.watches.get(w, r, c, q)
-	}
-	if !a.searches.admit(w, &c, 1) {
-		return nil
-	}
-	release, ok := a.searches.receive(w, &c)
-	if !ok {
-		return nil
-	}
-	defer release()
-	if s, err = a.atLeast(r.Context(), q.MinRevision(), s); err != nil {
-		return err
-	}
-	set, err := a.authz.VisibleSet(r.Context(), c)
-	if err != nil {
-		return err
-	}
-	var page index.Page
-	a.embeddings.rankBySimilarity(q, a.embeddings.vector(r.Context(), q.RankedText()))
-	if err := a.searches.run(r.Context(), func() { page = s.Search(q, set) }); err != nil {
-		return err
-	}
-	if unchanged(w, r, page.ETag()) {
-		return nil
-	}
-	sent, err := a.searches.reserve(r.Context(), principalOf(&c), page.Size())
-	if err != nil {
-		return err
-	}
-	defer sent()
-	writePage(w, &page)
-	return nil
-}
-
 // revisionTimeout is how long a search waits for its minRevision.
 const revisionTimeout = 2 * time.Second
 
@@ -266,55 +161,6 @@ func (a *api) atLeast(ctx context.Context, r index.Revision, s *index.Snapshot) 
 	return s, nil
 }
 
-func (a *api) agent(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error {
-	e, err := a.find(r, c, s)
-	if err != nil {
-		return err
-	}
-	if unchanged(w, r, e.ETag()) {
-		return nil
-	}
-	w.Header().Set("Content-Type", "application/json")
-	write(w, e.Body())
-	return nil
-}
-
-func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error {
-	if !a.searches.admit(w, &c, 1) {
-		return nil
-	}
-	release, ok := a.searches.receive(w, &c)
-	if !ok {
-		return nil
-	}
-	defer release()
-	e, err := a.find(r, c, s)
-	if err != nil {
-		return err
-	}
-	rendered, omitted, err := a.signedCard(r.Context(), e, r.Header.Get("A2A-Version"))
-	if err != nil {
-		return err
-	}
-	if omitted {
-		w.Header().Set(signaturesHeader, signaturesOmitted)
-	}
-	if rendered == nil {
-		return notFound("agent " + e.Key.Namespace + "/" + e.Key.Name + " has no card yet; see the conditions of the Agent")
-	}
-	if unchanged(w, r, rendered.ETag) {
-		return nil
-	}
-	sent, err := a.searches.reserve(r.Context(), principalOf(&c), len(rendered.Body))
-	if err != nil {
-		return err
-	}
-	defer sent()
-	w.Header().Set("Content-Type", "application/json")
-	write(w, rendered.Body)
-	return nil
-}
-
 // signedCard renders the card of an agent with its signatures. omitted is true if the Agent
 // signs its card and the result has no signatures.
 func (a *api) signedCard(ctx context.Context, e *index.Entry, version string) (rendered *index.Rendering, omitted bool, err error) {
@@ -323,24 +169,6 @@ func (a *api) signedCard(ctx context.Context, e *index.Entry, version string) (r
 		return signatures, err
 	})
 	return rendered, omitted, err
-}
-
-// find returns the agent of the path if the caller sees it.
-func (a *api) find(r *http.Request, c access.Caller, s *index.Snapshot) (*index.Entry, error) {
-	if r.URL.RawQuery != "" {
-		name, _, _ := strings.Cut(r.URL.RawQuery, "=")
-		return nil, &index.ParameterError{Field: name, Cure: "this path has no parameters; omit them"}
-	}
-	key := index.Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
-	missing := notFound("agent " + key.Namespace + "/" + key.Name + " does not exist, or you may not see it")
-	if !key.Valid() {
-		return nil, missing
-	}
-	e, err := a.findKey(r.Context(), c, s, key)
-	if err == nil && e == nil {
-		err = missing
-	}
-	return e, err
 }
 
 // findKey returns an agent if the caller sees it, else nil. It decides access
@@ -356,46 +184,4 @@ func (a *api) findKey(ctx context.Context, c access.Caller, s *index.Snapshot, k
 		return e, nil
 	}
 	return nil, nil //nolint:nilnil // no agent is a result
-}
-
-func (p *problem) Error() string { return p.Message }
-
-// fail writes {"error": ...}.
-func fail(w http.ResponseWriter, p *problem) {
-	body, err := json.Marshal(map[string]*problem{"error": p})
-	if err != nil {
-		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	body = append(body, '\n')
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	if p.retry {
-		w.Header().Set("Retry-After", "1")
-	}
-	w.WriteHeader(p.status)
-	write(w, body)
-}
-
-// unchanged sets the ETag and responds 304 if the client has the same one (RFC 9110,
-// section 13.1.2).
-func unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {
-	w.Header().Set("ETag", etag)
-	for _, header := range r.Header.Values("If-None-Match") {
-		for candidate := range strings.SplitSeq(header, ",") {
-			candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
-			if candidate == strings.TrimPrefix(etag, "W/") || candidate == "*" {
-				w.WriteHeader(http.StatusNotModified)
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// write sends a body. It ignores the error of a client that has left.
-func write(w http.ResponseWriter, body []byte) {
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	_, _ = w.Write(body)
 }

@@ -5,12 +5,9 @@ package registry
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
-	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -30,9 +27,6 @@ const (
 	maxARDBody = 64 << 10
 	// catalogPage is the number of agents in one catalog of a namespace.
 	catalogPage = 200
-	// scanLimit bounds the agents that one request compares with a filter. A page with
-	// fewer matches has a token for the rest.
-	scanLimit = 2000
 )
 
 // ardAPI serves ARD and the AI Catalog: manifests, search, exploration and lists.
@@ -93,57 +87,6 @@ func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bo
 	return entry, true, err
 }
 
-func (a *api) handleARD(mux *http.ServeMux, publisher *ard.Publisher) {
-	d := &ardAPI{
-		api: a, publisher: publisher, explorations: make(chan struct{}, 1),
-		anonymous: newAnonymousSearches(a.searches.clock), anonymousSet: access.NewSet(access.VisibilityPublic),
-	}
-	d.handleRoutes(mux)
-}
-
-func (d *ardAPI) handleRoutes(mux *http.ServeMux) {
-	search := func(serve func(*ardRequest) (any, error)) ardEndpoint {
-		return ardEndpoint{serve: serve, cost: 1, slots: d.searches.slots}
-	}
-	for _, path := range []string{ard.ManifestPath, ard.CatalogPath} {
-		mux.HandleFunc("GET "+path, d.handle(ard.TypeCatalog, search(d.manifest)))
-	}
-	mux.HandleFunc("GET "+ard.NamespacePath+"{namespace}", d.handle(ard.TypeCatalog, search(d.catalog)))
-	mux.HandleFunc("POST "+ard.BasePath+"/search", d.handle(mediaJSON, ardEndpoint{serve: d.search, cost: 1, slots: d.searches.slots, prepare: d.embedQuery, finish: d.searchPeers}))
-	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.handle(mediaJSON, ardEndpoint{serve: d.explore, cost: exploreCost, slots: d.explorations}))
-	mux.HandleFunc("GET "+ard.BasePath+"/agents", d.handle(mediaJSON, search(d.list)))
-	mux.HandleFunc(ard.BasePath+"/", d.unknown)
-	mux.HandleFunc("GET "+ard.BasePath+"/agents/{identifier}", d.handle(mediaJSON, search(d.agent)))
-}
-
-const mediaJSON = "application/json"
-
-// ardError is an error of ARD (appendix B).
-type ardError struct {
-	status  int
-	Code    string `json:"errorCode"`
-	Message string `json:"message"`
-}
-
-func (e *ardError) Error() string { return e.Message }
-
-// unknown responds to a path or a method that ARD does not have.
-func (d *ardAPI) unknown(w http.ResponseWriter, r *http.Request) {
-	err := &ardError{http.StatusNotFound, "NOT_FOUND", "no such path; /openapi.yaml lists them"}
-	if d.isOutside {
-		err.Message = "no such path; " + ard.ManifestPath + " leads to all agents"
-	}
-	switch r.URL.Path {
-	case ard.BasePath + "/search", ard.BasePath + "/explore":
-		w.Header().Set("Allow", "POST")
-		err = &ardError{http.StatusMethodNotAllowed, "INVALID_ARGUMENT", "use POST with a JSON body"}
-	case ard.BasePath + "/agents":
-		w.Header().Set("Allow", "GET, HEAD")
-		err = &ardError{http.StatusMethodNotAllowed, "INVALID_ARGUMENT", "use GET"}
-	}
-	d.fail(w, r, err)
-}
-
 // requester is the sender of a request: a caller, or a client without a token.
 type requester struct {
 	// principal pays for the request in searches.
@@ -174,16 +117,6 @@ func (d *ardAPI) requester(r *http.Request) (requester, error) {
 		principal: principalOf(&caller), searches: d.searches,
 		visibleSet: func(ctx context.Context) (*access.Set, error) { return d.authz.VisibleSet(ctx, caller) },
 	}, err
-}
-
-// manifest serves the root: the registry's own entry, a catalog for each namespace, and the
-// peers for callers with a token.
-func (d *ardAPI) manifest(r *ardRequest) (any, error) {
-	root := d.publisher.Root(r.s.Namespaces(r.set))
-	if !r.from.isAnonymous {
-		root.Entries = append(root.Entries, d.referrals(false)...)
-	}
-	return root, nil
 }
 
 // anonymousCacheControl lets caches keep a response to a client without a token for a
@@ -339,24 +272,6 @@ func (d *ardAPI) errorOf(w http.ResponseWriter, r *http.Request, err error) *ard
 	}
 }
 
-// ardField returns the name that ARD has for a parameter of the index.
-func ardField(name string) string {
-	switch name {
-	case "q":
-		return "query.text"
-	case "cursor":
-		return "pageToken"
-	default:
-		return name
-	}
-}
-
-// weakETag returns a validator for a body.
-func weakETag(body []byte) string {
-	sum := sha256.Sum256(body)
-	return `W/"` + hex.EncodeToString(sum[:8]) + `"`
-}
-
 // query returns the query of the index for all agents, those with a text, or those
 // of a namespace, after a page token.
 func (d *ardAPI) query(parameter, value, token string, limit int) (*index.Query, error) {
@@ -368,186 +283,6 @@ func (d *ardAPI) query(parameter, value, token string, limit int) (*index.Query,
 		parameters.Set("cursor", token)
 	}
 	return index.ParseQuery(parameters.Encode())
-}
-
-// catalog serves the agents of a namespace.
-func (d *ardAPI) catalog(r *ardRequest) (any, error) {
-	namespace := r.PathValue("namespace")
-	missing := &ardError{http.StatusNotFound, "NOT_FOUND", "no agent of namespace " + strconv.Quote(namespace) + " exists, or you may not see it"}
-	if !(index.Key{Namespace: namespace, Name: "x"}).Valid() {
-		return nil, missing
-	}
-	token, err := onlyPageToken(r.Request)
-	if err != nil {
-		return nil, err
-	}
-	q, err := d.query("namespace", namespace, token, catalogPage)
-	if err != nil {
-		return nil, err
-	}
-	page := r.s.Search(q, r.set)
-	if page.Total == 0 {
-		return nil, missing
-	}
-	entries := make([]ard.Entry, 0, len(page.Entries))
-	for _, e := range page.Entries {
-		entry, shown, err := d.entry(r, e)
-		if err != nil {
-			return nil, err
-		}
-		if shown {
-			entries = append(entries, entry)
-		}
-	}
-	return d.publisher.Catalog(namespace, entries, page.NextCursor()), nil
-}
-
-func onlyPageToken(r *http.Request) (string, error) {
-	values, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return "", &ard.RequestError{Field: "query", Cure: "cannot be decoded: escape the special characters of every value"}
-	}
-	for name, all := range values {
-		if name != "pageToken" || len(all) > 1 {
-			return "", &ard.RequestError{Field: "query", Cure: "this path has the parameter pageToken only, once; omit the rest"}
-		}
-	}
-	return values.Get("pageToken"), nil
-}
-
-// search returns a *localSearch.
-// embedQuery finds the vector of the text of a search. Callers without a token cause no requests to the endpoint.
-func (d *ardAPI) embedQuery(r *ardRequest) {
-	if request, err := ard.ParseSearch(r.body); err == nil && !r.from.isAnonymous {
-		r.vector = d.embeddings.vector(r.Context(), request.Query.Text)
-	}
-}
-
-func (d *ardAPI) search(r *ardRequest) (any, error) {
-	request, err := ard.ParseSearch(r.body)
-	if err != nil {
-		return nil, err
-	}
-	local := &localSearch{request: request, page: federation.LocalPage{Results: []ard.Result{}}}
-	token, ended, err := federation.LocalToken(request.PageToken)
-	if ended || err != nil {
-		return local, err
-	}
-	matches := func(e *ard.Entry) bool { return d.publisher.Matches(request.Query.Filter, e) }
-	if d.publisher.Excludes(request.Query.Filter) {
-		matches = func(*ard.Entry) bool { return false }
-	}
-	local.page.Next, err = d.page(r, pageRequest{
-		parameter: "q", value: request.Query.Text, token: token, size: *request.PageSize, matches: matches,
-	}, func(e ard.Entry, score float64, after string) {
-		local.page.Results = append(local.page.Results, ard.Result{Entry: e, Score: max(1, int(math.Round(100*score))), Source: d.publisher.Source()})
-		local.page.Tokens = append(local.page.Tokens, after)
-	})
-	return local, err
-}
-
-func (d *ardAPI) list(r *ardRequest) (any, error) {
-	request, err := ard.ParseList(r.URL.RawQuery)
-	if err != nil {
-		return nil, err
-	}
-	response := ard.ListResponse{Items: []ard.Entry{}}
-	response.PageToken, err = d.page(r, pageRequest{
-		token: request.PageToken, size: request.PageSize,
-		matches: func(e *ard.Entry) bool { return d.publisher.MatchesList(request, e) },
-	}, func(e ard.Entry, _ float64, _ string) { response.Items = append(response.Items, e) })
-	return response, err
-}
-
-// pageRequest selects a page: agents by a parameter of the index, and of these the
-// entries that match.
-type pageRequest struct {
-	parameter, value string
-	token            string
-	size             int
-	matches          func(*ard.Entry) bool
-}
-
-// page adds the entries of a page, each with its score and the token of the page after
-// it, and returns the token of the next page.
-func (d *ardAPI) page(r *ardRequest, p pageRequest, add func(e ard.Entry, score float64, after string)) (next string, err error) {
-	for scanned, added := 0, 0; r.Context().Err() == nil; {
-		q, err := d.query(p.parameter, p.value, p.token, catalogPage)
-		if err != nil {
-			return "", err
-		}
-		d.embeddings.rankBySimilarity(q, r.vector)
-		page := r.s.Search(q, r.set)
-		for i, e := range page.Entries {
-			if added == p.size || scanned == scanLimit {
-				return p.token, nil
-			}
-			entry, shown, err := d.entry(r, e)
-			if err != nil {
-				return "", err
-			}
-			p.token = page.CursorAfter(i)
-			if shown && p.matches(&entry) {
-				add(entry, page.Score(i), p.token)
-				added++
-			}
-			scanned++
-		}
-		if !page.More {
-			return "", nil
-		}
-	}
-	return "", r.Context().Err()
-}
-
-func (d *ardAPI) explore(r *ardRequest) (any, error) {
-	request, err := ard.ParseExplore(r.body)
-	if err != nil {
-		return nil, err
-	}
-	q, err := d.query("q", request.Query.Text, "", 1)
-	if err != nil {
-		return nil, err
-	}
-	counter := d.publisher.NewCounter(request)
-	if d.publisher.Excludes(request.Query.Filter) {
-		return counter.Response(), nil
-	}
-	for e := range r.s.Matching(q, r.set) {
-		if err := r.Context().Err(); err != nil {
-			return nil, err
-		}
-		entry, shown, err := d.entry(r, e)
-		if err != nil {
-			return nil, err
-		}
-		if shown && d.publisher.Matches(request.Query.Filter, &entry) {
-			counter.Add(&entry)
-		}
-	}
-	return counter.Response(), nil
-}
-
-// agent serves the entry of an agent.
-func (d *ardAPI) agent(r *ardRequest) (any, error) {
-	if r.URL.RawQuery != "" {
-		return nil, &ard.RequestError{Field: "query", Cure: "this path has no parameters; omit them"}
-	}
-	missing := &ardError{http.StatusNotFound, "NOT_FOUND", "the agent does not exist, or you may not see it"}
-	namespace, name, ok := d.publisher.ParseAgentID(r.PathValue("identifier"))
-	key := index.Key{Namespace: namespace, Name: name}
-	if !ok || !key.Valid() {
-		return nil, missing
-	}
-	e := r.s.Get(key)
-	if e == nil || !e.VisibleTo(r.set) {
-		return nil, missing
-	}
-	entry, shown, err := d.entry(r, e)
-	if err == nil && !shown {
-		err = missing
-	}
-	return entry, err
 }
 
 // readARDBody reads the body of a request.

@@ -9,16 +9,27 @@
 // sidecar configurations. It writes only the conditions of pods whose sidecars
 // report the health of their dependencies.
 //
-//	index   all agents in memory: snapshots, queries, and the feed from informers
-//	embeddings  the similarity of agents and queries by meaning, from package embedding
-//	watch   streams of the changes of agents
-//	access  the caller of a request, and the agents that it sees
-//	health  reports of sidecars -> conditions of their pods
-//	a2aapi  the registry as an A2A agent; it has no tasks
-//	ardapi  catalogs and searches of ARD, also for clients without a token
-//	outside the catalog outside of the cluster, for a Gateway
-//	api     requests -> responses
-//	server  the listeners, and the wiring into a manager
+//	index, embedding, watch, access, ard, federation
+//	               packages below this one
+//	limits         metrics and times of rejected requests
+//	response       bodies, ETags and errors of the API (problem, pagebuffer)
+//	searches       bounds of searches
+//	watches        streams of the changes of agents
+//	embeddings     the similarity of agents and queries by meaning
+//	health         reports of sidecars -> conditions of their pods
+//	cardsignatures signatures of cards, which sidecars report
+//	api            the caller of a request, and the errors of all endpoints
+//	agents, peers, token
+//	               endpoints of the registry's own API
+//	a2aapi         the registry as an A2A agent; it has no tasks
+//	ardapi         a request of ARD, also without a token; ardcatalog, ardsearch and ardpeers
+//	               have its endpoints, ardroutes their paths
+//	routes         the paths inside the cluster
+//	outside        the catalog outside of the cluster, for a Gateway
+//	metrics        the registration of all metrics
+//	server         the listeners, and the wiring into a manager
+//
+// Files depend only on files above them in this list.
 package registry
 
 // The registry reads pods through the manager's cache and writes their conditions, and the

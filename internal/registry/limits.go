@@ -4,20 +4,15 @@
 package registry
 
 import (
-	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
-	"github.com/a2a-operator/a2a-operator/internal/registry/embedding"
-	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
-	"github.com/a2a-operator/a2a-operator/internal/registry/index"
-	"github.com/a2a-operator/a2a-operator/internal/registry/servingcert"
 )
 
 // limitedCallers bounds the callers with limits of their own; others share.
@@ -31,26 +26,6 @@ var limited = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Help: "Requests to the registry that a limit rejected, by the limit; docs/limits.md lists them.",
 }, []string{"limit"})
 
-// register adds the metrics. Registries of one process share them.
-func register(r prometheus.Registerer) error {
-	for _, collector := range slices.Concat(index.Collectors(), access.Collectors(), embedding.Collectors(), servingcert.Collectors(), federation.Collectors(), []prometheus.Collector{limited, watchesGauge, watchesEnded, searchDuration}) {
-		err := r.Register(collector)
-		if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !again {
-			return err
-		}
-	}
-	return nil
-}
-
-// tooMany responds to a request that a limit rejects, with Retry-After.
-func tooMany(w http.ResponseWriter, name string, refusal limit.Refusal, message string) {
-	countLimited(w, name, refusal)
-	fail(w, &problem{
-		status: http.StatusTooManyRequests, Code: "TooManyRequests",
-		Message: message,
-	})
-}
-
 // countLimited counts a request that a limit rejects, and sets Retry-After.
 func countLimited(w http.ResponseWriter, name string, refusal limit.Refusal) {
 	limited.WithLabelValues(name).Inc()
@@ -60,4 +35,10 @@ func countLimited(w http.ResponseWriter, name string, refusal limit.Refusal) {
 // retryAfter returns when a rejected request may be sent again, in whole seconds.
 func retryAfter(refusal limit.Refusal) time.Duration {
 	return (max(refusal.Wait, 1) + time.Second - 1).Truncate(time.Second)
+}
+
+// principalOf returns the accounting principal of a caller: all pods of a ServiceAccount
+// share its limits.
+func principalOf(c *access.Caller) a2a.AccountingPrincipal {
+	return a2a.AccountingPrincipal{Principal: c.Username}
 }

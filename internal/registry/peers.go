@@ -17,53 +17,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// localSearch is a search of ARD with a page of the results of this registry.
-type localSearch struct {
-	request *ard.Search
-	page    federation.LocalPage
-}
-
-// searchPeers returns the response to a search: the local results, merged with those of
-// peers if the search is automatic, or with referrals if it asks for them. Each peer
-// that it asks costs the caller as much as a search. A client without a token gets the
-// local results.
-func (d *ardAPI) searchPeers(w http.ResponseWriter, r *ardRequest, result any) (any, error) {
-	local, ok := result.(*localSearch)
-	if !ok {
-		return result, nil
-	}
-	response := ard.SearchResponse{Results: local.page.Results, PageToken: local.page.Next}
-	if d.federation == nil || r.from.isAnonymous {
-		return response, nil
-	}
-	if federation.WantsReferrals(local.request) {
-		response.Referrals = d.referrals(true)
-		return response, nil
-	}
-	query := federation.Query{Search: local.request, Route: r.route}
-	peers := d.federation.Peers(query)
-	if peers == 0 {
-		return response, nil
-	}
-	if refusal, ok := d.searches.charge(r.from.principal, peers); !ok {
-		countLimited(w, "searches", refusal)
-		return nil, &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", searchesMessage}
-	}
-	response, reports, err := d.federation.Search(r.Context(), query, local.page)
-	if err == nil {
-		w.Header().Set(federation.PeersHeader, federation.HeaderOf(reports))
-	}
-	return response, err
-}
-
-// referrals returns the entries of the peers, for a search or for a manifest.
-func (d *ardAPI) referrals(forSearch bool) []ard.Entry {
-	if d.federation == nil {
-		return nil
-	}
-	return d.federation.Referrals(forSearch)
-}
-
 // peers serves the states of the peers, as this replica knows them.
 func (a *api) peers(w http.ResponseWriter, r *http.Request, c access.Caller, _ *index.Snapshot) error {
 	if r.URL.RawQuery != "" {

@@ -12,7 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
@@ -144,12 +143,6 @@ func (h *watches) reason(err error) string {
 	default:
 		return "client"
 	}
-}
-
-// principalOf returns the accounting principal of a caller: all pods of a ServiceAccount
-// share its limits.
-func principalOf(c *access.Caller) a2a.AccountingPrincipal {
-	return a2a.AccountingPrincipal{Principal: c.Username}
 }
 
 // errWriteTimeout is returned for a client that does not read.

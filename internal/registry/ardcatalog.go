@@ -1,0 +1,90 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
+)
+
+// manifest serves the root: the registry's own entry, a catalog for each namespace, and the
+// peers for callers with a token.
+func (d *ardAPI) manifest(r *ardRequest) (any, error) {
+	root := d.publisher.Root(r.s.Namespaces(r.set))
+	if !r.from.isAnonymous {
+		root.Entries = append(root.Entries, d.referrals(false)...)
+	}
+	return root, nil
+}
+
+// catalog serves the agents of a namespace.
+func (d *ardAPI) catalog(r *ardRequest) (any, error) {
+	namespace := r.PathValue("namespace")
+	missing := &ardError{http.StatusNotFound, "NOT_FOUND", "no agent of namespace " + strconv.Quote(namespace) + " exists, or you may not see it"}
+	if !(index.Key{Namespace: namespace, Name: "x"}).Valid() {
+		return nil, missing
+	}
+	token, err := onlyPageToken(r.Request)
+	if err != nil {
+		return nil, err
+	}
+	q, err := d.query("namespace", namespace, token, catalogPage)
+	if err != nil {
+		return nil, err
+	}
+	page := r.s.Search(q, r.set)
+	if page.Total == 0 {
+		return nil, missing
+	}
+	entries := make([]ard.Entry, 0, len(page.Entries))
+	for _, e := range page.Entries {
+		entry, shown, err := d.entry(r, e)
+		if err != nil {
+			return nil, err
+		}
+		if shown {
+			entries = append(entries, entry)
+		}
+	}
+	return d.publisher.Catalog(namespace, entries, page.NextCursor()), nil
+}
+
+func onlyPageToken(r *http.Request) (string, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return "", &ard.RequestError{Field: "query", Cure: "cannot be decoded: escape the special characters of every value"}
+	}
+	for name, all := range values {
+		if name != "pageToken" || len(all) > 1 {
+			return "", &ard.RequestError{Field: "query", Cure: "this path has the parameter pageToken only, once; omit the rest"}
+		}
+	}
+	return values.Get("pageToken"), nil
+}
+
+// agent serves the entry of an agent.
+func (d *ardAPI) agent(r *ardRequest) (any, error) {
+	if r.URL.RawQuery != "" {
+		return nil, &ard.RequestError{Field: "query", Cure: "this path has no parameters; omit them"}
+	}
+	missing := &ardError{http.StatusNotFound, "NOT_FOUND", "the agent does not exist, or you may not see it"}
+	namespace, name, ok := d.publisher.ParseAgentID(r.PathValue("identifier"))
+	key := index.Key{Namespace: namespace, Name: name}
+	if !ok || !key.Valid() {
+		return nil, missing
+	}
+	e := r.s.Get(key)
+	if e == nil || !e.VisibleTo(r.set) {
+		return nil, missing
+	}
+	entry, shown, err := d.entry(r, e)
+	if err == nil && !shown {
+		err = missing
+	}
+	return entry, err
+}

@@ -1,0 +1,128 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"math"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
+)
+
+// scanLimit bounds the agents that one request compares with a filter. A page with
+// fewer matches has a token for the rest.
+const scanLimit = 2000
+
+// embedQuery finds the vector of the text of a search. Callers without a token cause no requests to the endpoint.
+func (d *ardAPI) embedQuery(r *ardRequest) {
+	if request, err := ard.ParseSearch(r.body); err == nil && !r.from.isAnonymous {
+		r.vector = d.embeddings.vector(r.Context(), request.Query.Text)
+	}
+}
+
+// search returns a *localSearch.
+func (d *ardAPI) search(r *ardRequest) (any, error) {
+	request, err := ard.ParseSearch(r.body)
+	if err != nil {
+		return nil, err
+	}
+	local := &localSearch{request: request, page: federation.LocalPage{Results: []ard.Result{}}}
+	token, ended, err := federation.LocalToken(request.PageToken)
+	if ended || err != nil {
+		return local, err
+	}
+	matches := func(e *ard.Entry) bool { return d.publisher.Matches(request.Query.Filter, e) }
+	if d.publisher.Excludes(request.Query.Filter) {
+		matches = func(*ard.Entry) bool { return false }
+	}
+	local.page.Next, err = d.page(r, pageRequest{
+		parameter: "q", value: request.Query.Text, token: token, size: *request.PageSize, matches: matches,
+	}, func(e ard.Entry, score float64, after string) {
+		local.page.Results = append(local.page.Results, ard.Result{Entry: e, Score: max(1, int(math.Round(100*score))), Source: d.publisher.Source()})
+		local.page.Tokens = append(local.page.Tokens, after)
+	})
+	return local, err
+}
+
+func (d *ardAPI) list(r *ardRequest) (any, error) {
+	request, err := ard.ParseList(r.URL.RawQuery)
+	if err != nil {
+		return nil, err
+	}
+	response := ard.ListResponse{Items: []ard.Entry{}}
+	response.PageToken, err = d.page(r, pageRequest{
+		token: request.PageToken, size: request.PageSize,
+		matches: func(e *ard.Entry) bool { return d.publisher.MatchesList(request, e) },
+	}, func(e ard.Entry, _ float64, _ string) { response.Items = append(response.Items, e) })
+	return response, err
+}
+
+// pageRequest selects a page: agents by a parameter of the index, and of these the
+// entries that match.
+type pageRequest struct {
+	parameter, value string
+	token            string
+	size             int
+	matches          func(*ard.Entry) bool
+}
+
+// page adds the entries of a page, each with its score and the token of the page after
+// it, and returns the token of the next page.
+func (d *ardAPI) page(r *ardRequest, p pageRequest, add func(e ard.Entry, score float64, after string)) (next string, err error) {
+	for scanned, added := 0, 0; r.Context().Err() == nil; {
+		q, err := d.query(p.parameter, p.value, p.token, catalogPage)
+		if err != nil {
+			return "", err
+		}
+		d.embeddings.rankBySimilarity(q, r.vector)
+		page := r.s.Search(q, r.set)
+		for i, e := range page.Entries {
+			if added == p.size || scanned == scanLimit {
+				return p.token, nil
+			}
+			entry, shown, err := d.entry(r, e)
+			if err != nil {
+				return "", err
+			}
+			p.token = page.CursorAfter(i)
+			if shown && p.matches(&entry) {
+				add(entry, page.Score(i), p.token)
+				added++
+			}
+			scanned++
+		}
+		if !page.More {
+			return "", nil
+		}
+	}
+	return "", r.Context().Err()
+}
+
+func (d *ardAPI) explore(r *ardRequest) (any, error) {
+	request, err := ard.ParseExplore(r.body)
+	if err != nil {
+		return nil, err
+	}
+	q, err := d.query("q", request.Query.Text, "", 1)
+	if err != nil {
+		return nil, err
+	}
+	counter := d.publisher.NewCounter(request)
+	if d.publisher.Excludes(request.Query.Filter) {
+		return counter.Response(), nil
+	}
+	for e := range r.s.Matching(q, r.set) {
+		if err := r.Context().Err(); err != nil {
+			return nil, err
+		}
+		entry, shown, err := d.entry(r, e)
+		if err != nil {
+			return nil, err
+		}
+		if shown && d.publisher.Matches(request.Query.Filter, &entry) {
+			counter.Add(&entry)
+		}
+	}
+	return counter.Response(), nil
+}
