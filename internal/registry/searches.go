@@ -149,14 +149,12 @@ func (s *searches) admit(w http.ResponseWriter, c *access.Caller, cost int) bool
 }
 
 // charge charges a request that costs as much as a number of searches to its caller, or
-// returns when the caller may search again.
+// charges nothing and returns when the caller may send it again.
 func (s *searches) charge(p a2a.AccountingPrincipal, cost int) (refusal limit.Refusal, ok bool) {
 	now := s.clock.Now()
 	bucket := s.callers.Bucket(p, now)
-	for range cost {
-		if !bucket.Take(now) {
-			return bucket.Refusal(now), false
-		}
+	if !bucket.TakeN(now, cost) {
+		return bucket.RefusalN(now, cost), false
 	}
 	return limit.Refusal{}, true
 }

@@ -39,6 +39,37 @@ func TestSearchesOfOneCallerAreLimited(t *testing.T) {
 	}
 }
 
+// An exploration that is refused leaves its caller all searches that it had.
+func TestARefusedRequestIsNotCharged(t *testing.T) {
+	now := testclock.NewFakePassiveClock(time.Unix(0, 0))
+	s := newAnonymousSearches(now)
+	c := caller(t, "client", nil)
+	p := principalOf(&c)
+	const left = exploreCost - 1
+	if _, ok := s.charge(p, anonymousRate.Burst-left); !ok {
+		t.Fatal("the searches within the limit are refused")
+	}
+	for range 10 {
+		refusal, ok := s.charge(p, exploreCost)
+		if want := time.Second / time.Duration(anonymousRate.PerSecond); ok || refusal.Wait != want {
+			t.Fatalf("an exploration with %d tokens: %t, wait %s; want a refusal with a wait of %s", left, ok, refusal.Wait, want)
+		}
+	}
+	for i := range left {
+		if _, ok := s.charge(p, 1); !ok {
+			t.Fatalf("search %d of %d after the refusals is refused", i, left)
+		}
+	}
+	refusal, ok := s.charge(p, exploreCost)
+	if ok || refusal.Wait != 5*time.Second {
+		t.Errorf("an exploration without tokens: %t, wait %s; want a refusal with a wait of 5s", ok, refusal.Wait)
+	}
+	now.SetTime(now.Now().Add(refusal.Wait))
+	if _, ok := s.charge(p, exploreCost); !ok {
+		t.Error("an exploration after its wait is refused")
+	}
+}
+
 func TestSearchesAtATimeAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSearches(testclock.NewFakePassiveClock(time.Now()))

@@ -47,18 +47,25 @@ func (b Bucket) Set(r Rate, now time.Time) {
 }
 
 // Take takes one token, and returns false if there is none.
-func (b Bucket) Take(now time.Time) bool { return b.limiter.AllowN(now, 1) }
+func (b Bucket) Take(now time.Time) bool { return b.TakeN(now, 1) }
+
+// TakeN takes n tokens, or takes none and returns false if the bucket has fewer.
+func (b Bucket) TakeN(now time.Time, n int) bool { return b.limiter.AllowN(now, n) }
 
 // Empty reports whether Take would return false. It takes no token.
 func (b Bucket) Empty(now time.Time) bool { return b.limiter.TokensAt(now) < 1 }
 
 // Refusal describes the current state of the bucket, for an event that found no token.
-func (b Bucket) Refusal(now time.Time) Refusal {
+func (b Bucket) Refusal(now time.Time) Refusal { return b.RefusalN(now, 1) }
+
+// RefusalN describes the current state of the bucket, for an event that found fewer than n
+// tokens. Wait is the time until the bucket has n.
+func (b Bucket) RefusalN(now time.Time, n int) Refusal {
 	tokens, perSecond, burst := b.limiter.TokensAt(now), float64(b.limiter.Limit()), b.limiter.Burst()
 	after := func(missing float64) time.Duration {
 		return time.Duration(max(missing, 0) / perSecond * float64(time.Second))
 	}
-	return Refusal{Limit: burst, Wait: after(1 - tokens), Full: after(float64(burst) - tokens)}
+	return Refusal{Limit: burst, Wait: after(float64(n) - tokens), Full: after(float64(burst) - tokens)}
 }
 
 func (b Bucket) full(now time.Time) bool {
