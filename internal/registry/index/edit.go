@@ -114,6 +114,9 @@ func (e *edit) replace(l *leaf, i int, entry *Entry) {
 	doc := documentAt(l.number, l.slots[i])
 	before, after := l.entries[i].terms, entry.terms
 	l.entries[i] = entry
+	if len(before) == len(after) && len(before) > 0 && &before[0] == &after[0] {
+		return
+	}
 	for len(before) > 0 || len(after) > 0 {
 		switch {
 		case len(after) == 0 || len(before) > 0 && before[0] < after[0]:

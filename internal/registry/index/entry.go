@@ -8,11 +8,10 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
@@ -54,17 +53,34 @@ type Facts struct {
 
 // digest identifies the facts.
 func (f *Facts) digest() [16]byte {
-	h := sha256.New()
+	var space [1024]byte
+	b := space[:0]
 	for _, s := range []string{f.DisplayName, f.Description, f.Version, f.URL, f.ExternalURL, f.Reason, string(f.Admitted)} {
-		_ = binary.Write(h, binary.LittleEndian, uint32(len(s))) //nolint:gosec // the size of an object is below 2 MiB
-		_, _ = io.WriteString(h, s)
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(s))) //nolint:gosec // the size of an object is below 2 MiB
+		b = append(b, s...)
 	}
-	_ = binary.Write(h, binary.LittleEndian, struct {
-		Time          int64
-		Ready, Remote bool
-		Visibility    access.Visibility
-	}{f.UpdatedAt.Unix(), f.Ready, f.Remote, f.Visibility})
-	return [16]byte(h.Sum(nil))
+	b = binary.LittleEndian.AppendUint64(b, uint64(f.UpdatedAt.Unix())) //nolint:gosec // bits
+	b = strconv.AppendBool(b, f.Ready)
+	b = strconv.AppendBool(b, f.Remote)
+	b = append(b, byte(f.Visibility))
+	sum := sha256.Sum256(b)
+	return [16]byte(sum[:])
+}
+
+// state returns the members of an item that depend on facts alone.
+func (f *Facts) state() stateJSON {
+	s := stateJSON{URL: f.URL, ExternalURL: f.ExternalURL, Ready: f.Ready, Remote: f.Remote}
+	if !f.Ready {
+		s.Reason = f.Reason
+	}
+	return s
+}
+
+func (f *Facts) updatedAt() string {
+	if f.UpdatedAt.IsZero() {
+		return ""
+	}
+	return f.UpdatedAt.UTC().Format(time.RFC3339)
 }
 
 // Entry is one agent, encoded once. It is immutable.
@@ -76,6 +92,7 @@ type Entry struct {
 	Visibility access.Visibility
 	// body is the agent as an item of a list; digest identifies its bytes.
 	body   []byte
+	layout itemLayout
 	digest [8]byte
 	// terms are sorted and lead to the entry. frequencies are parallel to them: how often
 	// the texts have a word or a stem, and 0 for other terms. length is that of the texts.
@@ -85,9 +102,8 @@ type Entry struct {
 	// facts identifies the Facts.
 	facts    [16]byte
 	admitted access.Admitted
-	// source has no text until the agent has a card; sourceDigest identifies it.
-	source       CardSource
-	sourceDigest [16]byte
+	// source has no text until the agent has a card.
+	source CardSource
 }
 
 // Body returns the agent as JSON. It must not be modified.
@@ -106,16 +122,13 @@ func (e *Entry) Admits(namespace string) bool { return e.admitted.Contains(names
 // source, which has no text for an agent without a card.
 func NewEntry(facts Facts, source CardSource) (*Entry, error) {
 	item := itemJSON{
-		Namespace: facts.Key.Namespace, Name: facts.Key.Name,
-		DisplayName: facts.DisplayName, Description: facts.Description, Version: facts.Version,
-		URL: facts.URL, ExternalURL: facts.ExternalURL, Ready: facts.Ready, Remote: facts.Remote,
-		DefaultInputModes: []string{}, DefaultOutputModes: []string{}, Skills: []skillJSON{},
-	}
-	if !facts.Ready {
-		item.Reason = facts.Reason
-	}
-	if !facts.UpdatedAt.IsZero() {
-		item.UpdatedAt = facts.UpdatedAt.UTC().Format(time.RFC3339)
+		identityJSON: identityJSON{
+			Namespace: facts.Key.Namespace, Name: facts.Key.Name,
+			DisplayName: facts.DisplayName, Description: facts.Description, Version: facts.Version,
+		},
+		stateJSON: facts.state(),
+		offerJSON: offerJSON{DefaultInputModes: []string{}, DefaultOutputModes: []string{}, Skills: []skillJSON{}},
+		UpdatedAt: facts.updatedAt(),
 	}
 	var terms []string
 	if source.Text != "" {
@@ -132,18 +145,55 @@ func NewEntry(facts Facts, source CardSource) (*Entry, error) {
 			terms = append(terms, bindingTerm(string(i.Binding)), protocolTerm(i.ProtocolVersion))
 		}
 	}
-	body, err := json.Marshal(item)
+	body, layout, err := item.encode()
 	if err != nil {
 		return nil, fmt.Errorf("encode agent %s/%s: %w", facts.Key.Namespace, facts.Key.Name, err)
 	}
 	e := &Entry{
-		Key: facts.Key, Visibility: facts.Visibility, body: slices.Clip(body),
-		facts: facts.digest(), admitted: facts.Admitted, source: source, sourceDigest: digest16(source.Text),
+		Key: facts.Key, Visibility: facts.Visibility, layout: layout,
+		facts: facts.digest(), admitted: facts.Admitted, source: source,
 	}
+	e.setBody(body)
 	e.setTerms(append(terms, item.terms()...), text.Analyze(item.fields()))
-	sum := sha256.Sum256(body)
-	e.digest = [8]byte(sum[:])
 	return e, nil
+}
+
+// withFacts returns the entry that NewEntry returns for the facts, which have the same
+// Key, and the source of e. It decodes and analyzes no card.
+func (e *Entry) withFacts(facts Facts) (*Entry, error) {
+	if e.source.Text == "" { // the facts are all that the texts have
+		return NewEntry(facts, e.source)
+	}
+	body, layout, err := joinItem(e.body[:e.layout.state], facts.state(), e.body[e.layout.offer:e.layout.updatedAt], facts.updatedAt())
+	if err != nil {
+		return nil, fmt.Errorf("encode agent %s/%s: %w", facts.Key.Namespace, facts.Key.Name, err)
+	}
+	next := *e
+	next.Revision = Revision{}
+	next.Visibility, next.admitted, next.facts, next.layout = facts.Visibility, facts.Admitted, facts.digest(), layout
+	next.setBody(body)
+	next.exchangeTerm(readyTerm(!facts.Ready), readyTerm(facts.Ready))
+	next.exchangeTerm(remoteTerm(!facts.Remote), remoteTerm(facts.Remote))
+	return &next, nil
+}
+
+// setBody sets the representation of the agent.
+func (e *Entry) setBody(body []byte) {
+	sum := sha256.Sum256(body)
+	e.body, e.digest = slices.Clip(body), [8]byte(sum[:])
+}
+
+// exchangeTerm replaces a term that filters look for, if the entry has it. Other entries
+// may share its terms.
+func (e *Entry) exchangeTerm(before, after string) {
+	from, found := slices.BinarySearch(e.terms, hashTerm(before))
+	if !found {
+		return
+	}
+	terms := slices.Delete(slices.Clone(e.terms), from, from+1)
+	frequencies := slices.Delete(slices.Clone(e.frequencies), from, from+1)
+	to, _ := slices.BinarySearch(terms, hashTerm(after))
+	e.terms, e.frequencies = slices.Insert(terms, to, hashTerm(after)), slices.Insert(frequencies, to, 0)
 }
 
 // setTerms sets the terms that filters look for, and those of the texts.
@@ -170,9 +220,4 @@ func (e *Entry) frequency(t term) uint8 {
 		return e.frequencies[i]
 	}
 	return 0
-}
-
-func digest16(s string) [16]byte {
-	sum := sha256.Sum256([]byte(s))
-	return [16]byte(sum[:])
 }

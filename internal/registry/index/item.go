@@ -4,31 +4,88 @@
 package index
 
 import (
+	"encoding/json"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
-// itemJSON is an agent in a response.
+// itemJSON is an agent in a response. Its parts have the order of the members.
 type itemJSON struct {
-	Namespace          string           `json:"namespace"`
-	Name               string           `json:"name"`
-	DisplayName        string           `json:"displayName"`
-	Description        string           `json:"description"`
-	Version            string           `json:"version"`
-	Provider           *card.Provider   `json:"provider,omitempty"`
-	IconURL            string           `json:"iconUrl,omitempty"`
-	DocumentationURL   string           `json:"documentationUrl,omitempty"`
-	URL                string           `json:"url"`
-	ExternalURL        string           `json:"externalURL,omitempty"`
-	Ready              bool             `json:"ready"`
-	Reason             string           `json:"reason,omitempty"`
-	Remote             bool             `json:"remote,omitempty"`
+	identityJSON
+	stateJSON
+	offerJSON
+	UpdatedAt string `json:"updatedAt,omitempty"`
+}
+
+// identityJSON has the first members of an item, which the card sets.
+type identityJSON struct {
+	Namespace        string         `json:"namespace"`
+	Name             string         `json:"name"`
+	DisplayName      string         `json:"displayName"`
+	Description      string         `json:"description"`
+	Version          string         `json:"version"`
+	Provider         *card.Provider `json:"provider,omitempty"`
+	IconURL          string         `json:"iconUrl,omitempty"`
+	DocumentationURL string         `json:"documentationUrl,omitempty"`
+}
+
+// stateJSON has the members that do not depend on the card. With updatedAt, they are all
+// that a change of the Agent's status changes.
+type stateJSON struct {
+	URL         string `json:"url"`
+	ExternalURL string `json:"externalURL,omitempty"`
+	Ready       bool   `json:"ready"`
+	Reason      string `json:"reason,omitempty"`
+	Remote      bool   `json:"remote,omitempty"`
+}
+
+// offerJSON has the members after stateJSON, which the card sets.
+type offerJSON struct {
 	Capabilities       capabilitiesJSON `json:"capabilities"`
 	DefaultInputModes  []string         `json:"defaultInputModes"`
 	DefaultOutputModes []string         `json:"defaultOutputModes"`
 	Skills             []skillJSON      `json:"skills"`
 	CardDigest         string           `json:"cardDigest"`
-	UpdatedAt          string           `json:"updatedAt,omitempty"`
+}
+
+// itemLayout has the positions in an encoded item at which its parts begin.
+type itemLayout struct{ state, offer, updatedAt uint32 }
+
+// encode returns the item as JSON.
+func (v *itemJSON) encode() ([]byte, itemLayout, error) {
+	identity, err := json.Marshal(v.identityJSON)
+	if err != nil {
+		return nil, itemLayout{}, err
+	}
+	offer, err := json.Marshal(v.offerJSON)
+	if err != nil {
+		return nil, itemLayout{}, err
+	}
+	offer[0] = ','
+	return joinItem(identity[:len(identity)-1], v.stateJSON, offer[:len(offer)-1], v.UpdatedAt)
+}
+
+// joinItem returns the item of its encoded parts, a state and a time. An offer begins
+// with a comma.
+func joinItem(identity []byte, state stateJSON, offer []byte, updatedAt string) ([]byte, itemLayout, error) {
+	encoded, err := json.Marshal(state)
+	if err != nil {
+		return nil, itemLayout{}, err
+	}
+	const member = `,"updatedAt":"`
+	body := make([]byte, 0, len(identity)+len(encoded)+len(offer)+len(member)+len(updatedAt)+2)
+	body = append(body, identity...)
+	layout := itemLayout{state: uint32(len(body))} //nolint:gosec // the size of an object is below 2 MiB
+	body = append(body, ',')
+	body = append(body, encoded[1:len(encoded)-1]...)
+	layout.offer = uint32(len(body)) //nolint:gosec // as above
+	body = append(body, offer...)
+	layout.updatedAt = uint32(len(body)) //nolint:gosec // as above
+	if updatedAt != "" {
+		body = append(append(append(body, member...), updatedAt...), '"')
+	}
+	return append(body, '}'), layout, nil
 }
 
 type capabilitiesJSON struct {

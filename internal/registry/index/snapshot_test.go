@@ -188,11 +188,14 @@ func TestSnapshotNamespaces(t *testing.T) {
 
 func TestEntryTerms(t *testing.T) {
 	view := itemJSON{
-		Namespace: "team", Name: "find-er", DisplayName: "Finder", Description: "Sucht Bücher, 2 at a time.", Ready: true,
-		DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"Text/Plain"},
-		Skills: []skillJSON{
-			{ID: "books", Name: "Books", Description: "books", Tags: []string{"Public Library"}, OutputModes: []string{"application/json"}},
-			{ID: "talk", Name: "Talk", Description: "talk", Tags: []string{}},
+		identityJSON: identityJSON{Namespace: "team", Name: "find-er", DisplayName: "Finder", Description: "Sucht Bücher, 2 at a time."},
+		stateJSON:    stateJSON{Ready: true},
+		offerJSON: offerJSON{
+			DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"Text/Plain"},
+			Skills: []skillJSON{
+				{ID: "books", Name: "Books", Description: "books", Tags: []string{"Public Library"}, OutputModes: []string{"application/json"}},
+				{ID: "talk", Name: "Talk", Description: "talk", Tags: []string{}},
+			},
 		},
 	}
 	want := strings.Fields(`e:false i:text/plain n:team o:application/json o:text/plain r:true s:books s:talk`)

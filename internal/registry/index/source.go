@@ -42,7 +42,7 @@ func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) 
 	}
 	revision := Revision{Agents: parseResourceVersion(agent.ResourceVersion), ConfigMaps: configMap}
 	facts := factsOf(agent)
-	if last != nil && last.facts == facts.digest() && last.source.Remote == source.Remote && last.sourceDigest == digest16(source.Text) {
+	if last != nil && last.source == source && last.facts == facts.digest() {
 		if last.Revision == revision {
 			return last, nil
 		}
@@ -50,21 +50,37 @@ func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) 
 		// shown that.
 		e := *last
 		e.Revision = revision
+		e.source = source // equal, but the text of the last one is no longer in the cache
 		return &e, nil
 	}
-	e, err := NewEntry(facts, source)
+	e, err := entryOf(facts, source, last)
 	if err != nil {
-		// Another version of the operator wrote the configuration, and this one is about
-		// to replace it. Until then the last card is shown.
-		source = CardSource{}
-		if last != nil {
-			source = last.source
-		}
-		if e, err = NewEntry(facts, source); err != nil {
-			return nil, err
-		}
+		return nil, err
 	}
 	e.Revision = revision
+	return e, nil
+}
+
+// entryOf returns the entry of an agent. It reuses what last, which may be nil, has of
+// the same card.
+func entryOf(facts Facts, source CardSource, last *Entry) (*Entry, error) {
+	if last == nil || last.source != source {
+		e, err := NewEntry(facts, source)
+		if err == nil {
+			return e, nil
+		}
+		// Another version of the operator wrote the configuration, and this one is about
+		// to replace it. Until then the last card is shown.
+		if last == nil || last.source.Text == "" {
+			return NewEntry(facts, CardSource{})
+		}
+		return last.withFacts(facts)
+	}
+	e, err := last.withFacts(facts)
+	if err != nil {
+		return nil, err
+	}
+	e.source = source // equal, but the text of the last one is no longer in the cache
 	return e, nil
 }
 
