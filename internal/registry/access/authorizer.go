@@ -28,10 +28,6 @@ const (
 	minContradictedLifetime = time.Second
 	// parallelReviews bounds the concurrent reviews for one caller.
 	parallelReviews = 8
-	// maxCallers and maxDecisions bound the memory: callers, and namespaces of all
-	// callers together. The callers that were not seen for longest are forgotten.
-	maxCallers   = 16384
-	maxDecisions = 1 << 18
 )
 
 // Authorizer resolves the set of Agents that a caller sees: those of the namespaces in
@@ -89,15 +85,6 @@ func (a *Authorizer) VisibleSet(ctx context.Context, c Caller) (*Set, error) {
 		}
 		return result.Val.(*Set), nil
 	}
-}
-
-// decision is the outcome of a review.
-type decision struct {
-	allowed bool
-	// granted is what the RBAC objects said. When they say something else, the
-	// decision does not count any more.
-	granted bool
-	until   time.Time
 }
 
 // resolution makes the Set of one caller.

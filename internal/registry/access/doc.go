@@ -1,7 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package access decides who a caller of the registry is and which Agents it sees. It asks the API server by TokenReview and SubjectAccessReview, keeps
+// Package access authenticates the callers of the registry and decides which Agents each
+// one sees. It asks the API server by TokenReview and SubjectAccessReview, keeps
 // the answers for a bounded time in bounded memory, and limits the rate at which
 // one address causes reviews. It knows neither the index nor HTTP responses.
 //

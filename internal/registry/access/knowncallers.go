@@ -10,6 +10,22 @@ import (
 	"time"
 )
 
+const (
+	// maxCallers and maxDecisions bound the memory: callers, and namespaces of all
+	// callers together. The callers that were not seen for longest are forgotten.
+	maxCallers   = 16384
+	maxDecisions = 1 << 18
+)
+
+// decision is the outcome of a review.
+type decision struct {
+	allowed bool
+	// granted is what the RBAC objects said. When they say something else, the
+	// decision does not count any more.
+	granted bool
+	until   time.Time
+}
+
 // knownCallers remembers the sets and decisions of a bounded number of callers. A Set
 // stays valid for its holders when its caller is evicted.
 type knownCallers struct {

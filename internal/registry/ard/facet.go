@@ -8,14 +8,6 @@ import (
 	"slices"
 )
 
-// Facet is a field whose values are counted. Limit is the number of buckets, and
-// MinCount the smallest count of a bucket, 1 if absent.
-type Facet struct {
-	Field    string `json:"field"`
-	Limit    *int   `json:"limit"`
-	MinCount int    `json:"minCount"`
-}
-
 // FacetResult has the most frequent values of a field. OtherCount is the number of
 // entries in the buckets that the limit left out.
 type FacetResult struct {

@@ -10,6 +10,12 @@ import (
 	"strings"
 )
 
+// Limits of filters.
+const (
+	maxFilterKeys   = 16
+	maxFilterValues = 64
+)
+
 // Filter maps a field of an entry to the values of which it must have one. An entry
 // must satisfy all fields.
 type Filter map[string]Values

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 )
@@ -18,21 +17,10 @@ const (
 	defaultListPage   = 20
 	maxPage           = 100
 	maxText           = 512
-	maxFilterKeys     = 16
-	maxFilterValues   = 64
 	maxFacets         = 8
 	defaultBuckets    = 20
 	maxBuckets        = 1000
 )
-
-// RequestError is a mistake in a request: the field, and the cure.
-type RequestError struct{ Field, Cure string }
-
-func (e *RequestError) Error() string { return e.Field + ": " + e.Cure }
-
-func invalid(field, format string, args ...any) error {
-	return &RequestError{Field: field, Cure: fmt.Sprintf(format, args...)}
-}
 
 // Search is the body of POST /search (section 7.2).
 type Search struct {
@@ -47,6 +35,14 @@ type Search struct {
 type Query struct {
 	Text   string `json:"text"`
 	Filter Filter `json:"filter"`
+}
+
+// Facet is a field whose values are counted. Limit is the number of buckets, and
+// MinCount the smallest count of a bucket, 1 if absent.
+type Facet struct {
+	Field    string `json:"field"`
+	Limit    *int   `json:"limit"`
+	MinCount int    `json:"minCount"`
 }
 
 // Explore is the body of POST /explore (section 7.3).
@@ -145,15 +141,6 @@ func fieldOr(field string) string {
 		return "body"
 	}
 	return field
-}
-
-// shortened returns a text of a client in a form that fits into a message.
-func shortened(text string) string {
-	const most = 64
-	if len(text) > most {
-		text = text[:most] + "…"
-	}
-	return strings.ToValidUTF8(text, "?")
 }
 
 func pageSize(size *int, otherwise int) (int, error) {

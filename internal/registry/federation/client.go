@@ -6,119 +6,21 @@ package federation
 import (
 	"bytes"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"time"
-
-	"github.com/sony/gobreaker/v2"
-	"k8s.io/utils/clock"
-
-	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
-
-// Budget of one peer, beside its timeout.
-const (
-	// maxConcurrent bounds the requests to a peer at a time. Others wait within their
-	// timeout.
-	maxConcurrent = 4
-	// maxResponse bounds a response, in bytes.
-	maxResponse = 1 << 20
-	// breakerFailures is the number of consecutive failures that open the circuit, and
-	// breakerTimeout the time until a request probes the peer.
-	breakerFailures = 3
-	breakerTimeout  = 10 * time.Second
-)
-
-// peerRate bounds the requests to a peer.
-var peerRate = limit.Rate{PerSecond: 20, Burst: 40}
 
 const userAgent = "a2a-operator"
-
-// Outcome is the result of a search of a peer.
-type Outcome string
-
-// Outcomes.
-const (
-	Success         Outcome = "success"
-	Timeout         Outcome = "timeout"
-	Unreachable     Outcome = "unreachable"
-	Unauthorized    Outcome = "unauthorized"
-	Rejected        Outcome = "rejected"
-	ServerError     Outcome = "server_error"
-	InvalidResponse Outcome = "invalid_response"
-	Limited         Outcome = "limited"
-	CircuitOpen     Outcome = "circuit_open"
-	NoToken         Outcome = "no_token"
-	// Canceled is the outcome if the client left.
-	Canceled Outcome = "canceled"
-)
-
-// failure is a search of a peer without a result. Its message has nothing that the peer
-// wrote, so that a peer cannot write into our logs and responses.
-type failure struct {
-	outcome Outcome
-	message string
-}
-
-func (f *failure) Error() string { return f.message }
 
 // request is what is sent to a peer, beside its token.
 type request struct {
 	body      []byte
 	header    http.Header
 	withToken bool
-}
-
-// peer is a peer with its connections, budget and state.
-type peer struct {
-	Peer
-	guard      *egress.Guard
-	breaker    *gobreaker.CircuitBreaker[struct{}]
-	bucket     limit.Bucket
-	slots      chan struct{}
-	credential atomic.Pointer[credential]
-
-	mu sync.Mutex
-	// lastSuccess is zero without one. last is the last failure, nil after a success.
-	lastSuccess time.Time
-	last        *failure
-}
-
-func newPeer(configured Peer) *peer {
-	p := &peer{Peer: configured, bucket: limit.NewBucket(peerRate), slots: make(chan struct{}, maxConcurrent)}
-	policy := &egress.Policy{Local: configured.isLocal()}
-	if u, err := url.Parse(configured.URL); err == nil {
-		if host, err := egress.Host(u); err == nil {
-			policy.Configured = []string{host}
-		}
-	}
-	options := egress.Options{Policy: policy, ConnectTimeout: configured.Timeout.Duration, MaxIdle: maxConcurrent}
-	if roots := configured.roots(); roots != nil {
-		options.Roots = func() *x509.CertPool { return roots }
-	}
-	p.guard = egress.New(options)
-	p.breaker = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
-		Name: configured.Name, Timeout: breakerTimeout,
-		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakerFailures },
-		IsSuccessful: func(err error) bool {
-			f, failed := errors.AsType[*failure](err)
-			return !failed || f.outcome == Rejected // the peer is up, and refuses this query
-		},
-		IsExcluded: func(err error) bool {
-			f, failed := errors.AsType[*failure](err)
-			return failed && f.outcome == Canceled
-		},
-	})
-	return p
 }
 
 // search sends a query to the peer within its budget, and gives the response to read.
@@ -212,28 +114,6 @@ func checkStatus(r *http.Response) *failure {
 	return nil
 }
 
-// transportFailure returns the failure for an error of the connection.
-func transportFailure(ctx context.Context, err error) *failure {
-	switch {
-	case errors.Is(ctx.Err(), context.Canceled):
-		return &failure{Canceled, "the client left"}
-	case errors.Is(err, egress.ErrDenied):
-		return &failure{Unreachable, "the name of the peer resolves to a link-local, metadata or loopback address, which is not allowed"}
-	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
-		return &failure{Timeout, "the peer did not answer in time"}
-	default:
-		return &failure{Unreachable, "the connection to the peer failed; check its url, its certificate and the network"}
-	}
-}
-
-func isTimeout(err error) bool {
-	timeout, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](err)
-	return ok && timeout.Timeout()
-}
-
 // failureOf returns the failure for an error of a search, nil for none. ctx is that of
 // the client.
 func failureOf(ctx context.Context, err error) *failure {
@@ -247,18 +127,5 @@ func failureOf(ctx context.Context, err error) *failure {
 		return failed
 	default:
 		return &failure{CircuitOpen, fmt.Sprintf("the peer failed %d times in a row; it is probed again within %s", breakerFailures, breakerTimeout)}
-	}
-}
-
-// record stores the outcome of a search as the state of the peer. A search that did not
-// reach the peer changes nothing.
-func (p *peer) record(c clock.PassiveClock, failed *failure) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	switch {
-	case failed == nil:
-		p.lastSuccess, p.last = c.Now(), nil
-	case failed.outcome != Canceled && failed.outcome != CircuitOpen && failed.outcome != Limited && failed.outcome != Rejected:
-		p.last = failed
 	}
 }

@@ -5,11 +5,15 @@
 // results with those of this registry. It knows neither the index nor the callers of
 // the registry: a query that it sends has no identity of a caller.
 //
-//	peers  the peers of the file, and its reload
-//	route  the registries that a query has passed, and the hop limit
-//	client one request to one peer: budgets, circuit breaker, state
-//	answer the results of a peer, checked and marked with their origin
-//	merge  reciprocal rank fusion, and the page tokens of merged results
+//	config     the peers file; token: the files with tokens
+//	route      the registries that a query has passed, and the hop limit
+//	failure    the outcomes of a search of a peer
+//	peer       connections of one peer, its budgets, circuit breaker, state
+//	peers      the peers of the file, and its reload; state: what the API shows of them
+//	client     one request to one peer
+//	answer     the results of a peer, checked and marked with their origin
+//	merge      reciprocal rank fusion, and the page tokens of merged results
+//	federation a search of all peers
 //
 // Source: the specification of ARD v0.91, sections 7.2 (search) and 8 (federation).
 package federation

@@ -30,15 +30,6 @@ type Query struct {
 	Route  Route
 }
 
-// LocalPage is a page of the results of this registry.
-type LocalPage struct {
-	Results []ard.Result
-	// Tokens has the page token after each result, and Next that after the page, "" for
-	// none.
-	Tokens []string
-	Next   string
-}
-
 // Report says how the search of a peer ended.
 type Report struct {
 	Peer    string  `json:"peer"`

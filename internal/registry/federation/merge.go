@@ -29,6 +29,15 @@ const (
 // dot.
 const pageTokenPrefix = "f."
 
+// LocalPage is a page of the results of this registry.
+type LocalPage struct {
+	Results []ard.Result
+	// Tokens has the page token after each result, and Next that after the page, "" for
+	// none.
+	Tokens []string
+	Next   string
+}
+
 // position is where a page of merged results begins.
 type position struct {
 	// Local is the page token of the local results, and LocalTaken the number of them on

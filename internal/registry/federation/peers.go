@@ -6,9 +6,6 @@ package federation
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"io"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -27,8 +24,7 @@ const (
 	// pollInterval is the time between two reads of the files.
 	pollInterval = 10 * time.Second
 	// maxFile bounds the peers file, and maxToken a token, in bytes.
-	maxFile  = 1 << 20
-	maxToken = 16 << 10
+	maxFile = 1 << 20
 	// maxMemory bounds the responses of peers in memory, in bytes. A search reserves
 	// searchMemory for each of its peers: the response and what is read from it.
 	maxMemory    = 64 << 20
@@ -173,50 +169,4 @@ func (s *peerSet) publisherOf(domain string) *peer {
 		}
 	}
 	return nil
-}
-
-// credential is the token of a peer, or the reason why there is none.
-type credential struct {
-	token string
-	err   error
-}
-
-// reloadToken reads the token of the peer.
-func (p *peer) reloadToken(log logr.Logger) {
-	if p.TokenFile == "" {
-		return
-	}
-	token, err := readToken(p.TokenFile)
-	former := p.credential.Swap(&credential{token, err})
-	if err != nil && (former == nil || former.err == nil || former.err.Error() != err.Error()) {
-		log.Error(err, "token of a peer refused; no search goes to the peer", "peer", p.Name)
-	}
-}
-
-func readToken(name string) (string, error) {
-	text, err := readFile(name, maxToken)
-	if err != nil {
-		return "", err
-	}
-	token := strings.TrimSpace(string(text))
-	if token == "" {
-		return "", fmt.Errorf("%s is empty", name)
-	}
-	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("%s has characters that a header cannot carry", name)
-	}
-	return token, nil
-}
-
-func readFile(name string, limit int64) ([]byte, error) {
-	file, err := os.Open(name) //nolint:gosec // a flag of the manager, or the peers file, names it
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close() //nolint:errcheck // it was only read
-	text, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("%s is larger than %d bytes", name, limit)
-	}
-	return text, err
 }

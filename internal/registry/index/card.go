@@ -6,49 +6,11 @@ package index
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
-
-// CardSource is the text that has the public card of an agent: its sidecar
-// configuration, or for a remote agent the card itself. Entries keep the text, which
-// they share with the manager's cache, and render the card for each request.
-type CardSource struct {
-	Text   string
-	Remote bool
-}
-
-// errOtherVersion is returned for a sidecar configuration of another version.
-var errOtherVersion = errors.New("the sidecar configuration has another version")
-
-// publicPart is the part of a sidecar configuration that callers see.
-type publicPart struct {
-	Version string      `json:"version"`
-	Card    card.Card   `json:"card"`
-	Bases   []card.Base `json:"bases"`
-}
-
-func (s CardSource) decode() (*publicPart, error) {
-	p := &publicPart{}
-	if s.Remote {
-		if err := json.Unmarshal([]byte(s.Text), &p.Card); err != nil {
-			return nil, fmt.Errorf("decode card: %w", err)
-		}
-		return p, nil
-	}
-	if err := json.Unmarshal([]byte(s.Text), p); err != nil {
-		return nil, fmt.Errorf("decode sidecar configuration: %w", err)
-	}
-	if p.Version != sidecarconfig.Version {
-		return nil, errOtherVersion
-	}
-	return p, nil
-}
 
 // Rendering is a card in one form.
 type Rendering struct {

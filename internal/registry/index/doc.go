@@ -6,13 +6,18 @@
 // next one. It knows neither callers nor HTTP.
 //
 //	revision    the state of the cluster that a snapshot includes; pure
-//	card        the card of an agent, rendered for each request; pure
+//	key         the name of an agent; parameter: mistakes in parameters; pure
+//	cardsource  the text that has the card of an agent; pure
 //	item, term  the JSON of one agent, and the terms that lead to it; pure
-//	entry       one agent, encoded once; pure
-//	posting     the entries that have a term; dictionary: the postings; pure
-//	leaf        consecutive entries; snapshot: all entries at one moment; pure
-//	edit        a snapshot and changes -> the next snapshot; pure
+//	entry       one agent, encoded once; card: its card, rendered for each request; pure
+//	set         slots of a leaf; posting: the entries that have a term; pure
+//	dictionary  the postings; leaf: consecutive entries; pure
+//	position    a place in the order of a search, and its cursor; pure
 //	query       the parameters of a search, validated; page: its result; pure
+//	snapshot    all entries at one moment; pure
+//	edit        a snapshot and changes -> the next snapshot; pure
+//	fusion      a ranking by words and one by similarity -> one ranking; pure
+//	rank        a ranked search; search: any search; pure
 //	feed        changed agents -> the next snapshot; update: the list of changes
 //	source      reads one agent from the manager's cache
 package index

@@ -4,7 +4,6 @@
 package index
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -18,16 +17,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
-
-// Key names an agent.
-type Key struct{ Namespace, Name string }
-
-func (k Key) compare(other Key) int {
-	return cmp.Or(cmp.Compare(k.Namespace, other.Namespace), cmp.Compare(k.Name, other.Name))
-}
-
-// Valid reports whether an agent can have the key (RFC 1123).
-func (k Key) Valid() bool { return isLabel(k.Namespace) && isLabel(k.Name) }
 
 // Facts are what the index knows about an agent beside its card.
 type Facts struct {

@@ -3,10 +3,7 @@
 
 package index
 
-import (
-	"iter"
-	"slices"
-)
+import "slices"
 
 const (
 	// wordsDepth is the number of agents that a search by words and by similarity takes from the ranking by
@@ -15,15 +12,6 @@ const (
 	// fusionConstant is that of reciprocal rank fusion (Cormack, Clarke and Buettcher, 2009).
 	fusionConstant = 60
 )
-
-// Nearest returns the n agents of keys that are most similar in meaning to a query, the most similar one first.
-type Nearest func(keys iter.Seq[Key], n int) []Key
-
-// RankedText returns the text by which the query ranks, "" if it does not.
-func (q *Query) RankedText() string { return q.rankedText }
-
-// RankBySimilarity makes the query find similar agents, too. Nil ranks by words alone.
-func (q *Query) RankBySimilarity(n Nearest) { q.nearest = n }
 
 // deep returns the query for all agents whose rank by words counts.
 func (q *Query) deep() *Query {

@@ -9,9 +9,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// leafCapacity is the maximum number of entries of a leaf.
-const leafCapacity = 256
-
 // leafFill is the number of entries after which an entry at the end of the index goes
 // to a new leaf, which leaves space for insertions.
 const leafFill = leafCapacity * 3 / 4

@@ -10,6 +10,10 @@ import (
 	"strconv"
 )
 
+// maxPageBytes bounds a page of more than one entry. The size of a sidecar
+// configuration bounds a single entry.
+const maxPageBytes = 4 << 20
+
 // Page is one page of matches.
 type Page struct {
 	Entries []*Entry
@@ -81,4 +85,25 @@ func (p *Page) AppendBody(to []byte) []byte {
 // tail returns the members after the items.
 func (p *Page) tail() string {
 	return `],"nextCursor":"` + p.NextCursor() + `","total":` + strconv.Itoa(p.Total)
+}
+
+// rankedEntry is an entry that a ranked search found.
+type rankedEntry struct {
+	*Entry
+	at position
+}
+
+// fillRanked sets the entries of the page to the first of best, with their scores as
+// parts of the maximum.
+func (p *Page) fillRanked(best []rankedEntry, limit int, maximum float64) {
+	for n, e := range best {
+		if n == limit || n > 0 && p.size+len(e.body) > maxPageBytes {
+			p.More = true
+			return
+		}
+		p.Entries = append(p.Entries, e.Entry)
+		p.Scores = append(p.Scores, e.at.score/maximum)
+		p.positions = append(p.positions, e.at)
+		p.size += len(e.body)
+	}
 }

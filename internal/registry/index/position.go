@@ -41,7 +41,9 @@ func (p position) cursor() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(name))
 }
 
-func (q *Query) continueAt(value string) error {
+// parseCursor returns the position that a cursor continues after, and false for a text that is not a cursor.
+func parseCursor(value string) (position, bool) {
+	p := position{}
 	decoded, err := base64.RawURLEncoding.DecodeString(value)
 	rest, known := strings.CutPrefix(string(decoded), cursorByKey)
 	if !known {
@@ -49,13 +51,10 @@ func (q *Query) continueAt(value string) error {
 		rest, known = strings.CutPrefix(string(decoded), cursorByScore)
 		score, rest, _ = strings.Cut(rest, "/")
 		bits, scoreErr := strconv.ParseUint(score, 16, 64)
-		q.after.ranked, q.after.score = true, math.Float64frombits(bits)
-		known = known && scoreErr == nil && q.after.score > 0 && !math.IsInf(q.after.score, 0)
+		p.ranked, p.score = true, math.Float64frombits(bits)
+		known = known && scoreErr == nil && p.score > 0 && !math.IsInf(p.score, 0)
 	}
 	namespace, name, whole := strings.Cut(rest, "/")
-	if err != nil || !known || !whole || !isLabel(namespace) || !isLabel(name) {
-		return invalid("cursor", "is not a cursor of this registry; use nextCursor unchanged, or omit it to start again")
-	}
-	q.after.Key = Key{Namespace: namespace, Name: name}
-	return nil
+	p.Key = Key{Namespace: namespace, Name: name}
+	return p, err == nil && known && whole && p.Valid()
 }

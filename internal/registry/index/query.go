@@ -4,15 +4,13 @@
 package index
 
 import (
-	"fmt"
+	"iter"
 	"maps"
 	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
@@ -27,6 +25,9 @@ const (
 	// maxValue bounds one parameter, in bytes.
 	maxValue = 512
 )
+
+// Nearest returns the n agents of keys that are most similar in meaning to a query, the most similar one first.
+type Nearest func(keys iter.Seq[Key], n int) []Key
 
 // Query holds the validated parameters of a search.
 type Query struct {
@@ -76,14 +77,11 @@ func (q *Query) Fingerprint() string { return strings.Join(q.terms, "\x00") }
 // MinRevision returns the state that the result must include.
 func (q *Query) MinRevision() Revision { return q.minRevision }
 
-// ParameterError is a mistake in a request: the parameter or field, and the cure.
-type ParameterError struct{ Field, Cure string }
+// RankedText returns the text by which the query ranks, "" if it does not.
+func (q *Query) RankedText() string { return q.rankedText }
 
-func (e *ParameterError) Error() string { return e.Field + ": " + e.Cure }
-
-func invalid(field, format string, args ...any) error {
-	return &ParameterError{Field: field, Cure: fmt.Sprintf(format, args...)}
-}
+// RankBySimilarity makes the query find similar agents, too. Nil ranks by words alone.
+func (q *Query) RankBySimilarity(n Nearest) { q.nearest = n }
 
 // The parameters of GET /v1/agents. A filter may be repeated, and all its values
 // must match; a setting may not.
@@ -291,5 +289,11 @@ func (q *Query) atLeast(value string) error {
 	return nil
 }
 
-// isLabel reports whether text is a valid name of a namespace or an Agent.
-func isLabel(text string) bool { return len(validation.IsDNS1123Label(text)) == 0 }
+func (q *Query) continueAt(value string) error {
+	after, ok := parseCursor(value)
+	if !ok {
+		return invalid("cursor", "is not a cursor of this registry; use nextCursor unchanged, or omit it to start again")
+	}
+	q.after = after
+	return nil
+}

@@ -4,7 +4,6 @@
 package index
 
 import (
-	"iter"
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
@@ -26,12 +25,6 @@ type rankedForm struct {
 	weight float64
 	found  *matches
 	count  int
-}
-
-// rankedEntry is an entry that a ranked search found.
-type rankedEntry struct {
-	*Entry
-	at position
 }
 
 // rank returns the page of a ranked query. Scores depend only on entries that match
@@ -64,23 +57,6 @@ func (s *Snapshot) rank(q *Query, caller *access.Set) Page {
 	}
 	page.fillRanked(s.best(q, groups, statistics, found.sets), q.limit, limitOf(groups, statistics))
 	return page
-}
-
-// Matching yields all entries that match a query, whatever its cursor and limit, in the
-// order of their keys, and that the caller sees; a nil caller sees all.
-func (s *Snapshot) Matching(q *Query, caller *access.Set) iter.Seq[*Entry] {
-	return func(yield func(*Entry) bool) {
-		matches := newMatches(int(s.leafNumbers))
-		defer matches.release()
-		documents := s.match(hashTerms(q.terms), caller, matches.sets)
-		if q.isRanked() {
-			groups := s.groups(q.ranked, matches.sets)
-			clear(matches.sets)
-			unite(groups, documents, matches.sets)
-			release(groups)
-		}
-		s.in(matches.sets)(yield)
-	}
 }
 
 func release(groups [][]rankedForm) {
@@ -140,22 +116,6 @@ func unite(groups [][]rankedForm, documents int, found []set) {
 	}
 }
 
-// in yields the entries of sets, in the order of their keys.
-func (s *Snapshot) in(sets []set) iter.Seq[*Entry] {
-	return func(yield func(*Entry) bool) {
-		for _, l := range s.leaves {
-			if sets[l.number].empty() {
-				continue
-			}
-			for i, e := range l.entries {
-				if sets[l.number].has(l.slots[i]) && !yield(e) {
-					return
-				}
-			}
-		}
-	}
-}
-
 // best returns the entries of sets with the highest scores after the cursor of the
 // query: one more than its limit, if there are so many.
 func (s *Snapshot) best(q *Query, groups [][]rankedForm, statistics text.Statistics, sets []set) []rankedEntry {
@@ -201,19 +161,4 @@ func limitOf(groups [][]rankedForm, statistics text.Statistics) float64 {
 		sum += statistics.Limit(most)
 	}
 	return sum
-}
-
-// fillRanked sets the entries of the page to the first of best, with their scores as
-// parts of the maximum.
-func (p *Page) fillRanked(best []rankedEntry, limit int, maximum float64) {
-	for n, e := range best {
-		if n == limit || n > 0 && p.size+len(e.body) > maxPageBytes {
-			p.More = true
-			return
-		}
-		p.Entries = append(p.Entries, e.Entry)
-		p.Scores = append(p.Scores, e.at.score/maximum)
-		p.positions = append(p.positions, e.at)
-		p.size += len(e.body)
-	}
 }

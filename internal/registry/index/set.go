@@ -5,6 +5,9 @@ package index
 
 import "math/bits"
 
+// leafCapacity is the maximum number of entries of a leaf.
+const leafCapacity = 256
+
 // set holds slots of a leaf: numbers below leafCapacity.
 type set [leafCapacity / 64]uint64
 

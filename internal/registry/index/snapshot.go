@@ -5,15 +5,12 @@ package index
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"sync"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
-
-// maxPageBytes bounds a page of more than one entry. The size of a sidecar
-// configuration bounds a single entry.
-const maxPageBytes = 4 << 20
 
 // Snapshot holds all agents at one moment. It is immutable: With returns its
 // successor, which shares all unchanged parts. The zero value is empty.
@@ -69,30 +66,6 @@ func (s *Snapshot) All(yield func(*Entry) bool) {
 	}
 }
 
-// Search returns the page of a query: entries after its cursor that have all its
-// terms, ranked or in the order of their keys, and at least one entry if there is any.
-// The result has entries that the caller sees; a nil caller sees all.
-func (s *Snapshot) Search(q *Query, caller *access.Set) Page {
-	if q.isRanked() {
-		return s.rank(q, caller)
-	}
-	return s.search(q.hashes, caller, q.after.Key, q.limit)
-}
-
-func (s *Snapshot) search(terms []term, caller *access.Set, after Key, limit int) Page {
-	page := Page{revision: s.revision}
-	if len(terms) == 0 && (caller == nil || caller.All()) {
-		page.Total = s.size
-		s.fill(&page, after, limit, nil)
-		return page
-	}
-	matches := newMatches(int(s.leafNumbers))
-	defer matches.release()
-	page.Total = s.match(terms, caller, matches.sets)
-	s.fill(&page, after, limit, matches.sets)
-	return page
-}
-
 // match sets, by the number of their leaf, the documents that have all terms and that the
 // caller sees, and returns how many these are.
 func (s *Snapshot) match(terms []term, caller *access.Set, sets []set) (total int) {
@@ -136,26 +109,6 @@ func (s *Snapshot) intersect(terms []term, sets []set) {
 	}
 }
 
-// fill appends to the page the entries after a key: all, or those in sets if not nil.
-func (s *Snapshot) fill(page *Page, after Key, limit int, sets []set) {
-	for _, l := range s.leaves[s.leafOf(after):] {
-		if sets != nil && sets[l.number].empty() {
-			continue
-		}
-		for i, e := range l.entries {
-			if sets != nil && !sets[l.number].has(l.slots[i]) || e.Key.compare(after) <= 0 {
-				continue
-			}
-			if n := len(page.Entries); n == limit || n > 0 && page.size+len(e.body) > maxPageBytes {
-				page.More = true
-				return
-			}
-			page.Entries = append(page.Entries, e)
-			page.size += len(e.body)
-		}
-	}
-}
-
 // matches is a set for each leaf, by its number.
 type matches struct{ sets []set }
 
@@ -189,4 +142,20 @@ func (s *Snapshot) Namespaces(caller *access.Set) []string {
 		}
 	}
 	return names
+}
+
+// in yields the entries of sets, in the order of their keys.
+func (s *Snapshot) in(sets []set) iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for _, l := range s.leaves {
+			if sets[l.number].empty() {
+				continue
+			}
+			for i, e := range l.entries {
+				if sets[l.number].has(l.slots[i]) && !yield(e) {
+					return
+				}
+			}
+		}
+	}
 }

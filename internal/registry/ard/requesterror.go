@@ -1,0 +1,27 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ard
+
+import (
+	"fmt"
+	"strings"
+)
+
+// RequestError is a mistake in a request: the field, and the cure.
+type RequestError struct{ Field, Cure string }
+
+func (e *RequestError) Error() string { return e.Field + ": " + e.Cure }
+
+func invalid(field, format string, args ...any) error {
+	return &RequestError{Field: field, Cure: fmt.Sprintf(format, args...)}
+}
+
+// shortened returns a text of a client in a form that fits into a message.
+func shortened(text string) string {
+	const most = 64
+	if len(text) > most {
+		text = text[:most] + "…"
+	}
+	return strings.ToValidUTF8(text, "?")
+}

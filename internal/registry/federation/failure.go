@@ -1,0 +1,61 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"context"
+	"errors"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+)
+
+// Outcome is the result of a search of a peer.
+type Outcome string
+
+// Outcomes.
+const (
+	Success         Outcome = "success"
+	Timeout         Outcome = "timeout"
+	Unreachable     Outcome = "unreachable"
+	Unauthorized    Outcome = "unauthorized"
+	Rejected        Outcome = "rejected"
+	ServerError     Outcome = "server_error"
+	InvalidResponse Outcome = "invalid_response"
+	Limited         Outcome = "limited"
+	CircuitOpen     Outcome = "circuit_open"
+	NoToken         Outcome = "no_token"
+	// Canceled is the outcome if the client left.
+	Canceled Outcome = "canceled"
+)
+
+// failure is a search of a peer without a result. Its message has nothing that the peer
+// wrote, so that a peer cannot write into our logs and responses.
+type failure struct {
+	outcome Outcome
+	message string
+}
+
+func (f *failure) Error() string { return f.message }
+
+// transportFailure returns the failure for an error of the connection.
+func transportFailure(ctx context.Context, err error) *failure {
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return &failure{Canceled, "the client left"}
+	case errors.Is(err, egress.ErrDenied):
+		return &failure{Unreachable, "the name of the peer resolves to a link-local, metadata or loopback address, which is not allowed"}
+	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
+		return &failure{Timeout, "the peer did not answer in time"}
+	default:
+		return &failure{Unreachable, "the connection to the peer failed; check its url, its certificate and the network"}
+	}
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](err)
+	return ok && timeout.Timeout()
+}

@@ -1,0 +1,104 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"crypto/x509"
+	"errors"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/sony/gobreaker/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+)
+
+// Budget of one peer, beside its timeout.
+const (
+	// maxConcurrent bounds the requests to a peer at a time. Others wait within their
+	// timeout.
+	maxConcurrent = 4
+	// maxResponse bounds a response, in bytes.
+	maxResponse = 1 << 20
+	// breakerFailures is the number of consecutive failures that open the circuit, and
+	// breakerTimeout the time until a request probes the peer.
+	breakerFailures = 3
+	breakerTimeout  = 10 * time.Second
+)
+
+// peerRate bounds the requests to a peer.
+var peerRate = limit.Rate{PerSecond: 20, Burst: 40}
+
+// peer is a peer with its connections, budget and state.
+type peer struct {
+	Peer
+	guard      *egress.Guard
+	breaker    *gobreaker.CircuitBreaker[struct{}]
+	bucket     limit.Bucket
+	slots      chan struct{}
+	credential atomic.Pointer[credential]
+
+	mu sync.Mutex
+	// lastSuccess is zero without one. last is the last failure, nil after a success.
+	lastSuccess time.Time
+	last        *failure
+}
+
+func newPeer(configured Peer) *peer {
+	p := &peer{Peer: configured, bucket: limit.NewBucket(peerRate), slots: make(chan struct{}, maxConcurrent)}
+	policy := &egress.Policy{Local: configured.isLocal()}
+	if u, err := url.Parse(configured.URL); err == nil {
+		if host, err := egress.Host(u); err == nil {
+			policy.Configured = []string{host}
+		}
+	}
+	options := egress.Options{Policy: policy, ConnectTimeout: configured.Timeout.Duration, MaxIdle: maxConcurrent}
+	if roots := configured.roots(); roots != nil {
+		options.Roots = func() *x509.CertPool { return roots }
+	}
+	p.guard = egress.New(options)
+	p.breaker = gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+		Name: configured.Name, Timeout: breakerTimeout,
+		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakerFailures },
+		IsSuccessful: func(err error) bool {
+			f, failed := errors.AsType[*failure](err)
+			return !failed || f.outcome == Rejected // the peer is up, and refuses this query
+		},
+		IsExcluded: func(err error) bool {
+			f, failed := errors.AsType[*failure](err)
+			return failed && f.outcome == Canceled
+		},
+	})
+	return p
+}
+
+// reloadToken reads the token of the peer.
+func (p *peer) reloadToken(log logr.Logger) {
+	if p.TokenFile == "" {
+		return
+	}
+	token, err := readToken(p.TokenFile)
+	former := p.credential.Swap(&credential{token, err})
+	if err != nil && (former == nil || former.err == nil || former.err.Error() != err.Error()) {
+		log.Error(err, "token of a peer refused; no search goes to the peer", "peer", p.Name)
+	}
+}
+
+// record stores the outcome of a search as the state of the peer. A search that did not
+// reach the peer changes nothing.
+func (p *peer) record(c clock.PassiveClock, failed *failure) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case failed == nil:
+		p.lastSuccess, p.last = c.Now(), nil
+	case failed.outcome != Canceled && failed.outcome != CircuitOpen && failed.outcome != Limited && failed.outcome != Rejected:
+		p.last = failed
+	}
+}

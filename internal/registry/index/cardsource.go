@@ -1,0 +1,48 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+// CardSource is the text that has the public card of an agent: its sidecar
+// configuration, or for a remote agent the card itself. Entries keep the text, which
+// they share with the manager's cache, and render the card for each request.
+type CardSource struct {
+	Text   string
+	Remote bool
+}
+
+// errOtherVersion is returned for a sidecar configuration of another version.
+var errOtherVersion = errors.New("the sidecar configuration has another version")
+
+// publicPart is the part of a sidecar configuration that callers see.
+type publicPart struct {
+	Version string      `json:"version"`
+	Card    card.Card   `json:"card"`
+	Bases   []card.Base `json:"bases"`
+}
+
+func (s CardSource) decode() (*publicPart, error) {
+	p := &publicPart{}
+	if s.Remote {
+		if err := json.Unmarshal([]byte(s.Text), &p.Card); err != nil {
+			return nil, fmt.Errorf("decode card: %w", err)
+		}
+		return p, nil
+	}
+	if err := json.Unmarshal([]byte(s.Text), p); err != nil {
+		return nil, fmt.Errorf("decode sidecar configuration: %w", err)
+	}
+	if p.Version != sidecarconfig.Version {
+		return nil, errOtherVersion
+	}
+	return p, nil
+}
