@@ -1,0 +1,245 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package registryclient is the CLI's client of the registry: it searches agents, reads their
+// cards, and watches changes.
+//
+// Its errors are of package failure.
+package registryclient
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+)
+
+const (
+	// maxResponse bounds a response that is no stream, in bytes. A page of the registry has 4 MiB.
+	maxResponse = 8 << 20
+	// requestTimeout bounds a request whose response is no stream.
+	requestTimeout = 30 * time.Second
+)
+
+// Client calls one registry. It is safe for concurrent use.
+type Client struct {
+	// HTTP sends the requests. Required.
+	HTTP *http.Client
+	// URL is the root of the registry. Required.
+	URL *url.URL
+	// Token returns a token for the registry. Required.
+	Token func(ctx context.Context) (string, error)
+}
+
+// Agent is an agent as the registry lists it.
+type Agent struct {
+	Namespace        string   `json:"namespace"`
+	Name             string   `json:"name"`
+	DisplayName      string   `json:"displayName"`
+	Description      string   `json:"description"`
+	Version          string   `json:"version"`
+	Provider         Provider `json:"provider"`
+	DocumentationURL string   `json:"documentationUrl"`
+	URL              string   `json:"url"`
+	ExternalURL      string   `json:"externalURL"`
+	Ready            bool     `json:"ready"`
+	// Reason is the reason of the condition Available of an agent that is not ready.
+	Reason       string       `json:"reason"`
+	Remote       bool         `json:"remote"`
+	Capabilities Capabilities `json:"capabilities"`
+	InputModes   []string     `json:"defaultInputModes"`
+	OutputModes  []string     `json:"defaultOutputModes"`
+	Skills       []Skill      `json:"skills"`
+	// UpdatedAt is the time of the last transition of a condition, zero if it is unknown.
+	UpdatedAt time.Time `json:"updatedAt"`
+}
+
+// Provider is who provides an agent.
+type Provider struct {
+	Organization string `json:"organization"`
+	URL          string `json:"url"`
+}
+
+// Capabilities are the optional features of an agent.
+type Capabilities struct {
+	Streaming         bool `json:"streaming"`
+	PushNotifications bool `json:"pushNotifications"`
+	ExtendedCard      bool `json:"extendedCard"`
+}
+
+// Skill is a skill of an agent.
+type Skill struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Tags        []string `json:"tags"`
+	Examples    []string `json:"examples"`
+	InputModes  []string `json:"inputModes"`
+	OutputModes []string `json:"outputModes"`
+}
+
+// Query selects agents.
+type Query struct {
+	// Words rank the agents, the best match first. "" is for all agents in the order of their
+	// names.
+	Words string
+	// Namespace is the namespace of the agents, "" for all.
+	Namespace string
+	// Ready selects by readiness, nil for both.
+	Ready *bool
+	// Limit bounds the agents of a page, 1 to 200.
+	Limit int
+	// Cursor is NextCursor of the page before, "" for the first page.
+	Cursor string
+}
+
+// Page is a page of agents.
+type Page struct {
+	Agents     []Agent `json:"items"`
+	NextCursor string  `json:"nextCursor"`
+	// Total counts the agents of all pages.
+	Total int `json:"total"`
+}
+
+// Search returns a page of agents that match.
+func (c *Client) Search(ctx context.Context, q Query) (*Page, error) {
+	values := url.Values{"limit": {strconv.Itoa(q.Limit)}}
+	set := func(name, value string) {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	set("q", q.Words)
+	set("namespace", q.Namespace)
+	set("cursor", q.Cursor)
+	if q.Ready != nil {
+		values.Set("ready", strconv.FormatBool(*q.Ready))
+	}
+	page := &Page{}
+	if err := c.get(ctx, values, page, "v1", "agents"); err != nil {
+		return nil, err
+	}
+	return page, nil
+}
+
+// Agent returns an agent. For an agent that does not exist or that the caller may not see, it
+// returns a failure with the code CardNotFound.
+func (c *Client) Agent(ctx context.Context, namespace, name string) (*Agent, error) {
+	agent := &Agent{}
+	if err := c.get(ctx, nil, agent, "v1", "agents", url.PathEscape(namespace), url.PathEscape(name)); err != nil {
+		return nil, err
+	}
+	return agent, nil
+}
+
+// Card returns the text of a card: the card of A2A 1.0 for the version 1.0, and the union card
+// for "".
+func (c *Client) Card(ctx context.Context, namespace, name, version string) ([]byte, error) {
+	header := http.Header{}
+	if version != "" {
+		header.Set("A2a-Version", version)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
+	defer cancel()
+	return c.read(ctx, header, nil, "v1", "agents", url.PathEscape(namespace), url.PathEscape(name), "card")
+}
+
+var errSlow = failure.New(failure.Unreachable, "the registry did not respond within %s", requestTimeout)
+
+func (c *Client) get(ctx context.Context, query url.Values, into any, path ...string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
+	defer cancel()
+	text, err := c.read(ctx, http.Header{}, query, path...)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return failure.Wrap(failure.Internal, err, "read the response of the registry").WithHint("--registry may name another Service")
+	}
+	return nil
+}
+
+// read returns the body of a response with status 200.
+func (c *Client) read(ctx context.Context, header http.Header, query url.Values, path ...string) ([]byte, error) {
+	response, err := c.do(ctx, header, query, path...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
+	if err != nil {
+		return nil, explain(ctx, err)
+	}
+	if len(text) > maxResponse {
+		return nil, failure.New(failure.Internal, "the response of the registry has more than %d bytes", maxResponse)
+	}
+	return text, nil
+}
+
+// do returns a response with status 200, whose body the caller closes.
+func (c *Client) do(ctx context.Context, header http.Header, query url.Values, path ...string) (*http.Response, error) {
+	token, err := c.Token(ctx)
+	if err != nil {
+		return nil, err
+	}
+	u := c.URL.JoinPath(path...)
+	u.RawQuery = query.Encode()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+	if err != nil {
+		return nil, failure.Wrap(failure.Internal, err, "make request")
+	}
+	r.Header = header
+	r.Header.Set("Authorization", "Bearer "+token)
+	response, err := c.HTTP.Do(r)
+	if err != nil {
+		return nil, explain(ctx, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		defer func() { _ = response.Body.Close() }()
+		return nil, refusal(response)
+	}
+	return response, nil
+}
+
+// refusal returns the failure for a response with another status than 200.
+func refusal(response *http.Response) error {
+	const maxError = 64 << 10
+	var body struct {
+		Error struct {
+			Code    string `json:"code"`
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	text, _ := io.ReadAll(io.LimitReader(response.Body, maxError)) // the status remains
+	_ = json.Unmarshal(text, &body)
+	message := cmp.Or(body.Error.Message, response.Status)
+	switch response.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return failure.New(failure.AuthFailed, "the registry does not accept the token: %s", message).
+			WithHint("the clocks may differ, or the API server does not issue tokens for the registry")
+	case http.StatusNotFound:
+		return failure.New(failure.CardNotFound, "there is no such agent, or you may not see it")
+	case http.StatusBadRequest:
+		return failure.New(failure.Usage, "the registry refuses the search: %s", message)
+	default:
+		return failure.New(failure.Unreachable, "the registry does not respond to the request: %s", message)
+	}
+}
+
+// explain returns the failure for the error of a connection. If ctx has ended, it returns the
+// cause.
+func explain(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx) //nolint:wrapcheck // it is a failure, or the user's interrupt
+	}
+	if problem := failure.Of(err); problem.Code != failure.Internal {
+		return problem // of a forwarded connection
+	}
+	return failure.Wrap(failure.Unreachable, err, "the registry cannot be reached")
+}
