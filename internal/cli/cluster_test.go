@@ -4,6 +4,8 @@
 package cli
 
 import (
+	"bufio"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -29,6 +31,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/streaming/pkg/httpstream"
@@ -468,6 +471,59 @@ func TestCluster(t *testing.T) {
 			}
 		}
 		if r := run(t, "logs", "echo", "-c", "none"); r.status != 2 {
+			t.Errorf("%+v", r)
+		}
+	})
+
+	t.Run("ui lists the agents of the registry", func(t *testing.T) {
+		var tokens sync.Map
+		registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			tokens.Store(r.Header.Get("Authorization"), nil)
+			_, _ = io.WriteString(w, `{"items":[{"namespace":"team","name":"echo","ready":true}],"total":1}`)
+		}))
+		t.Cleanup(registry.Close)
+		c.endpoint(t, "team", "registry", "http", 8444, strings.TrimPrefix(registry.URL, "http://"))
+		t.Setenv("KUBECONFIG", all)
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		out, in := io.Pipe()
+		status := make(chan int, 1)
+		go func() {
+			status <- Run(ctx, []string{"ui", "--registry", "team/registry"}, genericiooptions.IOStreams{In: strings.NewReader(""), Out: in, ErrOut: io.Discard})
+			_ = in.Close()
+		}()
+		address, err := bufio.NewReader(out).ReadString('\n')
+		if err != nil {
+			t.Fatalf("no address: %v, status %d", err, <-status)
+		}
+		response, err := http.Get(strings.TrimSpace(address))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if !strings.Contains(string(body), "team/echo") || strings.Contains(string(body), "Bearer") {
+			t.Errorf("the page is %s", body)
+		}
+		tokens.Range(func(token, _ any) bool {
+			payload, _ := base64.RawURLEncoding.DecodeString(strings.Split(token.(string)+"..", ".")[1])
+			if !strings.Contains(string(payload), `"aud":["a2a-operator.dev"]`) || strings.Contains(string(body), strings.TrimPrefix(token.(string), "Bearer ")) {
+				t.Errorf("the token is %s", payload)
+			}
+			return true
+		})
+		stop()
+		if got := <-status; got != 0 {
+			t.Errorf("Ctrl-C ends the page with the status %d", got)
+		}
+		for want, args := range map[int][]string{
+			2: {"ui", "--registry", "registry"}, 3: {"ui", "--registry", "team/none"}, 4: {"ui", "--registry", "elsewhere/registry"},
+		} {
+			if r := run(t, args...); r.status != want || !strings.Contains(r.stderr, "Code:") {
+				t.Errorf("%q: %+v", args, r)
+			}
+		}
+		if r := run(t, "ui", "--registry", "team/registry", "--port", "70000"); r.status != 2 {
 			t.Errorf("%+v", r)
 		}
 	})

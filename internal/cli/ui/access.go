@@ -1,0 +1,67 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"crypto/subtle"
+	"net/http"
+	"strings"
+)
+
+// policy is the Content-Security-Policy of each response. The page runs its own script only,
+// and loads nothing from another host. Images of agents are data URLs.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types page"
+
+// guard returns the handler of all requests. It refuses other hosts (DNS rebinding), requests of
+// other web pages that change state, and paths without the secret.
+func (s *Server) guard() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /open/{code}", s.open)
+	mux.Handle("/{secret}/", s.authorize(s.pages()))
+	protected := http.NewCrossOriginProtection().Handler(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Set("Content-Security-Policy", policy)
+		header.Set("X-Content-Type-Options", "nosniff")
+		header.Set("X-Frame-Options", "DENY")
+		header.Set("Referrer-Policy", "no-referrer")
+		header.Set("Cross-Origin-Opener-Policy", "same-origin")
+		header.Set("Cross-Origin-Resource-Policy", "same-origin")
+		header.Set("Cache-Control", "no-store")
+		if r.Host != s.host && r.Host != strings.Replace(s.host, "127.0.0.1", "localhost", 1) {
+			http.Error(w, "this server has another name", http.StatusMisdirectedRequest)
+			return
+		}
+		protected.ServeHTTP(w, r)
+	})
+}
+
+// authorize serves paths that begin with the secret, without it.
+func (s *Server) authorize(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		secret := r.PathValue("secret")
+		if subtle.ConstantTimeCompare([]byte(secret), []byte(s.secret)) != 1 {
+			http.NotFound(w, r)
+			return
+		}
+		http.StripPrefix("/"+secret, next).ServeHTTP(w, r)
+	})
+}
+
+// open redirects the first browser with the code to the page. Other users of the machine may see
+// the code, because the command line of the browser has it. They do not see the secret.
+func (s *Server) open(w http.ResponseWriter, r *http.Request) {
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	switch {
+	case subtle.ConstantTimeCompare([]byte(r.PathValue("code")), []byte(s.code)) != 1:
+		http.NotFound(w, r)
+	case s.opened:
+		http.Error(w, "This address works once, and was opened already. If that was not you, end kubectl a2a ui with Ctrl-C. Start it again for a new address.", http.StatusGone)
+	default:
+		s.opened = true
+		http.Redirect(w, r, "/"+s.secret+"/", http.StatusSeeOther)
+	}
+}

@@ -1,0 +1,215 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// browser is Chromium with one tab.
+type browser struct {
+	context.Context //nolint:containedctx // it is how chromedp passes the tab
+	mu              sync.Mutex
+	// problems are errors of the console, which have violations of the policy, too.
+	problems []string
+}
+
+// startBrowser skips the test where Chromium is missing.
+func startBrowser(t *testing.T) *browser {
+	t.Helper()
+	program, err := exec.LookPath("chromium")
+	if err != nil || testing.Short() {
+		t.Skip("needs Chromium: apt-get install -y chromium")
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WindowSize(1200, 800))
+	allocator, cancel := chromedp.NewExecAllocator(t.Context(), options...)
+	t.Cleanup(cancel)
+	tab, closeTab := chromedp.NewContext(allocator)
+	t.Cleanup(closeTab)
+	tab, stop := context.WithTimeout(tab, 2*time.Minute)
+	t.Cleanup(stop)
+	b := &browser{Context: tab}
+	chromedp.ListenTarget(tab, func(event any) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		switch e := event.(type) {
+		case *log.EventEntryAdded:
+			if e.Entry.Level == log.LevelError {
+				b.problems = append(b.problems, string(e.Entry.Source)+": "+e.Entry.Text)
+			}
+		case *runtime.EventExceptionThrown:
+			b.problems = append(b.problems, e.ExceptionDetails.Error())
+		}
+	})
+	b.run(t, log.Enable(), runtime.Enable())
+	return b
+}
+
+func (b *browser) run(t *testing.T, actions ...chromedp.Action) {
+	t.Helper()
+	if err := chromedp.Run(b, actions...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitText waits until an element contains a text.
+func (b *browser) awaitText(t *testing.T, selector, text string) {
+	t.Helper()
+	b.run(t, chromedp.Poll(fmt.Sprintf(`document.querySelector(%q)?.textContent.includes(%q)`, selector, text), nil, chromedp.WithPollingTimeout(30*time.Second)))
+}
+
+// clean fails if the console has an error.
+func (b *browser) clean(t *testing.T) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.problems) > 0 {
+		t.Errorf("the console has errors:\n%s", strings.Join(b.problems, "\n"))
+	}
+}
+
+// screenshot writes docs/images/<name>.png if UPDATE_SCREENSHOTS is set.
+func (b *browser) screenshot(t *testing.T, name string) {
+	t.Helper()
+	if os.Getenv("UPDATE_SCREENSHOTS") == "" {
+		return
+	}
+	var image []byte
+	b.run(t, chromedp.CaptureScreenshot(&image))
+	directory := filepath.Join("..", "..", "..", "docs", "images")
+	if err := os.MkdirAll(directory, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(directory, name+".png"), image, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// examples sets agents as a cluster has them.
+func (f *registry) examples() {
+	skill := func(id, name string) map[string]any {
+		return map[string]any{"id": id, "name": name, "description": name + ", with the source of each fact.", "tags": []string{"text"}, "examples": []string{"What changed last week?"}}
+	}
+	now := time.Now().UTC()
+	for i, agent := range []map[string]any{
+		{"name": "editor", "displayName": "Editor", "description": "Corrects the language of a text and explains each change.", "skills": []any{skill("correct", "Correct"), skill("shorten", "Shorten")}},
+		{"name": "painter", "displayName": "Painter", "description": "Draws a picture from a description.", "ready": false, "reason": "ImagePullFailed", "skills": []any{skill("draw", "Draw")}},
+		{"name": "rates", "displayName": "Exchange rates", "description": "Converts amounts between currencies by the rates of the central bank.", "remote": true, "skills": []any{skill("convert", "Convert"), skill("history", "History")}},
+		{
+			"name": "researcher", "displayName": "Researcher", "description": "Answers questions from the documents of the company, and names its sources.", "version": "2.1.0",
+			"url": "http://researcher.team.svc.cluster.local/", "externalURL": "https://agents.example.com/researcher/", "provider": map[string]any{"organization": "Example Corp."},
+			"capabilities": map[string]any{"streaming": true, "pushNotifications": true}, "defaultInputModes": []string{"text/plain", "application/pdf"}, "defaultOutputModes": []string{"text/markdown"},
+			"skills": []any{skill("answer", "Answer questions"), skill("summarize", "Summarize documents"), skill("compare", "Compare"), skill("cite", "Cite"), skill("watch", "Watch topics")},
+		},
+		{"name": "translator", "displayName": "Translator", "description": "Translates between 40 languages.", "ready": false, "reason": "ReplicasUnavailable", "skills": []any{skill("translate", "Translate")}},
+	} {
+		agent["updatedAt"] = now.Add(-time.Duration(i*i+1) * 7 * time.Minute).Format(time.RFC3339)
+		f.set(agent["name"].(string), agent)
+	}
+}
+
+func TestTheBrowserShowsChangesAndSearches(t *testing.T) {
+	p := startPage(t)
+	p.examples()
+	b := startBrowser(t)
+	<-p.watched
+	b.run(t, chromedp.Navigate(p.server.Address()), chromedp.WaitVisible("#a-team-editor"))
+	b.awaitText(t, "#live", "Live")
+	b.screenshot(t, "ui-list")
+	p.set("archivist", map[string]any{"displayName": "Archivist"})
+	b.awaitText(t, "#fragment", "Archivist")
+	p.set("painter", map[string]any{"displayName": "Painter", "ready": false, "reason": "NewReason"})
+	b.awaitText(t, "#fragment", "NewReason")
+	b.run(t, chromedp.SendKeys("#q", "curren"))
+	b.awaitText(t, "#count", "1 agent for “curren”")
+	b.run(t, chromedp.Navigate(p.base+"agents/team/researcher"))
+	b.awaitText(t, "#fragment", "Summarize documents")
+	b.awaitText(t, "#live", "Live")
+	b.screenshot(t, "ui-agent")
+	p.set("researcher", map[string]any{"displayName": "Renamed"})
+	b.awaitText(t, "h1", "Renamed")
+	b.clean(t)
+	p.setDown(true)
+	b.awaitText(t, "#live", "Connection lost")
+	p.setDown(false)
+	b.awaitText(t, "#live", "Live")
+}
+
+func TestTheBrowserRunsNoTextOfAnAgent(t *testing.T) {
+	p := startPage(t)
+	for i, text := range []string{`<script>document.title='bad'</script>`, `<img src=x onerror="document.title='bad'">`, `"><svg onload="document.title='bad'">`, `javascript:document.title='bad'`} {
+		p.set(fmt.Sprint("evil-", i), map[string]any{
+			"displayName": text, "description": text, "documentationUrl": text, "ready": false, "reason": text,
+			"skills": []any{map[string]any{"id": text, "name": text, "description": text, "tags": []string{text}}},
+		})
+	}
+	b := startBrowser(t)
+	b.run(t, chromedp.Navigate(p.base), chromedp.WaitVisible("#a-team-evil-3"))
+	<-p.watched
+	p.set("last", nil) // a fragment, too
+	b.run(t, chromedp.WaitVisible("#a-team-last"))
+	var title string
+	for i := range 4 {
+		b.run(t, chromedp.Navigate(fmt.Sprint(p.base, "agents/team/evil-", i)), chromedp.WaitVisible("#h-skills"), chromedp.Title(&title))
+		if strings.Contains(title, "bad") {
+			t.Errorf("the title is %s", title)
+		}
+	}
+	b.clean(t)
+}
+
+func TestThePageFits320Pixels(t *testing.T) {
+	p := startPage(t)
+	p.examples()
+	p.set(strings.Repeat("long", 15), map[string]any{"description": strings.Repeat("word", 60), "ready": false, "reason": "ReplicasUnavailable"})
+	b := startBrowser(t)
+	dark := emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "dark"}})
+	for _, path := range []string{"", "agents/team/researcher", "agents/team/researcher/card"} {
+		var width int
+		b.run(t, dark, chromedp.EmulateViewport(320, 640), chromedp.Navigate(p.base+path), chromedp.WaitVisible("h1"), chromedp.Evaluate(`document.documentElement.scrollWidth`, &width))
+		if width > 320 {
+			t.Errorf("%q is %d pixels wide", path, width)
+		}
+		if path == "" {
+			b.screenshot(t, "ui-narrow")
+		}
+	}
+	b.clean(t)
+}
+
+func TestTenThousandAgentsDoNotDelayTheFirstPaint(t *testing.T) {
+	p := startPage(t)
+	p.mu.Lock()
+	for i := range 10_000 {
+		p.agents = append(p.agents, map[string]any{"namespace": "team", "name": fmt.Sprint("agent-", i), "description": strings.Repeat("words ", 30), "ready": true})
+	}
+	p.mu.Unlock()
+	b := startBrowser(t)
+	best := math.Inf(1) // of three, as other tests use the processor, too
+	for range 3 {
+		var paint float64
+		b.run(t, chromedp.Navigate(p.base), chromedp.WaitVisible("#a-team-agent-99"),
+			chromedp.Poll(`performance.getEntriesByName('first-contentful-paint')[0]?.startTime`, &paint))
+		best = min(best, paint)
+	}
+	t.Logf("first contentful paint after %.0f ms", best)
+	if best > 1000 {
+		t.Errorf("the first paint is after %.0f ms", best)
+	}
+	b.clean(t)
+}
