@@ -31,7 +31,7 @@ import (
 
 const (
 	// maxReport bounds the body of a report, in bytes.
-	maxReport = 32 << 10
+	maxReport = 72 << 10
 	// patchTimeout bounds one write.
 	patchTimeout = 5 * time.Second
 	// limitedPods bounds the pods with a rate of their own; others share.
@@ -92,7 +92,7 @@ func readReport(w http.ResponseWriter, r *http.Request) (*sidecarconfig.HealthRe
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReport))
 	// A newer sidecar may send unknown members.
 	if err := decoder.Decode(report); err != nil {
-		return nil, invalidReport("body", "it must be a health report as JSON, of at most 32 KiB")
+		return nil, invalidReport("body", "it must be a health report as JSON, of at most 72 KiB")
 	}
 	seen := map[sidecarconfig.Dependency]bool{}
 	for i := range report.Dependencies {
@@ -127,15 +127,19 @@ func (h *healthReports) write(ctx context.Context, name types.NamespacedName, ui
 	} else if err != nil {
 		return fmt.Errorf("get pod: %w", err)
 	}
-	if err := h.writeSignatures(ctx, pod, report.CardSignatures); err != nil {
-		return unknownOr(unknown, err)
-	}
+	// Neither of the two writes keeps the other one from being tried. The first one changes its object.
+	err := errors.Join(h.writeConditions(ctx, pod.DeepCopy(), report), h.writeSignatures(ctx, pod, report.CardSignatures))
+	return unknownOr(unknown, err)
+}
+
+// writeConditions patches the conditions of a pod that differ from the report.
+func (h *healthReports) writeConditions(ctx context.Context, pod *corev1.Pod, report *sidecarconfig.HealthReport) error {
 	changed := changedConditions(pod.Status.Conditions, report, metav1.NewTime(h.clock.Now()))
 	if len(changed) == 0 {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": uid}, // the API server rejects the patch for another pod with this name
+		"metadata": map[string]any{"uid": pod.UID}, // the API server rejects the patch for another pod with this name
 		"status":   map[string]any{"conditions": changed},
 	})
 	if err != nil {
@@ -144,7 +148,7 @@ func (h *healthReports) write(ctx context.Context, name types.NamespacedName, ui
 	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
 	defer cancel()
 	if err := h.status.Patch(ctx, pod, client.RawPatch(types.StrategicMergePatchType, patch)); err != nil {
-		return unknownOr(unknown, fmt.Errorf("patch status of pod: %w", err))
+		return fmt.Errorf("patch status of pod: %w", err)
 	}
 	return nil
 }
@@ -158,7 +162,7 @@ func unknownOr(unknown *problem, err error) error {
 }
 
 // writeSignatures writes the annotation with the signatures of the card, or deletes it if
-// the sidecar does not sign.
+// the sidecar does not sign, or if they are too long.
 func (h *healthReports) writeSignatures(ctx context.Context, pod *corev1.Pod, s *sidecarconfig.CardSignatures) error {
 	var value *string
 	if s != nil {
@@ -166,7 +170,9 @@ func (h *healthReports) writeSignatures(ctx context.Context, pod *corev1.Pod, s 
 		if err != nil {
 			return fmt.Errorf("encode signatures: %w", err)
 		}
-		value = new(string(encoded))
+		if len(encoded) <= sidecarconfig.MaxCardSignatures {
+			value = new(string(encoded))
+		}
 	}
 	if is, found := pod.Annotations[a2av1alpha1.AnnotationCardSignatures]; found == (value != nil) && (value == nil || is == *value) {
 		return nil
@@ -179,8 +185,7 @@ func (h *healthReports) writeSignatures(ctx context.Context, pod *corev1.Pod, s 
 	}
 	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
 	defer cancel()
-	// The patch changes its object, and the conditions come from the cache.
-	if err := h.annotations.Patch(ctx, pod.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); err != nil {
+	if err := h.annotations.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return fmt.Errorf("patch annotation of pod: %w", err)
 	}
 	return nil

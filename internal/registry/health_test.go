@@ -23,8 +23,10 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // podStore is a cache with one pod, and the API server behind it.
@@ -139,6 +141,32 @@ func TestHealthReports(t *testing.T) {
 	}
 	if !strings.Contains(pods.patches[0], `"uid":"u1"`) || strings.Contains(pods.patches[0], `\n`) {
 		t.Errorf("patch = %s, want the UID as a precondition and one line", pods.patches[0])
+	}
+}
+
+// refusingWriter refuses every patch.
+type refusingWriter struct{ client.Writer }
+
+func (refusingWriter) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+	return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "echo-1", nil)
+}
+
+func TestConditionsAreWrittenIfSignaturesAreRefused(t *testing.T) {
+	pods, _, _ := newReports(t)
+	h := newHealthReports(pods, pods, refusingWriter{}, testclock.NewFakePassiveClock(time.Unix(0, 0)))
+	report := &sidecarconfig.HealthReport{
+		Dependencies:   []sidecarconfig.DependencyHealth{{Dependency: sidecarconfig.DependencyTaskStore, Cause: sidecarconfig.CauseRefused}},
+		CardSignatures: &sidecarconfig.CardSignatures{Keys: json.RawMessage(`{}`), Signatures: []card.Signature{{Protected: "p", Signature: "s"}}},
+	}
+	if err := h.write(t.Context(), client.ObjectKeyFromObject(&pods.pod), pods.pod.UID, report); !apierrors.IsForbidden(err) {
+		t.Errorf("write() = %v, want the refusal", err)
+	}
+	if len(pods.patches) != 1 {
+		t.Errorf("patches of the status = %v, want the condition", pods.patches)
+	}
+	report.CardSignatures.Signatures[0].Protected = strings.Repeat("x", sidecarconfig.MaxCardSignatures)
+	if err := h.write(t.Context(), client.ObjectKeyFromObject(&pods.pod), pods.pod.UID, report); err != nil {
+		t.Errorf("write() of signatures that are too long = %v, want none of them written", err)
 	}
 }
 

@@ -4,6 +4,7 @@
 package sidecar
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -60,7 +61,8 @@ func (p *publishedCard) prepareWith(next *loaded, keys []*signing.Key) (commit f
 	}, nil
 }
 
-// signaturesFor returns the signatures of a card for the registry.
+// signaturesFor returns the signatures of a card for the registry, or nil if they are longer
+// than the registry accepts, so that it still accepts the rest of the health report.
 func signaturesFor(c *card.Card, signer *signing.Signer) (*sidecarconfig.CardSignatures, error) {
 	signatures, err := signer.Sign(c)
 	if err != nil {
@@ -70,7 +72,15 @@ func signaturesFor(c *card.Card, signer *signing.Signer) (*sidecarconfig.CardSig
 	if err != nil {
 		return nil, fmt.Errorf("encode keys of card: %w", err)
 	}
-	return &sidecarconfig.CardSignatures{Keys: keys, Signatures: signatures}, nil
+	reported := &sidecarconfig.CardSignatures{Keys: keys, Signatures: signatures}
+	encoded, err := json.Marshal(reported)
+	if err != nil {
+		return nil, fmt.Errorf("encode signatures of card: %w", err)
+	}
+	if len(encoded) > sidecarconfig.MaxCardSignatures {
+		return nil, nil //nolint:nilnil // no signatures are a result
+	}
+	return reported, nil
 }
 
 // useKeys signs the card with other keys.

@@ -113,6 +113,10 @@ type HealthReport struct {
 	CardSignatures *CardSignatures `json:"cardSignatures,omitempty"`
 }
 
+// MaxCardSignatures bounds CardSignatures as JSON, in bytes. It has room for the signatures of
+// two RSA keys of 4096 bits with the longest jwksURL.
+const MaxCardSignatures = 56 << 10
+
 // CardSignatures are the signatures of the public card of the sidecar configuration, for the
 // registry, which renders that card and has no key.
 type CardSignatures struct {
