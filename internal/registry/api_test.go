@@ -107,7 +107,7 @@ func newWorldWith(t *testing.T, s *index.Snapshot, change func(*api)) *world {
 		searches: newSearches(clock.RealClock{}),
 		// Tests of reports have one of their own.
 		health:     newHealthReports(w.cluster, w.cluster.Status(), w.cluster, clock.RealClock{}),
-		signatures: newCardSignatures(w.cluster),
+		signatures: newCardSignatures(w.cluster, clock.RealClock{}),
 		log:        logr.Discard(),
 
 		publisher: &ard.Publisher{Domain: "agents.example.com", BaseURL: "http://registry.test"},

@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,13 +39,17 @@ type cardSignatures struct {
 	// verified has whether the report of a pod is valid for a card, by the digests of both, so
 	// that a report costs its verification once.
 	verified *lru.Cache
+	// verifications has a slot for one verification: others wait, and searches have slots of
+	// their own.
+	verifications chan struct{}
+	clock         clock.PassiveClock
 }
 
 // rememberedVerifications bounds the results in memory.
 const rememberedVerifications = 4096
 
-func newCardSignatures(objects client.Reader) *cardSignatures {
-	return &cardSignatures{objects: objects, verified: lru.New(rememberedVerifications)}
+func newCardSignatures(objects client.Reader, c clock.PassiveClock) *cardSignatures {
+	return &cardSignatures{objects: objects, verified: lru.New(rememberedVerifications), verifications: make(chan struct{}, 1), clock: c}
 }
 
 // of returns the signatures of a card that an agent's pod reports, if they are over this
@@ -70,31 +75,39 @@ func (s *cardSignatures) of(ctx context.Context, key index.Key, c *card.Card) (s
 		return nil, false, fmt.Errorf("render card: %w", err)
 	}
 	for _, report := range reportsOf(pods.Items) {
-		if signatures := s.verify(c, unsigned, report.text); signatures != nil {
-			return signatures, false, nil
+		if signatures, err := s.verify(ctx, c, unsigned, report.text); err != nil || signatures != nil {
+			return signatures, false, err
 		}
 	}
 	return nil, true, nil
 }
 
 // verify returns the signatures of a report if they are over a card, which unsigned
-// identifies, else nil.
-func (s *cardSignatures) verify(c *card.Card, unsigned []byte, report string) []card.Signature {
+// identifies, else nil. It returns a problem if other verifications take too long.
+func (s *cardSignatures) verify(ctx context.Context, c *card.Card, unsigned []byte, report string) ([]card.Signature, error) {
 	var reported sidecarconfig.CardSignatures
 	if json.Unmarshal([]byte(report), &reported) != nil {
-		return nil
+		return nil, nil //nolint:nilerr // a report that cannot be read has no signatures
 	}
 	ofCard, ofReport := sha256.Sum256(unsigned), sha256.Sum256([]byte(report))
 	key := [2][sha256.Size]byte{ofCard, ofReport}
 	valid, found := s.verified.Get(key)
 	if !found {
-		valid = signing.Verify(c, reported.Signatures, reported.Keys) == nil
-		s.verified.Add(key, valid)
+		err := runIn(ctx, s.verifications, s.clock, func() {
+			// A request that held the slot before may have verified the same.
+			if valid, found = s.verified.Get(key); !found {
+				valid = signing.Verify(c, reported.Signatures, reported.Keys) == nil
+				s.verified.Add(key, valid)
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
 	}
 	if valid != true {
-		return nil
+		return nil, nil
 	}
-	return reported.Signatures
+	return reported.Signatures, nil
 }
 
 // podReport is the report of a pod.
@@ -106,13 +119,14 @@ type podReport struct {
 // maxReportsRead bounds the reports of an agent's pods that differ and are verified.
 const maxReportsRead = 8
 
-// reportsOf returns the reports of the pods that are ready and are not being deleted.
+// reportsOf returns the reports of the pods that are ready and are not being deleted. It
+// omits those that are longer than any of a sidecar.
 func reportsOf(pods []corev1.Pod) []podReport {
 	var all []podReport
 	for i := range pods {
 		pod := &pods[i]
 		text := pod.Annotations[a2av1alpha1.AnnotationCardSignatures]
-		if text != "" && pod.DeletionTimestamp == nil && isReady(pod) {
+		if text != "" && len(text) <= sidecarconfig.MaxCardSignatures && pod.DeletionTimestamp == nil && isReady(pod) {
 			all = append(all, podReport{text, pod.CreationTimestamp.Time})
 		}
 	}

@@ -264,3 +264,41 @@ func TestOnlyReadyPodsOfSigningAgentsCount(t *testing.T) {
 		t.Errorf("an Agent that does not sign: %v %s", response.Header, body)
 	}
 }
+
+// The signatures of an annotation that no sidecar writes are not read, valid or not.
+func TestOverlongReportsAreNotRead(t *testing.T) {
+	agent := newSignedAgent("Says things")
+	_, valid := agent.serve(t, newSigner(t))
+	w := newSigningWorld(t, agent)
+	w.addPod(t, "echo-1")
+	w.report(t, "echo-1", valid)
+	pod := &corev1.Pod{}
+	if err := w.cluster.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "echo-1"}, pod); err != nil {
+		t.Fatal(err)
+	}
+	pod.Annotations[a2av1alpha1.AnnotationCardSignatures] += strings.Repeat(" ", 250<<10)
+	if err := w.cluster.Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	w.wantUnsigned(t, "a report of 250 KiB")
+}
+
+// Requests for the cards of others do not wait for a verification without end.
+func TestVerificationsHaveASlotOfTheirOwn(t *testing.T) {
+	agent := newSignedAgent("Says things")
+	_, valid := agent.serve(t, newSigner(t))
+	w := newSigningWorld(t, agent)
+	w.addPod(t, "echo-1")
+	w.report(t, "echo-1", valid)
+	w.api.signatures.verifications <- struct{}{}
+	if response := w.get(t, "admin", echoCard); response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
+		t.Errorf("a card while another one is verified = %d, want 503 with Retry-After", response.StatusCode)
+	}
+	if response := w.get(t, "admin", "/v1/agents"); response.StatusCode != http.StatusOK {
+		t.Errorf("a search while a card is verified = %d, want 200", response.StatusCode)
+	}
+	<-w.api.signatures.verifications
+	if body := bodyOf(t, w.get(t, "admin", echoCard)); !strings.Contains(body, "signatures") {
+		t.Errorf("the card after that: %s", body)
+	}
+}

@@ -136,7 +136,7 @@ func New(o Options) *Server {
 		authn:      authn,
 		authz:      access.NewAuthorizer(authorization),
 		health:     newHealthReports(o.Cache, o.PodStatus, o.Pods, o.Clock),
-		signatures: newCardSignatures(o.Cache),
+		signatures: newCardSignatures(o.Cache, o.Clock),
 		log:        o.Log,
 
 		publisher: o.Publisher,

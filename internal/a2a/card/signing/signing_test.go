@@ -431,6 +431,20 @@ func TestVerifyAcceptsTheSignaturesOfTheCard(t *testing.T) {
 		if signing.Verify(exampleCard(), read.Signatures, []byte(`{"keys":[]}`)) == nil || signing.Verify(exampleCard(), nil, jwks) == nil {
 			t.Errorf("%s: no keys or no signatures were accepted", name)
 		}
+		many := signed.set
+		for len(many.Keys) < 3 {
+			many.Keys = append(many.Keys, jose.JSONWebKey{Key: private["EdDSA"].Public(), KeyID: fmt.Sprint("other-", len(many.Keys)), Algorithm: string(jose.EdDSA)})
+		}
+		twice := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{signed.set.Keys[0], signed.set.Keys[0]}}
+		for what, set := range map[string]jose.JSONWebKeySet{"three keys": many, "two keys with one id": twice} {
+			jwks, err := json.Marshal(set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := signing.Verify(exampleCard(), read.Signatures[:1], jwks); err == nil || !strings.Contains(err.Error(), "key set") {
+				t.Errorf("%s: %s were accepted: %v", name, what, err)
+			}
+		}
 		if signing.Verify(exampleCard(), slices.Repeat(read.Signatures, 20), jwks) == nil {
 			t.Errorf("%s: more than %d signatures were accepted", name, signing.MaxSignatures)
 		}
