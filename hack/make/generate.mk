@@ -21,7 +21,7 @@ generate-chart: generate-api
 
 .PHONY: generate-docs
 generate-docs: generate-api
-	$(call say,generating docs/api-reference.md and the tables of docs/conditions.md and docs/metrics.md)
+	$(call say,generating docs/api-reference.md and the tables of docs/conditions.md and docs/metrics.md and the texts of kubectl a2a doctor)
 	$(CRD_REF_DOCS) --log-level=ERROR --renderer=markdown --config=hack/api-reference.yaml \
 		--source-path=api --output-path=docs/api-reference.md
 	go run ./hack/reference

@@ -3,7 +3,8 @@
 
 // Command reference writes the tables of docs/conditions.md and
 // docs/metrics.md, from the comments of the reasons in api/v1alpha1 and from the
-// declarations of the metrics. The text around the tables is written by hand.
+// declarations of the metrics. The text around the tables is written by hand. It also
+// writes the texts of the reasons for `kubectl a2a doctor`.
 package main
 
 import (
@@ -27,6 +28,9 @@ func run() error {
 		return err
 	}
 	if err := publish("docs/conditions.md", "reasons", reasons); err != nil {
+		return err
+	}
+	if err := publishAdvice(reasonFiles...); err != nil {
 		return err
 	}
 	metrics, err := readMetrics("cmd", "controllers", "internal")

@@ -146,6 +146,19 @@ func TestPagesAreCurrent(t *testing.T) {
 	}
 }
 
+func TestAdviceIsCurrent(t *testing.T) {
+	t.Chdir("../..")
+	want, err := renderAdvice(reasonFiles...)
+	checkError(t, err, "")
+	got, err := os.ReadFile(adviceFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s is not what make generate writes (-want +got):\n%s", adviceFile, diff)
+	}
+}
+
 // checkError fails unless the error contains a text; "" means no error.
 func checkError(t *testing.T, err error, says string) {
 	t.Helper()

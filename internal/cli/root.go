@@ -61,6 +61,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if err == nil {
 		return 0
 	}
+	if errors.Is(err, errProblems) { // the command has reported them
+		return errProblems.Exit()
+	}
 	problem, ok := errors.AsType[*failure.Error](err)
 	if !ok { // cobra checks the command line, and commands return no other errors
 		problem = failure.Wrap(failure.Usage, err, "command line").WithHint("see %s --help", Program)
@@ -155,7 +158,7 @@ for the connection to the API server, such as --as and --server, work, too.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return failure.New(failure.Usage, "%s", err).WithHint("see %s --help", display(cmd))
 	})
-	root.AddCommand(a.listCommand(), a.cardCommand(), a.sendCommand(), a.taskCommand(), a.tokenCommand(), a.eventsCommand(), a.logsCommand(), a.uiCommand(), a.versionCommand())
+	root.AddCommand(a.listCommand(), a.cardCommand(), a.sendCommand(), a.taskCommand(), a.tokenCommand(), a.eventsCommand(), a.logsCommand(), a.doctorCommand(), a.uiCommand(), a.versionCommand())
 	root.SetHelpCommand(helpCommand(root))
 	for _, command := range root.Commands() {
 		command.DisableFlagsInUseLine = true

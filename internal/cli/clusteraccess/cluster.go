@@ -106,6 +106,15 @@ func (c *Cluster) Namespace() (string, error) {
 	return namespace, nil
 }
 
+// Config returns a copy of the configuration of clients for the API server.
+func (c *Cluster) Config() (*rest.Config, error) {
+	all, err := c.connect()
+	if err != nil {
+		return nil, err
+	}
+	return rest.CopyConfig(all.config), nil
+}
+
 // Core returns a client of the core API.
 func (c *Cluster) Core() (corev1client.CoreV1Interface, error) {
 	all, err := c.connect()

@@ -22,12 +22,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// Forward makes connections to the ready pods of a Service, by port forwarding of the API
-// server. It opens no local port, so that other users of the machine cannot use it. It is safe
+// Forward makes connections to the ready pods of a Service or to one pod, by port forwarding of the
+// API server. It opens no local port, so that other users of the machine cannot use it. It is safe
 // for concurrent use.
 type Forward struct {
 	cluster                  *Cluster
 	namespace, service, port string
+	// fixedPod and fixedPort name a pod in place of the Service.
+	fixedPod  string
+	fixedPort int32
 
 	mu sync.Mutex
 	// tunnel is the connection to a pod, nil for none. target is the port of the pod.
@@ -40,6 +43,11 @@ type Forward struct {
 // Forward returns connections to the named port of a Service. It connects with the first Dial.
 func (c *Cluster) Forward(namespace, service, port string) *Forward {
 	return &Forward{cluster: c, namespace: namespace, service: service, port: port}
+}
+
+// ForwardPod returns connections to a port of a pod, which need not be ready.
+func (c *Cluster) ForwardPod(namespace, pod string, port int32) *Forward {
+	return &Forward{cluster: c, namespace: namespace, fixedPod: pod, fixedPort: port}
 }
 
 // DialContext returns a connection to a ready pod, whatever the address is. It is for
@@ -60,9 +68,17 @@ func (f *Forward) DialContext(ctx context.Context, _, _ string) (net.Conn, error
 	if err != nil {
 		_ = f.tunnel.Close()
 		f.tunnel = nil
-		return nil, failure.Wrap(failure.Unreachable, err, "forward a connection to Service %s in namespace %s", f.service, f.namespace)
+		return nil, failure.Wrap(failure.Unreachable, err, "forward a connection to %s in namespace %s", f.destination(), f.namespace)
 	}
 	return conn, nil
+}
+
+// destination names the pod or the Service.
+func (f *Forward) destination() string {
+	if f.fixedPod != "" {
+		return "pod " + f.fixedPod
+	}
+	return "Service " + f.service
 }
 
 // Close ends the connections.
@@ -154,6 +170,9 @@ func (c *clients) tunnelTo(namespace, pod string) (httpstream.Dialer, error) {
 
 // pod returns the name of a ready pod of the Service and the number of its port.
 func (f *Forward) pod(ctx context.Context) (name string, port int32, err error) {
+	if f.fixedPod != "" {
+		return f.fixedPod, f.fixedPort, nil
+	}
 	all, err := f.cluster.connect()
 	if err != nil {
 		return "", 0, err

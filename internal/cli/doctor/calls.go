@@ -1,0 +1,309 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+// clockTolerance is by how much clocks may differ before tokens are rejected: sidecars and API
+// servers accept a minute.
+const clockTolerance = time.Minute
+
+// clockSuspicion is a difference that is likely to grow. The time of a response has a precision of
+// a second, and a slow connection adds to it.
+const clockSuspicion = 20 * time.Second
+
+// checkCard compares the card that a sidecar serves with that of the ConfigMap, and the ConfigMap with
+// the status.
+func checkCard(_ *SharedFacts, f *AgentFacts) []Finding {
+	const check = "card"
+	if f.Agent.Spec.Remote != nil {
+		return nil // the operator reads the card, and the conditions have the result
+	}
+	expected, err := expectedCard(f)
+	show := fmt.Sprintf("kubectl get configmap -n %s %s -o yaml", f.Agent.Namespace, names.ConfigMap(f.Agent.Name))
+	if err != nil {
+		return []Finding{{
+			Level: LevelProblem, Check: check, Seen: []string{fmt.Sprintf("ConfigMap %s cannot be read: %v", names.ConfigMap(f.Agent.Name), err)},
+			Cause: "Another program changed the ConfigMap, or the operator is newer than the command.",
+			Cure:  "Remove the change at its source; the operator writes the ConfigMap again while its manager runs.", Command: show,
+		}}
+	}
+	if expected != nil {
+		digest, err := card.Digest(&expected.Card, expected.Bases...)
+		if err == nil && f.Agent.Status.CardDigest != "" && f.Agent.Status.CardDigest != digest {
+			return []Finding{{
+				Level: LevelWarning, Check: check, Seen: []string{fmt.Sprintf("the digest of the card in the ConfigMap is %s, and status.cardDigest is %s", digest, f.Agent.Status.CardDigest)},
+				Cause: "The card has just changed, another program changed the ConfigMap, or the manager is older than the ConfigMap.",
+				Cure:  "Run the command again. If it persists, check that the manager runs.", Command: show,
+			}}
+		}
+	}
+	switch {
+	case f.Calls == nil:
+		return nil
+	case f.Calls.CardErr != nil && f.Calls.CardErr.Code == failure.Unreachable && availableReason(f.Agent) != "":
+		return nil // the condition says why
+	case f.Calls.CardErr != nil:
+		return []Finding{callProblem(check, "The card cannot be read through the API server.", f.Calls.CardErr, "kubectl a2a card get "+f.Agent.Namespace+"/"+f.Agent.Name)}
+	case f.Calls.Card == nil || expected == nil:
+		return nil
+	}
+	if difference := compareCards(expected.Card.Public(), f.Calls.Card); difference != "" {
+		return []Finding{{
+			Level: LevelProblem, Check: check, Seen: []string{"the served card differs from the published one: " + difference},
+			Cause:   "The sidecar has not read its current configuration, or the address leads to another agent.",
+			Cure:    "Wait a minute. If it persists, read the log of the sidecar: it says which field it rejects.",
+			Command: fmt.Sprintf("kubectl logs %s -c %s --tail 50", selectorOf(f.Agent), a2av1alpha1.ContainerSidecar),
+		}}
+	}
+	return okay(check, fmt.Sprintf("version %s with %d skills is served as published", f.Calls.Card.Version, len(f.Calls.Card.Skills)))
+}
+
+// publishedCard is the part of a sidecar configuration with the card.
+type publishedCard struct {
+	Card    card.Card   `json:"card"`
+	Bases   []card.Base `json:"bases"`
+	Gateway struct {
+		RegistryURL string `json:"registryUrl"`
+	} `json:"gateway"`
+}
+
+// expectedCard returns the card of the ConfigMap, nil if there is none.
+func expectedCard(f *AgentFacts) (*publishedCard, error) {
+	if f.ConfigMap == nil || f.ConfigMap.Data[sidecarconfig.FileName] == "" {
+		return nil, nil
+	}
+	out := &publishedCard{}
+	if err := json.Unmarshal([]byte(f.ConfigMap.Data[sidecarconfig.FileName]), out); err != nil {
+		return nil, err //nolint:wrapcheck // the caller says what it is
+	}
+	return out, nil
+}
+
+// compareCards returns how a served card differs, and "" if it does not.
+func compareCards(want, got *card.Card) string {
+	skills := func(c *card.Card) []string {
+		var all []string
+		for i := range c.Skills {
+			all = append(all, c.Skills[i].ID)
+		}
+		slices.Sort(all)
+		return all
+	}
+	switch {
+	case want.Name != got.Name:
+		return fmt.Sprintf("its name is %q instead of %q", got.Name, want.Name)
+	case want.Version != got.Version:
+		return fmt.Sprintf("its version is %q instead of %q", got.Version, want.Version)
+	case !slices.Equal(skills(want), skills(got)):
+		return fmt.Sprintf("its skills are %s instead of %s", strings.Join(skills(got), ", "), strings.Join(skills(want), ", "))
+	case want.Description != got.Description:
+		return "its description is another one"
+	default:
+		return ""
+	}
+}
+
+// callProblem returns a finding for the failure of a call. A missing right or credential of the user
+// is a warning: the agent may work for others.
+func callProblem(check, cause string, err *failure.Error, command string) Finding {
+	f := Finding{Level: LevelProblem, Check: check, Seen: []string{err.Message}, Cause: cause, Cure: sentence(err.Hint), Command: command}
+	if err.Code == failure.CredentialsMissing || err.Code == failure.AuthFailed {
+		f.Level = LevelWarning
+	}
+	if f.Cure == "" {
+		f.Cure = "Correct the findings about conditions, pods and Service first, and run the command again."
+	}
+	return f
+}
+
+// accepted is the issuer and the audiences of the tokens of an authentication type. An empty issuer
+// is that of the cluster.
+type accepted struct {
+	issuer    string
+	audiences []string
+}
+
+// acceptedTokens returns which tokens an Agent accepts.
+func acceptedTokens(agent *a2av1alpha1.Agent) []accepted {
+	kubernetes := accepted{audiences: []string{names.Audience(agent.Name, agent.Namespace)}}
+	if len(agent.Spec.Access.Authentication) == 0 {
+		return []accepted{kubernetes}
+	}
+	var all []accepted
+	for i := range agent.Spec.Access.Authentication {
+		switch each := &agent.Spec.Access.Authentication[i]; each.Type {
+		case a2av1alpha1.AuthenticationKubernetes:
+			all = append(all, kubernetes)
+		case a2av1alpha1.AuthenticationJWT:
+			if each.JWT != nil {
+				all = append(all, accepted{each.JWT.Issuer, each.JWT.Audiences})
+			}
+		default: // no token
+		}
+	}
+	return all
+}
+
+// checkToken compares the audience and the times of the token with what the agent accepts, and
+// the clock of the agent's node with that of the API server.
+func checkToken(shared *SharedFacts, f *AgentFacts) []Finding {
+	const check = "token"
+	if f.Calls == nil {
+		return nil
+	}
+	findings := clockOfNode(shared, f.Calls)
+	if f.Calls.TokenErr != nil {
+		return append(findings, callProblem(check, "The command got no token for the agent.", f.Calls.TokenErr, ""))
+	}
+	t := f.Calls.Token
+	if t == nil {
+		return findings
+	}
+	if mismatch := mismatchedToken(f.Agent, t); mismatch != "" {
+		findings = append(findings, Finding{
+			Level: LevelProblem, Check: check, Seen: []string{mismatch},
+			Cause:   "The agent rejects tokens for another audience or of another issuer, so that a service that receives a token cannot use it elsewhere.",
+			Cure:    "Request a token for the audience of this agent, or add the audience to spec.access.authentication of the Agent.",
+			Command: fmt.Sprintf("kubectl create token default -n %s --audience %s", f.Agent.Namespace, names.Audience(f.Agent.Name, f.Agent.Namespace)),
+		})
+	}
+	now := shared.Now
+	if !shared.ServerTime.IsZero() {
+		now = shared.ServerTime
+	}
+	switch {
+	case !t.Expires.IsZero() && now.After(t.Expires.Add(clockTolerance)):
+		findings = append(findings, Finding{
+			Level: LevelProblem, Check: check, Seen: []string{"the token expired at " + t.Expires.UTC().Format(time.RFC3339)},
+			Cause: "The agent rejects an expired token.", Cure: "Request a new token.", Command: "kubectl a2a token " + f.Agent.Namespace + "/" + f.Agent.Name,
+		})
+	case now.Add(clockTolerance).Before(t.NotBefore):
+		findings = append(findings, Finding{
+			Level: LevelProblem, Check: check, Seen: []string{"the token is not valid before " + t.NotBefore.UTC().Format(time.RFC3339)},
+			Cause: "The clock of the token's issuer is ahead.", Cure: "Synchronize the clock of the issuer by NTP.",
+		})
+	}
+	return orOkay(findings, check, "its audience is "+strings.Join(t.Audiences, ", ")+", and it is valid until "+t.Expires.UTC().Format(time.RFC3339))
+}
+
+// mismatchedToken returns why no authentication type accepts a token, "" if one does.
+func mismatchedToken(agent *a2av1alpha1.Agent, t *Token) string {
+	all := acceptedTokens(agent)
+	if len(all) == 0 {
+		return ""
+	}
+	var wanted []string
+	for _, each := range all {
+		sameIssuer := each.issuer == "" || each.issuer == t.Issuer
+		if sameIssuer && slices.ContainsFunc(each.audiences, func(a string) bool { return slices.Contains(t.Audiences, a) }) {
+			return ""
+		}
+		text := "audience " + strings.Join(each.audiences, " or ")
+		if each.issuer != "" {
+			text += " of issuer " + each.issuer
+		}
+		wanted = append(wanted, text)
+	}
+	return fmt.Sprintf("the token has audience %s of issuer %s, and the agent accepts %s",
+		orNone(strings.Join(t.Audiences, ", ")), orNone(t.Issuer), strings.Join(wanted, "; "))
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "(none)"
+	}
+	return text
+}
+
+// clockOfNode compares the clock of the agent's node with that of the API server, which dates tokens.
+func clockOfNode(shared *SharedFacts, calls *CallFacts) []Finding {
+	if calls.SidecarTime.IsZero() || shared.ServerTime.IsZero() {
+		return nil
+	}
+	skew := calls.SidecarSkew - shared.ServerTime.Sub(shared.Now)
+	if skew.Abs() < clockSuspicion {
+		return nil
+	}
+	f := Finding{
+		Level: LevelWarning, Check: "clock of the node",
+		Seen:    []string{fmt.Sprintf("the clock of the agent's node and that of the API server differ by %s", skew.Abs().Round(time.Second))},
+		Cause:   fmt.Sprintf("A sidecar rejects tokens that are not valid yet or have expired, by its own clock. It accepts a difference of %s.", clockTolerance),
+		Cure:    "Synchronize the clocks of the nodes by NTP.",
+		Command: "kubectl get nodes -o wide",
+	}
+	if skew.Abs() > clockTolerance {
+		f.Level = LevelProblem
+	}
+	return []Finding{f}
+}
+
+// checkCall reports whether the agent admits the caller.
+func checkCall(_ *SharedFacts, f *AgentFacts) []Finding {
+	const check = "call"
+	if f.Calls == nil || !f.Calls.Called {
+		return nil
+	}
+	err := f.Calls.CallErr
+	if err == nil {
+		return okay(check, "the agent answers a request for the list of tasks")
+	}
+	finding := callProblem(check, "The agent does not answer a request for the list of tasks.", err, "kubectl a2a task list "+f.Agent.Namespace+"/"+f.Agent.Name+" --debug")
+	if err.Code == failure.AuthFailed {
+		finding.Level = LevelProblem
+		finding.Cause = "The agent does not admit the caller: it rejects the token, or no rule admits the caller."
+	}
+	return []Finding{finding}
+}
+
+// checkRegistry reports whether the registry can be reached and lists the agent as it is.
+func checkRegistry(shared *SharedFacts, f *AgentFacts) []Finding {
+	const check = "registry"
+	if f.Calls == nil {
+		return nil
+	}
+	logs := "kubectl logs -n " + shared.operatorNamespace() + " -l " + managerSelector + " --tail 50"
+	switch listing := f.Calls.Registry; {
+	case f.Calls.RegistryErr != nil:
+		finding := callProblem(check, "The registry does not answer, so other agents do not find this one through it.", f.Calls.RegistryErr,
+			"kubectl get pods -n "+shared.operatorNamespace()+" -l "+managerSelector)
+		if f.Calls.RegistryErr.Hint == "" {
+			finding.Cure = "Let a pod of the manager become ready: it serves the registry."
+		}
+		return []Finding{finding}
+	case listing == nil:
+		return nil
+	case !listing.Listed && f.Agent.Status.CardDigest == "":
+		return []Finding{{
+			Level: LevelWarning, Check: check, Seen: []string{"the registry does not list the agent"},
+			Cause: "The agent has no published card.", Cure: "Correct what the conditions SkillsResolved and CardPublished say.",
+			Command: "kubectl describe agent -n " + f.Agent.Namespace + " " + f.Agent.Name,
+		}}
+	case !listing.Listed:
+		return []Finding{{
+			Level: LevelProblem, Check: check, Seen: []string{"the registry does not list the agent"},
+			Cause: "The ServiceAccount of the token may not see the agent (spec.discovery), the manager does not watch the namespace (watchNamespaces), or its caches are not in sync.",
+			Cure:  "Check spec.discovery of the Agent and watchNamespaces of the operator, and read the manager's log.", Command: logs,
+		}}
+	case listing.CardDigest != "" && f.Agent.Status.CardDigest != "" && listing.CardDigest != f.Agent.Status.CardDigest:
+		return []Finding{{
+			Level: LevelWarning, Check: check, Seen: []string{fmt.Sprintf("the registry has the card %s, and status.cardDigest is %s", listing.CardDigest, f.Agent.Status.CardDigest)},
+			Cause: "The card has just changed, or the caches of the manager do not follow the API server.",
+			Cure:  "Run the command again. If it persists, read the manager's log.", Command: logs,
+		}}
+	}
+	return okay(check, "the registry lists the agent")
+}

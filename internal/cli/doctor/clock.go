@@ -1,0 +1,58 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// serverClock records the time of the API server. It is safe for concurrent use.
+type serverClock struct {
+	mu sync.Mutex
+	// server is the time of the fastest response, and local that of this machine at the same
+	// moment.
+	server, local time.Time
+	fastest       time.Duration
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func (c *serverClock) transport(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		begin := time.Now() //nolint:forbidigo // it compares the clock of this machine
+		resp, err := next.RoundTrip(r)
+		if err == nil {
+			c.record(resp, begin, time.Since(begin))
+		}
+		return resp, err //nolint:wrapcheck // it passes the response on
+	})
+}
+
+// record records the Date of a response, which is the middle of a second.
+func (c *serverClock) record(resp *http.Response, begin time.Time, took time.Duration) {
+	date, err := http.ParseTime(resp.Header.Get("Date"))
+	if err != nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server.IsZero() || took < c.fastest {
+		c.server, c.local, c.fastest = date.Add(time.Second/2), begin.Add(took/2), took
+	}
+}
+
+// times returns the time of this machine and that of the server, zero if it is unknown.
+func (c *serverClock) times() (local, server time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.server.IsZero() {
+		return time.Now(), time.Time{} //nolint:forbidigo // the ages of objects are for people
+	}
+	return c.local, c.server
+}

@@ -1,0 +1,150 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+)
+
+// Parts of the facts. A part that could not be read is in Unread.
+const (
+	partDeployments = "Deployments"
+	partPods        = "pods"
+	partServices    = "Services"
+	partEndpoints   = "EndpointSlices"
+	partPolicies    = "NetworkPolicies"
+	partConfigMaps  = "ConfigMaps"
+	partManager     = "the Deployment of the manager"
+	partDNS         = "the endpoints of cluster DNS"
+	partCaller      = "the pod of --from"
+)
+
+// Unread is a part of the facts that could not be read.
+type Unread struct {
+	Part string
+	Err  *failure.Error
+}
+
+func isUnread(all []Unread, part string) bool {
+	return slices.ContainsFunc(all, func(u Unread) bool { return u.Part == part })
+}
+
+// unreadFindings returns what keeps the user from checking more.
+func unreadFindings(all []Unread) []Finding {
+	var out []Finding
+	for _, u := range all {
+		f := Finding{
+			Level: LevelWarning, Check: "read " + u.Part, Seen: []string{u.Err.Message},
+			Cause: "The checks that need " + u.Part + " did not run.", Cure: sentence(u.Err.Hint),
+		}
+		if f.Cure == "" {
+			f.Cure = "Run the command again; --debug shows the requests."
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// SharedFacts are the facts that all agents share.
+type SharedFacts struct {
+	// Now is the time of the user's machine, and ServerTime that of the API server at the same
+	// moment, zero if it is unknown.
+	Now, ServerTime time.Time
+	// Manager is the Deployment of the manager, nil if there is none.
+	Manager *appsv1.Deployment
+	// DNSServices is the number of Services of cluster DNS, and DNSReady that of their ready
+	// endpoints.
+	DNSServices, DNSReady int
+	Unread                []Unread
+}
+
+// managerSelector selects the manager's Deployment and pods.
+const managerSelector = a2av1alpha1.LabelName + "=" + a2av1alpha1.ManagedBy + "," + a2av1alpha1.LabelComponent + "=manager"
+
+// defaultOperatorNamespace is the namespace of the operator in docs and charts.
+const defaultOperatorNamespace = "a2a-system"
+
+// operatorNamespace returns the namespace of the manager.
+func (s *SharedFacts) operatorNamespace() string {
+	if s.Manager != nil {
+		return s.Manager.Namespace
+	}
+	return defaultOperatorNamespace
+}
+
+// AgentFacts are the facts about one agent. An object that does not exist is nil.
+type AgentFacts struct {
+	Agent      *a2av1alpha1.Agent
+	Deployment *appsv1.Deployment
+	Pods       []corev1.Pod
+	Service    *corev1.Service
+	Endpoints  []discoveryv1.EndpointSlice
+	ConfigMap  *corev1.ConfigMap
+	// NamespaceLabels are those of the agent's namespace.
+	NamespaceLabels map[string]string
+	// Policies are all NetworkPolicies of the agent's namespace.
+	Policies []networkingv1.NetworkPolicy
+	// RegistryPeer is a pod of the registry for NetworkPolicies.
+	RegistryPeer Peer
+	// Caller is the pod of --from, nil without it. CallerPolicies are the NetworkPolicies of
+	// its namespace.
+	Caller         *Peer
+	CallerPolicies []networkingv1.NetworkPolicy
+	// Readiness has, by pod, the answer of the sidecar of a pod that is not ready to its
+	// readiness probe.
+	Readiness map[string]string
+	// Calls are the results of calls, nil if the agent was not called.
+	Calls  *CallFacts
+	Unread []Unread
+}
+
+// Peer is a pod as NetworkPolicies see it.
+type Peer struct {
+	Namespace, Name         string
+	NamespaceLabels, Labels map[string]string
+	IP                      string
+}
+
+// Token has the claims of a token. Its signature is not verified.
+type Token struct {
+	Audiences          []string
+	Issuer             string
+	NotBefore, Expires time.Time
+}
+
+// Listing is what the registry says about an agent.
+type Listing struct {
+	Listed     bool
+	CardDigest string
+}
+
+// CallFacts are the results of calls to the agent and to the registry through the API server.
+type CallFacts struct {
+	// Card is the card that a sidecar serves, nil with CardErr.
+	Card    *card.Card
+	CardErr *failure.Error
+	// SidecarTime is the time of a sidecar's node, and SidecarSkew how far it is ahead of the
+	// user's clock.
+	SidecarTime time.Time
+	SidecarSkew time.Duration
+	// Token is nil if no token is needed, or with TokenErr.
+	Token    *Token
+	TokenErr *failure.Error
+	// Called is true if the list of tasks was requested. CallErr is the failure of that.
+	Called  bool
+	CallErr *failure.Error
+	// Registry is nil if the agent has no registry, or with RegistryErr.
+	Registry    *Listing
+	RegistryErr *failure.Error
+}

@@ -1,0 +1,116 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// checkShared runs the checks of what all agents share.
+func checkShared(s *SharedFacts) []Finding {
+	var findings []Finding
+	for _, check := range []func(*SharedFacts) []Finding{checkManager, checkDNS, checkClock} {
+		findings = append(findings, check(s)...)
+	}
+	return append(findings, unreadFindings(s.Unread)...)
+}
+
+// checkManager finds a manager that does not run, and images of different versions.
+func checkManager(s *SharedFacts) []Finding {
+	const check = "manager"
+	if isUnread(s.Unread, partManager) {
+		return nil
+	}
+	d := s.Manager
+	if d == nil {
+		return []Finding{{
+			Level: LevelProblem, Check: check, Seen: []string{"there is no Deployment with the labels " + managerSelector},
+			Cause: "The operator is not installed in this cluster, or its Deployment was deleted. Agents keep running, and nothing reconciles them.",
+			Cure:  "Install the operator with its Helm chart.", Command: "helm list -A",
+		}}
+	}
+	object := "-n " + d.Namespace + " " + d.Name
+	switch {
+	case d.Spec.Replicas != nil && *d.Spec.Replicas == 0:
+		return []Finding{{
+			Level: LevelProblem, Check: check, Seen: []string{"the Deployment " + d.Namespace + "/" + d.Name + " has 0 replicas"},
+			Cause: "Nothing reconciles the Agents, and the registry is down.", Cure: "Scale the Deployment.",
+			Command: "kubectl scale deployment " + object + " --replicas 1",
+		}}
+	case d.Status.ReadyReplicas == 0:
+		return []Finding{{
+			Level: LevelProblem, Check: check, Seen: []string{"no pod of the Deployment " + d.Namespace + "/" + d.Name + " is ready"},
+			Cause: "Nothing reconciles the Agents, and the registry is down.", Cure: "Read the log and the events of the manager's pods.",
+			Command: "kubectl describe pods -n " + d.Namespace + " -l " + managerSelector,
+		}}
+	}
+	manager, sidecar := imageOf(&d.Spec.Template.Spec, "manager"), sidecarImageFlag(d)
+	if a, b := tagOf(manager), tagOf(sidecar); a != "" && b != "" && a != b {
+		return []Finding{{
+			Level: LevelWarning, Check: check, Seen: []string{fmt.Sprintf("the manager is %s, and --sidecar-image is %s", manager, sidecar)},
+			Cause:   "The manager and the sidecars are of different versions, so a sidecar may reject a configuration.",
+			Cure:    "Set image.tag and sidecar.image.tag of the chart to the same version, or leave both empty.",
+			Command: "kubectl get deployment " + object + " -o yaml",
+		}}
+	}
+	return okay(check, fmt.Sprintf("%s, %d of %d pods are ready", orNone(manager), d.Status.ReadyReplicas, d.Status.Replicas))
+}
+
+// tagOf returns the tag of an image, "" for none and for a digest.
+func tagOf(image string) string {
+	if strings.Contains(image, "@") {
+		return ""
+	}
+	i := strings.LastIndexByte(image, ':')
+	if i < 0 || strings.Contains(image[i:], "/") {
+		return ""
+	}
+	return image[i+1:]
+}
+
+// checkDNS finds a cluster DNS without endpoints. A cluster whose DNS has another name is not
+// checked.
+func checkDNS(s *SharedFacts) []Finding {
+	if s.DNSServices == 0 || s.DNSReady > 0 || isUnread(s.Unread, partDNS) {
+		return nil
+	}
+	return []Finding{{
+		Level: LevelProblem, Check: "cluster DNS", Seen: []string{"Service kube-dns in namespace kube-system has no ready endpoint"},
+		Cause: "No pod can resolve the name of an agent.", Cure: "Let the pods of the cluster's DNS become ready.",
+		Command: "kubectl describe pods -n kube-system -l k8s-app=kube-dns",
+	}}
+}
+
+// checkClock compares the clock of the user's machine with that of the API server.
+func checkClock(s *SharedFacts) []Finding {
+	if s.ServerTime.IsZero() {
+		return nil
+	}
+	skew := s.ServerTime.Sub(s.Now)
+	if skew.Abs() < clockSuspicion {
+		return nil
+	}
+	f := Finding{
+		Level: LevelWarning, Check: "clock of this machine",
+		Seen:  []string{fmt.Sprintf("the clock of this machine and that of the API server differ by %s", skew.Abs().Round(time.Second))},
+		Cause: "Programs on this machine use tokens after they have expired, and do not trust certificates that are just issued.",
+		Cure:  "Synchronize the clock of this machine by NTP.", Command: "timedatectl status",
+	}
+	if skew.Abs() > clockTolerance {
+		f.Level = LevelProblem
+	}
+	return []Finding{f}
+}
+
+// registryService returns the namespace and the name of the Service in the URL of a registry, such as
+// http://a2a-operator-registry.a2a-system.svc.cluster.local, and "" for another URL.
+func registryService(host string) (namespace, name string) {
+	parts := strings.Split(host, ".")
+	if len(parts) < 3 || parts[2] != "svc" {
+		return "", ""
+	}
+	return parts[1], parts[0]
+}
