@@ -10,20 +10,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// The paths of ARD below the base URL of the registry.
-const (
-	ardPrefix = "/ard/"
-	ardSearch = ardPrefix + "search"
-	// ardExplore counts values of fields, none of which is a URL.
-	ardExplore = ardPrefix + "explore"
-)
-
-// isManifestPath reports whether a path is that of a manifest of ARD. The gateway has it at
-// its root, too, where clients of ARD look for it.
-func isManifestPath(path string) bool {
-	return path == "/.well-known/ard.json" || path == "/.well-known/ai-catalog.json"
-}
-
 // typeAgentCard is the type of an entry of ARD for an agent.
 const typeAgentCard = "application/a2a-agent-card+json"
 

@@ -5,18 +5,10 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
-	"path"
 	"strings"
-)
-
-// The prefixes of the paths that the gateway forwards.
-const (
-	registryPrefix = "/registry"
-	agentsPrefix   = "/agents/"
 )
 
 // kind says what serves a request.
@@ -81,6 +73,13 @@ func (d *destination) path() (plain, escaped string) {
 		return d.rest, ""
 	}
 	return plain, d.rest
+}
+
+// seenByAgent returns the request with the path that the agent would see.
+func (d *destination) seenByAgent(r *http.Request) *http.Request {
+	out := r.Clone(r.Context())
+	out.URL.Path, out.URL.RawPath = d.path()
+	return out
 }
 
 type destinationKey struct{}
@@ -148,13 +147,6 @@ func (d *destination) expand(pattern string) string {
 	return strings.NewReplacer("{name}", d.name, "{namespace}", d.namespace).Replace(pattern)
 }
 
-// unclean reports whether a server could read the path as another one.
-func unclean(p string) bool {
-	return strings.Contains(p, "\\") || strings.Contains(p, "//") || p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/")
-}
-
-var errMisconfigured = errors.New("a URL of the gateway's configuration is invalid")
-
 func join(base, rest string) (*url.URL, error) {
 	target, err := url.Parse(strings.TrimSuffix(base, "/"))
 	if err != nil {
@@ -169,12 +161,4 @@ func join(base, rest string) (*url.URL, error) {
 	}
 	target.RawPath = full
 	return target, nil
-}
-
-// label reports whether s is a DNS label (RFC 1123).
-func label(s string) bool {
-	if s == "" || len(s) > 63 || s[0] == '-' || s[len(s)-1] == '-' {
-		return false
-	}
-	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
 }

@@ -17,18 +17,3 @@ type Endpoints struct {
 	// MCP is the MCP server; nil for none.
 	MCP http.Handler
 }
-
-// Mount sets the endpoints. It must be called before the first request.
-func (h *Handler) Mount(e Endpoints) { h.endpoints = e }
-
-func (h *Handler) serveEndpoint(w http.ResponseWriter, r *http.Request) {
-	next := h.endpoints.Agent
-	if r.URL.Path == MCPPath {
-		next = h.endpoints.MCP
-	}
-	if next == nil {
-		h.refuse(w, r, refusalNoSuchPath)
-		return
-	}
-	next.ServeHTTP(w, r)
-}

@@ -12,6 +12,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// maxEntries bounds the responses with entries that are rewritten, in bytes. A page of the
+// registry ends after 4 MiB, behind the entry that exceeds them.
+const maxEntries = 8 << 20
+
 // edit replaces a range of bytes.
 type edit struct {
 	from, to int64

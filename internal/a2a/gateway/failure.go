@@ -38,36 +38,16 @@ var (
 	errEntries = errors.New("read entries of the registry")
 	// errCard means that a card is too large, or no JSON object.
 	errCard = errors.New("read card")
+	// errTLSWanted means that the agent has TLS since its last probe.
+	errTLSWanted = errors.New("agent is served with TLS now; try again")
+	// errRedirect means that the agent or the registry answered with a redirect.
+	errRedirect = errors.New("answer is a redirect")
+	// errMisconfigured means that a URL of the Config is invalid.
+	errMisconfigured = errors.New("a URL of the gateway's configuration is invalid")
 )
 
 // retrySoon is the delay after which a request may succeed that met a transient failure.
 const retrySoon = time.Second
-
-// failed answers a request that was not forwarded or not answered. The text says what failed
-// and what to do, and has nothing of what the other side sent. An *a2a.Error is a mistake of the
-// agent's container, or a limit, and is not logged.
-func (h *Handler) failed(w http.ResponseWriter, r *http.Request, err error) {
-	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return // the client has left
-	}
-	to := destinationOf(r.Context())
-	subject := "The registry"
-	if to.kind == kindAgent {
-		subject = "Agent " + to.agent()
-	}
-	problem, ok := errors.AsType[*a2a.Error](err)
-	if ok {
-		h.deny(w, r, problem)
-		return
-	}
-	problem = explain(subject, err)
-	if errors.Is(err, errNotListed) || errors.Is(err, agenttokens.ErrRefused) {
-		h.options.Log.InfoContext(r.Context(), "request refused", "agent", to.agent(), "reason", err)
-	} else {
-		h.options.Log.WarnContext(r.Context(), "request not forwarded", "host", to.host(), "error", err)
-	}
-	h.deny(w, r, problem)
-}
 
 // explain returns the error of the protocol for a failure: UNAVAILABLE if the agent was not
 // reached or not trusted, INVALID_AGENT_RESPONSE if its response is not forwarded.

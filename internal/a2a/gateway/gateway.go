@@ -21,60 +21,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
-
-// Config says where the registry and the agents are.
-type Config struct {
-	// RegistryURL is the base of the registry's API.
-	RegistryURL string
-	// AgentURL is the base of an agent, with {name} and {namespace} in it.
-	AgentURL string
-	// TokenFile has the sidecar's token for the registry. It is read for every request,
-	// because the kubelet replaces it.
-	TokenFile string
-	// TokenURL is where the registry exchanges that token for one for an agent.
-	TokenURL string
-	// Audience is the audience of an agent, with {name} and {namespace} in it.
-	Audience string
-}
-
-// Handler serves /registry/... and /agents/{namespace}/{name}/..., and the Endpoints at
-// all other paths.
-type Handler struct {
-	config    atomic.Pointer[Config]
-	proxy     *httputil.ReverseProxy
-	schemes   *schemes
-	listings  *listings
-	tokens    *agenttokens.Source
-	endpoints Endpoints
-	options   Options
-}
-
-// Options are the dependencies of a gateway.
-type Options struct {
-	// Transport is required, and must use no proxy from the environment.
-	Transport http.RoundTripper
-	// Remotes calls remote agents; nil for none.
-	Remotes Remotes
-	// Deny answers a request for an agent with an error, in the shape of the request's
-	// protocol. The path of the request is the one that the agent would see. It is
-	// required.
-	Deny func(http.ResponseWriter, *http.Request, *a2a.Error)
-	// ObserveExchange is called after each exchange of a token, with its error; nil for none.
-	// It must not block.
-	ObserveExchange func(error)
-	// Bodies is the memory budget of requests that the gateway changes. It is required.
-	Bodies *limit.Budget
-	// Log and Now, the clock, are required.
-	Log *slog.Logger
-	Now func() time.Time
-}
 
 // New returns a handler. With a nil configuration it denies all requests.
 func New(c *Config, options Options) *Handler {
@@ -178,4 +128,31 @@ func (h *Handler) prepareCall(w http.ResponseWriter, r *http.Request, config *Co
 		return false
 	}
 	return true
+}
+
+// Mount sets the endpoints. It must be called before the first request.
+func (h *Handler) Mount(e Endpoints) { h.endpoints = e }
+
+func (h *Handler) serveEndpoint(w http.ResponseWriter, r *http.Request) {
+	next := h.endpoints.Agent
+	if r.URL.Path == MCPPath {
+		next = h.endpoints.MCP
+	}
+	if next == nil {
+		h.refuse(w, r, refusalNoSuchPath)
+		return
+	}
+	next.ServeHTTP(w, r)
+}
+
+// serveRemote passes a request to Remotes, without the id of the calling agent's task, which
+// is for agents of the cluster only.
+func (h *Handler) serveRemote(w http.ResponseWriter, r *http.Request, agent *Remote, to *destination) {
+	if h.options.Remotes == nil {
+		h.failed(w, r, errNoRemotes)
+		return
+	}
+	out := to.seenByAgent(r)
+	out.Header.Del(headerTask)
+	h.options.Remotes.ServeRemote(w, out, agent, to.base())
 }

@@ -3,20 +3,7 @@
 
 package gateway
 
-import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
-	"net/url"
-	"strings"
-	"sync"
-	"time"
-
-	"golang.org/x/sync/singleflight"
-)
+import "time"
 
 const (
 	// listedAge is how long a listing of an agent is used before the registry is asked
@@ -24,32 +11,9 @@ const (
 	listedAge  = 15 * time.Second
 	missingAge = 2 * time.Second
 	// listedAgeLost is how long a listing is used while the registry does not answer. A
-	// token for an agent of the cluster is not valid for longer. The registry is asked again
-	// after retryAge.
+	// token for an agent of the cluster is not valid for longer.
 	listedAgeLost = 10 * time.Minute
-	retryAge      = 5 * time.Second
-	// maxKnown bounds the cached listings, maxCards their cards, and maxEntry a response.
-	// The latter two are in bytes.
-	maxKnown = 256
-	maxCards = 8 << 20
-	maxEntry = 1 << 20
-	// lookupTimeout bounds the requests for an entry and its card together.
-	lookupTimeout = 5 * time.Second
 )
-
-// listings caches the entries of the registry. The gateway calls only agents that the
-// registry lists.
-type listings struct {
-	transport http.RoundTripper
-	now       func() time.Time
-	asking    singleflight.Group
-
-	mu sync.Mutex
-	// known has the listings by namespace and name.
-	known map[string]*listing
-	// cards is the size of the cards of remote agents, in bytes.
-	cards int
-}
 
 // listing is the entry of an agent. It does not change, except for tried.
 type listing struct {
@@ -96,157 +60,4 @@ func (l *listing) err() error {
 	default:
 		return nil
 	}
-}
-
-// find returns the listing of an agent that may be called.
-func (d *listings) find(ctx context.Context, c *Config, to *destination) (*listing, error) {
-	key, now := to.agent(), d.now()
-	last, tried := d.recall(key)
-	if last != nil && (last.fresh(now) || last.holds(now) && now.Sub(tried) < retryAge) {
-		return last, last.err()
-	}
-	// The request that begins the lookup may end first.
-	asking := context.WithoutCancel(ctx)
-	found, err, _ := d.asking.Do(key, func() (any, error) { return d.ask(asking, c, to) })
-	if err != nil {
-		if errors.Is(err, errRegistry) && last != nil && last.holds(now) {
-			return last, nil
-		}
-		return nil, err //nolint:wrapcheck // ask has wrapped it
-	}
-	next, _ := found.(*listing)
-	return next, next.err()
-}
-
-// ask asks the registry, and caches the listing.
-func (d *listings) ask(ctx context.Context, c *Config, to *destination) (*listing, error) {
-	last, _ := d.recall(to.agent())
-	if last != nil && last.fresh(d.now()) {
-		return last, nil // another request has just asked
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
-	defer cancel()
-	next, err := d.look(ctx, c, to, last)
-	if err != nil {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if last != nil {
-			last.tried = d.now()
-		}
-		return nil, err
-	}
-	next.asked = d.now()
-	d.keep(to.agent(), next)
-	return next, nil
-}
-
-// recall returns the cached listing, nil for none, and the time of the last failed request.
-func (d *listings) recall(key string) (last *listing, tried time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if last = d.known[key]; last != nil {
-		tried = last.tried
-	}
-	return last, tried
-}
-
-// keep caches a listing. It drops the oldest ones if there is no room.
-func (d *listings) keep(key string, l *listing) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.forget(key)
-	for len(d.known) > 0 && (len(d.known) >= maxKnown || d.cards+l.size() > maxCards) {
-		oldest := ""
-		for other, o := range d.known {
-			if oldest == "" || o.asked.Before(d.known[oldest].asked) {
-				oldest = other
-			}
-		}
-		d.forget(oldest)
-	}
-	d.known[key] = l
-	d.cards += l.size()
-}
-
-// forget requires mu.
-func (d *listings) forget(key string) {
-	if l := d.known[key]; l != nil {
-		d.cards -= l.size()
-		delete(d.known, key)
-	}
-}
-
-// look reads the agent's entry and, for a remote agent, its card, unless last has it.
-func (d *listings) look(ctx context.Context, c *Config, to *destination, last *listing) (*listing, error) {
-	var listed struct {
-		Namespace  string `json:"namespace"`
-		Name       string `json:"name"`
-		URL        string `json:"url"`
-		Remote     bool   `json:"remote"`
-		CardDigest string `json:"cardDigest"`
-	}
-	place := "/v1/agents/" + to.namespace + "/" + to.name
-	text, found, err := d.get(ctx, c, place, to.token)
-	if err != nil {
-		return nil, err
-	}
-	if !found {
-		return &listing{}, nil
-	}
-	if err := json.Unmarshal(text, &listed); err != nil {
-		return nil, fmt.Errorf("%w: %w", errRegistry, err)
-	}
-	if listed.Namespace != to.namespace || listed.Name != to.name {
-		return nil, fmt.Errorf("%w: it was asked for %s, and answers with %s/%s", errRegistry, to.agent(), listed.Namespace, listed.Name)
-	}
-	if !listed.Remote {
-		secure := strings.HasPrefix(listed.URL, "https://")
-		return &listing{found: true, address: listed.URL != "", secure: secure}, nil
-	}
-	if last != nil && last.agent != nil && last.agent.URL == listed.URL && last.agent.Digest == listed.CardDigest {
-		return &listing{found: true, address: true, agent: last.agent}, nil
-	}
-	text, found, err = d.get(ctx, c, place+"/card", to.token)
-	switch {
-	case err != nil:
-		return nil, err
-	case !found:
-		return nil, errNoCard
-	}
-	return &listing{found: true, address: true, agent: &Remote{
-		Namespace: to.namespace, Name: to.name, URL: listed.URL, Card: text, Digest: listed.CardDigest,
-	}}, nil
-}
-
-func (d *listings) get(ctx context.Context, c *Config, place, token string) (text []byte, found bool, err error) {
-	address, err := url.Parse(strings.TrimSuffix(c.RegistryURL, "/") + place)
-	if err != nil {
-		return nil, false, fmt.Errorf("%w: %w", errRegistry, err)
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), http.NoBody)
-	if err != nil {
-		return nil, false, fmt.Errorf("%w: %w", errRegistry, err)
-	}
-	r.Header.Set("Authorization", "Bearer "+token)
-	r.Header.Set("A2A-Version", "1.0")
-	response, err := d.transport.RoundTrip(r)
-	if err != nil {
-		return nil, false, fmt.Errorf("%w: %w", errRegistry, err)
-	}
-	defer response.Body.Close()
-	switch response.StatusCode {
-	case http.StatusOK:
-	case http.StatusNotFound:
-		return nil, false, nil
-	default:
-		return nil, false, fmt.Errorf("%w: %s", errRegistry, response.Status)
-	}
-	text, err = io.ReadAll(io.LimitReader(response.Body, maxEntry+1))
-	if err == nil && len(text) > maxEntry {
-		err = fmt.Errorf("answer is larger than %d bytes", maxEntry)
-	}
-	if err != nil {
-		return nil, false, fmt.Errorf("%w: %w", errRegistry, err)
-	}
-	return text, true, nil
 }

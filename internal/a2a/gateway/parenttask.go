@@ -7,16 +7,12 @@ import (
 	"bytes"
 	"mime"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
-
-// headerTask is the header with the id of the task for which the agent makes the request.
-const headerTask = "A2A-Task-Id"
 
 // addParentTask adds the agent's own task to the tasks to which a message refers, so that
 // the task of the called agent refers to its parent. It changes nothing but the message of a
@@ -98,28 +94,4 @@ func messageAt(body []byte, path [][]string) (at int64, ok bool) {
 		members++
 	}
 	return at, members > 0
-}
-
-// enter reads an object up to the value of the first member with one of the names, and reports
-// whether there is one.
-func enter(d *jsontext.Decoder, names ...string) bool {
-	if d.PeekKind() != '{' {
-		return false
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return false
-	}
-	for d.PeekKind() == '"' {
-		name, err := d.ReadToken()
-		if err != nil {
-			return false
-		}
-		if slices.Contains(names, name.String()) {
-			return true
-		}
-		if d.SkipValue() != nil {
-			return false
-		}
-	}
-	return false
 }

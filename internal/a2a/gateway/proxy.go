@@ -4,7 +4,6 @@
 package gateway
 
 import (
-	"errors"
 	"net/http"
 	"net/http/httputil"
 )
@@ -31,8 +30,6 @@ func rewrite(r *httputil.ProxyRequest) {
 		r.Out.Header.Del("If-Modified-Since")
 	}
 }
-
-var errRedirect = errors.New("answer is a redirect")
 
 // modify refuses redirects, which lead past the gateway, rewrites the addresses in
 // responses, and drops a token that an agent has not accepted.

@@ -5,8 +5,6 @@ package gateway
 
 import (
 	"net/http"
-	"strconv"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -43,36 +41,6 @@ var (
 		"The gateway serves /agents/<namespace>/<name>/<path>; namespace and name must be DNS labels",
 	}
 )
-
-// refuse answers a request that the gateway does not forward: in the shape of its protocol
-// if it is for an agent, and else with the registry's JSON.
-func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
-	if destinationOf(r.Context()).kind != kindAgent {
-		writeError(w, no.status, no.code, no.message)
-		return
-	}
-	h.deny(w, r, &a2a.Error{Reason: no.reason, Message: no.message})
-}
-
-// deny answers with an error, in the shape that refuse describes.
-func (h *Handler) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
-	to := destinationOf(r.Context())
-	if problem.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(problem.RetryAfter/time.Second)))
-	}
-	if to.kind == kindAgent {
-		h.options.Deny(w, to.seenByAgent(r), problem)
-		return
-	}
-	writeError(w, http.StatusServiceUnavailable, "Unavailable", problem.Message)
-}
-
-// seenByAgent returns the request with the path that the agent would see.
-func (d *destination) seenByAgent(r *http.Request) *http.Request {
-	out := r.Clone(r.Context())
-	out.URL.Path, out.URL.RawPath = d.path()
-	return out
-}
 
 // writeError writes an error in the JSON of the registry.
 func writeError(w http.ResponseWriter, status int, code, message string) {

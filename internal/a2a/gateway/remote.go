@@ -21,15 +21,3 @@ type Remotes interface {
 	// is the URL of the agent through the gateway.
 	ServeRemote(w http.ResponseWriter, r *http.Request, agent *Remote, base string)
 }
-
-// serveRemote passes a request to Remotes, without the id of the calling agent's task, which
-// is for agents of the cluster only.
-func (h *Handler) serveRemote(w http.ResponseWriter, r *http.Request, agent *Remote, to *destination) {
-	if h.options.Remotes == nil {
-		h.failed(w, r, errNoRemotes)
-		return
-	}
-	out := to.seenByAgent(r)
-	out.Header.Del(headerTask)
-	h.options.Remotes.ServeRemote(w, out, agent, to.base())
-}

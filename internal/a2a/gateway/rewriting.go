@@ -15,32 +15,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// rewriting is what the gateway rewrites in a response, so that the addresses in it lead
-// through the gateway.
-type rewriting int
-
-const (
-	rewriteNone rewriting = iota
-	// rewriteCard is for a response that is a card.
-	rewriteCard
-	// rewriteRPCCard is for a JSON-RPC response whose result is a card.
-	rewriteRPCCard
-	// rewriteEntries is for an entry of the registry, or a page of entries.
-	rewriteEntries
-	// rewriteARD is for a document of ARD.
-	rewriteARD
-)
-
-func (k rewriting) isCard() bool { return k == rewriteCard || k == rewriteRPCCard }
-
 const (
 	// maxCardRequest bounds the JSON-RPC requests that are searched for their method, in
 	// bytes. A request for the extended card has little more than its method.
 	maxCardRequest = 16 << 10
-	// maxCard and maxEntries bound the responses that are rewritten, in bytes. A page of
-	// the registry ends after 4 MiB, behind the entry that exceeds them.
-	maxCard    = 4 << 20
-	maxEntries = 8 << 20
+	// maxCard bounds the cards that are rewritten, in bytes.
+	maxCard = 4 << 20
 )
 
 // readdressing returns what the path of a request says of the response.
@@ -81,9 +61,6 @@ func (d *destination) readdressing(r *http.Request) rewriting {
 	}
 }
 
-// registryAgents is the path of the registry's entries.
-const registryAgents = "/v1/agents"
-
 // readdressingRPC returns whether a request asks for the extended card over JSON-RPC. It
 // reads the first maxCardRequest bytes of the request and puts them back. An error says
 // that the body ended early.
@@ -109,24 +86,6 @@ func (d *destination) readdressingRPC(r *http.Request) (rewriting, error) {
 		return rewriteRPCCard, nil
 	}
 	return rewriteNone, nil
-}
-
-// isCardPath reports whether GET of an escaped path returns a card: the public one, or, at
-// the paths of 0.2, 0.3 and 1.0, the extended one, also of a tenant.
-func isCardPath(path string) bool {
-	if strings.HasPrefix(path, "/.well-known/agent") || path == "/agent/authenticatedExtendedCard" {
-		return true
-	}
-	rest, legacy := strings.CutPrefix(path, "/v1/")
-	name := "card"
-	if !legacy {
-		rest, name = strings.TrimPrefix(path, "/"), "extendedAgentCard"
-	}
-	tenant, last, ok := strings.Cut(rest, "/")
-	if !ok {
-		return rest == name
-	}
-	return last == name && tenant != "tasks"
 }
 
 // isCardMethod reports whether a JSON-RPC method returns a card, by its names of 1.0 and

@@ -5,7 +5,6 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -41,9 +40,6 @@ type scheme struct {
 	// found is the time of the probe.
 	found, until time.Time
 }
-
-// errTLSWanted is the error of an agent that has TLS since its last probe.
-var errTLSWanted = errors.New("agent is served with TLS now; try again")
 
 // RoundTrip implements http.RoundTripper.
 func (s *schemes) RoundTrip(r *http.Request) (*http.Response, error) {

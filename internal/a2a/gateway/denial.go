@@ -1,0 +1,64 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
+)
+
+// refuse answers a request that the gateway does not forward: in the shape of its protocol
+// if it is for an agent, and else with the registry's JSON.
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
+	if destinationOf(r.Context()).kind != kindAgent {
+		writeError(w, no.status, no.code, no.message)
+		return
+	}
+	h.deny(w, r, &a2a.Error{Reason: no.reason, Message: no.message})
+}
+
+// deny answers with an error, in the shape that refuse describes.
+func (h *Handler) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
+	to := destinationOf(r.Context())
+	if problem.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(problem.RetryAfter/time.Second)))
+	}
+	if to.kind == kindAgent {
+		h.options.Deny(w, to.seenByAgent(r), problem)
+		return
+	}
+	writeError(w, http.StatusServiceUnavailable, "Unavailable", problem.Message)
+}
+
+// failed answers a request that was not forwarded or not answered. The text says what failed
+// and what to do, and has nothing of what the other side sent. An *a2a.Error is a mistake of the
+// agent's container, or a limit, and is not logged.
+func (h *Handler) failed(w http.ResponseWriter, r *http.Request, err error) {
+	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
+		return // the client has left
+	}
+	to := destinationOf(r.Context())
+	subject := "The registry"
+	if to.kind == kindAgent {
+		subject = "Agent " + to.agent()
+	}
+	problem, ok := errors.AsType[*a2a.Error](err)
+	if ok {
+		h.deny(w, r, problem)
+		return
+	}
+	problem = explain(subject, err)
+	if errors.Is(err, errNotListed) || errors.Is(err, agenttokens.ErrRefused) {
+		h.options.Log.InfoContext(r.Context(), "request refused", "agent", to.agent(), "reason", err)
+	} else {
+		h.options.Log.WarnContext(r.Context(), "request not forwarded", "host", to.host(), "error", err)
+	}
+	h.deny(w, r, problem)
+}

@@ -1,0 +1,63 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"path"
+	"strings"
+)
+
+// The prefixes of the paths that the gateway forwards.
+const (
+	registryPrefix = "/registry"
+	agentsPrefix   = "/agents/"
+)
+
+// The paths of ARD below the base URL of the registry.
+const (
+	ardPrefix = "/ard/"
+	ardSearch = ardPrefix + "search"
+	// ardExplore counts values of fields, none of which is a URL.
+	ardExplore = ardPrefix + "explore"
+)
+
+// isManifestPath reports whether a path is that of a manifest of ARD. The gateway has it at
+// its root, too, where clients of ARD look for it.
+func isManifestPath(path string) bool {
+	return path == "/.well-known/ard.json" || path == "/.well-known/ai-catalog.json"
+}
+
+// registryAgents is the path of the registry's entries.
+const registryAgents = "/v1/agents"
+
+// isCardPath reports whether GET of an escaped path returns a card: the public one, or, at
+// the paths of 0.2, 0.3 and 1.0, the extended one, also of a tenant.
+func isCardPath(path string) bool {
+	if strings.HasPrefix(path, "/.well-known/agent") || path == "/agent/authenticatedExtendedCard" {
+		return true
+	}
+	rest, legacy := strings.CutPrefix(path, "/v1/")
+	name := "card"
+	if !legacy {
+		rest, name = strings.TrimPrefix(path, "/"), "extendedAgentCard"
+	}
+	tenant, last, ok := strings.Cut(rest, "/")
+	if !ok {
+		return rest == name
+	}
+	return last == name && tenant != "tasks"
+}
+
+// unclean reports whether a server could read the path as another one.
+func unclean(p string) bool {
+	return strings.Contains(p, "\\") || strings.Contains(p, "//") || p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/")
+}
+
+// label reports whether s is a DNS label (RFC 1123).
+func label(s string) bool {
+	if s == "" || len(s) > 63 || s[0] == '-' || s[len(s)-1] == '-' {
+		return false
+	}
+	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+}
