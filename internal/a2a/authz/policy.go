@@ -10,7 +10,6 @@
 package authz
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -34,22 +33,6 @@ type Rule struct {
 	Skills []string
 	// Expression is checked CEL, compiled by the operator, or nil.
 	Expression []byte
-}
-
-// Claims are the claims of a token, in the types of encoding/json.
-type Claims map[string]any
-
-// Call is a call that Decide authorizes.
-type Call struct {
-	Principal string
-	// Namespace is the namespace of the caller, or "".
-	Namespace string
-	// Claims are the claims of the caller's token, or nil. They are immutable.
-	Claims *Claims
-	Method a2a.Method
-	// Skill is the skill that a message names, or "".
-	Skill  string
-	Tenant string
 }
 
 // Refusal is the reason why a call was refused, for metrics and the log. The caller does
@@ -137,5 +120,3 @@ func (r *rule) matchesSkill(c *Call) bool {
 	}
 	return slices.Contains(r.Skills, c.Skill)
 }
-
-var errNotBool = errors.New("the result is not a boolean")

@@ -4,6 +4,7 @@
 package authz
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/google/cel-go/common/ast"
@@ -14,6 +15,8 @@ import (
 	exprpb "google.golang.org/genproto/googleapis/api/expr/v1alpha1"
 	"google.golang.org/protobuf/proto"
 )
+
+var errNotBool = errors.New("the result is not a boolean")
 
 // maxCost bounds the cost of one evaluation, in CEL's units of about one step. A token may
 // have thousands of values, and an expression may loop over them.

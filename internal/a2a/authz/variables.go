@@ -6,7 +6,25 @@ package authz
 import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/interpreter"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
+
+// Claims are the claims of a token, in the types of encoding/json.
+type Claims map[string]any
+
+// Call is a call that Decide authorizes.
+type Call struct {
+	Principal string
+	// Namespace is the namespace of the caller, or "".
+	Namespace string
+	// Claims are the claims of the caller's token, or nil. They are immutable.
+	Claims *Claims
+	Method a2a.Method
+	// Skill is the skill that a message names, or "".
+	Skill  string
+	Tenant string
+}
 
 // claimsName is the variable for which callers must keep their claims.
 const claimsName = "caller.claims"

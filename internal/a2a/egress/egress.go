@@ -22,14 +22,14 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"time"
-)
 
-// ErrDenied is wrapped by the error of a request whose target is not allowed. No byte was
-// sent to the target.
-var ErrDenied = errors.New("target is not allowed")
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
 
 // Resolver resolves a name to addresses.
 type Resolver interface {
@@ -118,6 +118,26 @@ func (g *Guard) newTransports(p *Policy) *transports {
 // Swap replaces the policy. The guard does not reuse connections of the earlier policy.
 func (g *Guard) Swap(p *Policy) {
 	g.current.Swap(g.newTransports(p)).close()
+}
+
+// Check returns an error for a URL that no request could be sent to, whatever its name
+// resolves to. The error is an *a2a.Error that names the field. Check resolves no name, so
+// that a client learns nothing about internal names.
+func (g *Guard) Check(field, raw string) error {
+	if raw == "" {
+		return a2a.InvalidParams(field, "is required")
+	}
+	if len(raw) > maxURL {
+		return a2a.InvalidParams(field, "must have at most "+strconv.Itoa(maxURL)+" bytes")
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return a2a.InvalidParams(field, "must be a URL")
+	}
+	if _, reason := check(g.current.Load().policy, u); reason != "" {
+		return a2a.InvalidParams(field, reason)
+	}
+	return nil
 }
 
 // CloseIdleConnections closes the connections without a request.

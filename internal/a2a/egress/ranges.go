@@ -4,11 +4,16 @@
 package egress
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"syscall"
 )
+
+// ErrDenied is wrapped by the error of a request whose target is not allowed. No byte was
+// sent to the target.
+var ErrDenied = errors.New("target is not allowed")
 
 // special lists the ranges that are not public (the special-purpose registries of IANA,
 // RFC 6890) or that embed another address. Only a CIDR, a Service or a configured host

@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-
-	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
 // maxURL bounds a URL, in bytes.
@@ -19,26 +17,6 @@ const maxURL = 2048
 
 // notAllowed is the only text about the policy that clients get.
 const notAllowed = "must lead to a target that this agent is allowed to call"
-
-// Check returns an error for a URL that no request could be sent to, whatever its name
-// resolves to. The error is an *a2a.Error that names the field. Check resolves no name, so
-// that a client learns nothing about internal names.
-func (g *Guard) Check(field, raw string) error {
-	if raw == "" {
-		return a2a.InvalidParams(field, "is required")
-	}
-	if len(raw) > maxURL {
-		return a2a.InvalidParams(field, "must have at most "+strconv.Itoa(maxURL)+" bytes")
-	}
-	u, err := url.Parse(raw)
-	if err != nil {
-		return a2a.InvalidParams(field, "must be a URL")
-	}
-	if _, reason := check(g.current.Load().policy, u); reason != "" {
-		return a2a.InvalidParams(field, reason)
-	}
-	return nil
-}
 
 // Host returns the host of a URL in the normal form, which Policy.Configured uses.
 func Host(u *url.URL) (string, error) {

@@ -24,24 +24,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 )
 
-// Limits bounds the duration and the size of a turn. A zero field has its default.
-type Limits struct {
-	// Connect bounds the time until the agent accepts a connection, 5 s by default.
-	Connect time.Duration
-	// FirstEvent bounds the wait for the first byte of a response, 2 min by default.
-	FirstEvent time.Duration
-	// Idle bounds the time between two reads of a response, 5 min by default. It does not
-	// run while the agent waits for its client.
-	Idle time.Duration
-	// Turn bounds the whole turn, 1 h by default.
-	Turn time.Duration
-	// MaxEvent bounds one event, one JSON response and one file, in bytes; 2.5 MiB by
-	// default. In base64, that stays below the 4 MiB that clients read.
-	MaxEvent int
-	// MaxAnswer bounds all responses of a turn, in bytes; 32 MiB by default.
-	MaxAnswer int64
-}
-
 func (l *Limits) setDefaults() {
 	setDefault(&l.Connect, 5*time.Second)
 	setDefault(&l.FirstEvent, 2*time.Minute)
