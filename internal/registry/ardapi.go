@@ -4,6 +4,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -185,27 +186,50 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, ne
 	if from.isAnonymous {
 		slots = from.searches.slots
 	}
-	var result any
-	encode := func() {
-		if body, err = json.Marshal(result); err == nil {
-			sent, err = from.searches.reserve(ctx, from.principal, len(body))
+	// A result without memory is dropped: one that waited in the slot would delay all callers,
+	// and those that waited outside of it would need memory.
+	reservation := &limit.Reservation{}
+	defer func() {
+		if err != nil {
+			reservation.Release()
 		}
+	}()
+	reserve := func(result any) error {
+		return from.searches.reserveNow(reservation, from.principal, sizeOf(result))
 	}
+	var result any
 	runErr := runIn(ctx, slots, d.searches.clock, func() {
-		result, err = next.serve(request)
-		if err == nil && next.finish == nil {
-			encode() // a response that waits for its memory keeps its slot, so that few wait
+		if result, err = next.serve(request); err == nil {
+			err = reserve(result)
 		}
 	})
-	if runErr != nil {
-		return nil, nil, runErr
+	if err = cmp.Or(runErr, err); err != nil {
+		return nil, nil, err
 	}
-	if err == nil && next.finish != nil {
-		if result, err = next.finish(w, request, result); err == nil {
-			encode()
+	if next.finish != nil {
+		if result, err = next.finish(w, request, result); err != nil {
+			return nil, nil, err
+		}
+		if err = reserve(result); err != nil {
+			return nil, nil, err
 		}
 	}
-	return body, sent, err
+	body, err = json.Marshal(result)
+	return body, reservation.Release, err
+}
+
+// sizeOf returns an upper bound of the size of a result as JSON, in bytes.
+func sizeOf(result any) int {
+	switch r := result.(type) {
+	case ard.Entry:
+		return r.Size()
+	case *localSearch:
+		return ard.SearchResponse{Results: r.page.Results}.Size()
+	case interface{ Size() int }:
+		return r.Size()
+	default:
+		return 0
+	}
 }
 
 // respond writes an encoded result.

@@ -7,16 +7,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -380,3 +384,88 @@ func TestARDRefusesInvalidTokens(t *testing.T) {
 		t.Errorf("without an API server: %d %s", code, body)
 	}
 }
+
+// A page ends where it has 4 MiB, and its token leads to the rest.
+func TestARDPagesHaveABoundInBytes(t *testing.T) {
+	var entries []*index.Entry
+	tag := strings.Repeat("<", 100<<10) // 600 KiB of JSON
+	for i := range 12 {
+		entries = append(entries, weatherAgent(t, index.Key{Namespace: "team-a", Name: fmt.Sprintf("agent-%02d", i)}, "Forecasts rain.", []string{tag}, nil))
+	}
+	w := newWorld(t, snapshotOf(entries...))
+	const most = maxARDPage + 700<<10
+	check := func(path, body string, found int, more bool) {
+		t.Helper()
+		if len(body) > most || found == 0 || found == len(entries) || !more {
+			t.Errorf("%s: %d bytes with %d agents and a next page: %t; want at most %d bytes, and a next page", path, len(body), found, more, most)
+		}
+	}
+	code, body := w.post(t, "admin", "/ard/search", `{"query":{"text":"rain"},"pageSize":100}`)
+	search := decodeAs[ard.SearchResponse](t, body)
+	check("/ard/search", body, len(search.Results), code == http.StatusOK && search.PageToken != "")
+	body = bodyOf(t, w.get(t, "admin", "/ard/agents?pageSize=100"))
+	list := decodeAs[ard.ListResponse](t, body)
+	check("/ard/agents", body, len(list.Items), list.PageToken != "")
+	rest := decodeAs[ard.ListResponse](t, bodyOf(t, w.get(t, "admin", "/ard/agents?pageSize=100&pageToken="+list.PageToken)))
+	if len(list.Items)+len(rest.Items) != len(entries) || rest.PageToken != "" {
+		t.Errorf("the pages of the list have %d and %d agents, want %d in all", len(list.Items), len(rest.Items), len(entries))
+	}
+	body = bodyOf(t, w.get(t, "admin", "/ard/catalogs/team-a"))
+	catalog := decodeAs[ard.Manifest](t, body)
+	check("/ard/catalogs/team-a", body, len(catalog.Entries)-1, catalog.Entries[len(catalog.Entries)-1].Type == ard.TypeCatalog)
+	if used := w.api.searches.responses.Used(); used != 0 {
+		t.Errorf("%d bytes stay charged", used)
+	}
+}
+
+// The size that is charged is that of the JSON or more.
+func TestARDResponsesAreChargedWithTheirSize(t *testing.T) {
+	hard := "a<\"\\\u2028\x00\x7fé\U0001f600\xff\n"
+	e := ard.Entry{
+		Identifier: hard, DisplayName: hard, Type: hard, URL: hard, Description: hard, Tags: []string{hard, hard}, Capabilities: []string{hard},
+		RepresentativeQueries: []string{hard}, Version: hard, UpdatedAt: hard,
+		Metadata: map[string]any{"ready": true, hard: hard, "n": 1.7e308, "list": []any{hard, map[string]any{hard: nil}}},
+	}
+	facets := map[string]ard.FacetResult{hard: {Buckets: []ard.Bucket{{Value: hard, Count: math.MaxInt}}, OtherCount: math.MaxInt}}
+	for _, result := range []any{
+		e, ard.Manifest{Host: ard.Host{DisplayName: hard, Identifier: hard}, Entries: []ard.Entry{e, e}},
+		ard.ListResponse{Items: []ard.Entry{e, {}}, PageToken: hard}, ard.ExploreResponse{ResultType: "facets", Facets: facets},
+		ard.SearchResponse{Results: []ard.Result{{Entry: e, Score: 100, Source: hard}}, Referrals: []ard.Entry{e}, PageToken: hard},
+	} {
+		body, err := json.Marshal(result)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if size := sizeOf(result); size < len(body) {
+			t.Errorf("%T of %d bytes is charged with %d", result, len(body), size)
+		}
+	}
+}
+
+// A response without memory is refused at once, and holds no slot of others.
+func TestARDResponsesWithoutMemoryDelayNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, weatherFleet(t))
+		other := caller(t, "other", nil)
+		w.api.searches.responses = limit.NewBudget(1<<10, searchTimeout)
+		full, err := w.api.searches.reserve(t.Context(), principalOf(&other), 1<<10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer full()
+		start := time.Now()
+		for _, code := range []int{
+			w.get(t, "admin", "/ard/agents").StatusCode,
+			first(w.post(t, "admin", "/ard/search", `{"query":{"text":"rain"}}`)),
+		} {
+			if code != http.StatusServiceUnavailable {
+				t.Errorf("a response without memory = %d, want 503", code)
+			}
+		}
+		if waited := time.Since(start); waited != 0 || len(w.api.searches.slots) != 0 {
+			t.Errorf("refusals took %s and hold %d slots", waited, len(w.api.searches.slots))
+		}
+	})
+}
+
+func first[T, U any](v T, _ U) T { return v }

@@ -41,17 +41,22 @@ func (d *ardAPI) catalog(r *ardRequest) (any, error) {
 	if page.Total == 0 {
 		return nil, missing
 	}
-	entries := make([]ard.Entry, 0, len(page.Entries))
-	for _, e := range page.Entries {
+	entries, size, next := make([]ard.Entry, 0, len(page.Entries)), 0, page.NextCursor()
+	for i, e := range page.Entries {
+		if size >= maxARDPage {
+			next = page.CursorAfter(i - 1)
+			break
+		}
 		entry, shown, err := d.entry(r, e)
 		if err != nil {
 			return nil, err
 		}
 		if shown {
 			entries = append(entries, entry)
+			size += entry.Size()
 		}
 	}
-	return d.publisher.Catalog(namespace, entries, page.NextCursor()), nil
+	return d.publisher.Catalog(namespace, entries, next), nil
 }
 
 func onlyPageToken(r *http.Request) (string, error) {

@@ -14,6 +14,9 @@ import (
 // fewer matches has a token for the rest.
 const scanLimit = 2000
 
+// maxARDPage ends a page: the entry that reaches so many bytes of JSON is its last one.
+const maxARDPage = 4 << 20
+
 // embedQuery finds the vector of the text of a search. Callers without a token cause no requests to the endpoint.
 func (d *ardAPI) embedQuery(r *ardRequest) {
 	if request, err := ard.ParseSearch(r.body); err == nil && !r.from.isAnonymous {
@@ -70,7 +73,7 @@ type pageRequest struct {
 // page adds the entries of a page, each with its score and the token of the page after
 // it, and returns the token of the next page.
 func (d *ardAPI) page(r *ardRequest, p pageRequest, add func(e ard.Entry, score float64, after string)) (next string, err error) {
-	for scanned, added := 0, 0; r.Context().Err() == nil; {
+	for scanned, added, size := 0, 0, 0; r.Context().Err() == nil; {
 		q, err := d.query(p.parameter, p.value, p.token, catalogPage)
 		if err != nil {
 			return "", err
@@ -78,7 +81,7 @@ func (d *ardAPI) page(r *ardRequest, p pageRequest, add func(e ard.Entry, score 
 		d.embeddings.rankBySimilarity(q, r.vector)
 		page := r.s.Search(q, r.set)
 		for i, e := range page.Entries {
-			if added == p.size || scanned == scanLimit {
+			if added == p.size || size >= maxARDPage || scanned == scanLimit {
 				return p.token, nil
 			}
 			entry, shown, err := d.entry(r, e)
@@ -89,6 +92,7 @@ func (d *ardAPI) page(r *ardRequest, p pageRequest, add func(e ard.Entry, score 
 			if shown && p.matches(&entry) {
 				add(entry, page.Score(i), p.token)
 				added++
+				size += entry.Size()
 			}
 			scanned++
 		}

@@ -110,8 +110,21 @@ func (s *searches) reserve(ctx context.Context, p a2a.AccountingPrincipal, size 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	return nil, noMemory()
+}
+
+// reserveNow raises a reservation to a response of a size in bytes, without a wait. It returns
+// a problem if there is no memory.
+func (s *searches) reserveNow(reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) error {
+	if s.responses.TryGrow(reservation, p, min(int64(size), s.responses.Largest())) {
+		return nil
+	}
+	return noMemory()
+}
+
+func noMemory() error {
 	limited.WithLabelValues("response_memory").Inc()
-	return nil, &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: "too many large responses are being sent; try again"}
+	return &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: "too many large responses are being sent; try again"}
 }
 
 // hold counts a response that its caller receives. The server calls release once when

@@ -92,11 +92,14 @@ const (
 // room, and returns false if the time-out or ctx ends first, or if too many requests
 // wait already. The reservation is then as it was.
 func (b *Budget) Grow(ctx context.Context, r *Reservation, principal a2a.AccountingPrincipal, to int64) bool {
+	return b.TryGrow(r, principal, to) || b.wait(ctx, r, to)
+}
+
+// TryGrow raises the reservation to so many bytes in all, and returns false if the budget has
+// no room now. The reservation is then as it was.
+func (b *Budget) TryGrow(r *Reservation, principal a2a.AccountingPrincipal, to int64) bool {
 	r.budget, r.principal = b, principal
-	if to <= r.held || b.tryGrow(r, to) {
-		return true
-	}
-	return b.wait(ctx, r, to)
+	return to <= r.held || b.tryGrow(r, to)
 }
 
 // Release returns all bytes to the budget. It may be called more than once.
