@@ -38,6 +38,8 @@ const (
 	memoryTimeout = time.Second
 	// messageWriteTimeout bounds each write of 64 KiB.
 	messageWriteTimeout = 10 * time.Second
+	// answerCopies are the copies of an answer in memory: as data, as text and encoded.
+	answerCopies = 3
 )
 
 // a2aAPI serves the registry as an A2A agent: its cards, JSON-RPC and HTTP+JSON.
@@ -69,9 +71,8 @@ func (a *api) handleA2A(mux *http.ServeMux, baseURL string) {
 		Limits: &httpcall.Limits{
 			MaxBody:      func() int64 { return maxMessageBody },
 			Bodies:       limit.NewBudget(messageBodies, memoryTimeout),
-			Answers:      a.searches.responses,
-			WriteTimeout: messageWriteTimeout,
-			Now:          a.searches.clock.Now,
+			WriteTimeout: messageWriteTimeout, AnswerTimeout: writeTimeout,
+			Now: a.searches.clock.Now,
 		},
 		Log: slog.New(logr.ToSlogHandler(a.log)),
 		Now: a.searches.clock.Now,
@@ -111,6 +112,8 @@ func (d *a2aAPI) legacyCard(w http.ResponseWriter, r *http.Request) {
 type a2aRequest struct {
 	caller   access.Caller
 	snapshot *index.Snapshot
+	// reservation is the memory of the answer, until it is sent.
+	reservation limit.Reservation
 }
 
 type a2aRequestKey struct{}
@@ -142,7 +145,9 @@ func (d *a2aAPI) authenticated(next http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		defer release()
-		ctx := context.WithValue(r.Context(), a2aRequestKey{}, &a2aRequest{caller, snapshot})
+		request := &a2aRequest{caller: caller, snapshot: snapshot}
+		defer request.reservation.Release()
+		ctx := context.WithValue(r.Context(), a2aRequestKey{}, request)
 		ctx = auth.WithCaller(ctx, auth.Caller{Owner: a2a.Owner(caller.Username), Unscoped: true})
 		next(w, r.WithContext(ctx))
 	}
@@ -232,6 +237,11 @@ func (d *a2aAPI) Find(ctx context.Context, parameters url.Values) (*directory.Pa
 	if err != nil {
 		return nil, d.problemOf(err)
 	}
+	// The entries are those of the index: the answer has no memory before this.
+	r := a2aRequestOf(ctx)
+	if err := d.searches.reserveIn(ctx, &r.reservation, principalOf(&r.caller), answerCopies*page.Size()); err != nil {
+		return nil, d.problemOf(err)
+	}
 	found := &directory.Page{Items: make([]json.RawMessage, len(page.Entries)), Total: page.Total}
 	for i, e := range page.Entries {
 		found.Items[i] = e.Body()
@@ -260,6 +270,9 @@ func (d *a2aAPI) Card(ctx context.Context, agent directory.Agent, protocolVersio
 	if rendered == nil {
 		return nil, a2a.InvalidParams("message.parts", "names agent "+agent.String()+", which has no card yet; see the conditions of the Agent")
 	}
+	if err := d.searches.reserveIn(ctx, &r.reservation, principalOf(&r.caller), answerCopies*len(rendered.Body)); err != nil {
+		return nil, d.problemOf(err)
+	}
 	return rendered.Body, nil
 }
 
@@ -268,8 +281,13 @@ func (d *a2aAPI) Card(ctx context.Context, agent directory.Agent, protocolVersio
 func (d *a2aAPI) aggregateCard(r *http.Request, form card.Form) ([]byte, error) {
 	var text []byte
 	var failed error
+	request := a2aRequestOf(r.Context())
 	_, err := d.page(r.Context(), url.Values{"limit": {strconv.Itoa(aggregatecard.MaxAgents)}}, aggregateCost, func(page *index.Page) {
-		text, failed = d.renderAggregate(page, form)
+		// It does not wait, because it holds a slot.
+		failed = d.searches.reserveNow(&request.reservation, principalOf(&request.caller), answerCopies*page.Size())
+		if failed == nil {
+			text, failed = d.renderAggregate(page, form)
+		}
 	})
 	if err = cmp.Or(err, failed); err != nil {
 		return nil, d.problemOf(err)

@@ -12,9 +12,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/aggregatecard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
@@ -386,6 +388,38 @@ func TestLargeBodiesAreRefused(t *testing.T) {
 			if recorder.Code != http.StatusRequestEntityTooLarge || !strings.Contains(recorder.Body.String(), "error") {
 				t.Errorf("%s of length %d = %d %s", path, length, recorder.Code, recorder.Body)
 			}
+		}
+	}
+}
+
+// An answer without memory is refused before it is encoded, and one that is sent is not
+// charged any more.
+func TestAnswersAreChargedBeforeTheyAreEncoded(t *testing.T) {
+	w := newWorld(t, weatherFleet(t))
+	other := caller(t, "other", nil)
+	for name, send := range map[string]func() (int, string){
+		"find-agents": func() (int, string) { return w.send10(t, "admin", `{"text":"rain"}`, "") },
+		"get-card":    func() (int, string) { return w.send10(t, "admin", `{"text":"team-a/rain"}`, getCard) },
+		"aggregate card": func() (int, string) {
+			response := w.get(t, "admin", "/extendedAgentCard")
+			return response.StatusCode, bodyOf(t, response)
+		},
+	} {
+		w.api.searches.responses = limit.NewBudget(1<<10, time.Millisecond)
+		full, err := w.api.searches.reserve(t.Context(), principalOf(&other), 1<<10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status, body := send(); !strings.Contains(body, "too many large responses") {
+			t.Errorf("%s without memory = %d %s", name, status, body)
+		}
+		full()
+		w.api.searches.responses.Set(1 << 20)
+		if status, body := send(); status != http.StatusOK || strings.Contains(body, `"error"`) {
+			t.Errorf("%s with memory = %d %s", name, status, body)
+		}
+		if used := w.api.searches.responses.Used(); used != 0 {
+			t.Errorf("%s: %d bytes stay charged", name, used)
 		}
 	}
 }

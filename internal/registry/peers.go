@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
@@ -67,6 +68,11 @@ func (a *api) peerAgents(w http.ResponseWriter, r *http.Request, c access.Caller
 	if peers > 0 {
 		found, reports, err := a.federation.Search(r.Context(), query, federation.LocalPage{})
 		if err != nil {
+			return err
+		}
+		reservation := &limit.Reservation{}
+		defer reservation.Release()
+		if err := a.searches.reserveNow(reservation, principalOf(&c), found.Size()); err != nil {
 			return err
 		}
 		response.Items, response.Peers = append(response.Items, found.Results...), append(response.Peers, reports...)

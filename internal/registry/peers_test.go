@@ -13,11 +13,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/utils/clock"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
@@ -356,6 +358,16 @@ func TestASearchOfThePeersAloneSaysHowEachOneEnded(t *testing.T) {
 	}
 	if status := all["east"].get(t, "", "/v1/peers/agents?q=rain").StatusCode; status != http.StatusUnauthorized {
 		t.Errorf("without a token = %d", status)
+	}
+	other := caller(t, "other", nil)
+	all["east"].api.searches.responses = limit.NewBudget(1<<10, time.Millisecond)
+	full, err := all["east"].api.searches.reserve(t.Context(), principalOf(&other), 1<<10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full()
+	if response := all["east"].get(t, "none", "/v1/peers/agents?q=rain"); response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") != "1" {
+		t.Errorf("without memory = %d", response.StatusCode)
 	}
 	if got := bodyOf(t, newWorld(t, rain(t, "one")).get(t, "none", "/v1/peers/agents?q=rain")); got != "{\"items\":[],\"peers\":[]}\n" {
 		t.Errorf("without peers = %s", got)

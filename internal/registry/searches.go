@@ -104,13 +104,19 @@ const (
 // returns a problem if there is no memory in time.
 func (s *searches) reserve(ctx context.Context, p a2a.AccountingPrincipal, size int) (release func(), err error) {
 	reservation := &limit.Reservation{}
+	return reservation.Release, s.reserveIn(ctx, reservation, p, size)
+}
+
+// reserveIn raises a reservation to a response of a size in bytes. It returns a problem if
+// there is no memory in time.
+func (s *searches) reserveIn(ctx context.Context, reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) error {
 	if s.responses.Grow(ctx, reservation, p, min(int64(size), s.responses.Largest())) {
-		return reservation.Release, nil
+		return nil
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
-	return nil, noMemory()
+	return noMemory()
 }
 
 // reserveNow raises a reservation to a response of a size in bytes, without a wait. It returns

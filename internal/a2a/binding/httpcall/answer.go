@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
@@ -36,7 +37,7 @@ func (c *Call) WriteError(problem *a2a.Error, status int, contentType string, bo
 // is called. A response of at most 64 KiB needs none. A response that is larger
 // than the budget reserves all of it.
 func (c *Call) ReserveAnswer(size int) (release func(), err error) {
-	if size <= maxPooled {
+	if size <= maxPooled || c.Limits.Answers == nil {
 		return func() {}, nil
 	}
 	var reservation limit.Reservation
@@ -70,7 +71,7 @@ func (c *Call) WriteResult(contentType string, size int, appendTo func([]byte) [
 }
 
 // write writes a response. Each piece has a deadline of its own, so that a client
-// that does not read is disconnected, and a slow one is not.
+// that does not read is disconnected, and a slow one is not before the AnswerTimeout.
 func (c *Call) write(status int, contentType string, body []byte) {
 	c.Answered = true
 	h := c.W.Header()
@@ -79,9 +80,17 @@ func (c *Call) write(status int, contentType string, body []byte) {
 	c.W.WriteHeader(status)
 	const piece = 64 << 10
 	control := http.NewResponseController(c.W)
+	var end time.Time
+	if c.Limits != nil && c.Limits.AnswerTimeout > 0 {
+		end = c.Limits.Now().Add(c.Limits.AnswerTimeout)
+	}
 	for len(body) > 0 {
 		if c.Limits != nil {
-			_ = control.SetWriteDeadline(c.Limits.Now().Add(c.Limits.WriteTimeout))
+			deadline := c.Limits.Now().Add(c.Limits.WriteTimeout)
+			if !end.IsZero() && deadline.After(end) {
+				deadline = end
+			}
+			_ = control.SetWriteDeadline(deadline)
 		}
 		n, err := c.W.Write(body[:min(len(body), piece)])
 		if err != nil {

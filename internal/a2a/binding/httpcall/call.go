@@ -21,11 +21,12 @@ type Limits struct {
 	// MaxBody returns the limit of a request body, in bytes.
 	MaxBody func() int64
 	// Bodies is the memory budget of request bodies that are not decoded yet, and
-	// Answers that of large responses that are not sent yet.
+	// Answers that of large responses that are not sent yet; nil if the handler charges them.
 	Bodies, Answers *limit.Budget
-	// WriteTimeout bounds each write of 64 KiB.
-	WriteTimeout time.Duration
-	Now          func() time.Time
+	// WriteTimeout bounds each write of 64 KiB, and AnswerTimeout all writes of a response;
+	// 0 is no bound.
+	WriteTimeout, AnswerTimeout time.Duration
+	Now                         func() time.Time
 }
 
 // Call is one HTTP request and its response.

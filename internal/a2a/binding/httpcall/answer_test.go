@@ -1,0 +1,53 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package httpcall
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// slowClient takes so long to read each piece of a response.
+type slowClient struct {
+	*httptest.ResponseRecorder
+	now      time.Time
+	each     time.Duration
+	deadline time.Time
+}
+
+func (c *slowClient) SetWriteDeadline(t time.Time) error {
+	c.deadline = t
+	return nil
+}
+
+func (c *slowClient) Write(p []byte) (int, error) {
+	if c.now = c.now.Add(c.each); c.now.After(c.deadline) {
+		c.now = c.deadline
+		return 0, http.ErrHandlerTimeout
+	}
+	return c.ResponseRecorder.Write(p)
+}
+
+func TestSlowClientsAreDisconnectedAtTheAnswerTimeout(t *testing.T) {
+	for name, test := range map[string]struct {
+		answer, each, want time.Duration
+		ends               bool
+	}{
+		"slow, without a bound": {0, 9 * time.Second, 90 * time.Second, true},
+		"slow, with a bound":    {30 * time.Second, 9 * time.Second, 30 * time.Second, false},
+		"fast":                  {30 * time.Second, time.Second, 10 * time.Second, true},
+		"that reads no piece":   {30 * time.Second, 20 * time.Second, 10 * time.Second, false},
+		"that needs all of it":  {30 * time.Second, 3 * time.Second, 30 * time.Second, true},
+	} {
+		c := &slowClient{ResponseRecorder: httptest.NewRecorder(), each: test.each}
+		call := &Call{W: c, Limits: &Limits{WriteTimeout: 10 * time.Second, AnswerTimeout: test.answer, Now: func() time.Time { return c.now }}}
+		body := make([]byte, 10*64<<10)
+		call.write(http.StatusOK, "text/plain", body)
+		if took := c.now.Sub(time.Time{}); took != test.want || (c.Body.Len() == len(body)) != test.ends {
+			t.Errorf("a client %s has %d of %d bytes after %s, want %s and all: %t", name, c.Body.Len(), len(body), took, test.want, test.ends)
+		}
+	}
+}
