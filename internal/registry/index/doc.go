@@ -11,12 +11,14 @@
 //	item, term  the JSON of one agent, and the terms that lead to it; pure
 //	entry       one agent, encoded once; card: its card, rendered for each request; pure
 //	set         slots of a leaf; posting: the entries that have a term; pure
-//	dictionary  the postings; leaf: consecutive entries; pure
+//	dictionary  the postings; column: frequencies of a word; pure
+//	leaf        consecutive entries; pure
 //	position    a place in the order of a search, and its cursor; pure
 //	query       the parameters of a search, validated; page: its result; pure
 //	snapshot    all entries at one moment; pure
 //	edit        a snapshot and changes -> the next snapshot; pure
 //	fusion      a ranking by words and one by similarity -> one ranking; pure
+//	ranking     what the scores of a search depend on; best: the highest scores; pure
 //	rank        a ranked search; search: any search; pure
 //	feed        changed agents -> the next snapshot; update: the list of changes
 //	source      reads one agent from the manager's cache

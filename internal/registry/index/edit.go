@@ -39,7 +39,7 @@ func (s *Snapshot) with(changes []Change) *Snapshot {
 	}
 	for _, l := range next.leaves {
 		if l.epoch == e.epoch {
-			l.indexVisibility()
+			l.indexSlots()
 		}
 	}
 	return &next

@@ -4,7 +4,10 @@
 package index
 
 import (
+	"bytes"
+	"math"
 	"slices"
+	"sync/atomic"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
@@ -12,6 +15,9 @@ import (
 // leafFill is the number of entries after which an entry at the end of the index goes
 // to a new leaf, which leaves space for insertions.
 const leafFill = leafCapacity * 3 / 4
+
+// maxColumns bounds the columns of a leaf, to 18 KB.
+const maxColumns = 64
 
 // leaf holds consecutive entries in the order of keys. Each has a slot, by which
 // postings refer to it.
@@ -26,6 +32,10 @@ type leaf struct {
 	namespaces []namespaceSlots
 	// visible has, for each Visibility, the slots of the entries with at least that one.
 	visible [access.VisibilityOutside + 1]set
+	// lengths has the length of the entry of each slot, and shortest is the least of them.
+	lengths  [leafCapacity]uint16
+	shortest uint16
+	columns  atomic.Pointer[[]*column]
 }
 
 type namespaceSlots struct {
@@ -66,11 +76,14 @@ func (l *leaf) delete(i int) document {
 	return documentAt(l.number, slot)
 }
 
-// indexVisibility sets namespaces and visible.
-func (l *leaf) indexVisibility() {
+// indexSlots sets namespaces, visible, lengths and shortest.
+func (l *leaf) indexSlots() {
 	l.namespaces = nil
+	l.shortest = math.MaxUint16
 	clear(l.visible[:])
 	for i, e := range l.entries {
+		l.lengths[l.slots[i]] = e.length
+		l.shortest = min(l.shortest, e.length)
 		if n := len(l.namespaces); n == 0 || l.namespaces[n-1].name != e.Key.Namespace {
 			l.namespaces = append(l.namespaces, namespaceSlots{name: e.Key.Namespace})
 		}
@@ -79,6 +92,35 @@ func (l *leaf) indexVisibility() {
 			l.visible[v].add(l.slots[i])
 		}
 	}
+}
+
+// entryAt returns the entry of a slot that is in use.
+func (l *leaf) entryAt(slot uint8) *Entry { return l.entries[bytes.IndexByte(l.slots, slot)] }
+
+// cachedColumn returns the column of a word, nil if no search has made it.
+func (l *leaf) cachedColumn(t term) *column {
+	if columns := l.columns.Load(); columns != nil {
+		for _, c := range *columns {
+			if c.term == t {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// makeColumn returns a new column of a word, and keeps it in the place of the oldest one
+// if there are maxColumns. A concurrent search may keep its own in the place of this one.
+func (l *leaf) makeColumn(t term) *column {
+	c := newColumn(t, l.entries, l.slots)
+	before := l.columns.Load()
+	var next []*column
+	if before != nil {
+		next = (*before)[max(0, len(*before)-maxColumns+1):]
+	}
+	next = append(slices.Clone(next), c)
+	l.columns.CompareAndSwap(before, &next)
+	return c
 }
 
 // visibleTo returns the slots of the entries that a caller sees: all for nil.

@@ -36,6 +36,17 @@ func (s *set) count() int {
 	return n
 }
 
+// all yields the numbers in the set in their order.
+func (s *set) all(yield func(uint8) bool) {
+	for i, word := range s {
+		for ; word != 0; word &= word - 1 {
+			if !yield(uint8(i*64 + bits.TrailingZeros64(word))) { //nolint:gosec // below leafCapacity
+				return
+			}
+		}
+	}
+}
+
 // free returns the smallest number that is not in the set, which must not be full.
 func (s *set) free() uint8 {
 	for i, word := range s {

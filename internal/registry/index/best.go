@@ -1,0 +1,180 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"cmp"
+	"slices"
+)
+
+// boundSlack is more than the rounding errors of a sum of scores, as a part of the sum.
+const boundSlack = 1e-9
+
+// columnFrom is the number of candidates of a leaf with a word from which the search
+// makes a column: it costs as much as reading the word of each entry of the leaf.
+const columnFrom = leafCapacity / 8
+
+// best returns the entries that a ranking found with the highest scores after the cursor
+// of the query: one more than its limit, if there are so many. It computes no score of
+// documents that cannot be among these (MaxScore: Turtle and Flood, 1995).
+func (s *Snapshot) best(q *Query, r *ranking) []rankedEntry {
+	best := make([]rankedEntry, 0, q.limit+1)
+	scorer := leafScorer{ranking: r, groups: make([]leafGroup, 0, len(r.groups))}
+	for _, l := range s.leaves {
+		if r.found.sets[l.number].empty() {
+			continue
+		}
+		least := 0.0
+		if len(best) == cap(best) {
+			least = best[len(best)-1].at.score
+		}
+		candidates := scorer.candidates(l, least)
+		if candidates.empty() {
+			continue
+		}
+		scorer.read(l, &candidates)
+		for slot := range candidates.all {
+			score := scorer.score(slot)
+			if len(best) == cap(best) && score < best[len(best)-1].at.score {
+				continue
+			}
+			e := l.entryAt(slot)
+			best = insertBest(best, rankedEntry{Entry: e, at: position{Key: e.Key, ranked: true, score: score}}, q.after)
+		}
+	}
+	return best
+}
+
+// insertBest inserts an entry into those with the highest scores, unless it is not after a
+// position or is not among as many as best has space for.
+func insertBest(best []rankedEntry, e rankedEntry, after position) []rankedEntry {
+	if after.ranked && e.at.compare(after) <= 0 {
+		return best
+	}
+	if len(best) == cap(best) {
+		if e.at.compare(best[len(best)-1].at) >= 0 {
+			return best
+		}
+		best = best[:len(best)-1]
+	}
+	i, _ := slices.BinarySearchFunc(best, e.at, func(e rankedEntry, p position) int { return e.at.compare(p) })
+	return slices.Insert(best, i, e)
+}
+
+// leafScorer computes the scores of the documents of one leaf at a time.
+type leafScorer struct {
+	*ranking
+	leaf   *leaf
+	groups []leafGroup
+}
+
+// leafGroup is a group of a query with the documents of a leaf.
+type leafGroup struct {
+	forms []leafForm
+	found set
+	// bound is an upper bound of what the group adds to the score of a document.
+	bound float64
+}
+
+type leafForm struct {
+	*rankedForm
+	found  *set
+	column *column
+}
+
+// candidates returns the documents of a leaf whose scores can be at least as high as least.
+func (s *leafScorer) candidates(l *leaf, least float64) set {
+	s.leaf = l
+	s.groups = s.groups[:0]
+	for _, forms := range s.ranking.groups {
+		s.groups = s.groups[:len(s.groups)+1]
+		group := &s.groups[len(s.groups)-1]
+		group.forms, group.found, group.bound = group.forms[:0], set{}, 0
+		for i := range forms {
+			form := leafForm{rankedForm: &forms[i], found: &forms[i].found.sets[l.number]}
+			if form.found.empty() {
+				continue
+			}
+			most := uint8(255)
+			if form.column = l.cachedColumn(form.term); form.column != nil {
+				most = form.column.most
+			}
+			group.bound = max(group.bound, s.statistics.Score(form.weight, most, l.shortest))
+			group.found.or(form.found)
+			group.forms = append(group.forms, form)
+		}
+		if len(group.forms) == 0 {
+			s.groups = s.groups[:len(s.groups)-1]
+		}
+	}
+	found := s.found.sets[l.number]
+	if least > 0 {
+		essential := s.essential(least)
+		found.and(&essential)
+	}
+	return found
+}
+
+// essential returns the documents of the groups without which no score is as high as
+// least.
+func (s *leafScorer) essential(least float64) set {
+	byBound := make([]*leafGroup, 0, 32)
+	for i := range s.groups {
+		byBound = append(byBound, &s.groups[i])
+	}
+	slices.SortFunc(byBound, func(a, b *leafGroup) int { return cmp.Compare(a.bound, b.bound) })
+	var essential set
+	sum := 0.0
+	for _, group := range byBound {
+		sum += group.bound
+		if sum*(1+boundSlack) >= least {
+			essential.or(&group.found)
+		}
+	}
+	return essential
+}
+
+// read makes the columns of the words that many candidates have.
+func (s *leafScorer) read(l *leaf, candidates *set) {
+	for i := range s.groups {
+		forms := s.groups[i].forms
+		for j := range forms {
+			if forms[j].column != nil {
+				continue
+			}
+			both := *forms[j].found
+			if both.and(candidates); both.count() >= columnFrom {
+				forms[j].column = l.makeColumn(forms[j].term)
+			}
+		}
+	}
+}
+
+// score adds up what each group adds to the score of a document: that of its best form.
+// The order of the groups is that of the query, because it decides how a sum is rounded.
+func (s *leafScorer) score(slot uint8) float64 {
+	sum, length := 0.0, s.leaf.lengths[slot]
+	for i := range s.groups {
+		group := &s.groups[i]
+		if !group.found.has(slot) {
+			continue
+		}
+		best := 0.0
+		for j := range group.forms {
+			form := &group.forms[j]
+			if !form.found.has(slot) {
+				continue
+			}
+			var frequency uint8
+			if form.column != nil {
+				frequency = form.column.frequencies[slot]
+			} else {
+				frequency = s.leaf.entryAt(slot).frequency(form.term)
+			}
+			best = max(best, s.statistics.Score(form.weight, frequency, length))
+		}
+		sum += best
+	}
+	return sum
+}

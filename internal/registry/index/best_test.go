@@ -1,0 +1,129 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+)
+
+// plainBest is what best returns, computed from the scores of all documents.
+func plainBest(s *Snapshot, q *Query, r *ranking) []rankedEntry {
+	var ranked []rankedEntry
+	for e := range s.in(r.found.sets) {
+		at := position{Key: e.Key, ranked: true}
+		for _, group := range r.groups {
+			best := 0.0
+			for i := range group {
+				best = max(best, r.statistics.Score(group[i].weight, e.frequency(group[i].term), e.length))
+			}
+			at.score += best
+		}
+		if !q.after.ranked || at.compare(q.after) > 0 {
+			ranked = append(ranked, rankedEntry{Entry: e, at: at})
+		}
+	}
+	slices.SortFunc(ranked, func(a, b rankedEntry) int { return a.at.compare(b.at) })
+	return ranked[:min(len(ranked), q.limit+1)]
+}
+
+// rankedText returns a description of words, of which the first are the most frequent.
+func rankedText(random *rand.Rand, words int) string {
+	var b strings.Builder
+	for range 1 + random.IntN(words) {
+		rank := random.IntN(1 + random.IntN(1+random.IntN(60)))
+		fmt.Fprintf(&b, "w%d%s ", rank, []string{"", "", "s", "ing"}[random.IntN(4)])
+	}
+	return b.String()
+}
+
+// A ranked search returns the same entries, scores and ties as one that computes all scores,
+// on each page, for each visible set and after changes.
+func TestBestEqualsPlainRanking(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 8))
+	describe := func() *Entry {
+		key := Key{fmt.Sprintf("team-%d", random.IntN(6)), fmt.Sprintf("agent-%d", random.IntN(300))}
+		e := describedEntry(t, key, rankedText(random, 12))
+		e.Visibility = access.Visibility(random.IntN(int(access.VisibilityOutside) + 1))
+		return e
+	}
+	s := &Snapshot{}
+	callers := []*access.Set{
+		nil, access.NewSet(access.VisibilityCluster), access.NewSet(access.VisibilityFederated), access.NewSet(access.VisibilityPublic, "team-1", "team-4"),
+		access.NewSet(access.VisibilityOutside), access.NewSet(access.VisibilityPublic, "team-0"),
+	}
+	scored := 0
+	for _, size := range []int{1, 1500, 40, 200} {
+		changes := map[Key]*Entry{}
+		for range size {
+			e := describe()
+			changes[e.Key] = e
+		}
+		s = s.With(changes)
+		for range 60 {
+			parameters := url.Values{"q": {rankedText(random, 5)}, "limit": {[]string{"1", "3", "50"}[random.IntN(3)]}}
+			if random.IntN(3) == 0 {
+				parameters["tag"] = []string{"skill"}
+			}
+			caller := callers[random.IntN(len(callers))]
+			q, err := ParseQuery(parameters.Encode())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for page := 0; page < 4; page++ {
+				r := s.ranking(q, caller)
+				got, want := s.best(q, r), plainBest(s, q, r)
+				r.release()
+				if diff := cmp.Diff(formatRanked(want), formatRanked(got)); diff != "" {
+					t.Fatalf("%v, page %d (-want +got):\n%s", parameters, page, diff)
+				}
+				if scored += len(got); len(got) <= q.limit {
+					break
+				}
+				q.after = got[q.limit-1].at
+			}
+		}
+	}
+	if scored < 1000 {
+		t.Errorf("the searches found %d entries; they prove nothing", scored)
+	}
+}
+
+func formatRanked(ranked []rankedEntry) []string {
+	lines := []string{}
+	for _, e := range ranked {
+		lines = append(lines, fmt.Sprintf("%s/%s %b %p", e.at.Namespace, e.at.Name, e.at.score, e.Entry))
+	}
+	return lines
+}
+
+// BenchmarkRankedSearch20k is a page of a ranked search among 20,000 agents.
+func BenchmarkRankedSearch20k(b *testing.B) {
+	random := rand.New(rand.NewPCG(9, 10))
+	changes := map[Key]*Entry{}
+	for i := range 20_000 {
+		e := describedEntry(b, Key{fmt.Sprintf("team-%d", i%50), fmt.Sprintf("agent-%d", i)}, rankedText(random, 40))
+		changes[e.Key] = e
+	}
+	s := (&Snapshot{}).With(changes)
+	for _, words := range []string{"w0", "w30", "w0 w1 w2", "w1 w10 w30 w50", "w40 w50"} {
+		q, err := ParseQuery(url.Values{"q": {words}, "limit": {"5"}}.Encode())
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(strings.ReplaceAll(words, " ", "+"), func(b *testing.B) {
+			for b.Loop() {
+				s.Search(q, nil)
+			}
+		})
+	}
+}

@@ -1,0 +1,124 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package index
+
+import (
+	"slices"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/text"
+)
+
+// A word that more than one in commonShare of the documents have, if there are more
+// than commonFrom, adds to scores but makes no match, unless all words of the query are
+// such. This bounds the work for a query of frequent words.
+const (
+	commonFrom  = 1000
+	commonShare = 4
+)
+
+// rankedForm is a form of a word of a query, with the documents that have it.
+type rankedForm struct {
+	term   term
+	boost  float64
+	weight float64
+	found  *matches
+	count  int
+}
+
+// ranking is what the scores of a query depend on.
+type ranking struct {
+	groups     [][]rankedForm
+	statistics text.Statistics
+	// allowed are the documents that match the conditions of the query and that the caller
+	// sees, found those of them that the words find. total is their number.
+	allowed, found *matches
+	total          int
+}
+
+func (s *Snapshot) ranking(q *Query, caller *access.Set) *ranking {
+	r := &ranking{allowed: newMatches(int(s.leafNumbers)), found: newMatches(int(s.leafNumbers))}
+	r.statistics.Documents = s.match(q.hashes, caller, r.allowed.sets)
+	r.groups = s.groups(q.ranked, r.allowed.sets)
+	unite(r.groups, r.statistics.Documents, r.found.sets)
+	for _, group := range r.groups {
+		for i := range group {
+			group[i].weight = r.statistics.Weight(group[i].count) * group[i].boost
+		}
+	}
+	for _, l := range s.leaves {
+		found := &r.found.sets[l.number]
+		for slot := range found.all {
+			r.statistics.MeanLength += float64(l.lengths[slot])
+		}
+		r.total += found.count()
+	}
+	if r.total > 0 {
+		r.statistics.MeanLength /= float64(r.total)
+	}
+	return r
+}
+
+func (r *ranking) release() {
+	r.allowed.release()
+	r.found.release()
+	release(r.groups)
+}
+
+func release(groups [][]rankedForm) {
+	for _, group := range groups {
+		for i := range group {
+			group[i].found.release()
+		}
+	}
+}
+
+// groups returns, for each group of a query, the forms that entries in allowed have.
+func (s *Snapshot) groups(q text.Query, allowed []set) [][]rankedForm {
+	groups := make([][]rankedForm, 0, len(q.Groups))
+	for _, group := range q.Groups {
+		forms := make([]rankedForm, 0, len(group))
+		for _, f := range group {
+			form := rankedForm{term: hashTerm(wordTerm(f.Text)), boost: f.Boost}
+			var space [1]document
+			cursor := s.terms.find(form.term, &space)
+			if cursor.count == 0 {
+				continue
+			}
+			form.found = newMatches(len(allowed))
+			for number, documents, ok := cursor.next(); ok; number, documents, ok = cursor.next() {
+				documents.and(&allowed[number])
+				form.found.sets[number] = documents
+				form.count += documents.count()
+			}
+			if form.count == 0 { // other entries have it, which must not show
+				form.found.release()
+				continue
+			}
+			forms = append(forms, form)
+		}
+		groups = append(groups, forms)
+	}
+	return groups
+}
+
+// unite adds the documents of the groups to found, without those of common words
+// unless all words are common.
+func unite(groups [][]rankedForm, documents int, found []set) {
+	isCommon := func(f rankedForm) bool { return documents > commonFrom && f.count > documents/commonShare }
+	isRare := func(f rankedForm) bool { return f.count > 0 && !isCommon(f) }
+	rare := slices.ContainsFunc(groups, func(group []rankedForm) bool {
+		return slices.ContainsFunc(group, isRare) && !slices.ContainsFunc(group, isCommon)
+	})
+	for _, group := range groups {
+		if rare && slices.ContainsFunc(group, isCommon) {
+			continue
+		}
+		for i := range group {
+			for number := range found {
+				found[number].or(&group[i].found.sets[number])
+			}
+		}
+	}
+}
