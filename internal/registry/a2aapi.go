@@ -182,6 +182,8 @@ func (d *a2aAPI) problemOf(err error) error {
 		return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: unknownTokensMessage, RetryAfter: retryAfter(refused.Refusal)}
 	case errors.As(err, &mistake):
 		return a2a.InvalidParams(mistake.Field, mistake.Cure)
+	case errors.Is(err, errPeer):
+		return &a2a.Error{Reason: a2a.ReasonPermissionDenied, Message: errPeer.Message}
 	case errors.As(err, &rejected):
 		return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: rejected.Message, RetryAfter: time.Second}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -216,7 +218,7 @@ func (d *a2aAPI) page(ctx context.Context, parameters url.Values, cost int, use 
 	if err != nil {
 		return index.Page{}, err
 	}
-	set, err := d.authz.VisibleSet(ctx, r.caller)
+	set, err := d.visibleSet(ctx, r.caller)
 	if err != nil {
 		return index.Page{}, err
 	}

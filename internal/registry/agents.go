@@ -20,7 +20,7 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 		if !a.searches.admit(w, &c, watchCost) {
 			return nil
 		}
-		return a.watches.get(w, r, c, q)
+		return a.watches.get(w, r, c, q, a.visibleSet)
 	}
 	if !a.searches.admit(w, &c, 1) {
 		return nil
@@ -33,7 +33,7 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 	if s, err = a.atLeast(r.Context(), q.MinRevision(), s); err != nil {
 		return err
 	}
-	set, err := a.authz.VisibleSet(r.Context(), c)
+	set, err := a.visibleSet(r.Context(), c)
 	if err != nil {
 		return err
 	}

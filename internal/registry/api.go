@@ -140,6 +140,23 @@ func (a *api) logUnlessFrequent(err error, event string, keysAndValues ...any) {
 	}
 }
 
+// errPeer is the response to a peer outside of ARD. The entries of the other APIs have
+// addresses inside the cluster.
+var errPeer = &problem{
+	status: http.StatusForbidden, Code: "Forbidden",
+	Message: "this caller has the right of a peer, which finds agents at " + ard.BasePath + " only; use POST " + ard.BasePath + "/search",
+}
+
+// visibleSet returns the agents that a caller sees in the APIs beside ARD. It returns errPeer
+// for a peer.
+func (a *api) visibleSet(ctx context.Context, c access.Caller) (*access.Set, error) {
+	set, err := a.authz.VisibleSet(ctx, c)
+	if err == nil && set.IsPeer() {
+		return nil, errPeer
+	}
+	return set, err
+}
+
 // revisionTimeout is how long a search waits for its minRevision.
 const revisionTimeout = 2 * time.Second
 
@@ -176,7 +193,7 @@ func (a *api) signedCard(ctx context.Context, e *index.Entry, version string) (r
 // A ServiceAccount that an agent's rules may admit finds the agent by its name,
 // because its gateway calls only agents that it finds here.
 func (a *api) findKey(ctx context.Context, c access.Caller, s *index.Snapshot, key index.Key) (*index.Entry, error) {
-	set, err := a.authz.VisibleSet(ctx, c)
+	set, err := a.visibleSet(ctx, c)
 	if err != nil {
 		return nil, err
 	}

@@ -103,7 +103,7 @@ func newWorldWith(t *testing.T, s *index.Snapshot, change func(*api)) *world {
 		// On a machine that is busy, more than a second's tokens would be reviewed.
 		authn:    access.NewAuthenticator(review, testclock.NewFakePassiveClock(time.Now())),
 		authz:    authz,
-		watches:  newWatches(feed, authz, clock.RealClock{}),
+		watches:  newWatches(feed, clock.RealClock{}),
 		searches: newSearches(clock.RealClock{}),
 		// Tests of reports have one of their own.
 		health:     newHealthReports(w.cluster, w.cluster.Status(), w.cluster, clock.RealClock{}),

@@ -71,8 +71,10 @@ type ardRequest struct {
 }
 
 // restrictToExports leaves in the set what leaves the cluster, if another registry sent the
-// request: federated agents if it is a peer, and public ones.
+// request: federated agents if it is a peer, and public ones. The right of a peer marks a
+// registry, even if the request has none of the headers of one.
 func (r *ardRequest) restrictToExports() {
+	r.route.FromPeer = r.set.IsPeer()
 	if r.route.IsForwarded() {
 		r.set = access.NewSet(max(access.VisibilityFederated, r.set.Least()))
 	}

@@ -26,6 +26,9 @@ func (a *api) peers(w http.ResponseWriter, r *http.Request, c access.Caller, _ *
 	if !a.searches.admit(w, &c, 1) {
 		return nil
 	}
+	if _, err := a.visibleSet(r.Context(), c); err != nil {
+		return err
+	}
 	response := struct {
 		Peers []federation.State `json:"peers"`
 	}{[]federation.State{}}
@@ -65,6 +68,9 @@ func (a *api) peerAgents(w http.ResponseWriter, r *http.Request, c access.Caller
 		return nil
 	}
 	defer release()
+	if _, err := a.visibleSet(r.Context(), c); err != nil {
+		return err
+	}
 	if peers > 0 {
 		found, reports, err := a.federation.Search(r.Context(), query, federation.LocalPage{})
 		if err != nil {

@@ -4,6 +4,8 @@
 package registry
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -252,14 +254,27 @@ func TestOnlyExportedAgentsLeaveTheCluster(t *testing.T) {
 	}
 	w := newWorld(t, snapshotOf(entries...))
 	both := []string{"team-a:public " + external + "public/.well-known/agent-card.json", "team-a:shared " + external + "shared/.well-known/agent-card.json"}
-	for token, want := range map[string][]string{"peer": both, "admin": both, "home": both[:1], "none": both[:1], "": both[:1]} {
+	for _, sender := range []struct {
+		token, via string
+		want       []string
+	}{
+		{"peer", "east.example", both},
+		{"peer", "", both}, // a registry of another vendor, or one that hides
+		{"admin", "east.example", both},
+		{"home", "east.example", both[:1]},
+		{"none", "east.example", both[:1]},
+		{"", "east.example", both[:1]},
+	} {
+		token, want := sender.token, sender.want
 		for route, request := range map[string]*http.Request{
 			"search":  httptest.NewRequest(http.MethodPost, "/ard/search", strings.NewReader(`{"query":{"text":"rain"},"federation":"none"}`)),
 			"list":    httptest.NewRequest(http.MethodGet, "/ard/agents", nil),
 			"catalog": httptest.NewRequest(http.MethodGet, "/ard/catalogs/team-a", nil),
 		} {
 			request.Header.Set("Content-Type", "application/json")
-			request.Header.Set(federation.ViaHeader, "east.example")
+			if sender.via != "" {
+				request.Header.Set(federation.ViaHeader, sender.via)
+			}
 			if token != "" {
 				request.Header.Set("Authorization", "Bearer "+token)
 			}
@@ -278,6 +293,62 @@ func TestOnlyExportedAgentsLeaveTheCluster(t *testing.T) {
 				t.Errorf("%s of %q has the name of a Service: %s", route, token, recorder.Body)
 			}
 		}
+	}
+}
+
+// A caller with the right of a peer causes no search with our tokens, and reads neither the
+// agents that our peers show us nor the peers, whether it names itself a registry or not.
+func TestAPeerFindsNothingThatOtherPeersShowThisRegistry(t *testing.T) {
+	var tokens []string
+	north := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		tokens = append(tokens, r.Header.Get("Authorization"))
+		_, _ = w.Write([]byte(`{"results":[]}`))
+	}))
+	t.Cleanup(north.Close)
+	dir := t.TempDir()
+	token, peersFile := filepath.Join(dir, "token"), filepath.Join(dir, "peers.yaml")
+	text := fmt.Sprintf("maxHops: 2\npeers: [{name: north, url: '%s/ard', publisher: north.example, mode: Forward, tokenFile: %s}]", north.URL, token)
+	if err := errors.Join(os.WriteFile(token, []byte("secret"), 0o600), os.WriteFile(peersFile, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorldWith(t, rain(t, "one"), func(a *api) {
+		a.federation = federation.New(federation.Options{File: peersFile, Publisher: a.publisher, Clock: clock.RealClock{}, Log: logr.Discard()})
+	})
+	search := func(header ...string) {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/ard/search", strings.NewReader(rainQuery))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer peer")
+		for i := 0; i < len(header); i += 2 {
+			r.Header.Set(header[i], header[i+1])
+		}
+		recorder := httptest.NewRecorder()
+		w.handler.ServeHTTP(recorder, r)
+		if recorder.Code != http.StatusOK || !strings.Contains(recorder.Body.String(), "team-a:one") {
+			t.Errorf("POST /ard/search with %v = %d %s", header, recorder.Code, recorder.Body)
+		}
+	}
+	search()
+	if len(tokens) != 0 {
+		t.Errorf("a search without headers goes to another peer with %q", tokens)
+	}
+	search(federation.HopsHeader, "1")
+	search(federation.HopsHeader, "1", federation.ViaHeader, "east.example")
+	if diff := cmp.Diff([]string{"", ""}, tokens); diff != "" {
+		t.Errorf("tokens of the searches that another peer got (-want +got):\n%s", diff)
+	}
+	for _, path := range []string{"/v1/peers", "/v1/peers/agents?q=rain", "/v1/agents?watch=true"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // a watch would not end
+		defer cancel()
+		r, recorder := httptest.NewRequestWithContext(ctx, http.MethodGet, path, nil), httptest.NewRecorder()
+		r.Header.Set("Authorization", "Bearer peer")
+		w.handler.ServeHTTP(recorder, r)
+		if recorder.Code != http.StatusForbidden {
+			t.Errorf("GET %s = %d %s, want 403", path, recorder.Code, recorder.Body)
+		}
+	}
+	if len(tokens) != 2 {
+		t.Errorf("another peer got %d searches, want 2", len(tokens))
 	}
 }
 

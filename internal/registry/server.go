@@ -152,7 +152,7 @@ func New(o Options) *Server {
 	if o.Embeddings != nil {
 		s.api.embeddings = newEmbeddings(*o.Embeddings, s.feed, o.Clock, o.Log)
 	}
-	s.api.watches = newWatches(s.feed, s.api.authz, o.Clock)
+	s.api.watches = newWatches(s.feed, o.Clock)
 	s.api.searches = newSearches(o.Clock)
 	return s
 }

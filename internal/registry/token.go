@@ -46,6 +46,9 @@ func (a *api) subject(r *http.Request) (*tokenexchange.Subject, error) {
 				return false, errNotIndexed
 			}
 			entry, err := a.findKey(ctx, caller, snapshot, index.Key{Namespace: namespace, Name: name})
+			if errors.Is(err, errPeer) {
+				return false, nil
+			}
 			return entry != nil, err
 		},
 	}, nil

@@ -91,9 +91,9 @@ func visibleAgents(t *testing.T) *index.Snapshot {
 	for name, visibility := range map[string]access.Visibility{
 		"inside": access.VisibilityCluster, "shared": access.VisibilityFederated, "open": access.VisibilityPublic,
 	} {
-		e := weatherAgent(t, index.Key{Namespace: "team-z", Name: name}, "Forecasts rain.", []string{"tag-" + name}, nil)
-		e.Visibility = visibility
-		entries = append(entries, e)
+		entries = append(entries, weatherAgentWith(t, index.Facts{
+			Key: index.Key{Namespace: "team-z", Name: name}, Visibility: visibility, ExternalURL: "https://agents.example/" + name,
+		}, "Forecasts rain.", []string{"tag-" + name}, nil))
 	}
 	return snapshotOf(entries...)
 }
@@ -150,6 +150,12 @@ func TestEveryRouteShowsTheVisibleAgents(t *testing.T) {
 				}
 				continue
 			}
+			if token == "peer" && test.needsToken {
+				if status != http.StatusForbidden || strings.Contains(body, "Forecasts rain.") || !strings.Contains(body, "/ard/search") {
+					t.Errorf("%s for a peer = %d %s, want 403", route, status, body)
+				}
+				continue
+			}
 			if route == "ARD manifest" {
 				if !strings.Contains(body, "_catalog:team-z") {
 					t.Errorf("%s for %q = %d %s, want the catalog of team-z", route, token, status, body)
@@ -188,6 +194,8 @@ func TestEveryRouteShowsTheVisibleAgents(t *testing.T) {
 				switch {
 				case token == "" && !anonymous:
 					want = http.StatusUnauthorized
+				case token == "peer" && !anonymous:
+					want = http.StatusForbidden
 				case found:
 					want = http.StatusOK
 				}
@@ -200,7 +208,7 @@ func TestEveryRouteShowsTheVisibleAgents(t *testing.T) {
 				continue
 			}
 			attempts++
-			if status, body := w.send10(t, token, `{"text":"team-z/`+name+`"}`, getCard); (status == http.StatusOK && strings.Contains(body, "Forecasts rain.")) != found {
+			if status, body := w.send10(t, token, `{"text":"team-z/`+name+`"}`, getCard); (status == http.StatusOK && strings.Contains(body, "Forecasts rain.")) != (found && token != "peer") {
 				t.Errorf("get-card of %s for %q = %d %s, want it for a visible agent only", name, token, status, body)
 			}
 			if token != "bot" { // tokens are for ServiceAccounts

@@ -40,7 +40,6 @@ var (
 // watches serves GET /v1/agents?watch=true.
 type watches struct {
 	feed    *index.Feed
-	authz   *access.Authorizer
 	open    chan struct{}
 	callers *limit.Table
 	clock   clock.PassiveClock
@@ -48,18 +47,19 @@ type watches struct {
 	serving context.Context //nolint:containedctx // the lifetime of the server, which a request does not have
 }
 
-func newWatches(feed *index.Feed, authz *access.Authorizer, c clock.PassiveClock) *watches {
+func newWatches(feed *index.Feed, c clock.PassiveClock) *watches {
 	return &watches{
-		feed: feed, authz: authz, clock: c, serving: context.Background(), open: make(chan struct{}, maxWatches),
+		feed: feed, clock: c, serving: context.Background(), open: make(chan struct{}, maxWatches),
 		callers: limit.NewTable(limitedCallers, limit.Rate{PerSecond: maxCallerWatches, Burst: maxCallerWatches}),
 	}
 }
 
-// get streams until the client leaves, the stream ends or the server stops.
-func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q *index.Query) error {
+// get streams until the client leaves, the stream ends or the server stops. visibleSet
+// resolves which agents the caller sees.
+func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q *index.Query, visibleSet func(context.Context, access.Caller) (*access.Set, error)) error {
 	options := watch.Options{
 		Feed: h.feed, Query: q, Clock: h.clock,
-		VisibleSet: func(ctx context.Context) (*access.Set, error) { return h.authz.VisibleSet(ctx, c) },
+		VisibleSet: func(ctx context.Context) (*access.Set, error) { return visibleSet(ctx, c) },
 	}
 	if err := resumeAt(&options, r, q); err != nil {
 		return err

@@ -28,7 +28,7 @@ func watchServer(t *testing.T, feed *index.Feed) (server *httptest.Server, a *ap
 		Bindings: access.NewBindings(clock.RealClock{}), Clock: clock.RealClock{},
 	})
 	a = &api{
-		feed: feed, authz: authz, watches: newWatches(feed, authz, clock.RealClock{}), searches: newSearches(clock.RealClock{}), log: logr.Discard(),
+		feed: feed, authz: authz, watches: newWatches(feed, clock.RealClock{}), searches: newSearches(clock.RealClock{}), log: logr.Discard(),
 		health: newHealthReports(nil, nil, nil, clock.RealClock{}),
 		authn: access.NewAuthenticator(func(_ context.Context, token string) (access.Caller, bool, error) {
 			return caller(t, token, nil), true, nil
@@ -133,7 +133,7 @@ func TestWatchOverHTTP(t *testing.T) {
 }
 
 func TestWatchesOfOneCallerAreLimited(t *testing.T) {
-	w := newWatches(feedOf(t, &index.Snapshot{}), nil, clock.RealClock{})
+	w := newWatches(feedOf(t, &index.Snapshot{}), clock.RealClock{})
 	c := caller(t, "u", nil)
 	recorder := httptest.NewRecorder()
 	for range maxCallerWatches {

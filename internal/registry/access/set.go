@@ -37,6 +37,10 @@ func (s *Set) All() bool { return s.least == VisibilityCluster }
 // Least returns the lowest Visibility that the caller sees in every namespace.
 func (s *Set) Least() Visibility { return s.least }
 
+// IsPeer reports whether the caller is a peer: it has the right of a peer, and may not list
+// the Agents of all namespaces.
+func (s *Set) IsPeer() bool { return s.least == VisibilityFederated }
+
 // Sees reports whether the caller sees an Agent of a namespace with a Visibility.
 func (s *Set) Sees(namespace string, v Visibility) bool {
 	return v >= s.least || s.Contains(namespace)

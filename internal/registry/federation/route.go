@@ -31,6 +31,9 @@ type Route struct {
 	// Via lists the registries that the query has passed. It is empty for the query of a
 	// client.
 	Via []string
+	// FromPeer is true for the query of a caller with the right of a peer, whatever its headers
+	// are: registries of other vendors send no ViaHeader.
+	FromPeer bool
 	// hops is the number of registries that the query may still pass, nil if it does not
 	// say.
 	hops *int
@@ -66,7 +69,7 @@ func ParseRoute(h http.Header) (Route, error) {
 }
 
 // IsForwarded reports whether a registry has sent the query, and not a client.
-func (r Route) IsForwarded() bool { return len(r.Via) > 0 }
+func (r Route) IsForwarded() bool { return len(r.Via) > 0 || r.FromPeer }
 
 // hopsFrom returns the hops that are left at a registry. It is 0 for a query that has
 // passed the registry before, and for a forwarded query that does not name its hops.
