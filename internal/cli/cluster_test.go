@@ -528,6 +528,8 @@ func TestCluster(t *testing.T) {
 		}
 	})
 
+	t.Run("find", func(t *testing.T) { testFind(t, c) })
+
 	t.Run("names of agents are completed", func(t *testing.T) {
 		t.Setenv("KUBECONFIG", all)
 		if r := run(t, "__complete", "send", ""); !strings.Contains(r.stdout, "broken\necho\nopen\n") {

@@ -142,6 +142,7 @@ for the connection to the API server, such as --as and --server, work, too.`,
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.ErrOut)
+	root.AddCommand(a.findCommand())
 	root.SetVersionTemplate(Program + " {{.Version}}\n")
 	root.Flags().BoolP("version", "v", false, "Print the version and exit.")
 	a.flags.AddFlags(root.PersistentFlags())

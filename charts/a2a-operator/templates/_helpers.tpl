@@ -37,6 +37,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if $port -}}{{ $port }}{{- else if .Values.registry.tls.secret -}}443{{- else -}}80{{- end -}}
 {{- end -}}
 
+{{/* The DNS name of the registry's Service. */}}
+{{- define "a2a-operator.registryHost" -}}
+{{ include "a2a-operator.fullname" . }}-registry.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}
+{{- end -}}
+
 {{/* Where agents find the registry. $(POD_NAMESPACE) is expanded by Kubernetes. */}}
 {{- define "a2a-operator.registryURL" -}}
 {{- $port := int (include "a2a-operator.registryPort" .) -}}

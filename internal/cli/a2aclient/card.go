@@ -132,7 +132,7 @@ func fetchCardAt(ctx context.Context, client *http.Client, place *url.URL) ([]by
 	r.Header.Set(version.Name, version.V10.String())
 	resp, err := client.Do(r)
 	if err != nil {
-		return nil, explainConnection(ctx, err, place)
+		return nil, ExplainConnection(ctx, err, place)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
@@ -144,7 +144,7 @@ func fetchCardAt(ctx context.Context, client *http.Client, place *url.URL) ([]by
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxCard+1))
 	if err != nil {
-		return nil, explainConnection(ctx, err, place)
+		return nil, ExplainConnection(ctx, err, place)
 	}
 	return text, nil
 }

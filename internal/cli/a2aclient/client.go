@@ -23,6 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/sse"
 )
 
 // maxAnswer bounds an answer that is no stream, in bytes.
@@ -216,7 +217,7 @@ func (c *Client) stream(ctx context.Context, op operation, p *params, lastID str
 		return each(e)
 	}
 	var own error // of each, or of an event
-	err = readEvents(resp.Body, func(sent serverSentEvent) error {
+	err = sse.Read(resp.Body, func(sent sse.Event) error {
 		own = c.deliver(sent, each)
 		return own
 	})
@@ -227,8 +228,8 @@ func (c *Client) stream(ctx context.Context, op operation, p *params, lastID str
 }
 
 // deliver decodes an event and calls each.
-func (c *Client) deliver(sent serverSentEvent, each func(*Event) error) error {
-	text, err := c.result(http.StatusOK, sent.data)
+func (c *Client) deliver(sent sse.Event, each func(*Event) error) error {
+	text, err := c.result(http.StatusOK, sent.Data)
 	if err != nil {
 		return err
 	}
@@ -236,7 +237,7 @@ func (c *Client) deliver(sent serverSentEvent, each func(*Event) error) error {
 	if err != nil {
 		return err
 	}
-	e.ID = sent.id
+	e.ID = sent.ID
 	return each(e)
 }
 
@@ -273,7 +274,7 @@ func (c *Client) do(ctx context.Context, op operation, p *params, header http.He
 
 // explain returns the failure for the error of a connection.
 func (c *Client) explain(ctx context.Context, err error) error {
-	return explainConnection(ctx, err, c.endpoint.url)
+	return ExplainConnection(ctx, err, c.endpoint.url)
 }
 
 // unwrap reads an answer and returns its result.

@@ -491,17 +491,3 @@ func TestTheWireLogHasNoCredential(t *testing.T) {
 		}
 	}
 }
-
-func TestReadEventsHasLimitsAndDropsHalfEvents(t *testing.T) {
-	var got []string
-	err := readEvents(strings.NewReader(": comment\r\nid: 1\r\ndata: a\r\ndata: b\r\n\r\ndata:c\n\ndata: half"), func(e serverSentEvent) error {
-		got = append(got, e.id+"="+string(e.data))
-		return nil
-	})
-	if want := []string{"1=a\nb", "1=c"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %q, %v", got, err)
-	}
-	if err := readEvents(strings.NewReader("data: "+strings.Repeat("x", maxEvent+1)+"\n\n"), func(serverSentEvent) error { return nil }); err == nil {
-		t.Error("an event of any size is accepted")
-	}
-}

@@ -33,6 +33,9 @@ type TransportOptions struct {
 	// CAFile has the PEM certificates of authorities that are trusted beside those of the
 	// system, "" for none.
 	CAFile string
+	// Authorities are PEM certificates of authorities that are trusted in place of those of the
+	// system, nil for none.
+	Authorities []byte
 	// CertificateFile and KeyFile are the client certificate, "" for none.
 	CertificateFile, KeyFile string
 	// Insecure skips the verification of certificates.
@@ -43,6 +46,12 @@ type TransportOptions struct {
 // gets the requests and responses.
 func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (*http.Client, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure} //nolint:gosec // --insecure asks for it, and warns
+	if o.Authorities != nil {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(o.Authorities) {
+			return nil, failure.New(failure.Unreachable, "the certificates of the authorities have no PEM certificate")
+		}
+	}
 	if o.CAFile != "" {
 		pem, err := os.ReadFile(o.CAFile)
 		if err != nil {
@@ -82,9 +91,9 @@ func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (
 	return client, nil
 }
 
-// explainConnection returns the failure for the error of a connection. If ctx has ended, it returns
+// ExplainConnection returns the failure for the error of a connection. If ctx has ended, it returns
 // the cause.
-func explainConnection(ctx context.Context, err error, u *url.URL) error {
+func ExplainConnection(ctx context.Context, err error, u *url.URL) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx) //nolint:wrapcheck // it is a failure, or the user's interrupt
 	}

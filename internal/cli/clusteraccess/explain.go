@@ -30,7 +30,7 @@ func (a Access) resource() string {
 // rule returns the rule that grants the access, as a line of a Role.
 func (a Access) rule() string {
 	rule := fmt.Sprintf("{apiGroups: [%q], resources: [%s], ", a.Group, a.resource())
-	if a.Name != "" && a.Resource == "serviceaccounts" {
+	if a.Name != "" && (a.Resource == "serviceaccounts" || a.Resource == "secrets") {
 		rule += "resourceNames: [" + a.Name + "], "
 	}
 	return rule + "verbs: [" + a.Verb + "]}"

@@ -12,11 +12,15 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
@@ -33,7 +37,8 @@ type Client struct {
 	HTTP *http.Client
 	// URL is the root of the registry. Required.
 	URL *url.URL
-	// Token returns a token for the registry. Required.
+	// Token returns a token for the registry, "" for none. It is called before each request, as a
+	// watch may last longer than a token. Required.
 	Token func(ctx context.Context) (string, error)
 }
 
@@ -58,6 +63,20 @@ type Agent struct {
 	Skills       []Skill      `json:"skills"`
 	// UpdatedAt is the time of the last transition of a condition, zero if it is unknown.
 	UpdatedAt time.Time `json:"updatedAt"`
+	// JSON is what the registry sent.
+	JSON json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It keeps the text.
+func (a *Agent) UnmarshalJSON(text []byte) error {
+	type plain Agent
+	var out plain
+	if err := json.Unmarshal(text, &out); err != nil {
+		return err //nolint:wrapcheck // the caller does
+	}
+	out.JSON = slices.Clone(text)
+	*a = Agent(out)
+	return nil
 }
 
 // Provider is who provides an agent.
@@ -93,6 +112,8 @@ type Query struct {
 	Namespace string
 	// Ready selects by readiness, nil for both.
 	Ready *bool
+	// Filters are other parameters of GET /v1/agents, such as skill.
+	Filters url.Values
 	// Limit bounds the agents of a page, 1 to 200.
 	Limit int
 	// Cursor is NextCursor of the page before, "" for the first page.
@@ -105,11 +126,14 @@ type Page struct {
 	NextCursor string  `json:"nextCursor"`
 	// Total counts the agents of all pages.
 	Total int `json:"total"`
+	// Revision is the state of the cluster that the page includes.
+	Revision string `json:"revision"`
 }
 
-// Search returns a page of agents that match.
-func (c *Client) Search(ctx context.Context, q Query) (*Page, error) {
-	values := url.Values{"limit": {strconv.Itoa(q.Limit)}}
+// parameters returns the parameters of GET /v1/agents that select agents.
+func (q *Query) parameters() url.Values {
+	values := url.Values{}
+	maps.Copy(values, q.Filters)
 	set := func(name, value string) {
 		if value != "" {
 			values.Set(name, value)
@@ -121,6 +145,13 @@ func (c *Client) Search(ctx context.Context, q Query) (*Page, error) {
 	if q.Ready != nil {
 		values.Set("ready", strconv.FormatBool(*q.Ready))
 	}
+	return values
+}
+
+// Search returns a page of agents that match.
+func (c *Client) Search(ctx context.Context, q Query) (*Page, error) {
+	values := q.parameters()
+	values.Set("limit", strconv.Itoa(q.Limit))
 	page := &Page{}
 	if err := c.get(ctx, values, page, "v1", "agents"); err != nil {
 		return nil, err
@@ -160,7 +191,7 @@ func (c *Client) get(ctx context.Context, query url.Values, into any, path ...st
 		return err
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return failure.Wrap(failure.Internal, err, "read the response of the registry").WithHint("--registry may name another Service")
+		return failure.Wrap(failure.Internal, err, "read the response of the registry").WithHint("%s may not be a registry", c.URL)
 	}
 	return nil
 }
@@ -174,7 +205,7 @@ func (c *Client) read(ctx context.Context, header http.Header, query url.Values,
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
 	if err != nil {
-		return nil, explain(ctx, err)
+		return nil, c.explain(ctx, err)
 	}
 	if len(text) > maxResponse {
 		return nil, failure.New(failure.Internal, "the response of the registry has more than %d bytes", maxResponse)
@@ -195,20 +226,25 @@ func (c *Client) do(ctx context.Context, header http.Header, query url.Values, p
 		return nil, failure.Wrap(failure.Internal, err, "make request")
 	}
 	r.Header = header
-	r.Header.Set("Authorization", "Bearer "+token)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
 	response, err := c.HTTP.Do(r)
 	if err != nil {
-		return nil, explain(ctx, err)
+		return nil, c.explain(ctx, err)
 	}
 	if response.StatusCode != http.StatusOK {
 		defer func() { _ = response.Body.Close() }()
-		return nil, refusal(response)
+		return nil, refusal(response, token != "")
 	}
 	return response, nil
 }
 
+// tokenHint says which tokens the registry accepts.
+const tokenHint = "the registry accepts tokens of ServiceAccounts for the audience a2a-operator.dev, and of its OpenID Connect issuer: set A2ACLI_REGISTRY_TOKEN"
+
 // refusal returns the failure for a response with another status than 200.
-func refusal(response *http.Response) error {
+func refusal(response *http.Response, authenticated bool) error {
 	const maxError = 64 << 10
 	var body struct {
 		Error struct {
@@ -219,27 +255,24 @@ func refusal(response *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(response.Body, maxError)) // the status remains
 	_ = json.Unmarshal(text, &body)
 	message := cmp.Or(body.Error.Message, response.Status)
-	switch response.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return failure.New(failure.AuthFailed, "the registry does not accept the token: %s", message).
-			WithHint("the clocks may differ, or the API server does not issue tokens for the registry")
-	case http.StatusNotFound:
+	switch {
+	case response.StatusCode == http.StatusUnauthorized && !authenticated:
+		return failure.New(failure.CredentialsMissing, "the registry needs a token").WithHint(tokenHint)
+	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
+		return failure.New(failure.AuthFailed, "the registry does not accept the token: %s", message).WithHint(tokenHint)
+	case response.StatusCode == http.StatusNotFound && strings.HasSuffix(response.Request.URL.Path, "/v1/agents"):
+		return failure.New(failure.Unreachable, "%s is no registry", response.Request.URL.Host).WithHint("name the URL of the registry, without a path")
+	case response.StatusCode == http.StatusNotFound:
 		return failure.New(failure.CardNotFound, "there is no such agent, or you may not see it")
-	case http.StatusBadRequest:
+	case response.StatusCode == http.StatusBadRequest:
 		return failure.New(failure.Usage, "the registry refuses the search: %s", message)
 	default:
-		return failure.New(failure.Unreachable, "the registry does not respond to the request: %s", message)
+		return failure.New(failure.Unreachable, "the registry does not respond to the request: %s", message).WithHint("try again")
 	}
 }
 
 // explain returns the failure for the error of a connection. If ctx has ended, it returns the
 // cause.
-func explain(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx) //nolint:wrapcheck // it is a failure, or the user's interrupt
-	}
-	if problem := failure.Of(err); problem.Code != failure.Internal {
-		return problem // of a forwarded connection
-	}
-	return failure.Wrap(failure.Unreachable, err, "the registry cannot be reached")
+func (c *Client) explain(ctx context.Context, err error) error {
+	return a2aclient.ExplainConnection(ctx, err, c.URL) //nolint:wrapcheck // it is a failure
 }

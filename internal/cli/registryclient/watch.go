@@ -4,26 +4,18 @@
 package registryclient
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/sse"
 )
 
-const (
-	// maxLine bounds a line of a watch, in bytes. A line has one agent.
-	maxLine = 4 << 20
-	// watchIdle is the time without an event after which a watch is lost. The registry sends a
-	// bookmark every 20 s.
-	watchIdle = time.Minute
-)
+// watchIdle is the time without an event after which a watch is lost. The registry sends a
+// bookmark every 20 s.
+const watchIdle = time.Minute
 
 // EventType is the type of an event of a watch.
 type EventType string
@@ -47,70 +39,50 @@ type Event struct {
 	Type EventType
 	// ID is the id of the last event that had one. A watch resumes behind it.
 	ID string
-	// Namespace and Name are the agent of Upsert and Remove.
-	Namespace, Name string
+	// Agent is the agent of Upsert and Remove; the latter has the namespace and the name only.
+	Agent
 }
 
 var errIdle = failure.New(failure.Unreachable, "the registry sent nothing for %s", watchIdle)
 
-// Watch calls each for the changes of the agents of a namespace, or of all for "": from the event
-// with lastID on, and for all agents first if lastID is "". It returns nil when the registry ends
-// the watch, which it does after some minutes.
-func (c *Client) Watch(ctx context.Context, namespace, lastID string, each func(Event) error) error {
+// Watch calls each for the changes of the agents that match a query without words: from the event with
+// lastID on, and for all agents first if lastID is "". It returns nil when the registry ends the watch, which
+// it does after some minutes.
+func (c *Client) Watch(ctx context.Context, q Query, lastID string, each func(Event) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	idle := time.AfterFunc(watchIdle, func() { cancel(errIdle) })
 	defer idle.Stop()
-	query := url.Values{"watch": {"true"}}
-	if namespace != "" {
-		query.Set("namespace", namespace)
-	}
+	parameters := q.parameters()
+	parameters.Set("watch", "true")
 	header := http.Header{"Accept": {"text/event-stream"}}
 	if lastID != "" {
 		header.Set("Last-Event-ID", lastID)
 	}
-	response, err := c.do(ctx, header, query, "v1", "agents")
+	response, err := c.do(ctx, header, parameters, "v1", "agents")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	lines := bufio.NewScanner(response.Body)
-	lines.Buffer(make([]byte, 0, 32<<10), maxLine)
-	event := Event{ID: lastID}
-	for lines.Scan() {
+	var own error // of each, or of an event
+	err = sse.Read(response.Body, func(sent sse.Event) error {
 		idle.Reset(watchIdle)
-		if err := event.read(lines.Text(), each); err != nil {
-			return err
-		}
+		own = deliver(sent, each)
+		return own
+	})
+	if err != nil && own == nil {
+		return c.explain(ctx, err)
 	}
-	if err := lines.Err(); err != nil && !errors.Is(err, io.EOF) {
-		return explain(ctx, err)
-	}
-	return nil
+	return own
 }
 
-// read reads a line, and calls each at the end of an event.
-func (e *Event) read(line string, each func(Event) error) error {
-	name, value, _ := strings.Cut(line, ":")
-	value = strings.TrimPrefix(value, " ")
-	switch {
-	case line == "" && e.Type != "":
-		err := each(*e)
-		*e = Event{ID: e.ID}
-		return err
-	case name == "id":
-		e.ID = value
-	case name == "event":
-		e.Type = EventType(value)
-	case name == "data":
-		var agent struct {
-			Namespace string `json:"namespace"`
-			Name      string `json:"name"`
-		}
-		if err := json.Unmarshal([]byte(value), &agent); err != nil {
+// deliver decodes an event and calls each.
+func deliver(sent sse.Event, each func(Event) error) error {
+	e := Event{Type: EventType(sent.Type), ID: sent.ID}
+	if e.Type == Upsert || e.Type == Remove {
+		if err := json.Unmarshal(sent.Data, &e.Agent); err != nil {
 			return failure.Wrap(failure.Internal, err, "read an event of the registry")
 		}
-		e.Namespace, e.Name = agent.Namespace, agent.Name
 	}
-	return nil
+	return each(e)
 }

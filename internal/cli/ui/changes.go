@@ -51,7 +51,7 @@ func (c *changes) follow(ctx context.Context, registry *registryclient.Client, n
 	last, synced := "", false
 	pause := firstRetry
 	for ctx.Err() == nil {
-		err := registry.Watch(ctx, namespace, last, func(e registryclient.Event) error {
+		err := registry.Watch(ctx, registryclient.Query{Namespace: namespace}, last, func(e registryclient.Event) error {
 			last, pause = e.ID, firstRetry
 			switch e.Type {
 			case registryclient.Reset:

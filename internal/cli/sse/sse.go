@@ -1,7 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package a2aclient
+// Package sse reads streams of server-sent events.
+package sse
 
 import (
 	"bufio"
@@ -10,22 +11,25 @@ import (
 	"io"
 )
 
-// maxEvent bounds an event of a stream, in bytes.
-const maxEvent = 16 << 20
+// MaxEvent bounds an event of a stream, in bytes.
+const MaxEvent = 16 << 20
 
 var errEventTooLarge = errors.New("event of the stream is larger than 16 MiB")
 
-// serverSentEvent is an event of a stream. id is the last one that the stream had.
-type serverSentEvent struct {
-	id   string
-	data []byte
+// Event is an event of a stream.
+type Event struct {
+	// ID is the last id that the stream had, "" for none.
+	ID string
+	// Type is the type of the event, "" for none.
+	Type string
+	Data []byte
 }
 
-// readEvents calls each for the events of a stream, until its end. An event that is not complete
+// Read calls each for the events of a stream, until its end. An event that is not complete
 // is dropped. The data is valid until each returns.
-func readEvents(from io.Reader, each func(serverSentEvent) error) error {
+func Read(from io.Reader, each func(Event) error) error {
 	reader := bufio.NewReaderSize(from, 32<<10)
-	var event serverSentEvent
+	var event Event
 	var line []byte
 	hasData := false
 	for {
@@ -42,7 +46,7 @@ func readEvents(from io.Reader, each func(serverSentEvent) error) error {
 					return err
 				}
 			}
-			event.data, hasData = event.data[:0], false
+			event.Type, event.Data, hasData = "", event.Data[:0], false
 			continue
 		}
 		isData, err := event.take(line, hasData)
@@ -54,20 +58,22 @@ func readEvents(from io.Reader, each func(serverSentEvent) error) error {
 }
 
 // take takes a line of the event. It reports whether the line has data.
-func (e *serverSentEvent) take(line []byte, hasData bool) (isData bool, err error) {
+func (e *Event) take(line []byte, hasData bool) (isData bool, err error) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(name) {
 	case "id":
-		e.id = string(value)
+		e.ID = string(value)
+	case "event":
+		e.Type = string(value)
 	case "data":
 		if hasData {
-			e.data = append(e.data, '\n')
+			e.Data = append(e.Data, '\n')
 		}
-		if len(e.data)+len(value) > maxEvent {
+		if len(e.Data)+len(value) > MaxEvent {
 			return false, errEventTooLarge
 		}
-		e.data = append(e.data, value...)
+		e.Data = append(e.Data, value...)
 		return true, nil
 	}
 	return false, nil
@@ -78,7 +84,7 @@ func readLine(r *bufio.Reader, dst []byte) ([]byte, error) {
 	for {
 		piece, err := r.ReadSlice('\n')
 		dst = append(dst, piece...)
-		if len(dst) > maxEvent+64 {
+		if len(dst) > MaxEvent+64 {
 			return nil, errEventTooLarge
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {

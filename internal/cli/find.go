@@ -1,0 +1,244 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/registryclient"
+	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+)
+
+// finding is a search of the registry.
+type finding struct {
+	*app
+	registryFlags
+	allNamespaces, watch, everyPage bool
+	// filters are the values of the flags that are conditions, by the name of the parameter.
+	filters       map[string]*[]string
+	ready, remote bool
+	limit         int
+	pageToken     string
+}
+
+func (a *app) findCommand() *cobra.Command {
+	f := &finding{app: a, filters: map[string]*[]string{}}
+	cmd := &cobra.Command{
+		Use:   "find [WORD...]",
+		Short: "Find agents by words, skills and other properties",
+		Long: `Find agents by words, skills and other properties, in the registry of the cluster.
+
+With words, the best match comes first. All conditions of flags must hold; those that may be repeated must hold for each value. You
+see the agents that the registry shows to the ServiceAccount of the token: those of its namespace, those that it may list, and public ones.`,
+		Example: `  kubectl a2a find will it rain in paris
+  kubectl a2a find -A --skill quote --ready
+  kubectl a2a find -A --tag weather -w`,
+		Args: cobra.ArbitraryArgs,
+	}
+	flags := cmd.Flags()
+	for _, filter := range []struct{ flag, parameter, usage string }{
+		{"skill", "skill", "Find agents that have the skill with this `ID`."},
+		{"tag", "tag", "Find agents that have a skill with this `TAG`."},
+		{"text", "text", "Find agents whose texts have all of these `WORDS`."},
+		{"input-mode", "inputMode", "Find agents that take this media `TYPE`, such as image/png."},
+		{"output-mode", "outputMode", "Find agents that give this media `TYPE`."},
+		{"capability", "capability", "Find agents with this `CAPABILITY`: streaming, pushNotifications, extendedCard or the URI of an extension."},
+		{"protocol", "protocol", "Find agents that speak this `VERSION` of A2A, such as 1.0."},
+		{"binding", "binding", "Find agents with this `BINDING`: JSONRPC, HTTP+JSON, GRPC or a URI."},
+		{"provider", "provider", "Find agents of this `ORGANIZATION`."},
+	} {
+		values := new([]string)
+		flags.StringArrayVar(values, filter.flag, nil, filter.usage+" May be repeated.")
+		f.filters[filter.parameter] = values
+	}
+	flags.BoolVar(&f.ready, "ready", false, "Find agents that take calls now; with =false, those that do not.")
+	flags.BoolVar(&f.remote, "remote", false, "Find agents that run outside of the cluster; with =false, inside.")
+	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Find agents of all namespaces.")
+	flags.BoolVarP(&f.watch, "watch", "w", false, "Go on with changes. Not together with words, which rank; use --text.")
+	flags.IntVar(&f.limit, "limit", 50, "Find at most `N` agents, 1 to 200.")
+	flags.StringVar(&f.pageToken, "page-token", "", "`TOKEN` of the page, from the page before.")
+	flags.BoolVar(&f.everyPage, "all", false, "Find the agents of all pages.")
+	f.addTo(cmd)
+	a.outputFlag(cmd, outputText, outputWide, outputJSON, outputYAML, outputName)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		query, err := f.query(cmd, strings.Join(args, " "))
+		if err != nil {
+			return err
+		}
+		client, closeConnection, err := a.registry(cmd.Context(), &f.registryFlags)
+		if err != nil {
+			return err
+		}
+		defer closeConnection()
+		if f.watch {
+			return f.follow(cmd.Context(), client, query)
+		}
+		return f.search(cmd.Context(), client, query)
+	}
+	return cmd
+}
+
+// query returns the query of the flags.
+func (f *finding) query(cmd *cobra.Command, words string) (q registryclient.Query, err error) {
+	q = registryclient.Query{Words: words, Limit: f.limit, Cursor: f.pageToken, Filters: url.Values{}}
+	for parameter, values := range f.filters {
+		q.Filters[parameter] = *values
+	}
+	for name, value := range map[string]bool{"ready": f.ready, "remote": f.remote} {
+		if cmd.Flags().Changed(name) {
+			q.Filters.Set(name, strconv.FormatBool(value))
+		}
+	}
+	switch {
+	case words != "" && f.watch:
+		return q, failure.New(failure.Usage, "--watch cannot follow ranked words").WithHint("use --text, which is a condition and ranks nothing")
+	case f.watch && (f.output == outputYAML || f.everyPage || f.pageToken != ""):
+		return q, failure.New(failure.Usage, "--watch does not go with --all, --page-token and -o yaml")
+	case f.limit < 1 || f.limit > 200:
+		return q, failure.New(failure.Usage, "--limit must be between 1 and 200")
+	case f.allNamespaces && *f.flags.Namespace != "":
+		return q, failure.New(failure.Usage, "--all-namespaces and --namespace exclude each other")
+	case !f.allNamespaces && (f.url == "" || *f.flags.Namespace != ""):
+		q.Namespace, err = f.cluster.Namespace()
+	}
+	return q, err
+}
+
+// search writes a page of agents, or all pages.
+func (f *finding) search(ctx context.Context, client *registryclient.Client, query registryclient.Query) error {
+	var found []registryclient.Agent
+	for {
+		page, err := client.Search(ctx, query)
+		if err != nil {
+			return err //nolint:wrapcheck // it is a failure
+		}
+		found = append(found, page.Agents...)
+		if f.everyPage && page.NextCursor != "" && page.NextCursor != query.Cursor {
+			query.Cursor = page.NextCursor
+			continue
+		}
+		page.Agents = found
+		return f.print(page)
+	}
+}
+
+// print writes the agents that were found.
+func (f *finding) print(page *registryclient.Page) error {
+	switch f.output {
+	case outputJSON, outputYAML:
+		return f.printDocument(page)
+	case outputName:
+		for i := range page.Agents {
+			if err := f.printText([]byte(terminal.Line(page.Agents[i].Namespace+"/"+page.Agents[i].Name) + "\n")); err != nil {
+				return err
+			}
+		}
+	default:
+		if len(page.Agents) == 0 {
+			f.warnf("No agents.")
+			return nil
+		}
+		rows := [][]string{f.heading()}
+		for i := range page.Agents {
+			rows = append(rows, f.row(&page.Agents[i]))
+		}
+		if err := f.printTable(rows); err != nil {
+			return err
+		}
+	}
+	if page.NextCursor != "" {
+		f.warnf("%d of %d agents. For the next ones, add --page-token %s; for all, --all", len(page.Agents), page.Total, quoted(page.NextCursor))
+	}
+	return nil
+}
+
+// printDocument writes the agents in the form of a response of the registry.
+func (f *finding) printDocument(page *registryclient.Page) error {
+	items := make([]json.RawMessage, 0, len(page.Agents))
+	for i := range page.Agents {
+		items = append(items, page.Agents[i].JSON)
+	}
+	document := map[string]any{"items": items, "nextCursor": page.NextCursor, "total": page.Total, "revision": page.Revision}
+	if f.output == outputJSON {
+		return f.printJSON(document)
+	}
+	text, err := yaml.Marshal(document)
+	if err != nil {
+		return failure.Wrap(failure.Internal, err, "encode the result")
+	}
+	return f.printText([]byte(terminal.Clean(string(text))))
+}
+
+// maxDescription is how much of a description a table has, in bytes.
+const maxDescription = 60
+
+func (f *finding) heading() []string {
+	if f.output == outputWide {
+		return []string{"NAMESPACE", "NAME", "READY", "REASON", "VERSION", "SKILLS", "URL", "EXTERNAL", "DESCRIPTION"}
+	}
+	return []string{"NAMESPACE", "NAME", "READY", "REASON", "DESCRIPTION"}
+}
+
+func (f *finding) row(agent *registryclient.Agent) []string {
+	ready := "True"
+	if !agent.Ready {
+		ready = "False"
+	}
+	row := []string{agent.Namespace, agent.Name, ready, cmp.Or(agent.Reason, "-")}
+	if f.output == outputWide {
+		ids := make([]string, 0, len(agent.Skills))
+		for i := range agent.Skills {
+			ids = append(ids, agent.Skills[i].ID)
+		}
+		skills := cmp.Or(terminal.Clip(strings.Join(ids, ","), maxDescription), "-")
+		return append(row, cmp.Or(agent.Version, "-"), skills, cmp.Or(agent.URL, "-"), cmp.Or(agent.ExternalURL, "-"), cmp.Or(agent.Description, "-"))
+	}
+	return append(row, cmp.Or(terminal.Clip(agent.Description, maxDescription), "-"))
+}
+
+// follow writes the agents that match, and then their changes.
+func (f *finding) follow(ctx context.Context, client *registryclient.Client, query registryclient.Query) error {
+	if f.output == outputText || f.output == outputWide {
+		if err := f.printText([]byte("CHANGE   " + strings.Join(f.heading(), "   ") + "\n")); err != nil {
+			return err
+		}
+	}
+	err := client.Follow(ctx, query, f.printChange, func(cause error) {
+		f.warnf("The watch broke and is resumed: %v", cause)
+	})
+	return err //nolint:wrapcheck // it is a failure
+}
+
+// printChange writes a change on one line.
+func (f *finding) printChange(change registryclient.Change) error {
+	agent := &change.Agent
+	switch f.output {
+	case outputJSON:
+		line := map[string]any{"type": change.Type, "agent": agent.JSON}
+		if change.Type == registryclient.Removed {
+			line["agent"] = map[string]string{"namespace": agent.Namespace, "name": agent.Name}
+		}
+		text, err := json.Marshal(line)
+		if err != nil {
+			return failure.Wrap(failure.Internal, err, "encode the result")
+		}
+		return f.printText(append(terminal.JSON(text), '\n'))
+	case outputName:
+		return f.printText([]byte(string(change.Type) + " " + terminal.Line(agent.Namespace+"/"+agent.Name) + "\n"))
+	}
+	row := []string{string(change.Type), agent.Namespace, agent.Name}
+	if change.Type != registryclient.Removed {
+		row = append(row[:1], f.row(agent)...)
+	}
+	return f.printText([]byte(terminal.Line(strings.Join(row, "   ")) + "\n"))
+}

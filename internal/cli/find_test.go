@@ -1,0 +1,260 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/registry"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/freeport"
+)
+
+// registryHost is the name in the certificate of the registry.
+const registryHost = "a2a-operator-registry.team.svc.cluster.local"
+
+// registry runs the registry with TLS, as a pod of the namespace team.
+func (c *cluster) registry(t *testing.T) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{registryHost}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	for name, content := range map[string][]byte{"tls.crt": certificate, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})} {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	agents, err := cache.New(c.config, cache.Options{Scheme: c.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := freeport.Address(t)
+	server := registry.New(registry.Options{BindAddress: address, Cache: agents, Reviews: c, CertificateDir: dir, Log: logr.Discard()})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 2)
+	go func() { ended <- agents.Start(ctx) }()
+	go func() { ended <- server.Start(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for range 500 {
+		if err = server.Ready(nil); err == nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta := metav1.ObjectMeta{Namespace: "team", Name: "a2a-operator-registry", Labels: map[string]string{
+		"app.kubernetes.io/name": "a2a-operator", "app.kubernetes.io/component": "registry",
+	}, Annotations: map[string]string{"a2a-operator.dev/registry-tls-secret": "registry-tls", "a2a-operator.dev/registry-host": registryHost}}
+	c.create(t, &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443}}}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "registry-tls"}, Data: map[string][]byte{"ca.crt": certificate}})
+	c.endpoint(t, "team", "a2a-operator-registry", "https", 8444, address)
+}
+
+// publish makes the sidecar configuration of an Agent, as the operator does.
+func (c *cluster) publish(t *testing.T, name, description string) {
+	t.Helper()
+	agent := &a2av1alpha1.Agent{}
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: name}, agent); err != nil {
+		t.Fatal(err)
+	}
+	for i := range agent.Status.Conditions {
+		if condition := &agent.Status.Conditions[i]; condition.Type == a2av1alpha1.ConditionAvailable {
+			condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, "Available", ""
+		}
+	}
+	if err := c.Status().Update(t.Context(), agent); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(map[string]any{"version": sidecarconfig.Version, "card": card.Card{
+		Name: name, Description: description, Version: "1.0.0",
+		Skills: []card.Skill{{ID: "quote", Name: "Quote", Description: description, Tags: []string{"text"}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.create(t, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: names.ConfigMap(name), OwnerReferences: []metav1.OwnerReference{
+			*metav1.NewControllerRef(agent, a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind)),
+		}},
+		Data: map[string]string{sidecarconfig.FileName: string(text)},
+	})
+}
+
+// testFind tests the search in a cluster with the Agents echo, open and broken.
+func testFind(t *testing.T, c *cluster) {
+	readServices := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list"}}
+	readSecret := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"registry-tls"}, Verbs: []string{"get"}}
+	rules := []rbacv1.PolicyRule{readServices, readSecret, requestToken, readEndpoints, forwardPorts}
+	all := c.user(t, "finder", rules...)
+	find := func(t *testing.T, arguments string) result {
+		t.Helper()
+		return run(t, append([]string{"find", "--registry-namespace", "team"}, strings.Fields(arguments)...)...)
+	}
+	t.Setenv("KUBECONFIG", all)
+	if r := find(t, ""); r.status != 3 || !strings.Contains(r.stderr, "there is no registry in namespace team") {
+		t.Errorf("without a registry: %+v", r)
+	}
+	c.registry(t)
+	c.publish(t, "echo", "Says back what it hears.\x1b[2J")
+	c.publish(t, "open", "Paints a picture.")
+	for range 500 { // until the registry has both
+		if r := find(t, "--skill quote --ready -o name"); r.status != 0 || strings.Count(r.stdout, "\n") == 2 {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+
+	t.Run("outputs", func(t *testing.T) {
+		find(t, "").golden(t, "find")
+		find(t, "-o wide --ready").golden(t, "find-wide")
+		find(t, "painter of pictures -o name").golden(t, "find-name")
+		find(t, "--skill none").golden(t, "find-none")
+		find(t, "--limit 1").golden(t, "find-page")
+		for _, arguments := range []string{"-o json", "-o json --limit 1 --all"} {
+			var document struct {
+				Items []struct{ Name string }
+				Total int
+			}
+			r := find(t, arguments)
+			if err := json.Unmarshal([]byte(r.stdout), &document); err != nil || len(document.Items) != 3 || document.Total != 3 || document.Items[1].Name != "echo" {
+				t.Errorf("%v: %+v", err, r)
+			}
+		}
+		if r := find(t, "--ready=false -o yaml"); r.status != 0 || !strings.Contains(r.stdout, "\n  name: broken\n") || !strings.Contains(r.stdout, "total: 1") {
+			t.Errorf("%+v", r)
+		}
+	})
+
+	t.Run("each missing right is named with its rule", func(t *testing.T) {
+		for i, rule := range rules {
+			others := append(append([]rbacv1.PolicyRule{}, rules[:i]...), rules[i+1:]...)
+			t.Setenv("KUBECONFIG", c.user(t, fmt.Sprint("finder-without", i), others...))
+			r := find(t, "")
+			if r.status != 4 || !strings.Contains(r.stderr, "resources: ["+rule.Resources[0]+"]") || !strings.Contains(r.stderr, "verbs: ["+rule.Verbs[0]+"]") {
+				t.Errorf("without %v: %+v", rule, r)
+			}
+		}
+		t.Setenv("KUBECONFIG", all)
+		if r := run(t, "find"); r.status != 4 || !strings.Contains(r.stderr, "--registry-namespace") {
+			t.Errorf("in any namespace: %+v", r)
+		}
+	})
+
+	t.Run("mistakes", func(t *testing.T) {
+		for arguments, want := range map[string]string{
+			"paint -w": "--text", "-w --all": "--watch", "--limit 201": "--limit", "-A -n team": "exclude", "--registry ftp://x": "http://",
+			"--protocol " + strings.Repeat("x", 600): "the registry refuses the search",
+		} {
+			if r := find(t, arguments); r.status != 2 || !strings.Contains(r.stderr, want) {
+				t.Errorf("%s: %+v", arguments, r)
+			}
+		}
+		if r := find(t, "--ca-file "+filepath.Join(t.TempDir(), "none")); r.status != 2 {
+			t.Errorf("%+v", r)
+		}
+		if r := find(t, "--registry-token wrong"); r.status != 4 || !strings.Contains(r.stderr, "does not accept the token") {
+			t.Errorf("%+v", r)
+		}
+		if r := run(t, "find", "--registry", "http://127.0.0.1:1"); r.status != 3 {
+			t.Errorf("%+v", r)
+		}
+	})
+
+	t.Run("watch", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		lines := make(chan string)
+		reader, writer := io.Pipe()
+		go func() {
+			defer close(lines)
+			decoder := json.NewDecoder(reader)
+			for {
+				var change struct {
+					Type  string
+					Agent struct{ Name string }
+				}
+				if decoder.Decode(&change) != nil {
+					return
+				}
+				lines <- change.Type + " " + change.Agent.Name
+			}
+		}()
+		status := make(chan int, 1)
+		go func() {
+			defer func() { _ = writer.Close() }()
+			status <- Run(ctx, []string{"find", "--registry-namespace", "team", "-w", "-o", "json", "--skill", "quote"},
+				genericiooptions.IOStreams{In: strings.NewReader(""), Out: writer, ErrOut: io.Discard})
+		}()
+		next := func(want string) {
+			t.Helper()
+			select {
+			case got := <-lines:
+				if got != want {
+					t.Errorf("got %q, want %q", got, want)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatalf("no %q", want)
+			}
+		}
+		next("Added echo")
+		next("Added open")
+		if err := c.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: names.ConfigMap("open")}}); err != nil {
+			t.Fatal(err)
+		}
+		next("Removed open") // it has no skill any more
+		cancel()
+		if got := <-status; got != 1 {
+			t.Errorf("an interrupted watch ended with %d", got)
+		}
+	})
+}

@@ -1,0 +1,95 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/cli/clusteraccess"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/registryclient"
+)
+
+// registryFlags are the flags of commands that call the registry.
+type registryFlags struct {
+	url, namespace, token, serviceAccount string
+	transport                             a2aclient.TransportOptions
+}
+
+func (f *registryFlags) addTo(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.namespace, "registry-namespace", "", "`NAMESPACE` of the registry's Service; any by default.")
+	flags.StringVar(&f.url, "registry", "", "Call the registry at this `URL`, without a cluster.")
+	flags.StringVar(&f.token, "registry-token", "", "`TOKEN` for the registry. Other users of the machine see flags: prefer A2ACLI_REGISTRY_TOKEN.")
+	flags.StringVar(&f.serviceAccount, "service-account", "default", "`NAME` of the ServiceAccount whose token the registry gets, in your namespace.")
+	flags.StringVar(&f.transport.CAFile, "ca-file", "", "PEM `FILE` of certificate authorities that may sign the registry's certificate; those of its Secret by default.")
+	flags.BoolVar(&f.transport.Insecure, "insecure", false, "Do not verify the certificate of the registry. For development only.")
+}
+
+// registry returns a client of the registry, and what ends its connections.
+func (a *app) registry(ctx context.Context, f *registryFlags) (client *registryclient.Client, closeConnection func(), err error) {
+	if f.transport.Insecure {
+		a.warnf("Warning: --insecure: the certificate of the registry is not verified. Anyone on the way can read the token and change the answer.")
+	}
+	client = &registryclient.Client{Token: func(context.Context) (string, error) { return f.token, nil }}
+	closeConnection = func() {}
+	if f.url != "" {
+		client.URL, err = url.Parse(f.url)
+		if err != nil || client.URL.Host == "" || client.URL.Scheme != "http" && client.URL.Scheme != "https" || client.URL.User != nil {
+			return nil, nil, failure.New(failure.Usage, "--registry %q is no URL with http:// or https:// and without a user name", f.url)
+		}
+	} else if closeConnection, err = a.forwardToRegistry(ctx, f, client); err != nil {
+		return nil, nil, err
+	}
+	if client.HTTP, err = a2aclient.NewHTTPClient(f.transport, a.debugf()); err != nil {
+		closeConnection()
+		return nil, nil, err //nolint:wrapcheck // it is a failure
+	}
+	return client, closeConnection, nil
+}
+
+// forwardToRegistry makes a client call the registry of the cluster.
+func (a *app) forwardToRegistry(ctx context.Context, f *registryFlags, client *registryclient.Client) (closeConnection func(), err error) {
+	service, err := a.cluster.FindRegistry(ctx, f.namespace)
+	if err != nil {
+		return nil, err
+	}
+	if service.TLSSecret != "" && f.transport.CAFile == "" && !f.transport.Insecure {
+		if f.transport.Authorities, err = a.cluster.RegistryAuthorities(ctx, service); err != nil {
+			return nil, err
+		}
+	}
+	client.URL = &url.URL{Scheme: service.Port, Host: service.Host}
+	if f.token == "" {
+		namespace, err := a.cluster.Namespace()
+		if err != nil {
+			return nil, err
+		}
+		client.Token = a.registryTokens(namespace, f.serviceAccount)
+	}
+	forward := a.cluster.Forward(service.Namespace, service.Name, service.Port)
+	f.transport.DialContext = forward.DialContext
+	return forward.Close, nil
+}
+
+// registryTokens returns tokens of a ServiceAccount for the registry. A token is used until the last
+// minute of its life. It is not safe for concurrent use.
+func (a *app) registryTokens(namespace, serviceAccount string) func(context.Context) (string, error) {
+	var token *clusteraccess.Token
+	return func(ctx context.Context) (string, error) {
+		if token == nil || time.Until(token.Expires) < time.Minute {
+			var err error
+			if token, err = a.cluster.Token(ctx, namespace, serviceAccount, a2av1alpha1.Audience, tokenLifetime); err != nil {
+				return "", err
+			}
+		}
+		return token.Value, nil
+	}
+}

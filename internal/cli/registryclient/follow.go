@@ -1,0 +1,162 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registryclient
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+)
+
+const (
+	// resumeFirst and resumeMost bound the backoff between two attempts to resume a watch.
+	resumeFirst = 500 * time.Millisecond
+	resumeMost  = 10 * time.Second
+	// maxFailures is how many attempts without an event may fail in a row.
+	maxFailures = 8
+)
+
+// ChangeType says what happened to an agent.
+type ChangeType string
+
+// Types of changes. An agent that stops to match the search is Removed, too.
+const (
+	Added   ChangeType = "Added"
+	Changed ChangeType = "Changed"
+	Removed ChangeType = "Removed"
+)
+
+// Change is a change of the agents that match a search.
+type Change struct {
+	Type ChangeType
+	// Agent has the namespace and the name only, if it was removed.
+	Agent Agent
+}
+
+// Follow calls observe for each agent that matches a query without words and for each later change,
+// until ctx ends or observe returns an error. It resumes a watch that ends or breaks, and then reports
+// the changes since. resuming is called before each attempt to resume a broken watch.
+//
+// It keeps a digest of each agent in memory, so that it reports no agent twice.
+func (c *Client) Follow(ctx context.Context, q Query, observe func(Change) error, resuming func(cause error)) error {
+	w := &follower{observe: observe, known: map[string][sha256.Size]byte{}}
+	failures, pause := 0, resumeFirst
+	for first := true; ; first = false {
+		w.received = false
+		err := c.Watch(ctx, q, w.lastID, w.take)
+		switch {
+		case w.failed != nil:
+			return w.failed
+		case ctx.Err() != nil:
+			return context.Cause(ctx) //nolint:wrapcheck // it is a failure, or the user's interrupt
+		case w.received:
+			failures, pause = 0, resumeFirst
+		case err != nil && (first || failure.Of(err).Code != failure.Unreachable):
+			return err
+		default:
+			if failures++; failures >= maxFailures {
+				return failure.New(failure.Unreachable, "the watch of the registry broke %d times in a row: %v", failures, err)
+			}
+		}
+		if err == nil && w.received { // the registry ends a watch after some minutes
+			continue
+		}
+		resuming(err)
+		if err := sleep(ctx, pause); err != nil {
+			return err
+		}
+		pause = min(2*pause, resumeMost)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx) //nolint:wrapcheck // it is a failure, or the user's interrupt
+	}
+}
+
+// follower is the state of Follow.
+type follower struct {
+	observe func(Change) error
+	lastID  string
+	// known are the digests of the agents that match, by namespace and name.
+	known map[string][sha256.Size]byte
+	// stale are the agents that were known before a reset and did not come again. It is nil except
+	// between a reset and the end of the state that follows.
+	stale map[string]struct{}
+	// received is true once the stream had an event. failed is what ends the watch.
+	received bool
+	failed   error
+}
+
+var errStop = errors.New("watch ends")
+
+// take takes an event. Its error ends the stream.
+func (w *follower) take(e Event) error {
+	w.received = true
+	if e.ID != "" {
+		w.lastID = e.ID
+	}
+	if w.failed = w.apply(e); w.failed != nil {
+		return errStop
+	}
+	return nil
+}
+
+func (w *follower) apply(e Event) error {
+	switch e.Type {
+	case Reset:
+		w.lastID, w.stale = "", make(map[string]struct{}, len(w.known))
+		for key := range w.known {
+			w.stale[key] = struct{}{}
+		}
+	case Synced:
+		for key := range w.stale {
+			namespace, name, _ := strings.Cut(key, "/")
+			if err := w.remove(namespace, name); err != nil {
+				return err
+			}
+		}
+		w.stale = nil
+	case Upsert:
+		return w.upsert(e.Agent)
+	case Remove:
+		return w.remove(e.Namespace, e.Name)
+	case Bookmark:
+	}
+	return nil
+}
+
+func (w *follower) upsert(agent Agent) error {
+	key, digest := agent.Namespace+"/"+agent.Name, sha256.Sum256(agent.JSON)
+	delete(w.stale, key)
+	before, known := w.known[key]
+	w.known[key] = digest
+	switch {
+	case !known:
+		return w.observe(Change{Type: Added, Agent: agent})
+	case before != digest:
+		return w.observe(Change{Type: Changed, Agent: agent})
+	}
+	return nil
+}
+
+func (w *follower) remove(namespace, name string) error {
+	key := namespace + "/" + name
+	delete(w.stale, key)
+	if _, known := w.known[key]; !known {
+		return nil
+	}
+	delete(w.known, key)
+	return w.observe(Change{Type: Removed, Agent: Agent{Namespace: namespace, Name: name}})
+}

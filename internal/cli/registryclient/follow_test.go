@@ -1,0 +1,99 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registryclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+)
+
+const (
+	reset = "id:\nevent: reset\ndata: {}\n\n"
+	echo1 = "event: upsert\ndata: {\"namespace\":\"team\",\"name\":\"echo\",\"version\":\"1\"}\n\n"
+	echo2 = "event: upsert\ndata: {\"namespace\":\"team\",\"name\":\"echo\",\"version\":\"2\"}\n\n"
+	other = "event: upsert\ndata: {\"namespace\":\"team\",\"name\":\"other\",\"version\":\"1\"}\n\n"
+)
+
+func synced(id string) string { return "id: " + id + "\nevent: synced\ndata: {}\n\n" }
+
+// script is a registry that answers each request with the next stream. A stream that is a status fails.
+type script struct {
+	streams []string
+	// lastIDs are the ids at which the requests resumed.
+	lastIDs []string
+}
+
+func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	n := len(s.lastIDs)
+	s.lastIDs = append(s.lastIDs, r.Header.Get("Last-Event-ID"))
+	if n >= len(s.streams) {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	if s.streams[n] == "503" {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = w.Write([]byte(s.streams[n]))
+}
+
+// follow returns the changes that a client reports, and the error that ended it.
+func follow(t *testing.T, s *script) (changes []string, err error) {
+	t.Helper()
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	u, _ := url.Parse(server.URL)
+	client := &Client{URL: u, HTTP: server.Client(), Token: func(context.Context) (string, error) { return "t", nil }}
+	err = client.Follow(t.Context(), Query{Namespace: "team"}, func(c Change) error {
+		changes = append(changes, fmt.Sprintf("%s %s %s", c.Type, c.Agent.Name, c.Agent.Version))
+		return nil
+	}, func(error) {})
+	return changes, err
+}
+
+func TestFollowReportsEachChangeOnceOverAllStreams(t *testing.T) {
+	s := &script{streams: []string{
+		reset + echo1 + other + synced("1"),
+		echo1 + echo2 + synced("2") + "id: 3\nevent: bookmark\ndata: {}\n\n",
+		"503",
+		reset + echo2 + synced("4"), // the registry forgot what changed; other is gone
+	}}
+	changes, err := follow(t, s)
+	if failure.Of(err).Code != failure.AuthFailed {
+		t.Errorf("a refused token ends the watch with %v", err)
+	}
+	if want := []string{"Added echo 1", "Added other 1", "Changed echo 2", "Removed other "}; !slices.Equal(changes, want) {
+		t.Errorf("changes %q, want %q", changes, want)
+	}
+	if want := []string{"", "1", "3", "3", "4"}; !slices.Equal(s.lastIDs, want) {
+		t.Errorf("resumed at %q, want %q", s.lastIDs, want)
+	}
+}
+
+func TestFollowReturnsTheFirstFailure(t *testing.T) {
+	if _, err := follow(t, &script{streams: []string{"503"}}); failure.Of(err).Code != failure.Unreachable {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestObserveEndsAFollowedWatch(t *testing.T) {
+	server := httptest.NewServer(&script{streams: []string{reset + echo1 + other + synced("1")}})
+	defer server.Close()
+	u, _ := url.Parse(server.URL)
+	client := &Client{URL: u, HTTP: server.Client(), Token: func(context.Context) (string, error) { return "", nil }}
+	full := errors.New("disk full")
+	calls := 0
+	err := client.Follow(t.Context(), Query{}, func(Change) error { calls++; return full }, func(error) { t.Error("resumed") })
+	if !errors.Is(err, full) || calls != 1 {
+		t.Errorf("%v after %d calls", err, calls)
+	}
+}
