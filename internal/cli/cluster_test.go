@@ -89,6 +89,17 @@ func startCluster(t *testing.T) *cluster {
 	// client-go sends credentials over TLS only.
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/log") {
+			query := r.URL.Query()
+			if container := query.Get("container"); container == "waiting" || container == "main" && query.Get("previous") == "true" {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"BadRequest","code":400,"message":"container is waiting to start: ImagePullBackOff"}`)
+				return
+			}
+			if query.Get("previous") == "true" || query.Get("follow") == "true" {
+				_, _ = fmt.Fprintf(w, "previous=%s follow=%s\n", query.Get("previous"), query.Get("follow"))
+				return
+			}
 			_, _ = fmt.Fprintf(w, "%s started\n%s task=t1 \x1b[2J\n", r.URL.Query().Get("container"), r.URL.Query().Get("container"))
 			return
 		}
@@ -469,6 +480,22 @@ func TestCluster(t *testing.T) {
 			if !ok {
 				t.Errorf("%s: %+v", arguments, r)
 			}
+		}
+		if r := run(t, "logs", "echo", "-p"); r.status != 0 || r.stdout != "[echo-5d9c-x2x/a2a-sidecar] previous=true follow=\n" {
+			t.Errorf("-p: %+v", r)
+		}
+		if r := run(t, "logs", "echo", "-f", "-c", "sidecar"); r.status != 0 || !strings.Contains(r.stdout, "follow=true") || !strings.Contains(r.stderr, "All containers have ended") {
+			t.Errorf("-f: %+v", r)
+		}
+		if r := run(t, "logs", "echo", "-p", "-c", "main"); r.status != 1 {
+			t.Errorf("-p of a container that has not restarted: %+v", r)
+		}
+		c.create(t, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "echo-new", Labels: map[string]string{a2av1alpha1.LabelAgent: "echo"}},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "waiting", Image: "none"}}},
+		})
+		if r := run(t, "logs", "echo"); r.status != 1 || !strings.Contains(r.stdout, "main started") || !strings.Contains(r.stderr, "ImagePullBackOff") {
+			t.Errorf("a container that has not started: %+v", r)
 		}
 		if r := run(t, "logs", "echo", "-c", "none"); r.status != 2 {
 			t.Errorf("%+v", r)

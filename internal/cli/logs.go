@@ -39,8 +39,11 @@ type logOptions struct {
 	follow, prior   bool
 	since           time.Duration
 	tail            int64
-	// mu keeps lines whole.
+	// mu keeps lines whole, and guards printed and missing.
 	mu sync.Mutex
+	// printed is true once a container had a log. missing is why one had none, nil for no such container.
+	printed bool
+	missing error
 }
 
 func (a *app) logsCommand() *cobra.Command {
@@ -92,13 +95,15 @@ func (o *logOptions) print(ctx context.Context, namespace, agent string) error {
 	if count == 0 {
 		return failure.New(failure.Usage, "the pods of Agent %s have no container %s", agent, o.container)
 	}
-	if !o.follow {
-		return all.Wait() //nolint:wrapcheck // it is a failure
-	}
 	if err := all.Wait(); err != nil {
-		return err //nolint:wrapcheck // as above
+		return err //nolint:wrapcheck // it is a failure
 	}
-	o.warnf("All containers have ended.")
+	if o.missing != nil && (!o.prior || !o.printed) { // few containers have restarted
+		return o.missing
+	}
+	if o.follow {
+		o.warnf("All containers have ended.")
+	}
 	return nil
 }
 
@@ -123,7 +128,7 @@ func (o *logOptions) containers(spec *corev1.PodSpec) []string {
 	return all
 }
 
-// printContainer writes the log of a container. A container that has not started has none.
+// printContainer writes the log of a container. It notes a container without a log, such as one that has not started.
 func (o *logOptions) printContainer(ctx context.Context, pod *corev1.Pod, container string) error {
 	options := &corev1.PodLogOptions{Container: container, Follow: o.follow, Previous: o.prior}
 	if o.since > 0 {
@@ -135,12 +140,16 @@ func (o *logOptions) printContainer(ctx context.Context, pod *corev1.Pod, contai
 	log, err := o.cluster.Log(ctx, pod.Namespace, pod.Name, options)
 	if err != nil {
 		if problem := failure.Of(err); problem.Code == failure.Internal && ctx.Err() == nil {
-			o.warnf("No log of container %s of pod %s: %s", container, pod.Name, problem.Message)
+			o.miss(failure.New(failure.Internal, "container %s of pod %s has no log: %s", container, pod.Name, problem.Message).
+				WithHint("%s events %s says why", Program, pod.Labels[a2av1alpha1.LabelAgent]))
 			return nil
 		}
 		return err
 	}
 	defer func() { _ = log.Close() }()
+	o.mu.Lock()
+	o.printed = true
+	o.mu.Unlock()
 	lines := bufio.NewReaderSize(log, maxLogLine)
 	for {
 		line, long, err := lines.ReadLine()
@@ -157,6 +166,17 @@ func (o *logOptions) printContainer(ctx context.Context, pod *corev1.Pod, contai
 			return err
 		}
 	}
+}
+
+// miss notes that a container has no log. The logs of the others are printed.
+func (o *logOptions) miss(err *failure.Error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.missing != nil {
+		o.warnf("%s", err.Message)
+		return
+	}
+	o.missing = err
 }
 
 func explainLog(ctx context.Context, err error, pod string) error {
