@@ -38,7 +38,8 @@ func (a *app) uiCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ui [-A]",
 		Short: "Show the agents on a web page of this machine",
-		Long: `Show the agents on a web page of this machine: their health, as it changes, their skills and their cards.
+		Long: `Show the agents on a web page of this machine: their health, as it changes, their skills and their cards. On the page of
+an agent, you can send messages to it.
 
 The page is served on the loopback interface until Ctrl-C. The browser gets no token of the cluster. The page lists the agents
 that the ServiceAccount --service-account of your namespace sees in the registry.`,
@@ -73,7 +74,7 @@ func (a *app) serveUI(ctx context.Context, o *uiOptions) error {
 	defer end()
 	options := ui.Options{
 		Registry: registry, Namespace: namespace, Caller: "ServiceAccount " + namespace + "/" + o.serviceAccount,
-		Object: a.cluster.Agent, Now: time.Now, //nolint:forbidigo // the ages of objects are for people
+		Object: a.cluster.Agent, Connect: a.connectPage, Now: time.Now, //nolint:forbidigo // the ages of objects are for people
 	}
 	if o.all {
 		options.Namespace = ""
@@ -121,6 +122,15 @@ func (a *app) connectRegistry(ctx context.Context, o *uiOptions, namespace strin
 		return nil, nil, err
 	}
 	return client, func() { closeIdle(transport); forward.Close() }, nil
+}
+
+// connectPage returns a client for an agent of the page, with a token for just that agent.
+func (a *app) connectPage(ctx context.Context, namespace, name string) (*a2aclient.Client, func(), error) {
+	agent, err := a.connect(ctx, &agentFlags{serviceAccount: "default"}, namespace+"/"+name)
+	if err != nil {
+		return nil, nil, err
+	}
+	return agent.Client, agent.close, nil
 }
 
 func closeIdle(client *http.Client) { client.CloseIdleConnections() }

@@ -40,13 +40,15 @@ type registry struct {
 	changed  chan struct{}
 	// resumed are the ids with which watches began, and searches the queries.
 	resumed, searches []string
+	// sidecars are the URLs of agents by name.
+	sidecars map[string]string
 	// watched has a value for each watch that began.
 	watched chan struct{}
 }
 
 func startRegistry(t *testing.T) *registry {
 	t.Helper()
-	f := &registry{changed: make(chan struct{}), watched: make(chan struct{}, 100), card: `{"name":"Echo"}`}
+	f := &registry{sidecars: map[string]string{}, changed: make(chan struct{}), watched: make(chan struct{}, 100), card: `{"name":"Echo"}`}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/agents", f.search)
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}", func(w http.ResponseWriter, r *http.Request) {
@@ -183,6 +185,7 @@ func startPage(t *testing.T) *page {
 	options := Options{
 		Registry:  &registryclient.Client{HTTP: f.Client(), URL: u, Token: func(context.Context) (string, error) { return "registry-token", nil }},
 		Namespace: "team", Caller: "ServiceAccount team/default", Now: time.Now,
+		Connect: f.connect,
 		Object: func(_ context.Context, namespace, name string) (*a2av1alpha1.Agent, error) {
 			if name == "forbidden" {
 				return nil, failure.New(failure.AuthFailed, "you may not get agents in namespace %s", namespace).WithHint("ask for a Role")

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package ui is the web page of `kubectl a2a ui`: it lists agents with their health, shows changes
-// as they happen, and describes each agent. The page is HTML from templates, with a script and a
+// as they happen, describes each agent, and sends it messages. The page is HTML from templates, with a script and a
 // stylesheet of its own; the browser gets no token and sends no request to another host.
 //
 // The server listens on the loopback interface, where all programs and users of the machine and all
@@ -23,6 +23,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/registryclient"
 )
@@ -53,6 +54,8 @@ type Options struct {
 	Caller string
 	// Object reads an Agent from the API server. Required.
 	Object func(ctx context.Context, namespace, name string) (*a2av1alpha1.Agent, error)
+	// Connect returns a client for an agent, and a function that ends its connections. Required.
+	Connect func(ctx context.Context, namespace, name string) (*a2aclient.Client, func(), error)
 	// Now returns the time. Required.
 	Now func() time.Time
 }
@@ -61,6 +64,8 @@ type Options struct {
 type Server struct {
 	options Options
 	changes *changes
+	// calls has a value for each call to an agent.
+	calls chan struct{}
 	// code opens the page once, and secret begins all other paths.
 	code, secret string
 	opening      sync.Mutex
@@ -78,7 +83,7 @@ func Listen(ctx context.Context, port string, options Options) (*Server, error) 
 		return nil, failure.Wrap(failure.Usage, err, "listen on --port %s", port).WithHint("--port 0 takes a free port")
 	}
 	return &Server{
-		options: options, changes: newChanges(), code: rand.Text(), secret: rand.Text(),
+		options: options, changes: newChanges(), calls: make(chan struct{}, maxCalls), code: rand.Text(), secret: rand.Text(),
 		host: listener.Addr().String(), listener: netutil.LimitListener(listener, maxConnections),
 	}, nil
 }
@@ -119,6 +124,8 @@ func (s *Server) pages() http.Handler {
 	mux.HandleFunc("GET /{$}", s.list)
 	mux.HandleFunc("GET /agents/{namespace}/{name}", s.agent)
 	mux.HandleFunc("GET /agents/{namespace}/{name}/card", s.card)
+	mux.HandleFunc("POST /agents/{namespace}/{name}/send", s.send)
+	mux.HandleFunc("POST /agents/{namespace}/{name}/tasks/{task}/cancel", s.cancel)
 	mux.HandleFunc("GET /changes", s.streamChanges)
 	mux.Handle("GET /static/", http.FileServerFS(files))
 	return mux
