@@ -159,7 +159,7 @@ for the connection to the API server, such as --as and --server, work, too.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return failure.New(failure.Usage, "%s", err).WithHint("see %s --help", display(cmd))
 	})
-	root.AddCommand(a.listCommand(), a.cardCommand(), a.sendCommand(), a.taskCommand(), a.tokenCommand(), a.eventsCommand(), a.logsCommand(), a.doctorCommand(), a.uiCommand(), a.versionCommand())
+	root.AddCommand(a.listCommand(), a.cardCommand(), a.sendCommand(), a.taskCommand(), a.tokenCommand(), a.eventsCommand(), a.logsCommand(), a.doctorCommand(), a.uiCommand(), a.importCommand(), a.versionCommand())
 	root.SetHelpCommand(helpCommand(root))
 	for _, command := range root.Commands() {
 		command.DisableFlagsInUseLine = true
@@ -186,6 +186,9 @@ func (a *app) outputFlag(cmd *cobra.Command, values ...string) {
 // prepare reads the variables of flags and checks --output.
 func (a *app) prepare(cmd *cobra.Command) error {
 	var problem error
+	if f := cmd.Flags().Lookup("output"); f != nil && !f.Changed {
+		a.output = f.DefValue // the commands share the variable, and differ in the default
+	}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		value, ok := os.LookupEnv(variable(f))
 		if !ok || f.Changed || problem != nil || slices.Contains(notVariables, f.Name) {

@@ -78,7 +78,7 @@ func Explain(ctx context.Context, err error, a Access) error {
 	case apierrors.IsNotFound(err):
 		return failure.New(failure.CardNotFound, "there is no %s", a.object()).
 			WithHint("%s", findHint(a))
-	case apierrors.ReasonForError(err) != "":
+	case isAnswer(err):
 		return failure.Wrap(failure.Internal, err, "%s %s", a.Verb, a.object())
 	default:
 		return failure.Wrap(failure.Unreachable, err, "the API server cannot be reached").
@@ -98,6 +98,12 @@ func findHint(a Access) string {
 		return "kubectl a2a list -A lists the Agents of all namespaces"
 	}
 	return fmt.Sprintf("kubectl get %s -n %s lists those that exist", a.Resource, a.Namespace)
+}
+
+// isAnswer reports whether an error is an answer of the API server. Some have no reason.
+func isAnswer(err error) bool {
+	var status apierrors.APIStatus // an interface that is no error
+	return errors.As(err, &status)
 }
 
 // isMissingKind reports whether the API server does not know the kind at all: its answer then

@@ -1,0 +1,64 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteraccess
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+)
+
+// fieldManager is the name of the CLI as an owner of fields.
+const fieldManager = "kubectl-a2a"
+
+// Deployment returns the JSON of a Deployment.
+func (c *Cluster) Deployment(ctx context.Context, namespace, name string) ([]byte, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
+	defer cancel()
+	core, err := c.Core()
+	if err != nil {
+		return nil, err
+	}
+	text, err := core.RESTClient().Get().AbsPath("/apis/apps/v1").Namespace(namespace).Resource("deployments").Name(name).
+		SetHeader("Accept", "application/json").Do(ctx).Raw()
+	if err != nil {
+		return nil, Explain(ctx, err, Access{Verb: "get", Group: "apps", Resource: "deployments", Namespace: namespace, Name: name})
+	}
+	return text, nil
+}
+
+// Services returns the Services of a namespace.
+func (c *Cluster) Services(ctx context.Context, namespace string) ([]corev1.Service, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
+	defer cancel()
+	core, err := c.Core()
+	if err != nil {
+		return nil, err
+	}
+	list, err := core.Services(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, Explain(ctx, err, Access{Verb: "list", Resource: "services", Namespace: namespace})
+	}
+	return list.Items, nil
+}
+
+// DryRun lets the API server validate the JSON of an Agent, whether it exists or not. It stores nothing.
+func (c *Cluster) DryRun(ctx context.Context, namespace, name string, text []byte) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
+	defer cancel()
+	all, err := c.connect()
+	if err != nil {
+		return err
+	}
+	err = all.agents.Patch(types.ApplyPatchType).Namespace(namespace).Resource("agents").Name(name).
+		Param("dryRun", metav1.DryRunAll).Param("fieldManager", fieldManager).Param("force", "true").Body(text).Do(ctx).Error()
+	if err != nil {
+		return Explain(ctx, err, Access{Verb: "patch", Group: a2av1alpha1.GroupVersion.Group, Resource: "agents", Namespace: namespace, Name: name})
+	}
+	return nil
+}

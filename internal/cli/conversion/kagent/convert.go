@@ -1,0 +1,157 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kagent
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/cli/conversion"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+)
+
+// group is the API group of kagent, and version the version that the import reads.
+const (
+	group   = "kagent.dev/"
+	version = group + "v1alpha2"
+)
+
+// Options configure a conversion.
+type Options struct {
+	// Namespace is that of objects without one.
+	Namespace string
+	// ModelURL is the URL of a server with the chat completions API, for models of providers without it. Agents of
+	// these models are left out if it is "".
+	ModelURL string
+}
+
+// conversions are the objects of the manifests that refer to each other, by namespace and name.
+type conversions struct {
+	Options
+	result     *conversion.Result
+	models     map[string]*model
+	servers    map[string]string
+	configMaps map[string]map[string]string
+}
+
+// Convert returns the Agents for the manifests of kagent in YAML or JSON documents.
+func Convert(text []byte, o Options) (*conversion.Result, error) {
+	objects, err := readObjects(text)
+	if err != nil {
+		return nil, err
+	}
+	c := &conversions{
+		Options: o, result: &conversion.Result{},
+		models: map[string]*model{}, servers: map[string]string{}, configMaps: map[string]map[string]string{},
+	}
+	if err := c.collect(objects); err != nil {
+		return nil, err
+	}
+	for _, each := range objects {
+		if err := c.convert(each); err != nil {
+			return nil, err
+		}
+	}
+	c.reportModels()
+	if len(c.result.Agents) == 0 {
+		return c.result, failure.New(failure.Usage, "the manifests have no Agent of %s that can be converted", version).
+			WithHint("kubectl get agents.kagent.dev,modelconfigs.kagent.dev,remotemcpservers.kagent.dev -o yaml writes those of a namespace")
+	}
+	return c.result, nil
+}
+
+// collect reads the objects to which Agents refer, and rejects names that occur twice.
+func (c *conversions) collect(objects []*object) error {
+	seen := map[string]bool{}
+	for _, o := range objects {
+		if o.Metadata.Namespace == "" {
+			o.Metadata.Namespace = c.Namespace
+		}
+		id := o.APIVersion + " " + o.String()
+		if seen[id] {
+			return failure.New(failure.Usage, "the manifests have %s twice", o).WithHint("remove one of the two")
+		}
+		seen[id] = true
+		switch o.APIVersion + "/" + o.Kind {
+		case version + "/ModelConfig":
+			m, unknown, err := conversion.Decode[modelConfig](o.text)
+			if err != nil {
+				return wrong(o, err)
+			}
+			c.models[o.key()] = &model{modelConfig: m, source: conversion.NewSource(o.String(), m, unknown, &c.result.Report)}
+		case version + "/RemoteMCPServer":
+			s := &mcpServer{}
+			if err := json.Unmarshal(o.text, s); err != nil {
+				return wrong(o, err)
+			}
+			c.servers[o.key()] = s.Spec.URL
+		case "v1/ConfigMap":
+			m := &struct {
+				Data map[string]string `json:"data"`
+			}{}
+			if err := json.Unmarshal(o.text, m); err != nil {
+				return wrong(o, err)
+			}
+			c.configMaps[o.key()] = m.Data
+		}
+	}
+	return nil
+}
+
+func wrong(o *object, err error) error {
+	return failure.New(failure.Usage, "%s is invalid: %s", o, strings.TrimPrefix(err.Error(), "read the object: ")).
+		WithHint("kubectl apply --dry-run=server validates manifests of kagent in a cluster with its CRDs")
+}
+
+// convert converts an Agent, and reports objects of other kinds.
+func (c *conversions) convert(o *object) error {
+	const why = "the operator has no such kind"
+	switch o.APIVersion + "/" + o.Kind {
+	case version + "/Agent", version + "/SandboxAgent":
+		a, unknown, err := conversion.Decode[agent](o.text)
+		if err != nil {
+			return wrong(o, err)
+		}
+		a.Namespace = o.Metadata.Namespace
+		c.agent(a, conversion.NewSource(o.String(), a, unknown, &c.result.Report))
+	case version + "/ModelConfig": // reported with the Agents that use it
+	case "v1/ConfigMap", "v1/Secret", "v1/Namespace", "v1/ServiceAccount":
+		c.leaveOut(o, "it stays as it is", "apply it, if the cluster does not have it")
+	case version + "/RemoteMCPServer", group + "v1alpha1/MCPServer", "v1/Service":
+		c.leaveOut(o, why+", and the sidecar runs no tools", "keep the server of the tools, and let the program of the agent connect to it")
+	case version + "/ModelProviderConfig":
+		c.leaveOut(o, why, "list models with the API of the provider")
+	case version + "/AgentHarness":
+		c.leaveOut(o, why, "run the program in a container of its own, and import its Deployment")
+	default:
+		if strings.HasPrefix(o.APIVersion, group) && o.APIVersion != version {
+			c.leaveOut(o, "the import reads "+version, "get it in that version with kubectl get "+strings.ToLower(o.Kind)+"s.v1alpha2.kagent.dev "+o.Metadata.Name+" -o yaml")
+			return nil
+		}
+		c.leaveOut(o, "the import does not know the kind "+o.APIVersion+" "+o.Kind, "keep the object, or replace it by hand")
+	}
+	return nil
+}
+
+func (c *conversions) leaveOut(o *object, because, do string) {
+	c.result.Report = append(c.result.Report, conversion.Note{Object: o.String(), Field: "the whole object", Action: conversion.LeftOut, Because: because, Do: do})
+}
+
+// reportModels reports the rest of the models, in the order of their names.
+func (c *conversions) reportModels() {
+	var keys []string
+	for key := range c.models {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		m := c.models[key]
+		if !m.used {
+			m.source.LeftOut("no Agent of the manifests uses it", conversion.NothingToDo, "spec")
+		}
+		m.source.Metadata()
+		m.source.Close()
+	}
+}

@@ -1,0 +1,148 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kagent
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/cli/conversion"
+	"github.com/a2a-operator/a2a-operator/internal/cli/conversion/conversiontest"
+)
+
+// serverOwned are the fields that users do not set.
+var serverOwned = []string{
+	"apiVersion", "kind", "status", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion", "metadata.generation",
+	"metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds", "metadata.managedFields", "metadata.selfLink",
+}
+
+// full returns an Agent of a type with every field set.
+func full(kind string, filler *conversiontest.Filler) *agent {
+	a := &agent{}
+	filler.Fill(a)
+	a.APIVersion, a.Kind, a.Name, a.Namespace, a.Status, a.Spec.Type = version, "Agent", "helper", "team", nil, kind
+	a.Spec.IconURL, a.Spec.DocumentationURL, a.Spec.Provider.URL = "https://example.com/icon", "https://example.com/docs", "https://example.com/"
+	a.Spec.Declarative.ModelConfig = "gpt"
+	skill := &a.Spec.Declarative.A2AConfig.Skills[0]
+	skill.InputModes, skill.OutputModes = []string{"text/x-in"}, []string{"text/x-out"}
+	return a
+}
+
+// fullModel returns a ModelConfig of a provider with every field set.
+func fullModel(provider string, filler *conversiontest.Filler) *modelConfig {
+	m := &modelConfig{}
+	filler.Fill(m)
+	m.APIVersion, m.Kind, m.Name, m.Namespace, m.Status, m.Spec.Provider = version, "ModelConfig", "gpt", "team", nil, provider
+	m.Spec.OpenAI.BaseURL, m.Spec.Anthropic.BaseURL, m.Spec.Ollama.Host = "https://models.example.com/v1", "https://claude.example.com", "ollama.models:11434"
+	m.Spec.DefaultHeaders["Cookie"] = "secret"
+	return m
+}
+
+// convertObjects converts objects as the documents of one file.
+func convertObjects(t *testing.T, o Options, objects ...any) *conversion.Result {
+	t.Helper()
+	var text []byte
+	for _, object := range objects {
+		document, err := json.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = fmt.Appendf(text, "---\n%s\n", document)
+	}
+	result, err := Convert(text, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func TestEveryFieldOfKagentIsConvertedOrReported(t *testing.T) {
+	for _, kind := range []string{typeBYO, typeDeclarative} {
+		for _, provider := range []string{providerOpenAI, providerOllama, providerAnthropic, providerGemini, "Bedrock"} {
+			t.Run(kind+" "+provider, func(t *testing.T) {
+				filler := &conversiontest.Filler{}
+				from, model := full(kind, filler), fullModel(provider, filler)
+				result := convertObjects(t, Options{ModelURL: "https://gateway.example.com/v1"}, from, model)
+				if len(result.Agents) != 1 {
+					t.Fatalf("%d Agents", len(result.Agents))
+				}
+				conversiontest.Check(t, "Agent team/helper", from, result, append([]string{"spec.type", "spec.declarative.modelConfig", "spec.declarative.stream"}, serverOwned...)...) // the kind of the backend, the model below, and what the sidecar does anyway
+				ignored := append([]string{"spec.provider"}, serverOwned...)
+				if kind == typeDeclarative { // URLs of providers that the ModelConfig does not choose have no effect
+					ignored = append(ignored, "spec.openAI.baseUrl", "spec.anthropic.baseUrl", "spec.ollama.host")
+				}
+				conversiontest.Check(t, "ModelConfig team/gpt", model, result, ignored...)
+			})
+		}
+	}
+}
+
+func TestAModelWithoutAnAPINeedsAnotherURL(t *testing.T) {
+	filler := &conversiontest.Filler{}
+	from, model := full(typeDeclarative, filler), fullModel("Bedrock", filler)
+	byo := full(typeBYO, filler)
+	byo.Name = "other"
+	result := convertObjects(t, Options{}, from, model, byo)
+	if len(result.Agents) != 1 || result.Agents[0].Name != "other" {
+		t.Fatalf("%d Agents", len(result.Agents))
+	}
+	conversiontest.Check(t, "Agent team/helper", from, result, append([]string{"metadata"}, serverOwned...)...) // there is no Agent that it would concern
+	conversiontest.Check(t, "ModelConfig team/gpt", model, result, serverOwned...)
+	if !strings.Contains(lines(result), "--model-url") {
+		t.Error(lines(result))
+	}
+}
+
+func lines(result *conversion.Result) string {
+	var out strings.Builder
+	for _, note := range result.Report {
+		out.WriteString(note.String() + "\n")
+	}
+	return out.String()
+}
+
+const smallAgent = `apiVersion: kagent.dev/v1alpha2
+kind: Agent
+metadata: {name: a}
+spec: {type: BYO, description: d, byo: {deployment: {image: i}}}
+`
+
+func TestHostileManifestsAreRejectedWithALine(t *testing.T) {
+	bomb := "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+	for c := 'b'; c < 'j'; c++ {
+		bomb += fmt.Sprintf("%c: &%c [%s*%c]\n", c, c, strings.Repeat(fmt.Sprintf("*%c,", c-1), 9), c-1)
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"nothing":               {"", "no Agent of kagent.dev/v1alpha2"},
+		"comments only":         {"# a\n---\n# b\n", "no Agent of kagent.dev/v1alpha2"},
+		"64 MiB":                {strings.Repeat("x", 64<<20), "more than 8 MiB"},
+		"aliases that multiply": {bomb, "document 1"},
+		"deep nesting":          {strings.Repeat("[", 100000), "document 1"},
+		"no object":             {"- a\n- b\n", "document 1 is no object of Kubernetes"},
+		"a text":                {"hello", "document 1 is no object of Kubernetes"},
+		"no YAML":               {smallAgent + "---\n\t{", "document 2"},
+		"a key twice":           {smallAgent + "kind: Agent\n", `key "kind" already set`},
+		"an object twice":       {smallAgent + "---\n" + smallAgent, "Agent default/a twice"},
+		"no name":               {"apiVersion: v1\nkind: Pod\n", "metadata.name"},
+		"a wrong type":          {strings.Replace(smallAgent, "image: i", "image: [1]", 1), "Agent default/a is invalid"},
+		"other kinds":           {"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n", "no Agent of kagent.dev/v1alpha2"},
+		"an older version":      {strings.Replace(smallAgent, "v1alpha2", "v1alpha1", 1), "no Agent of kagent.dev/v1alpha2"},
+		"many objects":          {strings.Repeat("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n---\n", 2001), "more than 2000 objects"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Convert([]byte(c.text), Options{Namespace: "default"}); err == nil || !strings.Contains(err.Error(), c.want) || len(err.Error()) > 500 {
+				t.Errorf("%.600v", err)
+			}
+		})
+	}
+}
+
+func TestALongDocumentIsRejected(t *testing.T) {
+	text := strings.Replace(smallAgent, "description: d", "description: "+strings.Repeat("d", 5<<20), 1)
+	if _, err := Convert([]byte(text), Options{}); err == nil || !strings.Contains(err.Error(), "more than 4 MiB") {
+		t.Errorf("%.300v", err)
+	}
+}

@@ -1,0 +1,235 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kagent makes Agents from manifests of kagent.dev/v1alpha2. It knows the fields of
+// kagent 0.9.9, and those that releases up to August 2026 added.
+//
+// It has types of its own, because the module of kagent would bring the dependencies of its
+// controller. An unknown field is reported, like each field that has no place in an Agent.
+package kagent
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// agent is an Agent or a SandboxAgent of kagent.
+type agent struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              agentSpec `json:"spec"`
+	Status            any       `json:"status,omitempty"`
+}
+
+type agentSpec struct {
+	Type              string             `json:"type,omitempty"`
+	BYO               *byoAgent          `json:"byo,omitempty"`
+	Declarative       *declarativeAgent  `json:"declarative,omitempty"`
+	Description       string             `json:"description,omitempty"`
+	IconURL           string             `json:"iconUrl,omitempty"`
+	DocumentationURL  string             `json:"documentationUrl,omitempty"`
+	Version           string             `json:"version,omitempty"`
+	Provider          *provider          `json:"provider,omitempty"`
+	Skills            *skillSources      `json:"skills,omitempty"`
+	Sandbox           *sandbox           `json:"sandbox,omitempty"`
+	AllowedNamespaces *allowedNamespaces `json:"allowedNamespaces,omitempty"`
+	Platform          string             `json:"platform,omitempty"`
+	Substrate         *substrate         `json:"substrate,omitempty"`
+}
+
+type provider struct {
+	Organization string `json:"organization"`
+	URL          string `json:"url"`
+}
+
+type substrate struct {
+	WorkerPoolRef   *reference        `json:"workerPoolRef,omitempty"`
+	SnapshotsConfig *snapshotsOptions `json:"snapshotsConfig,omitempty"`
+}
+
+type snapshotsOptions struct {
+	Location string `json:"location,omitempty"`
+}
+
+type skillSources struct {
+	InsecureSkipVerify bool                          `json:"insecureSkipVerify,omitempty"`
+	Refs               []string                      `json:"refs,omitempty"`
+	ImagePullSecrets   []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
+	GitAuthSecretRef   *corev1.LocalObjectReference  `json:"gitAuthSecretRef,omitempty"`
+	GitRefs            []gitSkill                    `json:"gitRefs,omitempty"`
+	S3Refs             []s3Skill                     `json:"s3Refs,omitempty"`
+	InitContainer      *skillsInitContainer          `json:"initContainer,omitempty"`
+}
+
+type gitSkill struct {
+	URL  string `json:"url"`
+	Ref  string `json:"ref,omitempty"`
+	Path string `json:"path,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
+type s3Skill struct {
+	URI    string `json:"uri"`
+	Region string `json:"region,omitempty"`
+	Name   string `json:"name,omitempty"`
+}
+
+type skillsInitContainer struct {
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+	Env       []corev1.EnvVar              `json:"env,omitempty"`
+}
+
+type sandbox struct {
+	Network *sandboxNetwork `json:"network,omitempty"`
+}
+
+type sandboxNetwork struct {
+	AllowedDomains []string `json:"allowedDomains,omitempty"`
+}
+
+type allowedNamespaces struct {
+	From     string                `json:"from,omitempty"`
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+}
+
+type byoAgent struct {
+	Deployment *byoDeployment `json:"deployment,omitempty"`
+}
+
+type byoDeployment struct {
+	Image      string   `json:"image,omitempty"`
+	Cmd        *string  `json:"cmd,omitempty"`
+	Args       []string `json:"args,omitempty"`
+	WorkingDir *string  `json:"workingDir,omitempty"`
+
+	sharedDeployment `json:",inline"`
+}
+
+type declarativeDeployment struct {
+	ImageRegistry string `json:"imageRegistry,omitempty"`
+
+	sharedDeployment `json:",inline"`
+}
+
+type sharedDeployment struct {
+	Replicas                  *int32                            `json:"replicas,omitempty"`
+	ImagePullSecrets          []corev1.LocalObjectReference     `json:"imagePullSecrets,omitempty"`
+	Volumes                   []corev1.Volume                   `json:"volumes,omitempty"`
+	VolumeMounts              []corev1.VolumeMount              `json:"volumeMounts,omitempty"`
+	Labels                    map[string]string                 `json:"labels,omitempty"`
+	Annotations               map[string]string                 `json:"annotations,omitempty"`
+	DeploymentAnnotations     map[string]string                 `json:"deploymentAnnotations,omitempty"`
+	Env                       []corev1.EnvVar                   `json:"env,omitempty"`
+	EnvFrom                   []corev1.EnvFromSource            `json:"envFrom,omitempty"`
+	ImagePullPolicy           corev1.PullPolicy                 `json:"imagePullPolicy,omitempty"`
+	Resources                 *corev1.ResourceRequirements      `json:"resources,omitempty"`
+	Tolerations               []corev1.Toleration               `json:"tolerations,omitempty"`
+	Affinity                  *corev1.Affinity                  `json:"affinity,omitempty"`
+	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
+	NodeSelector              map[string]string                 `json:"nodeSelector,omitempty"`
+	SecurityContext           *corev1.SecurityContext           `json:"securityContext,omitempty"`
+	PodSecurityContext        *corev1.PodSecurityContext        `json:"podSecurityContext,omitempty"`
+	ServiceAccountName        *string                           `json:"serviceAccountName,omitempty"`
+	ServiceAccountConfig      *serviceAccountConfig             `json:"serviceAccountConfig,omitempty"`
+	ExtraContainers           []corev1.Container                `json:"extraContainers,omitempty"`
+}
+
+type serviceAccountConfig struct {
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+type declarativeAgent struct {
+	Runtime           string                 `json:"runtime,omitempty"`
+	SystemMessage     string                 `json:"systemMessage,omitempty"`
+	SystemMessageFrom *valueSource           `json:"systemMessageFrom,omitempty"`
+	PromptTemplate    *promptTemplate        `json:"promptTemplate,omitempty"`
+	ModelConfig       string                 `json:"modelConfig,omitempty"`
+	Stream            bool                   `json:"stream,omitempty"`
+	Tools             []tool                 `json:"tools,omitempty"`
+	A2AConfig         *a2aConfig             `json:"a2aConfig,omitempty"`
+	Deployment        *declarativeDeployment `json:"deployment,omitempty"`
+	ExecuteCodeBlocks *bool                  `json:"executeCodeBlocks,omitempty"`
+	Memory            *memory                `json:"memory,omitempty"`
+	ShareTools        *bool                  `json:"shareTools,omitempty"`
+	Context           *contextConfig         `json:"context,omitempty"`
+}
+
+type valueSource struct {
+	Type string `json:"type"`
+	Name string `json:"name"`
+	Key  string `json:"key"`
+}
+
+type valueRef struct {
+	Name      string       `json:"name"`
+	Value     string       `json:"value,omitempty"`
+	ValueFrom *valueSource `json:"valueFrom,omitempty"`
+}
+
+type promptTemplate struct {
+	DataSources []promptSource `json:"dataSources,omitempty"`
+}
+
+type promptSource struct {
+	reference `json:",inline"`
+	Alias     string `json:"alias,omitempty"`
+}
+
+type memory struct {
+	ModelConfig string `json:"modelConfig"`
+	TTLDays     int    `json:"ttlDays,omitempty"`
+}
+
+type contextConfig struct {
+	Compaction *compaction `json:"compaction,omitempty"`
+}
+
+type compaction struct {
+	CompactionInterval *int        `json:"compactionInterval,omitempty"`
+	OverlapSize        *int        `json:"overlapSize,omitempty"`
+	Summarizer         *summarizer `json:"summarizer,omitempty"`
+	TokenThreshold     *int        `json:"tokenThreshold,omitempty"`
+	EventRetentionSize *int        `json:"eventRetentionSize,omitempty"`
+}
+
+type summarizer struct {
+	ModelConfig    *string `json:"modelConfig,omitempty"`
+	PromptTemplate *string `json:"promptTemplate,omitempty"`
+}
+
+type reference struct {
+	Kind      string `json:"kind,omitempty"`
+	APIGroup  string `json:"apiGroup,omitempty"`
+	Name      string `json:"name"`
+	Namespace string `json:"namespace,omitempty"`
+}
+
+type tool struct {
+	Type            string         `json:"type,omitempty"`
+	McpServer       *mcpServerTool `json:"mcpServer,omitempty"`
+	Agent           *reference     `json:"agent,omitempty"`
+	IsolateSessions *bool          `json:"isolateSessions,omitempty"`
+	HeadersFrom     []valueRef     `json:"headersFrom,omitempty"`
+}
+
+type mcpServerTool struct {
+	reference       `json:",inline"`
+	ToolNames       []string `json:"toolNames,omitempty"`
+	RequireApproval []string `json:"requireApproval,omitempty"`
+	AllowedHeaders  []string `json:"allowedHeaders,omitempty"`
+}
+
+type a2aConfig struct {
+	Skills []agentSkill `json:"skills,omitempty"`
+}
+
+type agentSkill struct {
+	ID          string   `json:"id,omitempty"`
+	Name        string   `json:"name"`
+	Description string   `json:"description,omitempty"`
+	Tags        []string `json:"tags,omitempty"`
+	Examples    []string `json:"examples,omitempty"`
+	InputModes  []string `json:"inputModes,omitempty"`
+	OutputModes []string `json:"outputModes,omitempty"`
+}

@@ -1,0 +1,297 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conversion
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	kjson "sigs.k8s.io/json"
+
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+)
+
+// Decode decodes the JSON of an object. Field names are case-sensitive. unknown are the paths of
+// fields that T does not have, at most 100.
+func Decode[T any](text []byte) (value *T, unknown []string, err error) {
+	value = new(T)
+	strict, err := kjson.UnmarshalStrict(text, value)
+	if err != nil {
+		return nil, nil, failure.Wrap(failure.Usage, err, "read the object")
+	}
+	for _, each := range strict {
+		if field, ok := errors.AsType[kjson.FieldError](each); ok {
+			unknown = append(unknown, field.FieldPath())
+		}
+	}
+	return value, unknown, nil
+}
+
+// Source is an object that is converted. It knows which of its fields are not yet converted or
+// reported. A path is a list of names and indexes.
+type Source struct {
+	object string
+	fields any
+	report *[]Note
+}
+
+// gone takes the place of an element of a list, so that the indexes of the others remain.
+type gone struct{}
+
+// NewSource returns the source for an object. Its notes go to report. unknown are fields that
+// Decode did not know: they are reported at once. The source contains no status, and of the
+// metadata only what users set.
+func NewSource(object string, value any, unknown []string, report *[]Note) *Source {
+	text, _ := json.Marshal(value) //nolint:errchkjson // it was decoded from JSON
+	s := &Source{object: object, report: report}
+	_ = json.Unmarshal(text, &s.fields) // it is an object
+	for _, path := range [][]any{{"apiVersion"}, {"kind"}, {"status"}, {"metadata", "name"}, {"metadata", "namespace"}} {
+		s.Drop(path...)
+	}
+	for _, name := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields", "selfLink"} {
+		s.Drop("metadata", name)
+	}
+	for _, field := range unknown {
+		if strings.HasPrefix(field, "status") {
+			continue
+		}
+		s.note(LeftOut, field, "this version of the import does not know the field", "see whether the API reference of the Agent has a field for the same purpose")
+	}
+	return s
+}
+
+func (s *Source) note(action Action, field, because, do string) {
+	*s.report = append(*s.report, Note{Object: s.object, Field: field, Action: action, Because: because, Do: do})
+}
+
+// Has reports whether the source has a field that is not yet converted or reported.
+func (s *Source) Has(path ...any) bool {
+	_, ok := at(s.fields, path)
+	return ok
+}
+
+// Drop marks a field as handled, without a note.
+func (s *Source) Drop(path ...any) { s.fields = removed(s.fields, path) }
+
+// DropDefault marks a field as handled if it has the value that the API server gives it by default.
+func (s *Source) DropDefault(value any, path ...any) {
+	if current, ok := at(s.fields, path); ok && reflect.DeepEqual(current, generic(value)) {
+		s.Drop(path...)
+	}
+}
+
+// LeftOut reports a field with all fields below it, and marks it as handled. It ignores a field that the
+// source does not have.
+func (s *Source) LeftOut(because, do string, path ...any) { s.handle(LeftOut, because, do, path) }
+
+// Changed is LeftOut for a field that the Agent has with another value.
+func (s *Source) Changed(because, do string, path ...any) { s.handle(Changed, because, do, path) }
+
+func (s *Source) handle(action Action, because, do string, path []any) {
+	if s.Has(path...) {
+		s.note(action, Path(path...), because, do)
+		s.Drop(path...)
+	}
+}
+
+// Check reports a field, whether the source has it or not, and does not mark it as handled.
+func (s *Source) Check(because, do string, path ...any) { s.note(Check, Path(path...), because, do) }
+
+// Converted marks the fields below a path as handled that have the same values in out, which is what the
+// Agent has in their place.
+func (s *Source) Converted(out any, path ...any) {
+	current, ok := at(s.fields, path)
+	if !ok {
+		return
+	}
+	rest, none := subtracted(current, generic(out))
+	if none {
+		s.Drop(path...)
+		return
+	}
+	set(s.fields, path, rest)
+}
+
+// NoSuchField is the reason for a field that no rule of a conversion concerns.
+const NoSuchField = "the Agent has no such field"
+
+// Close reports all fields that are left.
+func (s *Source) Close() {
+	for _, path := range leaves(s.fields, nil) {
+		s.note(LeftOut, Path(path...), NoSuchField, "see whether the API reference of the Agent has a field for the same purpose")
+	}
+	s.fields = nil
+}
+
+// generic returns a value as encoding/json decodes it.
+func generic(value any) any {
+	var out any
+	text, _ := json.Marshal(value) //nolint:errchkjson // values of Kubernetes objects
+	_ = json.Unmarshal(text, &out) // it was just encoded
+	return out
+}
+
+func at(value any, path []any) (any, bool) {
+	for _, segment := range path {
+		switch parent := value.(type) {
+		case map[string]any:
+			name, _ := segment.(string)
+			child, ok := parent[name]
+			if !ok {
+				return nil, false
+			}
+			value = child
+		case []any:
+			index, ok := segment.(int)
+			if !ok || index >= len(parent) {
+				return nil, false
+			}
+			value = parent[index]
+		default:
+			return nil, false
+		}
+	}
+	_, isGone := value.(gone)
+	return value, !isGone && value != nil
+}
+
+func set(value any, path []any, to any) {
+	parent, _ := at(value, path[:len(path)-1])
+	switch parent := parent.(type) {
+	case map[string]any:
+		parent[path[len(path)-1].(string)] = to
+	case []any:
+		parent[path[len(path)-1].(int)] = to
+	}
+}
+
+// removed returns a value without the field at a path, and without its parents that are then empty.
+func removed(value any, path []any) any {
+	if len(path) == 0 {
+		return gone{}
+	}
+	switch parent := value.(type) {
+	case map[string]any:
+		name, _ := path[0].(string)
+		child, ok := parent[name]
+		if !ok {
+			return value
+		}
+		if !isGone(removed(child, path[1:])) {
+			return value
+		}
+		delete(parent, name)
+		if len(parent) == 0 {
+			return gone{}
+		}
+	case []any:
+		index, ok := path[0].(int)
+		if !ok || index >= len(parent) {
+			return value
+		}
+		parent[index] = removed(parent[index], path[1:])
+		if !slices.ContainsFunc(parent, func(each any) bool { return !isGone(each) }) {
+			return gone{}
+		}
+	}
+	return value
+}
+
+func isGone(value any) bool {
+	_, ok := value.(gone)
+	return ok
+}
+
+// subtracted returns what of a value is not in out, and whether this is nothing.
+func subtracted(value, out any) (rest any, none bool) {
+	switch value := value.(type) {
+	case map[string]any:
+		other, ok := out.(map[string]any)
+		if !ok {
+			return value, false
+		}
+		for name, child := range value {
+			if left, none := subtracted(child, other[name]); none {
+				delete(value, name)
+			} else {
+				value[name] = left
+			}
+		}
+		return value, len(value) == 0
+	case []any:
+		other, ok := out.([]any)
+		if !ok {
+			return value, false
+		}
+		for i := range min(len(value), len(other)) {
+			left, none := subtracted(value[i], other[i])
+			if none {
+				left = gone{}
+			}
+			value[i] = left
+		}
+		return value, !slices.ContainsFunc(value, func(each any) bool { return !isGone(each) })
+	case gone:
+		return value, true
+	default:
+		return value, reflect.DeepEqual(value, out)
+	}
+}
+
+// leaves returns the paths of all values in a value that contain no others, sorted by name.
+func leaves(value any, path []any) [][]any {
+	var all [][]any
+	switch value := value.(type) {
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			all = append(all, leaves(value[name], append(slices.Clone(path), name))...)
+		}
+		if len(value) > 0 || len(path) == 0 {
+			return all
+		}
+	case []any:
+		for i, each := range value {
+			all = append(all, leaves(each, append(slices.Clone(path), i))...)
+		}
+		if len(value) > 0 {
+			return all
+		}
+	case gone, nil:
+		return nil
+	}
+	return [][]any{path}
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+
+// Path returns a path as text, such as spec.containers[0].image.
+func Path(path ...any) string {
+	var out strings.Builder
+	for i, segment := range path {
+		switch name, isName := segment.(string); {
+		case isName && plainName.MatchString(name) && i > 0:
+			out.WriteString("." + name)
+		case isName && plainName.MatchString(name):
+			out.WriteString(name)
+		case isName:
+			fmt.Fprintf(&out, "[%s]", name)
+		default:
+			fmt.Fprintf(&out, "[%d]", segment)
+		}
+	}
+	return out.String()
+}
+
+// Names returns the names of the fields of an object that are not yet handled, sorted.
+func (s *Source) Names(path ...any) []string {
+	fields, _ := at(s.fields, path)
+	object, _ := fields.(map[string]any)
+	return sortedKeys(object)
+}

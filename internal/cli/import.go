@@ -1,0 +1,255 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/cli/conversion"
+	"github.com/a2a-operator/a2a-operator/internal/cli/conversion/kagent"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+)
+
+// Values of --dry-run.
+const (
+	dryRunNone   = "none"
+	dryRunServer = "server"
+)
+
+func (a *app) importCommand() *cobra.Command {
+	return group("import", "Make Agents from a Deployment, from a card, or from manifests of kagent",
+		a.importDeploymentCommand(), a.importCardCommand(), a.importKagentCommand())
+}
+
+// importFlags are the flags of all imports.
+type importFlags struct {
+	*app
+	name, dryRun string
+}
+
+func (f *importFlags) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.dryRun, "dry-run", dryRunNone, "With server, let the API server validate the Agents. Nothing is stored either way.")
+	f.outputFlag(cmd, outputYAML, outputJSON)
+}
+
+func (f *importFlags) check() error {
+	if f.dryRun != dryRunNone && f.dryRun != dryRunServer {
+		return failure.New(failure.Usage, "--dry-run %s is not one of %s, %s", f.dryRun, dryRunNone, dryRunServer)
+	}
+	return nil
+}
+
+func (a *app) importCardCommand() *cobra.Command {
+	f := importFlags{app: a}
+	var transport a2aclient.TransportOptions
+	cmd := &cobra.Command{
+		Use:   "card URL",
+		Short: "Make a remote Agent from the card of an agent outside of the cluster",
+		Long: `Make a remote Agent from the card of an agent outside of the cluster.
+
+The command writes the Agent to stdout, for kubectl apply -f -, and to stderr what to check.`,
+		Example: `  kubectl a2a import card https://agents.example.com/weather | kubectl apply -f -`,
+		Args:    exactArgs("URL"),
+	}
+	f.addTo(cmd)
+	cmd.Flags().StringVar(&f.name, "name", "", "`NAME` of the Agent; by default, one like the name on the card.")
+	cmd.Flags().StringVar(&transport.CAFile, "ca-file", "", "PEM `FILE` of certificate authorities that may sign the agent's certificate, beside those of the system.")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := f.check(); err != nil {
+			return err
+		}
+		namespace, err := a.cluster.Namespace()
+		if err != nil {
+			return err
+		}
+		client, err := a2aclient.NewHTTPClient(transport, a.debugf())
+		if err != nil {
+			return err
+		}
+		card, err := a2aclient.ReadCard(cmd.Context(), client, args[0])
+		if err != nil {
+			return err
+		}
+		result, err := conversion.FromCard(card.Card, card.URL, namespace, f.name)
+		if err != nil {
+			return err //nolint:wrapcheck // it is a failure
+		}
+		return f.finish(cmd.Context(), result)
+	}
+	return cmd
+}
+
+func (a *app) importKagentCommand() *cobra.Command {
+	f := importFlags{app: a}
+	var file, model string
+	cmd := &cobra.Command{
+		Use:   "kagent -f FILE",
+		Short: "Make Agents from manifests of kagent (kagent.dev/v1alpha2)",
+		Long: `Make Agents from manifests of kagent (kagent.dev/v1alpha2).
+
+An Agent of type BYO becomes an Agent with the same container. A declarative one becomes an Agent whose sidecar calls the
+model with the same prompt; include its ModelConfig in the manifests. The command writes the Agents to stdout, for
+kubectl apply -f -, and to stderr each field that has no place in them, with what to do instead.`,
+		Example: `  kubectl a2a import kagent -f agents.yaml > imported.yaml
+  kubectl get agents.kagent.dev,modelconfigs.kagent.dev,remotemcpservers.kagent.dev -o yaml | kubectl a2a import kagent -f - --dry-run server`,
+		Args: exactArgs(),
+	}
+	f.addTo(cmd)
+	cmd.Flags().StringVarP(&file, "filename", "f", "", "`FILE` with the manifests, - for stdin.")
+	cmd.Flags().StringVar(&model, "model-url", "", "`URL` of a server with the chat completions API, for models of providers without it.")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := f.check(); err != nil {
+			return err
+		}
+		text, err := a.readManifests(file)
+		if err != nil {
+			return err
+		}
+		namespace, err := a.cluster.Namespace()
+		if err != nil {
+			return err
+		}
+		result, err := kagent.Convert(text, kagent.Options{Namespace: namespace, ModelURL: model})
+		if err != nil {
+			if result != nil {
+				a.printNotes(result.Report)
+			}
+			return err //nolint:wrapcheck // it is a failure
+		}
+		return f.finish(cmd.Context(), result)
+	}
+	return cmd
+}
+
+// readManifests returns at most the bytes of a file or of stdin that the import accepts, and one more.
+func (a *app) readManifests(name string) ([]byte, error) {
+	from := a.In
+	switch name {
+	case "":
+		return nil, failure.New(failure.Usage, "no manifests").WithHint("name a file with -f, or - for stdin")
+	case "-":
+	default:
+		file, err := os.Open(name) //nolint:gosec // the user names the file
+		if err != nil {
+			return nil, failure.Wrap(failure.Usage, err, "read manifests")
+		}
+		defer func() { _ = file.Close() }()
+		from = file
+	}
+	text, err := io.ReadAll(io.LimitReader(from, kagent.MaxInput+1))
+	if err != nil {
+		return nil, failure.Wrap(failure.Usage, err, "read manifests")
+	}
+	return text, nil
+}
+
+// finish validates the Agents if --dry-run asks for it, and writes them with the report.
+func (f *importFlags) finish(ctx context.Context, result *conversion.Result) error {
+	if f.output == outputYAML {
+		f.printNotes(result.Report)
+	}
+	objects := make([]map[string]any, 0, len(result.Agents))
+	for _, agent := range result.Agents {
+		object, err := manifest(agent)
+		if err != nil {
+			return err
+		}
+		if err := f.validate(ctx, agent, object); err != nil {
+			return err
+		}
+		objects = append(objects, object)
+	}
+	if f.output == outputJSON {
+		report := result.Report
+		if report == nil {
+			report = []conversion.Note{}
+		}
+		return f.printJSON(map[string]any{"objects": objects, "report": report})
+	}
+	return f.printManifests(objects)
+}
+
+// validate lets the API server validate a manifest if --dry-run is server.
+func (f *importFlags) validate(ctx context.Context, agent *a2av1alpha1.Agent, object map[string]any) error {
+	if f.dryRun != dryRunServer {
+		return nil
+	}
+	text, err := json.Marshal(object)
+	if err != nil {
+		return failure.Wrap(failure.Internal, err, "encode the result")
+	}
+	return f.cluster.DryRun(ctx, agent.Namespace, agent.Name, text) //nolint:wrapcheck // it is a failure
+}
+
+// printNotes writes the report to stderr, a line for each field.
+func (a *app) printNotes(report []conversion.Note) {
+	for _, note := range report {
+		a.warnf("%s", note)
+	}
+}
+
+// printManifests writes objects as YAML documents. An object with characters that would control a terminal
+// is written as JSON, which has escapes for them and is YAML, too.
+func (a *app) printManifests(objects []map[string]any) error {
+	var out bytes.Buffer
+	for i, object := range objects {
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			return failure.Wrap(failure.Internal, err, "encode the result")
+		}
+		if terminal.Clean(string(text)) != string(text) {
+			if text, err = json.MarshalIndent(object, "", "  "); err != nil {
+				return failure.Wrap(failure.Internal, err, "encode the result")
+			}
+			text = append(terminal.JSON(text), '\n')
+		}
+		out.Write(text)
+	}
+	return a.printText(out.Bytes())
+}
+
+// manifest returns an Agent without the fields that its encoder writes although nothing is set.
+func manifest(agent *a2av1alpha1.Agent) (map[string]any, error) {
+	text, err := json.Marshal(agent)
+	if err != nil {
+		return nil, failure.Wrap(failure.Internal, err, "encode the result")
+	}
+	object := map[string]any{}
+	if err := json.Unmarshal(text, &object); err != nil {
+		return nil, failure.Wrap(failure.Internal, err, "encode the result")
+	}
+	withoutEmpty(object)
+	return object, nil
+}
+
+// withoutEmpty removes null values and empty resources.
+func withoutEmpty(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, child := range value {
+			if fields, isObject := child.(map[string]any); child == nil || isObject && len(fields) == 0 && (name == "resources" || name == "metadata") {
+				delete(value, name)
+				continue
+			}
+			withoutEmpty(child)
+		}
+	case []any:
+		for _, each := range value {
+			withoutEmpty(each)
+		}
+	}
+}

@@ -1,0 +1,224 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/cli/conversion"
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
+)
+
+// The manifests of kagent, one file for each form.
+var kagentForms = []string{"byo", "byo-complete", "declarative", "models"}
+
+func importFile(name string) string { return filepath.Join("testdata", "import", name+".yaml") }
+
+func TestImportOfEachFormOfKagent(t *testing.T) {
+	for _, form := range kagentForms {
+		run(t, "import", "kagent", "-f", importFile(form), "-n", "team").golden(t, "import-kagent-"+form)
+	}
+	text, err := os.ReadFile(importFile("models"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := runIn(t.Context(), t, string(text), "import", "kagent", "-f", "-", "-n", "team", "--model-url", "https://gateway.example.com/v1")
+	if r.status != 0 || !strings.Contains(r.stdout, "name: with-bedrock") || !strings.Contains(r.stdout, "url: https://gateway.example.com/v1") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestImportWritesOneJSONDocument(t *testing.T) {
+	r := run(t, "import", "kagent", "-f", importFile("byo-complete"), "-o", "json")
+	var out struct {
+		Objects []a2av1alpha1.Agent `json:"objects"`
+		Report  []conversion.Note   `json:"report"`
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &out); err != nil || len(out.Objects) != 1 || len(out.Report) < 5 || r.stderr != "" {
+		t.Errorf("%v: %+v", err, r)
+	}
+}
+
+func TestImportCard(t *testing.T) {
+	f := sidecartest.Start(t, sidecartest.TextAgent)
+	r := run(t, "import", "card", f.URL+"/", "--name", "echo", "-n", "team")
+	r.golden(t, "import-card")
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/cards/weather" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = fmt.Fprint(w, `{"name":"\u202eWeather 3000","description":"d","version":"1","url":"https://elsewhere.example.com/","preferredTransport":"JSONRPC","protocolVersion":"0.3.0","capabilities":{},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],
+			"skills":[{"id":"w","name":"w","description":"d","tags":["t"]}],"securitySchemes":{"key":{"type":"apiKey","in":"header","name":"X-Key"}},"security":[{"key":[]}]}`)
+	}))
+	t.Cleanup(other.Close)
+	run(t, "import", "card", other.URL+"/cards/weather", "-n", "team").golden(t, "import-card-elsewhere")
+}
+
+func TestImportRefusesBadInput(t *testing.T) {
+	big := filepath.Join(t.TempDir(), "big.yaml")
+	if err := os.WriteFile(big, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(big, 64<<20); err != nil {
+		t.Fatal(err)
+	}
+	card := filepath.Join(t.TempDir(), "card.json")
+	if err := os.WriteFile(card, []byte(`{"name":"n","description":"d","version":"1","url":"https://example.com/","capabilities":{},"defaultInputModes":[],"defaultOutputModes":[],"skills":[]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		"more than 8 MiB":                  {"kagent", "-f", big},
+		"no such file":                     {"kagent", "-f", filepath.Join(t.TempDir(), "none")},
+		"no manifests":                     {"kagent"},
+		"--dry-run client is not one of":   {"kagent", "-f", importFile("byo"), "--dry-run", "client"},
+		"--output text is not one of yaml": {"kagent", "-f", importFile("byo"), "-o", "text"},
+		"--protocol HTTP is not one of":    {"deployment", "echo", "--protocol", "HTTP"},
+		"--probe no is not one of":         {"deployment", "echo", "--probe", "no"},
+		"--probe never needs --protocol":   {"deployment", "echo", "--probe", "never"},
+		"--port 70000 is not a port":       {"deployment", "echo", "--port", "70000"},
+		"needs the arguments NAME":         {"deployment"},
+		"the card is a file":               {"card", card},
+		`unknown command "helm"`:           {"helm"},
+	} {
+		if r := run(t, append([]string{"import"}, args...)...); r.status != 2 || !strings.Contains(r.stderr, want) || r.stdout != "" {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+	if r := run(t, "import", "deployment", "echo"); r.status != 3 || !strings.Contains(r.stderr, "no cluster is configured") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestImportKeepsTextThatWouldControlTheTerminal(t *testing.T) {
+	const text = "apiVersion: kagent.dev/v1alpha2\nkind: Agent\nmetadata: {name: a}\nspec: {description: \"\\e[2J\\u202eevil\", type: BYO, byo: {deployment: {image: i}}}\n"
+	r := runIn(t.Context(), t, text, "import", "kagent", "-f", "-")
+	agent := &a2av1alpha1.Agent{}
+	if err := yaml.UnmarshalStrict([]byte(r.stdout), agent); err != nil || agent.Spec.Description != "\x1b[2J\u202eevil" {
+		t.Errorf("%v: %+v", err, r)
+	}
+}
+
+// The rules of a user who may import Deployments.
+var (
+	readDeployments = rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get"}}
+	listServices    = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list"}}
+	applyAgents     = rbacv1.PolicyRule{APIGroups: []string{"a2a-operator.dev"}, Resources: []string{"agents"}, Verbs: []string{"patch", "create"}}
+)
+
+// models serves a list of models, as servers of language models do.
+func models(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/v1/models" {
+		http.NotFound(w, r)
+		return
+	}
+	_, _ = fmt.Fprint(w, `{"object":"list","data":[{"id":"qwen","object":"model"}]}`)
+}
+
+func TestImportIsAcceptedByTheAPIServer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs an API server")
+	}
+	c := startCluster(t)
+	c.namespace(t, "team")
+	echo := sidecartest.Start(t, sidecartest.TextAgent)
+	llm := httptest.NewServer(http.HandlerFunc(models))
+	t.Cleanup(llm.Close)
+	web := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(web.Close)
+	for name, server := range map[string]struct{ portName, address string }{"echo": {"", echo.URL}, "llm": {"api", llm.URL}, "web": {"http", web.URL}} {
+		text, err := os.ReadFile(importFile("deployment-" + name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents := strings.Split(string(text), "---\n")
+		deployment, service := &appsv1.Deployment{}, &corev1.Service{}
+		for i, into := range []any{deployment, service} {
+			if err := yaml.UnmarshalStrict([]byte(documents[i]), into); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.create(t, deployment, service)
+		c.endpoint(t, "team", service.Name, server.portName, 8000, strings.TrimSuffix(strings.TrimPrefix(server.address, "http://"), "/"))
+	}
+	rules := []rbacv1.PolicyRule{readDeployments, listServices, readEndpoints, forwardPorts, applyAgents}
+	all := c.user(t, "importer", rules...)
+	t.Setenv("KUBECONFIG", all)
+
+	t.Run("Deployments", func(t *testing.T) {
+		for _, name := range []string{"echo", "llm", "web"} {
+			run(t, "import", "deployment", name, "-n", "team", "--dry-run", "server").golden(t, "import-deployment-"+name)
+		}
+		r := run(t, "import", "deployment", "team/web", "--name", "other", "--protocol", "Events", "--description", "Serves pages.", "--dry-run", "server")
+		if r.status != 0 || !strings.Contains(r.stdout, "name: other") || strings.Contains(r.stderr, "does not take over") || !strings.Contains(r.stdout, "Serves pages.") {
+			t.Errorf("%+v", r)
+		}
+	})
+
+	t.Run("manifests of kagent", func(t *testing.T) {
+		for _, form := range kagentForms {
+			r := run(t, "import", "kagent", "-f", importFile(form), "-n", "team", "--dry-run", "server", "--model-url", "https://gateway.example.com/v1")
+			if r.status != 0 {
+				t.Errorf("%s: %+v", form, r)
+			}
+		}
+	})
+
+	t.Run("cards", func(t *testing.T) {
+		if r := run(t, "import", "card", echo.URL, "-n", "team", "--dry-run", "server"); r.status != 0 {
+			t.Errorf("%+v", r)
+		}
+	})
+
+	t.Run("an Agent that the API server rejects is an error", func(t *testing.T) {
+		text := strings.Replace(smallKagentAgent, "env: []", "volumes: [{name: x}, {name: x}]", 1)
+		r := runIn(t.Context(), t, text, "import", "kagent", "-f", "-", "-n", "team", "--dry-run", "server")
+		if r.status != 1 || !strings.Contains(r.stderr, "volumes") || r.stdout != "" {
+			t.Errorf("%+v", r)
+		}
+	})
+
+	t.Run("each missing right is named with its rule", func(t *testing.T) {
+		for i, rule := range rules {
+			t.Setenv("KUBECONFIG", c.user(t, fmt.Sprint("importer-without-", i), slices.Delete(slices.Clone(rules), i, i+1)...))
+			r := run(t, "import", "deployment", "echo", "-n", "team", "--dry-run", "server")
+			if r.status != 4 || !strings.Contains(r.stderr, rule.Resources[0]) {
+				t.Errorf("without %v: %+v", rule, r)
+			}
+		}
+	})
+
+	t.Run("a container that cannot be called needs --protocol", func(t *testing.T) {
+		t.Setenv("KUBECONFIG", all)
+		c.mu.Lock()
+		c.pods["team/echo-pod:8000"] = "127.0.0.1:1"
+		c.mu.Unlock()
+		if r := run(t, "import", "deployment", "echo", "-n", "team"); r.status != 3 || !strings.Contains(r.stderr, "--protocol") {
+			t.Errorf("%+v", r)
+		}
+		if r := run(t, "import", "deployment", "nobody", "-n", "team"); r.status != 3 || !strings.Contains(r.stderr, "there is no deployment nobody") {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+const smallKagentAgent = `apiVersion: kagent.dev/v1alpha2
+kind: Agent
+metadata: {name: a}
+spec: {type: BYO, description: d, byo: {deployment: {image: i, env: []}}}
+`

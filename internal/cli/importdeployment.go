@@ -1,0 +1,184 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/cli/conversion"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+)
+
+const (
+	// probeTimeout bounds the requests that find the protocol of a container.
+	probeTimeout = 20 * time.Second
+	// maxModels bounds a list of models, in bytes.
+	maxModels = 1 << 20
+)
+
+// Values of --probe.
+const (
+	probeAuto  = "auto"
+	probeNever = "never"
+)
+
+// protocols are the values of --protocol.
+var protocols = []string{
+	string(a2av1alpha1.BackendProtocolEvents), string(a2av1alpha1.BackendProtocolA2A), string(a2av1alpha1.BackendProtocolChatCompletions),
+}
+
+// deploymentImport is an import of a Deployment.
+type deploymentImport struct {
+	importFlags
+	container, protocol, probing, description string
+	port                                      int32
+}
+
+func (a *app) importDeploymentCommand() *cobra.Command {
+	o := &deploymentImport{importFlags: importFlags{app: a}}
+	cmd := &cobra.Command{
+		Use:   "deployment NAME",
+		Short: "Make an Agent from a Deployment and its Service",
+		Long: `Make an Agent from a Deployment and its Service.
+
+The command calls the container through the API server to find its protocol: it requests the Agent Card, and then the list
+of models. With --protocol, it calls nothing. It writes the Agent to stdout, for kubectl apply -f -, and to stderr each
+field that has no place in it, with what to do instead.`,
+		Example: `  kubectl a2a import deployment echo --name echo-agent | kubectl apply -f -
+  kubectl a2a import deployment echo --protocol A2A --dry-run server`,
+		Args: exactArgs("NAME"),
+	}
+	o.addTo(cmd)
+	flags := cmd.Flags()
+	flags.StringVar(&o.name, "name", "", "`NAME` of the Agent; that of the Deployment by default.")
+	flags.StringVar(&o.description, "description", "", "`TEXT` that describes the agent; by default, that of its card or of the Deployment.")
+	flags.StringVar(&o.container, "container", "", "`NAME` of the container that is the agent; by default, the one to which the Service leads.")
+	flags.Int32Var(&o.port, "port", 0, "Port at which the container listens; by default, the one to which the Service leads.")
+	flags.StringVar(&o.protocol, "protocol", "", "Protocol of the container: "+strings.Join(protocols, ", ")+".")
+	flags.StringVar(&o.probing, "probe", probeAuto, "With auto, call the container to find its protocol unless --protocol names it; with never, do not.")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := o.check(); err != nil {
+			return err
+		}
+		return o.run(cmd.Context(), args[0])
+	}
+	return cmd
+}
+
+func (o *deploymentImport) check() error {
+	switch {
+	case o.protocol != "" && !slices.Contains(protocols, o.protocol):
+		return failure.New(failure.Usage, "--protocol %s is not one of %s", o.protocol, strings.Join(protocols, ", "))
+	case o.probing != probeAuto && o.probing != probeNever:
+		return failure.New(failure.Usage, "--probe %s is not one of %s, %s", o.probing, probeAuto, probeNever)
+	case o.probing == probeNever && o.protocol == "":
+		return failure.New(failure.Usage, "--probe never needs --protocol")
+	case o.port < 0 || o.port > 65535:
+		return failure.New(failure.Usage, "--port %d is not a port", o.port)
+	}
+	return o.importFlags.check()
+}
+
+func (o *deploymentImport) run(ctx context.Context, name string) error {
+	namespace, name, err := o.split(strings.TrimPrefix(strings.TrimPrefix(name, "deployment.apps/"), "deployment/"))
+	if err != nil {
+		return err
+	}
+	text, err := o.cluster.Deployment(ctx, namespace, name)
+	if err != nil {
+		return err //nolint:wrapcheck // it is a failure
+	}
+	deployment, unknown, err := conversion.Decode[appsv1.Deployment](text)
+	if err != nil {
+		return err //nolint:wrapcheck // it is a failure
+	}
+	services, err := o.cluster.Services(ctx, namespace)
+	if err != nil {
+		return err //nolint:wrapcheck // it is a failure
+	}
+	in := &conversion.Deployment{
+		Object: deployment, Unknown: unknown, Name: o.name, Description: o.description, Protocol: a2av1alpha1.BackendProtocol(o.protocol),
+	}
+	if in.Target, err = conversion.FindTarget(deployment, services, o.container, o.port); err != nil {
+		return err //nolint:wrapcheck // it is a failure
+	}
+	if o.protocol == "" {
+		if err := o.probe(ctx, in); err != nil {
+			return failure.Of(err).WithHint("name the protocol of the container with --protocol: %s", strings.Join(protocols, ", "))
+		}
+	}
+	result, err := conversion.FromDeployment(in)
+	if err != nil {
+		return err //nolint:wrapcheck // it is a failure
+	}
+	return o.finish(ctx, result)
+}
+
+// probe calls the container through its Service to find its protocol.
+func (o *deploymentImport) probe(ctx context.Context, in *conversion.Deployment) error {
+	service := in.Target.Service
+	if service == nil {
+		return failure.New(failure.Usage, "no Service leads to port %d of Deployment %s, so the import cannot call it", in.Target.Port, in.Object.Name)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTimeout, failure.New(failure.Timeout, "the container did not answer within %s", probeTimeout))
+	defer cancel()
+	forward := o.cluster.Forward(in.Object.Namespace, service.Name, service.Spec.Ports[in.Target.ServicePort].Name)
+	defer forward.Close()
+	client, err := a2aclient.NewHTTPClient(a2aclient.TransportOptions{DialContext: forward.DialContext}, o.debugf())
+	if err != nil {
+		return err //nolint:wrapcheck // it is a failure
+	}
+	origin := "http://" + service.Name + "." + service.Namespace + ".svc"
+	card, err := a2aclient.ReadCard(ctx, client, origin)
+	switch {
+	case err == nil:
+		in.Protocol, in.Card = a2av1alpha1.BackendProtocolA2A, card.Card
+		return nil
+	case failure.Of(err).Code != failure.CardNotFound && failure.Of(err).Code != failure.CardInvalid:
+		return err //nolint:wrapcheck // it is a failure
+	}
+	models, err := listsModels(ctx, client, origin+"/v1/models")
+	if err != nil {
+		return err
+	}
+	in.Protocol, in.Guessed = a2av1alpha1.BackendProtocolEvents, true
+	if models {
+		in.Protocol, in.Guessed = a2av1alpha1.BackendProtocolChatCompletions, false
+	}
+	return nil
+}
+
+// listsModels reports whether a server answers with a list of models, as those with the chat completions API do.
+func listsModels(ctx context.Context, client *http.Client, address string) (bool, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return false, failure.Wrap(failure.Internal, err, "request the models")
+	}
+	response, err := client.Do(r)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return false, failure.Wrap(failure.Unreachable, err, "request the models of the container")
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxModels))
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	return err == nil && response.StatusCode == http.StatusOK && json.Unmarshal(text, &list) == nil && len(list.Data) > 0 && list.Data[0].ID != "", nil
+}
