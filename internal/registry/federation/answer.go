@@ -204,17 +204,21 @@ func (f *Federation) isReachable(p *peer, text string) bool {
 	return strings.Contains(host, ".")
 }
 
-// metadata returns the texts, numbers and truth values of a peer's metadata.
+// metadata returns the texts, numbers and truth values of a peer's metadata. It drops keys
+// that change when they are cleaned: they could be equal to others then.
 func (f *Federation) metadata(p *peer, all map[string]any) map[string]any {
 	kept := make(map[string]any, len(all)+3)
 	for key, value := range all {
+		if clean(key, maxName) != key {
+			continue
+		}
 		switch v := value.(type) {
 		case string:
 			if key != "externalURL" || f.isReachable(p, v) {
-				kept[clean(key, maxName)] = clean(v, maxName)
+				kept[key] = clean(v, maxName)
 			}
 		case bool, float64:
-			kept[clean(key, maxName)] = v
+			kept[key] = v
 		}
 		if len(kept) == maxItems {
 			break

@@ -21,8 +21,10 @@ import (
 
 // Limits of the configuration.
 const (
-	maxPeers       = 32
-	maxHops        = 3
+	maxPeers = 32
+	// maxHops is 2 because the second registry gets the query without a token, and a query
+	// without a token goes to no peer.
+	maxHops        = 2
 	defaultHops    = 1
 	defaultTimeout = 2 * time.Second
 	minTimeout     = 100 * time.Millisecond

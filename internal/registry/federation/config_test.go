@@ -32,8 +32,8 @@ func TestParseNamesTheFieldOfAMistake(t *testing.T) {
 		"timeout":            {"peers: [" + strings.Replace(valid, "mode:", "timeout: 1m, mode:", 1) + "]", "peers[0].timeout is 1m0s, must be from 100ms to 10s"},
 		"repeated name":      {"peers: [" + valid + "," + strings.Replace(valid, "publisher: west", "publisher: east", 1) + "]", "peers[1].name is that of peers[0]"},
 		"repeated publisher": {"peers: [" + valid + "," + strings.Replace(valid, "name: west", "name: east", 1) + "]", "peers[1].publisher is that of peers[0]"},
-		"hops":               {"maxHops: 4\npeers: []", "maxHops is 4, must be a number from 1 to 3"},
-		"valid":              {"maxHops: 3\npeers: [" + valid + "]", ""},
+		"hops":               {"maxHops: 3\npeers: []", "maxHops is 3, must be a number from 1 to 2"},
+		"valid":              {"maxHops: 2\npeers: [" + valid + "]", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := parse([]byte(test.text))
@@ -56,15 +56,15 @@ func TestRouteBoundsHops(t *testing.T) {
 	}{
 		"a client":                          {"", "", 2, 2, false},
 		"a client with fewer hops":          {"", "1", 2, 1, false},
-		"a client with more hops":           {"", "3", 2, 2, false},
+		"a client with more hops":           {"", "2", 1, 1, false},
 		"a registry":                        {"a.example", "1", 2, 1, false},
 		"a registry without hops":           {"a.example", "", 2, 0, false},
 		"a query that was here":             {"a.example, Self.Example", "2", 2, 0, false},
-		"too many registries":               {"a.a, b.b, c.c, d.d, e.e", "2", 2, 0, true},
-		"the most registries":               {"a.a, b.b, c.c, d.d", "2", 2, 0, false},
+		"too many registries":               {"a.a, b.b, c.c, d.d", "2", 2, 0, true},
+		"the most registries":               {"a.a, b.b, c.c", "2", 2, 0, false},
 		"no domain":                         {"a b", "2", 2, 0, true},
 		"no number":                         {"a.example", "x", 2, 0, true},
-		"a number beyond the limit of hops": {"a.example", "4", 2, 0, true},
+		"a number beyond the limit of hops": {"a.example", "3", 2, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			header := http.Header{}

@@ -255,6 +255,7 @@ func TestResultsThatAPeerMayNotGiveAreDropped(t *testing.T) {
 	good["displayName"] = "\x1b[2Jgood\u202e"
 	good["metadata"] = map[string]any{
 		"peer": "trusted", "publisherVerified": true, "nested": map[string]any{"a": 1}, "list": []int{1}, "text": "t", "number": 1, "externalURL": "http://169.254.169.254/",
+		"externalURL\u0001": "http://169.254.169.254/", "peer\u202e": "trusted",
 	}
 	west := newFakePeer(t, "west", results(append(bad, good, good)...))
 	east := newFakePeer(t, "east", results())
