@@ -516,7 +516,7 @@ func TestCluster(t *testing.T) {
 		out, in := io.Pipe()
 		status := make(chan int, 1)
 		go func() {
-			status <- Run(ctx, []string{"ui", "--registry", "team/registry"}, genericiooptions.IOStreams{In: strings.NewReader(""), Out: in, ErrOut: io.Discard})
+			status <- Run(ctx, []string{"ui", "--registry-service", "team/registry"}, genericiooptions.IOStreams{In: strings.NewReader(""), Out: in, ErrOut: io.Discard})
 			_ = in.Close()
 		}()
 		address, err := bufio.NewReader(out).ReadString('\n')
@@ -544,13 +544,13 @@ func TestCluster(t *testing.T) {
 			t.Errorf("Ctrl-C ends the page with the status %d", got)
 		}
 		for want, args := range map[int][]string{
-			2: {"ui", "--registry", "registry"}, 3: {"ui", "--registry", "team/none"}, 4: {"ui", "--registry", "elsewhere/registry"},
+			2: {"ui", "--registry-service", "registry"}, 3: {"ui", "--registry-service", "team/none"}, 4: {"ui", "--registry-service", "elsewhere/registry"},
 		} {
 			if r := run(t, args...); r.status != want || !strings.Contains(r.stderr, "Code:") {
 				t.Errorf("%q: %+v", args, r)
 			}
 		}
-		if r := run(t, "ui", "--registry", "team/registry", "--port", "70000"); r.status != 2 {
+		if r := run(t, "ui", "--registry-service", "team/registry", "--port", "70000"); r.status != 2 {
 			t.Errorf("%+v", r)
 		}
 	})

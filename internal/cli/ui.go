@@ -52,7 +52,7 @@ that the ServiceAccount --service-account of your namespace sees in the registry
 	flags.BoolVar(&o.noBrowser, "no-browser", false, "Print the address only, and open no browser.")
 	flags.BoolVarP(&o.all, "all-namespaces", "A", false, "List the agents of all namespaces.")
 	flags.StringVar(&o.serviceAccount, "service-account", "default", "`NAME` of the ServiceAccount, in your namespace, whose agents the page lists.")
-	flags.StringVar(&o.registry, "registry", "a2a-system/a2a-operator-registry", "`NAMESPACE/NAME` of the Service of the registry.")
+	flags.StringVar(&o.registry, "registry-service", "a2a-system/a2a-operator-registry", "`NAMESPACE/NAME` of the Service of the registry.")
 	flags.StringVar(&o.caFile, "registry-ca-file", "", "PEM `FILE` of the authority that signed the certificate of a registry with TLS.")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.serveUI(cmd.Context(), o) }
 	return cmd
@@ -98,7 +98,7 @@ func (a *app) serveUI(ctx context.Context, o *uiOptions) error {
 func (a *app) connectRegistry(ctx context.Context, o *uiOptions, namespace string) (client *registryclient.Client, end func(), err error) {
 	registryNamespace, service, ok := strings.Cut(o.registry, "/")
 	if !ok || registryNamespace == "" || service == "" {
-		return nil, nil, failure.New(failure.Usage, "--registry %q is not NAMESPACE/NAME of a Service", o.registry)
+		return nil, nil, failure.New(failure.Usage, "--registry-service %q is not NAMESPACE/NAME of a Service", o.registry)
 	}
 	tokens := &tokenSource{request: func(ctx context.Context) (*clusteraccess.Token, error) {
 		return a.cluster.Token(ctx, namespace, o.serviceAccount, a2av1alpha1.Audience, tokenLifetime)

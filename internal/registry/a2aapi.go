@@ -223,7 +223,7 @@ func (d *a2aAPI) page(ctx context.Context, parameters url.Values, cost int, use 
 		return index.Page{}, err
 	}
 	var page index.Page
-	d.embeddings.rankBySimilarity(q, d.embeddings.vector(ctx, q.RankedText()))
+	d.embeddings.rankBySimilarity(q, d.embeddings.vector(ctx, principalOf(&r.caller), q.RankedText()))
 	err = d.searches.run(ctx, func() {
 		page = s.Search(q, set)
 		if use != nil {

@@ -38,7 +38,7 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 		return err
 	}
 	var page index.Page
-	a.embeddings.rankBySimilarity(q, a.embeddings.vector(r.Context(), q.RankedText()))
+	a.embeddings.rankBySimilarity(q, a.embeddings.vector(r.Context(), principalOf(&c), q.RankedText()))
 	if err := a.searches.run(r.Context(), func() { page = s.Search(q, set) }); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ const maxARDPage = 4 << 20
 // embedQuery finds the vector of the text of a search. Callers without a token cause no requests to the endpoint.
 func (d *ardAPI) embedQuery(r *ardRequest) {
 	if request, err := ard.ParseSearch(r.body); err == nil && !r.from.isAnonymous {
-		r.vector = d.embeddings.vector(r.Context(), request.Query.Text)
+		r.vector = d.embeddings.vector(r.Context(), r.from.principal, request.Query.Text)
 	}
 }
 

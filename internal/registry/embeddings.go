@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/registry/embedding"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
@@ -90,13 +91,13 @@ func (e *embeddings) text(key embedding.Key) (string, bool) {
 	return strings.Join(lines, "\n"), true
 }
 
-// vector returns the vector of the text of a query, or nil without one. It may wait, and must be called outside of the
+// vector returns the vector of the text of a caller's query, or nil without one. It may wait, and must be called outside of the
 // slots of searches.
-func (e *embeddings) vector(ctx context.Context, text string) *embedding.Vector {
+func (e *embeddings) vector(ctx context.Context, caller a2a.AccountingPrincipal, text string) *embedding.Vector {
 	if e == nil || text == "" {
 		return nil
 	}
-	return e.embedder.Query(ctx, text)
+	return e.embedder.Query(ctx, caller.Principal, text)
 }
 
 // rankBySimilarity makes a query find similar agents, too, if it has a vector.

@@ -33,5 +33,5 @@ func (c *Cluster) Registry(ctx context.Context, namespace, service string) (forw
 		}
 	}
 	return nil, "", failure.New(failure.Unreachable, "there is no registry at Service %s in namespace %s", service, namespace).
-		WithHint("--registry NAMESPACE/SERVICE names the Service of the registry; kubectl get services -A -l app.kubernetes.io/component=registry lists it")
+		WithHint("--registry-service NAMESPACE/NAME names the Service of the registry; kubectl get services -A -l app.kubernetes.io/component=registry lists it")
 }

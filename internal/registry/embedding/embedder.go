@@ -209,10 +209,10 @@ func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 	return err
 }
 
-// Query returns the vector of a query, or nil if the endpoint fails or takes more than 300 ms. While the endpoint
+// Query returns the vector of a caller's query, or nil if the endpoint fails or takes more than 300 ms. While the endpoint
 // fails, Query waits for it once in 5 s.
-func (e *Embedder) Query(ctx context.Context, text string) *Vector {
-	return e.queries.vector(ctx, text)
+func (e *Embedder) Query(ctx context.Context, caller, text string) *Vector {
+	return e.queries.vector(ctx, caller, text)
 }
 
 // Nearest returns the n documents of keys that are most similar to a query, the most similar one first.

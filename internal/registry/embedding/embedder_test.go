@@ -129,7 +129,7 @@ func startFixture(t *testing.T) *fixture {
 
 // nearest returns the document that is most similar to a query, and false if the query has no vector.
 func (f *fixture) nearest(ctx context.Context, query string) (nearest Key, ok bool) {
-	vector := f.Query(ctx, query)
+	vector := f.Query(ctx, "jane", query)
 	if vector == nil {
 		return Key{}, false
 	}
@@ -183,7 +183,7 @@ func TestEqualTextsAreSentOnce(t *testing.T) {
 		f.set(bank, "money")
 		time.Sleep(time.Minute)
 		for range 3 {
-			f.Query(t.Context(), "money please")
+			f.Query(t.Context(), "jane", "money please")
 		}
 		if n := f.endpoint.sent(); n != 2 {
 			t.Errorf("%d texts were sent, want that of the documents and that of the query", n)
@@ -271,7 +271,7 @@ func TestFaultsOfTheEndpoint(t *testing.T) {
 					t.Errorf("a query waited %v, more than its budget", took)
 				}
 				begin = time.Now()
-				f.Query(t.Context(), "weather")
+				f.Query(t.Context(), "jane", "weather")
 				if took := time.Since(begin); took != 0 {
 					t.Errorf("a query right after a failure waited %v", took)
 				}
@@ -353,11 +353,11 @@ func TestAPIKeyIsReadForEachRequest(t *testing.T) {
 	}
 	endpoint := &fakeEndpoint{}
 	e := New(Options{URL: "http://models.example/", Model: "m", KeyFile: file, Transport: endpoint, Log: logr.Discard(), Now: time.Now})
-	e.Query(t.Context(), "one")
+	e.Query(t.Context(), "jane", "one")
 	if err := os.WriteFile(file, []byte("second"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e.Query(t.Context(), "two")
+	e.Query(t.Context(), "jane", "two")
 	for i, want := range []string{"Bearer first", "Bearer second"} {
 		if got := endpoint.headers[i].Get("Authorization"); got != want {
 			t.Errorf("request %d has Authorization %q, want %q", i, got, want)
@@ -365,10 +365,24 @@ func TestAPIKeyIsReadForEachRequest(t *testing.T) {
 	}
 }
 
+// The time of a search must not tell a caller what others searched for.
+func TestCallersShareNoQuery(t *testing.T) {
+	endpoint := &fakeEndpoint{}
+	e := New(Options{URL: "http://models.example/", Model: "m", Transport: endpoint, Log: logr.Discard(), Now: time.Now})
+	for _, caller := range []string{"jane", "joe", "jane"} {
+		if e.Query(t.Context(), caller, "weather") == nil {
+			t.Fatal("a query has no vector")
+		}
+	}
+	if n := len(endpoint.headers); n != 2 {
+		t.Errorf("equal queries of two callers cause %d requests, want 2", n)
+	}
+}
+
 func TestRememberedQueriesAreBounded(t *testing.T) {
 	e := New(Options{URL: "http://models.example/", Model: "m", Transport: &fakeEndpoint{}, Log: logr.Discard(), Now: time.Now})
 	for i := range rememberedQueries + 100 {
-		if e.Query(t.Context(), fmt.Sprint(i)) == nil {
+		if e.Query(t.Context(), "jane", fmt.Sprint(i)) == nil {
 			t.Fatal("a query has no vector")
 		}
 	}

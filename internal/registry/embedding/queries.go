@@ -25,6 +25,10 @@ const (
 	maxQueryBytes = 2 << 10
 )
 
+// queryKey identifies a query. Callers share no vector: the time of a search would tell a caller what others search
+// for.
+type queryKey struct{ caller, text string }
+
 // queries finds the vectors of queries.
 type queries struct {
 	embed func(ctx context.Context, texts []string) ([]*Vector, error)
@@ -34,23 +38,23 @@ type queries struct {
 	slots   chan struct{}
 
 	mu sync.Mutex
-	// known has vectors by the text of their query; order has these texts, the oldest at next.
-	known map[string]*Vector
-	order [rememberedQueries]string
+	// known has vectors by caller and text; order has these keys, the oldest at next.
+	known map[queryKey]*Vector
+	order [rememberedQueries]queryKey
 	next  int
 	// pausedUntil is the end of a pause.
 	pausedUntil time.Time
 }
 
 func newQueries(embed func(context.Context, []string) ([]*Vector, error), now func() time.Time) *queries {
-	return &queries{embed: embed, now: now, slots: make(chan struct{}, concurrentQueries), known: map[string]*Vector{}}
+	return &queries{embed: embed, now: now, slots: make(chan struct{}, concurrentQueries), known: map[queryKey]*Vector{}}
 }
 
-// vector returns the vector of a query, or nil if there is none within queryBudget.
-func (q *queries) vector(ctx context.Context, text string) *Vector {
-	text = strings.ToValidUTF8(text[:min(len(text), maxQueryBytes)], "")
+// vector returns the vector of a caller's query, or nil if there is none within queryBudget.
+func (q *queries) vector(ctx context.Context, caller, text string) *Vector {
+	key := queryKey{caller, strings.ToValidUTF8(text[:min(len(text), maxQueryBytes)], "")}
 	q.mu.Lock()
-	known, paused := q.known[text], q.now().Before(q.pausedUntil)
+	known, paused := q.known[key], q.now().Before(q.pausedUntil)
 	q.mu.Unlock()
 	if known != nil {
 		return known
@@ -59,8 +63,8 @@ func (q *queries) vector(ctx context.Context, text string) *Vector {
 		requests.WithLabelValues(kindQuery, resultSkipped).Inc()
 		return nil
 	}
-	// Equal queries share a request, which goes on when the first of them is canceled.
-	result := q.flights.DoChan(text, func() (any, error) { return q.request(context.WithoutCancel(ctx), text), nil })
+	// Equal queries of a caller share a request, which goes on when the first of them is canceled.
+	result := q.flights.DoChan(key.caller+"\x00"+key.text, func() (any, error) { return q.request(context.WithoutCancel(ctx), key), nil })
 	timer := time.NewTimer(queryBudget)
 	defer timer.Stop()
 	select {
@@ -75,7 +79,7 @@ func (q *queries) vector(ctx context.Context, text string) *Vector {
 }
 
 // request requests a vector and remembers it. It returns nil after a failure.
-func (q *queries) request(ctx context.Context, text string) *Vector {
+func (q *queries) request(ctx context.Context, key queryKey) *Vector {
 	select {
 	case q.slots <- struct{}{}:
 		defer func() { <-q.slots }()
@@ -85,19 +89,19 @@ func (q *queries) request(ctx context.Context, text string) *Vector {
 	}
 	ctx, cancel := context.WithTimeout(ctx, queryBudget)
 	defer cancel()
-	vectors, err := q.embed(ctx, []string{text})
+	vectors, err := q.embed(ctx, []string{key.text})
 	if err != nil {
 		q.pause()
 		return nil
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.known[text] == nil {
+	if q.known[key] == nil {
 		delete(q.known, q.order[q.next])
-		q.order[q.next] = text
+		q.order[q.next] = key
 		q.next = (q.next + 1) % rememberedQueries
 	}
-	q.known[text] = vectors[0]
+	q.known[key] = vectors[0]
 	return vectors[0]
 }
 
