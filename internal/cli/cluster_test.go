@@ -260,9 +260,10 @@ func (c *cluster) awaitRule(t *testing.T, namespace, token string, rule rbacv1.P
 	t.Fatalf("the authorizer does not know %v", rule)
 }
 
-// agent makes an Agent whose pod is the sidecar at an address, "" for none.
-func (c *cluster) agent(t *testing.T, namespace, name, address string, change ...func(*a2av1alpha1.Agent)) {
+// agent makes an Agent of the namespace team whose pod is the sidecar at an address, "" for none.
+func (c *cluster) agent(t *testing.T, name, address string, change ...func(*a2av1alpha1.Agent)) {
 	t.Helper()
+	const namespace = "team"
 	object := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	object.Spec.Description = "An agent of the test."
 	object.Spec.Workload = &a2av1alpha1.AgentWorkload{}
@@ -333,9 +334,9 @@ func TestCluster(t *testing.T) {
 	c := startCluster(t)
 	c.namespace(t, "team")
 	echo := sidecartest.Start(t, sidecartest.TextAgent)
-	c.agent(t, "team", "echo", echo.URL+"/")
-	c.agent(t, "team", "broken", "")
-	c.agent(t, "team", "open", echo.URL+"/", withAuthentication(a2av1alpha1.AuthenticationAnonymous))
+	c.agent(t, "echo", echo.URL+"/")
+	c.agent(t, "broken", "")
+	c.agent(t, "open", echo.URL+"/", withAuthentication(a2av1alpha1.AuthenticationAnonymous))
 	all := c.user(t, "all", readAgents, requestToken, readEndpoints, forwardPorts)
 
 	t.Run("list", func(t *testing.T) {

@@ -27,8 +27,8 @@ func TestDoctorCallsTheAgentAndNamesMissingRights(t *testing.T) {
 	c := startCluster(t)
 	c.namespace(t, "team")
 	echo := sidecartest.Start(t, sidecartest.TextAgent)
-	c.agent(t, "team", "echo", echo.URL+"/")
-	c.agent(t, "team", "broken", "")
+	c.agent(t, "echo", echo.URL+"/")
+	c.agent(t, "broken", "")
 	c.create(t, &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "echo"},
 		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "other"}, Ports: []corev1.ServicePort{{Port: 80}}},

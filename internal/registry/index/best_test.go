@@ -79,7 +79,7 @@ func TestBestEqualsPlainRanking(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for page := 0; page < 4; page++ {
+			for page := range 4 {
 				r := s.ranking(q, caller)
 				got, want := s.best(q, r), plainBest(s, q, r)
 				r.release()
