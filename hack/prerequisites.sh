@@ -9,7 +9,7 @@ goals=${MAKECMDGOALS:-demo}
 # The demo can use a cluster of the user; other targets that need a node cannot.
 instead=
 if [[ $goals == demo* ]]; then
-	instead=", or make demo CLUSTER=current, for the cluster of your kubectl context (docs/demo.md)"
+	instead=", or make demo CLUSTER=current, for the cluster of your kubectl context (docs/tutorials/local.md)"
 fi
 
 lacks() {

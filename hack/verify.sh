@@ -77,7 +77,7 @@ phase "2 of 3, check"
 check "lint and import rules" make lint
 check "vet" vet
 check "go.mod and go.sum are tidy" tidy
-check "docs/conformance.md lists the existing tests" go run ./hack/conformance --check
+check "docs/reference/conformance.md lists the existing tests" go run ./hack/conformance --check
 check "CRDs follow the API conventions" go test ./hack/crdlint
 check "CRDs are compatible with those of the last release" go run ./hack/crdcompat
 check "chart: lint" go tool -modfile=hack/tools/go.mod helm lint --strict --quiet charts/a2a-operator

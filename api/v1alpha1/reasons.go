@@ -3,7 +3,7 @@
 
 package v1alpha1
 
-// hack/reference makes the tables of docs/conditions.md from the comments of the
+// hack/reference makes the tables of docs/reference/conditions.md from the comments of the
 // reasons in this file and in reasons_available.go. The statuses of the condition
 // with which a reason occurs are in parentheses; without parentheses the status is
 // False. The text after "Action:" is what the user does about it.

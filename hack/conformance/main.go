@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command conformance writes docs/conformance.md: the requirements on the wire
+// Command conformance writes docs/reference/conformance.md: the requirements on the wire
 // protocol, the tests that check them, and the operations that the official clients
 // can do.
 //
@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	page   = "docs/conformance.md"
+	page   = "docs/reference/conformance.md"
 	matrix = "test/interop/testdata/matrix.json"
 )
 

@@ -6,14 +6,14 @@ ROW ?=
 FLAGS ?=
 
 .PHONY: bench
-bench: prerequisites ## Measure the sidecar and its peers; a run of all rows writes docs/benchmarks.md (20 min).
-	@go run ./test/bench $(if $(ROW),-row $(ROW)) $(if $(ROW)$(FLAGS),,-write docs/benchmarks.md) $(FLAGS)
+bench: prerequisites ## Measure the sidecar and its peers; a run of all rows writes docs/reference/benchmarks.md (20 min).
+	@go run ./test/bench $(if $(ROW),-row $(ROW)) $(if $(ROW)$(FLAGS),,-write docs/reference/benchmarks.md) $(FLAGS)
 
 .PHONY: bench-operator
-bench-operator: prerequisites envtest-assets ## Measure the requests and costs of the manager; a run of all rows writes docs/benchmarks.md.
+bench-operator: prerequisites envtest-assets ## Measure the requests and costs of the manager; a run of all rows writes docs/reference/benchmarks.md.
 	@KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' go run ./test/bench/operator $(if $(ROW),-row $(ROW)) \
-		$(if $(ROW)$(FLAGS),,-write docs/benchmarks.md) $(FLAGS)
+		$(if $(ROW)$(FLAGS),,-write docs/reference/benchmarks.md) $(FLAGS)
 
 .PHONY: bench-registry
-bench-registry: prerequisites ## Measure the registry beside 100,000 Agents; a run of all rows writes docs/benchmarks.md (40 min, 8 GB).
-	@go run ./test/bench/registry $(if $(ROW),-row $(ROW)) $(if $(ROW)$(FLAGS),,-write docs/benchmarks.md) $(FLAGS)
+bench-registry: prerequisites ## Measure the registry beside 100,000 Agents; a run of all rows writes docs/reference/benchmarks.md (40 min, 8 GB).
+	@go run ./test/bench/registry $(if $(ROW),-row $(ROW)) $(if $(ROW)$(FLAGS),,-write docs/reference/benchmarks.md) $(FLAGS)

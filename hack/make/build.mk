@@ -13,7 +13,7 @@ build: prerequisites ## Build bin/manager and bin/sidecar.
 	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/manager ./cmd/sidecar
 
 .PHONY: kubectl-a2a
-kubectl-a2a: prerequisites ## Build bin/kubectl-a2a, the plugin of kubectl (docs/cli.md).
+kubectl-a2a: prerequisites ## Build bin/kubectl-a2a, the plugin of kubectl (docs/how-to/cli.md).
 	$(call say,building bin/kubectl-a2a $(VERSION))
 	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/kubectl-a2a
 

@@ -46,7 +46,7 @@ demo-current: image-registry prerequisites helm-binary
 image-registry: # Refuses before anything is built or touched.
 	@if [ -z '$(IMAGE_REGISTRY)' ]; then \
 		echo 'No images are published yet, so this cluster needs yours: push manager, sidecar, sample-echo and' >&2; \
-		echo 'sample-researcher to a registry that it pulls from (docs/demo.md says how), and name it:' >&2; \
+		echo 'sample-researcher to a registry that it pulls from (docs/tutorials/local.md says how), and name it:' >&2; \
 		echo '    make demo CLUSTER=current IMAGE_REGISTRY=registry.example/a2a IMAGE_TAG=$(IMAGE_TAG)' >&2; \
 		exit 1; \
 	fi

@@ -5,7 +5,7 @@ STORE ?=
 SEED ?= 1
 
 .PHONY: stream-check
-stream-check: prerequisites ## Check streams while clients, agents and sidecars fail: 10,000 tasks, a million events (docs/reliability.md).
+stream-check: prerequisites ## Check streams while clients, agents and sidecars fail: 10,000 tasks, a million events (docs/explanation/reliability.md).
 	@mkdir -p bin; for store in $(or $(STORE),memory); do for scenario in campaign drain $(if $(filter redis,$(STORE)),outage,slow); do \
 		nice -n 15 go run ./test/stream -scenario $$scenario -store $$store -seed $(SEED) -report bin/stream-$$scenario-$$store.json || exit 1; \
 	done; done

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command reference writes the tables of docs/conditions.md and
-// docs/metrics.md, from the comments of the reasons in api/v1alpha1 and from the
+// Command reference writes the tables of docs/reference/conditions.md and
+// docs/reference/metrics.md, from the comments of the reasons in api/v1alpha1 and from the
 // declarations of the metrics. The text around the tables is written by hand. It also
 // writes the texts of the reasons for `kubectl a2a doctor`.
 package main
@@ -27,7 +27,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	if err := publish("docs/conditions.md", "reasons", reasons); err != nil {
+	if err := publish("docs/reference/conditions.md", "reasons", reasons); err != nil {
 		return err
 	}
 	if err := publishAdvice(reasonFiles...); err != nil {
@@ -37,5 +37,5 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return publish("docs/metrics.md", "metrics", metrics)
+	return publish("docs/reference/metrics.md", "metrics", metrics)
 }

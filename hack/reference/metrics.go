@@ -27,7 +27,7 @@ func (m metric) row() []string {
 	for i, label := range m.labels {
 		labels[i] = "`" + label + "`"
 	}
-	return []string{"`" + m.name + "`", m.kind, strings.Join(labels, ", "), cell(strings.ReplaceAll(m.help, "docs/limits.md", "[limits.md](limits.md)"))}
+	return []string{"`" + m.name + "`", m.kind, strings.Join(labels, ", "), cell(strings.ReplaceAll(m.help, "docs/reference/limits.md", "[limits.md](limits.md)"))}
 }
 
 // readMetrics returns a table for each package that declares metrics.

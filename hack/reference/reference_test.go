@@ -133,7 +133,7 @@ func TestPagesAreCurrent(t *testing.T) {
 	for _, each := range []struct {
 		file, kind string
 		tables     []table
-	}{{"docs/conditions.md", "reasons", reasons}, {"docs/metrics.md", "metrics", metrics}} {
+	}{{"docs/reference/conditions.md", "reasons", reasons}, {"docs/reference/metrics.md", "metrics", metrics}} {
 		page, err := os.ReadFile(each.file)
 		if err != nil {
 			t.Fatal(err)

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command supply describes the modules of the released programs. `licenses` writes docs/licenses.md, and fails
+// Command supply describes the modules of the released programs. `licenses` writes docs/reference/licenses.md, and fails
 // for a license that is not allowed. `sbom` writes a bill of materials for each built program.
 package main
 
@@ -14,7 +14,7 @@ import (
 )
 
 // page is the page with the licenses.
-const page = "docs/licenses.md"
+const page = "docs/reference/licenses.md"
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {

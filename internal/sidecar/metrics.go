@@ -110,7 +110,7 @@ func newMetrics() *metrics {
 		}),
 		limited: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_limited_total",
-			Help: "Requests that a limit refused, by limit; docs/limits.md lists them.",
+			Help: "Requests that a limit refused, by limit; docs/reference/limits.md lists them.",
 		}, []string{"limit"}),
 		refusedCalls: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_refused_calls_total",

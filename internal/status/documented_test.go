@@ -15,11 +15,11 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// checkDocumented checks that docs/conditions.md lists the reasons of an Agent's conditions, in their sections
+// checkDocumented checks that docs/reference/conditions.md lists the reasons of an Agent's conditions, in their sections
 // and with their statuses.
 func checkDocumented(t *testing.T, conditions []metav1.Condition) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/conditions.md")
+	text, err := os.ReadFile("../../docs/reference/conditions.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func checkDocumented(t *testing.T, conditions []metav1.Condition) {
 		section, _, _ = strings.Cut(section, "\n## ")
 		row := regexp.MustCompile("(?m)^\\| `" + c.Reason + "` \\| ([^|]+) \\|").FindStringSubmatch(ofAll + section)
 		if row == nil || !slices.Contains(strings.Split(row[1], " or "), string(c.Status)) {
-			t.Errorf("docs/conditions.md does not say of %s that it may be %s because of %s", c.Type, c.Status, c.Reason)
+			t.Errorf("docs/reference/conditions.md does not say of %s that it may be %s because of %s", c.Type, c.Status, c.Reason)
 		}
 	}
 }

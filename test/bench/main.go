@@ -5,7 +5,7 @@
 // Go server of A2A. Each measurement starts a new process of the server. CPU time counts, because the load comes
 // from the same machine. The peers are measured in the same rounds, one after another, and compared by round.
 //
-// // docs/benchmarks.md describes the rows.
+// // docs/reference/benchmarks.md describes the rows.
 package main
 
 import (

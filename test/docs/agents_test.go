@@ -162,7 +162,7 @@ func fetch(t *testing.T, method, url, body string) []byte {
 }
 
 func TestSmallestAgentsAnswer(t *testing.T) {
-	sidecar, dir := programs.Path("cmd/sidecar"), snippets(t, "../../docs/agents.md")
+	sidecar, dir := programs.Path("cmd/sidecar"), snippets(t, "../../docs/how-to/agents.md")
 	for _, file := range []string{"main.go", "agent.py", "agent.mjs"} {
 		t.Run(file, func(t *testing.T) {
 			url := startBehindSidecar(t, sidecar, dir, file)
@@ -179,7 +179,7 @@ func TestSmallestAgentsAnswer(t *testing.T) {
 }
 
 func TestAgentOfThePageAsksForInput(t *testing.T) {
-	dir := snippets(t, "../../docs/agents.md")
+	dir := snippets(t, "../../docs/how-to/agents.md")
 	url := startBehindSidecar(t, programs.Path("cmd/sidecar"), dir, "ask.py")
 	asked := send(t, url, "", "tea")
 	if asked.Status.State != "input-required" || asked.Status.Message.Parts[0].Text != "How many words about tea?" {
@@ -197,20 +197,20 @@ var stream = regexp.MustCompile("(?ms)^```json\n(\\{\"text\":.*?)^```$")
 // TestSidecarAcceptsTheEventsOnThePage has an agent that responds with the events of the
 // page.
 func TestSidecarAcceptsTheEventsOnThePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/agents.md")
+	page, err := os.ReadFile("../../docs/how-to/agents.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := stream.FindSubmatch(page)
 	if found == nil {
-		t.Fatal("docs/agents.md has no stream of events")
+		t.Fatal("docs/how-to/agents.md has no stream of events")
 	}
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		_, _ = w.Write(found[1])
 	}))
 	defer agent.Close()
-	dir, front := snippets(t, "../../docs/agents.md"), freeport.Address(t)
+	dir, front := snippets(t, "../../docs/how-to/agents.md"), freeport.Address(t)
 	run(t, dir, front, nil, programs.Path("cmd/sidecar"), "--backend-url", agent.URL, "--backend-protocol", "Events",
 		"--listen", front, "--card", "card.yaml", "--anonymous")
 	got := send(t, "http://"+front, "", "tea")

@@ -12,16 +12,16 @@ import (
 	"testing"
 )
 
-// TestArchitecturePageNamesEveryPackage checks that docs/architecture.md names each
+// TestArchitecturePageNamesEveryPackage checks that docs/explanation/architecture.md names each
 // folder, by its path or its name, and no folder that does not exist.
 func TestArchitecturePageNamesEveryPackage(t *testing.T) {
-	page := read(t, "../../docs/architecture.md")
+	page := read(t, "../../docs/explanation/architecture.md")
 	named := map[string]bool{}
 	for _, found := range regexp.MustCompile("`([a-z0-9/]+)`").FindAllStringSubmatch(page, -1) {
 		named[found[1]] = true
 		if strings.HasPrefix(found[1], "internal/") || strings.HasPrefix(found[1], "hack/") {
 			if _, err := os.Stat(filepath.Join("../..", found[1])); err != nil {
-				t.Errorf("docs/architecture.md names %s: %v", found[1], err)
+				t.Errorf("docs/explanation/architecture.md names %s: %v", found[1], err)
 			}
 		}
 	}
@@ -37,7 +37,7 @@ func TestArchitecturePageNamesEveryPackage(t *testing.T) {
 			}
 			inside := strings.TrimPrefix(filepath.ToSlash(folder), "../../")
 			if info.IsDir() && !strings.HasSuffix(inside, "test") && !named[inside] && !named[path.Base(inside)] {
-				t.Errorf("docs/architecture.md does not name %s", inside)
+				t.Errorf("docs/explanation/architecture.md does not name %s", inside)
 			}
 		}
 	}

@@ -19,14 +19,14 @@ var (
 	term = regexp.MustCompile(`\*\*([^*]+)\*\*`)
 )
 
-// glossaryRow is a row of a table in docs/glossary.md.
+// glossaryRow is a row of a table in docs/reference/glossary.md.
 type glossaryRow struct{ section, term, definition, where, code string }
 
 func glossary(t *testing.T) []glossaryRow {
 	t.Helper()
 	var rows []glossaryRow
 	section := ""
-	for line := range strings.Lines(read(t, "../../docs/glossary.md")) {
+	for line := range strings.Lines(read(t, "../../docs/reference/glossary.md")) {
 		line = strings.TrimSpace(line)
 		if title, ok := strings.CutPrefix(line, "## "); ok {
 			section = title
@@ -36,19 +36,19 @@ func glossary(t *testing.T) []glossaryRow {
 		}
 		cells := strings.Split(strings.Trim(line, "|"), "|")
 		if len(cells) != 4 {
-			t.Fatalf("docs/glossary.md: %d cells, want 4: %s", len(cells), line)
+			t.Fatalf("docs/reference/glossary.md: %d cells, want 4: %s", len(cells), line)
 		}
 		rows = append(rows, glossaryRow{
 			section, strings.TrimSpace(cells[0]), strings.TrimSpace(cells[1]), strings.TrimSpace(cells[2]), strings.TrimSpace(cells[3]),
 		})
 	}
 	if len(rows) < 80 {
-		t.Fatalf("docs/glossary.md has %d terms", len(rows))
+		t.Fatalf("docs/reference/glossary.md has %d terms", len(rows))
 	}
 	return rows
 }
 
-// TestGlossaryLinksToTheCode checks that the target of each link of docs/glossary.md
+// TestGlossaryLinksToTheCode checks that the target of each link of docs/reference/glossary.md
 // exists, and that the names in the column "in the code" occur there.
 func TestGlossaryLinksToTheCode(t *testing.T) {
 	for _, row := range glossary(t) {
@@ -59,7 +59,7 @@ func TestGlossaryLinksToTheCode(t *testing.T) {
 		}
 		for _, found := range targets {
 			path, anchor, _ := strings.Cut(found[1], "#")
-			path = filepath.Join("../../docs", path)
+			path = filepath.Join("../../docs/reference", path)
 			if _, err := os.Stat(path); err != nil {
 				t.Errorf("%s: link to %s: %v", row.term, found[1], err)
 				continue
@@ -98,7 +98,7 @@ func TestGlossaryHasEachTermOnce(t *testing.T) {
 // TestPagesLinkToTheGlossary checks the links to the glossary on the pages for newcomers.
 func TestPagesLinkToTheGlossary(t *testing.T) {
 	for page, target := range map[string]string{
-		"../../README.md": "docs/glossary.md", "../../CONTRIBUTING.md": "docs/glossary.md", "../../docs/architecture.md": "glossary.md",
+		"../../README.md": "docs/reference/glossary.md", "../../CONTRIBUTING.md": "docs/reference/glossary.md", "../../docs/explanation/architecture.md": "../reference/glossary.md",
 	} {
 		if !strings.Contains(read(t, page), "]("+target+")") {
 			t.Errorf("%s has no link to %s", page, target)

@@ -23,11 +23,11 @@ var (
 	foreign = regexp.MustCompile("`((?:controller_runtime|workqueue|rest_client|leader_election)_[a-z_]+)`")
 )
 
-// TestMetricsOnThePagesExist checks that docs/metrics.md has each metric that a page
+// TestMetricsOnThePagesExist checks that docs/reference/metrics.md has each metric that a page
 // names, and that the manager serves the metrics of libraries on it.
 func TestMetricsOnThePagesExist(t *testing.T) {
-	reference := read(t, "../../docs/metrics.md")
-	pages, err := filepath.Glob("../../docs/*.md")
+	reference := read(t, "../../docs/reference/metrics.md")
+	pages, err := filepath.Glob("../../docs/*/*.md")
 	if err != nil || len(pages) < 10 {
 		t.Fatalf("%d pages, %v", len(pages), err)
 	}
@@ -36,7 +36,7 @@ func TestMetricsOnThePagesExist(t *testing.T) {
 		for _, name := range own.FindAllString(read(t, page), -1) {
 			named++
 			if !strings.Contains(reference, "| `"+name+"` |") {
-				t.Errorf("%s names %s, which is not in docs/metrics.md", page, name)
+				t.Errorf("%s names %s, which is not in docs/reference/metrics.md", page, name)
 			}
 		}
 	}
@@ -57,7 +57,7 @@ func TestMetricsOnThePagesExist(t *testing.T) {
 	}
 	for _, found := range foreign.FindAllStringSubmatch(reference, -1) {
 		if !served[found[1]] {
-			t.Errorf("docs/metrics.md names %s, which the manager does not serve", found[1])
+			t.Errorf("docs/reference/metrics.md names %s, which the manager does not serve", found[1])
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	// row matches a class of attacks in docs/security.md. Its last cell names tests.
+	// row matches a class of attacks in docs/explanation/security.md. Its last cell names tests.
 	row = regexp.MustCompile(`(?m)^\| (T-[A-Z0-9]+) \|.*\| ([^|]*) \|$`)
 	// named matches the tests of one folder.
 	named   = regexp.MustCompile("((?:`[^`]+`, )*`[^`]+`) in `([^`]+)`")
@@ -23,7 +23,7 @@ var (
 // TestSecurityPageNamesItsTests checks that each test on the page exists, and that the
 // page has each class of attacks that a test prints.
 func TestSecurityPageNamesItsTests(t *testing.T) {
-	page, err := os.ReadFile("../../docs/security.md")
+	page, err := os.ReadFile("../../docs/explanation/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}

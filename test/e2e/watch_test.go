@@ -141,7 +141,7 @@ func openWatch(ctx context.Context, client *http.Client, url, lastEventID string
 	return &registryWatch{stream: frames, agents: map[string]registryEntry{}}
 }
 
-// apply stores an event, and changes the state as docs/registry.md tells clients to do.
+// apply stores an event, and changes the state as docs/reference/registry.md tells clients to do.
 func (w *registryWatch) apply(f frame) {
 	GinkgoHelper()
 	event := watchEvent{kind: f.kind}

@@ -41,7 +41,7 @@ type row struct {
 
 func (r *row) name() string { return r.Client + ", " + r.Protocol + ", " + r.Binding }
 
-// matrix is the golden file from which docs/conformance.md is written.
+// matrix is the golden file from which docs/reference/conformance.md is written.
 type matrix struct {
 	Operations []string `json:"operations"`
 	Rows       []row    `json:"rows"`

@@ -17,9 +17,9 @@ import (
 )
 
 // TestStandaloneNamesEqualThoseOfAnAgent checks every card file field and every flag that
-// docs/standalone.md lists against the fields of an Agent.
+// docs/how-to/standalone.md lists against the fields of an Agent.
 func TestStandaloneNamesEqualThoseOfAnAgent(t *testing.T) {
-	page, err := os.ReadFile("../../docs/standalone.md")
+	page, err := os.ReadFile("../../docs/how-to/standalone.md")
 	if err != nil {
 		t.Fatal(err)
 	}

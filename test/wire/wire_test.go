@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package wire checks the whole sidecar against the requirements on the wire protocol, with the bytes that
-// clients of each version send. The number in the name of a test is that of the line in docs/conformance.md.
+// clients of each version send. The number in the name of a test is that of the line in docs/reference/conformance.md.
 package wire
 
 import (

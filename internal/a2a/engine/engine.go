@@ -8,7 +8,7 @@
 // engine and not to a connection: a client that leaves changes nothing.
 //
 // The engine knows no transport, no encoding and no protocol version, and it
-// learns who owns what from its caller. docs/concurrency.md lists its
+// learns who owns what from its caller. docs/explanation/concurrency.md lists its
 // goroutines and locks.
 package engine
 

@@ -7,7 +7,7 @@
 // A delivery follows the log of its task by a cursor, as a subscriber does, so that it
 // never delays an event, and it costs no goroutine while there is nothing to send. The
 // notifications of a configuration are sent in order and at least once: the cursor is
-// stored after the receiver has confirmed. docs/concurrency.md lists goroutines, locks
+// stored after the receiver has confirmed. docs/explanation/concurrency.md lists goroutines, locks
 // and bounds.
 package push
 

@@ -5,7 +5,7 @@
 
 package doctor
 
-// advices are the texts of docs/conditions.md, by reason.
+// advices are the texts of docs/reference/conditions.md, by reason.
 var advices = map[string]advice{
 	"APIKeysUnusable": {
 		means:  "The Secret with the API keys of callers does not exist, or holds no valid key.",

@@ -20,7 +20,7 @@ import (
 // waitLimit is how long a condition may wait before that is a problem.
 const waitLimit = 10 * time.Minute
 
-// advice is what docs/conditions.md says about a reason.
+// advice is what docs/reference/conditions.md says about a reason.
 type advice struct{ means, action string }
 
 // derived are the reasons of a condition that waits for another condition.

@@ -6,7 +6,7 @@
 // client run on one machine. The audit log counts the requests, so these figures are exact, and TestRequestsOfTheManager
 // checks them.
 //
-// // docs/benchmarks.md describes the rows.
+// // docs/reference/benchmarks.md describes the rows.
 package main
 
 import (

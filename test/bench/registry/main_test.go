@@ -34,13 +34,13 @@ func TestInvalidFlagsAreErrors(t *testing.T) {
 }
 
 func TestRowsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/benchmarks.md")
+	page, err := os.ReadFile("../../../docs/reference/benchmarks.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, each := range rows {
 		if !strings.Contains(string(page), "\n| "+each.id+" |") {
-			t.Errorf("docs/benchmarks.md does not describe %s", each.id)
+			t.Errorf("docs/reference/benchmarks.md does not describe %s", each.id)
 		}
 	}
 }

@@ -7,7 +7,7 @@
 // A Coordinator has the lease of the replica, fences its writes, forwards messages to
 // other replicas and finds the tasks of replicas that died. Single does nothing, for
 // an engine that has its store for itself; Shared implements the protocol that
-// docs/replicas.md describes. An engine calls its Coordinator and implements Host, which
+// docs/explanation/replicas.md describes. An engine calls its Coordinator and implements Host, which
 // the Coordinator calls.
 package coordination
 

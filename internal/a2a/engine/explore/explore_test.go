@@ -220,7 +220,7 @@ func unavailable(err error) bool {
 }
 
 // check compares what the store has and what the agents and clients saw with the
-// guarantees of docs/replicas.md.
+// guarantees of docs/explanation/replicas.md.
 func check(t *testing.T, shared *storetest.Memory, o *observations, retry bool) {
 	t.Helper()
 	o.mu.Lock()

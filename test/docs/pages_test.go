@@ -1,0 +1,104 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pages returns README.md, CONTRIBUTING.md, SECURITY.md and the pages of docs/ and examples/, by their
+// slash-separated paths from the root of the repository.
+func pages(t *testing.T) []string {
+	t.Helper()
+	all := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "charts/a2a-operator/README.md"}
+	for _, folder := range []string{"docs", "examples"} {
+		err := fs.WalkDir(os.DirFS("../.."), folder, func(file string, entry fs.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() && path.Ext(file) == ".md" {
+				all = append(all, file)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(all) < 60 {
+		t.Fatalf("%d pages", len(all))
+	}
+	return all
+}
+
+// TestIndexListsEveryPage checks that docs/README.md links each page of the four kinds once.
+func TestIndexListsEveryPage(t *testing.T) {
+	listed := map[string]int{}
+	for _, found := range link.FindAllStringSubmatch(read(t, "../../docs/README.md"), -1) {
+		listed["docs/"+found[1]]++
+	}
+	for _, page := range pages(t) {
+		folder := path.Dir(page)
+		if !strings.HasPrefix(folder, "docs/") || folder == "docs/adr" {
+			continue
+		}
+		if !slices.Contains([]string{"docs/tutorials", "docs/how-to", "docs/reference", "docs/explanation"}, folder) {
+			t.Errorf("%s is in none of the folders tutorials, how-to, reference and explanation", page)
+		}
+		if listed[page] == 0 {
+			t.Errorf("docs/README.md does not list %s", page)
+		}
+	}
+}
+
+// TestLinksLeadToPages checks that the file of each relative link exists and has the heading of its
+// anchor.
+func TestLinksLeadToPages(t *testing.T) {
+	for _, page := range pages(t) {
+		if page == "docs/reference/api-reference.md" {
+			continue // its generator links its own anchors and has patterns that look like links
+		}
+		for _, found := range link.FindAllStringSubmatch(withoutCode(read(t, filepath.Join("../..", page))), -1) {
+			target, anchor, _ := strings.Cut(found[1], "#")
+			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+				continue
+			}
+			file := page
+			if target != "" {
+				file = path.Join(path.Dir(page), target)
+			}
+			if _, err := os.Stat(filepath.Join("../..", file)); err != nil {
+				t.Errorf("%s links to %s: %v", page, found[1], err)
+				continue
+			}
+			if anchor != "" && path.Ext(file) == ".md" && !slices.Contains(anchors(read(t, filepath.Join("../..", file))), anchor) {
+				t.Errorf("%s links to %s: there is no such heading", page, found[1])
+			}
+		}
+	}
+}
+
+// withoutCode returns a page without its fenced blocks and its code spans.
+func withoutCode(page string) string {
+	var kept strings.Builder
+	fenced := false
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(strings.TrimSpace(line), "```") {
+			fenced = !fenced
+			continue
+		}
+		if fenced {
+			continue
+		}
+		for i, part := range strings.Split(line, "`") {
+			if i%2 == 0 {
+				kept.WriteString(part)
+			}
+		}
+	}
+	return kept.String()
+}
