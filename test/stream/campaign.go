@@ -69,6 +69,7 @@ func runCampaign(ctx context.Context, s *settings, r *report) error {
 	defer stop()
 	c := &campaign{plan: &p, fleet: f, counts: newCounts(), progress: s.progress}
 	err = c.run(ctx)
+	f.checkRunning(r)
 	r.Tally, r.Failed = c.counts.snapshot(), c.failed
 	return err
 }

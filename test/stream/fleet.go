@@ -141,6 +141,19 @@ func (f *fleet) stop() {
 	}
 }
 
+// checkRunning adds a finding for each process that has ended. Call it while no fault is in progress: a process that
+// was killed runs again by then, so one that has ended crashed or gave up.
+func (f *fleet) checkRunning(r *report) {
+	for _, s := range append(slices.Clone(f.sidecars), f.agent, f.redis) {
+		if s == nil || s.process == nil {
+			continue
+		}
+		if how, ended := s.process.Ended(); ended {
+			r.addFinding("process at "+s.address, false, "it runs at the end", how)
+		}
+	}
+}
+
 // server is a process that can restart at the same address.
 type server struct {
 	address, health string

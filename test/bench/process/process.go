@@ -109,6 +109,16 @@ func (p *Process) Signal(s os.Signal) error { return p.command.Process.Signal(s)
 // Done is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
+// Ended returns how the process ended and the end of its standard error; false while it runs.
+func (p *Process) Ended() (string, bool) {
+	select {
+	case <-p.done:
+		return strings.TrimSpace(p.command.ProcessState.String() + ": " + p.Stderr()), true
+	default:
+		return "", false
+	}
+}
+
 // Stderr returns the end of the process's standard error, after the process has ended.
 func (p *Process) Stderr() string {
 	<-p.done
@@ -129,7 +139,7 @@ func (p *Process) End() {
 type tail struct{ text []byte }
 
 func (t *tail) Write(p []byte) (int, error) {
-	const limit = 2 << 10
+	const limit = 64 << 10 // a crash prints its reason before the stacks of all goroutines
 	t.text = append(t.text, p...)
 	t.text = t.text[max(0, len(t.text)-limit):]
 	return len(p), nil

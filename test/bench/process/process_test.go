@@ -8,6 +8,8 @@ package process
 import (
 	"net/http"
 	"os"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -160,5 +162,19 @@ func TestEndStopsTheServer(t *testing.T) {
 	p.End()
 	if took := time.Since(begin); took > endTimeout/2 {
 		t.Errorf("End() took %v", took)
+	}
+}
+
+func TestEndedTellsHowAServerEnded(t *testing.T) {
+	p := start(t, "0s")
+	if how, ended := p.Ended(); ended {
+		t.Fatalf("Ended() of a running server = %q", how)
+	}
+	if err := p.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	if how, ended := p.Ended(); !ended || !strings.Contains(how, "killed") {
+		t.Errorf("Ended() of a killed server = %q, %v", how, ended)
 	}
 }
