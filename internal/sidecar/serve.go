@@ -37,6 +37,7 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	if s.listeners.Health != nil {
 		options.Health = s.probes.Handler(s.listeners.Health.Addr())
 	}
+	s.turns.Start()
 	servers := serving.Start(group, s.listeners, options)
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
 	s.startBackground(background, group)

@@ -21,7 +21,7 @@ type turns struct {
 }
 
 // newTurns returns the engine of a task store. The backend and the pushes are of no
-// configuration yet.
+// configuration yet: the engine is started after the first configuration was applied.
 func newTurns(e *environment, kept *taskStore, limits func() engine.TurnLimits) (*turns, error) {
 	model := &modelServer{environment: e}
 	t := &turns{backend: &agentBackend{metrics: e.metrics, model: model, now: e.now}}

@@ -11,8 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// New returns an engine. If it shares its store, it takes part in the protocol of the
-// replicas from now on until Drain returns.
+// New returns an engine. Start follows, before the first request.
 func New(options Options) (*Engine, error) {
 	if options.Member != nil {
 		options.Store = options.Member
@@ -30,9 +29,13 @@ func New(options Options) (*Engine, error) {
 		tasks:       map[store.Key]*task{},
 	}
 	e.retries, e.cutOff = context.WithCancel(context.Background())
-	e.coordinator.Start(host{e})
 	return e, nil
 }
+
+// Start begins the protocol of the replicas, until Drain returns. The engine calls its
+// backend and Options from then on, because it may take over the tasks of other replicas. The
+// engine that shares its store with no other does nothing here. Start is called once.
+func (e *Engine) Start() { e.coordinator.Start(host{e}) }
 
 // coordinator returns the coordinator of the replica.
 func (o *Options) coordinator() coordination.Coordinator {

@@ -47,6 +47,15 @@ func withTwoReplicas(t *testing.T, options engine.Options, test func(t *testing.
 
 func newReplica(t *testing.T, s *storetest.Memory, name string, options engine.Options) *replica {
 	t.Helper()
+	p := newIdleReplica(t, s, name, options)
+	p.Start()
+	synctest.Wait()
+	return p
+}
+
+// newIdleReplica returns a replica before its start.
+func newIdleReplica(t *testing.T, s *storetest.Memory, name string, options engine.Options) *replica {
+	t.Helper()
 	p := &replica{fixture: &fixture{t: t, calls: make(chan *call, 100)}, member: &faultyMember{Member: s.Join(name)}}
 	options.Member, options.Backend = p.member, p.fixture
 	e, err := engine.New(options)
@@ -54,7 +63,6 @@ func newReplica(t *testing.T, s *storetest.Memory, name string, options engine.O
 		t.Fatal(err)
 	}
 	p.Engine = e
-	synctest.Wait()
 	return p
 }
 
@@ -78,6 +86,36 @@ func (p *replica) startRun(first a2a.Event) *call {
 func returnImmediately(r *a2a.SendRequest) *a2a.SendRequest {
 	r.ReturnImmediately = true
 	return r
+}
+
+// A sidecar makes its engine before its backend has a configuration. A takeover would
+// ask the backend for it.
+func TestReplicaTakesOverAfterItsStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := storetest.NewMemory(memory.Options{})
+		a := newReplica(t, s, "a", engine.Options{})
+		defer a.shutDown()
+		configured := false
+		b := newIdleReplica(t, s, "b", engine.Options{Retry: func() bool {
+			if !configured {
+				t.Error("the engine asked for its options before its start")
+			}
+			return true
+		}})
+		defer b.shutDown()
+		c := a.startRun(status(a2a.StateWorking))
+		a.crash()
+		time.Sleep(10 * time.Minute)
+		b.wantNoCall()
+		configured = true
+		b.Start()
+		time.Sleep(time.Minute)
+		again := b.nextCall()
+		if again.TaskID != c.TaskID {
+			t.Errorf("the replica runs task %s, want %s", again.TaskID, c.TaskID)
+		}
+		again.finishTask(status(a2a.StateCompleted))
+	})
 }
 
 func TestMessageGoesToTheReplicaThatRunsItsTask(t *testing.T) {

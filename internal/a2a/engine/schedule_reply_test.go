@@ -63,6 +63,7 @@ func runScheduleOfReplies(t *testing.T, seed uint64) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		e.Start()
 		return e, l
 	}
 	a, memberA := open("a")

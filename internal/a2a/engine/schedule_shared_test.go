@@ -76,6 +76,7 @@ func runScheduleOfTwoReplicas(t *testing.T, seed uint64) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		e.Start()
 		return e, l
 	}
 	a, memberA := open("a", exclusiveAgent{randomAgent{seed}, c})

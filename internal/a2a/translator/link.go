@@ -129,6 +129,7 @@ func (t *Translator) start() error {
 	if err != nil {
 		return fmt.Errorf("start engine for remote agents: %w", err)
 	}
+	c.engine.Start()
 	t.core, t.links = c, map[address]*link{}
 	return nil
 }

@@ -127,6 +127,7 @@ func execute(t *testing.T, scenario [2]func(string) sending, retry bool, deviati
 			if err != nil {
 				t.Fatal(err)
 			}
+			e.Start()
 			engines[i] = e
 		}
 		c := &clients{engines: engines, connections: [...]context.Context{first, second}}
