@@ -272,7 +272,7 @@ type ChatHeader struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9!#$%&'*+.^_|~-]+$`
 	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['authorization', 'proxy-authorization', 'cookie'])",message="spec.workload.backend.chat.headers must not hold credentials: values of headers are not secret; put the key of the model server into a Secret and name it in spec.workload.backend.chat.apiKeySecretRef"
-	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['host', 'connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect', 'accept', 'accept-encoding', 'traceparent']) && !self.lowerAscii().startsWith('content-') && !self.lowerAscii().startsWith('a2a-')",message="spec.workload.backend.chat.headers must not name a header of the connection or the body, or one that the sidecar sets (Host, Connection, Content-*, Accept, A2A-*, traceparent and the like): remove it"
+	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['host', 'connection', 'keep-alive', 'proxy-connection', 'proxy-authenticate', 'te', 'trailer', 'transfer-encoding', 'upgrade', 'expect', 'accept', 'accept-encoding', 'traceparent', 'tracestate', 'baggage']) && !self.lowerAscii().startsWith('content-') && !self.lowerAscii().startsWith('a2a-')",message="spec.workload.backend.chat.headers must not name a header of the connection or the body, or one that the sidecar sets (Host, Connection, Content-*, Accept, A2A-*, traceparent and the like): remove it"
 	// +required
 	Name string `json:"name"`
 

@@ -21,10 +21,10 @@ type PushConfig struct {
 	// Scheme and Credentials form the Authorization header; "" for none.
 	Scheme      string
 	Credentials string
-	// Extensions and TraceParent are those of the message that the configuration
-	// came with. They are sent with each notification.
-	Extensions  []string
-	TraceParent string
+	// Extensions and Trace are those of the message that the configuration came with.
+	// They are sent with each notification, except for the Baggage, which is empty.
+	Extensions []string
+	Trace      TraceContext
 }
 
 // LogValue omits all fields that may contain a secret: token, credentials and the URL,

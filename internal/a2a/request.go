@@ -34,8 +34,7 @@ type SendRequest struct {
 	// Extensions are the URIs that the client requests and the card declares.
 	Extensions []string
 	Tenant     string
-	// TraceParent is the W3C trace context of the request, "" when absent.
-	TraceParent string
+	Trace      TraceContext
 }
 
 // Content calls text and raw with each value that is part of the content of the message,

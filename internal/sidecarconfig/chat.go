@@ -64,7 +64,7 @@ var (
 	credentialHeaders = []string{"authorization", "proxy-authorization", "cookie"}
 	reservedHeaders   = []string{
 		"host", "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "te", "trailer", "transfer-encoding",
-		"upgrade", "expect", "accept", "accept-encoding", "traceparent",
+		"upgrade", "expect", "accept", "accept-encoding", "traceparent", "tracestate", "baggage",
 	}
 )
 

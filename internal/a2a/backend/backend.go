@@ -81,8 +81,7 @@ type Turn struct {
 	Metadata            a2a.Object
 	Extensions          []string
 	Tenant              string
-	// TraceParent is the W3C trace context, "" if there is none.
-	TraceParent string
+	Trace               a2a.TraceContext
 	// Input is true if an earlier run of the task is paused and still waits for input.
 	Input bool
 }

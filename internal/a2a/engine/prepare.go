@@ -55,7 +55,7 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 		Metadata:            tn.request.Metadata,
 		Extensions:          tn.request.Extensions,
 		Tenant:              tn.request.Tenant,
-		TraceParent:         tn.request.TraceParent,
+		Trace:               tn.request.Trace,
 		Input:               t.asInput(ctx, r),
 	}, nil
 }

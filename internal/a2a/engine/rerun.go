@@ -45,7 +45,7 @@ func (t *task) rebuildTurn(ctx context.Context, d store.TurnDescriptor) (*turn, 
 	tn := newTurn(&a2a.SendRequest{
 		Owner: t.key.Owner, AccountingPrincipal: d.AccountingPrincipal, Message: m, Dialect: record.Task.Dialect,
 		AcceptedOutputModes: d.AcceptedOutputModes, Metadata: d.Metadata, Extensions: d.Extensions,
-		Tenant: t.key.Owner.Tenant(), TraceParent: d.TraceParent,
+		Tenant: t.key.Owner.Tenant(), Trace: d.Trace,
 	})
 	tn.message, tn.logged, tn.taskID, tn.number, tn.rerun = m, m, t.key.TaskID, t.turns, &rerun{descriptor: d}
 	if d.Begin > 1 {

@@ -115,7 +115,7 @@ func (tn *turn) descriptor(begin uint64) store.TurnDescriptor {
 	return store.TurnDescriptor{
 		Begin: begin, Attempt: 1, Redacted: tn.logged != tn.message, Claim: tn.claim, AccountingPrincipal: tn.request.AccountingPrincipal,
 		AcceptedOutputModes: tn.request.AcceptedOutputModes, Metadata: tn.request.Metadata,
-		Extensions: tn.request.Extensions, TraceParent: tn.request.TraceParent,
+		Extensions: tn.request.Extensions, Trace: tn.request.Trace,
 	}
 }
 

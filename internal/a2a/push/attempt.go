@@ -84,7 +84,8 @@ func setHeader(h http.Header, c *a2a.PushConfig, task string, event uint64) {
 	}
 	set("X-A2A-Notification-Token", c.Token)
 	set("Authorization", authorization(c.Scheme, c.Credentials))
-	set("Traceparent", c.TraceParent)
+	set("Traceparent", c.Trace.Parent)
+	set("Tracestate", c.Trace.State)
 	extensions := strings.Join(c.Extensions, ", ")
 	switch {
 	case isV10(c.Dialect):

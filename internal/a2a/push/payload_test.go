@@ -25,7 +25,7 @@ func TestWire17_PayloadAndHeadersByDialect(t *testing.T) {
 	)
 	common := []string{
 		"User-Agent", "a2a-operator", "X-A2a-Event-Id", "t1:4", "X-A2a-Notification-Token", "token", "Authorization", "Bearer secret",
-		"Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+		"Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "Tracestate", "v=1",
 	}
 	before10 := append([]string{"Content-Type", "application/json"}, common...)
 	of03 := append([]string{"X-A2a-Extensions", "urn:x, urn:y"}, before10...)
@@ -52,7 +52,7 @@ func TestWire17_PayloadAndHeadersByDialect(t *testing.T) {
 				task.add(chunk("t1", "a", "part", false))
 				task.config(a2a.PushConfig{
 					Dialect: test.dialect, Token: "token", Scheme: "bearer", Credentials: "secret",
-					Extensions: []string{"urn:x", "urn:y"}, TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+					Extensions: []string{"urn:x", "urn:y"}, Trace: a2a.TraceContext{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", State: "v=1"},
 				})
 				task.setState(a2a.StateWorking)
 				all := b.takeReceived()

@@ -164,7 +164,8 @@ func (h *Handler) checkCapabilities(r *a2a.SendRequest) error {
 			return err
 		}
 		c := *r.Push
-		c.Dialect, c.Extensions, c.TraceParent = r.Dialect, r.Extensions, r.TraceParent
+		c.Dialect, c.Extensions, c.Trace = r.Dialect, r.Extensions, r.Trace
+		c.Trace.Baggage = "" // it is for the agent
 		r.Push = &c
 	}
 	return h.checkMediaTypes(r.Message)

@@ -54,5 +54,5 @@ type TurnDescriptor struct {
 	AcceptedOutputModes []string
 	Metadata            a2a.Object
 	Extensions          []string
-	TraceParent         string
+	Trace               a2a.TraceContext `json:",omitzero"`
 }

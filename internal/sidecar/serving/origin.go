@@ -17,7 +17,7 @@ import (
 // are not allowed, since the sidecar reads none.
 const (
 	corsMethods = "GET, POST, PUT, DELETE"
-	corsHeaders = "Accept, Authorization, Content-Type, A2A-Version, A2A-Extensions, X-A2A-Extensions, Last-Event-ID, Traceparent, Tracestate, " +
+	corsHeaders = "Accept, Authorization, Content-Type, A2A-Version, A2A-Extensions, X-A2A-Extensions, Last-Event-ID, Traceparent, Tracestate, Baggage, " +
 		"Grpc-Timeout, X-Grpc-Web, X-User-Agent"
 	corsExposed = "A2A-Version, A2A-Extensions, X-A2A-Extensions, ETag, Retry-After, WWW-Authenticate, " +
 		"Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Last-Event-Id"

@@ -64,7 +64,8 @@ func keyError(status int, shown bool) error {
 }
 
 // header returns the header of a request. An external server does not belong to the
-// agent, so it does not receive the caller and the ids of the task and the context.
+// agent, so it does not receive the caller, the ids of the task and the context, and the
+// baggage.
 func (b *Backend) header(c *request, key string) http.Header {
 	h := http.Header{}
 	if c.turn != nil {
@@ -76,6 +77,7 @@ func (b *Backend) header(c *request, key string) http.Header {
 				delete(h, name)
 			}
 		}
+		delete(h, "baggage")
 	}
 	h["Accept"] = []string{c.accept}
 	if c.body == nil {

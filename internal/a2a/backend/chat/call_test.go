@@ -159,7 +159,7 @@ func TestExternalServerDoesNotReceiveTheCaller(t *testing.T) {
 			respondsWith(sse, textChunk("x"), stop, done)(w, r)
 		})
 		turn := newTurn()
-		turn.TraceParent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+		turn.Trace.Parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 		if _, outcome := run(t, b, turn); outcome != "ended" {
 			t.Fatalf("Run() = %s", outcome)
 		}

@@ -69,7 +69,7 @@ func TestRequest(t *testing.T) {
 				respondsWith(sse, stop)(w, r)
 			})
 			turn := newTurn(tt.parts...)
-			turn.History, turn.TraceParent = tt.history, "00-1-2-01"
+			turn.History, turn.Trace.Parent = tt.history, "00-1-2-01"
 			if _, outcome := run(t, b, turn); outcome != "ended" {
 				t.Fatalf("Run() = %s", outcome)
 			}

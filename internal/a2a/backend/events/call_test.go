@@ -33,13 +33,13 @@ func TestRequest(t *testing.T) {
 	}
 	full.AcceptedOutputModes, full.Extensions = []string{"text/plain", "image/png"}, []string{"https://x"}
 	full.Metadata, full.Tenant = a2a.Object(`{"k":1}`), `te"nant`
-	full.TraceParent, full.Input = "00-1-2-01", true
+	full.Trace, full.Input = a2a.TraceContext{Parent: "00-1-2-01", State: "v=1", Baggage: "k=%20"}, true
 	const message = `"message":{"kind":"message","messageId":"m1","role":"user","taskId":"t1","contextId":"c1","parts":[{"kind":"text","text":"hi"}]}`
 	headers := map[string]string{
 		"Content-Type": "application/json", "Accept": "text/event-stream, application/x-ndjson, application/json, text/plain",
-		"A2A-Task-Id": "t1", "A2A-Context-Id": "c1", "A2A-Principal": "alice", "Traceparent": "", "A2A-Turn": "",
+		"A2A-Task-Id": "t1", "A2A-Context-Id": "c1", "A2A-Principal": "alice", "Traceparent": "", "Tracestate": "", "Baggage": "", "A2A-Turn": "",
 	}
-	withInput := map[string]string{"Traceparent": "00-1-2-01", "A2A-Turn": "input"}
+	withInput := map[string]string{"Traceparent": "00-1-2-01", "Tracestate": "v=1", "Baggage": "k=%20", "A2A-Turn": "input"}
 	tests := map[string]struct {
 		turn    *backend.Turn
 		body    string
@@ -123,11 +123,12 @@ func TestHeadersEncodeAnyText(t *testing.T) {
 	var got http.Header
 	b := newAgent(t, events.Options{}, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
 	turn := newTurn()
-	turn.ContextID, turn.Owner, turn.TraceParent = "a\r\nX-Evil: 1", "ällice%", "x\x00"
+	turn.ContextID, turn.Owner = "a\r\nX-Evil: 1", "ällice%"
+	turn.Trace = a2a.TraceContext{Parent: "x\x00", State: "v=\n", Baggage: "k=ü"}
 	if err := b.Run(t.Context(), turn, (&emitted{}).emit); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"A2A-Context-Id": "a%0D%0AX-Evil:%201", "A2A-Principal": "%C3%A4llice%25", "Traceparent": "x%00", "X-Evil": ""}
+	want := map[string]string{"A2A-Context-Id": "a%0D%0AX-Evil:%201", "A2A-Principal": "%C3%A4llice%25", "Traceparent": "x%00", "Tracestate": "", "Baggage": "", "X-Evil": ""}
 	for name, want := range want {
 		if h := got.Get(name); h != want {
 			t.Errorf("%s = %q, want %q", name, h, want)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
@@ -25,10 +26,32 @@ func Header(t *backend.Turn, accept string) http.Header {
 	if t.Owner != "" {
 		h["A2A-Principal"] = []string{headerValue(string(t.Owner))}
 	}
-	if t.TraceParent != "" {
-		h["traceparent"] = []string{headerValue(t.TraceParent)}
-	}
+	addTrace(h, &t.Trace)
 	return h
+}
+
+// addTrace adds the headers of a trace context. A value that is no value of a header is
+// left out, because a list with other characters is another list.
+func addTrace(h http.Header, t *a2a.TraceContext) {
+	if t.Parent != "" {
+		h["traceparent"] = []string{headerValue(t.Parent)}
+	}
+	if t.State != "" && isHeaderValue(t.State) {
+		h["tracestate"] = []string{t.State}
+	}
+	if t.Baggage != "" && isHeaderValue(t.Baggage) {
+		h["baggage"] = []string{t.Baggage}
+	}
+}
+
+// isHeaderValue reports whether a header can hold a text.
+func isHeaderValue(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // headerValue returns a text unchanged if a header can hold it, and percent-encoded

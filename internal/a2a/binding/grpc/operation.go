@@ -5,6 +5,7 @@ package grpc
 
 import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protobuf"
 )
 
@@ -28,7 +29,7 @@ func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
 	req.Owner = c.owner
 	req.Dialect = c.dialect.id
 	req.Extensions = c.extensions
-	req.TraceParent = c.Header.Get("Traceparent")
+	req.Trace = httpcall.TraceContext(c.Header)
 	return req, nil
 }
 

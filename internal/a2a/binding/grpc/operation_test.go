@@ -65,11 +65,11 @@ func TestWire20_SendMessage(t *testing.T) {
 	message := &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hello")}}
 	x.wasAsked(t, &a2a.SendRequest{Owner: auth.AnonymousOwner, Dialect: a2a.DialectV03GRPC, Message: message})
 
-	ctx := metadata.AppendToOutgoingContext(t.Context(), "a2a-version", "1.0.1", "traceparent", "00-1-2-00")
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "a2a-version", "1.0.1", "traceparent", "00-1-2-00", "tracestate", "v=1", "baggage", "k=1", "baggage", "l=2")
 	got10, err := x.v10.SendMessage(ctx, hello10)
 	same(t, got10, err, &v10.SendMessageResponse{Payload: &v10.SendMessageResponse_Task{Task: task10}})
 	x.wasAsked(t, &a2a.SendRequest{
-		Owner: auth.AnonymousOwner, Dialect: a2a.DialectV10GRPC, Message: message, TraceParent: "00-1-2-00",
+		Owner: auth.AnonymousOwner, Dialect: a2a.DialectV10GRPC, Message: message, Trace: a2a.TraceContext{Parent: "00-1-2-00", State: "v=1", Baggage: "k=1,l=2"},
 	})
 
 	x.Event = a2a.Event{Message: &a2a.Message{ID: "m2", Role: a2a.RoleAgent, Parts: []a2a.Part{a2a.TextPart("Hi")}}}

@@ -69,12 +69,12 @@ func TestResults(t *testing.T) {
 func TestRequests(t *testing.T) {
 	x := newFixture(&fake{Event: a2a.Event{Task: newTask(a2a.StateCompleted)}})
 	x.card.Capabilities.Extensions = []card.Extension{{URI: "urn:a"}, {URI: "urn:b"}}
-	w := x.post(t, call10("SendMessage", hello10), "A2A-Extensions", "urn:c, urn:b", "Traceparent", "00-1-2-3")
+	w := x.post(t, call10("SendMessage", hello10), "A2A-Extensions", "urn:c, urn:b", "Traceparent", "00-1-2-3", "Tracestate", "v=1", "Baggage", "k=1")
 	want := &a2a.SendRequest{
 		Owner:      "alice",
 		Message:    &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hello")}},
 		Dialect:    a2a.DialectV10,
-		Extensions: []string{"urn:b"}, TraceParent: "00-1-2-3",
+		Extensions: []string{"urn:b"}, Trace: a2a.TraceContext{Parent: "00-1-2-3", State: "v=1", Baggage: "k=1"},
 	}
 	if diff := cmp.Diff(want, x.fake.Last()); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)

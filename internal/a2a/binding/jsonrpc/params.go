@@ -7,6 +7,7 @@ import (
 	"bytes"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 )
 
 // decode decodes the params of a call that has the required extensions, and then
@@ -46,7 +47,7 @@ func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
 	req.Dialect = c.dialect.id
 	req.Restart = c.dialect == dialectV01 && h.RestartV01 != nil && h.RestartV01()
 	req.Extensions = c.extensions
-	req.TraceParent = c.R.Header.Get("Traceparent")
+	req.Trace = httpcall.TraceContext(c.R.Header)
 	return req, nil
 }
 

@@ -126,12 +126,12 @@ func TestRequestsOf01(t *testing.T) {
 		"acceptedOutputModes":["text"],"historyLength":3,"metadata":{"b":2},"pushNotification":{"url":"https://x.example/","token":"t"}}`),
 		"Traceparent", "00-1-2-3")
 	want := &a2a.SendRequest{
-		Owner: "alice", Dialect: a2a.DialectV01, ClientTaskID: true, Restart: true, TraceParent: "00-1-2-3",
+		Owner: "alice", Dialect: a2a.DialectV01, ClientTaskID: true, Restart: true, Trace: a2a.TraceContext{Parent: "00-1-2-3"},
 		Message: &a2a.Message{
 			TaskID: "t1", ContextID: "c1", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("Hello")}, Metadata: a2a.Object(`{"a":1}`),
 		},
 		AcceptedOutputModes: []string{"text"}, HistoryLength: new(3), Metadata: a2a.Object(`{"b":2}`),
-		Push: &a2a.PushConfig{Dialect: a2a.DialectV01, URL: "https://x.example/", Token: "t", TraceParent: "00-1-2-3"},
+		Push: &a2a.PushConfig{Dialect: a2a.DialectV01, URL: "https://x.example/", Token: "t", Trace: a2a.TraceContext{Parent: "00-1-2-3"}},
 	}
 	if diff := cmp.Diff(want, x.fake.Last()); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)

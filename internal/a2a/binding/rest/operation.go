@@ -34,7 +34,7 @@ func (c *call) sendRequest() (*a2a.SendRequest, error) {
 	req.Owner = c.owner
 	req.Dialect = c.dialect.id
 	req.Extensions = c.extensions
-	req.TraceParent = c.R.Header.Get("Traceparent")
+	req.Trace = httpcall.TraceContext(c.R.Header)
 	return req, nil
 }
 

@@ -419,13 +419,13 @@ func TestExtensions(t *testing.T) {
 			if w := x.do(t, verb, url, body); x.observed[0].Code != test.code || x.fake.Last() != nil {
 				t.Errorf("%s without it = %s", request, w.Body)
 			}
-			w := x.do(t, verb, url, body, test.header, "urn:c, urn:b, urn:a", "Traceparent", "00-1-2-3")
+			w := x.do(t, verb, url, body, test.header, "urn:c, urn:b, urn:a", "Traceparent", "00-1-2-3", "Tracestate", "v=1", "Baggage", "k=1")
 			if x.observed[1].Code != 0 || w.Header().Get(test.header) != "urn:a, urn:b" {
 				t.Errorf("%s with it = %s, activated %q", request, w.Body, w.Header().Get(test.header))
 			}
 			if asked, ok := x.fake.Last().(*a2a.SendRequest); ok {
-				if diff := cmp.Diff([]string{"urn:a", "urn:b"}, asked.Extensions); diff != "" || asked.TraceParent != "00-1-2-3" {
-					t.Errorf("%s: extensions, trace %q (-want +got):\n%s", request, asked.TraceParent, diff)
+				if diff := cmp.Diff([]string{"urn:a", "urn:b"}, asked.Extensions); diff != "" || asked.Trace != (a2a.TraceContext{Parent: "00-1-2-3", State: "v=1", Baggage: "k=1"}) {
+					t.Errorf("%s: extensions, trace %q (-want +got):\n%s", request, asked.Trace, diff)
 				}
 			}
 		}

@@ -156,7 +156,7 @@ func (c *conversation) refuseSensitive(ctx context.Context) (*result, error) {
 
 // forwardedHeaders are those of the client's request that belong to the request to the agent:
 // the task of the turn, for the link to the sub-agent's task, and the trace.
-var forwardedHeaders = []string{"A2A-Task-Id", "Traceparent", "Tracestate"}
+var forwardedHeaders = []string{"A2A-Task-Id", "Traceparent", "Tracestate", "Baggage"}
 
 // forwarded returns the headers for the agent. The trace context of the request's _meta takes
 // precedence over that of the HTTP request, which may be that of a whole session.

@@ -299,7 +299,7 @@ func (s *Pushes) track(p *store.Push, n int) {
 func pushSize(p *store.Push) int {
 	c := &p.Config
 	size := 512 + len(p.Task.Owner) + len(p.Task.TaskID) + len(c.ID) + len(c.URL) + len(c.Token) + len(c.Scheme) +
-		len(c.Credentials) + len(c.TraceParent)
+		len(c.Credentials) + len(c.Trace.Parent) + len(c.Trace.State)
 	for _, e := range c.Extensions {
 		size += 16 + len(e)
 	}

@@ -82,7 +82,7 @@ func TestFormatKeepsAllFields(t *testing.T) {
 		Task: store.Key{Owner: "o\x1ft", TaskID: "t"}, Generation: 7, Acked: 3, Since: 2, Expires: time.UnixMilli(99).UTC(), Replica: "a b/1",
 		Config: a2a.PushConfig{
 			Dialect: a2a.DialectV10, ID: "i", TaskID: "t", URL: "u", Token: "k", Scheme: "Bearer", Credentials: "c",
-			Extensions: []string{"x"}, TraceParent: "p",
+			Extensions: []string{"x"}, Trace: a2a.TraceContext{Parent: "p", State: "s"},
 		},
 	}
 	back, err := readPush(string(writePush(&p)), "7 3 99 a b/1")

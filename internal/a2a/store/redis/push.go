@@ -179,7 +179,7 @@ func expiry(c *store.Push) string {
 func writePush(p *store.Push) []byte {
 	w := writer{buf: []byte{formatV1, byte(p.Config.Dialect)}}
 	c := &p.Config
-	for _, s := range []string{string(p.Task.Owner), p.Task.TaskID, c.ID, c.TaskID, c.URL, c.Token, c.Scheme, c.Credentials, c.TraceParent} {
+	for _, s := range []string{string(p.Task.Owner), p.Task.TaskID, c.ID, c.TaskID, c.URL, c.Token, c.Scheme, c.Credentials, c.Trace.Parent, c.Trace.State} {
 		w.text(s)
 	}
 	w.texts(c.Extensions)
@@ -195,7 +195,7 @@ func readPush(config, state string) (p store.Push, err error) {
 	c := &p.Config
 	c.Dialect = a2a.Dialect(r.byte())
 	p.Task.Owner = a2a.Owner(r.text())
-	for _, s := range []*string{&p.Task.TaskID, &c.ID, &c.TaskID, &c.URL, &c.Token, &c.Scheme, &c.Credentials, &c.TraceParent} {
+	for _, s := range []*string{&p.Task.TaskID, &c.ID, &c.TaskID, &c.URL, &c.Token, &c.Scheme, &c.Credentials, &c.Trace.Parent, &c.Trace.State} {
 		*s = r.text()
 	}
 	c.Extensions = r.texts()

@@ -146,7 +146,7 @@ func turnDescriptorComesBack(t *testing.T, s Shared) {
 	a := join(t, s, "a")
 	want := store.TurnDescriptor{
 		Begin: 1, Attempt: 2, Redacted: true, AccountingPrincipal: a2a.AccountingPrincipalAt("192.0.2.1"), AcceptedOutputModes: []string{"text/plain", "image/*"},
-		Metadata: a2a.Object(`{"a":{"b":[1,"ü"]}}`), Extensions: []string{"urn:x"}, TraceParent: "00-1-2-01",
+		Metadata: a2a.Object(`{"a":{"b":[1,"ü"]}}`), Extensions: []string{"urn:x"}, Trace: a2a.TraceContext{Parent: "00-1-2-01", State: "v=1", Baggage: "k=1"},
 	}
 	log := createTurn(t, a, Begin(), want)
 	check := func(want store.TurnDescriptor) {

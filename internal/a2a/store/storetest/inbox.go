@@ -34,7 +34,7 @@ func inboxKeepsOrder(t *testing.T, s Shared) {
 		{From: a.Self(), Kind: store.ForwardedMessage, Number: 1 << 63, Task: store.Key{Owner: "alice\x1ft", TaskID: "t1"}, Request: &a2a.SendRequest{
 			Owner: "alice\x1ft", Message: said, Dialect: a2a.DialectV10, ClientTaskID: true, Restart: true,
 			AcceptedOutputModes: []string{"text/plain"}, HistoryLength: &history, ReturnImmediately: true, Push: &push,
-			Metadata: a2a.Object(`{"b":2}`), Extensions: []string{"urn:x"}, Tenant: "t", TraceParent: "00-1-2-01",
+			Metadata: a2a.Object(`{"b":2}`), Extensions: []string{"urn:x"}, Tenant: "t", Trace: a2a.TraceContext{Parent: "00-1-2-01", State: "v=1", Baggage: "k=1"},
 		}},
 		{From: a.Self(), Kind: store.MessageAccepted, Number: 2},
 		{From: a.Self(), Kind: store.MessageDecided, Number: 3, Task: key, Seq: 7, Message: Message("m2", "direct")},

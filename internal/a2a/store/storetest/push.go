@@ -108,7 +108,7 @@ type pushes struct {
 func config(task store.Key, id string) store.Push {
 	return store.Push{Task: task, Acked: 3, Config: a2a.PushConfig{
 		Dialect: a2a.DialectV10, ID: id, TaskID: task.TaskID, URL: "https://hooks.example.com/" + id, Token: "t",
-		Scheme: "Bearer", Credentials: "c", Extensions: []string{"urn:x"}, TraceParent: "00-1-2-01",
+		Scheme: "Bearer", Credentials: "c", Extensions: []string{"urn:x"}, Trace: a2a.TraceContext{Parent: "00-1-2-01", State: "v=1"},
 	}}
 }
 
