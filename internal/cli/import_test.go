@@ -164,6 +164,9 @@ func TestImportIsAcceptedByTheAPIServer(t *testing.T) {
 		for _, name := range []string{"echo", "llm", "web"} {
 			run(t, "import", "deployment", name, "-n", "team", "--dry-run", "server").golden(t, "import-deployment-"+name)
 		}
+		if r := run(t, "import", "deployment", "echo", "-n", "team"); !strings.Contains(r.stdout, "protocol: A2A") || !strings.Contains(r.stdout, "displayName: Interop") {
+			t.Errorf("the card of the container is not read: %+v", r)
+		}
 		r := run(t, "import", "deployment", "team/web", "--name", "other", "--protocol", "Events", "--description", "Serves pages.", "--dry-run", "server")
 		if r.status != 0 || !strings.Contains(r.stdout, "name: other") || strings.Contains(r.stderr, "does not take over") || !strings.Contains(r.stdout, "Serves pages.") {
 			t.Errorf("%+v", r)

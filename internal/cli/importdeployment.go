@@ -6,6 +6,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -126,7 +127,8 @@ func (o *deploymentImport) run(ctx context.Context, name string) error {
 	return o.finish(ctx, result)
 }
 
-// probe calls the container through its Service to find its protocol.
+// probe calls the container through its Service to find its protocol. The Host of the requests is the one that the
+// sidecar of an Agent sends, because servers on loopback refuse others to prevent DNS rebinding.
 func (o *deploymentImport) probe(ctx context.Context, in *conversion.Deployment) error {
 	service := in.Target.Service
 	if service == nil {
@@ -140,7 +142,7 @@ func (o *deploymentImport) probe(ctx context.Context, in *conversion.Deployment)
 	if err != nil {
 		return err //nolint:wrapcheck // it is a failure
 	}
-	origin := "http://" + service.Name + "." + service.Namespace + ".svc"
+	origin := fmt.Sprintf("http://127.0.0.1:%d", in.Target.Port)
 	card, err := a2aclient.ReadCard(ctx, client, origin)
 	switch {
 	case err == nil:
