@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	connectrpc.com/connect v1.20.0
-	github.com/CycloneDX/cyclonedx-go v0.9.3
 	github.com/KimMachineGun/automemlimit v0.7.5
 	github.com/a2aproject/a2a-go v0.3.15
 	github.com/a2aproject/a2a-go/v2 v2.4.0
@@ -29,6 +28,7 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/sony/gobreaker/v2 v2.4.0
+	github.com/spdx/tools-golang v0.5.7
 	github.com/spf13/pflag v1.0.10
 	go.uber.org/goleak v1.3.0
 	go.uber.org/zap v1.27.1
@@ -56,6 +56,7 @@ require (
 
 require (
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
+	github.com/anchore/go-struct-converter v0.1.0 // indirect
 	github.com/chromedp/sysutil v1.1.0 // indirect
 	github.com/go-errors/errors v1.4.2 // indirect
 	github.com/gobwas/httphead v0.1.0 // indirect

@@ -16,9 +16,9 @@ licenses: prerequisites ## Write dist/licenses.txt: the license texts that must 
 	@go run ./hack/supply licenses --texts dist/licenses.txt
 
 .PHONY: sbom
-sbom: image-binaries ## Write dist/*.cdx.json: the linked modules of each program, in CycloneDX.
+sbom: image-binaries ## Write dist/*.spdx.json: the linked modules of each program, in SPDX.
 	$(call say,listing what the programs are linked from)
-	@go run ./hack/supply sbom --version '$(VERSION)' --output dist $(addprefix $(IMAGE_DIR)/,$(notdir $(SHIPPED)))
+	@go run ./hack/supply sbom --version '$(VERSION)' --created "$$(git log -1 --format=%cI)" --output dist $(addprefix $(IMAGE_DIR)/,$(notdir $(SHIPPED)))
 
 .PHONY: reproducible
 reproducible: prerequisites ## Build each program twice, in different places, and compare (minutes; SHIPPED=./cmd/sidecar for one).

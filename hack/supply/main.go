@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command supply describes the modules of the released programs. `licenses` writes docs/reference/licenses.md, and fails
-// for a license that is not allowed. `sbom` writes a bill of materials for each built program.
+// for a license that is not allowed. `sbom` writes an SBOM for each built program.
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // page is the page with the licenses.
@@ -36,8 +37,13 @@ func run(args []string) error {
 	case "sbom":
 		version := flags.String("version", "", "the `version` of the programs")
 		output := flags.String("output", "dist", "the `directory` to write to")
+		created := flags.String("created", "", "the `time` of the commit of the programs, in RFC 3339")
 		_ = flags.Parse(args[1:])
-		return writeSBOMs(*version, *output, flags.Args())
+		date, err := time.Parse(time.RFC3339, *created)
+		if err != nil {
+			return fmt.Errorf("sbom: read --created: %w", err)
+		}
+		return writeSBOMs(*version, date, *output, flags.Args())
 	default:
 		return fmt.Errorf("unknown command %q: want licenses or sbom", args[0])
 	}
@@ -64,7 +70,7 @@ func writeLicenses(texts string) error {
 	return os.WriteFile(texts, whole, 0o644)
 }
 
-func writeSBOMs(version, output string, programs []string) error {
+func writeSBOMs(version string, created time.Time, output string, programs []string) error {
 	if version == "" || len(programs) == 0 {
 		return errors.New("sbom: want --version and the programs")
 	}
@@ -80,11 +86,11 @@ func writeSBOMs(version, output string, programs []string) error {
 		if err != nil {
 			return err
 		}
-		sbom, err := built.sbom(version, modules)
+		sbom, err := built.sbom(version, created, modules)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
-		target := filepath.Join(output, filepath.Base(path)+".cdx.json")
+		target := filepath.Join(output, filepath.Base(path)+".spdx.json")
 		if err := os.WriteFile(target, sbom, 0o644); err != nil {
 			return err
 		}

@@ -14,9 +14,13 @@ import (
 	"path"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
+	"time"
 
-	cyclonedx "github.com/CycloneDX/cyclonedx-go"
+	spdxjson "github.com/spdx/tools-golang/json"
+	"github.com/spdx/tools-golang/spdx/v2/common"
+	"github.com/spdx/tools-golang/spdx/v2/v2_3"
 )
 
 // program is a binary with its build information.
@@ -38,28 +42,37 @@ func readProgram(file string) (program, error) {
 	return program{name: filepath.Base(file), sha256: hex.EncodeToString(sum[:]), info: info}, nil
 }
 
-// sbom returns the bill of materials of a program in CycloneDX: the digest of the binary, and the modules that
-// it links. It has no time and no serial number, so that the same binary has the same bill.
-func (p program) sbom(version string, modules []module) ([]byte, error) {
+// Identifiers of the document and of the program in an SBOM.
+const (
+	documentID = common.ElementID("DOCUMENT")
+	programID  = common.ElementID("program")
+)
+
+// noAssertion is the value of SPDX for a field whose value the document does not state.
+const noAssertion = "NOASSERTION"
+
+// sbom returns the SBOM of a program in SPDX 2.3: the digest of the binary, and the modules that it links. It depends on the
+// arguments only, so that the same binary has the same SBOM; created is the time of the commit, because SPDX requires a time.
+func (p program) sbom(version string, created time.Time, modules []module) ([]byte, error) {
 	licenses := map[string][]string{}
 	for _, m := range modules {
 		licenses[m.path] = m.licenses
 	}
-	main := cyclonedx.Component{
-		BOMRef:     packageURL(p.info.Main.Path, version) + "#" + strings.TrimPrefix(p.info.Path, p.info.Main.Path+"/"),
-		Type:       cyclonedx.ComponentTypeApplication,
-		Name:       p.name,
-		Version:    version,
-		Hashes:     &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: p.sha256}},
-		Licenses:   licenseChoices([]string{"Apache-2.0"}),
-		Properties: settings(p.info),
-	}
-	main.PackageURL = main.BOMRef
-	components := []cyclonedx.Component{{
-		BOMRef: packageURL(standardLibrary, strings.TrimPrefix(p.info.GoVersion, "go")), Type: cyclonedx.ComponentTypeLibrary,
-		Name: standardLibrary, Version: p.info.GoVersion, Licenses: licenseChoices(licenses[standardLibrary]),
+	packages := []*v2_3.Package{{
+		PackageName: p.name, PackageSPDXIdentifier: programID, PackageVersion: version, PackageFileName: p.name,
+		PackageDownloadLocation: noAssertion, PrimaryPackagePurpose: "APPLICATION",
+		PackageLicenseConcluded: "Apache-2.0", PackageLicenseDeclared: "Apache-2.0", PackageCopyrightText: noAssertion,
+		PackageChecksums:          []common.Checksum{{Algorithm: common.SHA256, Value: p.sha256}},
+		PackageSourceInfo:         settings(p.info),
+		PackageExternalReferences: packageReference(packageURL(p.info.Main.Path, version) + "#" + strings.TrimPrefix(p.info.Path, p.info.Main.Path+"/")),
+	}, {
+		PackageName: standardLibrary, PackageSPDXIdentifier: "module-std", PackageVersion: p.info.GoVersion,
+		PackageDownloadLocation: "https://go.dev/dl/" + p.info.GoVersion + ".src.tar.gz", PrimaryPackagePurpose: "LIBRARY",
+		PackageLicenseConcluded: licenseExpression(licenses[standardLibrary]), PackageLicenseDeclared: licenseExpression(licenses[standardLibrary]),
+		PackageCopyrightText:      noAssertion,
+		PackageExternalReferences: packageReference(packageURL(standardLibrary, strings.TrimPrefix(p.info.GoVersion, "go"))),
 	}}
-	for _, dep := range p.info.Deps {
+	for i, dep := range p.info.Deps {
 		if licenses[dep.Path] == nil {
 			return nil, fmt.Errorf("module %s of the program is not linked by this tree: build the program again", dep.Path)
 		}
@@ -71,27 +84,45 @@ func (p program) sbom(version string, modules []module) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("module %s: %w", dep.Path, err)
 		}
-		components = append(components, cyclonedx.Component{
-			BOMRef: packageURL(linked.Path, linked.Version), Type: cyclonedx.ComponentTypeLibrary,
-			Name: linked.Path, Version: linked.Version, Hashes: sum, Licenses: licenseChoices(licenses[dep.Path]),
+		packages = append(packages, &v2_3.Package{
+			PackageName: linked.Path, PackageSPDXIdentifier: common.ElementID("module-" + strconv.Itoa(i+1)), PackageVersion: linked.Version,
+			PackageDownloadLocation: noAssertion, PrimaryPackagePurpose: "LIBRARY", PackageChecksums: []common.Checksum{sum},
+			PackageLicenseConcluded: licenseExpression(licenses[dep.Path]), PackageLicenseDeclared: licenseExpression(licenses[dep.Path]),
+			PackageCopyrightText:      noAssertion,
+			PackageExternalReferences: packageReference(packageURL(linked.Path, linked.Version)),
 		})
 	}
-	var all []string
-	for i := range components {
-		components[i].PackageURL = components[i].BOMRef
-		all = append(all, components[i].BOMRef)
+	document := &v2_3.Document{
+		SPDXVersion: v2_3.Version, DataLicense: v2_3.DataLicense, SPDXIdentifier: documentID, DocumentName: p.name,
+		DocumentNamespace: "https://" + p.info.Main.Path + "/spdx/" + p.name + "-" + p.sha256,
+		CreationInfo: &v2_3.CreationInfo{
+			Creators: []common.Creator{{CreatorType: "Tool", Creator: "a2a-operator-hack-supply"}}, Created: created.UTC().Format(time.RFC3339),
+		},
+		Packages:      packages,
+		Relationships: []*v2_3.Relationship{relationship(documentID, common.TypeRelationshipDescribe, programID)},
 	}
-	bom := cyclonedx.NewBOM()
-	bom.Metadata = &cyclonedx.Metadata{Component: &main}
-	bom.Components = &components
-	bom.Dependencies = &[]cyclonedx.Dependency{{Ref: main.BOMRef, Dependencies: &all}}
-
+	for _, linked := range packages[1:] {
+		document.Relationships = append(document.Relationships,
+			relationship(programID, common.TypeRelationshipDependsOn, linked.PackageSPDXIdentifier))
+	}
 	var out bytes.Buffer
-	encoder := cyclonedx.NewBOMEncoder(&out, cyclonedx.BOMFileFormatJSON).SetPretty(true)
-	if err := encoder.EncodeVersion(bom, cyclonedx.SpecVersion1_6); err != nil {
+	if err := spdxjson.Write(document, &out, spdxjson.Indent("  ")); err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+func relationship(from common.ElementID, kind string, to common.ElementID) *v2_3.Relationship {
+	return &v2_3.Relationship{
+		RefA: common.DocElementID{ElementRefID: from}, Relationship: kind, RefB: common.DocElementID{ElementRefID: to},
+	}
+}
+
+// packageReference returns a package URL as an external reference.
+func packageReference(url string) []*v2_3.PackageExternalReference {
+	return []*v2_3.PackageExternalReference{{
+		Category: common.CategoryPackageManager, RefType: common.TypePackageManagerPURL, Locator: url,
+	}}
 }
 
 // packageURL returns the package URL of a module (https://github.com/package-url/purl-spec).
@@ -100,31 +131,31 @@ func packageURL(modulePath, version string) string {
 }
 
 // moduleHash returns the hash of a module in go.sum, which covers all its files.
-func moduleHash(sum string) (*[]cyclonedx.Hash, error) {
+func moduleHash(sum string) (common.Checksum, error) {
 	encoded, ok := strings.CutPrefix(sum, "h1:")
 	if !ok {
-		return nil, fmt.Errorf("the sum is %q, want an h1 sum", sum)
+		return common.Checksum{}, fmt.Errorf("the sum is %q, want an h1 sum", sum)
 	}
 	decoded, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
-		return nil, fmt.Errorf("decode sum: %w", err)
+		return common.Checksum{}, fmt.Errorf("decode sum: %w", err)
 	}
-	return &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: hex.EncodeToString(decoded)}}, nil
+	return common.Checksum{Algorithm: common.SHA256, Value: hex.EncodeToString(decoded)}, nil
 }
 
-func licenseChoices(ids []string) *cyclonedx.Licenses {
-	var choices cyclonedx.Licenses
-	for _, id := range ids {
-		choices = append(choices, cyclonedx.LicenseChoice{License: &cyclonedx.License{ID: id}})
+// licenseExpression returns an expression of SPDX for licenses that all apply.
+func licenseExpression(ids []string) string {
+	if len(ids) == 0 {
+		return noAssertion
 	}
-	return &choices
+	return strings.Join(ids, " AND ")
 }
 
-// settings returns the build settings of the program.
-func settings(info *debug.BuildInfo) *[]cyclonedx.Property {
-	var properties []cyclonedx.Property
+// settings returns the build settings of the program on one line.
+func settings(info *debug.BuildInfo) string {
+	text := "built by " + info.GoVersion
 	for _, s := range info.Settings {
-		properties = append(properties, cyclonedx.Property{Name: "build:" + s.Key, Value: s.Value})
+		text += " " + s.Key + "=" + s.Value
 	}
-	return &properties
+	return text
 }

@@ -5,16 +5,17 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	spdxjson "github.com/spdx/tools-golang/json"
+	"github.com/spdx/tools-golang/spdx/v2/common"
+	"github.com/spdx/tools-golang/spdx/v2/v2_3"
+	"github.com/spdx/tools-golang/spdxlib"
 )
 
 func testProgram() program {
@@ -37,98 +38,71 @@ var testModules = []module{
 	{path: standardLibrary, licenses: []string{"BSD-3-Clause"}},
 }
 
-func TestSBOMIsCycloneDX(t *testing.T) {
-	got, err := testProgram().sbom("v0.1.0", testModules)
+var created = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func TestSBOMIsSPDX(t *testing.T) {
+	got, err := testProgram().sbom("v0.1.0", created, testModules)
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(got))
-	if err != nil {
-		t.Fatal(err)
+	var document v2_3.Document
+	if err := spdxjson.ReadInto(bytes.NewReader(got), &document); err != nil {
+		t.Fatalf("%v in\n%s", err, got)
 	}
-	if err := cycloneDX(t).Validate(document); err != nil {
+	if err := spdxlib.ValidateDocument(&document); err != nil {
 		t.Errorf("%v in\n%s", err, got)
 	}
-	again, err := testProgram().sbom("v0.1.0", testModules)
+	described, err := spdxlib.GetDescribedPackageIDs(&document)
+	if err != nil || !slices.Equal(described, []common.ElementID{programID}) {
+		t.Errorf("the document describes %v, %v; want the program", described, err)
+	}
+	if document.CreationInfo.Created != "2026-01-02T03:04:05Z" {
+		t.Errorf("created = %s", document.CreationInfo.Created)
+	}
+	if program := document.Packages[0]; program.PackageChecksums[0].Value != strings.Repeat("0", 64) || !strings.Contains(program.PackageSourceInfo, "CGO_ENABLED=0") {
+		t.Errorf("program = %+v, want its digest and its build settings", program)
+	}
+	again, err := testProgram().sbom("v0.1.0", created, testModules)
 	if err != nil || !bytes.Equal(got, again) {
 		t.Errorf("the SBOM of the same program differs, error = %v", err)
 	}
 }
 
-func cycloneDX(t *testing.T) *jsonschema.Schema {
-	t.Helper()
-	const base = "http://cyclonedx.org/schema/"
-	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := jsonschema.NewCompiler()
-	for name, file := range map[string]string{
-		"bom-1.6.schema.json": "bom-1.6.schema.json", "spdx.schema.json": "spdx.schema.json", "jsf-0.82.schema.json": "jsf-0.82.schemax.json",
-	} {
-		content, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "schema", file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(content))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := compiler.AddResource(base+name, document); err != nil {
-			t.Fatal(err)
-		}
-	}
-	schema, err := compiler.Compile(base + "bom-1.6.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return schema
-}
-
 func TestSBOMListsLinkedModules(t *testing.T) {
-	got, err := testProgram().sbom("v0.1.0", testModules)
+	got, err := testProgram().sbom("v0.1.0", created, testModules)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var bom struct {
-		Components []struct {
-			PURL     string
-			Licenses []struct{ License struct{ ID string } }
-		}
-		Dependencies []struct {
-			Ref       string
-			DependsOn []string
-		}
-	}
-	if err := json.Unmarshal(got, &bom); err != nil {
+	var document v2_3.Document
+	if err := spdxjson.ReadInto(bytes.NewReader(got), &document); err != nil {
 		t.Fatal(err)
 	}
 	licenses := map[string]string{}
-	var all []string
-	for _, c := range bom.Components {
-		for _, l := range c.Licenses {
-			licenses[c.PURL] += l.License.ID + " "
-		}
-		all = append(all, c.PURL)
+	for _, p := range document.Packages {
+		licenses[p.PackageExternalReferences[0].Locator] = p.PackageLicenseConcluded
 	}
 	want := map[string]string{
-		"pkg:golang/std@1.26.8":                          "BSD-3-Clause ",
-		"pkg:golang/example.com/a@v1.0.0%2Bincompatible": "MIT ",
-		"pkg:golang/example.com/fork@v1.1.0":             "Apache-2.0 BSD-3-Clause ",
+		"pkg:golang/example.com/own@v0.1.0#cmd/sidecar":  "Apache-2.0",
+		"pkg:golang/std@1.26.8":                          "BSD-3-Clause",
+		"pkg:golang/example.com/a@v1.0.0%2Bincompatible": "MIT",
+		"pkg:golang/example.com/fork@v1.1.0":             "Apache-2.0 AND BSD-3-Clause",
 	}
 	if diff := cmp.Diff(want, licenses); diff != "" {
-		t.Errorf("components (-want +got):\n%s", diff)
+		t.Errorf("packages (-want +got):\n%s", diff)
 	}
-	if len(bom.Dependencies) != 1 || bom.Dependencies[0].Ref != "pkg:golang/example.com/own@v0.1.0#cmd/sidecar" {
-		t.Fatalf("dependencies = %+v", bom.Dependencies)
+	linked := 0
+	for _, r := range document.Relationships {
+		if r.Relationship == common.TypeRelationshipDependsOn && r.RefA.ElementRefID == programID {
+			linked++
+		}
 	}
-	if diff := cmp.Diff(all, bom.Dependencies[0].DependsOn); diff != "" {
-		t.Errorf("dependencies of the program (-want +got):\n%s", diff)
+	if linked != len(document.Packages)-1 {
+		t.Errorf("the program depends on %d packages, want %d", linked, len(document.Packages)-1)
 	}
 }
 
 func TestSBOMRejectsUnlistedModules(t *testing.T) {
-	if _, err := testProgram().sbom("v0.1.0", testModules[1:]); err == nil || !strings.Contains(err.Error(), "example.com/a") {
+	if _, err := testProgram().sbom("v0.1.0", created, testModules[1:]); err == nil || !strings.Contains(err.Error(), "example.com/a") {
 		t.Errorf("sbom() error = %v, want it to name the module", err)
 	}
 }
