@@ -48,7 +48,7 @@ var (
 // Run implements backend.Backend.
 func (a *agentBackend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
 	current := a.inUse.Load()
-	err := current.Run(ctx, t, emit)
+	err := current.Run(ctx, t, a.metrics.countTokens(current.config.Protocol, emit))
 	if failure, ok := errors.AsType[*backend.TurnError](err); ok && failure.Unrecognized {
 		a.metrics.unrecognizedEvent(current.config.Protocol)
 	}

@@ -42,19 +42,31 @@ type refusals struct {
 	calls *prometheus.CounterVec
 	log   *slog.Logger
 
+	// rules are the names of rules in the metric.
+	rules boundedLabel
+
 	mu sync.Mutex
 	// logged are the rules whose failure was logged.
 	logged map[string]bool
 }
 
+// newRefusals returns refusals that counts calls by rule and result.
+func newRefusals(calls *prometheus.CounterVec, log *slog.Logger) *refusals {
+	return &refusals{calls: calls, log: log, rules: boundedLabel{max: 4}}
+}
+
 // refused counts a refused call. A rule that cannot be evaluated is logged once,
 // however many calls it refuses.
 func (r *refusals) refused(ctx context.Context, why *authz.Refusal) {
+	rule := why.Rule
+	if rule != "" {
+		rule = r.rules.value(rule)
+	}
 	if why.Err == nil {
-		r.calls.WithLabelValues(why.Rule, "denied").Inc()
+		r.calls.WithLabelValues(rule, "denied").Inc()
 		return
 	}
-	r.calls.WithLabelValues(why.Rule, "failed").Inc()
+	r.calls.WithLabelValues(rule, "failed").Inc()
 	r.mu.Lock()
 	first := !r.logged[why.Rule]
 	r.logged[why.Rule] = true
@@ -64,8 +76,10 @@ func (r *refusals) refused(ctx context.Context, why *authz.Refusal) {
 	}
 }
 
-// reset logs failures of new rules.
+// reset logs failures of new rules, and counts by their names.
 func (r *refusals) reset() {
+	r.rules.reset()
+	r.calls.Reset()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.logged = map[string]bool{}

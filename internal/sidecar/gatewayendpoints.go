@@ -6,9 +6,6 @@ package sidecar
 import (
 	"net/http"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
-
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/directoryagent"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/inprocess"
@@ -27,15 +24,11 @@ func newDirectoryAgent(e *environment, gateway http.Handler, limits *httpcall.Li
 
 // newMCPServer returns the MCP server of the gateway, which calls agents through the gateway.
 func newMCPServer(e *environment, gateway http.Handler, limits *httpcall.Limits) *mcpserver.Handler {
-	calls := promauto.With(e.metrics.registry).NewCounterVec(prometheus.CounterOpts{
-		Name: "a2a_mcp_tool_calls_total",
-		Help: "Calls of the tools of the gateway's MCP server, by tool and outcome: succeeded, failed, input_required (the task waits for its client) or canceled.",
-	}, []string{"tool", "outcome"})
 	h := mcpserver.New(mcpserver.Options{
 		Gateway: &inprocess.Transport{Handler: gateway}, Limits: limits, Version: version.Get().Version, Log: e.log, Now: e.now,
 		Observe: func(tool string, o mcpserver.Outcome) {
 			e.heap.Working()
-			calls.WithLabelValues(tool, string(o)).Inc()
+			e.metrics.toolCalls.WithLabelValues(tool, string(o)).Inc()
 		},
 	})
 	e.gauge("a2a_mcp_sessions", "Open sessions of the gateway's MCP server.", func() float64 { return float64(h.Sessions()) })

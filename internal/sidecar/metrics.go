@@ -6,19 +6,16 @@ package sidecar
 import (
 	"errors"
 	"net/http"
+	"regexp"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
@@ -27,11 +24,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
-// metrics are the metrics of a sidecar. Every label has few values, and no value comes
-// from a client.
+// metrics are the metrics of a sidecar: at most maxSeries series. Every label has a fixed
+// set of values or a bound, and no value comes from a client.
 type metrics struct {
 	registry *prometheus.Registry
-	requests *prometheus.CounterVec
+	now      func() time.Time
+	requestMetrics
+	turnMetrics
 	// reloads counts reloads of the configuration and of credentials.
 	reloads *prometheus.CounterVec
 	issuer  *prometheus.CounterVec
@@ -41,7 +40,6 @@ type metrics struct {
 	floods        prometheus.Counter
 	configuration *prometheus.GaugeVec
 	limited       *prometheus.CounterVec
-	turns         *prometheus.HistogramVec
 	events        prometheus.Counter
 	dropped       prometheus.Counter
 	internal      *prometheus.CounterVec
@@ -49,6 +47,8 @@ type metrics struct {
 	unrecognized *prometheus.CounterVec
 	// refusedCalls counts calls that the rules of authorization refused.
 	refusedCalls *prometheus.CounterVec
+	// toolCalls counts the calls of the tools of the gateway's MCP server.
+	toolCalls *prometheus.CounterVec
 	// tokenExchanges counts the tokens that the gateway requested.
 	tokenExchanges *prometheus.CounterVec
 	// pushAttempts and abandonedPushConfigs are about push notifications.
@@ -59,12 +59,17 @@ type metrics struct {
 
 	mu     sync.Mutex
 	digest string
-	// kinds are the names of internal events, which the agent chooses: at most maxKinds,
-	// the others are counted as "other".
-	kinds map[string]bool
+	// kinds are the names of internal events, which the agent chooses.
+	kinds boundedLabel
 }
 
-const maxKinds = 32
+// maxSeries bounds the series of a sidecar, with those of the Go runtime and of the process.
+// A bucket is a series.
+const maxSeries = 300
+
+// maxScrapes bounds the scrapes at a time: each takes memory, and any client that reaches
+// the port may scrape.
+const maxScrapes = 4
 
 // protocolRemote is the value of the label protocol for remote agents.
 const protocolRemote sidecarconfig.Protocol = "Remote"
@@ -74,20 +79,22 @@ var (
 	_ push.Observer   = (*metrics)(nil)
 )
 
-func newMetrics() *metrics {
+func newMetrics(now func() time.Time) *metrics {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	// The two metrics of memory take the place of two dozen.
+	runtime := collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled(), collectors.WithGoCollectorRuntimeMetrics(
+		collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile("^/memory/classes/(heap/objects|total):bytes$")},
+	))
+	registry.MustRegister(runtime, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registered := promauto.With(registry)
 	registered.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "a2a_build_info", Help: "The build of the sidecar.",
 		ConstLabels: prometheus.Labels{"version": version.Get().Version, "go": version.Get().Go},
 	}, func() float64 { return 1 })
 	m := &metrics{
-		registry: registry, kinds: map[string]bool{}, working: func() {},
-		requests: registered.NewCounterVec(prometheus.CounterOpts{
-			Name: "a2a_requests_total",
-			Help: "Requests that were answered, by binding, operation, protocol version and JSON-RPC error code (0 for success). An unknown value is empty.",
-		}, []string{"binding", "method", "version", "code"}),
+		registry: registry, now: now, kinds: boundedLabel{max: 4}, working: func() {},
+		requestMetrics: newRequestMetrics(registered),
+		turnMetrics:    newTurnMetrics(registered),
 		reloads: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_reloads_total",
 			Help: "Reloads of the configuration and of credentials after their files changed, by source and by result: applied, or refused, after which the former stays in use.",
@@ -114,13 +121,8 @@ func newMetrics() *metrics {
 		}, []string{"limit"}),
 		refusedCalls: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_refused_calls_total",
-			Help: "Calls of authenticated callers that the rules of authorization refused, by rule (empty if no rule matched) and result: denied, or failed if the rule could not be evaluated.",
+			Help: "Calls of authenticated callers that the rules of authorization refused, by rule (empty if no rule matched; the first 4 rules are told apart) and result: denied, or failed if the rule could not be evaluated.",
 		}, []string{"rule", "result"}),
-		turns: registered.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "a2a_turn_duration_seconds",
-			Help:    "Duration of turns, by the state of the task at their end.",
-			Buckets: []float64{.01, .05, .1, .5, 1, 5, 15, 60, 300, 1800},
-		}, []string{"state"}),
 		events: registered.NewCounter(prometheus.CounterOpts{
 			Name: "a2a_events_total",
 			Help: "Events that were appended to the logs of tasks.",
@@ -135,12 +137,16 @@ func newMetrics() *metrics {
 		}),
 		internal: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_internal_events_total",
-			Help: "Events of the agent that are not for clients, by kind; the first 32 kinds are told apart.",
+			Help: "Events of the agent that are not for clients, by kind; the first 4 kinds are told apart.",
 		}, []string{"kind"}),
 		unrecognized: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_backend_unrecognized_events_total",
 			Help: "Events and responses of the agent that the sidecar could not read and that failed their task, by the protocol of the backend (Remote for remote agents, which are called through the gateway).",
 		}, []string{"protocol"}),
+		toolCalls: registered.NewCounterVec(prometheus.CounterOpts{
+			Name: "a2a_mcp_tool_calls_total",
+			Help: "Calls of the tools of the gateway's MCP server, by tool and outcome: succeeded, failed, input_required (the task waits for its client) or canceled.",
+		}, []string{"tool", "outcome"}),
 		tokenExchanges: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_gateway_token_exchanges_total",
 			Help: "Exchanges of the sidecar's ServiceAccount token for a token for one agent, by result: issued, refused (the registry does not list the agent) or failed.",
@@ -161,7 +167,10 @@ func newMetrics() *metrics {
 }
 
 func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		Registry: m.registry, MaxRequestsInFlight: maxScrapes,
+		EnableOpenMetrics: true, // the text formats have exemplars in OpenMetrics only
+	})
 }
 
 // tokenExchanged counts an exchange of a token.
@@ -186,7 +195,7 @@ func (m *metrics) storeCalls() storeCalls {
 	calls := promauto.With(m.registry).NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "a2a_store_call_duration_seconds",
 		Help:    "Duration of calls of the task store, by result: ok or failed.",
-		Buckets: []float64{.0005, .001, .005, .01, .05, .1, .5, 1, 2},
+		Buckets: []float64{.001, .01, .1, 1},
 	}, []string{"result"})
 	return storeCalls{ok: calls.WithLabelValues("ok"), failed: calls.WithLabelValues("failed")}
 }
@@ -201,11 +210,6 @@ func (c storeCalls) Called(took time.Duration, err error) {
 		return
 	}
 	c.ok.Observe(took.Seconds())
-}
-
-// observe counts a request.
-func (m *metrics) observe(o httpcall.Outcome) {
-	m.requests.WithLabelValues(o.Binding, o.Method, o.Version, strconv.Itoa(o.Code)).Inc()
 }
 
 // reloaded counts a reload.
@@ -229,14 +233,6 @@ func (m *metrics) issuerKeys(ok bool) {
 // refused counts a request that a limit refused.
 func (m *metrics) refused(limit string) { m.limited.WithLabelValues(limit).Inc() }
 
-// TurnStarted implements engine.Observer.
-func (m *metrics) TurnStarted() {}
-
-// TurnEnded implements engine.Observer.
-func (m *metrics) TurnEnded(state a2a.State, took time.Duration) {
-	m.turns.WithLabelValues(state.String()).Observe(took.Seconds())
-}
-
 // Refused implements engine.Observer.
 func (m *metrics) Refused() { m.refused(serving.LimitTurns) }
 
@@ -256,17 +252,7 @@ func (m *metrics) Attempted(r push.Result) { m.pushAttempts.WithLabelValues(stri
 func (m *metrics) Abandoned(c push.Cause) { m.abandonedPushConfigs.WithLabelValues(string(c)).Inc() }
 
 // internalEvent counts an event that is not for clients.
-func (m *metrics) internalEvent(kind string) {
-	m.mu.Lock()
-	if !m.kinds[kind] {
-		if len(m.kinds) >= maxKinds || len(kind) > 64 || !utf8.ValidString(kind) {
-			kind = "other"
-		}
-		m.kinds[kind] = true
-	}
-	m.mu.Unlock()
-	m.internal.WithLabelValues(kind).Inc()
-}
+func (m *metrics) internalEvent(kind string) { m.internal.WithLabelValues(m.kinds.value(kind)).Inc() }
 
 // unrecognizedEvent counts an event or a response that the backend could not read.
 func (m *metrics) unrecognizedEvent(p sidecarconfig.Protocol) {

@@ -44,7 +44,11 @@ func Open(ctx context.Context, o *Options, log *slog.Logger, now func() time.Tim
 func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now func() time.Time) (*Sidecar, error) {
 	s := &Sidecar{listeners: listeners}
 	s.options, s.now, s.log = o, now, slog.New(serving.TraceLog{Handler: log.Handler()})
-	s.metrics, s.health, s.heap = newMetrics(), health.New(now), gctuning.New(gctuning.Sidecar)
+	limits := serving.LimitOptions{Deny: s.deny, Now: now}
+	if o.limitClock != nil {
+		limits.Now = o.limitClock
+	}
+	s.metrics, s.health, s.heap = newMetrics(limits.Now), health.New(now), gctuning.New(gctuning.Sidecar)
 	s.metrics.working = s.heap.Working
 	s.metrics.registry.MustRegister(s.health)
 	s.reloader = reload.New(s.log, s.metrics.reloaded)
@@ -54,10 +58,7 @@ func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now fu
 	}
 	s.config.Store(first)
 	s.access.now, s.access.issuer = now, newIssuerKeys(&s.environment, s.admitsNobody)
-	limits := serving.LimitOptions{Initial: &first.Limits, Limited: s.metrics.refused, Deny: s.deny, Metrics: s.metrics.registry, Now: now}
-	if o.limitClock != nil {
-		limits.Now = o.limitClock
-	}
+	limits.Initial, limits.Limited, limits.Metrics = &first.Limits, s.metrics.refused, s.metrics.registry
 	s.limits = serving.NewLimits(limits)
 	if s.store, err = openTaskStore(&s.environment, listeners.Agent.Addr()); err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now fu
 	if err := s.addCredentials(); err != nil {
 		return nil, err
 	}
-	s.refusals = &refusals{calls: s.metrics.refusedCalls, log: s.log}
+	s.refusals = newRefusals(s.metrics.refusedCalls, s.log)
 	s.gate = auth.NewGate(&auth.Policy{}, s.denyUnauthenticated)
 	s.assembleGateway()
 	s.assembleHandlers()

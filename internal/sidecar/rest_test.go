@@ -64,8 +64,8 @@ func TestREST(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		`a2a_requests_total{binding="rest",code="0",method="SendMessage",version="1.0"} 2`,
-		`a2a_requests_total{binding="rest",code="-32603",method="",version=""} 2`,
+		`a2a_protocol_requests_total{binding="rest",version="1.0"} `,
+		`a2a_request_errors_total{reason="UNAUTHENTICATED"} 2`,
 	} {
 		p.eventually(want, func() bool {
 			_, metrics := p.do("GET", p.health("/metrics"), "")

@@ -91,11 +91,11 @@ func (s *Sidecar) denyUnauthenticated(w http.ResponseWriter, r *http.Request, pr
 
 // deny answers and counts a request that did not reach a binding.
 func (s *Sidecar) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
-	outcome := httpcall.Outcome{Code: httpcall.Code(problem)}
+	outcome := httpcall.Outcome{}.Refused(problem)
 	if route := s.routes.Of(r); route != nil {
 		outcome.Binding = route.Binding
 	}
-	s.metrics.observe(outcome)
+	s.metrics.observe(r.Context(), outcome)
 	s.routes.Deny(w, r, problem)
 }
 

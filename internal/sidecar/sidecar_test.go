@@ -61,8 +61,13 @@ func TestAccess(t *testing.T) {
 		t.Errorf("another path = %d %s", response.StatusCode, body)
 	}
 	for _, want := range []string{
-		`a2a_requests_total{binding="jsonrpc",code="0",method="message/send",version="0.3"} 1`,
-		`a2a_requests_total{binding="jsonrpc",code="-32603",method="",version=""} 4`,
+		`a2a_requests_total{method="SendMessage",outcome="ok"} 1`,
+		`a2a_protocol_requests_total{binding="jsonrpc",version="0.3"} 1`,
+		`a2a_request_duration_seconds_count{method="SendMessage"} 1`,
+		`a2a_turn_first_event_seconds_count 1`,
+		`a2a_requests_total{method="",outcome="rejected"} 4`,
+		`a2a_request_errors_total{reason="UNAUTHENTICATED"} 3`,
+		`a2a_request_errors_total{reason="PERMISSION_DENIED"} 1`,
 		`a2a_configuration_info{digest="` + sidecarconfig.Digest(p.encode()) + `"} 1`,
 		`a2a_turn_duration_seconds_count{state="completed"} 1`,
 		`a2a_tasks 1`,
@@ -279,7 +284,7 @@ func TestQuietStreamIsParked(t *testing.T) {
 	parked(0)
 	p.eventually("the stream in the metrics", func() bool {
 		_, metrics := p.do("GET", p.health("/metrics"), "")
-		return strings.Contains(metrics, `a2a_requests_total{binding="jsonrpc",code="0",method="message/stream",version="0.3"} 1`) &&
+		return strings.Contains(metrics, `a2a_requests_total{method="SendStreamingMessage",outcome="ok"} 1`) &&
 			strings.Contains(metrics, "a2a_open_streams 0")
 	})
 }

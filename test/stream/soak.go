@@ -24,7 +24,7 @@ import (
 var resources = []string{goroutines, "process_open_fds", heap, "a2a_open_streams"}
 
 const (
-	heap       = "go_memstats_heap_alloc_bytes"
+	heap       = "go_memory_classes_heap_objects_bytes"
 	goroutines = "go_goroutines"
 	// scrapeGoroutines is the number of goroutines of a scrape that the same scrape may count: an idle process
 	// with a registry reports 3 to 7.

@@ -4,6 +4,7 @@
 package directory
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -86,7 +87,7 @@ func (h *Handler) newBindings() *bindings {
 	shared := httpcall.Config{
 		Handler: checked, Push: checked, Card: current,
 		ExtendedCard: func(r *http.Request, _ string, form card.Form) ([]byte, error) { return h.extended(r, form) },
-		Limits:       h.options.Limits, Observe: func(httpcall.Outcome) {}, Log: h.options.Log,
+		Limits:       h.options.Limits, Observe: func(context.Context, httpcall.Outcome) {}, Log: h.options.Log,
 	}
 	public := func(r *http.Request, form card.Form) ([]byte, error) {
 		return card.Render(h.options.Card.At(h.options.Base(r)), form)

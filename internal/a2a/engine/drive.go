@@ -109,6 +109,10 @@ func (t *task) emit(ctx context.Context, r *run, events []a2a.Event) error {
 	if len(events) == 0 {
 		return nil
 	}
+	if !r.responded {
+		r.responded = true
+		t.engine.options.Observer.FirstEvent(ctx, t.engine.options.Now().Sub(r.started))
+	}
 	t.replaceRun(r)
 	if t.log == nil {
 		if m := events[0].Message; m != nil {
@@ -198,7 +202,7 @@ func (t *task) runEnded(ctx context.Context, r *run, err error) *run {
 	defer r.turn.releaseRequest()
 	r.hasReturned()
 	last := t.removeRun(ctx, r, err)
-	t.observeEnd(r)
+	t.observeEnd(ctx, r)
 	if !last {
 		return nil
 	}
@@ -241,7 +245,7 @@ func (t *task) removeRun(ctx context.Context, r *run, err error) (last bool) {
 	return true
 }
 
-func (t *task) observeEnd(r *run) {
+func (t *task) observeEnd(ctx context.Context, r *run) {
 	state := t.state()
 	switch {
 	case t.answered:
@@ -249,7 +253,7 @@ func (t *task) observeEnd(r *run) {
 	case t.rerun != nil, t.lost:
 		state = a2a.StateFailed
 	}
-	t.engine.options.Observer.TurnEnded(state, t.engine.options.Now().Sub(r.started))
+	t.engine.options.Observer.TurnEnded(ctx, state, t.engine.options.Now().Sub(r.started))
 }
 
 // nextRun begins the turn of the next waiting message that the task accepts.

@@ -88,12 +88,16 @@ type Pushes interface {
 	Attach(ctx context.Context, k store.Key, config a2a.PushConfig) error
 }
 
-// Observer receives what metrics count. Its methods must not block.
+// Observer receives what metrics count. Its methods must not block. The contexts are those of
+// turns, which have the values of the request that began the turn, such as its trace.
 type Observer interface {
 	// TurnStarted and TurnEnded are called at the start and the end of a turn. A turn
 	// that is answered without a task ends as completed.
 	TurnStarted()
-	TurnEnded(state a2a.State, took time.Duration)
+	TurnEnded(ctx context.Context, state a2a.State, took time.Duration)
+	// FirstEvent is called when the agent sends the first events of a turn, with the time
+	// since the start of the turn.
+	FirstEvent(ctx context.Context, took time.Duration)
 	// Refused is called for each message that the concurrency limit of turns refuses.
 	Refused()
 	// Appended counts the events that were appended to logs, Dropped those that agents
@@ -150,11 +154,12 @@ func setDefault[T int | time.Duration](v *T, to T) {
 
 type noObserver struct{}
 
-func (noObserver) TurnStarted()                       {}
-func (noObserver) TurnEnded(a2a.State, time.Duration) {}
-func (noObserver) Refused()                           {}
-func (noObserver) Appended(int)                       {}
-func (noObserver) Dropped(int)                        {}
+func (noObserver) TurnStarted()                                        {}
+func (noObserver) TurnEnded(context.Context, a2a.State, time.Duration) {}
+func (noObserver) FirstEvent(context.Context, time.Duration)           {}
+func (noObserver) Refused()                                            {}
+func (noObserver) Appended(int)                                        {}
+func (noObserver) Dropped(int)                                         {}
 
 // beginRetryFor is how long the store retries the write that begins a turn, and how long
 // a client waits for the lock of a task. After that the message is refused. If the store

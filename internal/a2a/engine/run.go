@@ -27,6 +27,8 @@ type run struct {
 	// ignored is true once the engine ignores what the agent sends, returned once the
 	// call has returned.
 	ignored, returned bool
+	// responded is true once the agent has sent an event.
+	responded bool
 	// input is true while the run delivers a message to another run.
 	input bool
 	// lastMessage is the current status message if the agent sent it without a status. It

@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -123,11 +124,12 @@ func TestAppendAfterAnotherReplicaReadsTheLogAgain(t *testing.T) {
 }
 
 type countingObserver struct {
-	mu     sync.Mutex
-	starts int
-	ends   []string
-	events int
-	drops  int
+	mu          sync.Mutex
+	starts      int
+	firstEvents []string
+	ends        []string
+	events      int
+	drops       int
 }
 
 func (c *countingObserver) TurnStarted() {
@@ -136,10 +138,16 @@ func (c *countingObserver) TurnStarted() {
 	c.starts++
 }
 
-func (c *countingObserver) TurnEnded(state a2a.State, took time.Duration) {
+func (c *countingObserver) TurnEnded(_ context.Context, state a2a.State, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.ends = append(c.ends, state.String()+" "+took.String())
+}
+
+func (c *countingObserver) FirstEvent(_ context.Context, took time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.firstEvents = append(c.firstEvents, took.String())
 }
 
 func (c *countingObserver) Refused() {}
@@ -163,17 +171,22 @@ func TestObserver(t *testing.T) {
 		c := b.nextCall()
 		time.Sleep(500 * time.Millisecond)
 		c.mustEmit(chunk("x"))
+		time.Sleep(100 * time.Millisecond)
+		c.mustEmit(chunk("y"))
 		c.endRun(nil)
 		b.send(newRequest("m2", "hi"))
 		c = b.nextCall()
 		_ = c.emitEvents(message("hello"))
 		c.endRun(nil)
-		if diff := cmp.Diff([]string{"completed 500ms", "completed 0s"}, observer.ends); diff != "" {
+		if diff := cmp.Diff([]string{"completed 600ms", "completed 0s"}, observer.ends); diff != "" {
 			t.Errorf("turns (-want +got):\n%s", diff)
 		}
-		// Message, submitted, working, x, completed.
-		if observer.starts != 2 || observer.events != 5 {
-			t.Errorf("%d turns and %d events, want 2 and 5", observer.starts, observer.events)
+		if diff := cmp.Diff([]string{"500ms", "0s"}, observer.firstEvents); diff != "" {
+			t.Errorf("first events (-want +got):\n%s", diff)
+		}
+		// Message, submitted, working, x, y, completed.
+		if observer.starts != 2 || observer.events != 6 {
+			t.Errorf("%d turns and %d events, want 2 and 6", observer.starts, observer.events)
 		}
 	})
 }

@@ -47,7 +47,7 @@ func (t *Translator) newBindings(l *link) bindings {
 	}
 	shared := httpcall.Config{
 		Handler: checked, Push: checked, Card: current, ExtendedCard: noExtended,
-		Limits: t.options.Limits, Observe: func(httpcall.Outcome) {}, Log: t.options.Log,
+		Limits: t.options.Limits, Observe: func(context.Context, httpcall.Outcome) {}, Log: t.options.Log,
 	}
 	return bindings{
 		rpc:  jsonrpc.New(jsonrpc.Config{Config: shared, Streams: streams}),

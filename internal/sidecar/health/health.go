@@ -37,8 +37,6 @@ const (
 	Wrong State = "wrong"
 )
 
-var states = []State{Pending, Healthy, NeverReached, Lost, Wrong}
-
 // Status is the state of a dependency and its cause.
 type Status struct {
 	State State
@@ -90,7 +88,7 @@ type Dependency struct {
 func New(now func() time.Time) *Tracker {
 	return &Tracker{now: now, changed: make(chan struct{}, 1), states: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "a2a_dependency_state",
-		Help: "State of a dependency of the sidecar: 1 for its present state, else 0. States: pending, healthy, never_reached, lost and wrong.",
+		Help: "Present state of a dependency of the sidecar, always 1. States: pending, healthy, never_reached, lost and wrong.",
 	}, []string{"dependency", "state"})}
 }
 
@@ -271,16 +269,15 @@ func (t *Tracker) Report() sidecarconfig.HealthReport {
 // Describe implements prometheus.Collector.
 func (t *Tracker) Describe(to chan<- *prometheus.Desc) { t.states.Describe(to) }
 
-// Collect implements prometheus.Collector.
-func (t *Tracker) Collect(to chan<- prometheus.Metric) { t.states.Collect(to) }
+// Collect implements prometheus.Collector. Each dependency has one state in a scrape.
+func (t *Tracker) Collect(to chan<- prometheus.Metric) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.states.Collect(to)
+}
 
 // show updates the metric of the dependency.
 func (d *Dependency) show() {
-	for _, state := range states {
-		value := 0.0
-		if state == d.status.State {
-			value = 1
-		}
-		d.tracker.states.WithLabelValues(string(d.name), string(state)).Set(value)
-	}
+	d.tracker.states.DeletePartialMatch(prometheus.Labels{"dependency": string(d.name)})
+	d.tracker.states.WithLabelValues(string(d.name), string(d.status.State)).Set(1)
 }

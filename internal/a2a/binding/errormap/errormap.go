@@ -5,7 +5,12 @@
 // gRPC (A2A 1.0.1 section 5.4). The bindings encode what it returns.
 package errormap
 
-import "github.com/a2a-operator/a2a-operator/internal/a2a"
+import (
+	"iter"
+	"maps"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
 
 // Row is one row of the table: how an error is reported.
 type Row struct {
@@ -107,6 +112,18 @@ func Lookup(problem *a2a.Error, p Profile) Row {
 		row.GRPC = row.grpc100
 	}
 	return row
+}
+
+// Reasons returns all reasons of the table, in no order.
+func Reasons() iter.Seq[a2a.Reason] { return maps.Keys(table) }
+
+// ReasonOf returns the reason of an error, and that of an internal error for a reason that
+// is not in the table.
+func ReasonOf(problem *a2a.Error) a2a.Reason {
+	if _, ok := table[problem.Reason]; !ok {
+		return a2a.ReasonInternal
+	}
+	return problem.Reason
 }
 
 // Status returns the name of the gRPC status code, which REST responses contain.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 
@@ -25,8 +26,9 @@ import (
 type call struct {
 	// Request has the context of the call, with the deadline of the client.
 	*http.Request
-	w      *writer
-	method *method
+	w       *writer
+	method  *method
+	started time.Time
 	// source is the request as the server handed it over, and body what connect
 	// reads in place of its body.
 	source *http.Request
@@ -211,9 +213,11 @@ type Handler struct {
 
 // method is one rpc.
 type method struct {
-	name    string
-	dialect *dialect
-	serve   func(*Handler, *call) error
+	name string
+	// operation is the rpc's name in 1.0.
+	operation a2a.Method
+	dialect   *dialect
+	serve     func(*Handler, *call) error
 	// unversioned methods belong to gRPC and not to A2A. They need no caller.
 	unversioned bool
 	// streamsRequests is true if the request may have several messages.

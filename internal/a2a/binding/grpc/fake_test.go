@@ -4,6 +4,7 @@
 package grpc_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -78,7 +79,7 @@ func newFixture(tb testing.TB, f *fake, change ...func(*grpc.Config)) *fixture {
 				}
 				return x.extended(form)
 			},
-			Observe: func(o httpcall.Outcome) {
+			Observe: func(_ context.Context, o httpcall.Outcome) {
 				x.mu.Lock()
 				defer x.mu.Unlock()
 				x.observed = append(x.observed, o)

@@ -61,7 +61,7 @@ func OwnsHealth(r *http.Request) bool { return r.URL.Path == healthCheck && Owns
 
 // ServeHTTP serves one call.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{w: newWriter(w, h.Limits.WriteTimeout), source: r, method: methods[r.URL.Path]}
+	c := &call{w: newWriter(w, h.Limits.WriteTimeout), source: r, method: methods[r.URL.Path], started: h.Limits.Now()}
 	if c.method == nil {
 		c.method = unknown
 	}
@@ -76,7 +76,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler.ServeHTTP(c.w, framed)
 	if c.conn == nil {
 		// The library refused the timeout, the compression or the content type.
-		h.Observe(httpcall.Outcome{Binding: "grpc", Code: httpcall.Code(errFraming)})
+		h.Observe(r.Context(), httpcall.Outcome{Binding: "grpc", Started: c.started}.Refused(errFraming))
 	}
 }
 
@@ -137,9 +137,9 @@ func (h *Handler) end(c *call, err error) error {
 	if errors.Is(err, errGone) {
 		return context.Canceled
 	}
-	outcome := httpcall.Outcome{Binding: "grpc"}
+	outcome := httpcall.Outcome{Binding: "grpc", Started: c.started}
 	if c.dialect != nil {
-		outcome.Method, outcome.Version = c.method.name, c.dialect.label
+		outcome.Method, outcome.Version = c.method.operation, c.dialect.label
 	}
 	if errors.Is(err, a2a.ErrSlowSubscriber) {
 		h.Log.InfoContext(c.Context(), "disconnected slow consumer", "method", c.method.name)

@@ -53,10 +53,24 @@ var methods = func() map[string]*method {
 	return all
 }()
 
+// formerNames are the operations whose name in 0.2 and 0.3 is not that of 1.0.
+var formerNames = map[string]a2a.Method{
+	"TaskSubscription":               a2a.MethodSubscribeToTask,
+	"ListTaskPushNotificationConfig": a2a.MethodListPushConfigs,
+	"GetAgentCard":                   a2a.MethodGetExtendedCard,
+	"CreateTaskPushNotification":     a2a.MethodCreatePushConfig,
+	"GetTaskPushNotification":        a2a.MethodGetPushConfig,
+	"ListTaskPushNotification":       a2a.MethodListPushConfigs,
+}
+
 func methodsOf(service string, d *dialect, serve map[string]func(*Handler, *call) error) map[string]*method {
 	all := make(map[string]*method, len(serve))
 	for name, f := range serve {
-		all["/"+service+"/"+name] = &method{name: name, dialect: d, serve: f}
+		operation, renamed := formerNames[name]
+		if !renamed {
+			operation = a2a.Method(name)
+		}
+		all["/"+service+"/"+name] = &method{name: name, operation: operation, dialect: d, serve: f}
 	}
 	return all
 }

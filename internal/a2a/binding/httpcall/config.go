@@ -4,6 +4,7 @@
 package httpcall
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 
@@ -29,8 +30,9 @@ type Config struct {
 	StrictVersion func() bool
 	// Limits bound requests and responses.
 	Limits *Limits
-	// Observe is called once for each request that was answered.
-	Observe func(Outcome)
+	// Observe is called once for each request that was answered, with the context of the
+	// request. It must not block.
+	Observe func(context.Context, Outcome)
 	Log     *slog.Logger
 }
 

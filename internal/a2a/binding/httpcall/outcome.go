@@ -7,28 +7,40 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 )
 
-// Outcome is the result of a request, for metrics. Its fields have few values:
-// Method and Version are "" if they are not supported ones.
+// Outcome is the result of a request, for metrics. Its fields have few values, except
+// for Started: Method and Version are "" if they are not supported ones.
 type Outcome struct {
 	// Binding is jsonrpc, rest, grpc or wellknown.
 	Binding string
-	Method  string
+	// Method is the operation by its name in 1.0, in every version.
+	Method  a2a.Method
 	Version string
 	// Code is the JSON-RPC error code in every binding, 0 for success.
 	Code int
+	// Reason is the reason of the error, "" for success.
+	Reason a2a.Reason
+	// Started is the time at which the binding received the request, zero if no binding did.
+	Started time.Time
+}
+
+// Refused returns the outcome with the error of a request.
+func (o Outcome) Refused(problem *a2a.Error) Outcome {
+	o.Code, o.Reason = Code(problem), errormap.ReasonOf(problem)
+	return o
 }
 
 // Conclude observes a request that ended with err, and logs an internal error. It
 // returns the error to report to the client; nil if there is none, or if the
 // client left, which is not observed.
-func (o Outcome) Conclude(ctx context.Context, log *slog.Logger, observe func(Outcome), err error) *a2a.Error {
+func (o Outcome) Conclude(ctx context.Context, log *slog.Logger, observe func(context.Context, Outcome), err error) *a2a.Error {
 	if err == nil {
-		observe(o)
+		observe(ctx, o)
 		return nil
 	}
 	if ClientLeft(ctx, err) {
@@ -38,8 +50,7 @@ func (o Outcome) Conclude(ctx context.Context, log *slog.Logger, observe func(Ou
 	if problem.Reason == a2a.ReasonInternal {
 		log.ErrorContext(ctx, "request failed", "method", o.Method, "error", err)
 	}
-	o.Code = Code(problem)
-	observe(o)
+	observe(ctx, o.Refused(problem))
 	return problem
 }
 

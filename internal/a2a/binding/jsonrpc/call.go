@@ -4,6 +4,8 @@
 package jsonrpc
 
 import (
+	"time"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
@@ -26,6 +28,7 @@ type Handler struct{ Config }
 type call struct {
 	httpcall.Call
 	request request
+	started time.Time
 	resolution
 	owner a2a.Owner
 	// extensions are the activated extensions; missing is the error if a required
@@ -37,6 +40,8 @@ type call struct {
 // method is a JSON-RPC method.
 type method struct {
 	name string
+	// operation is the method's name in 1.0.
+	operation a2a.Method
 	// dialect is the dialect that has the method, and the latest if several have it.
 	dialect *dialect
 	serve   func(*Handler, *call) error
@@ -69,9 +74,9 @@ const contentType = "application/json"
 
 // outcome returns the outcome of a call that succeeds.
 func (c *call) outcome() httpcall.Outcome {
-	o := httpcall.Outcome{Binding: "jsonrpc"}
+	o := httpcall.Outcome{Binding: "jsonrpc", Started: c.started}
 	if c.method != nil {
-		o.Method, o.Version = c.method.name, c.dialect.label
+		o.Method, o.Version = c.method.operation, c.dialect.label
 	}
 	return o
 }

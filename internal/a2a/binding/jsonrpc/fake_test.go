@@ -4,6 +4,7 @@
 package jsonrpc
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -45,7 +46,7 @@ func newFixture(f *fake) *fixture {
 	x.Handler = New(Config{
 		Config: httpcall.Config{
 			Handler: admitted, Push: admitted, Card: served, ExtendedCard: f.ExtendedCard, Limits: bindingtest.Limits(1 << 20),
-			Observe: func(o httpcall.Outcome) { x.observed = append(x.observed, o) }, Log: slog.New(slog.DiscardHandler),
+			Observe: func(_ context.Context, o httpcall.Outcome) { x.observed = append(x.observed, o) }, Log: slog.New(slog.DiscardHandler),
 		},
 		Streams: sse.Config{KeepAlive: time.Minute, WriteTimeout: time.Minute, Now: time.Now},
 	})

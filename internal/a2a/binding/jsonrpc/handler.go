@@ -26,7 +26,7 @@ func New(c Config) *Handler { return &Handler{Config: c} }
 
 // ServeHTTP serves one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{Call: httpcall.Call{W: w, R: r, Limits: h.Limits}, request: request{id: null}}
+	c := &call{Call: httpcall.Call{W: w, R: r, Limits: h.Limits}, request: request{id: null}, started: h.Limits.Now()}
 	err := h.serve(c) //nolint:contextcheck // the call carries its request
 	if errors.Is(err, sse.ErrParked) {
 		c.W, c.R = nil, nil // the parked stream keeps the call

@@ -5,6 +5,7 @@ package jsonrpc
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -72,7 +73,7 @@ func TestUnreadResponseTimesOut(t *testing.T) {
 
 func BenchmarkGet(b *testing.B) {
 	x := newFixture(&fake{Task: newTask(a2a.StateWorking)})
-	x.Observe = func(httpcall.Outcome) {}
+	x.Observe = func(context.Context, httpcall.Outcome) {}
 	const body = `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"t1"}}`
 	ctx := auth.WithCaller(b.Context(), auth.Caller{Owner: "alice"})
 	b.ReportAllocs()

@@ -3,41 +3,43 @@
 
 package jsonrpc
 
+import "github.com/a2a-operator/a2a-operator/internal/a2a"
+
 // methods are the methods of all versions by name. Unless a method is shared, its
 // name determines the dialect, and A2A-Version only confirms it.
 var methods = index([]method{
-	{name: "tasks/send", dialect: dialectV01, serve: (*Handler).send},
-	{name: "tasks/sendSubscribe", dialect: dialectV01, serve: (*Handler).stream},
-	{name: "tasks/pushNotification/set", dialect: dialectV01, serve: (*Handler).setPush},
-	{name: "tasks/pushNotification/get", dialect: dialectV01, serve: (*Handler).getPush},
+	{name: "tasks/send", operation: a2a.MethodSendMessage, dialect: dialectV01, serve: (*Handler).send},
+	{name: "tasks/sendSubscribe", operation: a2a.MethodSendStreamingMessage, dialect: dialectV01, serve: (*Handler).stream},
+	{name: "tasks/pushNotification/set", operation: a2a.MethodCreatePushConfig, dialect: dialectV01, serve: (*Handler).setPush},
+	{name: "tasks/pushNotification/get", operation: a2a.MethodGetPushConfig, dialect: dialectV01, serve: (*Handler).getPush},
 
-	{name: "tasks/get", dialect: dialectV03, serve: (*Handler).get, shared: true},
-	{name: "tasks/cancel", dialect: dialectV03, serve: (*Handler).cancel, shared: true},
-	{name: "tasks/resubscribe", dialect: dialectV03, serve: (*Handler).subscribe, shared: true},
+	{name: "tasks/get", operation: a2a.MethodGetTask, dialect: dialectV03, serve: (*Handler).get, shared: true},
+	{name: "tasks/cancel", operation: a2a.MethodCancelTask, dialect: dialectV03, serve: (*Handler).cancel, shared: true},
+	{name: "tasks/resubscribe", operation: a2a.MethodSubscribeToTask, dialect: dialectV03, serve: (*Handler).subscribe, shared: true},
 
-	{name: "message/send", dialect: dialectV03, serve: (*Handler).send},
-	{name: "message/stream", dialect: dialectV03, serve: (*Handler).stream},
-	{name: "tasks/list", dialect: dialectV03, serve: (*Handler).list},
-	{name: "tasks/pushNotificationConfig/set", dialect: dialectV03, serve: (*Handler).setPush},
-	{name: "tasks/pushNotificationConfig/get", dialect: dialectV03, serve: (*Handler).getPush},
-	{name: "tasks/pushNotificationConfig/list", dialect: dialectV03, serve: (*Handler).listPush},
-	{name: "tasks/pushNotificationConfig/delete", dialect: dialectV03, serve: (*Handler).deletePush},
-	{name: "agent/getAuthenticatedExtendedCard", dialect: dialectV03, serve: (*Handler).extendedCard},
-	{name: "agent/authenticatedExtendedCard", dialect: dialectV03, serve: (*Handler).extendedCard},
+	{name: "message/send", operation: a2a.MethodSendMessage, dialect: dialectV03, serve: (*Handler).send},
+	{name: "message/stream", operation: a2a.MethodSendStreamingMessage, dialect: dialectV03, serve: (*Handler).stream},
+	{name: "tasks/list", operation: a2a.MethodListTasks, dialect: dialectV03, serve: (*Handler).list},
+	{name: "tasks/pushNotificationConfig/set", operation: a2a.MethodCreatePushConfig, dialect: dialectV03, serve: (*Handler).setPush},
+	{name: "tasks/pushNotificationConfig/get", operation: a2a.MethodGetPushConfig, dialect: dialectV03, serve: (*Handler).getPush},
+	{name: "tasks/pushNotificationConfig/list", operation: a2a.MethodListPushConfigs, dialect: dialectV03, serve: (*Handler).listPush},
+	{name: "tasks/pushNotificationConfig/delete", operation: a2a.MethodDeletePushConfig, dialect: dialectV03, serve: (*Handler).deletePush},
+	{name: "agent/getAuthenticatedExtendedCard", operation: a2a.MethodGetExtendedCard, dialect: dialectV03, serve: (*Handler).extendedCard},
+	{name: "agent/authenticatedExtendedCard", operation: a2a.MethodGetExtendedCard, dialect: dialectV03, serve: (*Handler).extendedCard},
 
-	{name: "SendMessage", dialect: dialectV10, serve: (*Handler).send},
-	{name: "SendStreamingMessage", dialect: dialectV10, serve: (*Handler).stream},
-	{name: "GetTask", dialect: dialectV10, serve: (*Handler).get},
-	{name: "ListTasks", dialect: dialectV10, serve: (*Handler).list},
-	{name: "CancelTask", dialect: dialectV10, serve: (*Handler).cancel},
-	{name: "SubscribeToTask", dialect: dialectV10, serve: (*Handler).subscribe},
-	{name: "CreateTaskPushNotificationConfig", dialect: dialectV10, serve: (*Handler).setPush},
-	{name: "GetTaskPushNotificationConfig", dialect: dialectV10, serve: (*Handler).getPush},
-	{name: "ListTaskPushNotificationConfigs", dialect: dialectV10, serve: (*Handler).listPush},
+	{name: "SendMessage", operation: a2a.MethodSendMessage, dialect: dialectV10, serve: (*Handler).send},
+	{name: "SendStreamingMessage", operation: a2a.MethodSendStreamingMessage, dialect: dialectV10, serve: (*Handler).stream},
+	{name: "GetTask", operation: a2a.MethodGetTask, dialect: dialectV10, serve: (*Handler).get},
+	{name: "ListTasks", operation: a2a.MethodListTasks, dialect: dialectV10, serve: (*Handler).list},
+	{name: "CancelTask", operation: a2a.MethodCancelTask, dialect: dialectV10, serve: (*Handler).cancel},
+	{name: "SubscribeToTask", operation: a2a.MethodSubscribeToTask, dialect: dialectV10, serve: (*Handler).subscribe},
+	{name: "CreateTaskPushNotificationConfig", operation: a2a.MethodCreatePushConfig, dialect: dialectV10, serve: (*Handler).setPush},
+	{name: "GetTaskPushNotificationConfig", operation: a2a.MethodGetPushConfig, dialect: dialectV10, serve: (*Handler).getPush},
+	{name: "ListTaskPushNotificationConfigs", operation: a2a.MethodListPushConfigs, dialect: dialectV10, serve: (*Handler).listPush},
 	// Its name in the release candidate of 1.0.
-	{name: "ListTaskPushNotificationConfig", dialect: dialectV10, serve: (*Handler).listPush},
-	{name: "DeleteTaskPushNotificationConfig", dialect: dialectV10, serve: (*Handler).deletePush},
-	{name: "GetExtendedAgentCard", dialect: dialectV10, serve: (*Handler).extendedCard},
+	{name: "ListTaskPushNotificationConfig", operation: a2a.MethodListPushConfigs, dialect: dialectV10, serve: (*Handler).listPush},
+	{name: "DeleteTaskPushNotificationConfig", operation: a2a.MethodDeletePushConfig, dialect: dialectV10, serve: (*Handler).deletePush},
+	{name: "GetExtendedAgentCard", operation: a2a.MethodGetExtendedCard, dialect: dialectV10, serve: (*Handler).extendedCard},
 })
 
 func index(all []method) map[string]*method {

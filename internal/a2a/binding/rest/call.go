@@ -5,6 +5,7 @@ package rest
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
@@ -34,6 +35,7 @@ type Handler struct{ Config }
 type call struct {
 	httpcall.Call
 	target
+	started   time.Time
 	profile   errormap.Profile
 	operation *operation
 	// dialect is resolved from the path and the body, before the body is decoded.
@@ -47,7 +49,7 @@ type call struct {
 
 // operation is a verb on a resource. Its name is that of 1.0.
 type operation struct {
-	name  string
+	name  a2a.Method
 	serve func(*Handler, *call) error
 }
 
@@ -63,7 +65,7 @@ type target struct {
 
 // outcome returns the outcome of a call that succeeds.
 func (c *call) outcome() httpcall.Outcome {
-	o := httpcall.Outcome{Binding: "rest"}
+	o := httpcall.Outcome{Binding: "rest", Started: c.started}
 	if c.operation != nil {
 		o.Method, o.Version = c.operation.name, c.dialect.label
 	}

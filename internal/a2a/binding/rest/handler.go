@@ -50,7 +50,7 @@ func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) { newCall(
 // ServeHTTP serves one request.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := newCall(w, r)
-	c.Limits = h.Limits
+	c.Limits, c.started = h.Limits, h.Limits.Now()
 	c.profile = h.ErrorProfile()
 	err := h.serve(c) //nolint:contextcheck // the call carries its request
 	if errors.Is(err, sse.ErrParked) {
@@ -158,7 +158,8 @@ func (t *target) check() error {
 // activate sets the activated extensions, and sends them back in the header of the
 // dialect.
 func (h *Handler) activate(c *call) error {
-	if c.operation.name == getExtendedCard {
+	// Clients learn from the card which extensions are required.
+	if c.operation.name == a2a.MethodGetExtendedCard {
 		return nil
 	}
 	header := c.dialect.extensionsHeader

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
@@ -117,26 +118,23 @@ func (t *target) set(found resource, id, config string) bool {
 // operations are the operations of each resource by verb. They depend on the path alone,
 // so that Allow does not reveal which tasks exist.
 var operations = map[resource]map[string]*operation{
-	messageSend:   {http.MethodPost: {"SendMessage", (*Handler).send}},
-	messageStream: {http.MethodPost: {"SendStreamingMessage", (*Handler).stream}},
-	taskList:      {http.MethodGet: {"ListTasks", (*Handler).list}},
-	task:          {http.MethodGet: {"GetTask", (*Handler).get}},
-	taskCancel:    {http.MethodPost: {"CancelTask", (*Handler).cancel}},
+	messageSend:   {http.MethodPost: {a2a.MethodSendMessage, (*Handler).send}},
+	messageStream: {http.MethodPost: {a2a.MethodSendStreamingMessage, (*Handler).stream}},
+	taskList:      {http.MethodGet: {a2a.MethodListTasks, (*Handler).list}},
+	task:          {http.MethodGet: {a2a.MethodGetTask, (*Handler).get}},
+	taskCancel:    {http.MethodPost: {a2a.MethodCancelTask, (*Handler).cancel}},
 	// The specification has POST, its proto GET.
 	taskSubscribe: {
-		http.MethodGet:  {"SubscribeToTask", (*Handler).subscribe},
-		http.MethodPost: {"SubscribeToTask", (*Handler).subscribe},
+		http.MethodGet:  {a2a.MethodSubscribeToTask, (*Handler).subscribe},
+		http.MethodPost: {a2a.MethodSubscribeToTask, (*Handler).subscribe},
 	},
 	pushConfigs: {
-		http.MethodGet:  {"ListTaskPushNotificationConfigs", (*Handler).listPush},
-		http.MethodPost: {"CreateTaskPushNotificationConfig", (*Handler).setPush},
+		http.MethodGet:  {a2a.MethodListPushConfigs, (*Handler).listPush},
+		http.MethodPost: {a2a.MethodCreatePushConfig, (*Handler).setPush},
 	},
 	pushConfig: {
-		http.MethodGet:    {"GetTaskPushNotificationConfig", (*Handler).getPush},
-		http.MethodDelete: {"DeleteTaskPushNotificationConfig", (*Handler).deletePush},
+		http.MethodGet:    {a2a.MethodGetPushConfig, (*Handler).getPush},
+		http.MethodDelete: {a2a.MethodDeletePushConfig, (*Handler).deletePush},
 	},
-	agentCard: {http.MethodGet: {getExtendedCard, (*Handler).extendedCard}},
+	agentCard: {http.MethodGet: {a2a.MethodGetExtendedCard, (*Handler).extendedCard}},
 }
-
-// getExtendedCard needs no extensions: clients learn from the card which are required.
-const getExtendedCard = "GetExtendedAgentCard"

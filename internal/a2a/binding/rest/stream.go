@@ -105,7 +105,7 @@ func begin(c *call, stream a2a.Stream) ([]*a2a.Record, error) {
 // reply sends a stream in a dialect, after its first records.
 func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Record, closing func(*a2a.Event) bool) error {
 	c.Answered = true
-	name, outcome := c.operation.name, c.outcome()
+	name, outcome := string(c.operation.name), c.outcome()
 	err := h.Streams.Serve(c.R.Context(), c.W, &sse.Reply{
 		Frame:       sse.Frame{Dialect: d.id, Append: d.appendEvent},
 		Stream:      stream,

@@ -312,7 +312,7 @@ func TestWire18_ChallengeOfTheExtendedCard(t *testing.T) {
 	}
 	gate := auth.NewGate(&auth.Policy{Authenticators: []auth.Authenticator{ways("ApiKey a"), ways("Bearer b"), ways("Bearer b"), auth.Anonymous{}}}, nil)
 	w := httptest.NewRecorder()
-	gate.Require(h.ServeExtended(func(httpcall.Outcome) {})).ServeHTTP(w, as(context.Background(), "a"))
+	gate.Require(h.ServeExtended(func(context.Context, httpcall.Outcome) {})).ServeHTTP(w, as(context.Background(), "a"))
 	if diff := cmp.Diff([]string{"ApiKey a", "Bearer b"}, w.Header().Values("WWW-Authenticate")); diff != "" || w.Code != http.StatusUnauthorized {
 		t.Errorf("status %d, WWW-Authenticate (-want +got):\n%s", w.Code, diff)
 	}

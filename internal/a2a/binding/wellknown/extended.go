@@ -4,6 +4,7 @@
 package wellknown
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -59,12 +60,16 @@ func (h *Handler) extendedFor(r *http.Request, tenant string, form card.Form) (*
 
 // ServeExtended serves the extended card of 0.2 to GET and HEAD. Other versions have an
 // operation for it in each binding.
-func (h *Handler) ServeExtended(observe func(httpcall.Outcome)) http.Handler {
+func (h *Handler) ServeExtended(observe func(context.Context, httpcall.Outcome)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		outcome := httpcall.Outcome{Binding: "wellknown", Method: ExtendedPath, Version: "0.2"}
-		defer func() { observe(outcome) }()
+		outcome := httpcall.Outcome{Binding: "wellknown", Method: a2a.MethodGetExtendedCard, Version: "0.2"}
+		if h.Now != nil {
+			outcome.Started = h.Now()
+		}
+		ctx := r.Context()
+		defer func() { observe(ctx, outcome) }()
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			outcome.Code = httpcall.Code(&a2a.Error{Reason: a2a.ReasonInvalidRequest})
+			outcome = outcome.Refused(&a2a.Error{Reason: a2a.ReasonInvalidRequest})
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, "method must be GET or HEAD", http.StatusMethodNotAllowed)
 			return
@@ -72,7 +77,7 @@ func (h *Handler) ServeExtended(observe func(httpcall.Outcome)) http.Handler {
 		v, err := h.extendedFor(r, "", card.FormV03)
 		if err != nil {
 			problem := a2a.ErrorOf(err)
-			outcome.Code = httpcall.Code(problem)
+			outcome = outcome.Refused(problem)
 			Deny(w, r, problem)
 			return
 		}

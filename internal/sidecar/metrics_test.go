@@ -1,0 +1,402 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/mcpserver"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+// operations are the methods of JSON-RPC by their names of 1.0.
+var operations = map[a2a.Method][]string{
+	a2a.MethodSendMessage:          {"SendMessage", "message/send", "tasks/send"},
+	a2a.MethodSendStreamingMessage: {"SendStreamingMessage", "message/stream", "tasks/sendSubscribe"},
+	a2a.MethodGetTask:              {"GetTask", "tasks/get"},
+	a2a.MethodListTasks:            {"ListTasks", "tasks/list"},
+	a2a.MethodCancelTask:           {"CancelTask", "tasks/cancel"},
+	a2a.MethodSubscribeToTask:      {"SubscribeToTask", "tasks/resubscribe"},
+	a2a.MethodCreatePushConfig:     {"CreateTaskPushNotificationConfig", "tasks/pushNotificationConfig/set", "tasks/pushNotification/set"},
+	a2a.MethodGetPushConfig:        {"GetTaskPushNotificationConfig", "tasks/pushNotificationConfig/get", "tasks/pushNotification/get"},
+	a2a.MethodListPushConfigs:      {"ListTaskPushNotificationConfigs", "ListTaskPushNotificationConfig", "tasks/pushNotificationConfig/list"},
+	a2a.MethodDeletePushConfig:     {"DeleteTaskPushNotificationConfig", "tasks/pushNotificationConfig/delete"},
+	a2a.MethodGetExtendedCard:      {"GetExtendedAgentCard", "agent/getAuthenticatedExtendedCard", "agent/authenticatedExtendedCard"},
+}
+
+// paths are the paths of REST below the root and below /v1.
+var paths = map[string][]string{
+	"POST":   {"message:send", "message:stream", "tasks/t:cancel", "tasks/t:subscribe", "tasks/t/pushNotificationConfigs"},
+	"GET":    {"tasks", "tasks/t", "tasks/t:subscribe", "tasks/t/pushNotificationConfigs", "tasks/t/pushNotificationConfigs/c", "extendedAgentCard", "card"},
+	"DELETE": {"tasks/t/pushNotificationConfigs/c"},
+}
+
+// remoteProcedures are those of gRPC, by service.
+var remoteProcedures = map[string][]string{
+	"a2a.v1.A2AService": {
+		"SendMessage", "SendStreamingMessage", "GetTask", "CancelTask", "TaskSubscription", "CreateTaskPushNotificationConfig",
+		"GetTaskPushNotificationConfig", "ListTaskPushNotificationConfig", "DeleteTaskPushNotificationConfig", "GetAgentCard",
+		"CreateTaskPushNotification", "GetTaskPushNotification", "ListTaskPushNotification",
+	},
+	"lf.a2a.v1.A2AService": {
+		"SendMessage", "SendStreamingMessage", "GetTask", "ListTasks", "CancelTask", "SubscribeToTask", "CreateTaskPushNotificationConfig",
+		"GetTaskPushNotificationConfig", "ListTaskPushNotificationConfigs", "DeleteTaskPushNotificationConfig", "GetExtendedAgentCard",
+	},
+	"hostile.Service": {"hostile"},
+}
+
+// Each request is in the metrics by its operation in 1.0, and none by a text of its client.
+func TestMetricsNameOperationsByTheirNamesOf10(t *testing.T) {
+	for operation, methods := range operations {
+		p := newPod(t, respondHi, nil)
+		for _, method := range methods {
+			p.do("POST", p.agent(), `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{}}`, "Authorization", "Bearer "+p.token("team"))
+		}
+		counted := 0.0
+		for _, m := range p.family("a2a_requests_total").GetMetric() {
+			if got := labelOf(m, "method"); got != string(operation) {
+				t.Errorf("%v is counted as %q, want %q", methods, got, operation)
+			}
+			counted += m.GetCounter().GetValue()
+		}
+		if int(counted) != len(methods) {
+			t.Errorf("%v: %v requests are counted, want %d", methods, counted, len(methods))
+		}
+	}
+}
+
+// TestSeriesAreBounded sends every operation in every dialect, with errors and with values
+// that a hostile client chooses, adds every value that the code of the sidecar has, and
+// counts the series.
+func TestSeriesAreBounded(t *testing.T) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
+		c.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
+		c.Access.Namespaces = []string{"*"}
+	})
+	const hostile = "hostile\x22,x=\x22\u00e4"
+	for _, methods := range operations {
+		for _, method := range methods {
+			for _, version := range []string{"", "0.1", "0.2", "0.3", "1.0", "7.7", hostile} {
+				for _, params := range []string{`{}`, `{"id":"` + "hostile" + `","taskId":"hostile"}`, `[]`, `{"message":{"messageId":"new","role":"user","parts":[{"text":"hostile"}]}}`} {
+					p.do("POST", p.agent(), `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`, "A2A-Version", version, "User-Agent", hostile)
+				}
+			}
+		}
+	}
+	for i := range 50 {
+		p.do("POST", p.agent(), `{"jsonrpc":"2.0","id":1,"method":"hostile`+strings.Repeat("x", i)+`"}`)
+		p.do("POST", p.agent(), strings.Repeat("{hostile", i))
+		p.do("GET", p.agent()+"hostile"+strings.Repeat("/x", i), "")
+	}
+	for verb, below := range paths {
+		for _, path := range below {
+			for _, prefix := range []string{"", "v1/", "hostile/"} {
+				p.do(verb, p.agent()+prefix+path, `{}`)
+				p.do("PUT", p.agent()+prefix+path, `{}`)
+			}
+		}
+	}
+	for service, names := range remoteProcedures {
+		for _, name := range names {
+			for _, body := range []string{"\x00\x00\x00\x00\x00", "hostile", ""} {
+				p.do("POST", p.agent()+service+"/"+name, body, "Content-Type", "application/grpc-web+proto", "A2A-Version", "1.0")
+				p.do("POST", p.agent()+service+"/"+name, body, "Content-Type", "application/grpc-web", "A2A-Version", hostile)
+			}
+		}
+	}
+	fill(p.sidecar.metrics)
+	for _, dependency := range sidecarconfig.Dependencies {
+		p.sidecar.health.Add(dependency, health.Options{}).Failf(sidecarconfig.CauseRefused, "x")
+	}
+
+	series, err := p.sidecar.metrics.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for _, family := range series {
+		in := 0
+		for _, m := range family.GetMetric() {
+			in += seriesOf(m)
+			for _, label := range m.GetLabel() {
+				if strings.Contains(label.GetValue(), "hostile") {
+					t.Errorf("%s has the label %s with a text of a client", family.GetName(), label)
+				}
+			}
+		}
+		total += in
+		t.Logf("%4d %s", in, family.GetName())
+	}
+	t.Logf("%d series", total)
+	if total > maxSeries {
+		t.Errorf("a sidecar has %d series, want at most %d", total, maxSeries)
+	}
+}
+
+// fill adds the values of labels that need a configuration or a fault.
+func fill(m *metrics) {
+	ctx := context.Background()
+	for operation := range operations {
+		m.observe(ctx, httpcall.Outcome{Method: operation, Binding: "jsonrpc", Version: "1.0", Started: m.now()})
+		for reason := range errormap.Reasons() {
+			m.observe(ctx, httpcall.Outcome{Method: operation, Binding: "jsonrpc", Version: "1.0", Reason: reason, Started: m.now()})
+		}
+	}
+	for _, version := range []string{"", "0.1", "0.2", "0.3", "1.0"} {
+		m.observe(ctx, httpcall.Outcome{Method: a2a.MethodGetExtendedCard, Binding: "wellknown", Version: version})
+	}
+	for state := a2a.StateUnknown; state <= a2a.StateRejected+5; state++ {
+		m.TurnEnded(ctx, state, time.Second)
+	}
+	m.FirstEvent(ctx, time.Second)
+	for _, tool := range []string{mcpserver.ToolFind, mcpserver.ToolGet, mcpserver.ToolCall} {
+		for _, outcome := range []mcpserver.Outcome{mcpserver.OutcomeSucceeded, mcpserver.OutcomeFailed, mcpserver.OutcomeInputRequired, mcpserver.OutcomeCanceled} {
+			m.toolCalls.WithLabelValues(tool, string(outcome))
+		}
+	}
+	m.tokens.WithLabelValues("input")
+	m.tokens.WithLabelValues("output")
+	calls := m.storeCalls()
+	calls.Called(time.Second, nil)
+	calls.Called(time.Second, io.EOF)
+	refused := newRefusals(m.refusedCalls, nil)
+	for i := range 64 {
+		rule := refused.rules.value(strings.Repeat("r", i+1))
+		m.refusedCalls.WithLabelValues(rule, "denied")
+		m.refusedCalls.WithLabelValues(rule, "failed")
+		m.internalEvent(strings.Repeat("k", i+1))
+	}
+	m.refusedCalls.WithLabelValues("", "denied")
+	for _, source := range []string{"configuration", "tls", "card-signing-keys", "chat-api-key", "mtls-ca-bundle", "trust-bundle", "api-keys"} {
+		m.reloads.WithLabelValues(source, "applied")
+		m.reloads.WithLabelValues(source, "refused")
+	}
+	for _, limit := range []string{"turns", "requests", "total_requests", "failed_authentications", "streams", "total_streams"} {
+		m.limited.WithLabelValues(limit)
+	}
+	for _, result := range []string{"issued", "refused", "failed"} {
+		m.tokenExchanges.WithLabelValues(result)
+	}
+	for _, result := range []string{"fetched", "failed"} {
+		m.issuer.WithLabelValues(result)
+	}
+	for _, state := range []string{"accepted", "refused"} {
+		m.apiKeys.WithLabelValues(state)
+	}
+	for _, result := range []string{"delivered", "retry", "refused", "denied"} {
+		m.pushAttempts.WithLabelValues(result)
+	}
+	for _, cause := range []string{"refused", "exhausted", "gone", "denied"} {
+		m.abandonedPushConfigs.WithLabelValues(cause)
+	}
+}
+
+// A turn ends while scrapes hang, both while they collect the metrics and while their
+// clients do not read.
+func TestScrapesBlockNoTurn(t *testing.T) {
+	p := newPod(t, respondHi, nil)
+	send := func() {
+		t.Helper()
+		if response, body := p.do("POST", p.agent(), hello, "Authorization", "Bearer "+p.token("team")); response.StatusCode != http.StatusOK || !strings.Contains(body, "completed") {
+			t.Errorf("response = %d %s", response.StatusCode, body)
+		}
+	}
+	release := make(chan struct{})
+	var scrapes sync.WaitGroup
+	defer scrapes.Wait()
+	defer close(release)
+	scrape := func(w http.ResponseWriter) {
+		p.sidecar.metrics.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	}
+	unread := &unreadResponse{ResponseRecorder: httptest.NewRecorder(), begun: make(chan struct{}), release: release}
+	scrapes.Go(func() { scrape(unread) })
+	<-unread.begun
+	send()
+
+	slow := &slowCollector{begun: make(chan struct{}), release: release}
+	p.sidecar.metrics.registry.MustRegister(slow)
+	scrapes.Go(func() { scrape(httptest.NewRecorder()) })
+	<-slow.begun
+	send()
+}
+
+// A client cannot make the sidecar collect its metrics more than maxScrapes times at once.
+func TestScrapesAtATimeAreLimited(t *testing.T) {
+	p := newPod(t, respondHi, nil)
+	release := make(chan struct{})
+	var scrapes sync.WaitGroup
+	handler := p.sidecar.metrics.handler()
+	for range maxScrapes {
+		w := &unreadResponse{ResponseRecorder: httptest.NewRecorder(), begun: make(chan struct{}), release: release}
+		scrapes.Go(func() {
+			handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+		})
+		<-w.begun
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+	close(release)
+	scrapes.Wait()
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("scrape %d = %d, want 503", maxScrapes+1, w.Code)
+	}
+}
+
+// Durations are in classic and in native buckets, with the id of a sampled trace.
+func TestDurationsHaveTheTraceOfTheirRequest(t *testing.T) {
+	for name, flags := range map[string]trace.TraceFlags{"sampled": trace.FlagsSampled, "not sampled": 0} {
+		t.Run(name, func(t *testing.T) {
+			m := newMetrics(time.Now)
+			span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: flags})
+			ctx := trace.ContextWithSpanContext(t.Context(), span)
+			m.observe(ctx, httpcall.Outcome{Method: a2a.MethodGetTask, Started: time.Now()})
+			m.TurnEnded(ctx, a2a.StateCompleted, time.Second)
+			m.FirstEvent(ctx, time.Second)
+			families, err := m.registry.Gather()
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen := 0
+			for _, family := range families {
+				if family.GetType() != dto.MetricType_HISTOGRAM || len(family.GetMetric()) == 0 {
+					continue
+				}
+				seen++
+				h := family.GetMetric()[0].GetHistogram()
+				if len(h.GetPositiveSpan()) == 0 && len(h.GetPositiveDelta()) == 0 && h.GetZeroCount() == 0 {
+					t.Errorf("%s has no native buckets", family.GetName())
+				}
+				var ids []string
+				for _, b := range h.GetBucket() {
+					for _, label := range b.GetExemplar().GetLabel() {
+						ids = append(ids, label.GetName()+"="+label.GetValue())
+					}
+				}
+				want := ""
+				if flags.IsSampled() {
+					want = "trace_id=" + span.TraceID().String()
+				}
+				if got := strings.Join(ids, " "); got != want {
+					t.Errorf("%s has the exemplars %q, want %q", family.GetName(), got, want)
+				}
+			}
+			if seen != 3 {
+				t.Errorf("%d histograms, want 3", seen)
+			}
+		})
+	}
+}
+
+// The tokens of a turn are counted once, at its end, and those of an agent that speaks A2A
+// are counted by its own sidecar.
+func TestTokensAreCountedAtTheEndOfATurn(t *testing.T) {
+	usage := a2a.Object(`{"a2a-operator.dev/usage":{"prompt_tokens":7,"completion_tokens":11}}`)
+	events := []a2a.Event{
+		{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}, Metadata: usage}},
+		{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateCompleted}, Metadata: usage}},
+	}
+	for protocol, want := range map[sidecarconfig.Protocol]map[string]float64{
+		sidecarconfig.ProtocolChatCompletions: {"input": 7, "output": 11},
+		sidecarconfig.ProtocolEvents:          {"input": 7, "output": 11},
+		sidecarconfig.ProtocolA2A:             {},
+	} {
+		m := newMetrics(time.Now)
+		if err := m.countTokens(protocol, func([]a2a.Event) error { return nil })(events); err != nil {
+			t.Fatal(err)
+		}
+		families, err := m.registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]float64{}
+		for _, family := range families {
+			if family.GetName() != "gen_ai_client_token_usage" {
+				continue
+			}
+			for _, metric := range family.GetMetric() {
+				got[labelOf(metric, "gen_ai_token_type")] = metric.GetHistogram().GetSampleSum()
+			}
+		}
+		if len(got) != len(want) || got["input"] != want["input"] || got["output"] != want["output"] {
+			t.Errorf("tokens of %s = %v, want %v", protocol, got, want)
+		}
+	}
+}
+
+// unreadResponse is a response whose client does not read until release.
+type unreadResponse struct {
+	*httptest.ResponseRecorder
+	once           sync.Once
+	begun, release chan struct{}
+}
+
+func (w *unreadResponse) Write(text []byte) (int, error) {
+	w.once.Do(func() { close(w.begun) })
+	<-w.release
+	return w.ResponseRecorder.Write(text) //nolint:wrapcheck // it is a response
+}
+
+// slowCollector is a collector that takes until release.
+type slowCollector struct {
+	once           sync.Once
+	begun, release chan struct{}
+}
+
+func (c *slowCollector) Describe(chan<- *prometheus.Desc) {}
+
+func (c *slowCollector) Collect(chan<- prometheus.Metric) {
+	c.once.Do(func() { close(c.begun) })
+	<-c.release
+}
+
+// family returns a metric.
+func (p *pod) family(name string) *dto.MetricFamily {
+	p.t.Helper()
+	families, err := p.sidecar.metrics.registry.Gather()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			return family
+		}
+	}
+	return &dto.MetricFamily{}
+}
+
+// seriesOf returns the number of series of a metric in the text format.
+func seriesOf(m *dto.Metric) int {
+	switch {
+	case m.GetHistogram() != nil:
+		return len(m.GetHistogram().GetBucket()) + 3
+	case m.GetSummary() != nil:
+		return len(m.GetSummary().GetQuantile()) + 2
+	default:
+		return 1
+	}
+}
+
+func labelOf(m *dto.Metric, name string) string {
+	for _, label := range m.GetLabel() {
+		if label.GetName() == name {
+			return label.GetValue()
+		}
+	}
+	return ""
+}

@@ -1,0 +1,92 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+// turnMetrics are the metrics of turns.
+type turnMetrics struct {
+	turns      *prometheus.HistogramVec
+	firstEvent prometheus.Histogram
+	tokens     *prometheus.HistogramVec
+}
+
+func newTurnMetrics(registered promauto.Factory) turnMetrics {
+	return turnMetrics{
+		turns: registered.NewHistogramVec(prometheus.HistogramOpts{
+			Name:                        "a2a_turn_duration_seconds",
+			Help:                        "Duration of turns, by the state of the task at their end; states other than completed, failed, canceled and input-required are other.",
+			Buckets:                     []float64{.1, 1, 10, 60, 600},
+			NativeHistogramBucketFactor: nativeFactor, NativeHistogramMaxBucketNumber: nativeBuckets, NativeHistogramMinResetDuration: nativeMinReset,
+		}, []string{"state"}),
+		firstEvent: registered.NewHistogram(prometheus.HistogramOpts{
+			Name:                        "a2a_turn_first_event_seconds",
+			Help:                        "Time from the start of a turn to the first event of the agent.",
+			Buckets:                     []float64{.05, .25, 1, 5, 30},
+			NativeHistogramBucketFactor: nativeFactor, NativeHistogramMaxBucketNumber: nativeBuckets, NativeHistogramMinResetDuration: nativeMinReset,
+		}),
+		// The name and the label are those of gen_ai.client.token.usage of OpenTelemetry.
+		tokens: registered.NewHistogramVec(prometheus.HistogramOpts{
+			Name:                        "gen_ai_client_token_usage",
+			Help:                        "Tokens of turns, by type (input or output), from the usage in the metadata of the status that ends a turn.",
+			Buckets:                     []float64{64, 1024, 16384, 262144},
+			NativeHistogramBucketFactor: nativeFactor, NativeHistogramMaxBucketNumber: nativeBuckets, NativeHistogramMinResetDuration: nativeMinReset,
+		}, []string{"gen_ai_token_type"}),
+	}
+}
+
+// TurnStarted implements engine.Observer.
+func (m *metrics) TurnStarted() {}
+
+// TurnEnded implements engine.Observer.
+func (m *metrics) TurnEnded(ctx context.Context, state a2a.State, took time.Duration) {
+	observeTraced(ctx, m.turns.WithLabelValues(stateLabel(state)), took)
+}
+
+// FirstEvent implements engine.Observer.
+func (m *metrics) FirstEvent(ctx context.Context, took time.Duration) {
+	observeTraced(ctx, m.firstEvent, took)
+}
+
+// stateLabel returns the value of the label state for a turn that ends in a state.
+func stateLabel(state a2a.State) string {
+	switch state {
+	case a2a.StateCompleted, a2a.StateFailed, a2a.StateCanceled, a2a.StateInputRequired:
+		return state.String()
+	default:
+		return otherValues
+	}
+}
+
+// countTokens returns emit, which also counts the tokens that the agent reports. It returns
+// emit itself for an agent that speaks A2A: that agent counts its own tokens.
+func (m *metrics) countTokens(p sidecarconfig.Protocol, emit backend.Emit) backend.Emit {
+	if p == sidecarconfig.ProtocolA2A {
+		return emit
+	}
+	return func(events []a2a.Event) error {
+		for i := range events {
+			status := events[i].Status
+			if status == nil || !status.Status.State.Terminal() && !status.Status.State.Interrupted() {
+				continue
+			}
+			if usage, ok := chat.UsageIn(status.Metadata); ok {
+				m.tokens.WithLabelValues("input").Observe(float64(usage.Input))
+				m.tokens.WithLabelValues("output").Observe(float64(usage.Output))
+			}
+		}
+		return emit(events)
+	}
+}
