@@ -80,14 +80,18 @@ func (r *ardRequest) restrictToExports() {
 	}
 }
 
-// entry returns the entry of an agent. It is not shown to another registry if it has no URL
-// outside of the cluster.
+// entry returns the entry of an agent. For another registry it is cut, so that no agent makes
+// a page too large, and is not shown if it has no URL outside of the cluster.
 func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bool, err error) {
-	if r.route.IsForwarded() && !d.isOutside { // outside, all entries have such a URL
-		return d.publisher.ExternalEntry(e.Body())
+	if shown = true; r.route.IsForwarded() && !d.isOutside { // outside, all entries have such a URL
+		entry, shown, err = d.publisher.ExternalEntry(e.Body())
+	} else {
+		entry, err = d.publisher.AgentEntry(e.Body())
 	}
-	entry, err = d.publisher.AgentEntry(e.Body())
-	return entry, true, err
+	if shown && r.route.IsForwarded() {
+		entry.Cut(ard.MaxExported)
+	}
+	return entry, shown, err
 }
 
 // requester is the sender of a request: a caller, or a client without a token.

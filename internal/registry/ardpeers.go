@@ -33,7 +33,7 @@ func (d *ardAPI) searchPeers(w http.ResponseWriter, r *ardRequest, result any) (
 		response.Referrals = d.referrals(true)
 		return response, nil
 	}
-	query := federation.Query{Search: local.request, Route: r.route}
+	query := federation.Query{Search: local.request, Route: r.route, Caller: r.from.principal}
 	peers := d.federation.Peers(query)
 	if peers == 0 {
 		return response, nil

@@ -55,7 +55,7 @@ func (a *api) peerAgents(w http.ResponseWriter, r *http.Request, c access.Caller
 		Items []ard.Result        `json:"items"`
 		Peers []federation.Report `json:"peers"`
 	}{[]ard.Result{}, []federation.Report{}}
-	query := federation.Query{Search: search}
+	query := federation.Query{Search: search, Caller: principalOf(&c)}
 	peers := 0
 	if a.federation != nil {
 		peers = a.federation.Peers(query)

@@ -116,6 +116,30 @@ func rain(t *testing.T, name string) *index.Snapshot {
 
 const rainQuery = `{"query":{"text":"rain"}}`
 
+// The owner of an agent cannot make the responses to other registries too large.
+func TestAgentsWithLargeCardsAreFoundByOtherRegistries(t *testing.T) {
+	var west []*index.Entry
+	for i := range 12 {
+		var tags []string
+		for n := range 2000 {
+			tags = append(tags, fmt.Sprintf("<<<<<<<< %d-%d", i, n))
+		}
+		west = append(west, weatherAgentWith(t, index.Facts{
+			Key: index.Key{Namespace: "team-a", Name: fmt.Sprintf("large-%02d", i)}, ExternalURL: "https://agents.example/", Visibility: access.VisibilityFederated,
+		}, "Forecasts rain. "+strings.Repeat("<", 8<<10), tags, nil))
+	}
+	all := newClusters(t, 1, map[string]*index.Snapshot{"east": rain(t, "one"), "west": snapshotOf(west...)}, map[string][]string{"east": {"west"}})
+	response, peers := all["east"].searchARD(t, `{"query":{"text":"rain"},"pageSize":100}`)
+	if peers != "west;outcome=success;results=12" || len(response.Results) != 13 {
+		t.Errorf("peers %q, %d results", peers, len(response.Results))
+	}
+	for i := range response.Results {
+		if r := &response.Results[i]; strings.Contains(r.Identifier, "west") && (len(r.Tags) == 0 || !strings.HasPrefix(r.Description, "Forecasts rain.")) {
+			t.Errorf("result %s has %d tags and the description %.20q", r.Identifier, len(r.Tags), r.Description)
+		}
+	}
+}
+
 // Each registry names the other: a search asks each of them once.
 func TestASearchOfTwoRegistriesThatNameEachOtherEnds(t *testing.T) {
 	for hops := 1; hops <= 2; hops++ {

@@ -3,8 +3,6 @@
 
 package ard
 
-import "unicode/utf8"
-
 const (
 	// memberSize bounds the names of the members of an entry, a result or a response, and
 	// their values that are no strings.
@@ -90,14 +88,7 @@ func valueSize(value any) int {
 func stringSize(text string) int {
 	size := 3
 	for _, r := range text {
-		switch {
-		case r < ' ', r == '<', r == '>', r == '&', r == utf8.RuneError, r == '\u2028', r == '\u2029', r == 0x7f:
-			size += escapedSize
-		case r == '"', r == '\\':
-			size += 2
-		default:
-			size += utf8.RuneLen(r)
-		}
+		size += runeSize(r)
 	}
 	return size
 }

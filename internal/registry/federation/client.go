@@ -12,23 +12,25 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
 const userAgent = "a2a-operator"
 
 // request is what is sent to a peer, beside its token.
 type request struct {
+	caller    a2a.AccountingPrincipal
 	body      []byte
 	header    http.Header
 	withToken bool
 }
 
-// search sends a query to the peer within its budget, and gives the response to read.
+// search sends a query to the peer within its budget, and gives the response to read. It
+// takes the timeout of the peer and half of it at most.
 func (f *Federation) search(ctx context.Context, p *peer, q *request, read func([]byte) error) *failure {
 	start := f.options.Clock.Now()
-	timed, cancel := context.WithTimeout(ctx, p.Timeout.Duration)
-	defer cancel()
-	failed := failureOf(ctx, f.limited(timed, p, q, read))
+	failed := failureOf(ctx, f.limited(ctx, p, q, read))
 	outcome := Success
 	if failed != nil {
 		outcome = failed.outcome
@@ -39,7 +41,8 @@ func (f *Federation) search(ctx context.Context, p *peer, q *request, read func(
 	return failed
 }
 
-// limited waits for a slot of the peer, and sends it unless the circuit is open.
+// limited waits for a slot of the peer, and sends the query unless the circuit is open. The
+// wait is no failure of the peer.
 func (f *Federation) limited(ctx context.Context, p *peer, q *request, read func([]byte) error) error {
 	header := q.header.Clone()
 	if p.TokenFile != "" && q.withToken {
@@ -49,17 +52,22 @@ func (f *Federation) limited(ctx context.Context, p *peer, q *request, read func
 		}
 		header.Set("Authorization", "Bearer "+c.token)
 	}
-	if !p.bucket.Take(f.options.Clock.Now()) {
+	now := f.options.Clock.Now()
+	if !p.callers.Bucket(q.caller, now).Take(now) {
+		return &failure{Limited, fmt.Sprintf("more than %v searches a second of this caller go to the peer", callerRate.PerSecond)}
+	}
+	if !p.bucket.Take(now) {
 		return &failure{Limited, fmt.Sprintf("more than %v searches a second go to the peer", peerRate.PerSecond)}
 	}
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	case <-ctx.Done():
+	release, ok := p.slots.acquire(ctx, q.caller, p.Timeout.Duration/2)
+	if !ok {
 		return &failure{Limited, "too many searches of the peer run at a time"}
 	}
+	defer release()
 	_, err := p.breaker.Execute(func() (struct{}, error) {
-		text, err := p.post(ctx, q.body, header)
+		timed, cancel := context.WithTimeout(ctx, p.Timeout.Duration)
+		defer cancel()
+		text, err := p.post(timed, q.body, header)
 		if err == nil {
 			err = read(text)
 		}
@@ -88,7 +96,7 @@ func (p *peer) post(ctx context.Context, body []byte, header http.Header) ([]byt
 		return nil, transportFailure(ctx, err)
 	}
 	if len(text) > maxResponse {
-		return nil, &failure{InvalidResponse, fmt.Sprintf("the response of the peer has more than %d bytes", maxResponse)}
+		return nil, &failure{ResponseTooLarge, fmt.Sprintf("the response of the peer has more than %d bytes", maxResponse)}
 	}
 	return text, nil
 }

@@ -7,8 +7,9 @@
 //
 //	config     the peers file; token: the files with tokens
 //	route      the registries that a query has passed, and the hop limit
-//	failure    the outcomes of a search of a peer
+//	failure    the outcomes of a search of one registry
 //	peer       the connections to one registry, its budgets, circuit breaker, state
+//	slots      the requests to a peer at a time, with a share for each caller
 //	peers      the peers of the file, and its reload; state: what the API shows of them
 //	client     one request to one peer
 //	answer     the results of a peer, checked and marked with their origin

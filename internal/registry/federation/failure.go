@@ -22,9 +22,11 @@ const (
 	Rejected        Outcome = "rejected"
 	ServerError     Outcome = "server_error"
 	InvalidResponse Outcome = "invalid_response"
-	Limited         Outcome = "limited"
-	CircuitOpen     Outcome = "circuit_open"
-	NoToken         Outcome = "no_token"
+	// ResponseTooLarge is the outcome for a response of more than maxResponse bytes.
+	ResponseTooLarge Outcome = "response_too_large"
+	Limited          Outcome = "limited"
+	CircuitOpen      Outcome = "circuit_open"
+	NoToken          Outcome = "no_token"
 	// Canceled is the outcome if the client left.
 	Canceled Outcome = "canceled"
 )
@@ -37,6 +39,9 @@ type failure struct {
 }
 
 func (f *failure) Error() string { return f.message }
+
+// isOfQuery reports whether the peer works, and another query may succeed.
+func (f *failure) isOfQuery() bool { return f.outcome == Rejected || f.outcome == ResponseTooLarge }
 
 // transportFailure returns the failure for an error of the connection.
 func transportFailure(ctx context.Context, err error) *failure {

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
 
@@ -28,6 +30,8 @@ const (
 type Query struct {
 	Search *ard.Search
 	Route  Route
+	// Caller pays for the search. Callers share the budgets of peers.
+	Caller a2a.AccountingPrincipal
 }
 
 // Report says how the search of a peer ended.
@@ -74,7 +78,7 @@ func LocalToken(token string) (local string, ended bool, err error) {
 }
 
 // Search sends a query to the peers at the same time, and merges their results with a page of
-// local ones. A peer that fails costs its timeout at most, and is named in the reports.
+// local ones. A peer that fails costs its timeout and half of it at most, and is named in the reports.
 // A query without peers returns the local page.
 //
 // A query of a client carries the token of each peer, and nothing of the client but the
@@ -97,7 +101,7 @@ func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.
 	for i, p := range peers {
 		answers[i] = &answer{peer: p}
 	}
-	release, ok := f.reserve(ctx, len(peers))
+	release, ok := f.reserve(ctx, q.Caller, len(peers))
 	if ok {
 		defer release()
 		err = f.ask(ctx, q, set, answers, hops, begin)
@@ -113,22 +117,27 @@ func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.
 	}
 	response := ard.SearchResponse{}
 	response.Results, response.PageToken, err = merge(begin, &local, answers, *q.Search.PageSize)
+	if q.Route.IsForwarded() {
+		for i := range response.Results {
+			response.Results[i].Cut(ard.MaxExported)
+		}
+	}
 	return response, reports(answers), err
 }
 
 // reserveTimeout is how long a search waits for memory.
 const reserveTimeout = time.Second
 
+// budgetFor returns the size of a limit.Budget whose large reservations hold at most so many
+// bytes: it leaves a quarter to small ones.
+func budgetFor(bytes int64) int64 { return (bytes*4 + 2) / 3 }
+
 // reserve reserves memory for the responses of some peers. ok is false if it is not free in
 // time.
-func (f *Federation) reserve(ctx context.Context, peers int) (release func(), ok bool) {
-	ctx, cancel := context.WithTimeout(ctx, reserveTimeout)
-	defer cancel()
-	bytes := min(maxMemory, int64(peers)*searchMemory)
-	if f.memory.Acquire(ctx, bytes) != nil {
-		return nil, false
-	}
-	return func() { f.memory.Release(bytes) }, true
+func (f *Federation) reserve(ctx context.Context, caller a2a.AccountingPrincipal, peers int) (release func(), ok bool) {
+	reservation := &limit.Reservation{}
+	ok = f.memory.Grow(ctx, reservation, caller, min(f.memory.Largest(), int64(peers)*searchMemory))
+	return reservation.Release, ok
 }
 
 // outgoing is the body of a search that goes to a peer.
@@ -167,7 +176,7 @@ func (f *Federation) ask(ctx context.Context, q Query, set *peerSet, answers []*
 			return fmt.Errorf("encode search: %w", err)
 		}
 		all.Go(func() {
-			a.failed = f.search(ctx, a.peer, &request{text, header, !q.Route.IsForwarded()}, func(response []byte) error {
+			a.failed = f.search(ctx, a.peer, &request{q.Caller, text, header, !q.Route.IsForwarded()}, func(response []byte) error {
 				return f.read(a, response, window{set, q.Search.Query.Filter, skip, limit})
 			})
 			if a.failed != nil {

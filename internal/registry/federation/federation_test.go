@@ -23,6 +23,8 @@ import (
 	"go.uber.org/goleak"
 	"k8s.io/utils/clock"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
 
@@ -199,7 +201,7 @@ func TestPagesOfMergedResultsHaveEachResultOnce(t *testing.T) {
 			for _, p := range f.current.Load().peers {
 				p.bucket.Set(peerRate, time.Now().Add(time.Hour))
 			}
-			response, reports := mustSearch(t, f, Query{Search: search("x", size, token)}, page)
+			response, reports := mustSearch(t, f, Query{Search: search("x", size, token), Caller: a2a.AccountingPrincipal{Principal: fmt.Sprint(size, pages)}}, page)
 			for _, r := range reports {
 				if r.Outcome != Success {
 					t.Fatalf("page %d: %+v", pages, r)
@@ -297,7 +299,7 @@ func TestAHostilePeerIsNamedAndCostsItsTimeoutAtMost(t *testing.T) {
 		"64 MB": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"results":[],"x":"`)
 			flood(w, []byte(strings.Repeat("x", 32<<10)))
-		}, InvalidResponse},
+		}, ResponseTooLarge},
 		"a gzip bomb": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
 			_ = http.NewResponseController(w).Flush()
@@ -359,7 +361,7 @@ func TestAHostilePeerIsNamedAndCostsItsTimeoutAtMost(t *testing.T) {
 			if reports[0].Outcome != test.want || reports[0].Message == "" || reports[1].Outcome != Success {
 				t.Errorf("reports = %+v, want %s of the first peer", reports, test.want)
 			}
-			if state := f.States()[0]; test.want != Limited && test.want != Rejected && (state.State != unreachable || state.Error == "") {
+			if state := f.States()[0]; test.want != Limited && test.want != Rejected && test.want != ResponseTooLarge && (state.State != unreachable || state.Error == "") {
 				t.Errorf("state = %+v, want Unreachable", state)
 			}
 		})
@@ -536,18 +538,19 @@ func TestResultsThatDoNotSatisfyTheFilterAreDropped(t *testing.T) {
 func TestSearchesOfPeersAreBoundedInMemory(t *testing.T) {
 	west := newFakePeer(t, "west", results(entry("urn:air:west.example:a:one")))
 	f := newFederation(t, west.line(""))
-	if !f.memory.TryAcquire(maxMemory - searchMemory + 1) {
+	held := &limit.Reservation{}
+	if !f.memory.TryGrow(held, a2a.AccountingPrincipal{Principal: "other"}, maxMemory-searchMemory+1) {
 		t.Fatal("memory is reserved")
 	}
 	response, reports := mustSearch(t, f, Query{Search: search("x", 10, "")}, local("l"))
 	if diff := cmp.Diff([]string{"l"}, ids(response.Results)); diff != "" || reports[0].Outcome != Limited || west.requests.Load() != 0 {
 		t.Errorf("report %+v, %d requests, results (-want +got):\n%s", reports[0], west.requests.Load(), diff)
 	}
-	f.memory.Release(maxMemory - searchMemory + 1)
+	held.Release()
 	if _, reports := mustSearch(t, f, Query{Search: search("x", 10, "")}, local("l")); reports[0].Outcome != Success {
 		t.Errorf("report %+v", reports[0])
 	}
-	if !f.memory.TryAcquire(maxMemory) {
+	if f.memory.Used() != 0 {
 		t.Error("a search that ended keeps memory")
 	}
 }

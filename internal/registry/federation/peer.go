@@ -21,9 +21,10 @@ import (
 
 // Budget of one peer, beside its timeout.
 const (
-	// maxConcurrent bounds the requests to a peer at a time. Others wait within their
-	// timeout.
-	maxConcurrent = 4
+	// maxConcurrent bounds the requests to a peer at a time, maxCallerConcurrent those of
+	// one caller. Others wait for half of the peer's timeout.
+	maxConcurrent       = 4
+	maxCallerConcurrent = maxConcurrent / 2
 	// maxResponse bounds a response, in bytes.
 	maxResponse = 1 << 20
 	// breakerFailures is the number of consecutive failures that open the circuit, and
@@ -32,8 +33,14 @@ const (
 	breakerTimeout  = 10 * time.Second
 )
 
-// peerRate bounds the requests to a peer.
-var peerRate = limit.Rate{PerSecond: 20, Burst: 40}
+// limitedCallers bounds the callers with a rate of their own at one peer; others share.
+const limitedCallers = 1024
+
+// peerRate bounds the requests to a peer, callerRate those of one caller.
+var (
+	peerRate   = limit.Rate{PerSecond: 40, Burst: 80}
+	callerRate = limit.Rate{PerSecond: peerRate.PerSecond / 2, Burst: peerRate.Burst / 2}
+)
 
 // peer is a peer with its connections, budget and state.
 type peer struct {
@@ -41,7 +48,8 @@ type peer struct {
 	guard      *egress.Guard
 	breaker    *gobreaker.CircuitBreaker[struct{}]
 	bucket     limit.Bucket
-	slots      chan struct{}
+	callers    *limit.Table
+	slots      *slots
 	credential atomic.Pointer[credential]
 
 	mu sync.Mutex
@@ -51,7 +59,7 @@ type peer struct {
 }
 
 func newPeer(configured Peer) *peer {
-	p := &peer{Peer: configured, bucket: limit.NewBucket(peerRate), slots: make(chan struct{}, maxConcurrent)}
+	p := &peer{Peer: configured, bucket: limit.NewBucket(peerRate), callers: limit.NewTable(limitedCallers, callerRate), slots: newSlots()}
 	policy := &egress.Policy{Local: configured.isLocal()}
 	if u, err := url.Parse(configured.URL); err == nil {
 		if host, err := egress.Host(u); err == nil {
@@ -68,7 +76,7 @@ func newPeer(configured Peer) *peer {
 		ReadyToTrip: func(c gobreaker.Counts) bool { return c.ConsecutiveFailures >= breakerFailures },
 		IsSuccessful: func(err error) bool {
 			f, failed := errors.AsType[*failure](err)
-			return !failed || f.outcome == Rejected // the peer is up, and refuses this query
+			return !failed || f.isOfQuery()
 		},
 		IsExcluded: func(err error) bool {
 			f, failed := errors.AsType[*failure](err)
@@ -98,7 +106,7 @@ func (p *peer) record(c clock.PassiveClock, failed *failure) {
 	switch {
 	case failed == nil:
 		p.lastSuccess, p.last = c.Now(), nil
-	case failed.outcome != Canceled && failed.outcome != CircuitOpen && failed.outcome != Limited && failed.outcome != Rejected:
+	case failed.outcome != Canceled && failed.outcome != CircuitOpen && failed.outcome != Limited && !failed.isOfQuery():
 		p.last = failed
 	}
 }

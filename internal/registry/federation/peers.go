@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"golang.org/x/sync/semaphore"
 	"k8s.io/utils/clock"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
 
@@ -26,7 +26,8 @@ const (
 	// maxFile bounds the peers file, and maxToken a token, in bytes.
 	maxFile = 1 << 20
 	// maxMemory bounds the responses of peers in memory, in bytes. A search reserves
-	// searchMemory for each of its peers: the response and what is read from it.
+	// searchMemory for each of its peers: the response and what is read from it. One caller
+	// has one search, or several with at most half of maxMemory.
 	maxMemory    = 64 << 20
 	searchMemory = 2 * maxResponse
 )
@@ -49,7 +50,7 @@ type Federation struct {
 	options Options
 	current atomic.Pointer[peerSet]
 	// memory is reserved by the searches that run.
-	memory *semaphore.Weighted
+	memory *limit.Budget
 
 	// mu guards the fields below, which reload changes.
 	mu sync.Mutex
@@ -67,7 +68,7 @@ type peerSet struct {
 // New returns a Federation with the peers of the file. If the file cannot be used, it has
 // none until Run finds one that can.
 func New(o Options) *Federation {
-	f := &Federation{options: o, memory: semaphore.NewWeighted(maxMemory)}
+	f := &Federation{options: o, memory: limit.NewBudget(budgetFor(maxMemory), reserveTimeout)}
 	f.current.Store(&peerSet{hops: defaultHops})
 	f.reload()
 	return f

@@ -1,0 +1,88 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ard
+
+import (
+	"maps"
+	"slices"
+	"unicode/utf8"
+)
+
+// MaxExported bounds the size of an entry for another registry as JSON, in bytes. A page of
+// the largest size then has less than 1 MiB, which is the most that registries of this operator read.
+const MaxExported = 9 << 10
+
+// Limits of the parts of an entry that Cut shortens, as JSON in bytes.
+const (
+	cutName        = 512
+	cutVersion     = 256
+	cutDescription = 1536
+	cutQuery       = 256
+	cutMetadata    = 1536
+)
+
+// Cut shortens an entry whose Size is larger than limit, of at least MaxExported: it cuts
+// texts, and drops the last metadata, tags and capabilities. The identifier and the URL stay.
+func (e *Entry) Cut(limit int) {
+	if e.Size() <= limit {
+		return
+	}
+	e.DisplayName, e.Version = cutText(e.DisplayName, cutName), cutText(e.Version, cutVersion)
+	e.Description = cutText(e.Description, cutDescription)
+	e.RepresentativeQueries = slices.Clone(e.RepresentativeQueries)
+	for i, query := range e.RepresentativeQueries {
+		e.RepresentativeQueries[i] = cutText(query, cutQuery)
+	}
+	e.Metadata = firstMembers(e.Metadata, cutMetadata)
+	tags, capabilities := e.Tags, e.Capabilities
+	e.Tags, e.Capabilities = nil, nil
+	e.Tags = firstTexts(tags, (limit-e.Size())/2)
+	e.Capabilities = firstTexts(capabilities, limit-e.Size())
+}
+
+// cutText returns the longest beginning of a text with at most so many bytes of JSON.
+func cutText(text string, bytes int) string {
+	size := stringSize("")
+	for i, r := range text {
+		if size += runeSize(r); size > bytes {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// firstTexts returns the first texts with at most so many bytes of JSON.
+func firstTexts(texts []string, bytes int) []string {
+	for i, text := range texts {
+		if bytes -= stringSize(text); bytes < 0 {
+			return texts[:i]
+		}
+	}
+	return texts
+}
+
+// firstMembers returns the members with at most so many bytes of JSON, the first ones by
+// their names.
+func firstMembers(members map[string]any, bytes int) map[string]any {
+	kept := make(map[string]any, len(members))
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		if size := stringSize(name) + valueSize(members[name]); size <= bytes {
+			kept[name] = members[name]
+			bytes -= size
+		}
+	}
+	return kept
+}
+
+// runeSize bounds a character as part of a string of JSON, in bytes.
+func runeSize(r rune) int {
+	switch {
+	case r < ' ', r == '<', r == '>', r == '&', r == utf8.RuneError, r == '\u2028', r == '\u2029', r == 0x7f:
+		return escapedSize
+	case r == '"', r == '\\':
+		return 2
+	default:
+		return utf8.RuneLen(r)
+	}
+}

@@ -1,0 +1,130 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package federation
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+var (
+	alice = a2a.AccountingPrincipal{Principal: "alice"}
+	bob   = a2a.AccountingPrincipal{Principal: "bob"}
+)
+
+// searchOf returns how a search of a caller at the only peer ends.
+func searchOf(t *testing.T, f *Federation, caller a2a.AccountingPrincipal) Outcome {
+	t.Helper()
+	_, reports := mustSearch(t, f, Query{Search: search("x", 10, ""), Caller: caller}, local())
+	return reports[0].Outcome
+}
+
+func TestResponsesThatAreTooLargeDoNotOpenTheCircuit(t *testing.T) {
+	west := newFakePeer(t, "west", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"results":[],"x":"`+strings.Repeat("x", maxResponse)+`"}`)
+	})
+	f := newFederation(t, west.line(""))
+	for i := range breakerFailures + 1 {
+		if outcome := searchOf(t, f, alice); outcome != ResponseTooLarge {
+			t.Errorf("search %d: %s, want %s", i, outcome, ResponseTooLarge)
+		}
+	}
+	if state := f.States()[0]; state.CircuitOpen {
+		t.Errorf("state = %+v", state)
+	}
+}
+
+// fill takes all slots of the only peer for two callers.
+func fill(t *testing.T, f *Federation) (release func()) {
+	t.Helper()
+	s := f.current.Load().peers[0].slots
+	var releases []func()
+	for _, name := range []string{"carol", "carol", "dave", "dave"} {
+		release, ok := s.acquire(t.Context(), a2a.AccountingPrincipal{Principal: name}, time.Minute)
+		if !ok {
+			t.Fatal("a slot is taken")
+		}
+		releases = append(releases, release)
+	}
+	return func() {
+		for _, release := range releases {
+			release()
+		}
+	}
+}
+
+func TestAWaitForASlotIsNoFailureOfThePeer(t *testing.T) {
+	west := newFakePeer(t, "west", results(entry("urn:air:west.example:a:one")))
+	f := newFederation(t, west.line(", timeout: 100ms"))
+	release := fill(t, f)
+	for i := range breakerFailures + 1 {
+		if outcome := searchOf(t, f, alice); outcome != Limited {
+			t.Errorf("search %d: %s, want %s", i, outcome, Limited)
+		}
+	}
+	if state := f.States()[0]; state.CircuitOpen || state.State != unknown || west.requests.Load() != 0 {
+		t.Errorf("state = %+v after %d requests", state, west.requests.Load())
+	}
+	release()
+	if s := f.current.Load().peers[0].slots; len(s.callers) != 0 || len(s.all) != 0 {
+		t.Errorf("%d callers and %d slots after all searches", len(s.callers), len(s.all))
+	}
+}
+
+func TestTheTimeoutOfAPeerBeginsWithTheSlot(t *testing.T) {
+	const timeout, waits, takes = 2 * time.Second, 800 * time.Millisecond, 1400 * time.Millisecond
+	west := newFakePeer(t, "west", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		select {
+		case <-time.After(takes):
+			_, _ = io.WriteString(w, `{"results":[]}`)
+		case <-r.Context().Done():
+		}
+	})
+	f := newFederation(t, west.line(", timeout: "+timeout.String()))
+	time.AfterFunc(waits, fill(t, f))
+	if outcome := searchOf(t, f, alice); outcome != Success {
+		t.Errorf("a search that waited %s for a slot and %s for the peer: %s", waits, takes, outcome)
+	}
+}
+
+func TestACallerLeavesSlotsRateAndMemoryToOthers(t *testing.T) {
+	west := newFakePeer(t, "west", results(entry("urn:air:west.example:a:one")))
+	f := newFederation(t, west.line(", timeout: 10s"))
+	slots := f.current.Load().peers[0].slots
+	for range maxCallerConcurrent {
+		release, ok := slots.acquire(t.Context(), alice, time.Minute)
+		if !ok {
+			t.Fatal("a slot is taken")
+		}
+		defer release()
+	}
+	if _, ok := slots.acquire(t.Context(), alice, time.Millisecond); ok {
+		t.Errorf("a caller has more than %d slots", maxCallerConcurrent)
+	}
+	share := int(maxMemory / 2 / searchMemory)
+	release, ok := f.reserve(t.Context(), alice, share)
+	if !ok {
+		t.Fatal("a caller does not get half of the memory")
+	}
+	defer release()
+	if _, ok := f.reserve(t.Context(), alice, 1); ok {
+		t.Error("a caller gets more than half of the memory")
+	}
+	bucket := f.current.Load().peers[0].callers.Bucket(alice, time.Now())
+	for n := 0; bucket.Take(time.Now()); n++ {
+		if n == peerRate.Burst {
+			t.Fatal("a caller has the whole rate of the peer")
+		}
+		f.current.Load().peers[0].bucket.Take(time.Now())
+	}
+	if outcome := searchOf(t, f, bob); outcome != Success {
+		t.Errorf("the search of another caller: %s", outcome)
+	}
+}
