@@ -352,6 +352,7 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		"a catalog outside without publisher": {"registry: {outside: {enabled: true, hostnames: [a.example], parentRefs: [{name: a}]}}", "registry.publisher is required"},
 		"a catalog outside without a Gateway": {"registry: {publisher: a.example, outside: {enabled: true, hostnames: [a.example]}}", "registry.outside.parentRefs is required"},
 		"a catalog outside without a name":    {"registry: {publisher: a.example, outside: {enabled: true, parentRefs: [{name: a}]}}", "registry.outside.hostnames is required"},
+		"the port of the catalog outside":     {"registry: {publisher: a.example, service: {port: 8445}, outside: {enabled: true, hostnames: [a.example], parentRefs: [{name: a}]}}", "set another registry.service.port"},
 		"peers without publisher":             {"registry: {peers: [{name: a, url: 'https://a.example', publisher: a.example, mode: Forward}]}", "registry.publisher is required"},
 		"a peer without a mode":               {"registry: {publisher: b.example, peers: [{name: a, url: 'https://a.example', publisher: a.example}]}", "mode"},
 		"an issuer at http":                   {"registry: {oidc: {issuer: 'http://login.example', audience: a}}", "issuer"},

@@ -37,6 +37,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{/* The port of the registry's Service. */}}
 {{- define "a2a-operator.registryPort" -}}
 {{- $port := int .Values.registry.service.port -}}
+{{- if and .Values.registry.outside.enabled (eq $port 8445) -}}
+{{- fail "registry.service.port is 8445, which is the Service's port of the catalog outside of the cluster; set another registry.service.port, or registry.outside.enabled to false" -}}
+{{- end -}}
 {{- if $port -}}{{ $port }}{{- else if .Values.registry.tls.secret -}}443{{- else -}}80{{- end -}}
 {{- end -}}
 
