@@ -33,6 +33,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
@@ -81,7 +82,7 @@ func newWorldWith(t *testing.T, s *index.Snapshot, change func(*api)) *world {
 			"peer":  caller(t, "peer", nil),
 		},
 		may:     map[string][]string{"admin": {""}, "dev": {"team-b", "team-c"}},
-		cluster: fake.NewClientBuilder().WithScheme(clusterScheme).WithStatusSubresource(&corev1.Pod{}).Build(),
+		cluster: fake.NewClientBuilder().WithScheme(clusterScheme).WithIndex(&corev1.Pod{}, gather.PodsByAgent, gather.PodKeys).WithStatusSubresource(&corev1.Pod{}).Build(),
 	}
 	review := func(_ context.Context, token string) (access.Caller, bool, error) {
 		c, valid := w.tokens[token]

@@ -21,6 +21,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
+	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
@@ -34,7 +35,7 @@ const (
 
 // cardSignatures finds the signatures that sidecars report for the cards that they serve.
 type cardSignatures struct {
-	// objects reads Agents and pods from the manager's cache.
+	// objects reads Agents and pods from the manager's cache, which has the index gather.PodsByAgent.
 	objects client.Reader
 	// verified has whether the report of a pod is valid for a card, by the digests of both, so
 	// that a report costs its verification once.
@@ -67,7 +68,7 @@ func (s *cardSignatures) of(ctx context.Context, key index.Key, c *card.Card) (s
 		return nil, false, nil
 	}
 	pods := &corev1.PodList{}
-	if err := s.objects.List(ctx, pods, client.InNamespace(key.Namespace), client.MatchingLabels{a2av1alpha1.LabelAgent: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := s.objects.List(ctx, pods, client.InNamespace(key.Namespace), client.MatchingFields{gather.PodsByAgent: key.Name}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, false, fmt.Errorf("list pods: %w", err)
 	}
 	unsigned, err := card.Render(c, card.FormUnion)

@@ -32,6 +32,8 @@ type leaf struct {
 	namespaces []namespaceSlots
 	// visible has, for each Visibility, the slots of the entries with at least that one.
 	visible [access.VisibilityOutside + 1]set
+	// newest includes the revisions of all entries.
+	newest Revision
 	// lengths has the length of the entry of each slot, and shortest is the least of them.
 	lengths  [leafCapacity]uint16
 	shortest uint16
@@ -76,12 +78,14 @@ func (l *leaf) delete(i int) document {
 	return documentAt(l.number, slot)
 }
 
-// indexSlots sets namespaces, visible, lengths and shortest.
+// indexSlots sets namespaces, visible, newest, lengths and shortest.
 func (l *leaf) indexSlots() {
 	l.namespaces = nil
 	l.shortest = math.MaxUint16
 	clear(l.visible[:])
+	l.newest = Revision{}
 	for i, e := range l.entries {
+		l.newest = l.newest.Max(e.Revision)
 		l.lengths[l.slots[i]] = e.length
 		l.shortest = min(l.shortest, e.length)
 		if n := len(l.namespaces); n == 0 || l.namespaces[n-1].name != e.Key.Namespace {

@@ -66,6 +66,23 @@ func (s *Snapshot) All(yield func(*Entry) bool) {
 	}
 }
 
+// since yields the entries that a revision does not include, in the order of their keys. It
+// reads only the leaves that have some.
+func (s *Snapshot) since(r Revision) iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for _, l := range s.leaves {
+			if r.Includes(l.newest) {
+				continue
+			}
+			for _, e := range l.entries {
+				if !r.Includes(e.Revision) && !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // match sets, by the number of their leaf, the documents that have all terms and that the
 // caller sees, and returns how many these are.
 func (s *Snapshot) match(terms []term, caller *access.Set, sets []set) (total int) {

@@ -91,10 +91,8 @@ func (u *Update) Since(r Revision) (changed []*Entry, removed []Removal, ok bool
 	if !u.resumable || !r.Includes(u.since) || !u.Revision().Includes(r) {
 		return nil, nil, false
 	}
-	for e := range u.Snapshot.All {
-		if !r.Includes(e.Revision) {
-			changed = append(changed, e)
-		}
+	for e := range u.Snapshot.since(r) {
+		changed = append(changed, e)
 	}
 	for i := len(u.removals) - 1; i >= 0; i-- {
 		removal := &u.removals[i]
