@@ -117,11 +117,7 @@ func (o *deploymentImport) run(ctx context.Context, name string) error {
 	}
 	if o.protocol == "" {
 		if err := o.probe(ctx, in); err != nil {
-			problem, hint := failure.Of(err), "name the protocol of the container with --protocol: "+strings.Join(protocols, ", ")
-			if problem.Hint != "" { // such as the rule of a missing right
-				hint = problem.Hint + ", or " + hint
-			}
-			return problem.WithHint("%s", hint)
+			return failure.Of(err).WithHint("name the protocol of the container with --protocol: %s", strings.Join(protocols, ", "))
 		}
 	}
 	result, err := conversion.FromDeployment(in)

@@ -6,6 +6,7 @@ package cli
 import (
 	"context"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -80,10 +81,15 @@ func (a *app) forwardToRegistry(ctx context.Context, f *registryFlags, client *r
 }
 
 // registryTokens returns tokens of a ServiceAccount for the registry. A token is used until the last
-// minute of its life. It is not safe for concurrent use.
+// minute of its life. It is safe for concurrent use.
 func (a *app) registryTokens(namespace, serviceAccount string) func(context.Context) (string, error) {
-	var token *clusteraccess.Token
+	var (
+		mu    sync.Mutex
+		token *clusteraccess.Token
+	)
 	return func(ctx context.Context) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		if token == nil || time.Until(token.Expires) < time.Minute {
 			var err error
 			if token, err = a.cluster.Token(ctx, namespace, serviceAccount, a2av1alpha1.Audience, tokenLifetime); err != nil {

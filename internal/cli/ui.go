@@ -5,20 +5,14 @@ package cli
 
 import (
 	"context"
-	"net/http"
-	"net/url"
 	"os/exec"
 	"runtime"
 	"strconv"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
-	"github.com/a2a-operator/a2a-operator/internal/cli/clusteraccess"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/registryclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/ui"
@@ -26,11 +20,9 @@ import (
 
 // uiOptions are the flags of the page.
 type uiOptions struct {
+	registryFlags
 	port           int
 	noBrowser, all bool
-	serviceAccount string
-	registry       string
-	caFile         string
 }
 
 func (a *app) uiCommand() *cobra.Command {
@@ -39,7 +31,7 @@ func (a *app) uiCommand() *cobra.Command {
 		Use:   "ui [-A]",
 		Short: "Show the agents on a web page of this machine",
 		Long: `Show the agents on a web page of this machine: their health, as it changes, their skills and their cards. On the page of
-an agent, you can send messages to it.
+an agent, you can send messages to it, and read the tasks that it has for you.
 
 The page is served on the loopback interface until Ctrl-C. The browser gets no token of the cluster. The page lists the agents
 that the ServiceAccount --service-account of your namespace sees in the registry.`,
@@ -51,9 +43,7 @@ that the ServiceAccount --service-account of your namespace sees in the registry
 	flags.IntVar(&o.port, "port", 0, "Port of the page; 0 takes a free one.")
 	flags.BoolVar(&o.noBrowser, "no-browser", false, "Print the address only, and open no browser.")
 	flags.BoolVarP(&o.all, "all-namespaces", "A", false, "List the agents of all namespaces.")
-	flags.StringVar(&o.serviceAccount, "service-account", "default", "`NAME` of the ServiceAccount, in your namespace, whose agents the page lists.")
-	flags.StringVar(&o.registry, "registry-service", "a2a-system/a2a-operator-registry", "`NAMESPACE/NAME` of the Service of the registry.")
-	flags.StringVar(&o.caFile, "registry-ca-file", "", "PEM `FILE` of the authority that signed the certificate of a registry with TLS.")
+	o.addTo(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return a.serveUI(cmd.Context(), o) }
 	return cmd
 }
@@ -67,13 +57,17 @@ func (a *app) serveUI(ctx context.Context, o *uiOptions) error {
 	if err != nil {
 		return err
 	}
-	registry, end, err := a.connectRegistry(ctx, o, namespace)
+	registry, end, err := a.registry(ctx, &o.registryFlags)
 	if err != nil {
 		return err
 	}
 	defer end()
+	// A missing right is an error of the command, and not of the page.
+	if _, err := registry.Search(ctx, registryclient.Query{Limit: 1, Namespace: namespace}); err != nil {
+		return err //nolint:wrapcheck // it is a failure
+	}
 	options := ui.Options{
-		Registry: registry, Namespace: namespace, Caller: "ServiceAccount " + namespace + "/" + o.serviceAccount,
+		Registry: registry, Namespace: namespace, Caller: o.caller(namespace),
 		Object: a.cluster.Agent, Connect: a.connectPage, Now: time.Now, //nolint:forbidigo // the ages of objects are for people
 	}
 	if o.all {
@@ -93,35 +87,12 @@ func (a *app) serveUI(ctx context.Context, o *uiOptions) error {
 	return server.Serve(ctx) //nolint:wrapcheck // it is a failure
 }
 
-// connectRegistry returns a client of the registry, with tokens of a ServiceAccount. It fails if a
-// right is missing.
-func (a *app) connectRegistry(ctx context.Context, o *uiOptions, namespace string) (client *registryclient.Client, end func(), err error) {
-	registryNamespace, service, ok := strings.Cut(o.registry, "/")
-	if !ok || registryNamespace == "" || service == "" {
-		return nil, nil, failure.New(failure.Usage, "--registry-service %q is not NAMESPACE/NAME of a Service", o.registry)
+// caller names who reads the registry.
+func (o *uiOptions) caller(namespace string) string {
+	if o.token != "" || o.url != "" {
+		return "the owner of --registry-token"
 	}
-	tokens := &tokenSource{request: func(ctx context.Context) (*clusteraccess.Token, error) {
-		return a.cluster.Token(ctx, namespace, o.serviceAccount, a2av1alpha1.Audience, tokenLifetime)
-	}}
-	if _, err := tokens.token(ctx); err != nil {
-		return nil, nil, err
-	}
-	forward, scheme, err := a.cluster.Registry(ctx, registryNamespace, service)
-	if err != nil {
-		return nil, nil, err
-	}
-	transport, err := a2aclient.NewHTTPClient(a2aclient.TransportOptions{DialContext: forward.DialContext, CAFile: o.caFile}, a.debugf())
-	if err != nil {
-		return nil, nil, err
-	}
-	// The port of the address is unused: the connection leads to the Service.
-	address := &url.URL{Scheme: scheme, Host: service + "." + registryNamespace + ".svc"}
-	client = &registryclient.Client{HTTP: transport, URL: address, Token: tokens.token}
-	if _, err := client.Search(ctx, registryclient.Query{Limit: 1, Namespace: namespace}); err != nil {
-		forward.Close()
-		return nil, nil, err
-	}
-	return client, func() { closeIdle(transport); forward.Close() }, nil
+	return "ServiceAccount " + namespace + "/" + o.serviceAccount
 }
 
 // connectPage returns a client for an agent of the page, with a token for just that agent.
@@ -131,31 +102,6 @@ func (a *app) connectPage(ctx context.Context, namespace, name string) (*a2aclie
 		return nil, nil, err
 	}
 	return agent.Client, agent.close, nil
-}
-
-func closeIdle(client *http.Client) { client.CloseIdleConnections() }
-
-// tokenSource returns a token until shortly before it expires, and then a new one. It is safe for
-// concurrent use.
-type tokenSource struct {
-	request func(ctx context.Context) (*clusteraccess.Token, error)
-
-	mu   sync.Mutex
-	last *clusteraccess.Token
-}
-
-func (s *tokenSource) token(ctx context.Context) (string, error) {
-	const margin = 2 * time.Minute
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.last == nil || time.Until(s.last.Expires) < margin {
-		fresh, err := s.request(ctx)
-		if err != nil {
-			return "", err
-		}
-		s.last = fresh
-	}
-	return s.last.Value, nil
 }
 
 // openBrowser opens an address in the browser of the user. The address is printed in any case.

@@ -12,16 +12,14 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/registryapi"
 )
 
 const (
@@ -42,118 +40,21 @@ type Client struct {
 	Token func(ctx context.Context) (string, error)
 }
 
-// Agent is an agent as the registry lists it.
-type Agent struct {
-	Namespace        string   `json:"namespace"`
-	Name             string   `json:"name"`
-	DisplayName      string   `json:"displayName"`
-	Description      string   `json:"description"`
-	Version          string   `json:"version"`
-	Provider         Provider `json:"provider"`
-	DocumentationURL string   `json:"documentationUrl"`
-	URL              string   `json:"url"`
-	ExternalURL      string   `json:"externalURL"`
-	Ready            bool     `json:"ready"`
-	// Reason is the reason of the condition Available of an agent that is not ready.
-	Reason       string       `json:"reason"`
-	Remote       bool         `json:"remote"`
-	Capabilities Capabilities `json:"capabilities"`
-	InputModes   []string     `json:"defaultInputModes"`
-	OutputModes  []string     `json:"defaultOutputModes"`
-	Skills       []Skill      `json:"skills"`
-	// UpdatedAt is the time of the last transition of a condition, zero if it is unknown.
-	UpdatedAt time.Time `json:"updatedAt"`
-	// JSON is what the registry sent.
-	JSON json.RawMessage `json:"-"`
-}
-
-// UnmarshalJSON implements json.Unmarshaler. It keeps the text.
-func (a *Agent) UnmarshalJSON(text []byte) error {
-	type plain Agent
-	var out plain
-	if err := json.Unmarshal(text, &out); err != nil {
-		return err //nolint:wrapcheck // the caller does
-	}
-	out.JSON = slices.Clone(text)
-	*a = Agent(out)
-	return nil
-}
-
-// Provider is who provides an agent.
-type Provider struct {
-	Organization string `json:"organization"`
-	URL          string `json:"url"`
-}
-
-// Capabilities are the optional features of an agent.
-type Capabilities struct {
-	Streaming         bool `json:"streaming"`
-	PushNotifications bool `json:"pushNotifications"`
-	ExtendedCard      bool `json:"extendedCard"`
-}
-
-// Skill is a skill of an agent.
-type Skill struct {
-	ID          string   `json:"id"`
-	Name        string   `json:"name"`
-	Description string   `json:"description"`
-	Tags        []string `json:"tags"`
-	Examples    []string `json:"examples"`
-	InputModes  []string `json:"inputModes"`
-	OutputModes []string `json:"outputModes"`
-}
-
-// Query selects agents.
-type Query struct {
-	// Words rank the agents, the best match first. "" is for all agents in the order of their
-	// names.
-	Words string
-	// Namespace is the namespace of the agents, "" for all.
-	Namespace string
-	// Ready selects by readiness, nil for both.
-	Ready *bool
-	// Filters are other parameters of GET /v1/agents, such as skill.
-	Filters url.Values
-	// Limit bounds the agents of a page, 1 to 200.
-	Limit int
-	// Cursor is NextCursor of the page before, "" for the first page.
-	Cursor string
-}
-
-// Page is a page of agents.
-type Page struct {
-	Agents     []Agent `json:"items"`
-	NextCursor string  `json:"nextCursor"`
-	// Total counts the agents of all pages.
-	Total int `json:"total"`
-	// Revision is the state of the cluster that the page includes.
-	Revision string `json:"revision"`
-}
-
-// parameters returns the parameters of GET /v1/agents that select agents.
-func (q *Query) parameters() url.Values {
-	values := url.Values{}
-	maps.Copy(values, q.Filters)
-	set := func(name, value string) {
-		if value != "" {
-			values.Set(name, value)
-		}
-	}
-	set("q", q.Words)
-	set("namespace", q.Namespace)
-	set("cursor", q.Cursor)
-	if q.Ready != nil {
-		values.Set("ready", strconv.FormatBool(*q.Ready))
-	}
-	return values
-}
+type (
+	// Agent is an agent as the registry lists it.
+	Agent = registryapi.Agent
+	// Query selects agents.
+	Query = registryapi.Query
+	// Page is a page of agents.
+	Page = registryapi.Page
+	// Event is an event of a watch.
+	Event = registryapi.Event
+)
 
 // Search returns a page of agents that match.
 func (c *Client) Search(ctx context.Context, q Query) (*Page, error) {
-	values := q.parameters()
-	values.Set("limit", strconv.Itoa(q.Limit))
 	page := &Page{}
-	if err := c.get(ctx, values, page, "v1", "agents"); err != nil {
+	if err := c.get(ctx, q.PageParameters(), page, "v1", "agents"); err != nil {
 		return nil, err
 	}
 	return page, nil

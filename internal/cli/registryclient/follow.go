@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/registryapi"
 )
 
 const (
@@ -115,12 +116,12 @@ func (w *follower) take(e Event) error {
 
 func (w *follower) apply(e Event) error {
 	switch e.Type {
-	case Reset:
+	case registryapi.Reset:
 		w.lastID, w.stale = "", make(map[string]struct{}, len(w.known))
 		for key := range w.known {
 			w.stale[key] = struct{}{}
 		}
-	case Synced:
+	case registryapi.Synced:
 		for key := range w.stale {
 			namespace, name, _ := strings.Cut(key, "/")
 			if err := w.remove(namespace, name); err != nil {
@@ -128,11 +129,11 @@ func (w *follower) apply(e Event) error {
 			}
 		}
 		w.stale = nil
-	case Upsert:
+	case registryapi.Upsert:
 		return w.upsert(e.Agent)
-	case Remove:
+	case registryapi.Remove:
 		return w.remove(e.Namespace, e.Name)
-	case Bookmark:
+	case registryapi.Bookmark:
 	}
 	return nil
 }

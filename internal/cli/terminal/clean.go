@@ -1,104 +1,20 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package terminal writes text that agents and clusters sent, so that it cannot control the
-// terminal of the reader, hide itself, or imitate other output.
+// Package terminal writes text that agents and clusters sent in the text format of the a2a-cli
+// specification. The text cannot control the terminal of the reader.
 package terminal
 
-import (
-	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
-)
+import "github.com/a2a-operator/a2a-operator/internal/safetext"
 
-// Clean returns text with each control character, each character that reorders or hides
-// others, and each byte that is not UTF-8 replaced by an escape such as \x1b or \u202e. Line
-// feeds and tabs remain.
-func Clean(text string) string { return clean(text, true) }
+// Clean returns safetext.Clean, for a text of several lines.
+func Clean(text string) string { return safetext.Clean(text) }
 
-// Line returns text like Clean, on one line: line feeds and tabs become \n and \t.
-func Line(text string) string { return clean(text, false) }
+// Line returns safetext.Line, for a text on one line.
+func Line(text string) string { return safetext.Line(text) }
 
-func clean(text string, lines bool) string {
-	if strings.IndexFunc(text, func(r rune) bool { return r == utf8.RuneError || !safe(r) }) < 0 {
-		return text
-	}
-	var out strings.Builder
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&out, `\x%02x`, text[0])
-		case safe(r) || lines && (r == '\n' || r == '\t'):
-			out.WriteString(text[:size])
-		default:
-			out.WriteString(escaped(r))
-		}
-		text = text[size:]
-	}
-	return out.String()
-}
+// JSON returns safetext.JSON, for a JSON text.
+func JSON(text []byte) []byte { return safetext.JSON(text) }
 
-func escaped(r rune) string {
-	switch {
-	case r == '\n':
-		return `\n`
-	case r == '\t':
-		return `\t`
-	case r == '\r':
-		return `\r`
-	case r < 0x100:
-		return fmt.Sprintf(`\x%02x`, r)
-	case r < 0x10000:
-		return fmt.Sprintf(`\u%04x`, r)
-	default:
-		return fmt.Sprintf(`\U%08x`, r)
-	}
-}
-
-// safe reports whether a character shows what it is. Of the format characters (Cf), the two
-// joiners are part of words in many languages and of emoji.
-func safe(r rune) bool {
-	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
-	switch {
-	case r == zeroWidthNonJoiner || r == zeroWidthJoiner:
-		return true
-	case unicode.Is(unicode.Cc, r), unicode.Is(unicode.Cf, r), unicode.Is(unicode.Zl, r), unicode.Is(unicode.Zp, r), unicode.Is(unicode.Co, r):
-		return false
-	default:
-		return true
-	}
-}
-
-// JSON returns a JSON text whose strings have \u escapes in place of the characters that
-// Clean replaces. The value is the same.
-func JSON(text []byte) []byte {
-	if strings.IndexFunc(string(text), func(r rune) bool { return r != '\n' && !safe(r) }) < 0 {
-		return text
-	}
-	out := make([]byte, 0, len(text)+64)
-	for _, r := range string(text) {
-		switch {
-		case safe(r) || r == '\n' || r == '\t' || r == '\r':
-			out = utf8.AppendRune(out, r)
-		case r < 0x10000:
-			out = fmt.Appendf(out, `\u%04x`, r)
-		default:
-			high, low := (r-0x10000)>>10+0xd800, (r-0x10000)&0x3ff+0xdc00
-			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
-		}
-	}
-	return out
-}
-
-// Clip returns at most limit bytes of text, with an ellipsis in place of the rest.
-func Clip(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit] + "…"
-}
+// Clip returns safetext.Clip: at most limit bytes of text.
+func Clip(text string, limit int) string { return safetext.Clip(text, limit) }

@@ -7,29 +7,19 @@ import (
 	"crypto/subtle"
 	"net/http"
 	"strings"
-)
 
-// policy is the Content-Security-Policy of each response. The page runs its own script only,
-// and loads nothing from another host. Images of agents are data URLs.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types page"
+	"github.com/a2a-operator/a2a-operator/internal/ui"
+)
 
 // guard returns the handler of all requests. It refuses other hosts (DNS rebinding), requests of
 // other web pages that change state, and paths without the secret.
 func (s *Server) guard() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /open/{code}", s.open)
-	mux.Handle("/{secret}/", s.authorize(s.pages()))
+	mux.Handle("/{secret}/", s.authorize(s.pages))
 	protected := http.NewCrossOriginProtection().Handler(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		header := w.Header()
-		header.Set("Content-Security-Policy", policy)
-		header.Set("X-Content-Type-Options", "nosniff")
-		header.Set("X-Frame-Options", "DENY")
-		header.Set("Referrer-Policy", "no-referrer")
-		header.Set("Cross-Origin-Opener-Policy", "same-origin")
-		header.Set("Cross-Origin-Resource-Policy", "same-origin")
-		header.Set("Cache-Control", "no-store")
+		ui.SetSecurityHeaders(w.Header())
 		if r.Host != s.host && r.Host != strings.Replace(s.host, "127.0.0.1", "localhost", 1) {
 			http.Error(w, "this server has another name", http.StatusMisdirectedRequest)
 			return

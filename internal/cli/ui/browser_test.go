@@ -5,6 +5,7 @@ package ui
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"os"
@@ -19,6 +20,8 @@ import (
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
 // browser is Chromium with one tab.
@@ -127,12 +130,13 @@ func TestTheBrowserShowsChangesAndSearches(t *testing.T) {
 	p := startPage(t)
 	p.examples()
 	b := startBrowser(t)
-	<-p.watched
 	b.run(t, chromedp.Navigate(p.server.Address()), chromedp.WaitVisible("#a-team-editor"))
+	<-p.watched
 	b.awaitText(t, "#live", "Live")
-	b.screenshot(t, "ui-list")
+	began := time.Now()
 	p.set("archivist", map[string]any{"displayName": "Archivist"})
 	b.awaitText(t, "#fragment", "Archivist")
+	t.Logf("a change is visible after %d ms", time.Since(began).Milliseconds())
 	p.set("painter", map[string]any{"displayName": "Painter", "ready": false, "reason": "NewReason"})
 	b.awaitText(t, "#fragment", "NewReason")
 	b.run(t, chromedp.SendKeys("#q", "curren"))
@@ -140,7 +144,6 @@ func TestTheBrowserShowsChangesAndSearches(t *testing.T) {
 	b.run(t, chromedp.Navigate(p.base+"agents/team/researcher"))
 	b.awaitText(t, "#fragment", "Summarize documents")
 	b.awaitText(t, "#live", "Live")
-	b.screenshot(t, "ui-agent")
 	p.set("researcher", map[string]any{"displayName": "Renamed"})
 	b.awaitText(t, "h1", "Renamed")
 	b.clean(t)
@@ -150,27 +153,62 @@ func TestTheBrowserShowsChangesAndSearches(t *testing.T) {
 	b.awaitText(t, "#live", "Live")
 }
 
+// hostile is a corpus of texts that a page must not run: each would set the title.
+var hostile = []string{
+	`<script>document.title='bad'</script>`, `<img src=x onerror="document.title='bad'">`, `"><svg onload="document.title='bad'">`,
+	`javascript:document.title='bad'`, `'-alert(1)-'`, `</textarea></title></style></pre><script>document.title='bad'</script>`,
+	`<iframe srcdoc="<script>parent.document.title='bad'</script>">`, `<style>@import url(https://evil.example/x.css)</style>`,
+	`<meta http-equiv=refresh content="0;url=https://evil.example/">`, `<base href=https://evil.example/>`, `<form action=https://evil.example/><button autofocus>`,
+	`<a href="javascript:document.title='bad'">x</a>`, `<math><mtext></form><form><mglyph><style></math><img src onerror=document.title='bad'>`,
+	`${document.title='bad'}{{constructor.constructor("document.title='bad'")()}}`, `@literal@");document.title='bad';//`, "\u2028document.title='bad'",
+	`data:text/html,<script>document.title='bad'</script>`, `<details open ontoggle=document.title='bad'>`, `<!--><img src=x onerror=document.title='bad'>-->`,
+}
+
+// TestTheBrowserRunsNoTextOfAnAgent has the corpus in the cards, conditions, answers, questions, files and tasks.
 func TestTheBrowserRunsNoTextOfAnAgent(t *testing.T) {
 	p := startPage(t)
-	for i, text := range []string{`<script>document.title='bad'</script>`, `<img src=x onerror="document.title='bad'">`, `"><svg onload="document.title='bad'">`, `javascript:document.title='bad'`} {
-		p.set(fmt.Sprint("evil-", i), map[string]any{
-			"displayName": text, "description": text, "documentationUrl": text, "ready": false, "reason": text,
-			"skills": []any{map[string]any{"id": text, "name": text, "description": text, "tags": []string{text}}},
+	for i, text := range hostile {
+		line, err := json.Marshal(map[string]string{"text": text + " "})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := json.Marshal(map[string]any{"kind": "artifact-update", "artifact": map[string]any{"artifactId": text, "name": text, "parts": []any{
+			map[string]any{"kind": "file", "file": map[string]any{"name": text, "mimeType": "text/html", "bytes": "PHNjcmlwdD4="}},
+			map[string]any{"kind": "file", "file": map[string]any{"name": text, "mimeType": "image/svg+xml", "uri": "https://evil.example/a.svg"}},
+			map[string]any{"kind": "data", "data": map[string]any{text: text}},
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := fmt.Sprint("evil-", i)
+		p.serve(t, name, sidecartest.NDJSONAgent(string(line), string(file)))
+		p.set(name, map[string]any{
+			"displayName": text, "description": text, "documentationUrl": text, "ready": false, "reason": text, "version": text,
+			"externalURL": text, "provider": map[string]any{"organization": text},
+			"skills": []any{map[string]any{"id": text, "name": text, "description": text, "tags": []string{text}, "examples": []string{text}}},
 		})
 	}
 	b := startBrowser(t)
-	b.run(t, chromedp.Navigate(p.base), chromedp.WaitVisible("#a-team-evil-3"))
+	b.run(t, chromedp.Navigate(p.base), chromedp.WaitVisible(fmt.Sprint("#a-team-evil-", len(hostile)-1)))
 	<-p.watched
 	p.set("last", nil) // a fragment, too
 	b.run(t, chromedp.WaitVisible("#a-team-last"))
 	var title string
-	for i := range 4 {
-		b.run(t, chromedp.Navigate(fmt.Sprint(p.base, "agents/team/evil-", i)), chromedp.WaitVisible("#h-skills"), chromedp.Title(&title))
+	for i, text := range hostile {
+		b.run(t, chromedp.Navigate(fmt.Sprint(p.base, "agents/team/evil-", i)), chromedp.WaitVisible("#h-skills"),
+			chromedp.SetValue("#message", text), chromedp.Click("#submit"))
+		b.awaitText(t, "#log", "completed")
+		b.run(t, chromedp.Title(&title))
 		if strings.Contains(title, "bad") {
 			t.Errorf("the title is %s", title)
 		}
+		var foreign int
+		b.run(t, chromedp.Evaluate(`document.querySelectorAll('#log script, #log iframe, #log svg, #log form, #log style, main img, main base, main meta, main [onerror]').length`, &foreign))
+		if foreign != 0 {
+			t.Errorf("%s makes %d elements", text, foreign)
+		}
 	}
-	b.clean(t)
+	b.clean(t) // a violation of the policy is an error of the console
 }
 
 func TestThePageFits320Pixels(t *testing.T) {
@@ -184,9 +222,6 @@ func TestThePageFits320Pixels(t *testing.T) {
 		b.run(t, dark, chromedp.EmulateViewport(320, 640), chromedp.Navigate(p.base+path), chromedp.WaitVisible("h1"), chromedp.Evaluate(`document.documentElement.scrollWidth`, &width))
 		if width > 320 {
 			t.Errorf("%q is %d pixels wide", path, width)
-		}
-		if path == "" {
-			b.screenshot(t, "ui-narrow")
 		}
 	}
 	b.clean(t)
@@ -212,4 +247,57 @@ func TestTenThousandAgentsDoNotDelayTheFirstPaint(t *testing.T) {
 		t.Errorf("the first paint is after %.0f ms", best)
 	}
 	b.clean(t)
+}
+
+// picture sets the media features and the size of the tab.
+func picture(scheme string, width, height int64) chromedp.Tasks {
+	return chromedp.Tasks{
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}),
+		chromedp.EmulateViewport(width, height),
+	}
+}
+
+// TestTheBrowserTakesPictures writes the screenshots of the documentation with UPDATE_SCREENSHOTS.
+func TestTheBrowserTakesPictures(t *testing.T) {
+	if os.Getenv("UPDATE_SCREENSHOTS") == "" {
+		t.Skip("UPDATE_SCREENSHOTS writes docs/images")
+	}
+	p := startPage(t)
+	p.example(t)
+	b := startBrowser(t)
+	for name, view := range map[string]struct {
+		scheme        string
+		width, height int64
+		path          string
+	}{
+		"ui-list":   {"light", 1200, 560, ""},
+		"ui-dark":   {"dark", 1200, 560, ""},
+		"ui-narrow": {"light", 320, 640, ""},
+		"ui-agent":  {"light", 1200, 1100, "agents/team/researcher"},
+		"ui-broken": {"dark", 1200, 760, "agents/team/painter"},
+	} {
+		b.run(t, picture(view.scheme, view.width, view.height), chromedp.Navigate(p.base+view.path), chromedp.WaitVisible("h1"))
+		b.awaitText(t, "#live", "Live")
+		if name == "ui-agent" {
+			b.run(t, chromedp.SendKeys("#message", "What changed last week?"), chromedp.Click("#submit"))
+			b.awaitText(t, "#log", "completed")
+			b.awaitText(t, "#tasks", "completed")
+			b.run(t, chromedp.Evaluate(`scrollTo(0, 0)`, nil))
+		}
+		b.screenshot(t, name)
+	}
+}
+
+// example sets agents as a cluster has them, of which one can be called.
+func (f *registry) example(t *testing.T) {
+	t.Helper()
+	f.examples()
+	var researcher map[string]any
+	for _, agent := range f.agents {
+		if agent["name"] == "researcher" {
+			researcher = agent
+		}
+	}
+	f.serve(t, "researcher", sidecartest.NDJSONAgent(`{"text":"Two things changed:\n\n"}`, `{"text":"1. The travel policy allows trains of the first class (policy.pdf, page 4).\n"}`, `{"text":"2. The holidays of 2027 are fixed (intranet, 18 November)."}`))
+	f.set("researcher", researcher)
 }

@@ -7,12 +7,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"mime/multipart"
 	"net/http"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -223,8 +225,8 @@ func TestTheBrowserShowsAConversation(t *testing.T) {
 		`{"kind":"artifact-update","artifact":{"artifactId":"a","parts":[{"kind":"file","file":{"name":"dot.png","mimeType":"image/png","bytes":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="}}]}}`))
 	b := startBrowser(t)
 	b.run(t, chromedp.Navigate(p.base+"agents/team/held"), chromedp.SendKeys("#message", "Hello, it's me"))
-	b.awaitText(t, "#line-kubectl", `kubectl a2a send team/held 'Hello, it'\''s me'`)
-	b.awaitText(t, "#line-curl", "SendStreamingMessage")
+	b.awaitText(t, "#code-kubectl", `kubectl a2a send team/held 'Hello, it'\''s me'`)
+	b.awaitText(t, "#code-curl", "SendStreamingMessage")
 	b.run(t, chromedp.Click("#submit"))
 	b.awaitText(t, "#log", "one ") // the agent has not written the rest
 	close(proceed)
@@ -234,10 +236,35 @@ func TestTheBrowserShowsAConversation(t *testing.T) {
 	b.awaitText(t, "#task", "waits for your answer")
 	b.run(t, chromedp.SendKeys("#message", "This"), chromedp.Click("#submit"))
 	b.awaitText(t, "#log", "That one")
-	b.screenshot(t, "ui-conversation")
 	b.run(t, chromedp.Navigate(p.base+"agents/team/painter"), chromedp.SendKeys("#message", "Draw"), chromedp.Click("#submit"))
 	b.awaitText(t, "#log", "Download dot.png (70 bytes)")
 	b.awaitText(t, "#log", "<img src=x")
 	b.run(t, chromedp.Poll(`document.querySelector('#log img')?.naturalWidth === 1`, nil))
+	b.clean(t)
+}
+
+func TestTheBrowserShowsEachWordBeforeTheAgentWritesTheNext(t *testing.T) {
+	words := []string{"The ", "answer ", "comes ", "word ", "by ", "word."}
+	proceed := make(chan struct{})
+	p := startPage(t)
+	p.serve(t, "writer", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		for _, word := range words {
+			line, _ := json.Marshal(map[string]string{"text": word})
+			_, _ = w.Write(append(line, '\n'))
+			_ = http.NewResponseController(w).Flush()
+			<-proceed
+		}
+	})
+	b := startBrowser(t)
+	b.run(t, chromedp.Navigate(p.base+"agents/team/writer"), chromedp.SendKeys("#message", "Hello"), chromedp.Click("#submit"))
+	shown := ""
+	for _, word := range words {
+		shown += word
+		// The element has exactly the words so far.
+		b.run(t, chromedp.Poll(fmt.Sprintf(`[...document.querySelectorAll('#log .said:not(.mine)')].some((e) => e.textContent === %q)`, shown), nil, chromedp.WithPollingTimeout(30*time.Second)))
+		proceed <- struct{}{}
+	}
+	b.awaitText(t, "#log", "completed")
 	b.clean(t)
 }

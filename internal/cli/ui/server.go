@@ -1,19 +1,23 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ui is the web page of `kubectl a2a ui`: it lists agents with their health, shows changes
-// as they happen, describes each agent, and sends it messages. The page is HTML from templates, with a script and a
-// stylesheet of its own; the browser gets no token and sends no request to another host.
+// Package ui serves the pages of internal/ui for `kubectl a2a ui`, and calls agents for them: it sends
+// messages, lists tasks and follows them. The browser gets no token.
 //
 // The server listens on the loopback interface, where all programs and users of the machine and all
 // web pages in the browser reach it. So its paths begin with a secret, which the browser gets once
-// for a code that is printed (access.go).
+// for a code that is printed.
+//
+//	updates  events of an agent -> lines for the script
+//	send     messages and cancellations
+//	tasks    the tasks of an agent and their events
+//	access   who may send requests
+//	server   the listener
 package ui
 
 import (
 	"context"
 	"crypto/rand"
-	"embed"
 	"errors"
 	"net"
 	"net/http"
@@ -21,18 +25,21 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/registryclient"
+	"github.com/a2a-operator/a2a-operator/internal/registryapi"
+	"github.com/a2a-operator/a2a-operator/internal/ui"
 )
 
 const (
 	// maxConnections bounds the connections of browsers.
 	maxConnections = 64
-	// maxWatchers bounds the open pages that get changes.
-	maxWatchers = 32
+	// maxStreams bounds the open pages that get changes.
+	maxStreams = 32
 	// maxHeader bounds the header of a request, in bytes.
 	maxHeader = 32 << 10
 	// readTimeout bounds the read of a request, and writeTimeout each write of a stream.
@@ -40,9 +47,6 @@ const (
 	// shutdownTimeout bounds the end of open requests.
 	shutdownTimeout = 2 * time.Second
 )
-
-//go:embed page/*.html static/*
-var files embed.FS
 
 // Options configure a Server.
 type Options struct {
@@ -63,7 +67,7 @@ type Options struct {
 // Server serves the page. It is safe for concurrent use.
 type Server struct {
 	options Options
-	changes *changes
+	pages   *ui.Pages
 	// calls has a value for each call to an agent.
 	calls chan struct{}
 	// code opens the page once, and secret begins all other paths.
@@ -83,7 +87,7 @@ func Listen(ctx context.Context, port string, options Options) (*Server, error) 
 		return nil, failure.Wrap(failure.Usage, err, "listen on --port %s", port).WithHint("--port 0 takes a free port")
 	}
 	return &Server{
-		options: options, changes: newChanges(), calls: make(chan struct{}, maxCalls), code: rand.Text(), secret: rand.Text(),
+		options: options, calls: make(chan struct{}, maxCalls), code: rand.Text(), secret: rand.Text(),
 		host: listener.Addr().String(), listener: netutil.LimitListener(listener, maxConnections),
 	}, nil
 }
@@ -94,14 +98,22 @@ func (s *Server) Address() string { return "http://" + s.host + "/open/" + s.cod
 // Serve serves the page until ctx ends, and then closes the listener and all connections. It
 // returns nil when ctx ended it.
 func (s *Server) Serve(ctx context.Context) error {
+	s.pages = ui.New(ctx, ui.Options{
+		Registry: &explained{options: &s.options}, Namespace: s.options.Namespace, Heading: "kubectl a2a", Calls: true,
+		Lost:       "kubectl a2a ui does not respond. It may have ended.",
+		Viewer:     func(*http.Request) ui.Viewer { return ui.Viewer{Name: s.options.Caller, Base: "/" + s.secret + "/"} },
+		MaxViewers: 1, MaxStreams: maxStreams, Now: s.options.Now,
+	})
+	defer s.pages.Wait()
+	s.pages.Handle("POST /agents/{namespace}/{name}/send", s.send)
+	s.pages.Handle("GET /agents/{namespace}/{name}/tasks", s.tasks)
+	s.pages.Handle("GET /agents/{namespace}/{name}/tasks/{task}/events", s.taskEvents)
+	s.pages.Handle("POST /agents/{namespace}/{name}/tasks/{task}/cancel", s.cancel)
 	// The requests end with ctx, so that a shutdown does not wait for streams.
 	server := &http.Server{
 		Handler: s.guard(), ReadHeaderTimeout: readTimeout, ReadTimeout: readTimeout, MaxHeaderBytes: maxHeader,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
-	watching := sync.WaitGroup{}
-	watching.Go(func() { s.changes.follow(ctx, s.options.Registry, s.options.Namespace) })
-	defer watching.Wait()
 	stopped := make(chan struct{})
 	defer context.AfterFunc(ctx, func() {
 		defer close(stopped)
@@ -118,15 +130,53 @@ func (s *Server) Serve(ctx context.Context) error {
 	return nil
 }
 
-// pages returns the handler of the paths behind the secret.
-func (s *Server) pages() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.list)
-	mux.HandleFunc("GET /agents/{namespace}/{name}", s.agent)
-	mux.HandleFunc("GET /agents/{namespace}/{name}/card", s.card)
-	mux.HandleFunc("POST /agents/{namespace}/{name}/send", s.send)
-	mux.HandleFunc("POST /agents/{namespace}/{name}/tasks/{task}/cancel", s.cancel)
-	mux.HandleFunc("GET /changes", s.streamChanges)
-	mux.Handle("GET /static/", http.FileServerFS(files))
-	return mux
+// explained is the registry of the pages, with failures for their reader.
+type explained struct{ options *Options }
+
+func (r *explained) Search(ctx context.Context, q registryapi.Query) (*registryapi.Page, error) {
+	page, err := r.options.Registry.Search(ctx, q)
+	return page, explain(err)
+}
+
+func (r *explained) Agent(ctx context.Context, namespace, name string) (*registryapi.Agent, error) {
+	agent, err := r.options.Registry.Agent(ctx, namespace, name)
+	return agent, explain(err)
+}
+
+func (r *explained) Card(ctx context.Context, namespace, name, version string) ([]byte, error) {
+	card, err := r.options.Registry.Card(ctx, namespace, name, version)
+	return card, explain(err)
+}
+
+func (r *explained) Watch(ctx context.Context, q registryapi.Query, lastID string, each func(registryapi.Event) error) error {
+	return explain(r.options.Registry.Watch(ctx, q, lastID, each))
+}
+
+func (r *explained) Conditions(ctx context.Context, namespace, name string) ([]metav1.Condition, error) {
+	object, err := r.options.Object(ctx, namespace, name)
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return object.Status.Conditions, nil
+}
+
+// explain returns an error for the reader of a page, and nil for nil.
+func explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return problemOf(err)
+}
+
+// problemOf returns the failure in an error for the reader of a page.
+func problemOf(err error) *ui.PageError {
+	cause := failure.Of(err)
+	problem := &ui.PageError{Status: http.StatusBadGateway, Message: cause.Message, Hint: cause.Hint}
+	if cause.Code == failure.CardNotFound {
+		problem.Status = http.StatusNotFound
+	}
+	if cause.Code == failure.Usage {
+		problem.Status = http.StatusBadRequest
+	}
+	return problem
 }

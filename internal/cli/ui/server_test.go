@@ -8,9 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/net/html"
 )
@@ -37,7 +39,7 @@ func get(t *testing.T, address string, header ...string) (status int, body strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := response.Header.Get("Content-Security-Policy"); got != policy || response.Header.Get("X-Content-Type-Options") != "nosniff" || response.Header.Get("Cache-Control") != "no-store" {
+	if got := response.Header.Get("Content-Security-Policy"); !strings.Contains(got, "default-src 'none'") || response.Header.Get("X-Content-Type-Options") != "nosniff" || response.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%s has no security headers: %v", address, response.Header)
 	}
 	return response.StatusCode, string(text)
@@ -228,8 +230,15 @@ func attribute(t *testing.T, body, key, value, name string) string {
 	return ""
 }
 
+// change is the data of an event of changes.
+type change struct {
+	Agents  []string
+	All     bool
+	Problem string
+}
+
 // stream reads the events of a page.
-func stream(t *testing.T, p *page) func(until func(state) bool) state {
+func stream(t *testing.T, p *page) func(until func(change) bool) change {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.base+"changes", http.NoBody)
 	if err != nil {
@@ -241,27 +250,27 @@ func stream(t *testing.T, p *page) func(until func(state) bool) state {
 	}
 	t.Cleanup(func() { _ = response.Body.Close() })
 	lines := bufio.NewScanner(response.Body)
-	return func(until func(state) bool) state {
+	return func(until func(change) bool) change {
 		t.Helper()
 		for lines.Scan() {
 			text, ok := strings.CutPrefix(lines.Text(), "data: ")
-			var got state
+			var got change
 			if ok && json.Unmarshal([]byte(text), &got) == nil && until(got) {
 				return got
 			}
 		}
 		t.Fatalf("the stream ended: %v", lines.Err())
-		return state{}
+		return change{}
 	}
 }
 
 func TestAPageHearsOfEachChange(t *testing.T) {
 	p := startPage(t)
 	next := stream(t, p)
-	next(func(s state) bool { return s.All })
+	next(func(s change) bool { return s.All })
 	<-p.watched
 	p.set("echo", nil)
-	next(func(s state) bool { return len(s.Agents) == 1 && s.Agents[0] == "team/echo" })
+	next(func(s change) bool { return len(s.Agents) == 1 && s.Agents[0] == "team/echo" })
 }
 
 func TestALostRegistryIsReportedAndTheWatchResumes(t *testing.T) {
@@ -269,9 +278,9 @@ func TestALostRegistryIsReportedAndTheWatchResumes(t *testing.T) {
 	next := stream(t, p)
 	<-p.watched
 	p.set("echo", nil)
-	next(func(s state) bool { return len(s.Agents) == 1 })
+	next(func(s change) bool { return len(s.Agents) == 1 })
 	p.setDown(true)
-	lost := next(func(s state) bool { return s.Problem != "" })
+	lost := next(func(s change) bool { return s.Problem != "" })
 	if !strings.Contains(lost.Problem, "registry") {
 		t.Errorf("the problem is %q", lost.Problem)
 	}
@@ -279,7 +288,7 @@ func TestALostRegistryIsReportedAndTheWatchResumes(t *testing.T) {
 		t.Errorf("the list without a registry is %d %s", status, body)
 	}
 	p.setDown(false)
-	next(func(s state) bool { return s.Problem == "" })
+	next(func(s change) bool { return s.Problem == "" })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if last := p.resumed[len(p.resumed)-1]; last != "r1" {
@@ -287,34 +296,50 @@ func TestALostRegistryIsReportedAndTheWatchResumes(t *testing.T) {
 	}
 }
 
-func TestTooManyChangesAndPagesAreBounded(t *testing.T) {
-	c := newChanges()
-	w := c.add()
-	c.take(w)
-	for i := range 3 * maxPending {
-		c.notify(fmt.Sprint("team/", i), false)
-	}
-	if got := c.take(w); !got.All || len(got.Agents) != 0 {
-		t.Errorf("%d changes at once are %+v", 3*maxPending, got)
-	}
-	for range maxWatchers - 1 {
-		if c.add() == nil {
-			t.Fatal("a page is refused")
-		}
-	}
-	if c.add() != nil {
-		t.Error("there is no limit on pages")
-	}
-}
-
 func TestTheEndOfTheContextEndsOpenStreams(t *testing.T) {
 	p := startPage(t)
 	next := stream(t, p)
-	next(func(s state) bool { return s.All })
+	next(func(s change) bool { return s.All })
 	p.stop()
 	err := <-p.stopped
 	p.stopped <- err
 	if err != nil {
 		t.Errorf("the server ends with %v", err)
+	}
+}
+
+// TestFurtherConnectionsWait opens as many connections as the server accepts.
+func TestFurtherConnectionsWait(t *testing.T) {
+	p := startPage(t)
+	request := "GET /" + p.server.secret + "/static/icon.svg HTTP/1.1\r\nHost: " + p.server.host + "\r\n\r\n"
+	open := func() (net.Conn, *bufio.Reader) {
+		t.Helper()
+		connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.server.host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = connection.Close() })
+		if _, err := io.WriteString(connection, request); err != nil {
+			t.Fatal(err)
+		}
+		return connection, bufio.NewReader(connection)
+	}
+	var first net.Conn
+	for range maxConnections {
+		connection, reader := open()
+		if _, err := reader.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+		first = connection
+	}
+	last, reader := open()
+	_ = last.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+	if line, err := reader.ReadString('\n'); err == nil {
+		t.Fatalf("connection %d has the response %s", maxConnections+1, line)
+	}
+	_ = first.Close()
+	_ = last.SetReadDeadline(time.Now().Add(30 * time.Second))
+	if line, err := reader.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+		t.Errorf("after the end of another connection, the response is %q %v", line, err)
 	}
 }

@@ -1,0 +1,78 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	cdpruntime "github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// axeVersion is the version of axe-core, from the npm registry.
+const axeVersion = "4.14.1"
+
+// installAxe returns the source of axe-core. It skips the test without npm.
+func installAxe(t *testing.T) string {
+	t.Helper()
+	npm, err := exec.LookPath("npm")
+	if err != nil {
+		t.Skip("needs npm, which installs axe-core: apt-get install -y npm")
+	}
+	directory := t.TempDir()
+	command := exec.CommandContext(t.Context(), npm, "install", "--prefix", directory, "--no-audit", "--no-fund", "--ignore-scripts", "axe-core@"+axeVersion)
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Skipf("npm does not install axe-core: %v\n%s", err, out)
+	}
+	source, err := os.ReadFile(filepath.Join(directory, "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(source)
+}
+
+// violation is a rule of axe-core that a page breaks.
+type violation struct {
+	ID    string `json:"id"`
+	Help  string `json:"help"`
+	Nodes []struct {
+		HTML    string `json:"html"`
+		Summary string `json:"failureSummary"`
+	} `json:"nodes"`
+}
+
+func TestThePagesAreAccessible(t *testing.T) {
+	b := startBrowser(t)
+	axe := installAxe(t)
+	p := startPage(t)
+	p.example(t)
+	for _, scheme := range []string{"light", "dark"} {
+		for _, width := range []int64{1200, 320} {
+			for _, path := range []string{"", "?q=nothing", "agents/team/researcher", "agents/team/painter", "agents/team/researcher/card", "agents/team/none"} {
+				b.run(t, picture(scheme, width, 800), chromedp.Navigate(p.base+path), chromedp.WaitVisible("h1"))
+				b.awaitText(t, "#live", "Live")
+				if path == "agents/team/researcher" {
+					b.run(t, chromedp.SendKeys("#message", "Hello"), chromedp.Click("#submit"))
+					b.awaitText(t, "#log", "completed")
+					b.awaitText(t, "#tasks", "completed")
+					b.run(t, chromedp.Evaluate(`document.querySelectorAll('details').forEach((d) => { d.removeAttribute('name'); d.open = true; })`, nil))
+				}
+				var found []violation
+				b.run(t, chromedp.Evaluate(axe+"; 0", nil),
+					chromedp.Evaluate(`axe.run().then((r) => r.violations)`, &found, func(e *cdpruntime.EvaluateParams) *cdpruntime.EvaluateParams {
+						return e.WithAwaitPromise(true)
+					}))
+				for _, v := range found {
+					nodes, _ := json.MarshalIndent(v.Nodes, "", " ") //nolint:errchkjson // strings
+					t.Errorf("%s, %d px, %q: %s: %s\n%s", scheme, width, path, v.ID, v.Help, nodes)
+				}
+			}
+		}
+	}
+	t.Logf("axe-core %s found nothing", axeVersion)
+}

@@ -1,0 +1,150 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/ui"
+)
+
+const (
+	// shownTasks is the number of tasks that the page of an agent lists.
+	shownTasks = 50
+	// listTimeout bounds the call that lists tasks.
+	listTimeout = 15 * time.Second
+)
+
+// task is a task of the list.
+type task struct {
+	ID, Context, State string
+	// Open is true if the task has not ended, and Waits if it waits for its client.
+	Open, Waits bool
+	Changed     time.Time
+}
+
+// taskList is the data of the list.
+type taskList struct {
+	ui.Layout
+	Tasks []task
+	// Total counts the tasks of the caller, 0 if the agent does not tell.
+	Total int
+}
+
+// tasks responds with the last changed tasks of the caller at an agent. Open tasks come first.
+func (s *Server) tasks(w http.ResponseWriter, r *http.Request) {
+	namespace, name := r.PathValue("namespace"), r.PathValue("name")
+	list := taskList{Layout: s.pages.Layout(r, "Tasks of "+namespace+"/"+name)}
+	ctx, cancel := context.WithTimeout(r.Context(), listTimeout)
+	defer cancel()
+	page, err := s.listTasks(ctx, namespace, name)
+	if err != nil {
+		// It is the content of this part of the page: an agent may not list tasks.
+		list.Problem = problemOf(err)
+		ui.Render(w, http.StatusOK, "tasks", &list)
+		return
+	}
+	list.Total = page.TotalSize
+	for _, e := range page.Tasks[:min(len(page.Tasks), shownTasks)] {
+		state := e.Task.Status.State
+		list.Tasks = append(list.Tasks, task{
+			ID: e.Task.ID, Context: e.Task.ContextID, State: state.String(), Open: !state.Terminal(), Waits: state.Interrupted(), Changed: e.Task.Status.Time,
+		})
+	}
+	slices.SortStableFunc(list.Tasks, func(a, b task) int {
+		switch {
+		case a.Open == b.Open:
+			return 0
+		case a.Open:
+			return -1
+		default:
+			return 1
+		}
+	})
+	ui.Render(w, http.StatusOK, "tasks", &list)
+}
+
+func (s *Server) listTasks(ctx context.Context, namespace, name string) (*a2aclient.Page, error) {
+	client, end, err := s.options.Connect(ctx, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return client.Tasks(ctx, &a2a.ListRequest{PageSize: shownTasks, HistoryLength: new(0)})
+}
+
+// taskEvents responds with the updates of a task: all events from the first one on if the agent keeps
+// them, and else the task as it is. The response lasts until the task has ended.
+func (s *Server) taskEvents(w http.ResponseWriter, r *http.Request) {
+	// firstEvent requests the whole log of a sidecar. Other agents ignore it.
+	const firstEvent = "0"
+	s.call(w, r, func(ctx context.Context, write func(update) error) error {
+		client, end, err := s.options.Connect(ctx, r.PathValue("namespace"), r.PathValue("name"))
+		if err != nil {
+			return err
+		}
+		defer end()
+		id := r.PathValue("task")
+		now, err := client.Task(ctx, id, nil)
+		if err != nil {
+			return err
+		}
+		h := &history{messages: ownMessages(now.Task), write: write}
+		if err := h.next(); err != nil {
+			return err
+		}
+		err = client.Subscribe(ctx, id, firstEvent, func(e *a2aclient.Event) error { return h.take(updatesOf(&e.Event)) })
+		if a2aclient.IsUnsupported(err) { // agents do not stream a task that has ended
+			return h.take(updatesOf(&now.Event))
+		}
+		return err
+	})
+}
+
+// history adds the messages of the caller to the updates of a task. The events of an agent do not have
+// them: the first one begins the task, and each further one answers a question.
+type history struct {
+	messages []update
+	write    func(update) error
+}
+
+func ownMessages(task *a2a.Task) []update {
+	var own []update
+	for _, m := range task.History {
+		if m.Role == a2a.RoleUser {
+			own = append(own, update{Task: task.ID, Context: task.ContextID, Own: true, Parts: shownParts(m.Parts)})
+		}
+	}
+	return own
+}
+
+// next writes the next message of the caller.
+func (h *history) next() error {
+	if len(h.messages) == 0 {
+		return nil
+	}
+	message := h.messages[0]
+	h.messages = h.messages[1:]
+	return h.write(message)
+}
+
+// take writes updates, and after a question the answer of the caller.
+func (h *history) take(all []update) error {
+	for _, u := range all {
+		if err := h.write(u); err != nil {
+			return err
+		}
+		if u.Waits {
+			if err := h.next(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

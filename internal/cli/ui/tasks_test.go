@@ -1,0 +1,104 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
+)
+
+// events reads the updates of a task.
+func events(t *testing.T, p *page, agent, task string) func() update {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.base+"agents/team/"+agent+"/tasks/"+task+"/events", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = response.Body.Close() })
+	decoder := json.NewDecoder(response.Body)
+	return func() update {
+		t.Helper()
+		var u update
+		if err := decoder.Decode(&u); err != nil {
+			t.Fatalf("no further update: %v", err)
+		}
+		return u
+	}
+}
+
+func TestATaskThatRunsIsListedFirstAndItsEventsFollow(t *testing.T) {
+	proceed := make(chan struct{})
+	p := startPage(t)
+	p.serve(t, "held", sidecartest.HeldAgent(proceed))
+	if _, body := get(t, p.base+"agents/team/held/tasks"); !strings.Contains(body, "no tasks for you") {
+		t.Errorf("without tasks, the list is %s", body)
+	}
+	_, next := post(t, p, "held/send", map[string]string{"text": "Hello"})
+	var sent update
+	for sent.Task == "" || len(sent.Parts) == 0 {
+		sent = next()
+	}
+	if _, body := get(t, p.base+"agents/team/held/tasks"); !strings.Contains(body, sent.Task) || !strings.Contains(body, "working") || !strings.Contains(body, "data-open") {
+		t.Errorf("the list is %s", body)
+	}
+	follow := events(t, p, "held", sent.Task)
+	var own, states []string
+	for len(states) == 0 || states[len(states)-1] != "working" {
+		u := follow()
+		if u.Own {
+			own = append(own, u.Parts[0].Text)
+		}
+		if u.State != "" {
+			states = append(states, u.State)
+		}
+	}
+	if len(own) != 1 || own[0] != "Hello" {
+		t.Errorf("the messages of the caller are %q", own)
+	}
+	close(proceed)
+	if last, text := answer(t, follow); last.State != "completed" || last.Time == "" || !strings.Contains(text, "two") {
+		t.Errorf("the events end with %+v, %q", last, text)
+	}
+	if _, body := get(t, p.base+"agents/team/held/tasks"); strings.Contains(body, "data-open") || !strings.Contains(body, "completed") {
+		t.Errorf("afterwards the list is %s", body)
+	}
+	// The events of a task that has ended are the same.
+	if last, text := answer(t, events(t, p, "held", sent.Task)); last.State != "completed" || !strings.Contains(text, "two") {
+		t.Errorf("the events of an ended task end with %+v, %q", last, text)
+	}
+	if u := events(t, p, "held", "none")(); !u.Ended || u.Problem == "" {
+		t.Errorf("an unknown task has %+v", u)
+	}
+	if _, body := get(t, p.base+"agents/team/closed/tasks"); !strings.Contains(body, "you may not call closed") || !strings.Contains(body, "ask for a Role") {
+		t.Errorf("without a right, the list is %s", body)
+	}
+}
+
+func TestTheBrowserOpensATaskAndAnswersItsQuestion(t *testing.T) {
+	p := startPage(t)
+	p.serve(t, "asking", sidecartest.AskingAgent)
+	_, next := post(t, p, "asking/send", map[string]string{"text": "Find it"})
+	asked, _ := answer(t, next)
+	b := startBrowser(t)
+	b.run(t, chromedp.Navigate(p.base+"agents/team/asking"), chromedp.WaitVisible("#tasks button.open"))
+	b.awaitText(t, "#tasks", "input-required")
+	b.run(t, chromedp.Click("#tasks button.open"))
+	b.awaitText(t, "#log", "Find it")
+	b.awaitText(t, "#task", "waits for your answer")
+	b.awaitText(t, "#code-python", asked.Task)
+	b.run(t, chromedp.SendKeys("#message", "This"), chromedp.Click("#submit"))
+	b.awaitText(t, "#log", "That one")
+	b.awaitText(t, "#tasks", "completed")
+	b.clean(t)
+}

@@ -1,0 +1,125 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+)
+
+// update is a line of the response to a message: one event of the answer, for the script.
+type update struct {
+	// Task and Context are the ids of the task, "" if they are unknown.
+	Task    string `json:"task,omitempty"`
+	Context string `json:"context,omitempty"`
+	// State is the new state of the task, "" if it is as before, and Time when it began, in RFC 3339, ""
+	// if that is unknown. Waits is true if the agent waits for an answer, and Ended if nothing more follows.
+	State string `json:"state,omitempty"`
+	Time  string `json:"time,omitempty"`
+	Waits bool   `json:"waits,omitempty"`
+	Ended bool   `json:"ended,omitempty"`
+	// Artifact is the artifact of Parts, "" for a message. Append is true if they continue it.
+	Artifact string      `json:"artifact,omitempty"`
+	Append   bool        `json:"append,omitempty"`
+	Parts    []shownPart `json:"parts,omitempty"`
+	// Own is true if Parts are a message of the caller.
+	Own bool `json:"own,omitempty"`
+	// Problem is why the answer is not complete, or why it is late, with a Hint.
+	Problem string `json:"problem,omitempty"`
+	Hint    string `json:"hint,omitempty"`
+}
+
+// shownPart is a part of a message or artifact: a text, a file, or an address. All texts are clean.
+type shownPart struct {
+	Text string `json:"text,omitempty"`
+	// URL is the address of a file, which the page does not load.
+	URL string `json:"url,omitempty"`
+	// Name, Type and Content are a file. Image is true if the browser may show it.
+	Name    string `json:"name,omitempty"`
+	Type    string `json:"type,omitempty"`
+	Content []byte `json:"content,omitempty"`
+	Image   bool   `json:"image,omitempty"`
+}
+
+// updatesOf returns the updates for an event of an agent. Those of a task are its artifacts, which
+// replace the shown ones, and its state.
+func updatesOf(e *a2a.Event) []update {
+	switch {
+	case e.Task != nil:
+		var all []update
+		for i := range e.Task.Artifacts {
+			artifact := &e.Task.Artifacts[i]
+			all = append(all, update{Task: e.Task.ID, Context: e.Task.ContextID, Artifact: e.Task.ID + "/" + artifact.ID, Parts: shownParts(artifact.Parts)})
+		}
+		status := statusOfTask(&e.Task.Status)
+		status.Task, status.Context = e.Task.ID, e.Task.ContextID
+		return append(all, status)
+	case e.Status != nil:
+		out := statusOfTask(&e.Status.Status)
+		out.Task, out.Context = e.Status.TaskID, e.Status.ContextID
+		return []update{out}
+	case e.Artifact != nil:
+		return []update{{
+			Task: e.Artifact.TaskID, Context: e.Artifact.ContextID, Append: e.Artifact.Append,
+			Artifact: e.Artifact.TaskID + "/" + e.Artifact.Artifact.ID, Parts: shownParts(e.Artifact.Artifact.Parts),
+		}}
+	case e.Message != nil:
+		return []update{{Context: e.Message.ContextID, Ended: true, Parts: shownParts(e.Message.Parts)}}
+	default:
+		return nil
+	}
+}
+
+func statusOfTask(status *a2a.Status) update {
+	out := update{State: status.State.String(), Waits: status.State.Interrupted(), Ended: status.State.Terminal() || status.State.Interrupted()}
+	if !status.Time.IsZero() {
+		out.Time = status.Time.UTC().Format(time.RFC3339)
+	}
+	if status.Message != nil {
+		out.Parts = shownParts(status.Message.Parts)
+	}
+	return out
+}
+
+// images are the media types that the browser shows. SVG is not one of them: it may have scripts.
+var images = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+func shownParts(parts []a2a.Part) []shownPart {
+	out := make([]shownPart, 0, len(parts))
+	for i := range parts {
+		p := &parts[i]
+		switch p.Content {
+		case a2a.ContentText:
+			out = append(out, shownPart{Text: terminal.Clean(p.Text)})
+		case a2a.ContentData:
+			out = append(out, shownPart{Text: string(terminal.JSON(p.Data))})
+		case a2a.ContentURL:
+			out = append(out, shownPart{URL: terminal.Line(terminal.Clip(p.URL, 2000))})
+		case a2a.ContentRaw:
+			// The content decides, so that a wrong type makes no image.
+			mediaType, _, _ := mime.ParseMediaType(http.DetectContentType(p.Raw))
+			file := shownPart{Name: safeName(p.Filename), Content: p.Raw, Type: "application/octet-stream"}
+			if slices.Contains(images, mediaType) {
+				file.Type, file.Image = mediaType, true
+			}
+			out = append(out, file)
+		}
+	}
+	return out
+}
+
+// safeName returns a name for a download, without directories.
+func safeName(name string) string {
+	name = terminal.Line(terminal.Clip(name[strings.LastIndexAny(name, `/\`)+1:], 100))
+	if name = strings.TrimLeft(name, ". "); name == "" {
+		return "file"
+	}
+	return name
+}

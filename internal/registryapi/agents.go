@@ -1,0 +1,169 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package registryapi has the values that the registry's API exchanges with its readers: agents,
+// queries, pages and the events of a watch. It sends no requests.
+package registryapi
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Agent is an agent as the registry lists it.
+type Agent struct {
+	Namespace        string   `json:"namespace"`
+	Name             string   `json:"name"`
+	DisplayName      string   `json:"displayName"`
+	Description      string   `json:"description"`
+	Version          string   `json:"version"`
+	Provider         Provider `json:"provider"`
+	DocumentationURL string   `json:"documentationUrl"`
+	URL              string   `json:"url"`
+	ExternalURL      string   `json:"externalURL"`
+	Ready            bool     `json:"ready"`
+	// Reason is the reason of the condition Available of an agent that is not ready.
+	Reason       string       `json:"reason"`
+	Remote       bool         `json:"remote"`
+	Capabilities Capabilities `json:"capabilities"`
+	InputModes   []string     `json:"defaultInputModes"`
+	OutputModes  []string     `json:"defaultOutputModes"`
+	Skills       []Skill      `json:"skills"`
+	// UpdatedAt is the time of the last transition of a condition, zero if it is unknown.
+	UpdatedAt time.Time `json:"updatedAt"`
+	// JSON is what the registry sent.
+	JSON json.RawMessage `json:"-"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It keeps the text.
+func (a *Agent) UnmarshalJSON(text []byte) error {
+	type plain Agent
+	var out plain
+	if err := json.Unmarshal(text, &out); err != nil {
+		return err //nolint:wrapcheck // the caller does
+	}
+	out.JSON = slices.Clone(text)
+	*a = Agent(out)
+	return nil
+}
+
+// Provider is who provides an agent.
+type Provider struct {
+	Organization string `json:"organization"`
+	URL          string `json:"url"`
+}
+
+// Capabilities are the optional features of an agent.
+type Capabilities struct {
+	Streaming         bool `json:"streaming"`
+	PushNotifications bool `json:"pushNotifications"`
+	ExtendedCard      bool `json:"extendedCard"`
+}
+
+// Skill is a skill of an agent.
+type Skill struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Tags        []string `json:"tags"`
+	Examples    []string `json:"examples"`
+	InputModes  []string `json:"inputModes"`
+	OutputModes []string `json:"outputModes"`
+}
+
+// Query selects agents.
+type Query struct {
+	// Words rank the agents, the best match first. "" is for all agents in the order of their
+	// names.
+	Words string
+	// Namespace is the namespace of the agents, "" for all.
+	Namespace string
+	// Ready selects by readiness, nil for both.
+	Ready *bool
+	// Filters are other parameters of GET /v1/agents, such as skill.
+	Filters url.Values
+	// Limit bounds the agents of a page, 1 to 200. A watch ignores it.
+	Limit int
+	// Cursor is NextCursor of the page before, "" for the first page.
+	Cursor string
+}
+
+// Parameters returns the parameters of GET /v1/agents that select agents, without the limit.
+func (q *Query) Parameters() url.Values {
+	values := url.Values{}
+	maps.Copy(values, q.Filters)
+	for name, value := range map[string]string{"q": q.Words, "namespace": q.Namespace, "cursor": q.Cursor} {
+		if value != "" {
+			values.Set(name, value)
+		}
+	}
+	if q.Ready != nil {
+		values.Set("ready", strconv.FormatBool(*q.Ready))
+	}
+	return values
+}
+
+// PageParameters returns the parameters of GET /v1/agents for a page.
+func (q *Query) PageParameters() url.Values {
+	values := q.Parameters()
+	values.Set("limit", strconv.Itoa(q.Limit))
+	return values
+}
+
+// WatchParameters returns the parameters of GET /v1/agents for a watch.
+func (q *Query) WatchParameters() url.Values {
+	values := q.Parameters()
+	values.Set("watch", "true")
+	return values
+}
+
+// Page is a page of agents.
+type Page struct {
+	Agents     []Agent `json:"items"`
+	NextCursor string  `json:"nextCursor"`
+	// Total counts the agents of all pages.
+	Total int `json:"total"`
+	// Revision is the state of the cluster that the page includes.
+	Revision string `json:"revision"`
+}
+
+// EventType is the type of an event of a watch.
+type EventType string
+
+// Types of events.
+const (
+	// Reset comes before all agents: the watch cannot tell what changed.
+	Reset EventType = "reset"
+	// Upsert is a new or changed agent.
+	Upsert EventType = "upsert"
+	// Remove is an agent that is gone or that the caller may not see any more.
+	Remove EventType = "remove"
+	// Synced comes after the first changes: others follow as they happen.
+	Synced EventType = "synced"
+	// Bookmark has a later id.
+	Bookmark EventType = "bookmark"
+)
+
+// Event is an event of a watch.
+type Event struct {
+	Type EventType
+	// ID is the id of the last event that had one. A watch resumes behind it.
+	ID string
+	// Agent is the agent of Upsert and Remove; the latter has the namespace and the name only.
+	Agent
+}
+
+// DecodeEvent returns the event with a type, an id and data.
+func DecodeEvent(eventType, id string, data []byte) (Event, error) {
+	e := Event{Type: EventType(eventType), ID: id}
+	if e.Type == Upsert || e.Type == Remove {
+		if err := json.Unmarshal(data, &e.Agent); err != nil {
+			return Event{}, err //nolint:wrapcheck // the caller does
+		}
+	}
+	return e, nil
+}

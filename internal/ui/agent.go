@@ -1,0 +1,94 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/a2a-operator/a2a-operator/internal/registryapi"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
+)
+
+// maxShownCard bounds the text of a card on the page, in bytes.
+const maxShownCard = 256 << 10
+
+// agentPage is the data of the page of one agent.
+type agentPage struct {
+	Layout
+	Agent *registryapi.Agent
+	// Conditions are those of the Agent. NoConditions is why there are none, nil if they were read.
+	Conditions   []metav1.Condition
+	NoConditions *PageError
+	// Code are lines that send a message to the agent.
+	Code []Code
+}
+
+// agent responds with the page of an agent. With the header Fragment, it is the description alone.
+func (p *Pages) agent(w http.ResponseWriter, r *http.Request) {
+	namespace, name := r.PathValue("namespace"), r.PathValue("name")
+	page := agentPage{Layout: p.Layout(r, namespace+"/"+name)}
+	var err error
+	if page.Agent, err = p.options.Registry.Agent(r.Context(), namespace, name); err != nil {
+		p.Fail(w, r, page.Layout, err)
+		return
+	}
+	page.Conditions, err = p.options.Registry.Conditions(r.Context(), namespace, name)
+	if err != nil {
+		page.NoConditions = problemOf(err)
+	}
+	page.Code = codeFor(page.Agent)
+	template := "agent.html"
+	if IsFragment(r) {
+		template = "description"
+	}
+	Render(w, http.StatusOK, template, &page)
+}
+
+// cardPage is the data of the page of a card.
+type cardPage struct {
+	Layout
+	Namespace, Name string
+	// Version is the version of A2A, "" for the union card.
+	Version string
+	// JSON is the formatted card. Clipped is true if it is not whole.
+	JSON    string
+	Clipped bool
+}
+
+// card responds with a page that has a card of an agent, or with the card itself.
+func (p *Pages) card(w http.ResponseWriter, r *http.Request) {
+	page := cardPage{Namespace: r.PathValue("namespace"), Name: r.PathValue("name"), Version: r.URL.Query().Get("version")}
+	page.Layout = p.Layout(r, "Card of "+page.Namespace+"/"+page.Name)
+	if page.Version != "" && page.Version != "1.0" {
+		p.Fail(w, r, page.Layout, &PageError{
+			Status: http.StatusBadRequest, Message: "there is no card of version " + page.Version + ": the registry has the card of 1.0 and the union card",
+		})
+		return
+	}
+	text, err := p.options.Registry.Card(r.Context(), page.Namespace, page.Name, page.Version)
+	if err != nil {
+		p.Fail(w, r, page.Layout, err)
+		return
+	}
+	if r.URL.Query().Has("download") {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Content-Disposition", "attachment; filename*=UTF-8''"+url.PathEscape(page.Namespace+"-"+page.Name)+"-card.json")
+		_, _ = w.Write(text)
+		return
+	}
+	var formatted bytes.Buffer
+	if json.Indent(&formatted, text, "", "  ") != nil {
+		formatted.Reset()
+		formatted.Write(text)
+	}
+	safe := string(safetext.JSON(formatted.Bytes()))
+	page.JSON = safetext.Clip(safe, maxShownCard)
+	page.Clipped = len(page.JSON) < len(safe)
+	Render(w, http.StatusOK, "card.html", &page)
+}

@@ -1,0 +1,307 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/registryapi"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
+)
+
+const (
+	// firstRetry and lastRetry bound the backoff between two watches.
+	firstRetry, lastRetry = 500 * time.Millisecond, 10 * time.Second
+	// heartbeat is the time between two comments of a stream, by which a dead browser is noticed.
+	heartbeat = 20 * time.Second
+	// linger is how long a watch outlives its last page, so that the next page of the reader shares it.
+	linger = 30 * time.Second
+	// writeTimeout bounds each write of a stream.
+	writeTimeout = 10 * time.Second
+	// maxPending bounds the agents that changed since the last event of a page. A page with more
+	// reads all that it shows.
+	maxPending = 100
+)
+
+// changes notifies the open pages of changes. It has one feed for each key of readers. It is safe for
+// concurrent use.
+type changes struct {
+	options Options
+	// serving ends all watches.
+	serving context.Context //nolint:containedctx // the lifetime of the server, which a request does not have
+	running sync.WaitGroup
+
+	mu    sync.Mutex
+	feeds map[string]*feed
+	// streams counts the open pages of all feeds.
+	streams int
+}
+
+func newChanges(ctx context.Context, o Options) *changes {
+	return &changes{options: o, serving: ctx, feeds: map[string]*feed{}}
+}
+
+// feed watches the registry once for all open pages of its readers. It keeps no agents: a page reads
+// what it shows again. It is safe for concurrent use.
+type feed struct {
+	stop context.CancelFunc
+	// idle ends a feed without pages. The mutex of changes guards it.
+	idle *time.Timer
+
+	mu       sync.Mutex
+	watchers map[*watcher]struct{}
+	// synced is true once the watch has had the state of the registry.
+	synced bool
+	// problem is why the registry cannot be watched, "" while it is.
+	problem string
+}
+
+// watcher is an open page.
+type watcher struct {
+	// wake has a value when there is something to send.
+	wake chan struct{}
+	// agents are the changed agents, as namespace/name; all is true for too many of them.
+	agents map[string]struct{}
+	all    bool
+}
+
+// open adds a page of the reader in ctx to the feed of a key. It returns false beyond the limits.
+func (c *changes) open(ctx context.Context, key string) (f *feed, w *watcher, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f = c.feeds[key]
+	if c.streams >= c.options.MaxStreams || f == nil && len(c.feeds) >= c.options.MaxViewers && !c.evictIdle() {
+		return nil, nil, false
+	}
+	if f == nil {
+		// The watch has the reader of the request and outlives it.
+		watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
+		f = &feed{watchers: map[*watcher]struct{}{}, stop: cancel}
+		c.feeds[key] = f
+		detach := context.AfterFunc(c.serving, cancel) //nolint:contextcheck // the watch ends with the server
+		c.running.Go(func() {
+			defer detach()
+			f.follow(watching, c.options)
+		})
+	}
+	if f.idle != nil {
+		f.idle.Stop()
+		f.idle = nil
+	}
+	c.streams++
+	return f, f.add(), true
+}
+
+// close removes a page. A feed without pages ends after linger.
+func (c *changes) close(key string, f *feed, w *watcher) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.streams--
+	if f.remove(w) > 0 {
+		return
+	}
+	var timer *time.Timer
+	timer = time.AfterFunc(linger, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if f.idle == timer {
+			c.end(key, f)
+		}
+	})
+	f.idle = timer
+}
+
+// end ends a feed. The caller holds the mutex.
+func (c *changes) end(key string, f *feed) {
+	if c.feeds[key] == f {
+		delete(c.feeds, key)
+	}
+	f.stop()
+}
+
+// evictIdle ends a feed without pages, and reports whether there was one. The caller holds the mutex.
+func (c *changes) evictIdle() bool {
+	for key, f := range c.feeds {
+		if f.idle != nil {
+			f.idle.Stop()
+			c.end(key, f)
+			return true
+		}
+	}
+	return false
+}
+
+// follow watches the registry until ctx ends.
+func (f *feed) follow(ctx context.Context, o Options) {
+	last, known := "", false
+	pause := firstRetry
+	for ctx.Err() == nil {
+		err := o.Registry.Watch(ctx, registryapi.Query{Namespace: o.Namespace}, last, func(e registryapi.Event) error {
+			last, pause = e.ID, firstRetry
+			switch e.Type {
+			case registryapi.Reset:
+				known = false
+			case registryapi.Synced:
+				// After a reset, each agent may have changed.
+				f.sync(!known)
+				known = true
+			case registryapi.Upsert, registryapi.Remove:
+				if known {
+					f.notify(e.Namespace + "/" + e.Name)
+				}
+			case registryapi.Bookmark: // it has an id only
+			}
+			return nil
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			f.report(problemOf(err).Message)
+		}
+		// The registry ends each watch after some minutes.
+		wait := time.NewTimer(pause)
+		select {
+		case <-wait.C:
+		case <-ctx.Done():
+		}
+		wait.Stop()
+		pause = min(2*pause, lastRetry)
+	}
+}
+
+// notify adds a changed agent to each page.
+func (f *feed) notify(agent string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for w := range f.watchers {
+		switch {
+		case w.all:
+		case len(w.agents) >= maxPending:
+			w.takeAll()
+		default:
+			w.agents[agent] = struct{}{}
+		}
+		w.signal()
+	}
+}
+
+// sync ends the problem of the feed. With all, each agent may have changed.
+func (f *feed) sync(all bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.synced = true
+	for w := range f.watchers {
+		if all {
+			w.takeAll()
+		}
+		if all || f.problem != "" {
+			w.signal()
+		}
+	}
+	f.problem = ""
+}
+
+func (w *watcher) takeAll() { w.all, w.agents = true, map[string]struct{}{} }
+
+// report sets why the registry cannot be watched.
+func (f *feed) report(problem string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.problem == problem {
+		return
+	}
+	f.problem = problem
+	for w := range f.watchers {
+		w.signal()
+	}
+}
+
+func (w *watcher) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// add returns a watcher whose first event has all agents, once the feed has the state of the registry: the
+// page may have been rendered before a change that is not repeated.
+func (f *feed) add() *watcher {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w := &watcher{wake: make(chan struct{}, 1), agents: map[string]struct{}{}, all: f.synced}
+	f.watchers[w] = struct{}{}
+	if f.synced || f.problem != "" {
+		w.signal()
+	}
+	return w
+}
+
+// remove removes a watcher and returns the number of those that are left.
+func (f *feed) remove(w *watcher) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.watchers, w)
+	return len(f.watchers)
+}
+
+// change is the data of an event for the browser.
+type change struct {
+	// Agents changed, as namespace/name, or all for All.
+	Agents []string `json:"agents"`
+	All    bool     `json:"all"`
+	// Problem is why there are no changes at present.
+	Problem string `json:"problem"`
+}
+
+// take returns what a page does not know yet.
+func (f *feed) take(w *watcher) change {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := change{All: w.all, Problem: safetext.Line(f.problem), Agents: make([]string, 0, len(w.agents))}
+	for agent := range w.agents {
+		out.Agents = append(out.Agents, agent)
+	}
+	w.agents, w.all = map[string]struct{}{}, false
+	return out
+}
+
+// streamChanges responds with server-sent events until the request ends.
+func (p *Pages) streamChanges(w http.ResponseWriter, r *http.Request) {
+	key := p.options.Viewer(r).Key
+	feed, page, ok := p.changes.open(r.Context(), key)
+	if !ok {
+		http.Error(w, "too many open pages", http.StatusServiceUnavailable)
+		return
+	}
+	defer p.changes.close(key, feed, page)
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no") // proxies would hold events back
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Time{}) // the request was read
+	ticker := time.NewTicker(heartbeat)
+	defer ticker.Stop()
+	for {
+		text := ": \n\n"
+		select {
+		case <-r.Context().Done():
+			return
+		case <-page.wake:
+			data, _ := json.Marshal(feed.take(page)) //nolint:errchkjson // strings and a boolean
+			text = fmt.Sprintf("retry: 1000\nevent: change\ndata: %s\n\n", data)
+		case <-ticker.C:
+		}
+		_ = control.SetWriteDeadline(p.options.Now().Add(writeTimeout))
+		if _, err := w.Write([]byte(text)); err != nil || control.Flush() != nil {
+			return
+		}
+		// HTTP/2 resets a stream when its write deadline passes, whether something is written or not.
+		_ = control.SetWriteDeadline(time.Time{})
+	}
+}

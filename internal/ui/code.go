@@ -1,0 +1,137 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ui
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/registryapi"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
+)
+
+// Code is a snippet that sends a message to an agent and prints the answer.
+type Code struct {
+	// ID is a name for the script, and Label one for the reader.
+	ID, Label string
+	// Template is the snippet with marks, which the script replaces. @shell@ and @call@ are the message and
+	// the JSON-RPC request as words of a shell. @literal@ is the message as a string literal of Python and Go.
+	// @flags@, @python@ and @go@ continue a task.
+	Template string
+}
+
+// firstMessage is the message of the snippets before the reader has written one.
+const firstMessage = "Hello"
+
+// Text returns the snippet for the first message of a conversation.
+func (c Code) Text() string {
+	call := `{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage","params":{"message":{"messageId":"1","role":"ROLE_USER","parts":[{"text":"` + firstMessage + `"}]}}}`
+	return strings.NewReplacer("@shell@", "'"+firstMessage+"'", "@literal@", `"`+firstMessage+`"`, "@call@", "'"+call+"'", "@flags@", "", "@python@", "", "@go@", "").Replace(c.Template)
+}
+
+// codeFor returns the snippets for an agent. The names and the address are of an API object or a card, so
+// that they are quoted here.
+func codeFor(agent *registryapi.Agent) []Code {
+	reference := agent.Namespace + "/" + agent.Name
+	all := []Code{{ID: "kubectl", Label: "kubectl", Template: "kubectl a2a send " + shellWord(reference) + " @shell@@flags@"}}
+	address := cmp.Or(agent.ExternalURL, agent.URL)
+	parsed, err := url.Parse(address)
+	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" || strings.Contains(address, "@") {
+		return all
+	}
+	address = parsed.String() // without characters that a URL does not have
+	token := "export A2A_TOKEN=$(kubectl a2a token " + shellWord(reference) + ")\n"
+	if agent.Remote {
+		token = ""
+	} else {
+		target := shellWord(address)
+		before := ""
+		if agent.ExternalURL == "" {
+			before = fmt.Sprintf("kubectl -n %s port-forward service/%s 8080:80 &\n", shellWord(agent.Namespace), shellWord(agent.Name))
+			target = "http://127.0.0.1:8080/"
+		}
+		all = append(all, Code{ID: "curl", Label: "curl", Template: token + before + "curl -N " + target +
+			` -H "Authorization: Bearer $A2A_TOKEN" -H 'A2A-Version: 1.0' -H 'Content-Type: application/json' \` + "\n  -d @call@"})
+	}
+	return append(all,
+		Code{ID: "python", Label: "Python (a2a-sdk 1.x)", Template: comment(token, "# ") + strings.ReplaceAll(pythonCode, "@address@", literal(address))},
+		Code{ID: "go", Label: "Go (a2a-go v2)", Template: comment(token, "// ") + strings.ReplaceAll(goCode, "@address@", literal(address))})
+}
+
+// comment makes lines a comment.
+func comment(lines, mark string) string {
+	if lines == "" {
+		return ""
+	}
+	return mark + lines
+}
+
+// shellWord quotes a text for a shell, if it has to.
+func shellWord(text string) string {
+	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-./:_") == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// literal returns a string literal of Go and Python, as a JSON string. JSON escapes more than both need.
+func literal(text string) string {
+	out, _ := json.Marshal(text) //nolint:errchkjson // a string has a JSON form
+	return string(safetext.JSON(out))
+}
+
+const pythonCode = `import asyncio, os, uuid
+import httpx
+from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.types import a2a_pb2 as a2a
+
+async def main():
+    headers = {"Authorization": "Bearer " + os.environ.get("A2A_TOKEN", "")}
+    async with httpx.AsyncClient(headers=headers, timeout=None) as http:
+        card = await A2ACardResolver(http, @address@).get_agent_card()
+        client = ClientFactory(ClientConfig(httpx_client=http)).create(card)
+        message = a2a.Message(message_id=str(uuid.uuid4()), role=a2a.ROLE_USER,
+                              parts=[a2a.Part(text=@literal@)]@python@)
+        async for event in client.send_message(a2a.SendMessageRequest(message=message)):
+            print(event)
+
+asyncio.run(main())
+`
+
+const goCode = `package main
+
+import (
+	"context"
+	"encoding/json"
+	"log"
+	"os"
+
+	"github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/a2aclient"
+	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
+)
+
+func main() {
+	ctx := a2aclient.AttachServiceParams(context.Background(),
+		a2aclient.ServiceParams{"Authorization": {"Bearer " + os.Getenv("A2A_TOKEN")}})
+	card, err := agentcard.DefaultResolver.Resolve(ctx, @address@)
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := a2aclient.NewFromCard(ctx, card)
+	if err != nil {
+		log.Fatal(err)
+	}
+	message := a2a.NewMessage(a2a.MessageRoleUser, a2a.NewTextPart(@literal@))@go@
+	for event, err := range client.SendStreamingMessage(ctx, &a2a.SendMessageRequest{Message: message}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		_ = json.NewEncoder(os.Stdout).Encode(event)
+	}
+}
+`
