@@ -71,7 +71,8 @@ func readMetrics(roots ...string) ([]table, error) {
 const byName = "gauge"
 
 // metricsOf returns the metrics that a file declares by options of the Prometheus
-// library and by calls of the function gauge. It returns an error for a declaration
+// library, by descriptions (prometheus.NewDesc), which are gauges, and by calls of the
+// function gauge. It returns an error for a declaration
 // that it cannot read.
 func metricsOf(path string, source any) ([]metric, error) {
 	files := token.NewFileSet()
@@ -117,6 +118,15 @@ func declaration(call *ast.CallExpr) (m metric, is bool) {
 	}
 	if selector.Sel.Name == byName && len(call.Args) == 3 {
 		return metric{name: literal(call.Args[0]), kind: "gauge", help: literal(call.Args[1])}, true
+	}
+	if selector.Sel.Name == "NewDesc" && len(call.Args) == 4 {
+		m = metric{name: literal(call.Args[0]), kind: "gauge", help: literal(call.Args[1])}
+		if labels, ok := call.Args[2].(*ast.CompositeLit); ok {
+			for _, label := range labels.Elts {
+				m.labels = append(m.labels, literal(label))
+			}
+		}
+		return m, true
 	}
 	options, ok := call.Args[0].(*ast.CompositeLit)
 	if !ok || optionsOf(options) == "" {

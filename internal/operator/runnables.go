@@ -21,6 +21,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/controllers"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/agentmetrics"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
 	"github.com/a2a-operator/a2a-operator/internal/events"
 	"github.com/a2a-operator/a2a-operator/internal/gctuning"
@@ -191,6 +192,10 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *is
 	}
 	if tokenKeys != nil {
 		settings.TokenIssuer = tokenKeys
+	}
+	state := agentmetrics.New(agentmetrics.Options{Objects: mgr.GetCache(), Elected: mgr.Elected(), CardRead: cards.LastSuccess})
+	if err := agentmetrics.Register(metrics.Registry, state); err != nil {
+		return err
 	}
 	agents := controllers.NewAgentReconciler(settings)
 	if err := agents.SetupWithManager(ctx, mgr, controllers.AgentWatches{

@@ -88,6 +88,8 @@ type entry struct {
 	pool *pool
 	// result is nil until the first read has ended. It is immutable.
 	result *clusterstate.Remote
+	// succeeded is the time of the last successful read, zero before the first.
+	succeeded time.Time
 }
 
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
@@ -247,6 +249,9 @@ func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemot
 		// The spec changed during the read, and LastRead has enqueued another read.
 		return false
 	}
+	if result.Failure == nil {
+		a.succeeded = time.Now()
+	}
 	if result.Failure != nil && a.result != nil {
 		result.Card, result.OmittedAddresses = a.result.Card, a.result.OmittedAddresses
 	}
@@ -255,6 +260,16 @@ func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemot
 	}
 	a.result = result
 	return true
+}
+
+// LastSuccess returns the time of the last successful read of an Agent's card, zero before the first.
+func (s *Source) LastSuccess(key types.NamespacedName) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if a := s.entries[key]; a != nil {
+		return a.succeeded
+	}
+	return time.Time{}
 }
 
 // forget removes an Agent that is deleted, suspended or no longer remote. It holds the lock while it checks the

@@ -1,0 +1,150 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package agentmetrics exports the state of Agents as metrics, from the caches.
+package agentmetrics
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+)
+
+// Options configure a Collector. All fields are required.
+type Options struct {
+	// Objects reads Agents and Deployments from the caches.
+	Objects client.Reader
+	// Elected is closed when this replica is the leader. A replica that is not exports
+	// nothing, so that each Agent has one series.
+	Elected <-chan struct{}
+	// CardRead returns the time of the last successful read of a remote agent's card, zero
+	// before the first.
+	CardRead func(types.NamespacedName) time.Time
+}
+
+// Collector is a prometheus.Collector with the state of at most maxAgents Agents. It sends no
+// request, and it is safe for concurrent use.
+type Collector struct{ options Options }
+
+const (
+	// maxAgents bounds the Agents with series: about ten series for each.
+	maxAgents = 10_000
+	// timeout bounds the wait for caches that have not synced.
+	timeout = 5 * time.Second
+)
+
+// New returns a Collector.
+func New(o Options) *Collector { return &Collector{options: o} }
+
+// Register registers a Collector in place of the one that an earlier manager of the process
+// registered.
+func Register(r prometheus.Registerer, c *Collector) error {
+	r.Unregister(c)
+	if err := r.Register(c); err != nil {
+		return fmt.Errorf("register metrics of Agents: %w", err)
+	}
+	return nil
+}
+
+var (
+	agents    = prometheus.NewDesc("a2a_agents", "Agents in the watched namespaces, by kind: Workload or Remote. The metrics of single Agents cover 10,000 of them.", []string{"kind"}, nil)
+	condition = prometheus.NewDesc("a2a_agent_condition", "Conditions of the Agent, always 1, by type and present status.", []string{"namespace", "name", "type", "status"}, nil)
+	suspended = prometheus.NewDesc("a2a_agent_suspended", "Whether spec.suspend stops the Agent (1) or not (0).", []string{"namespace", "name"}, nil)
+	wanted    = prometheus.NewDesc("a2a_agent_replicas_desired", "Pods that the Deployment of the Agent asks for.", []string{"namespace", "name"}, nil)
+	ready     = prometheus.NewDesc("a2a_agent_replicas_ready", "Pods of the Agent's Deployment that are ready.", []string{"namespace", "name"}, nil)
+	cardRead  = prometheus.NewDesc("a2a_agent_card_read_timestamp_seconds", "Time of the last successful read of the card of a remote agent, in Unix seconds; none before the first since the leader started.", []string{"namespace", "name"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c *Collector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{agents, condition, suspended, wanted, ready, cardRead} {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *Collector) Collect(to chan<- prometheus.Metric) {
+	select {
+	case <-c.options.Elected:
+	default:
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	var all a2av1alpha1.AgentList
+	if err := c.options.Objects.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		to <- prometheus.NewInvalidMetric(agents, fmt.Errorf("list Agents: %w", err))
+		return
+	}
+	var deployments appsv1.DeploymentList
+	if err := c.options.Objects.List(ctx, &deployments, client.UnsafeDisableDeepCopy); err != nil {
+		to <- prometheus.NewInvalidMetric(ready, fmt.Errorf("list Deployments: %w", err))
+		return
+	}
+	owned := map[types.UID]*appsv1.Deployment{}
+	for i := range deployments.Items {
+		if owner := metav1.GetControllerOf(&deployments.Items[i]); owner != nil {
+			owned[owner.UID] = &deployments.Items[i]
+		}
+	}
+	remotes := 0
+	for i := range all.Items {
+		a := &all.Items[i]
+		if a.Spec.Remote != nil {
+			remotes++
+		}
+		if i < maxAgents {
+			c.collectAgent(to, a, owned[a.UID])
+		}
+	}
+	send(to, agents, float64(len(all.Items)-remotes), "Workload")
+	send(to, agents, float64(remotes), "Remote")
+}
+
+// statuses are the values of the label status.
+var statuses = []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
+
+// collectAgent sends the metrics of one Agent; d is its Deployment, nil for none.
+func (c *Collector) collectAgent(to chan<- prometheus.Metric, a *a2av1alpha1.Agent, d *appsv1.Deployment) {
+	// Only the operator's own types become labels, since other writers may change the status.
+	for _, kind := range a2av1alpha1.AgentConditions() {
+		for i := range a.Status.Conditions {
+			if each := &a.Status.Conditions[i]; each.Type == kind && slices.Contains(statuses, each.Status) {
+				send(to, condition, 1, a.Namespace, a.Name, kind, string(each.Status))
+				break
+			}
+		}
+	}
+	stopped := 0.0
+	if a.Spec.Suspend {
+		stopped = 1
+	}
+	send(to, suspended, stopped, a.Namespace, a.Name)
+	if d != nil && d.Name == names.Deployment(a.Name) {
+		desired := int32(1)
+		if d.Spec.Replicas != nil {
+			desired = *d.Spec.Replicas
+		}
+		send(to, wanted, float64(desired), a.Namespace, a.Name)
+		send(to, ready, float64(d.Status.ReadyReplicas), a.Namespace, a.Name)
+	}
+	if a.Spec.Remote != nil {
+		if at := c.options.CardRead(client.ObjectKeyFromObject(a)); !at.IsZero() {
+			send(to, cardRead, float64(at.UnixMilli())/1000, a.Namespace, a.Name)
+		}
+	}
+}
+
+func send(to chan<- prometheus.Metric, d *prometheus.Desc, value float64, labels ...string) {
+	to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+}
