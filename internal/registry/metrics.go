@@ -18,7 +18,7 @@ import (
 
 // register adds the metrics. Registries of one process share them.
 func register(r prometheus.Registerer) error {
-	for _, collector := range slices.Concat(index.Collectors(), access.Collectors(), embedding.Collectors(), servingcert.Collectors(), federation.Collectors(), []prometheus.Collector{limited, watchesGauge, watchesEnded, searchDuration}) {
+	for _, collector := range slices.Concat(index.Collectors(), access.Collectors(), embedding.Collectors(), servingcert.Collectors(), federation.Collectors(), []prometheus.Collector{requestsTotal, requestDurations, limited, watchesGauge, watchesEnded, searchDuration}) {
 		err := r.Register(collector)
 		if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !again {
 			return err

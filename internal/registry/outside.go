@@ -49,5 +49,5 @@ func (a *api) outsideHandler(publisher *ard.Publisher) http.Handler {
 	d.handleRoutes(mux)
 	mux.HandleFunc("GET /healthz", healthz)
 	mux.HandleFunc("/", d.unknown)
-	return mux
+	return counted(mux, clock.RealClock{})
 }

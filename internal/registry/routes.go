@@ -7,6 +7,8 @@ import (
 	_ "embed"
 	"net/http"
 
+	"k8s.io/utils/clock"
+
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -45,7 +47,7 @@ func (a *api) handler() http.Handler {
 		}
 		fail(w, notFound("no such path; /openapi.yaml lists them"))
 	})
-	return mux
+	return counted(mux, clock.RealClock{})
 }
 
 func healthz(w http.ResponseWriter, _ *http.Request) {

@@ -1,0 +1,115 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
+	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+var (
+	requestsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_registry_requests_total",
+		Help: "Requests to the registry that were answered, by operation and outcome: ok, rejected (the error is the caller's) or failed. The operations are list, watch, get, card, peers, health_report, token, catalog, ard_search, ard_explore, ard_list, ard_get, a2a and other.",
+	}, []string{"operation", "outcome"})
+	requestDurations = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:                        "a2a_registry_request_duration_seconds",
+		Help:                        "Duration of requests to the registry without watches, by operation.",
+		Buckets:                     []float64{.001, .005, .025, .1, .5, 2.5, 10},
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 80,
+	}, []string{"operation"})
+)
+
+// operationWatch is the operation of requests that last until the caller leaves.
+const operationWatch = "watch"
+
+// routeOperations are the operations by the pattern of their route. Routes that are not listed are
+// other, and the paths of probes are not counted.
+var routeOperations = map[string]string{
+	"GET /v1/agents":                               "list",
+	"GET /v1/agents/{namespace}/{name}":            "get",
+	"GET /v1/agents/{namespace}/{name}/card":       "card",
+	"GET /v1/peers":                                "peers",
+	"GET /v1/peers/agents":                         "peers",
+	"PUT " + sidecarconfig.HealthPath:              "health_report",
+	sidecarconfig.TokenPath:                        "token",
+	"GET " + ard.NamespacePath + "{namespace}":     "catalog",
+	"POST " + ard.BasePath + "/search":             "ard_search",
+	"POST " + ard.BasePath + "/explore":            "ard_explore",
+	"GET " + ard.BasePath + "/agents":              "ard_list",
+	"GET " + ard.BasePath + "/agents/{identifier}": "ard_get",
+	"GET /healthz":                                 "",
+	"GET /openapi.yaml":                            "",
+}
+
+// counted returns a handler that serves the routes of mux and counts the requests. Labels
+// come from the patterns of the routes, never from a request.
+func counted(mux *http.ServeMux, now clock.PassiveClock) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		started, response := now.Now(), &observedResponse{ResponseWriter: w}
+		mux.ServeHTTP(response, r)
+		operation := operationOf(r)
+		if operation == "" {
+			return
+		}
+		requestsTotal.WithLabelValues(operation, response.outcome()).Inc()
+		if operation != operationWatch {
+			requestDurations.WithLabelValues(operation).Observe(now.Since(started).Seconds())
+		}
+	})
+}
+
+// operationOf returns the operation of a request that was served, "" for one that is not
+// counted.
+func operationOf(r *http.Request) string {
+	operation, known := routeOperations[r.Pattern]
+	switch {
+	case operation == "list" && strings.Contains(r.URL.RawQuery, "watch="):
+		return operationWatch
+	case known:
+		return operation
+	case r.Pattern == "GET "+ard.ManifestPath, r.Pattern == "GET "+ard.CatalogPath:
+		return "catalog"
+	case r.Pattern == directory.CardPath, r.Pattern == directory.LegacyCardPath, slices.Contains(a2aPaths, r.Pattern):
+		return "a2a"
+	default:
+		return "other"
+	}
+}
+
+// observedResponse is a response whose status is known.
+type observedResponse struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (a *observedResponse) WriteHeader(status int) {
+	if a.status == 0 && status >= http.StatusOK {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (a *observedResponse) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+func (a *observedResponse) outcome() string {
+	switch {
+	case a.status >= http.StatusInternalServerError:
+		return "failed"
+	case a.status >= http.StatusBadRequest:
+		return "rejected"
+	default:
+		return "ok"
+	}
+}
