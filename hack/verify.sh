@@ -82,6 +82,7 @@ check "CRDs follow the API conventions" go test ./hack/crdlint
 check "CRDs are compatible with those of the last release" go run ./hack/crdcompat
 check "chart: lint" go tool -modfile=hack/tools/go.mod helm lint --strict --quiet charts/a2a-operator
 check "chart: renders, is typed, equals config/" make test-chart
+check "alerts, dashboards, runbooks: metrics exist, alerts fire" make test-monitoring
 check "shell scripts parse" shell
 check "words of pages, comments and user-visible texts" hack/prose.sh
 check "messages of commits follow CONTRIBUTING.md" go run ./hack/commits

@@ -53,6 +53,16 @@ test-chart: prerequisites ## Test the chart with many values, and compare it wit
 	$(call say,testing the chart)
 	CHART_TESTS=1 go test -count=1 ./test/chart # helm reads files that the test cache does not see
 
+# Prometheus without its service discoveries is a third of the size.
+promtool = go -C hack/monitoring run -tags remove_all_sd github.com/prometheus/prometheus/cmd/promtool
+
+.PHONY: test-monitoring
+test-monitoring: prerequisites ## Test the alerts, dashboards and runbooks against the page of metrics.
+	$(call say,testing the alerts and dashboards)
+	go -C hack/monitoring vet ./...
+	go -C hack/monitoring test -count=1 ./... # it reads files that the test cache does not see
+	$(promtool) test rules alerts_test.yaml
+
 # The examples that CI runs: those whose packages install in about a minute. GALLERY=all runs every one, GALLERY='adk strands'
 # some; TURNS is the number of turns of each that run while connections are cut.
 GALLERY ?= model-server fastapi langgraph openai-agents pydantic-ai mcp
