@@ -24,10 +24,14 @@ func main() {
 	flag.StringVar(&d.images, "images", "a2a-operator/sample-{name}:dev", "The `pattern` of the image names of the agents.")
 	flag.StringVar(&d.sidecar, "sidecar-image", "", "The `image` of the sidecar, if the demo waits for it.")
 	flag.StringVar(&d.undo, "undo", "make demo-down", "The `command` that removes everything, shown at the end.")
-	kubectlDir := flag.String("kubectl-dir", "", "The `folder` of kubectl, if it is not in PATH.")
+	path := flag.String("path", "", "The `folders` of kubectl and its plugin, as PATH has them, if PATH does not.")
 	flag.Parse()
-	if *kubectlDir != "" {
-		d.path = " PATH=" + *kubectlDir + ":$PATH"
+	if *path != "" {
+		d.path = " PATH=" + *path + ":$PATH"
+		if err := os.Setenv("PATH", *path+":"+os.Getenv("PATH")); err != nil {
+			fmt.Fprintln(os.Stderr, "demo:", err)
+			os.Exit(1)
+		}
 	}
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -57,15 +61,19 @@ func (d *demo) run(ctx context.Context) error {
 		{"One card has the skills of all agents that its caller sees", d.clusterCard},
 		{"An agent asks back, then finds echo in the registry and calls it", d.research},
 		{"A framework finds echo and calls it, with an MCP client only", d.mcp},
+		{"kubectl a2a sends a message, and prints the answer as it arrives", d.send},
+		{"A page of the agents, with their health and a place to try them", d.page},
 	}
 	for i, step := range steps {
+		if i == len(steps)-1 { // it may wait for the reader
+			fmt.Printf("\nThe demo took %.0f s.\n", time.Since(begin).Seconds())
+			d.farewell()
+		}
 		fmt.Printf("\n\033[1m%d. %s\033[0m\n\n", i+1, step.title)
 		if err := step.do(ctx); err != nil {
 			return fmt.Errorf("step %d: %w", i+1, err)
 		}
 	}
-	fmt.Printf("\nThe demo took %.0f s.\n", time.Since(begin).Seconds())
-	d.farewell()
 	return nil
 }
 
@@ -180,10 +188,14 @@ func states(table string) (states []string, ready bool) {
 
 func (d *demo) farewell() {
 	fmt.Print("\n\033[1mThree commands to try next\033[0m\n\n")
+	settings := d.path
 	if path := os.Getenv("KUBECONFIG"); path != "" {
-		fmt.Printf("    export KUBECONFIG=%s%s\n\n", path, d.path)
+		settings = " KUBECONFIG=" + path + settings
 	}
-	fmt.Printf("    kubectl%s get a2a -o wide\n", inNamespace(d.namespace))
+	if settings != "" {
+		fmt.Printf("    export%s\n\n", settings)
+	}
+	fmt.Printf("    kubectl a2a doctor echo%s\n", inNamespace(d.namespace))
 	fmt.Printf("    kubectl%s edit agentskill quote    # both cards change, and no pod restarts\n", inNamespace(d.namespace))
 	fmt.Printf("    %s    # removes everything\n", d.undo)
 }

@@ -21,7 +21,7 @@ demo: demo-$(CLUSTER) ## Show the product on a real cluster. CLUSTER=current IMA
 demo-down: demo-down-$(CLUSTER) ## Remove all objects of the demo.
 
 .PHONY: demo-local
-demo-local: cluster-up images helm-binary
+demo-local: cluster-up images helm-binary kubectl-a2a
 	$(call say,installing the operator)
 	@export KUBECONFIG='$(abspath $(CLUSTER_KUBECONFIG))' PATH='$(CURDIR)/bin/k8s':"$$PATH" HELM='$(CURDIR)/$(HELM_BINARY)'; \
 	export MANAGER_IMAGE=$(IMAGE_REPOSITORY)/manager:$(call content_tag,manager); \
@@ -30,17 +30,17 @@ demo-local: cluster-up images helm-binary
 	$(cluster) image --load --certificates $(CA_CERTIFICATES) --name $$SIDECAR_IMAGE --binary $(IMAGE_DIR)/sidecar; \
 	hack/demo/install.sh up local; \
 	go run ./hack/demo --namespace $(DEMO_NAMESPACE) --operator-namespace $(OPERATOR_NAMESPACE) \
-		--sidecar-image $$SIDECAR_IMAGE --kubectl-dir '$(CURDIR)/bin/k8s'
+		--sidecar-image $$SIDECAR_IMAGE --path '$(CURDIR)/bin/k8s:$(CURDIR)/bin'
 
 .PHONY: demo-current
-demo-current: image-registry prerequisites helm-binary
+demo-current: image-registry prerequisites helm-binary kubectl-a2a
 	@hack/prerequisites.sh kubectl
 	$(call say,installing the operator)
 	@export HELM='$(CURDIR)/$(HELM_BINARY)'; \
 	export MANAGER_IMAGE=$(IMAGE_REGISTRY)/manager:$(IMAGE_TAG) SIDECAR_IMAGE=$(IMAGE_REGISTRY)/sidecar:$(IMAGE_TAG); \
 	hack/demo/install.sh up current; \
 	go run ./hack/demo --namespace $(DEMO_NAMESPACE) --operator-namespace $(OPERATOR_NAMESPACE) --sidecar-image $$SIDECAR_IMAGE \
-		--images '$(IMAGE_REGISTRY)/sample-{name}:$(IMAGE_TAG)' --undo 'make demo-down CLUSTER=current'
+		--images '$(IMAGE_REGISTRY)/sample-{name}:$(IMAGE_TAG)' --path '$(CURDIR)/bin' --undo 'make demo-down CLUSTER=current'
 
 .PHONY: image-registry
 image-registry: # Refuses before anything is built or touched.

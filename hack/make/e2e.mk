@@ -13,6 +13,7 @@ helm-binary: prerequisites # The suite calls helm often; a binary starts faster 
 test-e2e: cluster-up images helm-binary redis-server ## Test the product on a real node, installed through the chart (root).
 	$(call say,building the end-to-end suite)
 	@GOOS=linux GOARCH=$(IMAGE_ARCH) go build -o $(IMAGE_DIR)/test-agent ./test/e2e/agent
+	@go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/kubectl-a2a
 	@$(cluster) image --load --name $(IMAGE_REPOSITORY)/test-agent:$(IMAGE_TAG) --binary $(IMAGE_DIR)/test-agent
 	@go test -tags e2e -c -o bin/e2e.test ./test/e2e
 	$(call say,running the end-to-end suite)

@@ -166,3 +166,14 @@ func checkError(t *testing.T, err error, says string) {
 		t.Errorf("error %v, want %q", err, says)
 	}
 }
+
+func TestPageOfTheCLIIsCurrent(t *testing.T) {
+	t.Chdir("../..")
+	got, err := os.ReadFile(cliFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(renderCLI(), string(got)); diff != "" {
+		t.Errorf("%s is not what make generate writes (-want +got):\n%s", cliFile, diff)
+	}
+}

@@ -80,6 +80,15 @@ type agent struct {
 	close     func()
 }
 
+// commandLine returns a command for the agent that the user can copy into a shell.
+func (a *agent) commandLine(name string, arguments ...string) string {
+	words := []string{Program, name, a.arguments}
+	for _, each := range arguments {
+		words = append(words, quoted(each))
+	}
+	return strings.Join(words, " ")
+}
+
 // take removes the name of the agent from the arguments of a command, unless --url names the
 // agent.
 func (f *agentFlags) take(cmd *cobra.Command, args []string) (name string, rest []string, err error) {

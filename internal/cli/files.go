@@ -33,12 +33,21 @@ func (s *fileSaver) save(p *a2a.Part, w *terminal.Writer) error {
 	if s == nil || p.Content != a2a.ContentRaw {
 		return nil
 	}
+	path, err := s.write(p)
+	if err == nil {
+		w.Field("Saved", path)
+	}
+	return err
+}
+
+// write writes the content of a file part, and returns the path of the file.
+func (s *fileSaver) write(p *a2a.Part) (path string, err error) {
 	if err := os.MkdirAll(s.directory, 0o750); err != nil {
-		return failure.Wrap(failure.Internal, err, "make the directory for files")
+		return "", failure.Wrap(failure.Internal, err, "make the directory for files")
 	}
 	root, err := os.OpenRoot(s.directory)
 	if err != nil {
-		return failure.Wrap(failure.Internal, err, "open the directory for files")
+		return "", failure.Wrap(failure.Internal, err, "open the directory for files")
 	}
 	defer func() { _ = root.Close() }()
 	name := safeFilename(p)
@@ -57,12 +66,11 @@ func (s *fileSaver) save(p *a2a.Part, w *terminal.Writer) error {
 			err = errors.Join(err, file.Close())
 		}
 		if err != nil {
-			return failure.Wrap(failure.Internal, err, "save a file")
+			return "", failure.Wrap(failure.Internal, err, "save a file")
 		}
-		w.Field("Saved", filepath.Join(s.directory, name))
-		return nil
+		return filepath.Join(s.directory, name), nil
 	}
-	return failure.New(failure.Internal, "the directory %s has %d files with the name %s", s.directory, maxNameTries, name)
+	return "", failure.New(failure.Internal, "the directory %s has %d files with the name %s", s.directory, maxNameTries, name)
 }
 
 // safeFilename returns a name without directories and without characters that other programs

@@ -17,6 +17,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -118,7 +120,7 @@ func TestImportKeepsTextThatWouldControlTheTerminal(t *testing.T) {
 var (
 	readDeployments = rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get"}}
 	listServices    = rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list"}}
-	applyAgents     = rbacv1.PolicyRule{APIGroups: []string{"a2a-operator.dev"}, Resources: []string{"agents"}, Verbs: []string{"patch", "create"}}
+	applyAgents     = rbacv1.PolicyRule{APIGroups: []string{"a2a-operator.dev"}, Resources: []string{"agents"}, Verbs: []string{"create", "patch"}}
 )
 
 // models serves a list of models, as servers of language models do.
@@ -196,11 +198,28 @@ func TestImportIsAcceptedByTheAPIServer(t *testing.T) {
 		}
 	})
 
+	t.Run("a namespace that does not exist is named", func(t *testing.T) {
+		subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "team", Name: "importer"}
+		meta := metav1.ObjectMeta{Name: "importer-everywhere"}
+		c.create(t, &rbacv1.ClusterRole{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{applyAgents}}, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: meta.Name}, Subjects: []rbacv1.Subject{subject},
+		})
+		config, err := clientcmd.LoadFromFile(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.awaitRule(t, "nowhere", config.AuthInfos["test"].Token, applyAgents)
+		r := runIn(t.Context(), t, smallKagentAgent, "import", "kagent", "-f", "-", "-n", "nowhere", "--dry-run", "server")
+		if r.status != 3 || !strings.Contains(r.stderr, "there is no namespace nowhere") {
+			t.Errorf("%+v", r)
+		}
+	})
+
 	t.Run("each missing right is named with its rule", func(t *testing.T) {
 		for i, rule := range rules {
 			t.Setenv("KUBECONFIG", c.user(t, fmt.Sprint("importer-without-", i), slices.Delete(slices.Clone(rules), i, i+1)...))
 			r := run(t, "import", "deployment", "echo", "-n", "team", "--dry-run", "server")
-			if r.status != 4 || !strings.Contains(r.stderr, rule.Resources[0]) {
+			if r.status != 4 || !strings.Contains(r.stderr, "resources: ["+rule.Resources[0]+"], verbs: ["+strings.Join(rule.Verbs, ", ")+"]}") {
 				t.Errorf("without %v: %+v", rule, r)
 			}
 		}

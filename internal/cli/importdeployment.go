@@ -117,7 +117,11 @@ func (o *deploymentImport) run(ctx context.Context, name string) error {
 	}
 	if o.protocol == "" {
 		if err := o.probe(ctx, in); err != nil {
-			return failure.Of(err).WithHint("name the protocol of the container with --protocol: %s", strings.Join(protocols, ", "))
+			problem, hint := failure.Of(err), "name the protocol of the container with --protocol: "+strings.Join(protocols, ", ")
+			if problem.Hint != "" { // such as the rule of a missing right
+				hint = problem.Hint + ", or " + hint
+			}
+			return problem.WithHint("%s", hint)
 		}
 	}
 	result, err := conversion.FromDeployment(in)

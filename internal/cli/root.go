@@ -159,7 +159,7 @@ for the connection to the API server, such as --as and --server, work, too.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return failure.New(failure.Usage, "%s", err).WithHint("see %s --help", display(cmd))
 	})
-	root.AddCommand(a.listCommand(), a.cardCommand(), a.sendCommand(), a.taskCommand(), a.tokenCommand(), a.eventsCommand(), a.logsCommand(), a.doctorCommand(), a.uiCommand(), a.importCommand(), a.versionCommand())
+	root.AddCommand(a.listCommand(), a.cardCommand(), a.sendCommand(), a.chatCommand(), a.taskCommand(), a.tokenCommand(), a.eventsCommand(), a.logsCommand(), a.doctorCommand(), a.uiCommand(), a.importCommand(), a.versionCommand())
 	root.SetHelpCommand(helpCommand(root))
 	for _, command := range root.Commands() {
 		command.DisableFlagsInUseLine = true
@@ -190,12 +190,13 @@ func (a *app) prepare(cmd *cobra.Command) error {
 		a.output = f.DefValue // the commands share the variable, and differ in the default
 	}
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		value, ok := os.LookupEnv(variable(f))
-		if !ok || f.Changed || problem != nil || slices.Contains(notVariables, f.Name) {
+		name := Variable(f)
+		value, ok := os.LookupEnv(name)
+		if !ok || f.Changed || problem != nil || name == "" {
 			return
 		}
 		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			problem = failure.Wrap(failure.Usage, err, "variable %s", variable(f))
+			problem = failure.Wrap(failure.Usage, err, "variable %s", name)
 		}
 	})
 	if problem != nil {
@@ -212,8 +213,11 @@ func (a *app) prepare(cmd *cobra.Command) error {
 // notVariables are the flags that a variable does not set (a2a-cli specification, section 7.2).
 var notVariables = []string{"stream", "help", "version", "text", "file", "data", "media-type"}
 
-// variable returns the name of the variable of a flag.
-func variable(f *pflag.Flag) string {
+// Variable returns the name of the variable that sets a flag of a command, "" for none.
+func Variable(f *pflag.Flag) string {
+	if slices.Contains(notVariables, f.Name) {
+		return ""
+	}
 	return "A2ACLI_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 }
 

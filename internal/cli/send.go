@@ -92,9 +92,14 @@ cancel the task. The exit status is 0 if the task has an outcome, whichever it i
 		if o.async || !o.wait {
 			return o.sendAsync(cmd.Context(), agent, request)
 		}
-		return o.follow(cmd.Context(), agent, func(ctx context.Context, f *a2aclient.Following) error { return f.Send(ctx, request) })
+		return o.followSend(cmd.Context(), agent, request)
 	}
 	return cmd
+}
+
+// followSend sends a message and shows its task.
+func (o *sendOptions) followSend(ctx context.Context, agent *agent, request *a2a.SendRequest) error {
+	return o.follow(ctx, agent, func(ctx context.Context, f *a2aclient.Following) error { return f.Send(ctx, request) })
 }
 
 // request returns the message of the flags.
@@ -132,7 +137,7 @@ func (o *sendOptions) sendAsync(ctx context.Context, agent *agent, request *a2a.
 		return err
 	}
 	if !e.Task.Status.State.Terminal() {
-		o.warnf("The task continues. To follow it: %s task watch %s %s", Program, agent.arguments, quoted(e.Task.ID))
+		o.warnf("The task continues. To follow it: %s", agent.commandLine("task watch", e.Task.ID))
 	}
 	return nil
 }
@@ -219,9 +224,9 @@ func (f *following) finish(ctx context.Context, agent *agent, follow *a2aclient.
 func (f *following) advise(agent *agent, follow *a2aclient.Following) {
 	switch state := follow.State(); {
 	case state == a2a.StateInputRequired:
-		f.warnf(`The agent waits for your answer: %s send %s --task-id %s "..."`, Program, agent.arguments, quoted(follow.TaskID()))
+		f.warnf(`The agent waits for your answer: %s "..."`, agent.commandLine("send", "--task-id", follow.TaskID()))
 	case state == a2a.StateAuthRequired:
-		f.warnf(`The agent waits for an authorization, which its message describes. Then: %s send %s --task-id %s "..."`, Program, agent.arguments, quoted(follow.TaskID()))
+		f.warnf(`The agent waits for an authorization, which its message describes. Then: %s "..."`, agent.commandLine("send", "--task-id", follow.TaskID()))
 	case state.Terminal() && state != a2a.StateCompleted:
 		f.warnf("The task ended as %s.", state)
 	}
@@ -247,8 +252,7 @@ func (f *following) unfinished(ctx context.Context, agent *agent, follow *a2acli
 		return problem
 	}
 	out := *problem
-	return out.WithHint("the task continues; to follow it: %s task watch %s %s, to end it: %s task cancel %s %s",
-		Program, agent.arguments, quoted(id), Program, agent.arguments, quoted(id))
+	return out.WithHint("the task continues; to follow it: %s, to end it: %s", agent.commandLine("task watch", id), agent.commandLine("task cancel", id))
 }
 
 func (f *following) cancelInterrupted(ctx context.Context, agent *agent, id string) error {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -101,4 +102,25 @@ func withoutCode(page string) string {
 		}
 	}
 	return kept.String()
+}
+
+// published matches the version of a release on a page: in an image, a chart or a download.
+var published = regexp.MustCompile(`ghcr\.io/a2a-operator/[a-z-]+:v([0-9][0-9a-z.-]*)|a2a-operator --version ([0-9][0-9a-z.-]*)|releases/download/v([0-9][0-9a-z.-]*)/`)
+
+// TestPagesNameTheVersionOfTheChart checks that each install command and published image has
+// the version in charts/a2a-operator/Chart.yaml.
+func TestPagesNameTheVersionOfTheChart(t *testing.T) {
+	want := regexp.MustCompile(`(?m)^version: (\S+)$`).FindStringSubmatch(read(t, "../../charts/a2a-operator/Chart.yaml"))[1]
+	named := 0
+	for _, page := range pages(t) {
+		for _, found := range published.FindAllStringSubmatch(read(t, filepath.Join("../..", page)), -1) {
+			named++
+			if got := found[1] + found[2] + found[3]; got != want {
+				t.Errorf("%s: %s has the version %s, want that of the chart, %s", page, found[0], got, want)
+			}
+		}
+	}
+	if named < 8 {
+		t.Errorf("the pages name a version %d times", named)
+	}
 }

@@ -183,21 +183,9 @@ var _ = Describe("The life of an agent", func() {
 		agent := create(ctx, newAgent(namespace(ctx), "steady"))
 		expectReady(ctx, agent)
 		before := pods(ctx, agent)[0]
-		manager := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: release + "-manager"}}
-		scale := func(ctx context.Context, replicas int32) {
-			GinkgoHelper()
-			wanted := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
-			Expect(cluster.Patch(ctx, manager, client.RawPatch(types.MergePatchType, wanted))).To(Succeed())
-			Eventually(ctx, func(g Gomega) {
-				g.Expect(cluster.Get(ctx, client.ObjectKeyFromObject(manager), manager)).To(Succeed())
-				g.Expect(manager.Status.ReadyReplicas).To(Equal(replicas))
-				g.Expect(manager.Status.Replicas).To(Equal(replicas))
-			}).Should(Succeed())
-		}
-		DeferCleanup(func(ctx SpecContext) { scale(ctx, 2) })
-		scale(ctx, 0)
+		stopOperator(ctx)
 		Expect(sendText(ctx, agent, "alone?")).To(HaveField("State", "completed"))
-		scale(ctx, 2)
+		scaleOperator(ctx, 2)
 		update(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.Description = "Does what the operator's absence shows." })
 		expectReady(ctx, agent)
 		Expect(pods(ctx, agent)[0].UID).To(Equal(before.UID))

@@ -10,6 +10,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -18,15 +19,18 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
@@ -60,18 +64,46 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	scheme := runtime.NewScheme()
 	Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
 	Expect(a2av1alpha1.AddToScheme(scheme)).To(Succeed())
+	Expect(gatewayv1.Install(scheme)).To(Succeed())
 	cluster, err = client.New(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
 	clientset, err = kubernetes.NewForConfig(config)
 	Expect(err).NotTo(HaveOccurred())
 
 	By("installing the chart")
-	run(ctx, setting("HELM"), "upgrade", "--install", release, setting("CHART"),
+	installChart(ctx)
+})
+
+// installChart installs the chart with the values of the suite and more flags of helm, and waits for the managers.
+func installChart(ctx context.Context, flags ...string) {
+	GinkgoHelper()
+	run(ctx, setting("HELM"), append([]string{
+		"upgrade", "--install", release, setting("CHART"),
 		"--namespace", operatorNamespace, "--create-namespace", "--wait", "--timeout", "3m",
 		"--set", "image.repository=a2a-operator/manager", "--set", "image.tag=dev",
 		"--set", "sidecar.image.repository=a2a-operator/sidecar", "--set", "sidecar.image.tag=dev",
-		"--set", "replicas=2")
-})
+		"--set", "replicas=2",
+	}, flags...)...)
+}
+
+// scaleOperator sets the number of managers, and waits for them.
+func scaleOperator(ctx context.Context, replicas int32) {
+	GinkgoHelper()
+	manager := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: release + "-manager"}}
+	Expect(cluster.Patch(ctx, manager, client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)))).To(Succeed())
+	Eventually(ctx, func(g Gomega) {
+		g.Expect(cluster.Get(ctx, client.ObjectKeyFromObject(manager), manager)).To(Succeed())
+		g.Expect(manager.Status.ReadyReplicas).To(Equal(replicas))
+		g.Expect(manager.Status.Replicas).To(Equal(replicas))
+	}).Should(Succeed())
+}
+
+// stopOperator stops all managers until the end of the test.
+func stopOperator(ctx context.Context) {
+	GinkgoHelper()
+	DeferCleanup(func(ctx SpecContext) { scaleOperator(ctx, 2) })
+	scaleOperator(ctx, 0)
+}
 
 var _ = AfterSuite(func(ctx SpecContext) {
 	if cluster == nil {

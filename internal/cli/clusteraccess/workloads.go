@@ -7,10 +7,12 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
 // fieldManager is the name of the CLI as an owner of fields.
@@ -57,8 +59,17 @@ func (c *Cluster) DryRun(ctx context.Context, namespace, name string, text []byt
 	}
 	err = all.agents.Patch(types.ApplyPatchType).Namespace(namespace).Resource("agents").Name(name).
 		Param("dryRun", metav1.DryRunAll).Param("fieldManager", fieldManager).Param("force", "true").Body(text).Do(ctx).Error()
-	if err != nil {
-		return Explain(ctx, err, Access{Verb: "patch", Group: a2av1alpha1.GroupVersion.Group, Resource: "agents", Namespace: namespace, Name: name})
+	access := Access{Verb: "apply", Group: a2av1alpha1.GroupVersion.Group, Resource: "agents", Namespace: namespace, Name: name}
+	switch {
+	case apierrors.IsForbidden(err):
+		// The API server checks the right to patch, and that to create if the Agent does not exist.
+		rule := access
+		rule.Verb = "create, patch"
+		return failure.Of(access.forbidden()).WithHint("%s", rule.hint())
+	case apierrors.IsNotFound(err) && !isMissingKind(err): // an apply creates the Agent, but not its namespace
+		return failure.New(failure.Unreachable, "there is no namespace %s", namespace).WithHint("create it, or name another one with -n")
+	case err != nil:
+		return Explain(ctx, err, access)
 	}
 	return nil
 }

@@ -6,9 +6,11 @@
 //	stream 20 50ms   20 chunks, one every 50 ms
 //	garbage          an NDJSON answer that is not JSON
 //	crash            one chunk, then the process exits with status 3
+//	parts            an artifact with the other parts of the message
+//	ask              a question; the next message is the text of the answer
 //	anything else    is the text of the answer
 //
-// With A2A_TEST_DEAF it runs and does not listen.
+// With A2A_TEST_DEAF it runs and does not listen. With A2A_TEST_EXIT it exits with this status. With A2A_TEST_CARD it serves an Agent Card with this name.
 package main
 
 import (
@@ -18,6 +20,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -30,27 +33,46 @@ func main() {
 		<-stop
 		return
 	}
+	if status, err := strconv.Atoi(os.Getenv("A2A_TEST_EXIT")); err == nil {
+		os.Exit(status)
+	}
 	server := &http.Server{
 		Addr:              "127.0.0.1:" + os.Getenv("PORT"),
-		Handler:           http.HandlerFunc(turn),
+		Handler:           handler(),
 		ReadHeaderTimeout: 5 * time.Second,
 	}
 	log.Fatal(server.ListenAndServe())
 }
 
+func handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /", turn)
+	if name := os.Getenv("A2A_TEST_CARD"); name != "" {
+		mux.HandleFunc("GET /.well-known/agent-card.json", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(map[string]any{
+				"name": name, "description": "Has a card of its own.", "version": "1", "protocolVersion": "0.3.0", "url": "http://127.0.0.1/", "capabilities": map[string]any{},
+				"skills": []any{map[string]any{"id": "say", "name": "Say", "description": "Says something.", "tags": []string{"text"}}},
+			})
+		})
+	}
+	return mux
+}
+
 func turn(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Message struct {
-			Parts []struct {
-				Text string `json:"text"`
-			} `json:"parts"`
+			Parts []json.RawMessage `json:"parts"`
 		} `json:"message"`
 	}
-	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in.Message.Parts) == 0 {
+	var first struct {
+		Text string `json:"text"`
+	}
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in.Message.Parts) == 0 || json.Unmarshal(in.Message.Parts[0], &first) != nil {
 		http.Error(w, "expected a turn with a message", http.StatusBadRequest)
 		return
 	}
-	text := in.Message.Parts[0].Text
+	text := first.Text
 	var n int
 	var every string
 	switch {
@@ -64,10 +86,29 @@ func turn(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintln(w, `{"text":"about to crash"}`)
 		_ = http.NewResponseController(w).Flush()
 		os.Exit(3)
+	case text == "parts":
+		event(w, map[string]any{"kind": "artifact-update", "artifact": map[string]any{"artifactId": "parts", "parts": in.Message.Parts[1:]}})
+		event(w, status("completed", nil))
+	case text == "ask":
+		event(w, status("input-required", map[string]any{"role": "agent", "parts": []any{map[string]any{"kind": "text", "text": "Which one?"}}}))
 	default:
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = fmt.Fprint(w, strings.TrimSpace(text))
 	}
+}
+
+// event writes a line of an event stream.
+func event(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	_ = json.NewEncoder(w).Encode(value)
+}
+
+func status(state string, message any) map[string]any {
+	out := map[string]any{"state": state}
+	if message != nil {
+		out["message"] = message
+	}
+	return map[string]any{"kind": "status-update", "status": out}
 }
 
 func scan(text, format string, into ...any) bool {

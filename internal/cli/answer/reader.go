@@ -1,0 +1,206 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package answer finds the new content in the events of an agent's answer. A stream sends an artifact
+// in chunks, and a resumed stream repeats the artifacts and messages so far: readers show each of them
+// once.
+package answer
+
+import (
+	"cmp"
+	"hash/fnv"
+	"io"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+)
+
+const (
+	// maxArtifacts bounds the artifacts that a Reader remembers. It forgets all beyond that, and
+	// returns them again if a snapshot repeats them.
+	maxArtifacts = 10_000
+	// maxKey bounds the id of an artifact that a Reader remembers, in bytes.
+	maxKey = 256
+)
+
+// Kind is what a Piece has.
+type Kind uint8
+
+// The kinds of pieces.
+const (
+	// KindIDs has TaskID and ContextID, of which one may be empty.
+	KindIDs Kind = iota
+	// KindState has State.
+	KindState
+	// KindMessage has the Parts of a whole message.
+	KindMessage
+	// KindArtifact has Name and further Parts of an artifact.
+	KindArtifact
+)
+
+// Piece is new content of an answer.
+type Piece struct {
+	Kind              Kind
+	TaskID, ContextID string
+	State             a2a.State
+	// Name is the name of the artifact, or its id if it has no name.
+	Name  string
+	Parts []a2a.Part
+}
+
+// Reader reads the events of one answer. It is not safe for concurrent use.
+type Reader struct {
+	taskID, contextID string
+	state             a2a.State
+	artifacts         map[string]*seenArtifact
+	// statusMessage is the id of the last message of a status.
+	statusMessage string
+}
+
+// seenArtifact is what was read of an artifact: the number of bytes of its text, their hash
+// (text), and the number of its other parts.
+type seenArtifact struct {
+	bytes  int
+	others int
+	text   interface {
+		io.Writer
+		Sum64() uint64
+	}
+}
+
+// TaskID returns the id of the task, "" while it is unknown.
+func (r *Reader) TaskID() string { return r.taskID }
+
+// ContextID returns the id of the context, "" while it is unknown.
+func (r *Reader) ContextID() string { return r.contextID }
+
+// State returns the last state of the task.
+func (r *Reader) State() a2a.State { return r.state }
+
+// Read returns the pieces of an event that no earlier event had, in order.
+func (r *Reader) Read(e *a2a.Event) []Piece {
+	switch {
+	case e.Task != nil:
+		all := r.begin(nil, e.Task.ID, e.Task.ContextID)
+		for i := range e.Task.Artifacts {
+			all = r.snapshot(all, &e.Task.Artifacts[i])
+		}
+		return r.status(all, &e.Task.Status)
+	case e.Status != nil:
+		return r.status(r.begin(nil, e.Status.TaskID, e.Status.ContextID), &e.Status.Status)
+	case e.Artifact != nil:
+		return r.update(r.begin(nil, e.Artifact.TaskID, e.Artifact.ContextID), e.Artifact)
+	case e.Message != nil:
+		all := []Piece{{Kind: KindMessage, Parts: e.Message.Parts}}
+		if e.Message.ContextID != "" {
+			r.contextID = e.Message.ContextID
+			all = append(all, Piece{Kind: KindIDs, ContextID: e.Message.ContextID})
+		}
+		return all
+	default:
+		return nil
+	}
+}
+
+// begin returns the ids of the task once.
+func (r *Reader) begin(all []Piece, taskID, contextID string) []Piece {
+	ids := Piece{Kind: KindIDs}
+	if r.taskID == "" {
+		r.taskID, ids.TaskID = taskID, taskID
+	}
+	if r.contextID == "" {
+		r.contextID, ids.ContextID = contextID, contextID
+	}
+	if ids.TaskID == "" && ids.ContextID == "" {
+		return all
+	}
+	return append(all, ids)
+}
+
+// status returns the message of a status once, and the state if it is new.
+func (r *Reader) status(all []Piece, s *a2a.Status) []Piece {
+	changed := s.State != r.state
+	r.state = s.State
+	if m := s.Message; m != nil && (m.ID == "" || m.ID != r.statusMessage) {
+		r.statusMessage = m.ID
+		all = append(all, Piece{Kind: KindMessage, Parts: m.Parts})
+	}
+	if changed {
+		all = append(all, Piece{Kind: KindState, State: s.State})
+	}
+	return all
+}
+
+// update returns more of an artifact.
+func (r *Reader) update(all []Piece, u *a2a.ArtifactUpdate) []Piece {
+	seen := r.artifacts[key(&u.Artifact)]
+	if seen != nil && !u.Append {
+		return r.snapshot(all, &u.Artifact)
+	}
+	if seen == nil {
+		seen = r.newArtifact(&u.Artifact)
+	}
+	return seen.take(all, &u.Artifact, u.Artifact.Parts)
+}
+
+func key(artifact *a2a.Artifact) string { return terminal.Clip(artifact.ID, maxKey) }
+
+func (r *Reader) newArtifact(artifact *a2a.Artifact) *seenArtifact {
+	if r.artifacts == nil || len(r.artifacts) >= maxArtifacts {
+		r.artifacts = map[string]*seenArtifact{}
+	}
+	seen := &seenArtifact{text: fnv.New64a()}
+	r.artifacts[key(artifact)] = seen
+	return seen
+}
+
+// snapshot returns a whole artifact: the rest of it, if its beginning was read.
+func (r *Reader) snapshot(all []Piece, artifact *a2a.Artifact) []Piece {
+	seen := r.artifacts[key(artifact)]
+	if seen == nil || !seen.begins(artifact.Parts) {
+		seen = r.newArtifact(artifact)
+	}
+	var rest []a2a.Part
+	skip, others := seen.bytes, seen.others
+	for _, p := range artifact.Parts {
+		switch {
+		case p.Content != a2a.ContentText && others > 0:
+			others--
+		case p.Content == a2a.ContentText && len(p.Text) <= skip && skip > 0:
+			skip -= len(p.Text)
+		case p.Content == a2a.ContentText:
+			p.Text = p.Text[skip:]
+			skip, rest = 0, append(rest, p)
+		default:
+			rest = append(rest, p)
+		}
+	}
+	return seen.take(all, artifact, rest)
+}
+
+// take returns new parts of the artifact.
+func (s *seenArtifact) take(all []Piece, artifact *a2a.Artifact, parts []a2a.Part) []Piece {
+	for i := range parts {
+		if p := &parts[i]; p.Content == a2a.ContentText {
+			s.bytes += len(p.Text)
+			_, _ = io.WriteString(s.text, p.Text)
+		} else {
+			s.others++
+		}
+	}
+	if len(parts) == 0 {
+		return all
+	}
+	return append(all, Piece{Kind: KindArtifact, Name: cmp.Or(artifact.Name, artifact.ID), Parts: parts})
+}
+
+// begins reports whether the text of parts begins with the text that was read.
+func (s *seenArtifact) begins(parts []a2a.Part) bool {
+	digest, left := fnv.New64a(), s.bytes
+	for i := range parts {
+		text := parts[i].Text[:min(left, len(parts[i].Text))]
+		_, _ = io.WriteString(digest, text)
+		left -= len(text)
+	}
+	return left == 0 && digest.Sum64() == s.text.Sum64()
+}

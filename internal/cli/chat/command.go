@@ -1,0 +1,231 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chat
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
+)
+
+const (
+	// callTimeout bounds a call of a command.
+	callTimeout = 15 * time.Second
+	// maxAttached bounds the files of a message.
+	maxAttached = 20
+)
+
+// command is a command of the chat.
+type command struct {
+	name, arguments, help string
+	run                   func(m *model, argument string) tea.Cmd
+}
+
+// commands returns the commands in the order of /help.
+func commands() []command {
+	return []command{
+		{"/cancel", "[TASK]", "cancel the current task, or the one with this id", (*model).cancel},
+		{"/file", "PATH|URL", "attach a file to the next message", (*model).attach},
+		{"/help", "", "list the commands", (*model).help},
+		{"/new", "", "begin a new conversation", (*model).renew},
+		{"/quit", "", "leave; the task continues", func(m *model, _ string) tea.Cmd { return m.quit() }},
+		{"/save", "[N]", "write the files of the agent, or the one with this number", (*model).save},
+		{"/task", "[TASK]", "list the tasks of this conversation, or show one", (*model).task},
+		{"/watch", "[TASK]", "follow the last task, or the one with this id", (*model).watch},
+	}
+}
+
+// command runs a command of the chat.
+func (m *model) command(text string) tea.Cmd {
+	name, argument, _ := strings.Cut(text, " ")
+	m.transcript.user(text)
+	all := commands()
+	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
+	if i < 0 {
+		m.transcript.notice("There is no command " + name + ": /help lists them. Begin the line with // to send a text that begins with /.")
+		return nil
+	}
+	return all[i].run(m, strings.TrimSpace(argument))
+}
+
+func (m *model) help(string) tea.Cmd {
+	for _, c := range commands() {
+		m.transcript.notice(fmt.Sprintf("%-18s %s", strings.TrimSpace(c.name+" "+c.arguments), c.help))
+	}
+	return nil
+}
+
+// lastTask returns the id in an argument, or that of the last task.
+func (m *model) lastTask(argument string) string {
+	if argument == "" && len(m.tasks) > 0 {
+		return m.tasks[len(m.tasks)-1].id
+	}
+	return argument
+}
+
+// notices returns a command whose result is lines.
+func (m *model) notices(do func(context.Context) ([]string, error)) tea.Cmd {
+	return m.call(func(ctx context.Context) tea.Msg {
+		ctx, end := context.WithTimeout(ctx, callTimeout)
+		defer end()
+		lines, err := do(ctx)
+		if err != nil {
+			lines = append(lines, describe(err)...)
+		}
+		return noticesMsg(lines)
+	})
+}
+
+func (m *model) cancel(argument string) tea.Cmd {
+	id := m.lastTask(argument)
+	if id == "" {
+		m.transcript.notice("There is no task to cancel.")
+		return nil
+	}
+	if id == m.taskID {
+		m.taskID = ""
+	}
+	return m.notices(func(ctx context.Context) ([]string, error) {
+		e, err := m.o.Client.Cancel(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		return []string{"Task " + id + " is " + e.Task.Status.State.String() + "."}, nil
+	})
+}
+
+// answerCancel takes the answer whether the task of the stopped turn is to be canceled.
+func (m *model) answerCancel(key string) tea.Cmd {
+	switch key {
+	case "y", "Y", "shift+y":
+		m.phase = phaseIdle
+		return m.cancel("")
+	case "n", "N", "shift+n", "esc", "enter":
+		m.phase = phaseIdle
+		m.transcript.notice("The task continues: /watch follows it, /cancel ends it.")
+	}
+	return nil
+}
+
+func (m *model) watch(argument string) tea.Cmd {
+	id := m.lastTask(argument)
+	switch {
+	case m.phase != phaseIdle:
+		m.transcript.notice("The agent is still working: Ctrl-C stops the answer.")
+		return nil
+	case id == "":
+		m.transcript.notice("There is no task to follow: /watch TASK names one.")
+		return nil
+	}
+	return m.start(func(ctx context.Context, f *a2aclient.Following) error { return f.Task(ctx, id, "") })
+}
+
+func (m *model) task(id string) tea.Cmd {
+	if id == "" {
+		if len(m.tasks) == 0 {
+			m.transcript.notice("There is no task in this conversation.")
+		}
+		for _, t := range m.tasks {
+			m.transcript.notice(t.id + " " + t.state.String())
+		}
+		return nil
+	}
+	return m.call(func(ctx context.Context) tea.Msg {
+		ctx, end := context.WithTimeout(ctx, callTimeout)
+		defer end()
+		e, err := m.o.Client.Task(ctx, id, new(0))
+		if err != nil {
+			return noticesMsg(describe(err))
+		}
+		return taskMsg{e}
+	})
+}
+
+// showTask shows a task that was read.
+func (m *model) showTask(e *a2aclient.Event) {
+	if m.phase == phaseIdle {
+		m.transcript.begin()
+	}
+	var reader answer.Reader
+	for _, p := range reader.Read(&e.Event) {
+		if p.Kind != answer.KindIDs { // the conversation stays in its context
+			m.showPiece(&p)
+		}
+	}
+	m.remember(e.Task.ID, e.Task.Status.State)
+	m.transcript.close()
+	if m.phase == phaseIdle {
+		m.noteOmitted(e.Task.ID)
+	}
+	m.transcript.notice("Task " + e.Task.ID + " is " + e.Task.Status.State.String() + ".")
+}
+
+func (m *model) attach(path string) tea.Cmd {
+	switch {
+	case path == "":
+		m.transcript.notice("/file needs the path or the URL of a file.")
+		return nil
+	case len(m.attached) >= maxAttached:
+		m.transcript.notice(fmt.Sprintf("A message has at most %d files.", maxAttached))
+		return nil
+	}
+	return m.call(func(context.Context) tea.Msg {
+		part, err := m.o.Attach(path)
+		if err != nil {
+			return noticesMsg(describe(err))
+		}
+		return attachedMsg{part}
+	})
+}
+
+func (m *model) renew(string) tea.Cmd {
+	if m.phase != phaseIdle {
+		m.transcript.notice("The agent is still working: Ctrl-C stops the answer.")
+		return nil
+	}
+	m.taskID, m.contextID, m.attached = "", "", nil
+	m.transcript.notice("A new conversation begins.")
+	return nil
+}
+
+func (m *model) save(argument string) tea.Cmd {
+	var wanted []*a2a.Part
+	if n, err := strconv.Atoi(argument); err == nil && n >= 1 && n <= len(m.files.parts) {
+		wanted = m.files.parts[n-1 : n]
+	} else if argument == "" {
+		wanted = m.files.parts
+	}
+	if len(wanted) == 0 {
+		m.transcript.notice("There is no such file.")
+		return nil
+	}
+	parts := make([]a2a.Part, len(wanted)) // the contents of parts are dropped later
+	for i, p := range wanted {
+		parts[i] = *p
+	}
+	return m.notices(func(context.Context) ([]string, error) {
+		var lines []string
+		for i := range parts {
+			if parts[i].Raw == nil {
+				lines = append(lines, "The content of "+answer.DescribeFile(&parts[i])+" is not kept: "+m.o.Command("task download", "TASK"))
+				continue
+			}
+			path, err := m.o.Save(&parts[i])
+			if err != nil {
+				return lines, err
+			}
+			lines = append(lines, "Saved "+path)
+		}
+		return lines, nil
+	})
+}

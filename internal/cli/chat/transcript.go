@@ -1,0 +1,153 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chat
+
+import (
+	"slices"
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+)
+
+const (
+	// indent begins each row of an agent's text, so that it cannot imitate a line of the chat.
+	indent = "  "
+	// minWidth is the least width of a row, in cells.
+	minWidth = 10
+	// maxTail bounds the open row, in bytes: characters without a width do not fill it.
+	maxTail = 4 << 10
+	// maxShown bounds the text of a turn that is shown, in bytes.
+	maxShown = 256 << 10
+)
+
+// transcript lays out the conversation in rows of the terminal. Complete rows wait in it until they
+// are printed above the input, and leave it then.
+type transcript struct {
+	width int
+	// color allows styles.
+	color bool
+	// rows are complete and not printed yet.
+	rows []string
+	// label is the label of the open block, "" for none, and tail is its last row, which grows.
+	label, tail string
+	// shown is the number of bytes of text of the turn, and omitted those beyond maxShown.
+	shown, omitted int
+}
+
+// Styles of lines of the chat itself. The colors are those that each terminal has.
+var (
+	styleUser   = lipgloss.NewStyle().Bold(true)
+	styleNotice = lipgloss.NewStyle().Faint(true)
+	styleLabel  = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
+)
+
+// begin starts a turn, which has bounds of its own.
+func (t *transcript) begin() {
+	t.close()
+	t.shown, t.omitted = 0, 0
+}
+
+// user adds a message of the user.
+func (t *transcript) user(text string) {
+	t.close()
+	t.space()
+	t.line(styleUser, "> ", text)
+}
+
+// notice adds a line of the chat itself.
+func (t *transcript) notice(text string) {
+	t.close()
+	t.line(styleNotice, "* ", terminal.Line(text))
+}
+
+// line adds a text whose first row begins with a prefix, and all others with the indent, so that no part of
+// the text looks like a line of its own.
+func (t *transcript) line(style lipgloss.Style, prefix, text string) {
+	for line := range strings.SplitSeq(terminal.Clean(text), "\n") {
+		for _, row := range t.wrap(line) {
+			t.add(style, prefix+row)
+			prefix = indent
+		}
+	}
+}
+
+// text adds the next piece of a block of the agent. The block stays open for further pieces with
+// the same label.
+func (t *transcript) text(label, piece string) {
+	if room := maxShown - t.shown; len(piece) > room {
+		t.omitted += len(piece) - room
+		piece = strings.ToValidUTF8(piece[:room], "")
+	}
+	t.shown += len(piece)
+	if piece == "" {
+		return
+	}
+	if t.label != label {
+		t.close()
+		t.space()
+		t.line(styleLabel, "", terminal.Line(label)+":")
+		t.label = label
+	}
+	lines := strings.Split(t.tail+strings.ReplaceAll(terminal.Clean(piece), "\t", "    "), "\n")
+	for i, line := range lines {
+		rows := t.wrap(line)
+		if i < len(lines)-1 {
+			t.addText(rows)
+			continue
+		}
+		last := len(rows) - 1
+		t.addText(rows[:last])
+		if t.tail = rows[last]; len(t.tail) > maxTail {
+			t.addText(rows[last:])
+			t.tail = ""
+		}
+	}
+}
+
+// close ends the open block.
+func (t *transcript) close() {
+	if t.tail != "" {
+		t.addText([]string{t.tail})
+	}
+	t.label, t.tail = "", ""
+}
+
+// open returns the row that grows, "" for none.
+func (t *transcript) open() string {
+	if t.tail == "" {
+		return ""
+	}
+	return indent + t.tail
+}
+
+// take removes at most limit complete rows and returns them.
+func (t *transcript) take(limit int) []string {
+	n := min(limit, len(t.rows))
+	taken := slices.Clone(t.rows[:n])
+	t.rows = slices.Delete(t.rows, 0, n)
+	return taken
+}
+
+// wrap breaks a line into rows, at least one.
+func (t *transcript) wrap(line string) []string {
+	return strings.Split(lipgloss.Wrap(line, max(t.width-len(indent), minWidth), ""), "\n")
+}
+
+// space separates blocks by an empty row.
+func (t *transcript) space() { t.rows = append(t.rows, "") }
+
+func (t *transcript) add(style lipgloss.Style, row string) {
+	if t.color {
+		row = style.Render(row)
+	}
+	t.rows = append(t.rows, row)
+}
+
+func (t *transcript) addText(rows []string) {
+	for _, row := range rows {
+		t.rows = append(t.rows, indent+row)
+	}
+}

@@ -1,0 +1,96 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chat
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+)
+
+// errStopped ends a turn that the user interrupts.
+var errStopped = failure.New(failure.Internal, "stopped")
+
+// turn is one exchange: a message, or the request to follow a task, and the events of the answer. It
+// runs in a command of the program, and hands over an event only when the model asks for it, so that an
+// agent that writes faster than the terminal has to wait.
+type turn struct {
+	// answer belongs to the model.
+	answer answer.Reader
+	events chan turnEvent
+	// stop is closed to end the turn.
+	stop chan struct{}
+	// err is why the turn ended, nil if its task has ended or waits. It is set before events is
+	// closed.
+	err error
+}
+
+// turnEvent is an event of the answer, or why its stream is resumed.
+type turnEvent struct {
+	event    *a2aclient.Event
+	resuming error
+}
+
+func newTurn() *turn {
+	return &turn{events: make(chan turnEvent), stop: make(chan struct{})}
+}
+
+// run sends the message or follows the task, by start.
+func (t *turn) run(ctx context.Context, o *Options, start func(context.Context, *a2aclient.Following) error) tea.Msg {
+	defer close(t.events)
+	if o.Timeout > 0 {
+		var end context.CancelFunc
+		ctx, end = context.WithTimeoutCause(ctx, o.Timeout, failure.New(failure.Timeout, "the task did not end within %s (--timeout)", o.Timeout))
+		defer end()
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-t.stop:
+			cancel(errStopped)
+		case <-ctx.Done():
+		}
+	}()
+	hand := func(e turnEvent) error {
+		select {
+		case t.events <- e:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx) //nolint:wrapcheck // it is a failure
+		}
+	}
+	t.err = start(ctx, &a2aclient.Following{
+		Client: o.Client, PollInterval: max(o.PollInterval, 100*time.Millisecond),
+		Observe: func(e *a2aclient.Event) error { return hand(turnEvent{event: e}) },
+		Resuming: func(cause error) {
+			if cause != nil {
+				_ = hand(turnEvent{resuming: cause})
+			}
+		},
+	})
+	return nil
+}
+
+// Messages of a turn to the model.
+type (
+	turnMsg struct {
+		turn *turn
+		turnEvent
+	}
+	turnEndedMsg struct{ turn *turn }
+)
+
+// next waits for the next event.
+func (t *turn) next() tea.Msg {
+	if e, ok := <-t.events; ok {
+		return turnMsg{t, e}
+	}
+	return turnEndedMsg{t}
+}

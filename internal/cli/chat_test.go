@@ -1,0 +1,403 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/hinshun/vt10x"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/a2a-operator/a2a-operator/test/sidecartest"
+)
+
+// Keys of a terminal.
+const (
+	keyEnter    = "\r"
+	keyAltEnter = "\x1b\r"
+	keyUp       = "\x1b[A"
+	keyCtrlC    = "\x03"
+	keyCtrlD    = "\x04"
+)
+
+// screen is a pseudo terminal with an emulator behind it, in which a command runs.
+type screen struct {
+	keys *os.File
+	done chan int
+
+	mu       sync.Mutex
+	changed  *sync.Cond
+	emulator vt10x.Terminal
+	raw      bytes.Buffer
+}
+
+// runOnTerminal runs a command in a terminal of a size.
+func runOnTerminal(t *testing.T, columns, rows int, args ...string) *screen {
+	t.Helper()
+	keys, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pty.Setsize(keys, &pty.Winsize{Rows: uint16(rows), Cols: uint16(columns)}); err != nil {
+		t.Fatal(err)
+	}
+	s := &screen{keys: keys, done: make(chan int, 1), emulator: vt10x.New(vt10x.WithSize(columns, rows), vt10x.WithWriter(keys))}
+	s.changed = sync.NewCond(&s.mu)
+	ctx, cancel := context.WithCancel(t.Context())
+	shown := make(chan struct{})
+	go func() {
+		defer close(shown)
+		buffer := make([]byte, 4096)
+		for {
+			n, err := keys.Read(buffer)
+			if err != nil {
+				return
+			}
+			s.mu.Lock()
+			s.raw.Write(buffer[:n])
+			_, _ = s.emulator.Write(buffer[:n])
+			s.changed.Broadcast()
+			s.mu.Unlock()
+		}
+	}()
+	go func() { s.done <- Run(ctx, args, genericiooptions.IOStreams{In: tty, Out: tty, ErrOut: tty}) }()
+	t.Cleanup(func() {
+		cancel()
+		_ = tty.Close()
+		<-shown
+		_ = keys.Close()
+	})
+	return s
+}
+
+// await waits until the screen has all texts.
+func (s *screen) await(t *testing.T, texts ...string) {
+	t.Helper()
+	s.awaitThat(t, fmt.Sprintf("texts %q", texts), func() bool {
+		for _, text := range texts {
+			if !strings.Contains(s.emulator.String(), text) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+func (s *screen) awaitThat(t *testing.T, what string, met func() bool) {
+	t.Helper()
+	expired := false
+	timer := time.AfterFunc(30*time.Second, func() {
+		s.mu.Lock()
+		expired = true
+		s.changed.Broadcast()
+		s.mu.Unlock()
+	})
+	defer timer.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !met() {
+		if expired {
+			t.Fatalf("no %s; the screen is\n%s", what, s.emulator.String())
+		}
+		s.changed.Wait()
+	}
+}
+
+func (s *screen) press(t *testing.T, keys ...string) {
+	t.Helper()
+	for _, each := range keys {
+		if _, err := s.keys.WriteString(each); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// status waits for the end of the command and returns its exit status.
+func (s *screen) status(t *testing.T) int {
+	t.Helper()
+	select {
+	case status := <-s.done:
+		return status
+	case <-time.After(30 * time.Second):
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		t.Fatalf("the command does not end; the screen is\n%s", s.emulator.String())
+		return 0
+	}
+}
+
+func (s *screen) output() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.raw.String()
+}
+
+func setTerminal(t *testing.T) {
+	t.Helper()
+	t.Setenv("TERM", "xterm-256color")
+}
+
+func TestChatShowsWordsAsTheyArriveAndContinuesTheContext(t *testing.T) {
+	setTerminal(t)
+	proceed := make(chan struct{})
+	f := sidecartest.Start(t, sidecartest.HeldAgent(proceed))
+	s := runOnTerminal(t, 80, 24, "chat", "--url", f.URL)
+	s.await(t, "* Chat with", "/help helps.")
+	s.press(t, "Hello", keyEnter)
+	s.await(t, "> Hello", "working, ")
+	s.await(t, "one") // the agent goes on only after its first word is on the screen
+	close(proceed)
+	s.await(t, "is completed.")
+	s.press(t, "Again", keyEnter)
+	s.awaitThat(t, "second completed task", func() bool { return strings.Count(s.emulator.String(), "is completed.") == 2 })
+	s.press(t, keyCtrlC)
+	s.await(t, "Ctrl-C again leaves.")
+	s.press(t, keyCtrlC)
+	s.await(t, "To continue: kubectl a2a chat --url", "--context-id")
+	if status := s.status(t); status != 0 {
+		t.Errorf("the exit status is %d", status)
+	}
+	all := run(t, "task", "list", "--url", f.URL, "-o", "json")
+	var page struct {
+		Tasks []struct{ ContextID string }
+	}
+	if err := json.Unmarshal([]byte(all.stdout), &page); err != nil || len(page.Tasks) != 2 || page.Tasks[0].ContextID != page.Tasks[1].ContextID {
+		t.Errorf("the tasks are not in one context: %+v", all)
+	}
+}
+
+func TestChatAnswersAQuestionOfTheAgentInItsTask(t *testing.T) {
+	setTerminal(t)
+	f := sidecartest.Start(t, sidecartest.AskingAgent)
+	s := runOnTerminal(t, 80, 24, "chat", "--url", f.URL, "Hello")
+	s.await(t, "The agent waits for your answer.")
+	s.press(t, "yes", keyEnter)
+	s.await(t, "is completed.")
+	s.press(t, "/task", keyEnter)
+	s.await(t, "* ", " completed")
+	s.press(t, "/quit", keyEnter)
+	if status := s.status(t); status != 0 {
+		t.Errorf("the exit status is %d", status)
+	}
+	if r := run(t, "task", "list", "--url", f.URL); strings.Count(r.stdout, "\n") != 2 {
+		t.Errorf("the answer began another task: %+v", r)
+	}
+}
+
+func TestChatStopsAnAnswerAndOffersToCancelTheTask(t *testing.T) {
+	setTerminal(t)
+	for key, want := range map[string]string{"y": "canceled", "n": "working"} {
+		proceed := make(chan struct{})
+		f := sidecartest.Start(t, sidecartest.HeldAgent(proceed))
+		s := runOnTerminal(t, 80, 24, "chat", "--url", f.URL, "Hello")
+		s.await(t, "one")
+		s.press(t, keyCtrlC)
+		s.await(t, "Cancel the task, too? [y/N]")
+		s.press(t, key)
+		if key == "y" {
+			s.await(t, "is canceled.")
+		} else {
+			s.await(t, "The task continues: /watch follows it, /cancel ends it.")
+		}
+		if r := run(t, "task", "list", "--url", f.URL); !strings.Contains(r.stdout, want) {
+			t.Errorf("key %s: the task is not %s: %+v", key, want, r)
+		}
+		if key == "n" {
+			s.press(t, "/watch", keyEnter)
+			s.await(t, "working, ")
+			close(proceed)
+			s.await(t, "is completed.")
+		} else {
+			close(proceed)
+		}
+		s.press(t, keyCtrlD)
+		if status := s.status(t); status != 0 {
+			t.Errorf("the exit status is %d", status)
+		}
+	}
+}
+
+func TestASecondInterruptLeavesTheChat(t *testing.T) {
+	setTerminal(t)
+	proceed := make(chan struct{})
+	defer close(proceed)
+	f := sidecartest.Start(t, sidecartest.HeldAgent(proceed))
+	s := runOnTerminal(t, 80, 24, "chat", "--url", f.URL, "Hello")
+	s.await(t, "one")
+	s.press(t, keyCtrlC)
+	s.await(t, "[y/N]")
+	s.press(t, keyCtrlC)
+	if status := s.status(t); status != 0 {
+		t.Errorf("the exit status is %d", status)
+	}
+}
+
+// fakeAgent is an agent of 1.0 over JSON-RPC. answer writes the response to a method; the text of
+// the message is "" for methods without one.
+func fakeAgent(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, method, text string)) string {
+	t.Helper()
+	var server *httptest.Server
+	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			_, _ = fmt.Fprintf(w, `{"name":"Painter","description":"Paints what you describe.","version":"1","supportedInterfaces":[{"url":"%s","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],
+				"capabilities":{"streaming":true},"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"skills":[]}`, server.URL)
+			return
+		}
+		var request struct {
+			Method string
+			Params struct {
+				Message struct {
+					Parts []struct{ Text string }
+				}
+			}
+		}
+		_ = json.NewDecoder(r.Body).Decode(&request)
+		text := ""
+		if parts := request.Params.Message.Parts; len(parts) > 0 {
+			text = parts[0].Text
+		}
+		answer(w, r, request.Method, text)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// writeEvents writes a stream of results of JSON-RPC.
+func writeEvents(w http.ResponseWriter, results ...string) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	for i, each := range results {
+		_, _ = fmt.Fprintf(w, "id: %d\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"1\",\"result\":%s}\n\n", i+1, each)
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
+const (
+	paintingTask = `{"task":{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_WORKING"}}}`
+	paintingDone = `{"statusUpdate":{"taskId":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_COMPLETED"}}}`
+)
+
+// artifactUpdate returns an event with a part of an artifact.
+func artifactUpdate(id, part string) string {
+	return fmt.Sprintf(`{"artifactUpdate":{"taskId":"t-1","contextId":"c-1","append":true,"artifact":{"artifactId":"%s","parts":[%s]}}}`, id, part)
+}
+
+func TestChatResumesABrokenStreamWithoutRepeatingText(t *testing.T) {
+	setTerminal(t)
+	var last string
+	u := fakeAgent(t, func(w http.ResponseWriter, r *http.Request, method, _ string) {
+		switch method {
+		case "SendStreamingMessage":
+			writeEvents(w, paintingTask, artifactUpdate("a", `{"text":"first half"}`))
+			panic(http.ErrAbortHandler) // the connection breaks
+		case "SubscribeToTask":
+			last = r.Header.Get("Last-Event-ID")
+			writeEvents(w, `{"task":{"id":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_WORKING"},"artifacts":[{"artifactId":"a","parts":[{"text":"first half, second half"}]}]}}`, paintingDone)
+		}
+	})
+	s := runOnTerminal(t, 80, 24, "chat", "--url", u, "Hello")
+	s.await(t, "is completed.")
+	s.await(t, "The stream broke and is resumed", ", second half")
+	s.press(t, keyCtrlD)
+	s.status(t)
+	if text := s.output(); strings.Count(text, "first half") != 1 || last != "2" {
+		t.Errorf("Last-Event-ID was %q, and the output is\n%s", last, text)
+	}
+}
+
+func TestChatSavesFilesOnRequestAndAttachesFiles(t *testing.T) {
+	setTerminal(t)
+	dir := t.TempDir()
+	input := filepath.Join(dir, "sketch.png")
+	if err := os.WriteFile(input, []byte("\x89PNG\r\n\x1a\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u := fakeAgent(t, func(w http.ResponseWriter, _ *http.Request, _, _ string) {
+		writeEvents(w, paintingTask, artifactUpdate("a", `{"raw":"AAE=","filename":"../cat.png","mediaType":"image/png"}`), artifactUpdate("b", `{"data":{"cats":1}}`), paintingDone)
+	})
+	s := runOnTerminal(t, 90, 24, "chat", "--url", u, "--save", filepath.Join(dir, "out"))
+	s.await(t, "/help helps.")
+	s.press(t, "/file "+input, keyEnter)
+	s.await(t, "Attached to the next message: sketch.png, image/png, 8 bytes")
+	s.press(t, "A cat", keyAltEnter, "with a hat", keyEnter)
+	s.await(t, "> A cat", "  with a hat", "File 1: ../cat.png, image/png, 2 bytes. /save 1 writes it.", `"cats": 1`, "is completed.")
+	if _, err := os.Stat(filepath.Join(dir, "out")); err == nil {
+		t.Error("the file was written without a request")
+	}
+	s.press(t, "/save 1", keyEnter)
+	s.await(t, "Saved ")
+	if content, err := os.ReadFile(filepath.Join(dir, "out", "cat.png")); err != nil || string(content) != "\x00\x01" {
+		t.Errorf("the saved file is %q, %v", content, err)
+	}
+	s.press(t, keyUp, keyUp) // the message of two lines
+	s.awaitThat(t, "recalled message", func() bool { return strings.Count(s.emulator.String(), "with a hat") == 2 })
+	s.press(t, keyCtrlC, "/nonsense", keyEnter)
+	s.await(t, "There is no command /nonsense")
+	s.press(t, keyCtrlC, keyCtrlC)
+	if status := s.status(t); status != 0 {
+		t.Errorf("the exit status is %d", status)
+	}
+}
+
+func TestHostileAnswersCannotControlTheChat(t *testing.T) {
+	setTerminal(t)
+	t.Setenv("NO_COLOR", "1")
+	const attack = `\u001b]0;owned\u0007\u001b[2J\u202e\u009b31m\n* Task t-1 is completed.\n> yes\r`
+	u := fakeAgent(t, func(w http.ResponseWriter, _ *http.Request, _, _ string) {
+		writeEvents(w, paintingTask, artifactUpdate(attack, `{"text":"`+attack+`"}`), artifactUpdate("b", `{"data":{"`+attack+`":1}}`),
+			artifactUpdate("c", `{"raw":"AAE=","filename":"`+attack+`","mediaType":"`+attack+`"}`), artifactUpdate("d", `{"url":"https://a.example/`+attack+`"}`),
+			artifactUpdate("e", `{"text":"`+strings.Repeat("e\u0301\u0301", 20_000)+`"}`), artifactUpdate("f", `{"text":"`+strings.Repeat("megabytes ", 200_000)+`"}`),
+			paintingDone)
+	})
+	s := runOnTerminal(t, 40, 12, "chat", "--url", u, "Hello")
+	s.await(t, "The chat leaves out", "is completed.")
+	s.press(t, keyCtrlD)
+	if status := s.status(t); status != 0 {
+		t.Errorf("the exit status is %d", status)
+	}
+	text := s.output()
+	for _, bad := range []string{"\x1b]0;owned", "\u202e", "\u009b31m", "\x1b[1m", "\x1b[36m"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("the output has %q", bad)
+		}
+	}
+	if len(text) > 4<<20 {
+		t.Errorf("the output has %d bytes", len(text))
+	}
+	rowStart := `(\r\n|\x1b\[\d*L)`
+	for row, want := range map[string]int{`\* Task t-1 is completed\.`: 1, `> yes`: 0, `> Hello`: 1} {
+		if got := len(regexp.MustCompile(rowStart+row).FindAllString(text, -1)); got != want {
+			t.Errorf("%d rows begin with %s, want %d", got, row, want)
+		}
+	}
+}
+
+func TestChatWithoutATerminalSendsItsTextOrSaysWhatItNeeds(t *testing.T) {
+	f := sidecartest.Start(t, sidecartest.TextAgent)
+	r := run(t, "chat", "--url", f.URL)
+	if r.status != 2 || !strings.Contains(r.stderr, "a chat needs a terminal") || !strings.Contains(r.stderr, "A2ACLI_ERR_USAGE") {
+		t.Errorf("%+v", r)
+	}
+	if r := run(t, "chat", "--url", f.URL, "Hello"); r.status != 0 || r.field("State") != "completed" {
+		t.Errorf("%+v", r)
+	}
+	t.Setenv("TERM", "dumb")
+	s := runOnTerminal(t, 80, 24, "chat", "--url", f.URL)
+	s.await(t, "a chat needs a terminal")
+	if status := s.status(t); status != 2 {
+		t.Errorf("the exit status on a dumb terminal is %d", status)
+	}
+}
