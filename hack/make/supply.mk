@@ -31,3 +31,30 @@ vulncheck: prerequisites ## Search the called code for known vulnerabilities, wi
 	@failed=0; for module in $(MODULES); do \
 		go tool -modfile='$(CURDIR)/hack/tools/go.mod' govulncheck -C "$$module" $(if $(GOVULNDB),-db '$(GOVULNDB)') ./... || failed=1; \
 	done; exit $$failed
+
+# The registry of a dry run, on loopback.
+RELEASE_ADDRESS ?= 127.0.0.1:5005
+# The prefix of the published images.
+RELEASE_REPOSITORY ?= ghcr.io/a2a-operator
+# A command that runs while the registry of a dry run serves.
+RELEASE_COMMAND ?=
+release_flags = --version '$(VERSION)' --ldflags '$(LDFLAGS)'
+
+.PHONY: release-tools
+release-tools: prerequisites helm-binary # hack/release, and cosign: minutes when cold.
+	$(call say,building hack/release and cosign)
+	@go build -C hack/release -o '$(CURDIR)/bin/' . github.com/sigstore/cosign/v3/cmd/cosign
+
+.PHONY: release-dry-run
+release-dry-run: release-tools ## Publish VERSION=v0.0.0-dry to a registry on loopback, signed with a test key, and verify it.
+	$(call say,publishing $(VERSION) to $(RELEASE_ADDRESS))
+	@bin/release dry-run $(release_flags) --address $(RELEASE_ADDRESS) $(if $(RELEASE_COMMAND),-- $(RELEASE_COMMAND))
+
+.PHONY: release-publish
+release-publish: release-tools # What the release workflow runs for a tag. Signs as the workflow.
+	$(call say,publishing $(VERSION) to $(RELEASE_REPOSITORY))
+	@bin/release publish $(release_flags) --repository $(RELEASE_REPOSITORY)
+
+.PHONY: release-e2e
+release-e2e: cluster-up ## Install a dry run of VERSION=v0.0.0-dry on a real node: by the chart, and by install.yaml (root).
+	@$(MAKE) release-dry-run RELEASE_COMMAND='hack/release/install.sh $(abspath $(CLUSTER_KUBECONFIG))'

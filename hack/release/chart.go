@@ -1,0 +1,129 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+const (
+	chartDir  = "charts/a2a-operator"
+	chartName = "a2a-operator"
+)
+
+// chartVersion returns the appVersion of the chart in the tree, which is the version of the next release.
+func (r *release) chartVersion() (string, error) {
+	content, err := os.ReadFile(filepath.Join(r.root, chartDir, "Chart.yaml"))
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(content)) {
+		if version, ok := strings.CutPrefix(strings.TrimSpace(line), "appVersion: "); ok {
+			return version, nil
+		}
+	}
+	return "", fmt.Errorf("%s/Chart.yaml has no appVersion", chartDir)
+}
+
+// matchesChart returns an error if the version is not that of the chart in the tree.
+func (r *release) matchesChart() error {
+	version, err := r.chartVersion()
+	if err != nil {
+		return err
+	}
+	if version != r.version {
+		return fmt.Errorf("version %s is not the appVersion %s of %s/Chart.yaml: change the tag, or both versions there", r.version, version, chartDir)
+	}
+	return nil
+}
+
+// publishChart packages the chart with the digests of the images as its default values, and pushes it.
+func (r *release) publishChart(ctx context.Context, images []pushedImage) (artifact, error) {
+	stage, err := os.MkdirTemp("", "a2a-operator-chart-")
+	if err != nil {
+		return artifact{}, err
+	}
+	defer func() { _ = os.RemoveAll(stage) }()
+	staged := filepath.Join(stage, chartName)
+	if err := os.CopyFS(staged, os.DirFS(filepath.Join(r.root, chartDir))); err != nil {
+		return artifact{}, fmt.Errorf("copy the chart: %w", err)
+	}
+	if err := pinValues(filepath.Join(staged, "values.yaml"), images); err != nil {
+		return artifact{}, err
+	}
+	// helm copies the times of the files into the package.
+	if err := r.setTimes(staged); err != nil {
+		return artifact{}, err
+	}
+	version := strings.TrimPrefix(r.version, "v")
+	if err := command(ctx, "", r.helm, "package", staged, "--version", version, "--app-version", r.version, "--destination", r.output); err != nil {
+		return artifact{}, err
+	}
+	pkg := filepath.Join(r.output, chartName+"-"+version+".tgz")
+	if err := r.setTimes(pkg); err != nil {
+		return artifact{}, err
+	}
+	charts := r.repository + "/charts"
+	tag, err := name.NewTag(charts+"/"+chartName+":"+version, name.StrictValidation)
+	if err != nil {
+		return artifact{}, err
+	}
+	args := []string{"push", pkg, "oci://" + charts}
+	if tag.Scheme() == "http" {
+		args = append(args, "--plain-http")
+	}
+	if err := command(ctx, "", r.helm, args...); err != nil {
+		return artifact{}, err
+	}
+	pushed, err := remote.Head(tag, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	if err != nil {
+		return artifact{}, fmt.Errorf("read the pushed chart: %w", err)
+	}
+	reportf("chart    oci://%s/%s %s %s", charts, chartName, version, pushed.Digest)
+	return artifact{repository: charts + "/" + chartName, digest: pushed.Digest.String()}, nil
+}
+
+// pinValues replaces the repositories and digests of the images in values.yaml.
+func pinValues(file string, images []pushedImage) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	values := string(content)
+	for _, image := range images {
+		const noDigest = `digest: ""`
+		public := "repository: " + publicRepository + "/" + image.program.name + "\n"
+		before, after, found := strings.Cut(values, public)
+		if !found {
+			continue
+		}
+		if strings.Contains(after, public) || !strings.Contains(after, noDigest) {
+			return fmt.Errorf("pin image %s in values.yaml: want one repository, followed by an empty digest", image.program.name)
+		}
+		values = before + "repository: " + image.repository + "\n" + strings.Replace(after, noDigest, `digest: "`+image.digest+`"`, 1)
+	}
+	if strings.Contains(values, `digest: ""`) {
+		return fmt.Errorf("pin images in values.yaml: an image has no digest; name its repository %s/NAME as an image that is published", publicRepository)
+	}
+	return os.WriteFile(file, []byte(values), 0o644)
+}
+
+// setTimes sets the times of a file, or of all files below a directory, to the date of the release.
+func (r *release) setTimes(top string) error {
+	return filepath.WalkDir(top, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chtimes(path, r.date, r.date)
+	})
+}
