@@ -6,16 +6,18 @@ CLUSTER ?= local
 # In the current cluster, the agents get a separate namespace.
 DEMO_NAMESPACE ?= $(if $(filter current,$(CLUSTER)),a2a-demo,default)
 OPERATOR_NAMESPACE ?= a2a-system
-# For CLUSTER=current: the registry from which that cluster pulls manager, sidecar, sample-echo and sample-researcher, with
-# the tag IMAGE_TAG. There are no published images.
-IMAGE_REGISTRY ?=
+# For CLUSTER=current: the registry from which that cluster pulls manager, sidecar, sample-echo and sample-researcher. The published
+# images have the version of the chart as their tag, and those of another registry IMAGE_TAG.
+IMAGE_REGISTRY ?= ghcr.io/a2a-operator
+chart_version = $(shell sed -n 's/^appVersion: //p' charts/a2a-operator/Chart.yaml)
+current_tag = $(if $(filter ghcr.io/a2a-operator,$(IMAGE_REGISTRY)),$(chart_version),$(IMAGE_TAG))
 
 # The tag contains a digest of the image, so that a second demo runs the new images.
 content_tag = $(IMAGE_TAG)-$$(sha256sum < $(IMAGE_DIR)/$(1) | cut -c1-12)
 export DEMO_NAMESPACE OPERATOR_NAMESPACE
 
 .PHONY: demo
-demo: demo-$(CLUSTER) ## Show the product on a real cluster. CLUSTER=current IMAGE_REGISTRY=... uses that of your kubectl context.
+demo: demo-$(CLUSTER) ## Show the product on a real cluster. CLUSTER=current uses that of your kubectl context.
 
 .PHONY: demo-down
 demo-down: demo-down-$(CLUSTER) ## Remove all objects of the demo.
@@ -33,23 +35,14 @@ demo-local: cluster-up images helm-binary kubectl-a2a
 		--sidecar-image $$SIDECAR_IMAGE --path '$(CURDIR)/bin/k8s:$(CURDIR)/bin'
 
 .PHONY: demo-current
-demo-current: image-registry prerequisites helm-binary kubectl-a2a
+demo-current: prerequisites helm-binary kubectl-a2a
 	@hack/prerequisites.sh kubectl
 	$(call say,installing the operator)
 	@export HELM='$(CURDIR)/$(HELM_BINARY)'; \
-	export MANAGER_IMAGE=$(IMAGE_REGISTRY)/manager:$(IMAGE_TAG) SIDECAR_IMAGE=$(IMAGE_REGISTRY)/sidecar:$(IMAGE_TAG); \
+	export MANAGER_IMAGE=$(IMAGE_REGISTRY)/manager:$(current_tag) SIDECAR_IMAGE=$(IMAGE_REGISTRY)/sidecar:$(current_tag); \
 	hack/demo/install.sh up current; \
 	go run ./hack/demo --namespace $(DEMO_NAMESPACE) --operator-namespace $(OPERATOR_NAMESPACE) --sidecar-image $$SIDECAR_IMAGE \
-		--images '$(IMAGE_REGISTRY)/sample-{name}:$(IMAGE_TAG)' --path '$(CURDIR)/bin' --undo 'make demo-down CLUSTER=current'
-
-.PHONY: image-registry
-image-registry: # Refuses before anything is built or touched.
-	@if [ -z '$(IMAGE_REGISTRY)' ]; then \
-		echo 'No images are published yet, so this cluster needs yours: push manager, sidecar, sample-echo and' >&2; \
-		echo 'sample-researcher to a registry that it pulls from (docs/tutorials/local.md says how), and name it:' >&2; \
-		echo '    make demo CLUSTER=current IMAGE_REGISTRY=registry.example/a2a IMAGE_TAG=$(IMAGE_TAG)' >&2; \
-		exit 1; \
-	fi
+		--images '$(IMAGE_REGISTRY)/sample-{name}:$(current_tag)' --path '$(CURDIR)/bin' --undo 'make demo-down CLUSTER=current'
 
 .PHONY: demo-down-local
 demo-down-local: cluster-down
