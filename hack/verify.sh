@@ -84,6 +84,7 @@ check "chart: lint" go tool -modfile=hack/tools/go.mod helm lint --strict --quie
 check "chart: renders, is typed, equals config/" make test-chart
 check "alerts, dashboards, runbooks: metrics exist, alerts fire" make test-monitoring
 check "shell scripts parse" shell
+check "workflows of GitHub" go tool -modfile=hack/tools/actionlint/go.mod actionlint
 check "words of pages, comments and user-visible texts" hack/prose.sh
 check "messages of commits follow CONTRIBUTING.md" go run ./hack/commits
 
