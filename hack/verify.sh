@@ -41,7 +41,7 @@ tidy() {
 }
 
 vet() {
-	go vet -tags e2e ./... && go -C hack/cluster vet ./... &&
+	go vet -tags e2e ./... && go -C hack/cluster vet ./... && go -C hack/release vet ./... &&
 		GOOS=darwin go -C hack/cluster vet ./... # the code that builds the binaries of the tests also builds on other systems
 }
 
