@@ -153,9 +153,9 @@ func licenseExpression(ids []string) string {
 
 // settings returns the build settings of the program on one line.
 func settings(info *debug.BuildInfo) string {
-	text := "built by " + info.GoVersion
+	words := []string{"built by " + info.GoVersion}
 	for _, s := range info.Settings {
-		text += " " + s.Key + "=" + s.Value
+		words = append(words, s.Key+"="+s.Value)
 	}
-	return text
+	return strings.Join(words, " ")
 }
