@@ -58,7 +58,7 @@ func (d *demo) send(ctx context.Context) error {
 func (d *demo) page(ctx context.Context) error {
 	starting, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
-	command := d.plugin(ctx, "ui", "--no-browser", "--registry-service", d.operator+"/a2a-operator-registry")
+	command := d.plugin(ctx, "ui", "--no-browser", "--registry-namespace", d.operator)
 	var failure bytes.Buffer
 	command.Stderr = &failure
 	out, err := command.StdoutPipe()

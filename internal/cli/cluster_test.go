@@ -511,13 +511,20 @@ func TestCluster(t *testing.T) {
 		}))
 		t.Cleanup(registry.Close)
 		c.endpoint(t, "team", "registry", "http", 8444, strings.TrimPrefix(registry.URL, "http://"))
-		t.Setenv("KUBECONFIG", all)
+		service := &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "registry", Labels: map[string]string{
+				a2av1alpha1.LabelName: a2av1alpha1.ManagedBy, a2av1alpha1.LabelComponent: "registry",
+			}},
+			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+		}
+		c.create(t, service)
+		t.Setenv("KUBECONFIG", c.user(t, "page", readAgents, requestToken, readEndpoints, forwardPorts, listServices))
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		out, in := io.Pipe()
 		status := make(chan int, 1)
 		go func() {
-			status <- Run(ctx, []string{"ui", "--registry-service", "team/registry"}, genericiooptions.IOStreams{In: strings.NewReader(""), Out: in, ErrOut: io.Discard})
+			status <- Run(ctx, []string{"ui", "--registry-namespace", "team"}, genericiooptions.IOStreams{In: strings.NewReader(""), Out: in, ErrOut: io.Discard})
 			_ = in.Close()
 		}()
 		address, err := bufio.NewReader(out).ReadString('\n')
@@ -544,15 +551,18 @@ func TestCluster(t *testing.T) {
 		if got := <-status; got != 0 {
 			t.Errorf("Ctrl-C ends the page with the status %d", got)
 		}
+		if r := run(t, "ui", "--registry-namespace", "team", "--port", "70000"); r.status != 2 {
+			t.Errorf("%+v", r)
+		}
+		if err := c.Delete(t.Context(), service); err != nil {
+			t.Fatal(err)
+		}
 		for want, args := range map[int][]string{
-			2: {"ui", "--registry-service", "registry"}, 3: {"ui", "--registry-service", "team/none"}, 4: {"ui", "--registry-service", "elsewhere/registry"},
+			2: {"ui", "--registry", "registry"}, 3: {"ui", "--registry-namespace", "team"}, 4: {"ui", "--registry-namespace", "elsewhere"},
 		} {
 			if r := run(t, args...); r.status != want || !strings.Contains(r.stderr, "Code:") {
 				t.Errorf("%q: %+v", args, r)
 			}
-		}
-		if r := run(t, "ui", "--registry-service", "team/registry", "--port", "70000"); r.status != 2 {
-			t.Errorf("%+v", r)
 		}
 	})
 

@@ -182,7 +182,7 @@ var _ = Describe("kubectl a2a for a user with the role view and the documented r
 	})
 
 	It("serves a page on loopback with the agents", func(ctx SpecContext) {
-		command := user.command(ctx, "ui", "--no-browser", "--registry-service", operatorNamespace+"/"+release+"-registry")
+		command := user.command(ctx, "ui", "--no-browser", "--registry-namespace", operatorNamespace)
 		out, err := command.StdoutPipe()
 		Expect(err).NotTo(HaveOccurred())
 		command.Stderr = GinkgoWriter
@@ -272,13 +272,13 @@ var _ = Describe("kubectl a2a without a right", Ordered, ContinueOnFailure, func
 			return []grant{view(ns), {ns, forwardPorts}, view(operatorNamespace), {operatorNamespace, forwardPorts}}
 		},
 			`{apiGroups: [""], resources: [serviceaccounts/token], resourceNames: [default], verbs: [create]}`,
-			"send echo Hello", "token echo", "task list echo", "find --registry-namespace "+operatorNamespace, "ui --no-browser"),
+			"send echo Hello", "token echo", "task list echo", "find --registry-namespace "+operatorNamespace, "ui --no-browser --registry-namespace "+operatorNamespace),
 		Entry("to read the namespace of the operator", func() []grant { return []grant{view(ns), {ns, requestToken}, {operatorNamespace, forwardPorts}} },
-			`in namespace `+operatorNamespace+` with the rule {apiGroups: [`, "find --registry-namespace "+operatorNamespace, "ui --no-browser"),
+			`in namespace `+operatorNamespace+` with the rule {apiGroups: [`, "find --registry-namespace "+operatorNamespace, "ui --no-browser --registry-namespace "+operatorNamespace),
 		Entry("to forward ports to the registry", func() []grant {
 			return []grant{view(ns), {ns, requestToken}, {operatorNamespace, listServices}, {operatorNamespace, listEndpoints}}
 		},
 			`in namespace `+operatorNamespace+` with the rule {apiGroups: [""], resources: [pods/portforward], verbs: [create]}`,
-			"find --registry-namespace "+operatorNamespace, "ui --no-browser"),
+			"find --registry-namespace "+operatorNamespace, "ui --no-browser --registry-namespace "+operatorNamespace),
 	)
 })
