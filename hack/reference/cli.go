@@ -92,11 +92,11 @@ func renderCommand(out *strings.Builder, command *cobra.Command) {
 
 // code writes a block of lines that a reader adapts.
 func code(out *strings.Builder, text string) {
-	out.WriteString("<!-- no-run: the arguments are placeholders -->\n")
+	out.WriteString("<!-- no-run: the arguments are placeholders -->\n```sh\n")
 	for line := range strings.Lines(text) {
-		out.WriteString("    " + strings.TrimSpace(line) + "\n")
+		out.WriteString(strings.TrimSpace(line) + "\n")
 	}
-	out.WriteString("\n")
+	out.WriteString("```\n\n")
 }
 
 // paragraphs returns a text for people as Markdown.
