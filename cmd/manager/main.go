@@ -7,15 +7,18 @@ package main
 import (
 	"flag"
 	"fmt"
+	"io"
+	"log/slog"
 	"net/netip"
 	"os"
 	"strings"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
-	"go.uber.org/zap/zapcore"
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/a2a-operator/a2a-operator/internal/logging"
 	"github.com/a2a-operator/a2a-operator/internal/operator"
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
@@ -30,7 +33,7 @@ func main() {
 func run() error {
 	config := operator.Defaults()
 	bindFlags(flag.CommandLine, &config)
-	level := zapcore.InfoLevel
+	level := slog.LevelInfo
 	flag.TextVar(&level, "log-level", level, "The least severe `level` that is logged: debug, info, warn or error.")
 	showVersion := flag.Bool("version", false, "Print the version and exit.")
 	flag.Parse()
@@ -45,8 +48,7 @@ func run() error {
 		return err
 	}
 
-	log := zap.New(zap.Level(level))
-	ctrl.SetLogger(log)
+	log := newLog(os.Stderr, level)
 	config.OwnHeap = true
 	// The memory limit of the Go runtime is nine tenths of the container's limit. GOMEMLIMIT in
 	// the environment takes precedence.
@@ -59,6 +61,16 @@ func run() error {
 		return fmt.Errorf("find kubeconfig or service account: %w", err)
 	}
 	return operator.Run(ctrl.SetupSignalHandler(), cluster, config, log)
+}
+
+// newLog returns the logger of the manager, and installs it as the default of the process, of
+// controller-runtime and of client-go, so that every line is JSON.
+func newLog(to io.Writer, level slog.Leveler) logr.Logger {
+	log := slog.New(logging.ForVerbosity(logging.New(to, level).Handler()))
+	slog.SetDefault(log)
+	klog.SetSlogLogger(log)
+	ctrl.SetLogger(logr.FromSlogHandler(log.Handler()))
+	return ctrl.Log
 }
 
 // bindFlags defines the flags of a configuration.
@@ -126,6 +138,8 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		"Serve metrics over plain HTTP without authorization, instead of over TLS to authorized callers.")
 	flags.StringVar(&c.MetricsCertDir, "metrics-cert-dir", c.MetricsCertDir,
 		"The `directory` of tls.crt and tls.key for the metrics. Empty means a self-signed certificate.")
+	flags.StringVar(&c.PprofBindAddress, "pprof-bind-address", c.PprofBindAddress,
+		"The loopback `address` of /debug/pprof/, with profiles of the process, such as 127.0.0.1:6060. \"0\" disables them.")
 	flags.StringVar(&c.HealthProbeBindAddress, "health-probe-bind-address", c.HealthProbeBindAddress,
 		"The `address` of /healthz and /readyz. \"0\" disables them.")
 	flags.BoolVar(&c.LeaderElect, "leader-elect", c.LeaderElect,

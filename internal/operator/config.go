@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/netip"
 	"net/url"
 	"os"
@@ -68,6 +69,9 @@ type Config struct {
 	MetricsCertDir string
 	// HealthProbeBindAddress is the address of /healthz and /readyz; "0" disables them.
 	HealthProbeBindAddress string
+	// PprofBindAddress is the address of the profiles of the process, at loopback; "0" disables
+	// them.
+	PprofBindAddress string
 	// LeaderElect enables leader election: one of several managers reconciles.
 	LeaderElect bool
 	// Namespace is the namespace of the Lease and of the Secret with the token keys; empty means
@@ -135,6 +139,7 @@ func Defaults() Config {
 		RegistryOIDC:               RegistryOIDC{UsernameClaim: "sub", UsernamePrefix: "oidc:", GroupsClaim: "groups", GroupsPrefix: "oidc:"},
 		MetricsBindAddress:         ":8443",
 		HealthProbeBindAddress:     ":8081",
+		PprofBindAddress:           off,
 		MaxConcurrentReconciles:    5,
 	}
 }
@@ -191,6 +196,11 @@ func (c Config) Validate() error {
 		if reasons := validation.IsDNS1123Label(namespace); len(reasons) > 0 {
 			errs = append(errs, fmt.Errorf("--watch-namespaces names %q, must be a list of namespace names, separated by commas only: %s",
 				namespace, strings.Join(reasons, "; ")))
+		}
+	}
+	if host, _, err := net.SplitHostPort(c.PprofBindAddress); c.PprofBindAddress != off {
+		if address, parseErr := netip.ParseAddr(host); err != nil || parseErr != nil || !address.IsLoopback() {
+			errs = append(errs, fmt.Errorf("--pprof-bind-address is %q, must be a loopback address with a port, such as 127.0.0.1:6060, because profiles need no credential", c.PprofBindAddress))
 		}
 	}
 	if c.MaxConcurrentReconciles < 1 {

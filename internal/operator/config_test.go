@@ -62,6 +62,9 @@ var _ = Describe("a configuration", func() {
 		Entry("with an issuer without a claim of names", func(c *Config) {
 			c.RegistryOIDC = RegistryOIDC{Issuer: "https://login.example", Audience: "a"}
 		}, "--registry-oidc-username-claim"),
+		Entry("with profiles at all addresses", func(c *Config) { c.PprofBindAddress = ":6060" }, "--pprof-bind-address is \":6060\", must be a loopback address"),
+		Entry("with profiles at the address of the pod", func(c *Config) { c.PprofBindAddress = "10.0.0.1:6060" }, "must be a loopback address"),
+		Entry("with profiles at a name", func(c *Config) { c.PprofBindAddress = "localhost:6060" }, "must be a loopback address"),
 		Entry("without a worker", func(c *Config) { c.MaxConcurrentReconciles = 0 }, "--max-concurrent-reconciles"),
 		Entry("with remote agents at loopback", func(c *Config) { c.RemoteAllow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} }, "--remote-allow"),
 	)

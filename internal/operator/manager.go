@@ -133,6 +133,7 @@ func newManager(cluster *rest.Config, config Config, log logr.Logger) (ctrl.Mana
 		Cache:                         cacheOptions,
 		Metrics:                       metricsOptions(config),
 		HealthProbeBindAddress:        config.HealthProbeBindAddress,
+		PprofBindAddress:              config.PprofBindAddress,
 		LeaderElection:                config.LeaderElect,
 		LeaderElectionID:              leaderElectionID,
 		LeaderElectionNamespace:       config.Namespace,
