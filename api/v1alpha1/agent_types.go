@@ -54,6 +54,7 @@ type Agent struct {
 // +kubebuilder:validation:XValidation:rule="has(self.remote) || has(self.description)",message="spec.description is required with spec.workload: the card needs it"
 // +kubebuilder:validation:XValidation:rule="!has(self.remote) || !(has(self.provider) || has(self.iconURL) || has(self.documentationURL) || self.defaultInputModes != ['text/plain'] || self.defaultOutputModes != ['text/plain'] || has(self.extensions) || has(self.skills) || has(self.skillRefs) || has(self.skillSelector) || has(self.cardSigning))",message="a remote agent has its own card: remove spec.provider, iconURL, documentationURL, defaultInputModes, defaultOutputModes, extensions, skills, skillRefs, skillSelector and cardSigning"
 // +kubebuilder:validation:XValidation:rule="!has(self.remote) || !(has(self.pushNotifications) || has(self.limits) || has(self.exposure))",message="a remote agent has no sidecar: remove spec.pushNotifications, limits and exposure"
+// +kubebuilder:validation:XValidation:rule="!(has(self.remote) && has(self.observability))",message="a remote agent has no sidecar: remove spec.observability"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="!has(self.remote) || (self.access.authentication.all(a, a.type == 'Kubernetes') && !has(self.access.authorization) && !has(self.access.cors) && !has(self.access.tls)) || (oldSelf.hasValue() && oldSelf.value().access == self.access)",message="spec.access has no effect with spec.remote, because a remote agent has no sidecar: remove its authentication, authorization, cors and tls, and configure access at the agent itself"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="!has(self.remote) || !has(self.trustBundle) || (oldSelf.hasValue() && has(oldSelf.value().trustBundle) && oldSelf.value().trustBundle == self.trustBundle)",message="spec.trustBundle has no effect with spec.remote: remove it. The operator reads the card with the certificate authorities of --remote-ca-file, and an Agent that calls the remote agent uses its own spec.trustBundle"
 // +kubebuilder:validation:XValidation:optionalOldSelf=true,rule="!has(self.remote) || (self.protocol.cardProfile == 'Union' && self.protocol.errorProfile == '1.0.1' && self.protocol.versionCheck == 'Lenient' && self.protocol.finishedTasks == 'Final' && duration(self.protocol.messageDeduplication) == duration('60s') && self.protocol.contextReplies == 'NewTask' && self.protocol.bindings == ['JSONRPC', 'HTTPJSON']) || (oldSelf.hasValue() && oldSelf.value().protocol == self.protocol)",message="spec.protocol has no effect with spec.remote: remove it, and configure the agent itself"
@@ -208,6 +209,11 @@ type AgentSpec struct {
 	// limits bounds the resources that callers use. If absent, the defaults apply.
 	// +optional
 	Limits *AgentLimits `json:"limits,omitempty"`
+
+	// observability configures what the sidecar reports about itself: its log, and
+	// profiles of its process. If absent, the defaults apply.
+	// +optional
+	Observability *AgentObservability `json:"observability,omitempty"`
 
 	// suspend stops the agent: no pod runs, regardless of replicas. The resource,
 	// its card in the registry and its objects remain. It defaults to false.

@@ -18,6 +18,7 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/pflag"
 
+	"github.com/a2a-operator/a2a-operator/internal/logging"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/version"
@@ -60,7 +61,9 @@ func run(args []string) int {
 		fmt.Println("sidecar", version.Get())
 		return 0
 	}
-	log := newLog(os.Stderr, options.LogLevel)
+	options.Level = &slog.LevelVar{}
+	options.Level.Set(options.LogLevel)
+	log := newLog(os.Stderr, options.Level)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// The soft limit of the heap is nine tenths of the container's memory limit, unless
@@ -89,7 +92,7 @@ func run(args []string) int {
 // process, so that what libraries write to the standard loggers is JSON, too.
 // net/http does so for a response that arrives without a request.
 func newLog(to io.Writer, level slog.Leveler) *slog.Logger {
-	log := slog.New(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: level}))
+	log := logging.New(to, level)
 	slog.SetDefault(log)
 	return log
 }

@@ -58,6 +58,7 @@ func sidecarConfiguration(in clusterstate.Agent, platform Platform, agentCard ca
 
 		ProtocolOptions:   options,
 		PushNotifications: configPush(agent, platform),
+		Observability:     configObservability(agent.Spec.Observability),
 	}
 	if signing := agent.Spec.CardSigning; signing != nil {
 		config.CardSigning.JWKSURL = signing.JWKSURL
@@ -69,6 +70,21 @@ func sidecarConfiguration(in clusterstate.Agent, platform Platform, agentCard ca
 	config.Card.SecuritySchemes = config.Access.Schemes()
 	config.Declare()
 	return config, nil
+}
+
+// configObservability returns the settings that differ from the defaults.
+func configObservability(o *a2av1alpha1.AgentObservability) sidecarconfig.Observability {
+	if o == nil {
+		return sidecarconfig.Observability{}
+	}
+	c := sidecarconfig.Observability{
+		AccessLog: o.Logging.AccessLog == a2av1alpha1.AccessLogAll,
+		Profiling: o.Profiling == a2av1alpha1.ProfilingLoopback,
+	}
+	if o.Logging.Level != a2av1alpha1.LogLevelInfo {
+		c.LogLevel = sidecarconfig.LogLevel(o.Logging.Level)
+	}
+	return c
 }
 
 // protocolOptions returns the options that differ from the defaults.

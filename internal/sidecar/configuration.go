@@ -97,6 +97,8 @@ func (o *Options) override(c *sidecarconfig.Config) error {
 		return err
 	}
 	c.Declare()
+	c.Observability.AccessLog = c.Observability.AccessLog || o.AccessLog
+	c.Observability.Profiling = c.Observability.Profiling || o.Profiling
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
 	"github.com/a2a-operator/a2a-operator/internal/gctuning"
+	"github.com/a2a-operator/a2a-operator/internal/logging"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
@@ -43,7 +44,7 @@ func Open(ctx context.Context, o *Options, log *slog.Logger, now func() time.Tim
 // assemble makes the parts of a sidecar, and applies the configuration to them.
 func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now func() time.Time) (*Sidecar, error) {
 	s := &Sidecar{listeners: listeners}
-	s.options, s.now, s.log = o, now, slog.New(serving.TraceLog{Handler: log.Handler()})
+	s.options, s.now, s.log = o, now, slog.New(logging.WithTraceIDs(log.Handler()))
 	limits := serving.LimitOptions{Deny: s.deny, Now: now}
 	if o.limitClock != nil {
 		limits.Now = o.limitClock
@@ -73,6 +74,7 @@ func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now fu
 		return nil, err
 	}
 	s.refusals = newRefusals(s.metrics.refusedCalls, s.log)
+	s.denials = newDenials(s.log, now)
 	s.gate = auth.NewGate(&auth.Policy{}, s.denyUnauthenticated)
 	s.assembleGateway()
 	s.assembleHandlers()
@@ -180,6 +182,7 @@ func (s *Sidecar) assembleHandlers() {
 	s.drain = serving.NewDrainer(s.log, s.now, s.running, s.drainTurns)
 	s.probes = serving.NewProbes(serving.ProbeOptions{
 		Ready: s.ready, Drain: s.drain, Metrics: s.metrics.handler(), GracePeriod: s.gracePeriod,
+		Profiling: func() bool { return s.current().Observability.Profiling },
 	})
 	s.routes = s.newRoutes()
 	s.agentHandler = s.heap.Handler(serving.NewAgentHandler(serving.AgentOptions{

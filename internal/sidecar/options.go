@@ -95,8 +95,15 @@ type Options struct {
 	// limitClock is the clock of the rate limiters in tests, nil for that of the sidecar.
 	limitClock func() time.Time
 
+	// LogLevel is the level of the log, unless the sidecar configuration has one. Level, if not
+	// nil, is set to the level in use.
 	LogLevel slog.Level
-	Version  bool
+	Level    *slog.LevelVar
+	// AccessLog logs each request, and Profiling serves profiles at the health port to
+	// callers at loopback addresses.
+	AccessLog, Profiling bool
+
+	Version bool
 }
 
 // Flags adds the options to a set.
@@ -141,7 +148,9 @@ func (o *Options) Flags(f *pflag.FlagSet) {
 	f.StringVar(&o.StoreTLSDir, "store-tls-dir", "", "`directory` with ca.crt to verify the store, and the client certificate tls.crt and tls.key; each may be missing")
 	f.StringVar(&o.StoreTLSServerName, "store-tls-server-name", "", "`name` on the certificate of the store (default the host of its address)")
 	f.StringArrayVar(&o.Limits, "limit", nil, "limit of what callers use, as `name=value` with a name of spec.limits, such as turns.max=64; repeatable")
-	f.TextVar(&o.LogLevel, "log-level", slog.LevelInfo, "DEBUG, INFO, WARN or ERROR")
+	f.TextVar(&o.LogLevel, "log-level", slog.LevelInfo, "DEBUG, INFO, WARN or ERROR; the sidecar configuration takes precedence")
+	f.BoolVar(&o.AccessLog, "access-log", false, "log each request to the A2A endpoint: its caller, operation, outcome and duration")
+	f.BoolVar(&o.Profiling, "profiling", false, "serve profiles of the process, as of pprof, at /debug/pprof/ of --health-listen, to callers at loopback addresses")
 	f.BoolVar(&o.Version, "version", false, "print the version and exit")
 }
 

@@ -26,6 +26,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/logging"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -53,6 +54,7 @@ type pod struct {
 	options func(*Options)
 	// fixedTime is the time of the rate limits, if their clock does not run.
 	fixedTime time.Time
+	log       logBuffer
 }
 
 func newPod(t *testing.T, agent http.HandlerFunc, change func(*sidecarconfig.Config)) *pod {
@@ -145,13 +147,14 @@ func (p *pod) start() {
 		ConfigFile: filepath.Join(p.dir, sidecarconfig.FileName),
 		Listen:     "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
 	}
+	options.Level = &slog.LevelVar{}
 	p.options(options)
 	// The rate limiters must not refill their buckets while a busy machine runs a test.
 	if p.config.Limits != (sidecarconfig.Limits{}) {
 		p.fixedTime = time.Now()
 		options.limitClock = func() time.Time { return p.fixedTime }
 	}
-	s, err := Open(p.t.Context(), options, slog.New(slog.DiscardHandler), time.Now)
+	s, err := Open(p.t.Context(), options, logging.New(&p.log, options.Level), time.Now)
 	if err != nil {
 		p.t.Fatal(err)
 	}

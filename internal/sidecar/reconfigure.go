@@ -87,6 +87,7 @@ func (s *Sidecar) useConfiguration(former, next *loaded) {
 	if former.Tasks != next.Tasks {
 		s.log.Warn("task store bounds changed, which takes effect at the next start", "tasks", next.Tasks)
 	}
+	s.useLogLevel(next.Observability.LogLevel)
 	s.config.Store(next)
 	s.metrics.setConfiguration(next.digest)
 }

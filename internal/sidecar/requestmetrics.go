@@ -51,8 +51,11 @@ func newRequestMetrics(registered promauto.Factory) requestMetrics {
 	}
 }
 
-// observe counts a request. ctx has the trace of the request.
+// observe counts a request, unless its client left. ctx has the trace of the request.
 func (m *metrics) observe(ctx context.Context, o httpcall.Outcome) {
+	if o.ClientLeft {
+		return
+	}
 	m.requests.WithLabelValues(string(o.Method), outcomeOf(o.Reason)).Inc()
 	m.protocols.WithLabelValues(o.Binding, o.Version).Inc()
 	if o.Reason != "" {

@@ -34,7 +34,7 @@ func (s *Sidecar) newRoutes() serving.Routes {
 	errorProfile := func() errormap.Profile { return errormap.Profile(s.current().ProtocolOptions.ErrorProfile) }
 	published := s.card.handler
 	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: serving.WriteTimeout, Now: s.now, Park: s.parking.ParkStream, ParkAfter: parkAfter}
-	checked := &requestcheck.Handler{Handler: s.limits.Meter(s.handler()), Push: s.turns.pushes, Card: served, Refused: s.refusals.refused}
+	checked := &requestcheck.Handler{Handler: s.limits.Meter(s.handler()), Push: s.turns.pushes, Card: served, Refused: s.refuseCall}
 	published.Admit = checked.ExtendedCard
 	shared := httpcall.Config{
 		Handler:       checked,
@@ -43,7 +43,7 @@ func (s *Sidecar) newRoutes() serving.Routes {
 		ExtendedCard:  published.Extended,
 		StrictVersion: func() bool { return s.current().ProtocolOptions.StrictVersion },
 		Limits:        s.limits.HTTP(),
-		Observe:       s.metrics.observe,
+		Observe:       s.observe,
 		Log:           s.log,
 	}
 	rpc := jsonrpc.New(jsonrpc.Config{
@@ -60,7 +60,7 @@ func (s *Sidecar) newRoutes() serving.Routes {
 		{Binding: "grpc", Matches: grpc.Owns, Handler: remoteCalls, Deny: grpc.Deny},
 		{Binding: "wellknown", Matches: serving.Paths(wellknown.Path, wellknown.LegacyPath), Handler: published, Public: true},
 		{Binding: "wellknown", Matches: serving.Paths(signing.Path), Handler: http.HandlerFunc(published.ServeKeys), Public: true},
-		{Binding: "wellknown", Matches: serving.Paths(wellknown.ExtendedPath), Handler: published.ServeExtended(s.metrics.observe), Deny: wellknown.Deny},
+		{Binding: "wellknown", Matches: serving.Paths(wellknown.ExtendedPath), Handler: published.ServeExtended(s.observe), Deny: wellknown.Deny},
 		{Binding: "jsonrpc", Matches: serving.Paths("/"), Handler: rpc, Deny: jsonrpc.Deny},
 		{Binding: "rest", Matches: rest.Owns, Handler: restful, Deny: rest.Deny},
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/mcpserver"
@@ -36,6 +37,7 @@ type Sidecar struct {
 	certificate *servingCertificate
 	gate        *auth.Gate
 	refusals    *refusals
+	denials     *denials
 	limits      *serving.Limits
 
 	store *taskStore
@@ -86,7 +88,14 @@ func (s *Sidecar) admitsNobody(health.Status) bool { return s.access.admitsNobod
 // denyUnauthenticated answers a request that the gate denied.
 func (s *Sidecar) denyUnauthenticated(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	s.limits.Denied(r, problem)
+	s.denials.unauthenticated(r, problem)
 	s.deny(w, r, problem)
+}
+
+// refuseCall counts and logs a call that the rules of authorization refused.
+func (s *Sidecar) refuseCall(ctx context.Context, operation a2a.Method, why *authz.Refusal) {
+	s.refusals.refused(ctx, why)
+	s.denials.call(ctx, operation, why)
 }
 
 // deny answers and counts a request that did not reach a binding.
@@ -95,7 +104,7 @@ func (s *Sidecar) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Erro
 	if route := s.routes.Of(r); route != nil {
 		outcome.Binding = route.Binding
 	}
-	s.metrics.observe(r.Context(), outcome)
+	s.observe(r.Context(), outcome)
 	s.routes.Deny(w, r, problem)
 }
 

@@ -46,6 +46,9 @@ const (
 	ReadyzPath  = "/readyz"
 	StartedPath = "/startedz"
 	MetricsPath = "/metrics"
+	// ProfilesPath is followed by the name of a profile. It accepts callers inside the pod
+	// only, and only if profiling is on.
+	ProfilesPath = "/debug/pprof/"
 	// DrainPath starts the drain. It accepts callers inside the pod only, because
 	// others could take the agent out of service.
 	DrainPath = "/drain"
@@ -112,7 +115,26 @@ type Config struct {
 	PushNotifications *PushNotifications `json:"pushNotifications,omitempty"`
 	// Drain bounds the graceful shutdown.
 	Drain Drain `json:"drain"`
+	// Observability configures what the sidecar reports about itself.
+	Observability Observability `json:"observability,omitzero"`
 }
+
+// Observability configures what the sidecar reports about itself. The zero value is the
+// default.
+type Observability struct {
+	// LogLevel is the least severe level that is logged; "" is that of the flags.
+	LogLevel LogLevel `json:"logLevel,omitempty"`
+	// AccessLog logs each request to the A2A endpoint.
+	AccessLog bool `json:"accessLog,omitempty"`
+	// Profiling serves profiles of the process at the health port to callers inside the pod.
+	Profiling bool `json:"profiling,omitempty"`
+}
+
+// LogLevel is the least severe level of the events that a log has.
+type LogLevel string
+
+// LogLevels lists the levels of a log.
+var LogLevels = []LogLevel{"Debug", "Info", "Warn", "Error"}
 
 // Agent names the custom resource.
 type Agent struct {

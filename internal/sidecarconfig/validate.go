@@ -47,6 +47,9 @@ func (c *Config) Validate() error {
 	if c.Gateway != nil {
 		c.Gateway.validate(refuse)
 	}
+	if l := c.Observability.LogLevel; l != "" && !slices.Contains(LogLevels, l) {
+		refuse("observability.logLevel", "is %q, must be one of %q", l, LogLevels)
+	}
 	if p := c.PushNotifications; p != nil {
 		p.validate(refuse)
 	}

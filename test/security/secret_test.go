@@ -115,7 +115,7 @@ func TestSecretsAreNeverExposed(t *testing.T) {
 	var log bytes.Buffer
 	sidecar := exec.CommandContext(context.WithoutCancel(t.Context()), programs.Path("cmd/sidecar"), "--backend-url", agent.URL, "--listen", address, "--health-listen", health,
 		"--card", write("card.yaml", "displayName: x\ndescription: d\nversion: '1'\n"), "--api-keys", filepath.Join(dir, "callers"), "--tls", filepath.Join(dir, "tls"),
-		"--card-signing-key", filepath.Join(dir, "card/tls.key"), "--allowed-push-target", "203.0.113.0/24", "--log-level", "DEBUG")
+		"--card-signing-key", filepath.Join(dir, "card/tls.key"), "--allowed-push-target", "203.0.113.0/24", "--log-level", "DEBUG", "--access-log", "--profiling")
 	sidecar.Stdout, sidecar.Stderr = &log, &log
 	if err := sidecar.Start(); err != nil {
 		t.Fatal(err)
@@ -138,6 +138,12 @@ func TestSecretsAreNeverExposed(t *testing.T) {
 			t.Fatalf("status %d: %s", status, text)
 		}
 	}
+	// The agent gets the content of messages, and the log has none.
+	content := "content" + strings.ToLower(rand.Text())
+	if status, text := do("POST", base+"/", strings.Replace(plain, "Hello", content, 1), "X-API-Key", keys[4]); status != http.StatusOK {
+		t.Fatalf("status %d: %s", status, text)
+	}
+	do("POST", base+"/", `{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"id":"`+content+`"}}`, "X-API-Key", keys[4])
 	for range 6 {
 		do("POST", base+"/", plain, "X-API-Key", plant("wrong key"))
 		do("POST", base+"/", plain, "Authorization", "Bearer "+plant("wrong token"))
@@ -157,7 +163,7 @@ func TestSecretsAreNeverExposed(t *testing.T) {
 	for _, path := range []string{"/.well-known/agent.json", "/.well-known/agent-card.json", "/.well-known/jwks.json"} {
 		do("GET", base+path, "")
 	}
-	for _, path := range []string{"/metrics", "/readyz", "/livez"} {
+	for _, path := range []string{"/metrics", "/readyz", "/livez", "/debug/pprof/cmdline", "/debug/pprof/goroutine?debug=2", "/debug/pprof/heap?debug=1"} {
 		do("GET", "http://"+health+path, "")
 	}
 	for _, name := range []string{"cmdline", "environ"} {
@@ -191,6 +197,9 @@ func TestSecretsAreNeverExposed(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), `\"two\"`) || !strings.Contains(log.String(), `\"spaced\"`) {
 		t.Errorf("the log has no line about refused keys: %s", log.String())
+	}
+	if n := strings.Count(log.String(), `"msg":"request ended"`); n < 20 || !strings.Contains(log.String(), `"msg":"request denied"`) || strings.Contains(log.String(), content) {
+		t.Errorf("the log has %d requests, or no denied one, or the content of a message: %s", n, log.String())
 	}
 	t.Logf("T-SECRET: %d canaries in %d outputs of %d bytes, %d found", len(canaries), len(told.all), size, found)
 }

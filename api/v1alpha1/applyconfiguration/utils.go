@@ -47,8 +47,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentExtensionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentLimits"):
 		return &apiv1alpha1.AgentLimitsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentLogging"):
+		return &apiv1alpha1.AgentLoggingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentNetworkPolicy"):
 		return &apiv1alpha1.AgentNetworkPolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentObservability"):
+		return &apiv1alpha1.AgentObservabilityApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentProtocol"):
 		return &apiv1alpha1.AgentProtocolApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentProvider"):

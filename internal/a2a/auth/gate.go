@@ -5,6 +5,7 @@ package auth
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -195,6 +196,15 @@ func (g *Gate) VerifiedBefore(r *http.Request) bool {
 	return false
 }
 
+type deniedKey struct{}
+
+// DeniedPrincipal returns the principal of a caller that the gate authenticated and denied
+// for its namespace, "" for none. Only deny of NewGate gets such a context.
+func DeniedPrincipal(ctx context.Context) string {
+	principal, _ := ctx.Value(deniedKey{}).(string)
+	return principal
+}
+
 // Require returns a handler that passes accepted requests to next, with their Caller in
 // the context and without an API key, and refuses all others.
 func (g *Gate) Require(next http.Handler) http.Handler {
@@ -217,6 +227,9 @@ func (g *Gate) Require(next http.Handler) http.Handler {
 		}
 		if problem.Reason == a2a.ReasonUnauthenticated {
 			policy.challenge(w, r)
+		}
+		if principal := caller.Principal(); principal != "" {
+			r = r.WithContext(context.WithValue(r.Context(), deniedKey{}, principal))
 		}
 		g.deny(w, r, problem)
 	})

@@ -84,7 +84,7 @@ func ruledCaller(ctx context.Context) *auth.Caller {
 func (h *Handler) allows(ctx context.Context, caller *auth.Caller, method a2a.Method, skill, tenant string) bool {
 	refusal := caller.May(method, skill, tenant)
 	if refusal != nil && h.Refused != nil {
-		h.Refused(ctx, refusal)
+		h.Refused(ctx, method, refusal)
 	}
 	return refusal == nil
 }

@@ -31,7 +31,7 @@ type Handler struct {
 	Card func() *card.Card
 	// Refused is called for each request that the authorization rules deny; nil for
 	// none.
-	Refused func(context.Context, *authz.Refusal)
+	Refused func(context.Context, a2a.Method, *authz.Refusal)
 }
 
 var (

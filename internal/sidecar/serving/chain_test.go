@@ -17,11 +17,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/jsonrpc"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
+	"github.com/a2a-operator/a2a-operator/internal/logging"
 )
 
 func TestPanicFailsOneRequest(t *testing.T) {
 	var out bytes.Buffer
-	log := slog.New(TraceLog{slog.NewJSONHandler(&out, nil)}).With("a", 1)
+	log := logging.New(&out, slog.LevelInfo).With("a", 1)
 	h := chain(withTrace, recoverPanic(log, jsonrpc.Deny))(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("secret") }))
 	r := httptest.NewRequest(http.MethodPost, "/", nil)
 	r.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
@@ -31,7 +32,7 @@ func TestPanicFailsOneRequest(t *testing.T) {
 	if w.Body.String() != want {
 		t.Errorf("answer = %s, want %s", w.Body, want)
 	}
-	for _, part := range []string{`"msg":"request panicked"`, `"trace":"0af7651916cd43dd8448eb211c80319c"`, `"a":1`} {
+	for _, part := range []string{`"msg":"request panicked"`, `"trace_id":"0af7651916cd43dd8448eb211c80319c"`, `"a":1`} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("log = %s, want %s in it", out.String(), part)
 		}
@@ -69,7 +70,7 @@ func TestPanicAbortsTheStream(t *testing.T) {
 // its goroutine.
 func TestPanicAbortsTheParkedStream(t *testing.T) {
 	var out bytes.Buffer
-	p := NewParking(slog.New(TraceLog{slog.NewJSONHandler(&out, nil)}), time.Now)
+	p := NewParking(logging.New(&out, slog.LevelInfo), time.Now)
 	server := httptest.NewUnstartedServer(withTrace(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "data: 1\n\n")
 		_ = http.NewResponseController(w).Flush()
@@ -95,7 +96,7 @@ func TestPanicAbortsTheParkedStream(t *testing.T) {
 		t.Errorf("body = %q, %v, want one that breaks off", body, err)
 	}
 	p.Stop(t.Context())
-	for _, part := range []string{`"msg":"parked stream panicked"`, `"trace":"0af7651916cd43dd8448eb211c80319c"`, "secret"} {
+	for _, part := range []string{`"msg":"parked stream panicked"`, `"trace_id":"0af7651916cd43dd8448eb211c80319c"`, "secret"} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("log = %s, want %s in it", out.String(), part)
 		}

@@ -22,13 +22,15 @@ type ProbeOptions struct {
 	Ready   func(context.Context) error
 	Drain   *Drainer
 	Metrics http.Handler
+	// Profiling reports whether profiles are served.
+	Profiling func() bool
 	// GracePeriod is that of the pod.
 	GracePeriod func() time.Duration
 }
 
-// Probes serve the health port: the probes of the kubelet, the preStop hooks and the
-// metrics. None needs a credential, none tells anything of a task, and only callers
-// inside the pod may start the drain.
+// Probes serve the health port: the probes of the kubelet, the preStop hooks, the
+// metrics and the profiles. None needs a credential, none tells anything of a task, and only
+// callers inside the pod may start the drain and read profiles.
 type Probes struct {
 	options ProbeOptions
 	started atomic.Bool
@@ -64,7 +66,7 @@ func (p *Probes) routes() http.Handler {
 		answerProbe(w, p.hold.wait(r, p.ready, drain.draining))
 	})
 	mux.HandleFunc("POST "+sidecarconfig.DrainPath, func(w http.ResponseWriter, r *http.Request) {
-		if host, _, err := net.SplitHostPort(r.RemoteAddr); err != nil || !IsLoopback(host) {
+		if !isFromPod(r) {
 			http.Error(w, "only callers inside the pod may start the drain", http.StatusForbidden)
 			return
 		}
@@ -77,7 +79,14 @@ func (p *Probes) routes() http.Handler {
 		answerProbe(w, nil)
 	})
 	mux.Handle("GET "+sidecarconfig.MetricsPath, p.options.Metrics)
+	p.handleProfiles(mux)
 	return mux
+}
+
+// isFromPod reports whether a request comes from inside the pod.
+func isFromPod(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	return err == nil && IsLoopback(host)
 }
 
 func answerProbe(w http.ResponseWriter, err error) {

@@ -49,6 +49,8 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AccessLogPolicy
+  scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AccessTLS
   map:
     fields:
@@ -306,6 +308,17 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: turns
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.TurnLimits
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentLogging
+  map:
+    fields:
+    - name: accessLog
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AccessLogPolicy
+      default: None
+    - name: level
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.LogLevel
+      default: Info
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentNetworkPolicy
   map:
     fields:
@@ -319,6 +332,16 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.NetworkPolicyManagement
       default: Managed
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentObservability
+  map:
+    fields:
+    - name: logging
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentLogging
+    - name: profiling
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ProfilingPolicy
+      default: Disabled
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentProtocol
   map:
     fields:
@@ -568,6 +591,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentNetworkPolicy
       default: {}
+    - name: observability
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentObservability
     - name: protocol
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentProtocol
@@ -909,6 +935,8 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.LabelValue
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.LogLevel
+  scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.MTLSAuthentication
   map:
     fields:
@@ -957,6 +985,8 @@ var schemaYAML = typed.YAMLObject(`types:
             namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.LabelValue
           elementRelationship: atomic
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.NetworkPolicyManagement
+  scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.ProfilingPolicy
   scalar: string
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.PushService
   map:

@@ -30,8 +30,8 @@ type Config struct {
 	StrictVersion func() bool
 	// Limits bound requests and responses.
 	Limits *Limits
-	// Observe is called once for each request that was answered, with the context of the
-	// request. It must not block.
+	// Observe is called once for each request that ended, with the context of the request. It
+	// must not block.
 	Observe func(context.Context, Outcome)
 	Log     *slog.Logger
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 )
 
-// Outcome is the result of a request, for metrics. Its fields have few values, except
-// for Started: Method and Version are "" if they are not supported ones.
+// Outcome is the result of a request, for metrics and for the access log. Its fields have few
+// values, except for Started: Method and Version are "" if they are not supported ones.
 type Outcome struct {
 	// Binding is jsonrpc, rest, grpc or wellknown.
 	Binding string
@@ -27,6 +27,8 @@ type Outcome struct {
 	Reason a2a.Reason
 	// Started is the time at which the binding received the request, zero if no binding did.
 	Started time.Time
+	// ClientLeft is true if the client left before the end of the response.
+	ClientLeft bool
 }
 
 // Refused returns the outcome with the error of a request.
@@ -37,13 +39,15 @@ func (o Outcome) Refused(problem *a2a.Error) Outcome {
 
 // Conclude observes a request that ended with err, and logs an internal error. It
 // returns the error to report to the client; nil if there is none, or if the
-// client left, which is not observed.
+// client left.
 func (o Outcome) Conclude(ctx context.Context, log *slog.Logger, observe func(context.Context, Outcome), err error) *a2a.Error {
 	if err == nil {
 		observe(ctx, o)
 		return nil
 	}
 	if ClientLeft(ctx, err) {
+		o.ClientLeft = true
+		observe(ctx, o)
 		return nil
 	}
 	problem := a2a.ErrorOf(err)

@@ -88,6 +88,9 @@ type AgentSpecApplyConfiguration struct {
 	Discovery *AgentDiscoveryApplyConfiguration `json:"discovery,omitempty"`
 	// limits bounds the resources that callers use. If absent, the defaults apply.
 	Limits *AgentLimitsApplyConfiguration `json:"limits,omitempty"`
+	// observability configures what the sidecar reports about itself: its log, and
+	// profiles of its process. If absent, the defaults apply.
+	Observability *AgentObservabilityApplyConfiguration `json:"observability,omitempty"`
 	// suspend stops the agent: no pod runs, regardless of replicas. The resource,
 	// its card in the registry and its objects remain. It defaults to false.
 	Suspend *bool `json:"suspend,omitempty"`
@@ -299,6 +302,14 @@ func (b *AgentSpecApplyConfiguration) WithDiscovery(value *AgentDiscoveryApplyCo
 // If called multiple times, the Limits field is set to the value of the last call.
 func (b *AgentSpecApplyConfiguration) WithLimits(value *AgentLimitsApplyConfiguration) *AgentSpecApplyConfiguration {
 	b.Limits = value
+	return b
+}
+
+// WithObservability sets the Observability field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Observability field is set to the value of the last call.
+func (b *AgentSpecApplyConfiguration) WithObservability(value *AgentObservabilityApplyConfiguration) *AgentSpecApplyConfiguration {
+	b.Observability = value
 	return b
 }
 

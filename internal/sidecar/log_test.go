@@ -1,0 +1,211 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
+	"github.com/a2a-operator/a2a-operator/internal/logging"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+// logBuffer keeps a log. It is safe for concurrent use.
+type logBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (b *logBuffer) Write(line []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(line)
+}
+
+func (b *logBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// events returns the events with a message, without their times, durations and the ports of
+// their addresses.
+func (b *logBuffer) events(t *testing.T, message string) []map[string]any {
+	t.Helper()
+	events := []map[string]any{}
+	for decoder := json.NewDecoder(strings.NewReader(b.String())); decoder.More(); {
+		var e map[string]any
+		if err := decoder.Decode(&e); err != nil {
+			t.Fatal(err)
+		}
+		if e["msg"] != message {
+			continue
+		}
+		if took, found := e["duration_seconds"]; found && took.(float64) < 0 {
+			t.Errorf("duration of %v is negative", e)
+		}
+		if address, found := e["address"].(string); found {
+			e["address"], _, _ = strings.Cut(address, ":")
+		}
+		for _, key := range []string{"time", "level", "msg", "duration_seconds"} {
+			delete(e, key)
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+func TestTheAccessLogNamesCallerOperationAndOutcome(t *testing.T) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Observability.AccessLog = true })
+	const id = "0af7651916cd43dd8448eb211c80319c"
+	own := []string{"Authorization", "Bearer " + p.token("team"), "Traceparent", "00-" + id + "-b7ad6b7169203331-01"}
+	p.do("POST", p.agent(), hello, own...)
+	p.do("GET", p.agent()+"tasks/unknown-canary", "", append(own, "A2A-Version", "1.0")...)
+	p.do("POST", p.agent(), hello)
+	const principal = "system:serviceaccount:team:caller"
+	want := []map[string]any{
+		{"operation": "SendMessage", "outcome": "ok", "binding": "jsonrpc", "version": "0.3", "caller": principal, "trace_id": id},
+		{"operation": "GetTask", "outcome": "rejected", "reason": "TASK_NOT_FOUND", "binding": "rest", "version": "1.0", "caller": principal, "trace_id": id},
+		{"operation": "", "outcome": "rejected", "reason": "UNAUTHENTICATED", "binding": "jsonrpc", "version": ""},
+	}
+	p.eventually("three events", func() bool { return len(p.log.events(t, "request ended")) == len(want) })
+	if diff := cmp.Diff(want, p.log.events(t, "request ended")); diff != "" {
+		t.Errorf("access log (-want +got):\n%s", diff)
+	}
+	for _, content := range []string{"Hello", "Hi", "canary", p.token("team")} {
+		if strings.Contains(p.log.String(), content) {
+			t.Errorf("the log has %q", content)
+		}
+	}
+}
+
+func TestTheAccessLogHasRequestsWhoseClientLeft(t *testing.T) {
+	arrived, leave := make(chan struct{}), make(chan struct{})
+	p := newPod(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		close(arrived)
+		<-leave
+	}, func(c *sidecarconfig.Config) { c.Observability.AccessLog = true })
+	defer close(leave)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { <-arrived; cancel() }()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.agent(), strings.NewReader(withNewMessageID(hello)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+p.token("team"))
+	if response, err := p.client.Do(r); err == nil {
+		_ = response.Body.Close()
+		t.Fatal("the request has a response")
+	}
+	p.eventually("the event", func() bool {
+		events := p.log.events(t, "request ended")
+		return len(events) == 1 && events[0]["outcome"] == outcomeLeft && events[0]["operation"] == "SendMessage"
+	})
+}
+
+func TestNoAccessLogByDefault(t *testing.T) {
+	p := newPod(t, respondHi, nil)
+	p.do("POST", p.agent(), hello, "Authorization", "Bearer "+p.token("team"))
+	if events := p.log.events(t, "request ended"); len(events) > 0 {
+		t.Errorf("access log = %v", events)
+	}
+}
+
+func TestDeniedRequestsAreLogged(t *testing.T) {
+	p := newPod(t, respondHi, withRules(sidecarconfig.Rule{Name: "own", Action: sidecarconfig.ActionAllow, Namespaces: []string{"team"}}))
+	p.do("POST", p.agent(), hello)
+	p.do("POST", p.agent(), hello, "Authorization", "Bearer canary")
+	p.do("POST", p.agent(), hello, p.tokenHeaders("other")...)
+	p.do("POST", p.agent(), hello, p.tokenHeaders("team")...)
+	want := []map[string]any{
+		{"by": "authentication", "reason": "UNAUTHENTICATED", "address": "127.0.0.1", "credential": false},
+		{"by": "authentication", "reason": "UNAUTHENTICATED", "address": "127.0.0.1", "credential": true},
+		{"by": "authorization", "reason": "PERMISSION_DENIED", "operation": "SendMessage", "rule": "", "caller": "system:serviceaccount:other:caller"},
+	}
+	if diff := cmp.Diff(want, p.log.events(t, "request denied")); diff != "" {
+		t.Errorf("audit log (-want +got):\n%s", diff)
+	}
+	if strings.Contains(p.log.String(), "canary") {
+		t.Error("the log has a credential")
+	}
+}
+
+func TestADeniedNamespaceIsLoggedWithItsCaller(t *testing.T) {
+	p := newPod(t, respondHi, nil)
+	p.do("POST", p.agent(), hello, p.tokenHeaders("other")...)
+	want := []map[string]any{{"by": "authentication", "reason": "PERMISSION_DENIED", "address": "127.0.0.1", "caller": "system:serviceaccount:other:caller"}}
+	if diff := cmp.Diff(want, p.log.events(t, "request denied")); diff != "" {
+		t.Errorf("audit log (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheAuditLogIsBounded(t *testing.T) {
+	var log logBuffer
+	now := time.Now()
+	d := newDenials(logging.New(&log, slog.LevelInfo), func() time.Time { return now })
+	for range 3 * denialRate.Burst {
+		d.unauthenticated(httptest.NewRequest(http.MethodPost, "/", nil), &a2a.Error{Reason: a2a.ReasonUnauthenticated})
+	}
+	now = now.Add(time.Second)
+	d.call(t.Context(), a2a.MethodGetTask, &authz.Refusal{Rule: "r"})
+	events := log.events(t, "request denied")
+	if len(events) != denialRate.Burst+1 || events[denialRate.Burst]["dropped"] != float64(2*denialRate.Burst) {
+		t.Errorf("%d events, the last one is %v", len(events), events[len(events)-1])
+	}
+}
+
+func TestTheLogLevelChangesWithoutARestart(t *testing.T) {
+	p := newPodWith(t, respondHi, nil, func(o *Options) { o.LogLevel = slog.LevelInfo })
+	level := p.sidecar.options.Level
+	for _, step := range []struct {
+		configured sidecarconfig.LogLevel
+		want       slog.Level
+	}{{"Debug", slog.LevelDebug}, {"Error", slog.LevelError}, {"", slog.LevelInfo}} {
+		p.config.Observability.LogLevel = step.configured
+		p.mount(p.encode())
+		p.eventually(fmt.Sprintf("level %q", step.configured), func() bool { return level.Level() == step.want })
+	}
+	if events := p.log.events(t, "log level changed"); len(events) != 3 || events[1]["new_level"] != "ERROR" || events[1]["former_level"] != "DEBUG" {
+		t.Errorf("events = %v", events)
+	}
+}
+
+func TestProfilesAreServedInsideThePodOnly(t *testing.T) {
+	p := newPod(t, respondHi, nil)
+	goroutines := p.health(sidecarconfig.ProfilesPath + "goroutine?debug=1")
+	if response, body := p.do("GET", goroutines, ""); response.StatusCode != http.StatusNotFound || !strings.Contains(body, "spec.observability.profiling") {
+		t.Errorf("profile while it is off = %d %s", response.StatusCode, body)
+	}
+	p.config.Observability.Profiling = true
+	p.mount(p.encode())
+	p.eventually("a profile", func() bool {
+		response, body := p.do("GET", goroutines, "")
+		return response.StatusCode == http.StatusOK && strings.Contains(body, "goroutine profile:")
+	})
+	r := httptest.NewRequest(http.MethodGet, "http://10.1.2.3:8642"+sidecarconfig.ProfilesPath+"heap", nil)
+	r.RemoteAddr = "10.9.9.9:4711"
+	w := httptest.NewRecorder()
+	p.sidecar.probes.Handler(p.sidecar.listeners.Health.Addr()).ServeHTTP(w, r)
+	if w.Code != http.StatusForbidden {
+		t.Errorf("profile for a caller outside of the pod = %d %s", w.Code, w.Body)
+	}
+}
