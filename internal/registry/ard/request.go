@@ -9,6 +9,8 @@ import (
 	"errors"
 	"io"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Limits of requests.
@@ -113,8 +115,11 @@ func ParseExplore(body []byte) (*Explore, error) {
 	return &e, nil
 }
 
-// decode reads one JSON object without unknown members.
+// decode reads one JSON object without unknown and repeated members.
 func decode(body []byte, into any) error {
+	if err := checkRepeated(body); err != nil {
+		return err
+	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	err := d.Decode(into)
@@ -134,6 +139,16 @@ func decode(body []byte, into any) error {
 		return invalid(shortened(fieldOr(strings.Trim(name, `"`))), "is not a member of this request; omit it")
 	}
 	return invalid("body", "must be a JSON object")
+}
+
+// checkRepeated returns an error for a repeated member, of which readers of JSON use different
+// ones. It leaves other mistakes to decode.
+func checkRepeated(body []byte) error {
+	_, err := jsontext.NewDecoder(bytes.NewReader(body)).ReadValue()
+	if mistake, ok := errors.AsType[*jsontext.SyntacticError](err); ok && errors.Is(err, jsontext.ErrDuplicateName) {
+		return invalid(shortened(strings.ReplaceAll(strings.TrimPrefix(string(mistake.JSONPointer), "/"), "/", ".")), "is repeated; use it once")
+	}
+	return nil
 }
 
 func fieldOr(field string) string {

@@ -129,6 +129,55 @@ func TestSlowConsumerIsDisconnected(t *testing.T) {
 	})
 }
 
+// recorder keeps what a stream sends.
+type recorder struct{ strings.Builder }
+
+// Flush implements watch.Writer.
+func (*recorder) Flush() error { return nil }
+
+// A replica that is behind, or a server that is not the one of the cursor, must not send
+// changes that follow a state it does not have.
+func TestAWatchFromTheFutureGetsTheWholeState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		c.write(agentAt(index.Key{Namespace: "n", Name: "a"}, "0"), false)
+		r := startReplica(t, c)
+		q, err := index.ParseQuery("watch=true")
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := func(resume *watch.Cursor) (sent string, waited time.Duration) {
+			start := time.Now()
+			stream, err := watch.New(t.Context(), watch.Options{Feed: r.feed, Query: q, VisibleSet: adminSet(), Clock: clock.RealClock{}, Resume: resume})
+			if err != nil {
+				t.Fatal(err)
+			}
+			waited = time.Since(start)
+			ctx, cancel := context.WithCancel(t.Context())
+			out, ended := &recorder{}, make(chan struct{})
+			go func() { defer close(ended); _ = stream.Run(ctx, out) }()
+			synctest.Wait()
+			cancel()
+			<-ended
+			return out.String(), waited
+		}
+		state, _ := read(nil)
+		_, id, _ := strings.Cut(state, "\nid: ")
+		id, _, _ = strings.Cut(id, "\n")
+		cursor, err := watch.ParseCursor(id)
+		if err != nil {
+			t.Fatalf("id %q of %q: %v", id, state, err)
+		}
+		cursor.Revision.Agents += 1000
+		again, waited := read(&cursor)
+		if again != state || !strings.Contains(again, "event: reset") || waited != 2*time.Second {
+			t.Errorf("after %s, a watch from the future got %q, want %q", waited, again, state)
+		}
+		r.stop()
+		<-r.done
+	})
+}
+
 func TestQuietStreamSendsBookmarksAndEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
