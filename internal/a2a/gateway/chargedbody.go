@@ -32,7 +32,7 @@ var errBusy = &a2a.Error{
 }
 
 // chargedBody is a body in memory. Its memory is released once it is read or closed: the
-// response to the request may be a long stream.
+// response to a request may be a long stream.
 type chargedBody struct {
 	rest    []byte
 	release func()

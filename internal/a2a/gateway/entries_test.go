@@ -12,6 +12,9 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
 // TestSearchResultsHaveURLsOfTheGateway searches and reads an entry. Only the URLs of
@@ -96,6 +99,25 @@ func TestInvalidRegistryResponseIsUnavailable(t *testing.T) {
 				t.Errorf("%d %.200s", response.StatusCode, body)
 			}
 		})
+	}
+}
+
+func TestRewrittenResponsesAreCharged(t *testing.T) {
+	page := `{"items":[{"namespace":"team","name":"echo","url":"http://x/","description":"` + strings.Repeat("x", 1<<20) + `"}]}`
+	c := newCluster(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, page) })
+	held := &limit.Reservation{}
+	if !c.bodies.TryGrow(held, a2a.AccountingPrincipal{Principal: "other"}, c.bodies.Largest()) {
+		t.Fatal("the budget is in use")
+	}
+	if response, body := c.do(t, "GET", "/registry/v1/agents", ""); response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
+		t.Errorf("without memory: %d %.200s", response.StatusCode, body)
+	}
+	held.Release()
+	if response, body := c.do(t, "GET", "/registry/v1/agents", ""); response.StatusCode != http.StatusOK || !strings.Contains(body, "/agents/team/echo/") {
+		t.Errorf("with memory: %d %.200s", response.StatusCode, body)
+	}
+	if used := c.bodies.Used(); used != 0 {
+		t.Errorf("%d bytes are charged after the response", used)
 	}
 }
 

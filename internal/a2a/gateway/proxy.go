@@ -52,5 +52,5 @@ func (h *Handler) modify(response *http.Response) error {
 		response.Header.Del("Content-Length") // the rewritten response has another length
 		return nil
 	}
-	return to.rewriteBody(response)
+	return h.rewriteBody(to, response)
 }

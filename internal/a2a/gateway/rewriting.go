@@ -5,14 +5,19 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
 const (
@@ -115,31 +120,38 @@ func putBack(head []byte, body io.ReadCloser) io.ReadCloser {
 	}{io.MultiReader(bytes.NewReader(head), body), body}
 }
 
-// rewriteBody replaces the addresses in a response. Its errors wrap errCard or errEntries.
-func (d *destination) rewriteBody(response *http.Response) error {
+// rewriteBody replaces the addresses in a response. It charges the budget for the response and
+// its rewritten copy until the response is sent. Its errors are errBusy, or wrap errCard or
+// errEntries.
+func (h *Handler) rewriteBody(d *destination, response *http.Response) error {
 	if d.rewrites == rewriteEntries && strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
 		response.Body = newEventRewriter(response.Body, d.gateway)
 		response.ContentLength = -1
 		response.Header.Del("Content-Length")
 		return nil
 	}
-	limit, failure := maxCard, errCard
+	most, failure := maxCard, errCard
 	if d.rewrites == rewriteEntries || d.rewrites == rewriteARD {
-		limit, failure = maxEntries, errEntries
+		most, failure = maxEntries, errEntries
 	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, int64(limit)+1))
+	reservation := &limit.Reservation{}
+	principal := a2a.AccountingPrincipalAt(response.Request.RemoteAddr)
+	text, err := readCharged(response.Body, response.ContentLength, int64(most), func(size int64) bool {
+		return h.options.Bodies.Grow(response.Request.Context(), reservation, principal, 2*size)
+	})
 	closeErr := response.Body.Close()
-	if err := errors.Join(err, closeErr); err != nil {
-		return fmt.Errorf("%w: %w", failure, err)
+	var out []byte
+	if err = cmp.Or(err, closeErr); err == nil {
+		out, err = d.rewritten(text)
 	}
-	if len(text) > limit {
-		return fmt.Errorf("%w: answer is larger than %d bytes", failure, limit)
-	}
-	out, err := d.rewritten(text)
 	if err != nil {
+		reservation.Release()
+		if errors.Is(err, errBusy) {
+			return err
+		}
 		return fmt.Errorf("%w: %w", failure, err)
 	}
-	response.Body = io.NopCloser(bytes.NewReader(out))
+	response.Body = &chargedBody{rest: out, release: sync.OnceFunc(reservation.Release)}
 	response.ContentLength = int64(len(out))
 	response.Header.Set("Content-Length", strconv.Itoa(len(out)))
 	if d.rewrites.isCard() {
