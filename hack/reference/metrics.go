@@ -120,13 +120,7 @@ func declaration(call *ast.CallExpr) (m metric, is bool) {
 		return metric{name: literal(call.Args[0]), kind: "gauge", help: literal(call.Args[1])}, true
 	}
 	if selector.Sel.Name == "NewDesc" && len(call.Args) == 4 {
-		m = metric{name: literal(call.Args[0]), kind: "gauge", help: literal(call.Args[1])}
-		if labels, ok := call.Args[2].(*ast.CompositeLit); ok {
-			for _, label := range labels.Elts {
-				m.labels = append(m.labels, literal(label))
-			}
-		}
-		return m, true
+		return metric{name: literal(call.Args[0]), kind: "gauge", help: literal(call.Args[1]), labels: literals(call.Args[2])}, true
 	}
 	options, ok := call.Args[0].(*ast.CompositeLit)
 	if !ok || optionsOf(options) == "" {
@@ -147,11 +141,7 @@ func declaration(call *ast.CallExpr) (m metric, is bool) {
 		}
 	}
 	if len(call.Args) > 1 {
-		if labels, ok := call.Args[1].(*ast.CompositeLit); ok {
-			for _, label := range labels.Elts {
-				m.labels = append(m.labels, literal(label))
-			}
-		}
+		m.labels = append(m.labels, literals(call.Args[1])...)
 	}
 	return m, true
 }
@@ -171,6 +161,16 @@ func optionsOf(options *ast.CompositeLit) string {
 		return ""
 	}
 	return strings.ToLower(kind)
+}
+
+// literals returns the texts of a list, nil for other expressions.
+func literals(e ast.Expr) (texts []string) {
+	if list, ok := e.(*ast.CompositeLit); ok {
+		for _, element := range list.Elts {
+			texts = append(texts, literal(element))
+		}
+	}
+	return texts
 }
 
 func literal(e ast.Expr) string {

@@ -138,7 +138,7 @@ func addRemote(mgr manager.Manager, config Config) (*remote.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	cards := remote.New(remote.Options{Agents: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Guard: guard})
+	cards := remote.New(remote.Options{Agents: mgr.GetClient(), Secrets: mgr.GetAPIReader(), Guard: guard, Clock: clock.RealClock{}})
 	if err := mgr.Add(cards); err != nil {
 		return nil, fmt.Errorf("add cards of remote agents: %w", err)
 	}

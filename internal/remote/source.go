@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -52,6 +53,8 @@ type Options struct {
 	Secrets client.Reader
 	// Guard sends the requests. It refuses a forbidden address with egress.ErrDenied.
 	Guard http.RoundTripper
+	// Clock tells the time of reads.
+	Clock clock.PassiveClock
 }
 
 // Source reads the cards of remote agents, and keeps the last result of each.
@@ -62,6 +65,7 @@ type Options struct {
 type Source struct {
 	agents       client.Reader
 	reader       cardReader
+	clock        clock.PassiveClock
 	normal, slow *pool
 	// failures counts the failed reads of each agent for the backoff.
 	failures workqueue.TypedRateLimiter[types.NamespacedName]
@@ -99,6 +103,7 @@ func New(options Options) *Source {
 	return &Source{
 		agents:   options.Agents,
 		reader:   cardReader{secrets: options.Secrets, guard: options.Guard},
+		clock:    options.Clock,
 		normal:   newPool(normalTimeout),
 		slow:     newPool(slowTimeout),
 		failures: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryFirst, retryMost),
@@ -250,7 +255,7 @@ func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemot
 		return false
 	}
 	if result.Failure == nil {
-		a.succeeded = time.Now()
+		a.succeeded = s.clock.Now()
 	}
 	if result.Failure != nil && a.result != nil {
 		result.Card, result.OmittedAddresses = a.result.Card, a.result.OmittedAddresses

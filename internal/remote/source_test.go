@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -46,7 +47,7 @@ func newFakeRemote(t *testing.T, objects ...client.Object) *fakeRemote {
 }
 
 func (e *fakeRemote) source() *Source {
-	return New(Options{Agents: e, Secrets: e, Guard: e})
+	return New(Options{Agents: e, Secrets: e, Guard: e, Clock: clock.RealClock{}})
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -126,6 +127,10 @@ func TestCardsAreReadOnSchedule(t *testing.T) {
 		if known := s.LastRead(a); known == nil || known.Failure != nil || known.Card.Name != "Echo" {
 			t.Fatalf("LastRead() = %+v", known)
 		}
+		key := client.ObjectKeyFromObject(a)
+		if got := s.LastSuccess(key); !got.Equal(time.Now()) {
+			t.Errorf("LastSuccess() = %v after the first read, want %v", got, time.Now())
+		}
 		time.Sleep(67 * time.Second)
 		expect("refresh without a change", 1, 0)
 
@@ -140,6 +145,9 @@ func TestCardsAreReadOnSchedule(t *testing.T) {
 		news.Store(0)
 		time.Sleep(time.Hour)
 		synctest.Wait()
+		if age := time.Since(s.LastSuccess(key)); age < time.Hour {
+			t.Errorf("the last success is %v ago after an hour of failures", age)
+		}
 		if asked := e.requestCount(); asked < 2*10 || asked > 2*30 || news.Load() != 0 {
 			t.Errorf("an hour of failures: %d requests, %d changes", asked, news.Load())
 		}
@@ -189,7 +197,7 @@ func TestHangingAgentDelaysNoOther(t *testing.T) {
 			}
 			return status(200, strings.ReplaceAll(echoCard, "echo.example", "fast.example"))(r)
 		})
-		s := New(Options{Agents: e, Secrets: e, Guard: guard})
+		s := New(Options{Agents: e, Secrets: e, Guard: guard, Clock: clock.RealClock{}})
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() { _ = s.Start(ctx) })
@@ -242,7 +250,7 @@ func TestManyHangingAgentsDelayNoOther(t *testing.T) {
 			}
 			return status(200, strings.ReplaceAll(echoCard, "echo.example", name+".example"))(r)
 		})
-		s := New(Options{Agents: e, Secrets: e, Guard: guard})
+		s := New(Options{Agents: e, Secrets: e, Guard: guard, Clock: clock.RealClock{}})
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { _ = s.Start(ctx) })
