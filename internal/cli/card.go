@@ -18,7 +18,7 @@ import (
 )
 
 func (a *app) cardCommand() *cobra.Command {
-	return group("card", "Show the card of an agent", a.cardGetCommand())
+	return group("card", "Show and verify the card of an agent", a.cardGetCommand(), a.cardVerifyCommand())
 }
 
 func (a *app) cardGetCommand() *cobra.Command {
@@ -48,13 +48,17 @@ func (a *app) cardGetCommand() *cobra.Command {
 		if a.output == outputJSON {
 			return a.printJSON(json.RawMessage(agent.card.JSON))
 		}
-		return a.printCard(agent.card)
+		signatures, err := verifyCard(cmd.Context(), agent.http, agent.card, "")
+		if err != nil {
+			return err
+		}
+		return a.printCard(agent.card, signatures)
 	}
 	return cmd
 }
 
-// printCard writes a card as text.
-func (a *app) printCard(c *a2aclient.Card) error {
+// printCard writes a card as text, with the outcome of its verification.
+func (a *app) printCard(c *a2aclient.Card, signatures *verification) error {
 	w := terminal.NewWriter(a.Out)
 	field := func(label, value string) {
 		if value != "" {
@@ -80,7 +84,7 @@ func (a *app) printCard(c *a2aclient.Card) error {
 	}
 	field("Input", strings.Join(c.DefaultInputModes, ", "))
 	field("Output", strings.Join(c.DefaultOutputModes, ", "))
-	field("Signatures", describeSignatures(c.JSON))
+	field("Signatures", describeVerification(signatures))
 	for i := range c.Skills {
 		s := &c.Skills[i]
 		field("Skill", s.ID+": "+s.Name)
@@ -109,16 +113,4 @@ func describeScheme(s *card.SecurityScheme) string {
 	default:
 		return s.Name + ": " + string(s.Type)
 	}
-}
-
-// describeSignatures counts the signatures of a card, which the command does not verify.
-func describeSignatures(text []byte) string {
-	var signed struct {
-		Signatures []json.RawMessage `json:"signatures"`
-	}
-	_ = json.Unmarshal(text, &signed) // it was read before
-	if len(signed.Signatures) == 0 {
-		return "none"
-	}
-	return strconv.Itoa(len(signed.Signatures)) + ", not verified"
 }
