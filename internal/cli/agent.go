@@ -62,7 +62,7 @@ func (f *agentFlags) addTo(a *app, cmd *cobra.Command) {
 // addWaiting adds the flags of commands that wait for a task.
 func (f *agentFlags) addWaiting(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "How long to wait for the task, such as 5m; 0 for no limit.")
-	cmd.Flags().DurationVar(&f.pollInterval, "poll-interval", 2*time.Second, "Time between two reads of a task that cannot be streamed.")
+	cmd.Flags().DurationVar(&f.pollInterval, "poll-interval", 2*time.Second, "Time between the first two reads of a task that cannot be streamed; it grows up to eight times.")
 }
 
 // aliases are further names of flags. The names of the a2a-cli specification come second.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,6 +18,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv(runsCommand) != "" { // a test runs the CLI as a process of its own
+		os.Exit(Run(context.Background(), os.Args[1:], genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}))
+	}
 	// The tests must not find a cluster of the machine.
 	for _, name := range []string{"KUBECONFIG", "KUBERNETES_SERVICE_HOST", "HTTPS_PROXY", "HTTP_PROXY"} {
 		_ = os.Unsetenv(name)
@@ -29,6 +33,26 @@ func TestMain(m *testing.M) {
 	status := m.Run()
 	_ = os.RemoveAll(home)
 	os.Exit(status)
+}
+
+// runsCommand is the variable that makes the test program the CLI.
+const runsCommand = "A2A_TEST_RUNS_COMMAND"
+
+// runProcess runs a command line in a process of its own, with further variables.
+func runProcess(t *testing.T, variables []string, args ...string) result {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, problems bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), program, args...)
+	cmd.Env = append(append(os.Environ(), runsCommand+"=1"), variables...)
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return result{out.String(), problems.String(), cmd.ProcessState.ExitCode()}
 }
 
 // result is what a command left behind.

@@ -29,6 +29,8 @@ type following struct {
 	// stream writes each event: as a line of JSON, or with all states as text.
 	stream bool
 	save   string
+	// cancel cancels the task after an interrupt, without a question.
+	cancel bool
 }
 
 // addTo adds the flags.
@@ -38,6 +40,11 @@ func (f *following) addTo(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.stream, "stream", false, "Write every event as it arrives; with -o json, one JSON object a line.")
 	cmd.Flags().StringVar(&f.save, "save", "", "Save the files that the agent sends in this `DIRECTORY`.")
 	f.outputFlag(cmd, outputText, outputJSON)
+}
+
+// addCancel adds the flag of the commands that can cancel the task when they are interrupted.
+func (f *following) addCancel(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.cancel, "cancel-on-interrupt", false, "Cancel the task after Ctrl-C without a question.")
 }
 
 type sendOptions struct {
@@ -66,6 +73,7 @@ cancel the task. The exit status is 0 if the task has an outcome, whichever it i
 		Args: cobra.ArbitraryArgs,
 	}
 	o.following.addTo(cmd)
+	o.addCancel(cmd)
 	o.partFlags.addTo(cmd.Flags())
 	cmd.Flags().BoolVar(&o.async, "async", false, "Do not wait for the task: write its ids, with which kubectl a2a task watch follows it.")
 	cmd.Flags().BoolVar(&o.wait, "wait", true, "Wait until the task has ended or needs input.")
@@ -240,7 +248,11 @@ func (f *following) unfinished(ctx context.Context, agent *agent, follow *a2acli
 		return err
 	}
 	problem := failure.Of(err)
-	if errors.Is(context.Cause(ctx), errInterrupted) && f.interactive && f.output == outputText {
+	interrupted := errors.Is(context.Cause(ctx), errInterrupted)
+	if interrupted && f.cancel {
+		return f.cancelInterrupted(ctx, agent, id)
+	}
+	if interrupted && f.interactive && f.output == outputText {
 		f.warnf("")
 		f.warnf("Cancel the task %s, too? [y/N]", id)
 		answer, _ := bufio.NewReader(f.In).ReadString('\n')

@@ -19,8 +19,8 @@ import (
 )
 
 func (a *app) taskCommand() *cobra.Command {
-	return group("task", "List, read, follow and cancel tasks of an agent",
-		a.taskListCommand(), a.taskGetCommand(), a.taskWatchCommand(), a.taskCancelCommand())
+	return group("task", "List, read, follow, cancel and save tasks of an agent",
+		a.taskListCommand(), a.taskGetCommand(), a.taskWatchCommand(), a.taskCancelCommand(), a.taskDownloadCommand(), a.pushConfigCommand())
 }
 
 // takeTask returns the agent and the id of the task of the arguments.
@@ -64,8 +64,9 @@ func (a *app) taskGetCommand() *cobra.Command {
 		ctx, cancel := f.waiting(cmd.Context())
 		defer cancel()
 		e, err := agent.Task(ctx, id, &history)
-		for pause := f.pollInterval; err == nil && wait && !e.Task.Status.State.Terminal() && !e.Task.Status.State.Interrupted(); {
-			if err = sleep(ctx, max(pause, 100*time.Millisecond)); err == nil {
+		first := max(f.pollInterval, 100*time.Millisecond)
+		for pause := first; err == nil && wait && !e.Task.Status.State.Terminal() && !e.Task.Status.State.Interrupted(); pause = a2aclient.NextPoll(pause, first) {
+			if err = sleep(ctx, pause); err == nil {
 				e, err = agent.Task(ctx, id, &history)
 			}
 		}
@@ -115,6 +116,7 @@ func (a *app) taskWatchCommand() *cobra.Command {
 		Args:    cobra.ArbitraryArgs,
 	}
 	f.addTo(cmd)
+	f.addCancel(cmd)
 	cmd.Flags().StringVar(&after, "last-event-id", "", "`ID` of the last event that you have: begin with the next one, if the agent still has it.")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		name, id, err := f.takeTask(cmd, args)

@@ -88,6 +88,11 @@ func readCardFile(path string) (*Card, error) {
 
 // places returns the URLs at which a card may be.
 func places(u *url.URL) []*url.URL {
+	if u.Path == "" || u.Path[0] != '/' { // of a host with a query only
+		rooted := *u
+		rooted.Path, rooted.RawPath = "/"+u.Path, ""
+		u = &rooted
+	}
 	if strings.HasSuffix(u.Path, ".json") {
 		return []*url.URL{u}
 	}
@@ -95,7 +100,7 @@ func places(u *url.URL) []*url.URL {
 	for _, path := range wellKnown {
 		all = append(all, u.JoinPath(path))
 	}
-	if u.Path != "" && u.Path != "/" {
+	if u.Path != "/" {
 		all = append(all, u) // a card at another path
 		for _, path := range wellKnown {
 			all = append(all, (&url.URL{Scheme: u.Scheme, Host: u.Host}).JoinPath(path))

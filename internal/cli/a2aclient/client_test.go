@@ -491,3 +491,15 @@ func TestTheWireLogHasNoCredential(t *testing.T) {
 		}
 	}
 }
+
+func TestPlacesOfACardHaveAbsolutePaths(t *testing.T) {
+	for _, reference := range []*url.URL{
+		{Scheme: "https", Host: "a.example"}, {Scheme: "https", Host: "a.example", Path: "agent"}, {Scheme: "https", Host: "a.example", RawQuery: "x=1"},
+	} {
+		for _, place := range places(reference) {
+			if !strings.HasPrefix(place.Path, "/") || strings.HasPrefix(place.Path, "//") {
+				t.Errorf("%v has the place %q", reference, place.Path)
+			}
+		}
+	}
+}

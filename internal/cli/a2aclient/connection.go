@@ -112,6 +112,9 @@ func ExplainConnection(ctx context.Context, err error, u *url.URL) error {
 		return failure.New(failure.Unreachable, "%s does not speak TLS", place).WithHint("use http:// if the agent has no TLS")
 	}
 	out := failure.Wrap(failure.Unreachable, err, "%s cannot be reached", place)
+	if proxy, proxyErr := http.ProxyFromEnvironment(&http.Request{URL: u}); proxyErr == nil && proxy != nil {
+		return out.WithHint("the call goes through the proxy %s: check HTTPS_PROXY, or exclude the host by NO_PROXY", proxy.Host)
+	}
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return out.WithHint("check the name; agents inside a cluster are named without --url")
 	}

@@ -28,6 +28,10 @@ const (
 	opCancel
 	opSubscribe
 	opList
+	opCreatePush
+	opGetPush
+	opListPush
+	opDeletePush
 	operations
 )
 
@@ -57,7 +61,8 @@ type dialect struct {
 var dialects = []*dialect{
 	{
 		version: version.V10, binding: card.JSONRPC,
-		methods:    [operations]string{"SendMessage", "SendStreamingMessage", "GetTask", "CancelTask", "SubscribeToTask", "ListTasks"},
+		methods: [operations]string{"SendMessage", "SendStreamingMessage", "GetTask", "CancelTask", "SubscribeToTask", "ListTasks",
+			"CreateTaskPushNotificationConfig", "GetTaskPushNotificationConfig", "ListTaskPushNotificationConfigs", "DeleteTaskPushNotificationConfig"},
 		appendSend: protojson.V10.AppendSend, appendGet: protojson.V10.AppendGet, appendCancel: protojson.V10.AppendCancel, appendSubscribe: protojson.V10.AppendSubscribe,
 		decodeAnswer: protojson.V10.DecodeEvent, decodeEvent: protojson.V10.DecodeEvent, decodeTask: protojson.V10.DecodeTask,
 		subscribes: true,
@@ -70,7 +75,7 @@ var dialects = []*dialect{
 	},
 	{
 		version: version.V03, binding: card.JSONRPC,
-		methods:    [operations]string{"message/send", "message/stream", "tasks/get", "tasks/cancel", "tasks/resubscribe", ""},
+		methods:    [operations]string{"message/send", "message/stream", "tasks/get", "tasks/cancel", "tasks/resubscribe"},
 		appendSend: v03.AppendSend, appendGet: v03.AppendGet, appendCancel: v03.AppendCancel, appendSubscribe: v03.AppendSubscribe,
 		decodeAnswer: v03.DecodeEvent, decodeEvent: v03.DecodeEvent, decodeTask: v03.DecodeTask,
 	},
@@ -81,7 +86,7 @@ var dialects = []*dialect{
 	},
 	{
 		version: version.V01, binding: card.JSONRPC,
-		methods:    [operations]string{"tasks/send", "tasks/sendSubscribe", "tasks/get", "tasks/cancel", "tasks/resubscribe", ""},
+		methods:    [operations]string{"tasks/send", "tasks/sendSubscribe", "tasks/get", "tasks/cancel", "tasks/resubscribe"},
 		appendSend: v01.AppendSend, appendGet: v01.AppendGet, appendCancel: v01.AppendCancel, appendSubscribe: v01.AppendSubscribe,
 		decodeAnswer: func(text []byte) (a2a.Event, error) {
 			t, err := v01.DecodeTask(text)

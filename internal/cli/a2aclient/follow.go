@@ -20,11 +20,20 @@ const (
 	maxFailures = 8
 )
 
+// maxPollBackoff bounds the time between two polls, as a multiple of the first one.
+const maxPollBackoff = 8
+
+// NextPoll returns the pause after a pause between two polls, of which first was the first one: half as
+// long again, up to eight times the first.
+func NextPoll(pause, first time.Duration) time.Duration {
+	return min(pause+pause/2, maxPollBackoff*first)
+}
+
 // Following follows a task until it has ended or waits for its client: by a stream, which it
 // resumes when it breaks, and by polling where the agent has no streams.
 type Following struct {
 	Client *Client
-	// PollInterval is the time between two polls.
+	// PollInterval is the time between the first two polls. It grows up to eight times.
 	PollInterval time.Duration
 	// Observe is called for each event in order. Its error ends the following.
 	Observe func(*Event) error
@@ -209,7 +218,7 @@ func (f *Following) resume(ctx context.Context, err error) error {
 // poll reads the task until it has ended or waits. It reports the task when its state changes.
 func (f *Following) poll(ctx context.Context) error {
 	failures, reported := 0, false
-	for {
+	for pause := f.PollInterval; ; pause = NextPoll(pause, f.PollInterval) {
 		e, err := f.Client.Task(ctx, f.taskID, nil)
 		switch {
 		case err == nil:
@@ -227,7 +236,7 @@ func (f *Following) poll(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := sleep(ctx, f.PollInterval); err != nil {
+		if err := sleep(ctx, pause); err != nil {
 			return err
 		}
 	}

@@ -20,6 +20,9 @@ type params struct {
 	list    *a2a.ListRequest
 	taskID  string
 	history *int
+	push    *a2a.PushConfig
+	// pageToken is that of a page of push configurations.
+	pageToken string
 }
 
 // encode returns the method, the URL and the body of an operation.
@@ -39,6 +42,8 @@ func (e *endpoint) encode(op operation, p *params) (method string, u *url.URL, b
 		body = e.appendSubscribe(body, &a2a.SubscribeRequest{TaskID: p.taskID, Tenant: e.tenant})
 	case opList:
 		body = append(body, listParams(p.list, e.tenant)...)
+	case opCreatePush, opGetPush, opListPush, opDeletePush:
+		body = append(body, pushParams(op, p, e.tenant)...)
 	default:
 		body = e.appendSend(body, p.send)
 	}
@@ -69,6 +74,8 @@ func (e *endpoint) encodeHTTPJSON(op operation, p *params) (method string, u *ur
 		u = at.JoinPath("tasks")
 		u.RawQuery = listQuery(p.list).Encode()
 		return http.MethodGet, u, nil
+	case opCreatePush, opGetPush, opListPush, opDeletePush:
+		return e.encodePush(op, p, at.JoinPath(task+"/pushNotificationConfigs"))
 	case opStream:
 		return http.MethodPost, at.JoinPath("message:stream"), e.appendSend(nil, p.send)
 	default:

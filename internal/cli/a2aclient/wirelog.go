@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -21,6 +22,12 @@ const redacted = "[redacted]"
 
 // shownHeaders are the headers whose values are logged. Every other one may be a credential.
 var shownHeaders = []string{"A2a-Extensions", "A2a-Version", "Accept", "Content-Length", "Content-Type", "Date", "Last-Event-Id", "Retry-After", "Www-Authenticate"}
+
+// secretMembers are the members of a push configuration that have credentials, with their values.
+var secretMembers = regexp.MustCompile(`"(token|credentials)"\s*:\s*"(?:[^"\\]|\\.)*"?`)
+
+// redact replaces credentials in a body.
+func redact(text string) string { return secretMembers.ReplaceAllString(text, `"$1":"`+redacted+`"`) }
 
 // wireLog logs requests and responses without their credentials.
 type wireLog struct {
@@ -45,7 +52,7 @@ func (w *wireLog) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		if len(body) > 0 {
-			w.logf("> %s", terminal.Clip(string(body), maxLogged))
+			w.logf("> %s", redact(terminal.Clip(string(body), maxLogged)))
 		}
 	}
 	resp, err := w.next.RoundTrip(r)
@@ -86,7 +93,7 @@ func (b *loggedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 && b.logged < maxLogged {
 		b.logged += n
-		b.logf("< %s", strings.TrimRight(string(p[:n]), "\r\n"))
+		b.logf("< %s", redact(strings.TrimRight(string(p[:n]), "\r\n")))
 	}
 	return n, err //nolint:wrapcheck // it passes through
 }

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
@@ -72,6 +73,9 @@ func Explain(ctx context.Context, err error, a Access) error {
 	case apierrors.IsUnauthorized(err):
 		return failure.New(failure.AuthFailed, "the API server does not accept your credentials").
 			WithHint("log in again; kubectl auth whoami checks them")
+	case isMissingKind(err) && a.Group != a2av1alpha1.GroupVersion.Group:
+		return failure.New(failure.Internal, "the API server does not have %s", a.resource()).
+			WithHint("kubectl api-resources lists the kinds of the cluster; --context names another cluster")
 	case isMissingKind(err):
 		return failure.New(failure.Unreachable, "the cluster has no Agents: the operator is not installed").
 			WithHint("install it with its Helm chart, charts/a2a-operator")

@@ -1,0 +1,155 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package a2aclient
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+)
+
+// PushConfig is a push configuration of a task, without its secrets.
+type PushConfig struct {
+	ID             string `json:"id"`
+	TaskID         string `json:"taskId"`
+	URL            string `json:"url"`
+	Authentication struct {
+		Scheme string `json:"scheme"`
+	} `json:"authentication"`
+	// JSON is the TaskPushNotificationConfig, on one line.
+	JSON []byte `json:"-"`
+}
+
+// PushPage is a page of push configurations. JSON is the response, on one line.
+type PushPage struct {
+	Configs       []*PushConfig
+	NextPageToken string
+	JSON          []byte
+}
+
+// CreatePush registers a push configuration of a task. Only 1.0 and cards with push notifications have
+// the operations of push configurations.
+func (c *Client) CreatePush(ctx context.Context, config *a2a.PushConfig) (*PushConfig, error) {
+	return c.pushConfig(ctx, opCreatePush, &params{taskID: config.TaskID, push: config})
+}
+
+// Push returns a push configuration of a task.
+func (c *Client) Push(ctx context.Context, taskID, id string) (*PushConfig, error) {
+	return c.pushConfig(ctx, opGetPush, &params{taskID: taskID, push: &a2a.PushConfig{ID: id}})
+}
+
+// Pushes returns a page of the push configurations of a task.
+func (c *Client) Pushes(ctx context.Context, taskID, pageToken string) (*PushPage, error) {
+	if err := c.checkPush(); err != nil {
+		return nil, err
+	}
+	text, err := c.call(ctx, opListPush, &params{taskID: taskID, pageToken: pageToken})
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Configs       []json.RawMessage `json:"configs"`
+		NextPageToken string            `json:"nextPageToken"`
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return nil, unreadable(err)
+	}
+	page := &PushPage{NextPageToken: answer.NextPageToken}
+	for _, each := range answer.Configs {
+		config, err := readPush(each)
+		if err != nil {
+			return nil, err
+		}
+		page.Configs = append(page.Configs, config)
+	}
+	page.JSON, err = compact(text)
+	return page, err
+}
+
+// DeletePush removes a push configuration of a task.
+func (c *Client) DeletePush(ctx context.Context, taskID, id string) error {
+	if err := c.checkPush(); err != nil {
+		return err
+	}
+	_, err := c.call(ctx, opDeletePush, &params{taskID: taskID, push: &a2a.PushConfig{ID: id}})
+	return err
+}
+
+func (c *Client) pushConfig(ctx context.Context, op operation, p *params) (*PushConfig, error) {
+	if err := c.checkPush(); err != nil {
+		return nil, err
+	}
+	text, err := c.call(ctx, op, p)
+	if err != nil {
+		return nil, err
+	}
+	return readPush(text)
+}
+
+// checkPush returns an error for an agent without push configurations.
+func (c *Client) checkPush() error {
+	switch {
+	case c.endpoint.version != version.V10:
+		return failure.New(failure.OfReason(a2a.ReasonUnsupportedOperation), "the CLI has push configurations of A2A 1.0 only, not of %s", c.endpoint.version)
+	case !c.card.Capabilities.PushNotifications:
+		return failure.New(failure.OfReason(a2a.ReasonPushNotSupported), "the card of the agent has no push notifications")
+	}
+	return nil
+}
+
+func readPush(text []byte) (*PushConfig, error) {
+	out := &PushConfig{}
+	if err := json.Unmarshal(text, out); err != nil {
+		return nil, unreadable(err)
+	}
+	var err error
+	out.JSON, err = compact(text)
+	return out, err
+}
+
+// encodePush returns an operation on push configurations in HTTP+JSON. at is their URL.
+func (*endpoint) encodePush(op operation, p *params, at *url.URL) (method string, u *url.URL, body []byte) {
+	switch op {
+	case opCreatePush:
+		return http.MethodPost, at, protojson.V10.AppendPush(nil, p.push)
+	case opListPush:
+		if p.pageToken != "" {
+			at.RawQuery = url.Values{"pageToken": {p.pageToken}}.Encode()
+		}
+		return http.MethodGet, at, nil
+	case opDeletePush:
+		return http.MethodDelete, at.JoinPath(url.PathEscape(p.push.ID)), nil
+	default:
+		return http.MethodGet, at.JoinPath(url.PathEscape(p.push.ID)), nil
+	}
+}
+
+// pushParams returns the parameters of an operation on push configurations in JSON-RPC.
+func pushParams(op operation, p *params, tenant string) []byte {
+	if op == opCreatePush {
+		body := protojson.V10.AppendPush(nil, p.push)
+		if tenant != "" {
+			name, _ := json.Marshal(tenant) //nolint:errchkjson // it is a string
+			body = append(append(append(body[:len(body)-1], `,"tenant":`...), name...), '}')
+		}
+		return body
+	}
+	members := struct {
+		Tenant    string `json:"tenant,omitempty"`
+		TaskID    string `json:"taskId"`
+		ID        string `json:"id,omitempty"`
+		PageToken string `json:"pageToken,omitempty"`
+	}{Tenant: tenant, TaskID: p.taskID, PageToken: p.pageToken}
+	if p.push != nil {
+		members.ID = p.push.ID
+	}
+	body, _ := json.Marshal(members) //nolint:errchkjson // strings
+	return body
+}

@@ -1,0 +1,27 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusteraccess
+
+import (
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+)
+
+func TestAMissingKindIsNamed(t *testing.T) {
+	missing := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: 404}}
+	for want, access := range map[string]Access{
+		"the operator is not installed":                 {Group: "a2a-operator.dev", Resource: "agents", Verb: "list"},
+		"the API server does not have endpointslices":   {Group: "discovery.k8s.io", Resource: "endpointslices", Verb: "list"},
+		"the API server does not have pods/portforward": {Resource: "pods", Subresource: "portforward", Verb: "create"},
+	} {
+		if got := failure.Of(Explain(t.Context(), missing, access)); !strings.Contains(got.Message, want) {
+			t.Errorf("got %q, want %q", got.Message, want)
+		}
+	}
+}

@@ -1,0 +1,149 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+
+	"github.com/spf13/cobra"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+)
+
+func (a *app) pushConfigCommand() *cobra.Command {
+	return group("push-config", "Register webhooks that get the events of a task",
+		a.pushCreateCommand(), a.pushGetCommand(), a.pushListCommand(), a.pushDeleteCommand())
+}
+
+// pushCommand returns a command on push configurations. do gets the task, and the id of the
+// configuration if the command has one.
+func (a *app) pushCommand(cmd *cobra.Command, hasID bool, do func(ctx context.Context, agent *agent, task, id string) error) *cobra.Command {
+	f := &agentFlags{}
+	f.addTo(a, cmd)
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		name, rest, err := f.take(cmd, args)
+		if err != nil {
+			return err
+		}
+		wanted := []string{"TASK"}
+		if hasID {
+			wanted = []string{"TASK", "ID"}
+		}
+		if err := exactArgs(wanted...)(cmd, rest); err != nil {
+			return err
+		}
+		agent, err := a.connect(cmd.Context(), f, name)
+		if err != nil {
+			return err
+		}
+		defer agent.close()
+		return do(cmd.Context(), agent, rest[0], rest[len(rest)-1])
+	}
+	return cmd
+}
+
+func (a *app) pushCreateCommand() *cobra.Command {
+	config := &a2a.PushConfig{}
+	cmd := &cobra.Command{
+		Use:     "create [AGENT | --url URL] TASK --webhook URL",
+		Short:   "Register a webhook that gets the events of a task",
+		Example: `  kubectl a2a task push-config create echo 5d1c... --webhook https://hooks.example.com/a2a`,
+	}
+	cmd.Flags().StringVar(&config.URL, "webhook", "", "`URL` to which the agent posts the events.")
+	cmd.Flags().StringVar(&config.ID, "config-id", "", "`ID` of the configuration; the agent chooses one by default.")
+	cmd.Flags().StringVar(&config.Token, "webhook-token", "", "`TOKEN` that each notification has, by which the receiver knows the agent. Prefer A2ACLI_WEBHOOK_TOKEN.")
+	cmd.Flags().StringVar(&config.Scheme, "webhook-scheme", "", "`SCHEME` of the Authorization header of the notifications, such as Bearer.")
+	cmd.Flags().StringVar(&config.Credentials, "webhook-credentials", "", "`CREDENTIALS` of --webhook-scheme. Prefer A2ACLI_WEBHOOK_CREDENTIALS.")
+	a.outputFlag(cmd, outputText, outputJSON)
+	return a.pushCommand(cmd, false, func(ctx context.Context, agent *agent, task, _ string) error {
+		if u, err := url.Parse(config.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+			return failure.New(failure.Usage, "--webhook %q is no URL with http or https", config.URL)
+		}
+		if config.Credentials != "" && config.Scheme == "" {
+			return failure.New(failure.Usage, "--webhook-credentials needs --webhook-scheme")
+		}
+		config.TaskID = task
+		created, err := agent.CreatePush(ctx, config)
+		if err != nil {
+			return err
+		}
+		return a.printPush(created)
+	})
+}
+
+func (a *app) pushGetCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "get [AGENT | --url URL] TASK ID", Short: "Show a webhook of a task"}
+	a.outputFlag(cmd, outputText, outputJSON)
+	return a.pushCommand(cmd, true, func(ctx context.Context, agent *agent, task, id string) error {
+		config, err := agent.Push(ctx, task, id)
+		if err != nil {
+			return err
+		}
+		return a.printPush(config)
+	})
+}
+
+func (a *app) pushListCommand() *cobra.Command {
+	var pageToken string
+	cmd := &cobra.Command{Use: "list [AGENT | --url URL] TASK", Short: "List the webhooks of a task"}
+	cmd.Flags().StringVar(&pageToken, "page-token", "", "`TOKEN` of the page, from the page before.")
+	a.outputFlag(cmd, outputText, outputJSON)
+	return a.pushCommand(cmd, false, func(ctx context.Context, agent *agent, task, _ string) error {
+		page, err := agent.Pushes(ctx, task, pageToken)
+		switch {
+		case err != nil:
+			return err
+		case a.output == outputJSON:
+			return a.printJSON(json.RawMessage(page.JSON))
+		case len(page.Configs) == 0:
+			a.warnf("No push configurations.")
+			return nil
+		}
+		rows := [][]string{{"ID", "URL", "AUTHENTICATION"}}
+		for _, each := range page.Configs {
+			rows = append(rows, []string{each.ID, each.URL, each.Authentication.Scheme})
+		}
+		if page.NextPageToken != "" {
+			a.warnf("There are more: add --page-token %s", quoted(page.NextPageToken))
+		}
+		return a.printTable(rows)
+	})
+}
+
+func (a *app) pushDeleteCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "delete [AGENT | --url URL] TASK ID", Short: "Remove a webhook of a task"}
+	a.outputFlag(cmd, outputText, outputJSON)
+	return a.pushCommand(cmd, true, func(ctx context.Context, agent *agent, task, id string) error {
+		if err := agent.DeletePush(ctx, task, id); err != nil {
+			return err
+		}
+		if a.output == outputJSON {
+			return a.printText([]byte("{}\n"))
+		}
+		w := terminal.NewWriter(a.Out)
+		w.Field("Deleted", id)
+		return broken(w.Err())
+	})
+}
+
+// printPush writes a push configuration. The text format has no secrets.
+func (a *app) printPush(c *a2aclient.PushConfig) error {
+	if a.output == outputJSON {
+		return a.printJSON(json.RawMessage(c.JSON))
+	}
+	w := terminal.NewWriter(a.Out)
+	w.Field(labelTask, c.TaskID)
+	w.Field("Push config", c.ID)
+	w.Field("URL", c.URL)
+	if c.Authentication.Scheme != "" {
+		w.Field("Authentication", c.Authentication.Scheme)
+	}
+	return broken(w.Err())
+}
