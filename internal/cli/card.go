@@ -23,6 +23,7 @@ func (a *app) cardCommand() *cobra.Command {
 
 func (a *app) cardGetCommand() *cobra.Command {
 	f := &agentFlags{}
+	var validate bool
 	cmd := &cobra.Command{
 		Use:   "get [AGENT | --url URL]",
 		Short: "Show the card of an agent: its skills, interfaces and security schemes",
@@ -31,6 +32,7 @@ func (a *app) cardGetCommand() *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 	}
 	f.addTo(a, cmd)
+	cmd.Flags().BoolVar(&validate, "validate", false, "Check the card against the schema of its A2A version, and fail if a member is missing or wrong.")
 	a.outputFlag(cmd, outputText, outputJSON)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		name, rest, err := f.take(cmd, args)
@@ -45,6 +47,12 @@ func (a *app) cardGetCommand() *cobra.Command {
 			return err
 		}
 		defer agent.close()
+		if validate {
+			if problems := cardProblems(agent.card.JSON); len(problems) > 0 {
+				return failure.New(failure.CardInvalid, "the card does not follow its schema: %s", strings.Join(problems, "; ")).
+					WithHint("the operator or the framework of the agent renders the card; without --validate, the command shows it")
+			}
+		}
 		if a.output == outputJSON {
 			return a.printJSON(json.RawMessage(agent.card.JSON))
 		}

@@ -43,6 +43,7 @@ type app struct {
 	debug   bool
 	// interactive is true if the user can be asked.
 	interactive bool
+	settings    settings
 }
 
 // Run runs the command line and returns the exit status. The end of ctx interrupts it.
@@ -124,7 +125,8 @@ func (a *app) command() *cobra.Command {
 Agents of a cluster are named by their Agent, as NAME or NAMESPACE/NAME. The CLI reaches them through the API server and gets
 a token for just that agent. With --url, it calls any A2A agent, without a cluster.
 
-Every flag that is not about the cluster can be set by a variable, such as A2ACLI_BEARER for --bearer. The flags of kubectl
+Every flag that is not about the cluster can be set by a variable, such as A2ACLI_BEARER for --bearer, or by the same name in the
+file ~/.config/a2a-cli/.env. kubectl a2a config show prints the settings. The flags of kubectl
 for the connection to the API server, such as --as and --server, work, too.`,
 		Annotations:       map[string]string{cobra.CommandDisplayNameAnnotation: Program},
 		SilenceErrors:     true,
@@ -155,11 +157,12 @@ for the connection to the API server, such as --as and --server, work, too.`,
 	} {
 		root.PersistentFlags().Lookup(name).Usage = usage
 	}
+	root.PersistentFlags().StringVar(&a.settings.file, "config", "", "`FILE` with settings, one A2ACLI_NAME=value a line, in place of ~/.config/a2a-cli/.env.")
 	root.PersistentFlags().BoolVar(&a.debug, "debug", false, "Log requests and responses to stderr, without credentials.")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return failure.New(failure.Usage, "%s", err).WithHint("see %s --help", display(cmd))
 	})
-	root.AddCommand(a.listCommand(), a.cardCommand(), a.sendCommand(), a.chatCommand(), a.taskCommand(), a.tokenCommand(), a.eventsCommand(), a.logsCommand(), a.doctorCommand(), a.uiCommand(), a.importCommand(), a.versionCommand())
+	root.AddCommand(a.listCommand(), a.cardCommand(), a.sendCommand(), a.chatCommand(), a.taskCommand(), a.tokenCommand(), a.eventsCommand(), a.logsCommand(), a.doctorCommand(), a.uiCommand(), a.importCommand(), a.configCommand(), a.authCommand(), a.conformanceCommand(), a.versionCommand())
 	root.SetHelpCommand(helpCommand(root))
 	for _, command := range root.Commands() {
 		command.DisableFlagsInUseLine = true
@@ -181,44 +184,6 @@ func (a *app) outputFlag(cmd *cobra.Command, values ...string) {
 	}
 	cmd.Annotations["outputs"] = strings.Join(values, " ")
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// prepare reads the variables of flags and checks --output.
-func (a *app) prepare(cmd *cobra.Command) error {
-	var problem error
-	if f := cmd.Flags().Lookup("output"); f != nil && !f.Changed {
-		a.output = f.DefValue // the commands share the variable, and differ in the default
-	}
-	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		name := Variable(f)
-		value, ok := os.LookupEnv(name)
-		if !ok || f.Changed || problem != nil || name == "" {
-			return
-		}
-		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			problem = failure.Wrap(failure.Usage, err, "variable %s", name)
-		}
-	})
-	if problem != nil {
-		return problem
-	}
-	if allowed := cmd.Annotations["outputs"]; allowed != "" && !slices.Contains(strings.Fields(allowed), a.output) {
-		wrong := a.output
-		a.output = outputText
-		return failure.New(failure.Usage, "--output %s is not one of %s", wrong, strings.Join(strings.Fields(allowed), ", "))
-	}
-	return nil
-}
-
-// notVariables are the flags that a variable does not set (a2a-cli specification, section 7.2).
-var notVariables = []string{"stream", "help", "version", "text", "file", "data", "media-type"}
-
-// Variable returns the name of the variable that sets a flag of a command, "" for none.
-func Variable(f *pflag.Flag) string {
-	if slices.Contains(notVariables, f.Name) {
-		return ""
-	}
-	return "A2ACLI_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 }
 
 // quoted returns an argument for a command that the user copies into a shell.

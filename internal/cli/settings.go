@@ -1,0 +1,154 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+)
+
+// maxSettings bounds a file with settings, in bytes.
+const maxSettings = 64 << 10
+
+// settings are where the values of flags come from: a flag, a variable, a file, or the default (a2a-cli
+// specification, section 8.3). A .env in the working directory is not read: a directory that another
+// person wrote could send credentials to their agent.
+type settings struct {
+	// file is --config.
+	file string
+	// sources are the sources of the flags that have another value than the default, by name.
+	sources map[string]string
+}
+
+// prepare reads the variables and the file of settings, and checks --output.
+func (a *app) prepare(cmd *cobra.Command) error {
+	if f := cmd.Flags().Lookup("output"); f != nil && !f.Changed {
+		a.output = f.DefValue // the commands share the variable, and differ in the default
+	}
+	values, file, err := a.settings.read()
+	if err != nil {
+		return err
+	}
+	a.settings.sources = map[string]string{}
+	var problem error
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed {
+			a.settings.sources[f.Name] = "flag --" + f.Name
+		}
+		name := Variable(f)
+		if f.Changed || problem != nil || name == "" {
+			return
+		}
+		value, ok := os.LookupEnv(name)
+		source := "variable " + name
+		if !ok {
+			value, ok = values[name]
+			source = "file " + file
+		}
+		if !ok {
+			return
+		}
+		a.settings.sources[f.Name] = source
+		if err := cmd.Flags().Set(f.Name, value); err != nil {
+			problem = failure.Wrap(failure.Usage, err, "%s of %s", name, source)
+		}
+		if strings.HasPrefix(source, "file ") && isSecret(f) && isReadableByOthers(file) {
+			a.warnf("Warning: other users of the machine can read the credential in %s: chmod 600 %s", file, quoted(file))
+		}
+	})
+	if problem != nil {
+		return problem
+	}
+	if allowed := cmd.Annotations["outputs"]; allowed != "" && !slices.Contains(strings.Fields(allowed), a.output) {
+		wrong := a.output
+		a.output = outputText
+		return failure.New(failure.Usage, "--output %s is not one of %s", wrong, strings.Join(strings.Fields(allowed), ", "))
+	}
+	return nil
+}
+
+// notVariables are the flags that no variable and no file sets (a2a-cli specification, section 7.2).
+var notVariables = []string{"stream", "help", "version", "text", "file", "data", "media-type"}
+
+// Variable returns the name of the variable that sets a flag of a command, "" for none.
+func Variable(f *pflag.Flag) string {
+	if slices.Contains(notVariables, f.Name) {
+		return ""
+	}
+	return "A2ACLI_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
+}
+
+// isSecret reports whether the value of a flag is a credential.
+func isSecret(f *pflag.Flag) bool {
+	return slices.Contains([]string{"bearer", "api-key", "svc-param", "webhook-token", "webhook-credentials"}, f.Name)
+}
+
+// isReadableByOthers reports whether other users of the machine may read a file.
+func isReadableByOthers(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().Perm()&0o077 != 0
+}
+
+// read returns the settings of the file, and its path. Without --config, the file may be missing.
+func (s *settings) read() (values map[string]string, file string, err error) {
+	file = s.file
+	if file == "" {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return nil, "", nil //nolint:nilerr // a user without a home has no file
+		}
+		file = filepath.Join(home, ".config", "a2a-cli", ".env")
+	}
+	opened, err := os.Open(file) //nolint:gosec // the user names the file
+	if s.file == "" && errors.Is(err, fs.ErrNotExist) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", failure.Wrap(failure.Usage, err, "read the settings")
+	}
+	defer func() { _ = opened.Close() }()
+	text, err := io.ReadAll(io.LimitReader(opened, maxSettings+1))
+	switch {
+	case err != nil:
+		return nil, "", failure.Wrap(failure.Usage, err, "read the settings")
+	case len(text) > maxSettings:
+		return nil, "", failure.New(failure.Usage, "the settings in %s have more than %d bytes", file, maxSettings)
+	}
+	values, err = parseSettings(text, file)
+	return values, file, err
+}
+
+// parseSettings reads lines of NAME=value. Values may be in quotes, and lines may begin with export.
+func parseSettings(text []byte, file string) (map[string]string, error) {
+	values := map[string]string{}
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		setting := strings.TrimPrefix(strings.TrimSpace(string(line)), "export ")
+		if setting == "" || setting[0] == '#' {
+			continue
+		}
+		name, value, ok := strings.Cut(setting, "=")
+		if !ok {
+			return nil, failure.New(failure.Usage, "line %d of %s is not NAME=value", number, file)
+		}
+		value = strings.TrimSpace(value)
+		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+			value = value[1 : n-1]
+		}
+		values[strings.TrimSpace(name)] = value
+	}
+	return values, nil
+}
