@@ -103,7 +103,7 @@ func places(u *url.URL) []*url.URL {
 	if u.Path != "/" {
 		all = append(all, u) // a card at another path
 		for _, path := range wellKnown {
-			all = append(all, (&url.URL{Scheme: u.Scheme, Host: u.Host}).JoinPath(path))
+			all = append(all, (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}).JoinPath(path))
 		}
 	}
 	return all
