@@ -103,6 +103,16 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		"The `prefix` of the groups in RBAC.")
 	flags.StringVar(&oidc.CAFile, "registry-oidc-ca-file", oidc.CAFile,
 		"A `file` of PEM certificates of authorities for the issuer, besides those of the system. The manager reads it at its start.")
+	flags.StringVar(&c.UI.BindAddress, "ui-bind-address", c.UI.BindAddress,
+		"The `address` of a page on which people see agents after they have signed in at --registry-oidc-issuer. \"0\" disables it.")
+	flags.StringVar(&c.UI.URL, "ui-url", c.UI.URL,
+		"The https `URL` at which people open the page, without a path. The issuer leads back to its path /callback.")
+	flags.StringVar(&c.UI.ClientID, "ui-oidc-client-id", c.UI.ClientID, "The `client` id of the page at the issuer.")
+	flags.StringVar(&c.UI.Scopes, "ui-oidc-scopes", c.UI.Scopes, "The `scopes` of the sign-in, separated by commas.")
+	flags.StringVar(&c.UI.SecretDir, "ui-secret-dir", c.UI.SecretDir,
+		"A `directory` with cookieKey, at least 32 random bytes, and clientSecret, which a public client does not have. An edit takes effect without a restart.")
+	flags.StringVar(&c.UI.CertDir, "ui-cert-dir", c.UI.CertDir,
+		"The `directory` of tls.crt and tls.key for the page. Empty means plain HTTP, for a Gateway that serves TLS.")
 	flags.StringVar(&c.RegistryPublisher, "registry-publisher", c.RegistryPublisher,
 		"The `domain` that anchors the identifiers of agents in the catalogs of ARD. Empty means the host of --registry-url.")
 	flags.StringVar(&c.RegistryOutsideBindAddress, "registry-outside-bind-address", c.RegistryOutsideBindAddress,

@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,6 +55,8 @@ type Config struct {
 	// RegistryReviewAllNamespaces makes the registry review the access of its callers to all
 	// namespaces with Agents, for clusters with an authorizer besides RBAC.
 	RegistryReviewAllNamespaces bool
+	// UI configures the page for people.
+	UI UI
 	// RemoteAllow lists address ranges in which remote agents may be, besides public
 	// addresses over https.
 	RemoteAllow []netip.Prefix
@@ -107,6 +110,50 @@ func (e RegistryEmbeddings) errors() []error {
 	return errs
 }
 
+// UI configures a page on which people see agents after they have signed in at the issuer of RegistryOIDC.
+type UI struct {
+	// BindAddress is the address at which the page is served; "0" disables it.
+	BindAddress string
+	// URL is the https URL at which people open the page, without a path.
+	URL string
+	// ClientID is the client of the page at the issuer.
+	ClientID string
+	// Scopes are those of the sign-in, separated by commas.
+	Scopes string
+	// SecretDir is a directory with cookieKey and, unless the client is public, clientSecret.
+	SecretDir string
+	// CertDir is a directory with tls.crt and tls.key; empty means plain HTTP, for a Gateway that serves TLS.
+	CertDir string
+}
+
+// isEnabled reports whether the page is served.
+func (u UI) isEnabled() bool { return u.BindAddress != off && u.BindAddress != "" }
+
+// uiErrors returns an error for every flag of the page with an invalid value.
+func (c Config) uiErrors() []error {
+	if !c.UI.isEnabled() {
+		return nil
+	}
+	var errs []error
+	u, err := url.Parse(c.UI.URL)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" {
+		errs = append(errs, fmt.Errorf("--ui-url is %q, must be the https URL at which people open the page, without a path", c.UI.URL))
+	}
+	if c.UI.ClientID == "" {
+		errs = append(errs, errors.New("--ui-oidc-client-id is required with --ui-bind-address: the client of the page at --registry-oidc-issuer"))
+	}
+	if c.UI.SecretDir == "" {
+		errs = append(errs, errors.New("--ui-secret-dir is required with --ui-bind-address: a directory with cookieKey and clientSecret"))
+	}
+	if !slices.Contains(strings.Split(c.UI.Scopes, ","), "openid") {
+		errs = append(errs, fmt.Errorf("--ui-oidc-scopes is %q, must have openid", c.UI.Scopes))
+	}
+	if c.RegistryOIDC.Issuer == "" || c.RegistryBindAddress == off {
+		errs = append(errs, errors.New("--ui-bind-address needs the registry and --registry-oidc-issuer, at which people sign in; set them, or remove --ui-bind-address"))
+	}
+	return errs
+}
+
 // RegistryOIDC configures an OpenID Connect issuer. The claims and prefixes have the meaning of
 // the flags of kube-apiserver.
 type RegistryOIDC struct {
@@ -137,6 +184,7 @@ func Defaults() Config {
 		RegistryBindAddress:        ":8444",
 		RegistryOutsideBindAddress: off,
 		RegistryOIDC:               RegistryOIDC{UsernameClaim: "sub", UsernamePrefix: "oidc:", GroupsClaim: "groups", GroupsPrefix: "oidc:"},
+		UI:                         UI{BindAddress: off, Scopes: "openid,profile,email"},
 		MetricsBindAddress:         ":8443",
 		HealthProbeBindAddress:     ":8081",
 		PprofBindAddress:           off,
@@ -226,6 +274,7 @@ func (c Config) registryErrors() []error {
 	}
 	errs = append(errs, c.RegistryOIDC.errors()...)
 	errs = append(errs, c.RegistryEmbeddings.errors()...)
+	errs = append(errs, c.uiErrors()...)
 	if reasons := validation.IsDNS1123Subdomain(c.RegistryPublisher); c.RegistryPublisher != "" && len(reasons) > 0 {
 		errs = append(errs, fmt.Errorf("--registry-publisher is %q, must be a domain such as agents.example.com: %s",
 			c.RegistryPublisher, strings.Join(reasons, "; ")))

@@ -8,7 +8,9 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -33,6 +35,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/remote"
 	"github.com/a2a-operator/a2a-operator/internal/tokenexchange"
 	"github.com/a2a-operator/a2a-operator/internal/tokenkeys"
+	"github.com/a2a-operator/a2a-operator/internal/uiserver"
 )
 
 // +kubebuilder:rbac:urls=/.well-known/openid-configuration;/openid/v1/jwks,verbs=get
@@ -261,6 +264,29 @@ func addRegistry(mgr manager.Manager, config Config, keys *tokenkeys.Source) err
 	}
 	if err := mgr.AddReadyzCheck("registry", server.Ready); err != nil {
 		return fmt.Errorf("add health checks: %w", err)
+	}
+	return addUI(mgr, config, issuer, server)
+}
+
+// addUI adds the page for people, which runs on every replica.
+func addUI(mgr manager.Manager, config Config, issuer *access.OIDCOptions, agents *registry.Server) error {
+	if !config.UI.isEnabled() {
+		return nil
+	}
+	address, err := url.Parse(config.UI.URL)
+	if err != nil {
+		return fmt.Errorf("read --ui-url: %w", err)
+	}
+	address.Path = ""
+	people := *issuer
+	people.Audience = config.UI.ClientID
+	page := uiserver.New(uiserver.Options{
+		BindAddress: config.UI.BindAddress, URL: address, CertificateDir: config.UI.CertDir, SecretDir: config.UI.SecretDir,
+		OIDC: people, Scopes: strings.Split(config.UI.Scopes, ","), Registry: agents, Agents: mgr.GetCache(),
+		Clock: clock.RealClock{}, Log: mgr.GetLogger().WithName("ui"),
+	})
+	if err := mgr.Add(page); err != nil {
+		return fmt.Errorf("add the page: %w", err)
 	}
 	return nil
 }

@@ -65,13 +65,18 @@ func (a *api) authenticated(next endpoint) http.HandlerFunc {
 			challenge(w, r)
 			return
 		}
-		snapshot := a.feed.Current()
-		if snapshot == nil {
-			a.unavailable(w, r, errNotIndexed)
-			return
-		}
-		a.finish(w, r, next(w, r, caller, snapshot))
+		a.serve(w, r, caller, next)
 	}
+}
+
+// serve serves a request of a known caller from the last snapshot.
+func (a *api) serve(w http.ResponseWriter, r *http.Request, caller access.Caller, next endpoint) {
+	snapshot := a.feed.Current()
+	if snapshot == nil {
+		a.unavailable(w, r, errNotIndexed)
+		return
+	}
+	a.finish(w, r, next(w, r, caller, snapshot))
 }
 
 func (a *api) finish(w http.ResponseWriter, r *http.Request, err error) {

@@ -24,6 +24,7 @@
 //	a2aapi         the registry as an A2A agent; it has no tasks
 //	ardapi         a request of ARD, also without a token; ardcatalog, ardsearch and ardpeers
 //	               have its endpoints, ardroutes their paths
+//	servecaller    requests of callers that the manager's page has authenticated
 //	routes         the paths inside the cluster
 //	outside        the catalog outside of the cluster, for a Gateway
 //	metrics        the registration of all metrics

@@ -93,6 +93,8 @@ type Server struct {
 	options Options
 	feed    *index.Feed
 	api     *api
+	// forCallers serves the callers of ServeCaller.
+	forCallers http.Handler
 	// bindings tell the API which reviews are worth their cost.
 	bindings *access.Bindings
 	// people is nil without OIDC.
@@ -154,6 +156,7 @@ func New(o Options) *Server {
 	}
 	s.api.watches = newWatches(s.feed, o.Clock)
 	s.api.searches = newSearches(o.Clock)
+	s.forCallers = s.api.callersHandler()
 	return s
 }
 

@@ -90,3 +90,12 @@ func Render(w http.ResponseWriter, status int, name string, data any) {
 	w.WriteHeader(status)
 	_, _ = w.Write(out.Bytes())
 }
+
+// Message is a page without a reader: a text and a link.
+type Message struct {
+	Layout
+	Text, Link, Label string
+}
+
+// RenderMessage writes a Message.
+func RenderMessage(w http.ResponseWriter, status int, m Message) { Render(w, status, "message.html", &m) }

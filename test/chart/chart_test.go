@@ -154,6 +154,21 @@ func TestValuesChangeTheObjects(t *testing.T) {
 				hasArgs(t, d, "--registry-outside-bind-address=:8445", "--registry-outside-url=https://agents.a.example", "--registry-publisher=a.example")
 			},
 		},
+		"a page for people": {
+			values: "registry: {oidc: {issuer: 'https://login.example', audience: registry}}\n" +
+				"ui: {enabled: true, url: 'https://agents.example.com', oidc: {clientID: page, secret: page}, tls: {secret: page-tls}}\nnetworkPolicy: {enabled: true}",
+			want: slices.Concat(crds, metrics, []string{"Service a2a-operator-ui", "NetworkPolicy a2a-operator-manager"}),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				hasArgs(t, d, "--ui-bind-address=:8446", "--ui-url=https://agents.example.com", "--ui-oidc-client-id=page", "--ui-oidc-scopes=openid,profile,email",
+					"--ui-secret-dir=/etc/a2a-operator/ui", "--ui-cert-dir=/etc/a2a-operator/ui-tls")
+				for _, name := range []string{"ui", "ui-tls"} {
+					if !slices.ContainsFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name && v.Secret != nil }) {
+						t.Errorf("the Deployment has no volume %s", name)
+					}
+				}
+			},
+		},
 		"registries of other clusters": {
 			values: "registry: {publisher: a.example, peers: [" +
 				"{name: west, url: 'https://west.example/ard', publisher: west.example, mode: Forward, tokenSecret: {name: west, key: token}}," +
@@ -348,6 +363,11 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		"not a boolean":                       {"metrics: {podMonitor: {enabled: perhaps}}", "enabled"},
 		"half a digest":                       {"image: {digest: 'sha256:12'}", "digest"},
 		"a tag in the name":                   {"image: {repository: 'a b'}", "repository"},
+		"a page without an issuer":            {"ui: {enabled: true, url: 'https://a.example', oidc: {clientID: a, secret: a}}", "registry.oidc.issuer is required with ui.enabled"},
+		"a page without a client":             {"registry: {oidc: {issuer: 'https://a', audience: a}}\nui: {enabled: true, url: 'https://a.example', oidc: {secret: a}}", "ui.oidc.clientID is required"},
+		"a page without a Secret":             {"registry: {oidc: {issuer: 'https://a', audience: a}}\nui: {enabled: true, url: 'https://a.example', oidc: {clientID: a}}", "ui.oidc.secret is required"},
+		"a page at http":                      {"ui: {url: 'http://a.example'}", "url"},
+		"a page without the scope openid":     {"ui: {oidc: {scopes: [email]}}", "scopes"},
 		"an issuer alone":                     {"registry: {oidc: {issuer: 'https://login.example'}}", "registry.oidc.audience"},
 		"a catalog outside without publisher": {"registry: {outside: {enabled: true, hostnames: [a.example], parentRefs: [{name: a}]}}", "registry.publisher is required"},
 		"a catalog outside without a Gateway": {"registry: {publisher: a.example, outside: {enabled: true, hostnames: [a.example]}}", "registry.outside.parentRefs is required"},

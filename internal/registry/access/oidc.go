@@ -122,6 +122,48 @@ func (o *OIDC) caller(r *http.Request) (Caller, bool, error) {
 	return c, err == nil, err
 }
 
+// ErrNotPerson is returned for an ID token that authenticates no person for its client.
+var ErrNotPerson = errors.New("ID token is not valid for this client")
+
+// Person is the owner of an ID token.
+type Person struct {
+	Caller Caller
+	// Nonce binds the token to a sign-in.
+	Nonce string
+	// Expires is when the token expires.
+	Expires time.Time
+}
+
+// Person returns the owner of an ID token whose client is the Audience (OpenID Connect Core 1.0, section
+// 3.1.3.7). It returns ErrNotPerson for another token, and ErrNoIssuerKeys while it cannot tell.
+func (o *OIDC) Person(token string) (*Person, error) {
+	if !o.keys.Known() {
+		return nil, ErrNoIssuerKeys
+	}
+	r := &http.Request{Header: http.Header{"Authorization": {"Bearer " + token}}}
+	verified, err := o.tokens.Authenticate(r)
+	if err != nil || verified.Claims == nil {
+		return nil, ErrNotPerson //nolint:nilerr // an invalid token is no failure of the system
+	}
+	claims := *verified.Claims
+	// A token for several clients names the one that asked for it.
+	if party, present := claims["azp"]; present && party != o.options.Audience {
+		return nil, ErrNotPerson
+	}
+	user, valid := o.userOf(claims)
+	expires, known := claims["exp"].(float64)
+	if !valid || !known {
+		return nil, ErrNotPerson
+	}
+	caller, err := NewCaller(user)
+	if err != nil {
+		return nil, err
+	}
+	person := &Person{Caller: caller, Expires: time.Unix(int64(expires), 0)}
+	person.Nonce, _ = claims["nonce"].(string)
+	return person, nil
+}
+
 // userOf returns the user that verified claims describe, and false if they may not name one.
 func (o *OIDC) userOf(claims authz.Claims) (authenticationv1.UserInfo, bool) {
 	name, _ := claims[o.options.UsernameClaim].(string)

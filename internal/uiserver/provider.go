@@ -1,0 +1,132 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package uiserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/oauth2"
+)
+
+const (
+	// discoveryPath is the path below the issuer (OpenID Connect Discovery 1.0, section 4).
+	discoveryPath = "/.well-known/openid-configuration"
+	// discoveryLifetime is how long the endpoints of the issuer are used.
+	discoveryLifetime = time.Hour
+	// maxDiscovery bounds the discovery document, in bytes.
+	maxDiscovery = 64 << 10
+	// issuerTimeout bounds a request to the issuer.
+	issuerTimeout = 10 * time.Second
+)
+
+// provider has the endpoints of the issuer. It is safe for concurrent use.
+type provider struct {
+	issuer    string
+	directory string
+	config    oauth2.Config
+	client    *http.Client
+	now       func() time.Time
+
+	mu       sync.Mutex
+	endpoint oauth2.Endpoint
+	until    time.Time
+}
+
+func newProvider(o *Options, redirect string) *provider {
+	return &provider{
+		issuer: o.OIDC.Issuer, directory: o.SecretDir, now: o.Clock.Now,
+		config: oauth2.Config{ClientID: o.OIDC.Audience, RedirectURL: redirect, Scopes: o.Scopes},
+		client: &http.Client{
+			Transport: o.OIDC.Transport, Timeout: issuerTimeout,
+			// The code and the client secret go to the configured address only.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+}
+
+// oauth returns the configuration of the flow, with the endpoints and the client secret of now.
+func (p *provider) oauth(ctx context.Context) (*oauth2.Config, error) {
+	secret, err := os.ReadFile(filepath.Join(p.directory, clientSecretFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read the client secret: %w", err)
+	}
+	config := p.config
+	config.ClientSecret = strings.TrimSpace(string(secret))
+	// A slow issuer makes other sign-ins wait at most for its timeout.
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.now().Before(p.until) {
+		if p.endpoint, err = p.discover(ctx); err != nil {
+			return nil, err
+		}
+		p.until = p.now().Add(discoveryLifetime)
+	}
+	config.Endpoint = p.endpoint
+	return &config, nil
+}
+
+// discover reads the endpoints of the issuer.
+func (p *provider) discover(ctx context.Context) (oauth2.Endpoint, error) {
+	address := strings.TrimSuffix(p.issuer, "/") + discoveryPath
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return oauth2.Endpoint{}, fmt.Errorf("make request: %w", err)
+	}
+	response, err := p.client.Do(request)
+	if err != nil {
+		return oauth2.Endpoint{}, fmt.Errorf("read the endpoints of the issuer: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return oauth2.Endpoint{}, fmt.Errorf("read the endpoints of the issuer: GET %s: status %d", address, response.StatusCode)
+	}
+	var document struct {
+		Issuer        string `json:"issuer"`
+		Authorization string `json:"authorization_endpoint"`
+		Token         string `json:"token_endpoint"`
+	}
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxDiscovery)).Decode(&document); err != nil {
+		return oauth2.Endpoint{}, fmt.Errorf("read the endpoints of the issuer: GET %s: %w", address, err)
+	}
+	if document.Issuer != p.issuer {
+		return oauth2.Endpoint{}, fmt.Errorf("read the endpoints of the issuer: GET %s: the document is of issuer %.200q", address, document.Issuer)
+	}
+	for _, endpoint := range []string{document.Authorization, document.Token} {
+		if u, err := url.Parse(endpoint); err != nil || u.Host == "" || u.Scheme != "https" {
+			return oauth2.Endpoint{}, fmt.Errorf("read the endpoints of the issuer: GET %s: %.200q is no https URL", address, endpoint)
+		}
+	}
+	return oauth2.Endpoint{AuthURL: document.Authorization, TokenURL: document.Token}, nil
+}
+
+// exchange returns the ID token for an authorization code.
+func (p *provider) exchange(ctx context.Context, code, verifier string) (string, error) {
+	config, err := p.oauth(ctx)
+	if err != nil {
+		return "", err
+	}
+	token, err := config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, p.client), code, oauth2.VerifierOption(verifier))
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.ErrorCode == "invalid_grant" {
+		return "", errNoSignIn // the code was used before, has expired, or is of another sign-in
+	}
+	if err != nil {
+		return "", fmt.Errorf("exchange the code: %w", err)
+	}
+	text, _ := token.Extra("id_token").(string)
+	if text == "" {
+		return "", errors.New("exchange the code: the issuer sent no ID token; the scopes must have openid")
+	}
+	return text, nil
+}

@@ -1,0 +1,211 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package uiserver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/net/netutil"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/servingcert"
+	"github.com/a2a-operator/a2a-operator/internal/ui"
+)
+
+// heading is the title of the site.
+const heading = "A2A agents"
+
+const (
+	// maxConnections bounds the connections of the listener; others wait.
+	maxConnections = 1_000
+	// maxStreams bounds the open pages that get changes, and maxViewers the people with open pages. Each of
+	// these has a watch of the registry.
+	maxStreams = 500
+	maxViewers = 200
+	// maxHeader bounds the header of a request, in bytes: the cookies of a session have 16 KiB.
+	maxHeader       = 32 << 10
+	readTimeout     = 10 * time.Second
+	writeTimeout    = 30 * time.Second
+	idleTimeout     = 2 * time.Minute
+	shutdownTimeout = 5 * time.Second
+)
+
+// Options are what a Server needs. All are required, except for CertificateDir.
+type Options struct {
+	// BindAddress is the address of the listener.
+	BindAddress string
+	// URL is the https URL at which people open the pages, without a path.
+	URL *url.URL
+	// CertificateDir has tls.crt and tls.key. If it is empty, the server speaks plain HTTP to a Gateway that
+	// serves TLS.
+	CertificateDir string
+	// OIDC is the issuer at which people sign in. Its audience is the client id.
+	OIDC access.OIDCOptions
+	// Scopes are those of the sign-in. They include openid.
+	Scopes []string
+	// SecretDir has the key of cookies and the client secret.
+	SecretDir string
+	Registry  Registry
+	// Agents reads Agents from the manager's cache.
+	Agents client.Reader
+	Clock  clock.PassiveClock
+	Log    logr.Logger
+}
+
+// Server serves the pages of one replica.
+type Server struct {
+	options     Options
+	people      *access.OIDC
+	provider    *provider
+	sealer      *sealer
+	rates       *limit.Table
+	exchanges   chan struct{}
+	certificate *servingcert.Certificate
+}
+
+// New returns a server, which listens after Start.
+func New(o Options) *Server {
+	issuer := o.OIDC
+	issuer.Log, issuer.Now = o.Log, o.Clock.Now
+	s := &Server{
+		options: o, people: access.NewOIDC(issuer), provider: newProvider(&o, o.URL.JoinPath(callbackPath).String()), sealer: &sealer{o.SecretDir},
+		rates: limit.NewTable(limitedAddresses, signInRate), exchanges: make(chan struct{}, maxExchanges),
+	}
+	if o.CertificateDir != "" {
+		s.certificate = servingcert.New(servingcert.Options{Directory: o.CertificateDir, Clock: o.Clock, Log: o.Log})
+	}
+	return s
+}
+
+// NeedLeaderElection returns false: every replica serves, because it needs nothing of the others.
+func (s *Server) NeedLeaderElection() bool { return false }
+
+// Start serves until ctx ends.
+func (s *Server) Start(ctx context.Context) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.options.BindAddress)
+	if err != nil {
+		return fmt.Errorf("listen for the page: %w", err)
+	}
+	return s.serve(ctx, netutil.LimitListener(listener, maxConnections))
+}
+
+func (s *Server) serve(ctx context.Context, listener net.Listener) error {
+	group, ctx := errgroup.WithContext(ctx)
+	pages := s.pages(ctx)
+	defer pages.Wait()
+	server := &http.Server{
+		Handler: s.handler(pages), ReadHeaderTimeout: readTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout,
+		MaxHeaderBytes: maxHeader, BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	serve := server.Serve
+	if s.certificate != nil {
+		server.TLSConfig = s.certificate.TLSConfig()
+		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
+		group.Go(func() error {
+			s.certificate.Run(ctx)
+			return nil
+		})
+	}
+	group.Go(func() error {
+		s.people.Run(ctx)
+		return nil
+	})
+	group.Go(func() error {
+		if err := serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve the page: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+		defer cancel()
+		if server.Shutdown(end) != nil {
+			_ = server.Close()
+		}
+		return nil
+	})
+	s.options.Log.Info("page started", "address", listener.Addr().String(), "url", s.options.URL.String(), "tls", s.certificate != nil)
+	return group.Wait() //nolint:wrapcheck // its errors have the context
+}
+
+func (s *Server) pages(ctx context.Context) *ui.Pages {
+	return ui.New(ctx, ui.Options{
+		Registry: &readers{registry: s.options.Registry, agents: s.options.Agents}, Heading: heading, SignOut: "sign-out",
+		Lost: "The manager does not respond.", Viewer: viewerOf, MaxViewers: maxViewers, MaxStreams: maxStreams, Now: s.options.Clock.Now,
+	})
+}
+
+// viewerOf describes the person of a request.
+func viewerOf(r *http.Request) ui.Viewer {
+	reader, _ := r.Context().Value(readerKey{}).(access.Caller)
+	groups := slices.Sorted(slices.Values(reader.Groups))
+	sum := sha256.Sum256([]byte(reader.Username + "\x00" + strings.Join(groups, "\x00")))
+	return ui.Viewer{Name: reader.Username, Key: hex.EncodeToString(sum[:]), Base: "/"}
+}
+
+// handler refuses other hosts and requests of other sites that change state.
+func (s *Server) handler(pages *ui.Pages) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /static/", ui.Static())
+	mux.HandleFunc("GET /sign-in", s.signIn)
+	mux.HandleFunc("GET "+callbackPath, s.callback)
+	mux.HandleFunc("POST /sign-out", s.signOut)
+	mux.HandleFunc("GET /signed-out", s.signedOut)
+	mux.Handle("/", s.authenticated(pages))
+	protected := http.NewCrossOriginProtection().Handler(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ui.SetSecurityHeaders(w.Header())
+		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		if !strings.EqualFold(r.Host, s.options.URL.Host) {
+			http.Error(w, "this server has another name: open "+s.options.URL.String(), http.StatusMisdirectedRequest)
+			return
+		}
+		protected.ServeHTTP(w, r)
+	})
+}
+
+// authenticated serves requests of people with a session, until it expires. Without one, it leads a browser to
+// the sign-in, and responds 401 to scripts.
+func (s *Server) authenticated(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		signedIn, err := readSession(r, s.sealer, s.options.Clock.Now())
+		if err != nil {
+			s.failSignIn(w, r, err)
+			return
+		}
+		switch {
+		case signedIn != nil:
+		case r.Method == http.MethodGet && !ui.IsFragment(r) && r.URL.Path != "/changes":
+			http.Redirect(w, r, "/sign-in?"+url.Values{"to": {r.URL.RequestURI()}}.Encode(), http.StatusSeeOther)
+			return
+		default:
+			http.Error(w, "sign in", http.StatusUnauthorized)
+			return
+		}
+		reader, err := signedIn.caller()
+		if err != nil {
+			s.failSignIn(w, r, err)
+			return
+		}
+		ctx, cancel := context.WithDeadline(withReader(r.Context(), reader), signedIn.Expires)
+		defer cancel()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}

@@ -1,0 +1,120 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package uiserver
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+)
+
+const (
+	// sessionCookie begins the names of the cookies of a session. The prefix makes browsers accept them from
+	// this host over TLS only (RFC 6265bis, section 4.1.3.2).
+	sessionCookie = "__Host-a2a-session"
+	// maxSession bounds a session. It ends earlier with the ID token of the person.
+	maxSession = 12 * time.Hour
+	// maxCookieValue bounds the value of one cookie, and maxCookies the cookies of a session. Browsers keep
+	// 4096 bytes in a cookie.
+	maxCookieValue = 3800
+	maxCookies     = 4
+)
+
+// errManyGroups is returned for a person whose groups fit into no session.
+var errManyGroups = errors.New("the groups of the person are too many for a cookie")
+
+// session is a person who has signed in.
+type session struct {
+	Username string    `json:"username"`
+	Groups   []string  `json:"groups"`
+	Expires  time.Time `json:"expires"`
+}
+
+// caller returns the caller of the registry.
+func (s *session) caller() (access.Caller, error) {
+	return access.NewCaller(authenticationv1.UserInfo{Username: s.Username, Groups: s.Groups}) //nolint:wrapcheck // it has the context
+}
+
+func cookieName(i int) string {
+	if i == 0 {
+		return sessionCookie
+	}
+	return sessionCookie + "-" + strconv.Itoa(i)
+}
+
+// setCookie sets a cookie for this host, which scripts do not read and other sites do not send with POST. An
+// empty value deletes it.
+func setCookie(w http.ResponseWriter, name, value string, lifetime time.Duration) {
+	cookie := &http.Cookie{Name: name, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: int(lifetime / time.Second)}
+	if value == "" {
+		cookie.MaxAge = -1
+	}
+	http.SetCookie(w, cookie)
+}
+
+// write sets the cookies of a session.
+func (s *session) write(w http.ResponseWriter, sealed *sealer, now time.Time) error {
+	text, err := sealed.seal("session", s)
+	if err != nil {
+		return err
+	}
+	count := (len(text) + maxCookieValue - 1) / maxCookieValue
+	if count > maxCookies {
+		return errManyGroups
+	}
+	text = strconv.Itoa(count) + "." + text
+	for i := range maxCookies {
+		n := min(len(text), maxCookieValue+2)
+		if i == count-1 {
+			n = len(text)
+		}
+		setCookie(w, cookieName(i), text[:n], s.Expires.Sub(now))
+		text = text[n:]
+	}
+	return nil
+}
+
+// endSession deletes the cookies of a session.
+func endSession(w http.ResponseWriter) {
+	for i := range maxCookies {
+		setCookie(w, cookieName(i), "", 0)
+	}
+}
+
+// readSession returns the session of a request, nil if there is none or it has expired.
+func readSession(r *http.Request, sealed *sealer, now time.Time) (*session, error) {
+	first, err := r.Cookie(cookieName(0))
+	if err != nil {
+		return nil, nil //nolint:nilnil,nilerr // no session is a result
+	}
+	number, text, _ := strings.Cut(first.Value, ".")
+	count, err := strconv.Atoi(number)
+	if err != nil || count < 1 || count > maxCookies {
+		return nil, nil //nolint:nilnil,nilerr // a foreign cookie is no session
+	}
+	for i := 1; i < count; i++ {
+		next, err := r.Cookie(cookieName(i))
+		if err != nil {
+			return nil, nil //nolint:nilnil,nilerr // an incomplete session is none
+		}
+		text += next.Value
+	}
+	out := &session{}
+	err = sealed.open("session", text, out)
+	switch {
+	case errors.Is(err, errSealed):
+		return nil, nil //nolint:nilnil // of another key
+	case err != nil:
+		return nil, err
+	case !now.Before(out.Expires):
+		return nil, nil //nolint:nilnil // it has expired
+	}
+	return out, nil
+}

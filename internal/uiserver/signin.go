@@ -1,0 +1,222 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package uiserver
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
+	"github.com/a2a-operator/a2a-operator/internal/ui"
+)
+
+const (
+	// signInCookie has the state of a sign-in. One browser has one sign-in at a time: the last one.
+	signInCookie = "__Host-a2a-sign-in"
+	// signInTimeout bounds the time that a person has to sign in.
+	signInTimeout = 10 * time.Minute
+	// maxReturnPath bounds the path to which a sign-in leads back, in bytes.
+	maxReturnPath = 1024
+	// maxExchanges bounds the concurrent requests to the token endpoint of the issuer.
+	maxExchanges = 16
+	// limitedAddresses bounds the addresses with a rate of their own; others share.
+	limitedAddresses = 4096
+	callbackPath     = "/callback"
+)
+
+// signInRate bounds the sign-ins of one address. Behind a Gateway, all people may share one.
+var signInRate = limit.Rate{PerSecond: 10, Burst: 100}
+
+// pendingSignIn is a sign-in that began in one browser. The cookie binds it to the browser, so that an
+// attacker cannot make another person use a session of the attacker.
+type pendingSignIn struct {
+	State    string    `json:"state"`
+	Nonce    string    `json:"nonce"`
+	Verifier string    `json:"verifier"`
+	Return   string    `json:"return"`
+	Expires  time.Time `json:"expires"`
+}
+
+// returnPath returns the path of this server that a parameter names, "/" for another one.
+func returnPath(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || len(text) > maxReturnPath || u.Scheme != "" || u.Host != "" || u.User != nil ||
+		!strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") || strings.ContainsAny(text, "\\\r\n\t") {
+		return "/"
+	}
+	return (&url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}).String()
+}
+
+// admitSignIn counts a request of the flow. It responds 429 beyond the rate of the address.
+func (s *Server) admitSignIn(w http.ResponseWriter, r *http.Request) bool {
+	now := s.options.Clock.Now()
+	if s.rates.Bucket(a2a.AccountingPrincipalAt(r.RemoteAddr), now).Take(now) {
+		return true
+	}
+	w.Header().Set("Retry-After", "1")
+	s.message(w, http.StatusTooManyRequests, "Too many sign-ins", "This address has begun too many sign-ins. Try again in some seconds.")
+	return false
+}
+
+// signIn leads the browser to the issuer.
+func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
+	if !s.admitSignIn(w, r) {
+		return
+	}
+	config, err := s.provider.oauth(r.Context())
+	if err != nil {
+		s.failSignIn(w, r, err)
+		return
+	}
+	begun := pendingSignIn{
+		State: rand.Text(), Nonce: rand.Text(), Verifier: oauth2.GenerateVerifier(),
+		Return: returnPath(r.URL.Query().Get("to")), Expires: s.options.Clock.Now().Add(signInTimeout),
+	}
+	value, err := s.sealer.seal("sign-in", &begun)
+	if err != nil {
+		s.failSignIn(w, r, err)
+		return
+	}
+	setCookie(w, signInCookie, value, signInTimeout)
+	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(begun.Verifier), oauth2.SetAuthURLParam("nonce", begun.Nonce)}
+	if r.URL.Query().Has("again") { // after the end of a session, the issuer asks who signs in
+		options = append(options, oauth2.SetAuthURLParam("prompt", "login"))
+	}
+	http.Redirect(w, r, config.AuthCodeURL(begun.State, options...), http.StatusSeeOther)
+}
+
+var (
+	errNoSignIn   = errors.New("no sign-in began in this browser, or it took more than 10 minutes")
+	errOtherState = errors.New("the sign-in is another one than the last of this browser")
+	errNonce      = errors.New("the ID token is of another sign-in")
+	errBusy       = errors.New("too many sign-ins at a time")
+)
+
+// callback ends a sign-in: the issuer leads the browser back to it.
+func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
+	if !s.admitSignIn(w, r) {
+		return
+	}
+	setCookie(w, signInCookie, "", 0) // a sign-in ends once
+	person, begun, err := s.finishSignIn(r)
+	if err != nil {
+		s.failSignIn(w, r, err)
+		return
+	}
+	now := s.options.Clock.Now()
+	signedIn := &session{Username: person.Caller.Username, Groups: person.Caller.Groups, Expires: now.Add(maxSession)}
+	if person.Expires.Before(signedIn.Expires) {
+		signedIn.Expires = person.Expires
+	}
+	if err := signedIn.write(w, s.sealer, now); err != nil {
+		s.failSignIn(w, r, err)
+		return
+	}
+	s.options.Log.Info("person signed in", "user", signedIn.Username, "expires", signedIn.Expires)
+	http.Redirect(w, r, begun.Return, http.StatusSeeOther)
+}
+
+// finishSignIn verifies the response of the issuer (OpenID Connect Core 1.0, section 3.1.3.7).
+func (s *Server) finishSignIn(r *http.Request) (*access.Person, *pendingSignIn, error) {
+	cookie, err := r.Cookie(signInCookie)
+	if err != nil {
+		return nil, nil, errNoSignIn
+	}
+	begun := &pendingSignIn{}
+	if err := s.sealer.open("sign-in", cookie.Value, begun); errors.Is(err, errSealed) || err == nil && !s.options.Clock.Now().Before(begun.Expires) {
+		return nil, nil, errNoSignIn
+	} else if err != nil {
+		return nil, nil, err
+	}
+	parameters := r.URL.Query()
+	if subtle.ConstantTimeCompare([]byte(parameters.Get("state")), []byte(begun.State)) != 1 {
+		return nil, nil, errOtherState
+	}
+	// RFC 9207: a response of another issuer.
+	if issuer := parameters.Get("iss"); issuer != "" && issuer != s.options.OIDC.Issuer {
+		return nil, nil, errOtherState
+	}
+	if code := parameters.Get("error"); code != "" {
+		return nil, nil, &deniedError{code: code}
+	}
+	select {
+	case s.exchanges <- struct{}{}:
+		defer func() { <-s.exchanges }()
+	default:
+		return nil, nil, errBusy
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), 2*issuerTimeout)
+	defer cancel()
+	token, err := s.provider.exchange(ctx, parameters.Get("code"), begun.Verifier)
+	if err != nil {
+		return nil, nil, err
+	}
+	person, err := s.people.Person(token)
+	if err != nil {
+		return nil, nil, err //nolint:wrapcheck // it has the context
+	}
+	if subtle.ConstantTimeCompare([]byte(person.Nonce), []byte(begun.Nonce)) != 1 {
+		return nil, nil, errNonce
+	}
+	return person, begun, nil
+}
+
+// deniedError is an error response of the issuer (RFC 6749, section 4.1.2.1).
+type deniedError struct{ code string }
+
+func (e *deniedError) Error() string { return "the issuer refuses the sign-in" }
+
+// failSignIn responds with why there is no session. The log has the cause.
+func (s *Server) failSignIn(w http.ResponseWriter, r *http.Request, err error) {
+	denied, isDenied := errors.AsType[*deniedError](err)
+	switch {
+	case errors.Is(err, errNoSignIn), errors.Is(err, errOtherState), errors.Is(err, errNonce):
+		s.options.Log.Info("sign-in refused", "reason", err.Error())
+		s.message(w, http.StatusBadRequest, "The sign-in is not complete", "It began in another browser or tab, or more than ten minutes ago.")
+	case isDenied:
+		s.options.Log.Info("sign-in refused", "reason", err.Error(), "code", safetext.Line(safetext.Clip(denied.code, 100)))
+		s.message(w, http.StatusForbidden, "The issuer refuses the sign-in", "Its answer is "+safetext.Line(safetext.Clip(denied.code, 100))+".")
+	case errors.Is(err, access.ErrNotPerson):
+		s.options.Log.Info("sign-in refused", "reason", err.Error())
+		s.message(w, http.StatusForbidden, "The sign-in is refused", "The issuer made a token that is not valid for this page: for another client, expired, or without a name.")
+	case errors.Is(err, errManyGroups):
+		s.options.Log.Info("sign-in refused", "reason", err.Error())
+		s.message(w, http.StatusForbidden, "You are in too many groups", "Your groups fit into no cookie. Ask for tokens that have only the groups that Kubernetes uses.")
+	case errors.Is(err, errBusy):
+		w.Header().Set("Retry-After", "1")
+		s.message(w, http.StatusServiceUnavailable, "Too many sign-ins", "Try again in some seconds.")
+	case r.Context().Err() != nil: // the browser has left
+	default:
+		s.options.Log.Error(err, "sign-in failed")
+		s.message(w, http.StatusBadGateway, "The sign-in is not possible now", "The manager cannot use the OpenID Connect issuer. Its log has the reason.")
+	}
+}
+
+// signOut ends the session of the browser. The session at the issuer remains.
+func (s *Server) signOut(w http.ResponseWriter, r *http.Request) {
+	endSession(w)
+	http.Redirect(w, r, "/signed-out", http.StatusSeeOther)
+}
+
+func (s *Server) signedOut(w http.ResponseWriter, _ *http.Request) {
+	s.message(w, http.StatusOK, "You are signed out", "Your session at the issuer may remain. End it there, too, if others use this browser.")
+}
+
+// message responds with a page without a reader, which leads to the sign-in.
+func (s *Server) message(w http.ResponseWriter, status int, title, text string) {
+	ui.RenderMessage(w, status, ui.Message{
+		Layout: ui.Layout{Title: title, Heading: heading, Base: "/"}, Text: text, Link: "/sign-in?again", Label: "Sign in",
+	})
+}
