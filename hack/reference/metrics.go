@@ -126,7 +126,16 @@ func declaration(call *ast.CallExpr) (m metric, is bool) {
 	if !ok || optionsOf(options) == "" {
 		return metric{}, false
 	}
-	m.kind = optionsOf(options)
+	m = configured(options)
+	if len(call.Args) > 1 {
+		m.labels = append(m.labels, literals(call.Args[1])...)
+	}
+	return m, true
+}
+
+// configured returns the metric that options describe.
+func configured(options *ast.CompositeLit) metric {
+	m := metric{kind: optionsOf(options)}
 	for _, element := range options.Elts {
 		pair := element.(*ast.KeyValueExpr)
 		switch pair.Key.(*ast.Ident).Name {
@@ -140,10 +149,7 @@ func declaration(call *ast.CallExpr) (m metric, is bool) {
 			}
 		}
 	}
-	if len(call.Args) > 1 {
-		m.labels = append(m.labels, literals(call.Args[1])...)
-	}
-	return m, true
+	return m
 }
 
 // optionsOf returns the kind of metric that options configure, such as gauge for

@@ -195,9 +195,10 @@ func (c *cluster) create(t *testing.T, objects ...client.Object) {
 	}
 }
 
-// namespace makes a namespace with its ServiceAccount default, which a controller would make.
-func (c *cluster) namespace(t *testing.T, name string) {
+// createNamespace makes the namespace team with its ServiceAccount default, which a controller would make.
+func (c *cluster) createNamespace(t *testing.T) {
 	t.Helper()
+	const name = "team"
 	c.create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: name, Name: "default"}})
 }
@@ -290,13 +291,14 @@ func (c *cluster) agent(t *testing.T, name, address string, change ...func(*a2av
 		t.Fatal(err)
 	}
 	if address != "" {
-		c.endpoint(t, namespace, name, a2av1alpha1.PortAgent, 8641, strings.TrimSuffix(strings.TrimPrefix(address, "http://"), "/"))
+		c.endpoint(t, name, a2av1alpha1.PortAgent, 8641, strings.TrimSuffix(strings.TrimPrefix(address, "http://"), "/"))
 	}
 }
 
-// endpoint makes a ready pod of a Service, at an address of the test.
-func (c *cluster) endpoint(t *testing.T, namespace, service, portName string, port int32, address string) {
+// endpoint makes a ready pod of a Service of the namespace team, at an address of the test.
+func (c *cluster) endpoint(t *testing.T, service, portName string, port int32, address string) {
 	t.Helper()
+	const namespace = "team"
 	c.create(t, &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: namespace, Name: service + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: service}},
 		AddressType: discoveryv1.AddressTypeIPv4,
@@ -332,7 +334,7 @@ func TestCluster(t *testing.T) {
 		t.Skip("needs an API server")
 	}
 	c := startCluster(t)
-	c.namespace(t, "team")
+	c.createNamespace(t)
 	echo := sidecartest.Start(t, sidecartest.TextAgent)
 	c.agent(t, "echo", echo.URL+"/")
 	c.agent(t, "broken", "")
@@ -388,7 +390,7 @@ func TestCluster(t *testing.T) {
 				t.Errorf("%s: %+v", name, r)
 			}
 		}
-		c.endpoint(t, "team", "broken", a2av1alpha1.PortAgent, 8641, "127.0.0.1:1")
+		c.endpoint(t, "broken", a2av1alpha1.PortAgent, 8641, "127.0.0.1:1")
 		if r := run(t, "send", "broken", "Hello"); r.status != 3 || !strings.Contains(r.stderr, "refused") {
 			t.Errorf("%+v", r)
 		}
@@ -510,7 +512,7 @@ func TestCluster(t *testing.T) {
 			_, _ = io.WriteString(w, `{"items":[{"namespace":"team","name":"echo","ready":true}],"total":1}`)
 		}))
 		t.Cleanup(registry.Close)
-		c.endpoint(t, "team", "registry", "http", 8444, strings.TrimPrefix(registry.URL, "http://"))
+		c.endpoint(t, "registry", "http", 8444, strings.TrimPrefix(registry.URL, "http://"))
 		service := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "registry", Labels: map[string]string{
 				a2av1alpha1.LabelName: a2av1alpha1.ManagedBy, a2av1alpha1.LabelComponent: "registry",

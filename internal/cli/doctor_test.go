@@ -25,7 +25,7 @@ func TestDoctorCallsTheAgentAndNamesMissingRights(t *testing.T) {
 		t.Skip("needs an API server")
 	}
 	c := startCluster(t)
-	c.namespace(t, "team")
+	c.createNamespace(t)
 	echo := sidecartest.Start(t, sidecartest.TextAgent)
 	c.agent(t, "echo", echo.URL+"/")
 	c.agent(t, "broken", "")

@@ -108,7 +108,7 @@ func TestDoctorNamesFaultsThatOnlyCallsShow(t *testing.T) {
 		t.Skip("needs an API server")
 	}
 	c := startCluster(t)
-	c.namespace(t, "team")
+	c.createNamespace(t)
 	view := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps", "pods", "services"}, Verbs: []string{"list"}}
 	t.Setenv("KUBECONFIG", c.user(t, "team", readAgents, requestToken, readEndpoints, forwardPorts, view))
 	echo := sidecartest.Start(t, sidecartest.TextAgent)
@@ -123,7 +123,7 @@ func TestDoctorNamesFaultsThatOnlyCallsShow(t *testing.T) {
 			answer(w)
 		}))
 		t.Cleanup(registry.Close)
-		c.endpoint(t, "team", "registry", "http", 8444, strings.TrimPrefix(registry.URL, "http://"))
+		c.endpoint(t, "registry", "http", 8444, strings.TrimPrefix(registry.URL, "http://"))
 		c.agent(t, "listed", echo.URL+"/")
 		c.create(t, &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: names.ConfigMap("listed"), Labels: names.Labels("listed")},

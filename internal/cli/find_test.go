@@ -73,7 +73,7 @@ func (c *cluster) registry(t *testing.T) {
 	}, Annotations: map[string]string{"a2a-operator.dev/registry-tls-secret": "registry-tls", "a2a-operator.dev/registry-host": registryHost}}
 	c.create(t, &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443}}}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "registry-tls"}, Data: map[string][]byte{"ca.crt": certificate}})
-	c.endpoint(t, "team", "a2a-operator-registry", "https", 8444, address)
+	c.endpoint(t, "a2a-operator-registry", "https", 8444, address)
 }
 
 // publish makes the sidecar configuration of an Agent, as the operator does.

@@ -137,7 +137,7 @@ func TestImportIsAcceptedByTheAPIServer(t *testing.T) {
 		t.Skip("needs an API server")
 	}
 	c := startCluster(t)
-	c.namespace(t, "team")
+	c.createNamespace(t)
 	echo := sidecartest.Start(t, sidecartest.TextAgent)
 	llm := httptest.NewServer(http.HandlerFunc(models))
 	t.Cleanup(llm.Close)
@@ -156,7 +156,7 @@ func TestImportIsAcceptedByTheAPIServer(t *testing.T) {
 			}
 		}
 		c.create(t, deployment, service)
-		c.endpoint(t, "team", service.Name, server.portName, 8000, strings.TrimSuffix(strings.TrimPrefix(server.address, "http://"), "/"))
+		c.endpoint(t, service.Name, server.portName, 8000, strings.TrimSuffix(strings.TrimPrefix(server.address, "http://"), "/"))
 	}
 	rules := []rbacv1.PolicyRule{readDeployments, listServices, readEndpoints, forwardPorts, applyAgents}
 	all := c.user(t, "importer", rules...)
