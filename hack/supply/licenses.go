@@ -103,7 +103,7 @@ func identify(text []byte) ([]string, error) {
 func licensesPage(modules []module) string {
 	var out strings.Builder
 	out.WriteString("# Licenses\n\n" +
-		"What others wrote and is linked into the shipped programs, on " + strings.Join(architectures, " and ") + ". Generated from the code by\n" +
+		"What others wrote and is linked into the shipped programs, on each platform of a release. Generated from the code by\n" +
 		"`make generate`, which fails for a license that is not one of: " + strings.Join(allowed, ", ") + ".\n" +
 		"`make licenses` puts the whole texts into one file, to be passed on with the programs.\n\n" +
 		"| module | version | license | in |\n|---|---|---|---|\n")

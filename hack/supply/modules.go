@@ -17,11 +17,19 @@ import (
 	"strings"
 )
 
-// programs are the released programs. Each has an image.
-const programs = "./cmd/..."
+// platforms are the platforms of the released programs, with the packages of the programs there. A module may be linked on
+// one of them only.
+var platforms = []struct{ system, architecture, programs string }{
+	{"linux", "amd64", "./cmd/..."},
+	{"linux", "arm64", "./cmd/..."},
+	{"darwin", "amd64", plugin},
+	{"darwin", "arm64", plugin},
+	{"windows", "amd64", plugin},
+	{"windows", "arm64", plugin},
+}
 
-// architectures are the architectures of the images. A package may be linked on one of them only.
-var architectures = []string{"amd64", "arm64"}
+// plugin is the program that is released for more platforms than those of the images.
+const plugin = "./cmd/kubectl-a2a"
 
 // module is a module with packages that are linked into a program.
 type module struct {
@@ -62,8 +70,8 @@ func shipped() ([]module, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, architecture := range architectures {
-		packages, err := list(architecture)
+	for _, p := range platforms {
+		packages, err := list(p.system, p.architecture, p.programs)
 		if err != nil {
 			return nil, err
 		}
@@ -88,9 +96,9 @@ func shipped() ([]module, error) {
 	return modules, errors.Join(errs...)
 }
 
-func list(architecture string) ([]listed, error) {
+func list(system, architecture, programs string) ([]listed, error) {
 	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Name,Dir,Standard,Deps,Module", programs)
-	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+architecture, "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+architecture, "CGO_ENABLED=0")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
