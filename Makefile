@@ -13,7 +13,7 @@ export MAKECMDGOALS
 export CGO_ENABLED := 0
 export GOFLAGS := $(filter-out -trimpath -buildvcs=%,$(shell go env GOFLAGS 2>/dev/null)) -trimpath -buildvcs=false
 
-# Modules with code of this project; those below hack/tools, hack/cluster/kubernetes and hack/cluster/coredns (a list of plugins) only pin
+# Modules with code of this project; those below hack/tools, hack/site, hack/cluster/kubernetes and hack/cluster/coredns (a list of plugins) only pin
 # modules of others.
 MODULES := . hack/cluster hack/release
 
@@ -21,7 +21,7 @@ MODULES := . hack/cluster hack/release
 say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 
 # The order is that of `make help`.
-fragments := $(addprefix hack/make/,demo.mk test.mk e2e.mk bench.mk verify.mk generate.mk build.mk supply.mk cluster.mk)
+fragments := $(addprefix hack/make/,demo.mk test.mk e2e.mk bench.mk verify.mk docs.mk generate.mk build.mk supply.mk cluster.mk)
 include $(fragments) $(filter-out $(fragments),$(sort $(wildcard hack/make/*.mk)))
 
 ##@ Help

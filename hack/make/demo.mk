@@ -14,6 +14,8 @@ current_tag = $(if $(filter ghcr.io/a2a-operator,$(IMAGE_REGISTRY)),$(chart_vers
 
 # The tag contains a digest of the image, so that a second demo runs the new images.
 content_tag = $(IMAGE_TAG)-$$(sha256sum < $(IMAGE_DIR)/$(1) | cut -c1-12)
+# The image of the first manifest in README.md, made of this tree.
+published_echo = ghcr.io/a2a-operator/sample-echo:$(shell sed -n 's/^appVersion: //p' charts/a2a-operator/Chart.yaml)
 export DEMO_NAMESPACE OPERATOR_NAMESPACE
 
 .PHONY: demo
@@ -30,6 +32,7 @@ demo-local: cluster-up images helm-binary kubectl-a2a
 	export SIDECAR_IMAGE=$(IMAGE_REPOSITORY)/sidecar:$(call content_tag,sidecar); \
 	$(cluster) image --load --certificates $(CA_CERTIFICATES) --name $$MANAGER_IMAGE --binary $(IMAGE_DIR)/manager; \
 	$(cluster) image --load --certificates $(CA_CERTIFICATES) --name $$SIDECAR_IMAGE --binary $(IMAGE_DIR)/sidecar; \
+	$(cluster) image --load --name $(published_echo) --binary $(IMAGE_DIR)/echo; \
 	hack/demo/install.sh up local; \
 	go run ./hack/demo --namespace $(DEMO_NAMESPACE) --operator-namespace $(OPERATOR_NAMESPACE) \
 		--sidecar-image $$SIDECAR_IMAGE --path '$(CURDIR)/bin/k8s:$(CURDIR)/bin'
