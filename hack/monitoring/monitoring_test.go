@@ -248,7 +248,7 @@ func TestAlertsHaveRunbooks(t *testing.T) {
 	delete(left, "README")
 	for _, a := range alerts(t) {
 		text := read(t, runbooks+"/"+a.Alert+".md")
-		for _, want := range []string{"# " + a.Alert + "\n", "```promql\n" + a.Expr + "\n```\n", "Severity: " + a.Labels["severity"], "## Meaning", "## Impact", "## Diagnosis", "## Cure"} {
+		for _, want := range []string{"# " + a.Alert + "\n", "    " + a.Expr + "\n", "Severity: " + a.Labels["severity"], "## Meaning", "## Impact", "## Diagnosis", "## Cure"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("the runbook of %s lacks %q", a.Alert, want)
 			}
