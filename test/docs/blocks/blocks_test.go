@@ -89,7 +89,7 @@ func TestBlocksOfAllPagesHaveALanguageAndKnownMarkers(t *testing.T) {
 			}
 		}
 	}
-	if shell < 40 {
+	if shell < 90 {
 		t.Errorf("the pages have %d shell blocks", shell)
 	}
 }
