@@ -74,7 +74,9 @@ func TestTheLevelIsReadForEachEvent(t *testing.T) {
 	}
 	want := []map[string]any{
 		{"level": "INFO", "msg": "info", "at": "INFO"},
-		{"level": "DEBUG", "msg": "debug", "at": "DEBUG"}, {"level": "DEBUG", "msg": "verbose", "at": "DEBUG"}, {"level": "INFO", "msg": "info", "at": "DEBUG"},
+		{"level": "DEBUG", "msg": "debug", "at": "DEBUG"},
+		{"level": "DEBUG", "msg": "verbose", "at": "DEBUG"},
+		{"level": "INFO", "msg": "info", "at": "DEBUG"},
 	}
 	if diff := cmp.Diff(want, lines(t, &out)); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)

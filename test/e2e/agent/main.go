@@ -100,7 +100,9 @@ func turn(w http.ResponseWriter, r *http.Request) {
 // event writes a line of an event stream.
 func event(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	_ = json.NewEncoder(w).Encode(value)
+	if err := json.NewEncoder(w).Encode(value); err != nil {
+		log.Print(err) // the sidecar left
+	}
 }
 
 func status(state string, message any) map[string]any {
