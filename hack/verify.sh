@@ -53,6 +53,16 @@ shell() {
 	return "$ok"
 }
 
+# large refuses tracked files of more than 1 MiB: a binary that was added by mistake stays in the history of every clone.
+large() {
+	local found
+	found=$(git ls-files -z | xargs -0 -r stat --printf '%s %n\n' 2>/dev/null | awk '$1 > 1048576')
+	if [[ -n $found ]]; then
+		printf 'tracked, and larger than 1 MiB:\n%s\n' "$found"
+		return 1
+	fi
+}
+
 unchanged() {
 	local after
 	after=$(tree)
@@ -84,6 +94,7 @@ check "chart: lint" go tool -modfile=hack/tools/go.mod helm lint --strict --quie
 check "chart: renders, is typed, equals config/" make test-chart
 check "alerts, dashboards, runbooks: metrics exist, alerts fire" make test-monitoring
 check "shell scripts parse" shell
+check "no large file is tracked" large
 check "workflows of GitHub" go tool -modfile=hack/tools/actionlint/go.mod actionlint
 check "words of pages, comments and user-visible texts" hack/prose.sh
 check "messages of commits follow CONTRIBUTING.md" go run ./hack/commits
