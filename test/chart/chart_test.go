@@ -91,7 +91,7 @@ func TestValuesChangeTheObjects(t *testing.T) {
 		},
 		"other images": {
 			values: "image: {repository: r/m, tag: dev, pullPolicy: Never}\n" +
-				"sidecar: {image: {repository: r/s, tag: ignored, digest: '" + digest + "'}}\n" +
+				"sidecar: {image: {repository: r/s, digest: '" + digest + "'}}\n" +
 				"imagePullSecrets: [{name: pull}]",
 			want: slices.Concat(crds, metrics),
 			check: func(t *testing.T, d *appsv1.Deployment) {
@@ -361,6 +361,7 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		"no interval":                         {"metrics: {podMonitor: {interval: often}}", "interval"},
 		"no metrics service":                  {"metrics: {enabled: false, serviceMonitor: {enabled: true}}", "metrics.serviceMonitor.enabled needs metrics.enabled"},
 		"not a boolean":                       {"metrics: {podMonitor: {enabled: perhaps}}", "enabled"},
+		"a tag beside a digest":               {"sidecar: {image: {tag: v0, digest: '" + digest + "'}}", "which decides; clear one of them"},
 		"half a digest":                       {"image: {digest: 'sha256:12'}", "digest"},
 		"a tag in the name":                   {"image: {repository: 'a b'}", "repository"},
 		"a page without an issuer":            {"ui: {enabled: true, url: 'https://a.example', oidc: {clientID: a, secret: a}}", "registry.oidc.issuer is required with ui.enabled"},

@@ -27,6 +27,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{/* An image reference. Takes a list: the image's values, the default tag. */}}
 {{- define "a2a-operator.image" -}}
 {{- $image := index . 0 -}}
+{{- if and $image.digest $image.tag -}}
+{{- fail (printf "the image %s has the tag %q and the digest %q, which decides; clear one of them, for example with --set-string image.digest= or --set-string sidecar.image.digest=" $image.repository $image.tag $image.digest) -}}
+{{- end -}}
 {{- if $image.digest -}}
 {{- printf "%s@%s" $image.repository $image.digest -}}
 {{- else -}}
