@@ -34,3 +34,15 @@ func TestWorkflowsPinActionsByCommit(t *testing.T) {
 		}
 	}
 }
+
+// Make pastes the version into shell commands.
+func TestTheReleaseChecksItsTagBeforeACommandUsesIt(t *testing.T) {
+	text, err := os.ReadFile("../../.github/workflows/release.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check, use := strings.Index(string(text), "[[ $TAG =~ ^v"), strings.Index(string(text), `VERSION="$TAG"`)
+	if check < 0 || use < check {
+		t.Errorf("the tag is checked at %d and used at %d", check, use)
+	}
+}
