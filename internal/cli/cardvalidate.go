@@ -42,14 +42,23 @@ var skillMembers = []member{{name: "id"}, {name: "name"}, {name: "description"},
 // membersV10 are the required members of a card of 1.0 (section 4.4.1), and membersV03 those of 0.2 and 0.3.
 var (
 	membersV10 = []member{
-		{name: "name"}, {name: "description"}, {name: "version"},
+		{name: "name"},
+		{name: "description"},
+		{name: "version"},
 		{name: "supportedInterfaces", kind: kindObjects, members: []member{{name: "url"}, {name: "protocolBinding"}, {name: "protocolVersion"}}},
-		{name: "capabilities", kind: kindObject}, {name: "defaultInputModes", kind: kindTexts}, {name: "defaultOutputModes", kind: kindTexts},
+		{name: "capabilities", kind: kindObject},
+		{name: "defaultInputModes", kind: kindTexts},
+		{name: "defaultOutputModes", kind: kindTexts},
 		{name: "skills", kind: kindObjects, members: skillMembers},
 	}
 	membersV03 = []member{
-		{name: "name"}, {name: "description"}, {name: "version"}, {name: "url"},
-		{name: "capabilities", kind: kindObject}, {name: "defaultInputModes", kind: kindTexts}, {name: "defaultOutputModes", kind: kindTexts},
+		{name: "name"},
+		{name: "description"},
+		{name: "version"},
+		{name: "url"},
+		{name: "capabilities", kind: kindObject},
+		{name: "defaultInputModes", kind: kindTexts},
+		{name: "defaultOutputModes", kind: kindTexts},
 		{name: "skills", kind: kindObjects, members: skillMembers},
 	}
 )

@@ -107,7 +107,7 @@ func (s *settings) read() (values map[string]string, file string, err error) {
 	if file == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return nil, "", nil //nolint:nilerr // a user without a home has no file
+			return nil, "", nil // a user without a home has no file
 		}
 		file = filepath.Join(home, ".config", "a2a-cli", ".env")
 	}

@@ -98,4 +98,6 @@ type Message struct {
 }
 
 // RenderMessage writes a Message.
-func RenderMessage(w http.ResponseWriter, status int, m Message) { Render(w, status, "message.html", &m) }
+func RenderMessage(w http.ResponseWriter, status int, m Message) {
+	Render(w, status, "message.html", &m)
+}

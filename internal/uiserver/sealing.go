@@ -71,7 +71,7 @@ func (s *sealer) seal(purpose string, value any) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("encode: %w", err)
 	}
-	return base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, text, nil)), nil
+	return base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, text, nil)), nil //nolint:gosec // NewGCMWithRandomNonce makes the nonce
 }
 
 // open reads the result of seal. It returns errSealed for another text.
