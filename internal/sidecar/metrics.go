@@ -19,6 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/version"
@@ -31,10 +32,12 @@ type metrics struct {
 	now      func() time.Time
 	requestMetrics
 	turnMetrics
-	// reloads counts reloads of the configuration and of credentials.
-	reloads *prometheus.CounterVec
-	issuer  *prometheus.CounterVec
-	apiKeys *prometheus.GaugeVec
+	// reloads counts reloads of the configuration and of credentials, and reloadRefused is 1
+	// for a source whose present files are refused.
+	reloads       *prometheus.CounterVec
+	reloadRefused *prometheus.GaugeVec
+	issuer        *prometheus.CounterVec
+	apiKeys       *prometheus.GaugeVec
 	// certificate is the time at which the certificate of the A2A endpoint expires.
 	certificate   prometheus.Gauge
 	floods        prometheus.Counter
@@ -77,6 +80,7 @@ const protocolRemote sidecarconfig.Protocol = "Remote"
 var (
 	_ engine.Observer = (*metrics)(nil)
 	_ push.Observer   = (*metrics)(nil)
+	_ reload.Observer = (*metrics)(nil)
 )
 
 func newMetrics(now func() time.Time) *metrics {
@@ -99,6 +103,10 @@ func newMetrics(now func() time.Time) *metrics {
 			Name: "a2a_reloads_total",
 			Help: "Reloads of the configuration and of credentials after their files changed, by source and by result: applied, or refused, after which the former stays in use.",
 		}, []string{"source", "result"}),
+		reloadRefused: registered.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "a2a_reload_refused",
+			Help: "Whether the present files of a source, the configuration or a credential, are refused and the former stay in use (1) or not (0).",
+		}, []string{"source"}),
 		configuration: registered.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "a2a_configuration_info",
 			Help: "The sidecar configuration in use, by its digest.",
@@ -163,7 +171,20 @@ func newMetrics(now func() time.Time) *metrics {
 	for _, p := range append(slices.Clone(sidecarconfig.Protocols), protocolRemote) {
 		m.unrecognized.WithLabelValues(string(p))
 	}
+	m.startAtZero()
 	return m
+}
+
+// startAtZero creates the counters whose increase raises an alert. PromQL sees no increase in
+// a series that begins with 1.
+func (m *metrics) startAtZero() {
+	for _, cause := range []push.Cause{push.CauseRefused, push.CauseExhausted, push.CauseDenied} {
+		m.abandonedPushConfigs.WithLabelValues(string(cause))
+	}
+	for _, limit := range serving.LimitsOfAll() {
+		m.limited.WithLabelValues(limit)
+	}
+	m.tokenExchanges.WithLabelValues(exchangeFailed)
 }
 
 func (m *metrics) handler() http.Handler {
@@ -173,9 +194,12 @@ func (m *metrics) handler() http.Handler {
 	})
 }
 
+// exchangeFailed is the result of an exchange of a token that had no answer of the registry.
+const exchangeFailed = "failed"
+
 // tokenExchanged counts an exchange of a token.
 func (m *metrics) tokenExchanged(err error) {
-	result := "failed"
+	result := exchangeFailed
 	switch {
 	case err == nil:
 		result = "issued"
@@ -212,11 +236,24 @@ func (c storeCalls) Called(took time.Duration, err error) {
 	c.ok.Observe(took.Seconds())
 }
 
-// reloaded counts a reload.
-func (m *metrics) reloaded(source string, err error) {
+// reloadRefused is the result of a reload of files that cannot be used.
+const reloadRefused = "refused"
+
+// SetRefused implements reload.Observer.
+func (m *metrics) SetRefused(source string, refused bool) {
+	value := 0.0
+	if refused {
+		value = 1
+	}
+	m.reloadRefused.WithLabelValues(source).Set(value)
+	m.reloads.WithLabelValues(source, reloadRefused) // starts at 0
+}
+
+// Reloaded implements reload.Observer.
+func (m *metrics) Reloaded(source string, err error) {
 	result := "applied"
 	if err != nil {
-		result = "refused"
+		result = reloadRefused
 	}
 	m.reloads.WithLabelValues(source, result).Inc()
 }

@@ -8,6 +8,9 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -78,6 +81,44 @@ func TestMetricsNameOperationsByTheirNamesOf10(t *testing.T) {
 		if int(counted) != len(methods) {
 			t.Errorf("%v: %v requests are counted, want %d", methods, counted, len(methods))
 		}
+	}
+}
+
+// PromQL sees no increase in a series that begins with 1, so an alert would miss the first event.
+func TestCountersOfAlertsStartAtZero(t *testing.T) {
+	text, err := os.ReadFile("../../charts/a2a-operator/monitoring/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The values of the label that the alert of a metric selects.
+	values := map[string][]string{
+		"a2a_limited_total":                 {"turns", "total_requests", "total_streams"},
+		"a2a_gateway_token_exchanges_total": {"failed"},
+		"a2a_push_configs_abandoned_total":  {"refused", "exhausted", "denied"},
+	}
+	registry, increases := newMetrics(time.Now).registry, 0
+	for _, found := range regexp.MustCompile(`by \(namespace, a2a_operator_dev_agent[^)]*\) \(increase\((\w+)\{(\w+)`).FindAllStringSubmatch(string(text), -1) {
+		increases++
+		metric, label := found[1], found[2]
+		if values[metric] == nil {
+			t.Errorf("an alert uses the increase of %s: add its values to this test", metric)
+		}
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, value := range values[metric] {
+			if !slices.ContainsFunc(families, func(f *dto.MetricFamily) bool {
+				return f.GetName() == metric && slices.ContainsFunc(f.GetMetric(), func(m *dto.Metric) bool {
+					return labelOf(m, label) == value && m.GetCounter().GetValue() == 0
+				})
+			}) {
+				t.Errorf("a fresh sidecar has no %s{%s=%q}", metric, label, value)
+			}
+		}
+	}
+	if increases != len(values) {
+		t.Errorf("%d alerts use an increase, want %d", increases, len(values))
 	}
 }
 
@@ -186,6 +227,7 @@ func fill(m *metrics) {
 	for _, source := range []string{"configuration", "tls", "card-signing-keys", "chat-api-key", "mtls-ca-bundle", "trust-bundle", "api-keys"} {
 		m.reloads.WithLabelValues(source, "applied")
 		m.reloads.WithLabelValues(source, "refused")
+		m.SetRefused(source, true)
 	}
 	for _, limit := range []string{"turns", "requests", "total_requests", "failed_authentications", "streams", "total_streams"} {
 		m.limited.WithLabelValues(limit)

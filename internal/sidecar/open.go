@@ -52,7 +52,7 @@ func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now fu
 	s.metrics, s.health, s.heap = newMetrics(limits.Now), health.New(now), gctuning.New(gctuning.Sidecar)
 	s.metrics.working = s.heap.Working
 	s.metrics.registry.MustRegister(s.health)
-	s.reloader = reload.New(s.log, s.metrics.reloaded)
+	s.reloader = reload.New(s.log, s.metrics)
 	first, err := s.loadConfiguration()
 	if err != nil {
 		return nil, err

@@ -165,7 +165,10 @@ func TestReload(t *testing.T) {
 	good := p.encode()
 
 	p.mount([]byte(`{"version":"v1","card":{"name":"Broken"},"surprise":1}`))
-	p.eventually("refused configuration", func() bool { return metric(`a2a_reloads_total{result="refused",source="configuration"} 1`) })
+	p.eventually("refused configuration", func() bool { return metric(`a2a_reload_refused{source="configuration"} 1`) })
+	if !metric(`a2a_reloads_total{result="refused",source="configuration"} 1`) {
+		t.Error("the refused configuration is not counted")
+	}
 	if got := name(); got != "Renamed" {
 		t.Errorf("name = %q after a broken configuration", got)
 	}
@@ -181,6 +184,7 @@ func TestReload(t *testing.T) {
 	})
 	// The gate is open a moment before the reload is counted.
 	p.eventually("second configuration", func() bool { return metric(`a2a_reloads_total{result="applied",source="configuration"} 2`) })
+	p.eventually("the end of the refusal", func() bool { return metric(`a2a_reload_refused{source="configuration"} 0`) })
 }
 
 // TestReloadThatFailsLeavesEveryPartAsItWas has a step that cannot be prepared at each

@@ -83,18 +83,27 @@ func fileSource(t *testing.T, text string) (s *Source, write func(string), uses 
 	return s, write, uses, reports
 }
 
-// counts are the attempts that a Reloader observed.
-type counts struct{ applied, refused int }
+// counts are the attempts that a Reloader made, and whether the present files are refused.
+type counts struct {
+	applied, refused int
+	known, refuses   bool
+}
+
+// Reloaded implements Observer.
+func (c *counts) Reloaded(_ string, err error) {
+	if err != nil {
+		c.refused++
+	} else {
+		c.applied++
+	}
+}
+
+// SetRefused implements Observer.
+func (c *counts) SetRefused(_ string, refused bool) { c.known, c.refuses = true, refused }
 
 func newReloader() (*Reloader, *counts) {
 	c := &counts{}
-	return New(slog.New(slog.DiscardHandler), func(_ string, err error) {
-		if err != nil {
-			c.refused++
-		} else {
-			c.applied++
-		}
-	}), c
+	return New(slog.New(slog.DiscardHandler), c), c
 }
 
 func TestReloadOfFilesThatChange(t *testing.T) {
@@ -102,6 +111,9 @@ func TestReloadOfFilesThatChange(t *testing.T) {
 	r, reloads := newReloader()
 	if err := s.Load(); err != nil {
 		t.Fatal(err)
+	}
+	if r.Add(s); !reloads.known || reloads.refuses {
+		t.Errorf("an added source: %+v, want its state, which is not refused", *reloads)
 	}
 	for _, step := range []struct {
 		text             string
@@ -121,7 +133,7 @@ func TestReloadOfFilesThatChange(t *testing.T) {
 		write(step.text)
 		r.Reload(s)
 		last := (*reports)[len(*reports)-1]
-		if strings.Join(*uses, " ") != step.uses || reloads.applied != step.applied || reloads.refused != step.refused || len(*reports) != step.reports || (last == nil) != step.healthy {
+		if strings.Join(*uses, " ") != step.uses || reloads.applied != step.applied || reloads.refused != step.refused || len(*reports) != step.reports || (last == nil) != step.healthy || reloads.refuses == step.healthy {
 			t.Errorf("after %q: used %v, counted %+v, reports %v, want %+v", step.text, *uses, *reloads, *reports, step)
 		}
 	}
@@ -130,7 +142,7 @@ func TestReloadOfFilesThatChange(t *testing.T) {
 	}
 	r.Reload(s)
 	r.Reload(s)
-	if reloads.refused != 3 || len(*reports) != 7 {
+	if reloads.refused != 3 || !reloads.refuses || len(*reports) != 7 {
 		t.Errorf("a missing file: refused %v times, %d reports", reloads.refused, len(*reports))
 	}
 }

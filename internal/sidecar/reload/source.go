@@ -54,22 +54,31 @@ func (s *Source) Load() error {
 // time. Its methods are safe for concurrent use, but for Add, which is called before
 // the others.
 type Reloader struct {
-	log *slog.Logger
-	// observe is called after each attempt to use new files of a source.
-	observe func(source string, err error)
+	log      *slog.Logger
+	observer Observer
 
 	mu      sync.Mutex
 	sources []*Source
 }
 
-// New returns a Reloader without sources. It calls observe after each attempt to use
-// new files, with the name of the source, and with an error if they were refused.
-func New(log *slog.Logger, observe func(source string, err error)) *Reloader {
-	return &Reloader{log: log, observe: observe}
+// Observer counts reloads. Its methods get the name of a source.
+type Observer interface {
+	// Reloaded is called after each attempt to use new files, with an error if they were
+	// refused.
+	Reloaded(source string, err error)
+	// SetRefused is called with false when a source is added, and after each read of
+	// changed files: with true if they are refused, and with false if they are in use.
+	SetRefused(source string, refused bool)
 }
 
+// New returns a Reloader without sources.
+func New(log *slog.Logger, o Observer) *Reloader { return &Reloader{log: log, observer: o} }
+
 // Add has a source reloaded that was loaded.
-func (r *Reloader) Add(s *Source) { r.sources = append(r.sources, s) }
+func (r *Reloader) Add(s *Source) {
+	r.sources = append(r.sources, s)
+	r.observer.SetRefused(s.Name, false)
+}
 
 // Reload reads a source, and uses its files if they differ from those in use. On error
 // the former files stay in use.
@@ -91,13 +100,14 @@ func (r *Reloader) Reload(s *Source) {
 	if err == nil {
 		s.used = content
 	}
+	r.observer.SetRefused(s.Name, err != nil)
 	if s.Report != nil {
 		s.Report(err)
 	}
 }
 
 func (r *Reloader) record(s *Source, err error) {
-	r.observe(s.Name, err)
+	r.observer.Reloaded(s.Name, err)
 	if err != nil {
 		r.log.Error(s.Name+" refused, the former stays in use", "error", err)
 		return

@@ -36,6 +36,9 @@ const (
 // LimitTurns is the value of the label limit for turns, which the engine limits.
 const LimitTurns = "turns"
 
+// LimitsOfAll are the values of the label limit for the limits of all callers together.
+func LimitsOfAll() []string { return []string{LimitTurns, limitTotalRequests, limitTotalStreams} }
+
 // The other values of the label limit.
 const (
 	limitRequests        = "requests"
