@@ -76,6 +76,9 @@ func (c *changes) open(ctx context.Context, key string) (f *feed, w *watcher, ok
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f = c.feeds[key]
+	if f != nil && f.pages() >= c.options.MaxStreamsPerViewer {
+		return nil, nil, false
+	}
 	if c.streams >= c.options.MaxStreams || f == nil && len(c.feeds) >= c.options.MaxViewers && !c.evictIdle() {
 		return nil, nil, false
 	}
@@ -241,6 +244,13 @@ func (f *feed) add() *watcher {
 		w.signal()
 	}
 	return w
+}
+
+// pages returns the number of open pages.
+func (f *feed) pages() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.watchers)
 }
 
 // remove removes a watcher and returns the number of those that are left.

@@ -39,11 +39,11 @@ func (r *watchedRegistry) Watch(ctx context.Context, _ registryapi.Query, _ stri
 	return ctx.Err()
 }
 
-func newTestChanges(t *testing.T, viewers, streams int) (*changes, *watchedRegistry) {
+func newTestChanges(t *testing.T, viewers, streams, perViewer int) (*changes, *watchedRegistry) {
 	t.Helper()
 	r := &watchedRegistry{began: make(chan context.Context, viewers+streams)}
 	ctx, cancel := context.WithCancel(t.Context())
-	c := newChanges(ctx, Options{Registry: r, MaxViewers: viewers, MaxStreams: streams, Now: time.Now})
+	c := newChanges(ctx, Options{Registry: r, MaxViewers: viewers, MaxStreams: streams, MaxStreamsPerViewer: perViewer, Now: time.Now})
 	t.Cleanup(func() { cancel(); c.running.Wait() })
 	return c, r
 }
@@ -61,7 +61,7 @@ func TestAPageWithTooManyChangesReadsAll(t *testing.T) {
 }
 
 func TestPagesOfOneReaderShareAWatchAndPagesAreBounded(t *testing.T) {
-	c, r := newTestChanges(t, 2, 3)
+	c, r := newTestChanges(t, 2, 3, 3)
 	for _, key := range []string{"jane", "jane", "john"} {
 		if _, _, ok := c.open(t.Context(), key); !ok {
 			t.Fatalf("a page of %s is refused", key)
@@ -77,8 +77,30 @@ func TestPagesOfOneReaderShareAWatchAndPagesAreBounded(t *testing.T) {
 	}
 }
 
+func TestAReaderWithTheMostPagesLeavesPagesToOthers(t *testing.T) {
+	c, _ := newTestChanges(t, 2, 10, 3)
+	var f *feed
+	var w *watcher
+	for i := range 10 {
+		opened, page, ok := c.open(t.Context(), "jane")
+		if ok != (i < 3) {
+			t.Fatalf("page %d of jane: accepted is %t", i+1, ok)
+		}
+		if ok {
+			f, w = opened, page
+		}
+	}
+	if _, _, ok := c.open(t.Context(), "john"); !ok {
+		t.Error("the first page of john is refused")
+	}
+	c.close("jane", f, w)
+	if _, _, ok := c.open(t.Context(), "jane"); !ok {
+		t.Error("jane has closed a page, and the next one is refused")
+	}
+}
+
 func TestANewReaderReplacesTheWatchOfAReaderWithoutPages(t *testing.T) {
-	c, r := newTestChanges(t, 1, 10)
+	c, r := newTestChanges(t, 1, 10, 10)
 	f, w, _ := c.open(t.Context(), "jane")
 	first := <-r.began
 	if _, _, ok := c.open(t.Context(), "john"); ok {

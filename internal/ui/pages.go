@@ -114,9 +114,9 @@ type Options struct {
 	Calls bool
 	// SignOut is the path, after the base, of the form that ends the session, "" for none.
 	SignOut string
-	// MaxViewers bounds the watches of the registry, and MaxStreams the open pages that get changes.
-	// Required.
-	MaxViewers, MaxStreams int
+	// MaxViewers bounds the watches of the registry, MaxStreams the open pages that get changes, and
+	// MaxStreamsPerViewer those of one reader. Required.
+	MaxViewers, MaxStreams, MaxStreamsPerViewer int
 	// Now returns the time. Required.
 	Now func() time.Time
 }

@@ -35,9 +35,10 @@ const (
 	// maxConnections bounds the connections of the listener; others wait.
 	maxConnections = 1_000
 	// maxStreams bounds the open pages that get changes, and maxViewers the people with open pages. Each of
-	// these has a watch of the registry.
-	maxStreams = 500
-	maxViewers = 200
+	// these has a watch of the registry. maxStreamsPerViewer leaves pages to others.
+	maxStreams          = 500
+	maxStreamsPerViewer = 20
+	maxViewers          = 200
 	// maxHeader bounds the header of a request, in bytes: the cookies of a session have 16 KiB.
 	maxHeader       = 32 << 10
 	readTimeout     = 10 * time.Second
@@ -148,7 +149,8 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 func (s *Server) pages(ctx context.Context) *ui.Pages {
 	return ui.New(ctx, ui.Options{
 		Registry: &readers{registry: s.options.Registry, agents: s.options.Agents}, Heading: heading, SignOut: "sign-out",
-		Lost: "The manager does not respond.", Viewer: viewerOf, MaxViewers: maxViewers, MaxStreams: maxStreams, Now: s.options.Clock.Now,
+		Lost: "The manager does not respond.", Viewer: viewerOf, Now: s.options.Clock.Now,
+		MaxViewers: maxViewers, MaxStreams: maxStreams, MaxStreamsPerViewer: maxStreamsPerViewer,
 	})
 }
 

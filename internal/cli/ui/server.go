@@ -102,7 +102,7 @@ func (s *Server) Serve(ctx context.Context) error {
 		Registry: &explained{options: &s.options}, Namespace: s.options.Namespace, Heading: "kubectl a2a", Calls: true,
 		Lost:       "kubectl a2a ui does not respond. It may have ended.",
 		Viewer:     func(*http.Request) ui.Viewer { return ui.Viewer{Name: s.options.Caller, Base: "/" + s.secret + "/"} },
-		MaxViewers: 1, MaxStreams: maxStreams, Now: s.options.Now,
+		MaxViewers: 1, MaxStreams: maxStreams, MaxStreamsPerViewer: maxStreams, Now: s.options.Now,
 	})
 	defer s.pages.Wait()
 	s.pages.Handle("POST /agents/{namespace}/{name}/send", s.send)
