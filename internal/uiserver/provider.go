@@ -17,14 +17,17 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"golang.org/x/oauth2"
+	"golang.org/x/sync/singleflight"
 )
 
 const (
 	// discoveryPath is the path below the issuer (OpenID Connect Discovery 1.0, section 4).
 	discoveryPath = "/.well-known/openid-configuration"
-	// discoveryLifetime is how long the endpoints of the issuer are used.
-	discoveryLifetime = time.Hour
+	// discoveryLifetime is the time until the endpoints of the issuer are read again, and discoveryPause the
+	// time after a failure.
+	discoveryLifetime, discoveryPause = time.Hour, 5 * time.Second
 	// maxDiscovery bounds the discovery document, in bytes.
 	maxDiscovery = 64 << 10
 	// issuerTimeout bounds a request to the issuer.
@@ -38,15 +41,36 @@ type provider struct {
 	config    oauth2.Config
 	client    *http.Client
 	now       func() time.Time
+	log       logr.Logger
+	flights   singleflight.Group
 
-	mu       sync.Mutex
+	mu   sync.Mutex
+	last discovery
+}
+
+// discovery is the result of the last requests for the endpoints of the issuer.
+type discovery struct {
+	// endpoint is that of the last request without an error, the zero value if there was none.
 	endpoint oauth2.Endpoint
-	until    time.Time
+	// err is the error of the last request.
+	err error
+	// next is when the next request is due.
+	next time.Time
+}
+
+func (d *discovery) found() bool { return d.endpoint != oauth2.Endpoint{} }
+
+// usable returns the endpoints, or why there are none.
+func (d *discovery) usable() (oauth2.Endpoint, error) {
+	if d.found() {
+		return d.endpoint, nil
+	}
+	return oauth2.Endpoint{}, d.err
 }
 
 func newProvider(o *Options, redirect string) *provider {
 	return &provider{
-		issuer: o.OIDC.Issuer, directory: o.SecretDir, now: o.Clock.Now,
+		issuer: o.OIDC.Issuer, directory: o.SecretDir, now: o.Clock.Now, log: o.Log,
 		config: oauth2.Config{ClientID: o.OIDC.Audience, RedirectURL: redirect, Scopes: o.Scopes},
 		client: &http.Client{
 			Transport: o.OIDC.Transport, Timeout: issuerTimeout,
@@ -64,17 +88,59 @@ func (p *provider) oauth(ctx context.Context) (*oauth2.Config, error) {
 	}
 	config := p.config
 	config.ClientSecret = strings.TrimSpace(string(secret))
-	// A slow issuer makes other sign-ins wait at most for its timeout.
+	if config.Endpoint, err = p.endpoint(ctx); err != nil {
+		return nil, err
+	}
+	return &config, nil
+}
+
+// endpoint returns the endpoints of the issuer. Concurrent calls share a request, for at most issuerTimeout. If
+// endpoints are known, it returns them at once and reads them again in the background.
+func (p *provider) endpoint(ctx context.Context) (oauth2.Endpoint, error) {
+	last := p.known()
+	if p.now().Before(last.next) {
+		return last.usable()
+	}
+	// The request continues if the first caller leaves.
+	result := p.flights.DoChan("", func() (any, error) {
+		p.renew(context.WithoutCancel(ctx))
+		return nil, nil //nolint:nilnil // callers read the last discovery
+	})
+	if last.found() {
+		return last.endpoint, nil
+	}
+	select {
+	case <-ctx.Done():
+		return oauth2.Endpoint{}, ctx.Err() //nolint:wrapcheck // the caller's own
+	case <-result:
+		last = p.known()
+		return last.usable()
+	}
+}
+
+func (p *provider) known() discovery {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.now().Before(p.until) {
-		if p.endpoint, err = p.discover(ctx); err != nil {
-			return nil, err
-		}
-		p.until = p.now().Add(discoveryLifetime)
+	return p.last
+}
+
+// renew reads the endpoints of the issuer if that is due. A failure keeps the known ones.
+func (p *provider) renew(ctx context.Context) {
+	last := p.known()
+	if p.now().Before(last.next) {
+		return // by a request that ended after the caller had asked
 	}
-	config.Endpoint = p.endpoint
-	return &config, nil
+	endpoint, err := p.discover(ctx)
+	next := discovery{endpoint: endpoint, next: p.now().Add(discoveryLifetime)}
+	if err != nil {
+		next = discovery{endpoint: last.endpoint, err: err, next: p.now().Add(discoveryPause)}
+		if last.found() { // otherwise the sign-ins fail and log it
+			p.log.Error(err, "known endpoints of the issuer kept")
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = next
 }
 
 // discover reads the endpoints of the issuer.

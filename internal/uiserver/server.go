@@ -75,7 +75,8 @@ type Server struct {
 	people      *access.OIDC
 	provider    *provider
 	sealer      *sealer
-	rates       *limit.Table
+	begun       *limit.Table
+	failures    *limit.Table
 	exchanges   chan struct{}
 	certificate *servingcert.Certificate
 }
@@ -86,7 +87,8 @@ func New(o Options) *Server {
 	issuer.Log, issuer.Now = o.Log, o.Clock.Now
 	s := &Server{
 		options: o, people: access.NewOIDC(issuer), provider: newProvider(&o, o.URL.JoinPath(callbackPath).String()), sealer: &sealer{o.SecretDir},
-		rates: limit.NewTable(limitedAddresses, signInRate), exchanges: make(chan struct{}, maxExchanges),
+		begun: limit.NewTable(limitedAddresses, signInRate), failures: limit.NewTable(limitedAddresses, failureRate),
+		exchanges: make(chan struct{}, maxExchanges),
 	}
 	if o.CertificateDir != "" {
 		s.certificate = servingcert.New(servingcert.Options{Directory: o.CertificateDir, Clock: o.Clock, Log: o.Log})

@@ -36,8 +36,13 @@ const (
 	callbackPath     = "/callback"
 )
 
-// signInRate bounds the sign-ins of one address. Behind a Gateway, all people may share one.
-var signInRate = limit.Rate{PerSecond: 10, Burst: 100}
+// signInRate bounds the sign-ins that one address begins, and failureRate those that fail, each of which has a
+// line in the log. Behind a Gateway, all people share one address. A sign-in therefore takes from neither at
+// its end, and signInRate is as high as its cost allows: one seal, while the endpoints of the issuer are known.
+var (
+	signInRate  = limit.Rate{PerSecond: 1_000, Burst: 1_000}
+	failureRate = limit.Rate{PerSecond: 10, Burst: 100}
+)
 
 // pendingSignIn is a sign-in that began in one browser. The cookie binds it to the browser, so that an
 // attacker cannot make another person use a session of the attacker.
@@ -59,20 +64,20 @@ func returnPath(text string) string {
 	return (&url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}).String()
 }
 
-// admitSignIn counts a request of the flow. It responds 429 beyond the rate of the address.
-func (s *Server) admitSignIn(w http.ResponseWriter, r *http.Request) bool {
+// admit counts a request for its address. It responds 429 beyond the rate.
+func (s *Server) admit(w http.ResponseWriter, r *http.Request, rates *limit.Table) bool {
 	now := s.options.Clock.Now()
-	if s.rates.Bucket(a2a.AccountingPrincipalAt(r.RemoteAddr), now).Take(now) {
+	if rates.Bucket(a2a.AccountingPrincipalAt(r.RemoteAddr), now).Take(now) {
 		return true
 	}
 	w.Header().Set("Retry-After", "1")
-	s.message(w, http.StatusTooManyRequests, "Too many sign-ins", "This address has begun too many sign-ins. Try again in some seconds.")
+	s.message(w, http.StatusTooManyRequests, "Too many sign-ins", "Too many sign-ins of this address have begun or failed. Try again in some seconds.")
 	return false
 }
 
 // signIn leads the browser to the issuer.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
-	if !s.admitSignIn(w, r) {
+	if !s.admit(w, r, s.begun) {
 		return
 	}
 	config, err := s.provider.oauth(r.Context())
@@ -106,9 +111,6 @@ var (
 
 // callback ends a sign-in: the issuer leads the browser back to it.
 func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
-	if !s.admitSignIn(w, r) {
-		return
-	}
 	setCookie(w, signInCookie, "", 0) // a sign-in ends once
 	person, begun, err := s.finishSignIn(r)
 	if err != nil {
@@ -178,8 +180,12 @@ type deniedError struct{ code string }
 
 func (e *deniedError) Error() string { return "the issuer refuses the sign-in" }
 
-// failSignIn responds with why there is no session. The log has the cause.
+// failSignIn responds with why there is no session. The log has the cause. Beyond the rate of the address, it
+// responds 429 and logs nothing.
 func (s *Server) failSignIn(w http.ResponseWriter, r *http.Request, err error) {
+	if !s.admit(w, r, s.failures) {
+		return
+	}
 	denied, isDenied := errors.AsType[*deniedError](err)
 	switch {
 	case errors.Is(err, errNoSignIn), errors.Is(err, errOtherState), errors.Is(err, errNonce):

@@ -461,10 +461,42 @@ func TestOtherHostsAndTooManySignInsAreRefused(t *testing.T) {
 	if response.StatusCode != http.StatusMisdirectedRequest {
 		t.Errorf("another host has the status %d", response.StatusCode)
 	}
+	s.emptySignInRate(t)
+	if response, _ := s.do(t, http.MethodGet, "/sign-in"); response.StatusCode != http.StatusTooManyRequests || response.Header.Get("Retry-After") == "" {
+		t.Errorf("a further sign-in has the status %d", response.StatusCode)
+	}
+}
+
+// emptySignInRate begins as many sign-ins as one address may begin at once, in another browser.
+func (s *site) emptySignInRate(t *testing.T) {
+	t.Helper()
+	owner := s.browser
+	s.newBrowser(t)
 	for range signInRate.Burst {
 		s.begin(t, "/")
 	}
-	if response, _ := s.do(t, http.MethodGet, "/sign-in"); response.StatusCode != http.StatusTooManyRequests || response.Header.Get("Retry-After") == "" {
-		t.Errorf("a further sign-in has the status %d", response.StatusCode)
+	s.browser = owner
+}
+
+func TestASignInEndsWhileItsAddressSendsTooManyRequests(t *testing.T) {
+	s := startSite(t)
+	parameters := s.begin(t, "/")
+	owner := s.browser
+	s.clock.SetTime(s.clock.Now().Add(time.Minute)) // the rate of the address is full again
+	s.emptySignInRate(t)
+	s.newBrowser(t)
+	for range failureRate.Burst {
+		if response, _ := s.do(t, http.MethodGet, "/callback?state=other"); response.StatusCode != http.StatusBadRequest {
+			t.Fatalf("a callback without a sign-in has the status %d", response.StatusCode)
+		}
+	}
+	for path, rate := range map[string]string{"/sign-in": "sign-ins", "/callback?state=other": "failures"} {
+		if response, _ := s.do(t, http.MethodGet, path); response.StatusCode != http.StatusTooManyRequests {
+			t.Fatalf("beyond the rate of %s, %s has the status %d", rate, path, response.StatusCode)
+		}
+	}
+	s.browser = owner
+	if response, body := s.finish(t, parameters, s.authorize(parameters, nil)); response.StatusCode != http.StatusSeeOther {
+		t.Errorf("the sign-in of another person ends with %d %s", response.StatusCode, body)
 	}
 }
