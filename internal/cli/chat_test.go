@@ -231,6 +231,123 @@ func TestChatStopsAnAnswerAndOffersToCancelTheTask(t *testing.T) {
 	}
 }
 
+// taskOtherThan returns the id of the task of an agent that has two.
+func taskOtherThan(t *testing.T, url, other string) string {
+	t.Helper()
+	r := run(t, "task", "list", "--url", url, "-o", "json")
+	var page struct {
+		Tasks []struct{ ID string }
+	}
+	if err := json.Unmarshal([]byte(r.stdout), &page); err != nil || len(page.Tasks) != 2 {
+		t.Fatalf("want two tasks: %+v", r)
+	}
+	if page.Tasks[0].ID == other {
+		return page.Tasks[1].ID
+	}
+	return page.Tasks[0].ID
+}
+
+func TestChatCancelsAndFollowsTheTaskOfItsTurnAfterItShowedAnotherTask(t *testing.T) {
+	setTerminal(t)
+	detach := func(t *testing.T, s *screen) {
+		t.Helper()
+		s.press(t, keyCtrlC)
+		s.await(t, "Cancel the task, too? [y/N]")
+		s.press(t, "n")
+		s.await(t, "The task continues")
+	}
+	for name, test := range map[string]struct {
+		before, after func(t *testing.T, s *screen)
+		// want is the state of the task of the turn afterwards.
+		want string
+	}{
+		"answer yes": {after: func(t *testing.T, s *screen) {
+			t.Helper()
+			s.press(t, keyCtrlC)
+			s.await(t, "Cancel the task, too? [y/N]")
+			s.press(t, "y")
+		}, want: "canceled"},
+		"/cancel during the turn": {after: func(t *testing.T, s *screen) {
+			t.Helper()
+			s.press(t, "/cancel", keyEnter)
+		}, want: "canceled"},
+		"/cancel after the turn": {before: detach, after: func(t *testing.T, s *screen) {
+			t.Helper()
+			s.press(t, "/cancel", keyEnter)
+		}, want: "canceled"},
+		"/watch": {before: detach, after: func(t *testing.T, s *screen) {
+			t.Helper()
+			s.press(t, "/watch", keyEnter)
+			s.await(t, "working, ")
+			s.press(t, "/cancel", keyEnter)
+		}, want: "canceled"},
+		"/new": {before: detach, after: func(t *testing.T, s *screen) {
+			t.Helper()
+			s.press(t, "/new", keyEnter, "/watch", keyEnter, "/cancel", keyEnter)
+			s.await(t, "There is no task to follow", "There is no task to cancel")
+		}, want: "working"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			proceed := make(chan struct{})
+			defer close(proceed)
+			f := sidecartest.Start(t, sidecartest.HeldAgent(proceed))
+			other := run(t, "send", "--url", f.URL, "Hello", "--async").field("Task")
+			s := runOnTerminal(t, 80, 40, "chat", "--url", f.URL, "Hello")
+			s.await(t, "one")
+			own := taskOtherThan(t, f.URL, other)
+			if test.before != nil {
+				test.before(t, s)
+			}
+			s.press(t, "/task "+other, keyEnter)
+			s.await(t, "Task "+other+" is working.")
+			test.after(t, s)
+			if test.want == "canceled" {
+				s.await(t, "is canceled.")
+			}
+			for id, want := range map[string]string{own: test.want, other: "working"} {
+				if r := run(t, "task", "get", "--url", f.URL, id); r.field("State") != want {
+					t.Errorf("the own task is %s; %s is not %s: %+v", own, id, want, r)
+				}
+			}
+			s.press(t, keyCtrlC, keyCtrlC, keyCtrlC)
+			s.status(t)
+		})
+	}
+}
+
+func TestChatCancelsNoEarlierTaskWhileTheTaskOfTheTurnIsUnknown(t *testing.T) {
+	setTerminal(t)
+	proceed := make(chan struct{})
+	canceled := make(chan struct{}, 1)
+	u := fakeAgent(t, func(w http.ResponseWriter, r *http.Request, method, text string) {
+		switch {
+		case method == "CancelTask":
+			canceled <- struct{}{}
+		case text == "Again":
+			select {
+			case <-proceed:
+			case <-r.Context().Done():
+			}
+			writeEvents(w, strings.ReplaceAll(paintingTask, "t-1", "t-2"), strings.ReplaceAll(paintingDone, "t-1", "t-2"))
+		default:
+			writeEvents(w, paintingTask, paintingDone)
+		}
+	})
+	s := runOnTerminal(t, 80, 24, "chat", "--url", u, "Hello")
+	s.await(t, "Task t-1 is completed.")
+	s.press(t, "Again", keyEnter)
+	s.await(t, "waiting for the agent")
+	s.press(t, "/cancel", keyEnter)
+	s.await(t, "There is no task to cancel")
+	close(proceed)
+	s.await(t, "Task t-2 is completed.")
+	if len(canceled) != 0 {
+		t.Error("the chat canceled the task of an earlier turn")
+	}
+	s.press(t, keyCtrlD)
+	s.status(t)
+}
+
 func TestASecondInterruptLeavesTheChat(t *testing.T) {
 	setTerminal(t)
 	proceed := make(chan struct{})

@@ -34,14 +34,14 @@ type command struct {
 // commands returns the commands in the order of /help.
 func commands() []command {
 	return []command{
-		{"/cancel", "[TASK]", "cancel the current task, or the one with this id", (*model).cancel},
+		{"/cancel", "[TASK]", "cancel the task of this turn or the last one, or the one with this id", (*model).cancel},
 		{"/file", "PATH|URL", "attach a file to the next message", (*model).attach},
 		{"/help", "", "list the commands", (*model).help},
 		{"/new", "", "begin a new conversation", (*model).renew},
 		{"/quit", "", "leave; the task continues", func(m *model, _ string) tea.Cmd { return m.quit() }},
 		{"/save", "[N]", "write the files of the agent, or the one with this number", (*model).save},
-		{"/task", "[TASK]", "list the tasks of this conversation, or show one", (*model).task},
-		{"/watch", "[TASK]", "follow the last task, or the one with this id", (*model).watch},
+		{"/task", "[TASK]", "list the tasks of this chat, or show one", (*model).task},
+		{"/watch", "[TASK]", "follow the task of the last turn, or the one with this id", (*model).watch},
 	}
 }
 
@@ -65,12 +65,17 @@ func (m *model) help(string) tea.Cmd {
 	return nil
 }
 
-// lastTask returns the id in an argument, or that of the last task.
-func (m *model) lastTask(argument string) string {
-	if argument == "" && len(m.tasks) > 0 {
-		return m.tasks[len(m.tasks)-1].id
+// currentTask returns the id in an argument. Without an argument, it returns the task of the running turn,
+// and between turns that of the last turn: never a task that /task showed.
+func (m *model) currentTask(argument string) string {
+	switch {
+	case argument != "":
+		return argument
+	case m.turn != nil:
+		return m.turn.taskID()
+	default:
+		return m.lastTaskID
 	}
-	return argument
 }
 
 // notices returns a command whose result is lines.
@@ -87,9 +92,9 @@ func (m *model) notices(do func(context.Context) ([]string, error)) tea.Cmd {
 }
 
 func (m *model) cancel(argument string) tea.Cmd {
-	id := m.lastTask(argument)
+	id := m.currentTask(argument)
 	if id == "" {
-		m.transcript.notice("There is no task to cancel.")
+		m.transcript.notice("There is no task to cancel: /cancel TASK names one.")
 		return nil
 	}
 	if id == m.taskID {
@@ -109,7 +114,7 @@ func (m *model) answerCancel(key string) tea.Cmd {
 	switch key {
 	case "y", "Y", "shift+y":
 		m.phase = phaseIdle
-		return m.cancel("")
+		return m.cancel(m.lastTaskID)
 	case "n", "N", "shift+n", "esc", "enter":
 		m.phase = phaseIdle
 		m.transcript.notice("The task continues: /watch follows it, /cancel ends it.")
@@ -118,7 +123,7 @@ func (m *model) answerCancel(key string) tea.Cmd {
 }
 
 func (m *model) watch(argument string) tea.Cmd {
-	id := m.lastTask(argument)
+	id := m.currentTask(argument)
 	switch {
 	case m.phase != phaseIdle:
 		m.transcript.notice("The agent is still working: Ctrl-C stops the answer.")
@@ -127,13 +132,13 @@ func (m *model) watch(argument string) tea.Cmd {
 		m.transcript.notice("There is no task to follow: /watch TASK names one.")
 		return nil
 	}
-	return m.start(func(ctx context.Context, f *a2aclient.Following) error { return f.Task(ctx, id, "") })
+	return m.start(id, func(ctx context.Context, f *a2aclient.Following) error { return f.Task(ctx, id, "") })
 }
 
 func (m *model) task(id string) tea.Cmd {
 	if id == "" {
 		if len(m.tasks) == 0 {
-			m.transcript.notice("There is no task in this conversation.")
+			m.transcript.notice("There is no task in this chat.")
 		}
 		for _, t := range m.tasks {
 			m.transcript.notice(t.id + " " + t.state.String())
@@ -193,7 +198,7 @@ func (m *model) renew(string) tea.Cmd {
 		m.transcript.notice("The agent is still working: Ctrl-C stops the answer.")
 		return nil
 	}
-	m.taskID, m.contextID, m.attached = "", "", nil
+	m.taskID, m.lastTaskID, m.contextID, m.attached = "", "", "", nil
 	m.transcript.notice("A new conversation begins.")
 	return nil
 }

@@ -76,16 +76,19 @@ type model struct {
 
 	// taskID is the task that waits for the user, and contextID the context of the conversation.
 	taskID, contextID string
-	tasks             []taskState
-	files             receivedFiles
-	attached          []a2a.Part
+	// lastTaskID is the task of the last turn that had one, "" for none.
+	lastTaskID string
+	// tasks are the tasks of the turns, and those that /task showed.
+	tasks    []taskState
+	files    receivedFiles
+	attached []a2a.Part
 
 	history []string
 	// recalled is the index in history of the text in the input.
 	recalled int
 }
 
-// taskState is a task of the conversation, with its last known state.
+// taskState is a task with its last known state.
 type taskState struct {
 	id    string
 	state a2a.State
@@ -105,7 +108,7 @@ type (
 )
 
 func newModel(o *Options, call func(func(context.Context) tea.Msg) tea.Cmd) *model {
-	m := &model{o: o, call: call, input: textarea.New(), height: 24, contextID: o.ContextID, taskID: o.TaskID}
+	m := &model{o: o, call: call, input: textarea.New(), height: 24, contextID: o.ContextID, taskID: o.TaskID, lastTaskID: o.TaskID}
 	m.transcript = transcript{width: 80, color: o.Color}
 	m.input.Prompt, m.input.ShowLineNumbers, m.input.EndOfBufferCharacter = "> ", false, ' '
 	m.input.SetPromptFunc(len(indent), func(p textarea.PromptInfo) string {
@@ -305,14 +308,14 @@ func (m *model) send(text string) tea.Cmd {
 		m.transcript.user(answer.DescribeFile(&m.attached[i]))
 	}
 	m.attached = nil
-	return m.start(func(ctx context.Context, f *a2aclient.Following) error {
+	return m.start(m.taskID, func(ctx context.Context, f *a2aclient.Following) error {
 		return f.Send(ctx, &a2a.SendRequest{Message: message})
 	})
 }
 
-// start begins a turn.
-func (m *model) start(start func(context.Context, *a2aclient.Following) error) tea.Cmd {
-	t := newTurn()
+// start begins a turn that continues or follows a task, "" for a new one.
+func (m *model) start(taskID string, start func(context.Context, *a2aclient.Following) error) tea.Cmd {
+	t := newTurn(taskID)
 	m.turn, m.phase, m.seconds, m.wanted = t, phaseRunning, 0, true
 	m.transcript.begin()
 	return tea.Batch(m.tick(), m.call(func(ctx context.Context) tea.Msg { return t.run(ctx, m.o, start) }))
@@ -393,6 +396,9 @@ func (m *model) end(t *turn) {
 	m.phase, m.turn, m.wanted = phaseIdle, nil, false
 	m.transcript.close()
 	id, state := t.answer.TaskID(), t.answer.State()
+	if id != "" {
+		m.lastTaskID = id
+	}
 	m.noteOmitted(id)
 	open := id != "" && !state.Terminal() && !state.Interrupted()
 	switch {

@@ -4,6 +4,7 @@
 package chat
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -21,6 +22,8 @@ var errStopped = failure.New(failure.Internal, "stopped")
 // runs in a command of the program, and hands over an event only when the model asks for it, so that an
 // agent that writes faster than the terminal has to wait.
 type turn struct {
+	// requested is the task that the turn continues or follows, "" for a new one.
+	requested string
 	// answer belongs to the model.
 	answer answer.Reader
 	events chan turnEvent
@@ -37,9 +40,13 @@ type turnEvent struct {
 	resuming error
 }
 
-func newTurn() *turn {
-	return &turn{events: make(chan turnEvent), stop: make(chan struct{})}
+func newTurn(requested string) *turn {
+	return &turn{requested: requested, events: make(chan turnEvent), stop: make(chan struct{})}
 }
+
+// taskID returns the id of the task of the turn: that of the answer, or the requested one before the first
+// event. It is "" while the id of a new task is unknown.
+func (t *turn) taskID() string { return cmp.Or(t.answer.TaskID(), t.requested) }
 
 // run sends the message or follows the task, by start.
 func (t *turn) run(ctx context.Context, o *Options, start func(context.Context, *a2aclient.Following) error) tea.Msg {
