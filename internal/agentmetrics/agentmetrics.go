@@ -5,6 +5,7 @@
 package agentmetrics
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -32,7 +33,7 @@ type Options struct {
 	CardRead func(types.NamespacedName) time.Time
 }
 
-// Collector is a prometheus.Collector with the state of at most maxAgents Agents. It sends no
+// Collector is a prometheus.Collector with the state of the maxAgents oldest Agents. It sends no
 // request, and it is safe for concurrent use.
 type Collector struct{ options Options }
 
@@ -57,7 +58,7 @@ func Register(r prometheus.Registerer, c *Collector) error {
 }
 
 var (
-	agents    = prometheus.NewDesc("a2a_agents", "Agents in the watched namespaces, by kind: Workload or Remote. The metrics of single Agents cover 10,000 of them.", []string{"kind"}, nil)
+	agents    = prometheus.NewDesc("a2a_agents", "Agents in the watched namespaces, by kind: Workload or Remote. The metrics of single Agents cover the 10,000 oldest.", []string{"kind"}, nil)
 	condition = prometheus.NewDesc("a2a_agent_condition", "Conditions of the Agent, always 1, by type and present status.", []string{"namespace", "name", "type", "status"}, nil)
 	suspended = prometheus.NewDesc("a2a_agent_suspended", "Whether spec.suspend stops the Agent (1) or not (0).", []string{"namespace", "name"}, nil)
 	wanted    = prometheus.NewDesc("a2a_agent_replicas_desired", "Pods that the Deployment of the Agent asks for.", []string{"namespace", "name"}, nil)
@@ -98,17 +99,27 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 		}
 	}
 	remotes := 0
+	single := make([]*a2av1alpha1.Agent, len(all.Items))
 	for i := range all.Items {
-		a := &all.Items[i]
-		if a.Spec.Remote != nil {
+		single[i] = &all.Items[i]
+		if single[i].Spec.Remote != nil {
 			remotes++
 		}
-		if i < maxAgents {
-			c.collectAgent(to, a, owned[a.UID])
-		}
+	}
+	// The cache lists in no order. With the oldest, each scrape has the same Agents.
+	if len(single) > maxAgents {
+		slices.SortFunc(single, olderFirst)
+		single = single[:maxAgents]
+	}
+	for _, a := range single {
+		c.collectAgent(to, a, owned[a.UID])
 	}
 	send(to, agents, float64(len(all.Items)-remotes), "Workload")
 	send(to, agents, float64(remotes), "Remote")
+}
+
+func olderFirst(a, b *a2av1alpha1.Agent) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
 }
 
 // statuses are the values of the label status.

@@ -6,6 +6,8 @@ package agentmetrics
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -135,6 +137,31 @@ func TestAgentsBeyondTheBoundAreCountedOnly(t *testing.T) {
 	lines, err := gathered(t, Options{Objects: o, Elected: elected})
 	if err != nil || len(lines) != maxAgents+2 || lines[len(lines)-1] != fmt.Sprintf("a2a_agents kind=Workload %d", maxAgents+5) {
 		t.Errorf("%d metrics, %v, last %q", len(lines), err, lines[len(lines)-1])
+	}
+}
+
+// The cache lists its objects in another order each time.
+func TestAgentsBeyondTheBoundAreTheSameInEachScrape(t *testing.T) {
+	o := &objects{}
+	for i := range maxAgents + 5 {
+		o.agents = append(o.agents, agentNamed(fmt.Sprintf("a%d", i)))
+		o.agents[i].CreationTimestamp = metav1.Unix(int64(i/2), 0)
+	}
+	first, err := gathered(t, Options{Objects: o, Elected: elected})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rand.Shuffle(len(o.agents), func(i, j int) { o.agents[i], o.agents[j] = o.agents[j], o.agents[i] })
+	// A new Agent takes the place of none.
+	newest := agentNamed("a")
+	newest.CreationTimestamp = metav1.Unix(maxAgents, 0)
+	o.agents = append([]a2av1alpha1.Agent{newest}, o.agents...)
+	second, err := gathered(t, Options{Objects: o, Elected: elected})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := len(first) - 2; !slices.Equal(first[:last], second[:last]) {
+		t.Error("two scrapes have the series of different Agents")
 	}
 }
 
