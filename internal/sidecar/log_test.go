@@ -20,7 +20,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 	"github.com/a2a-operator/a2a-operator/internal/logging"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
@@ -166,10 +165,35 @@ func TestTheAuditLogIsBounded(t *testing.T) {
 		d.unauthenticated(httptest.NewRequest(http.MethodPost, "/", nil), &a2a.Error{Reason: a2a.ReasonUnauthenticated})
 	}
 	now = now.Add(time.Second)
-	d.call(t.Context(), a2a.MethodGetTask, &authz.Refusal{Rule: "r"})
+	d.unauthenticated(httptest.NewRequest(http.MethodPost, "/", nil), &a2a.Error{Reason: a2a.ReasonUnauthenticated})
 	events := log.events(t, "request denied")
 	if len(events) != denialRate.Burst+1 || events[denialRate.Burst]["dropped"] != float64(2*denialRate.Burst) {
 		t.Errorf("%d events, the last one is %v", len(events), events[len(events)-1])
+	}
+}
+
+// Clients without a credential, which no rate limit holds back, hide no denial of a caller.
+func TestRequestsWithoutACredentialHideNoOtherDenial(t *testing.T) {
+	p := newPod(t, respondHi, withRules(sidecarconfig.Rule{Name: "own", Action: sidecarconfig.ActionAllow, Namespaces: []string{"team"}}))
+	stopped := p.sidecar.denials.now()
+	p.sidecar.denials.now = func() time.Time { return stopped }
+	for range 10 * denialRate.Burst {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+		p.sidecar.gate.Require(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
+	}
+	for range 2 * denialRate.Burst {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
+		r.Header.Set("Authorization", "Bearer canary")
+		p.sidecar.gate.Require(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
+	}
+	p.do("POST", p.agent(), hello, p.tokenHeaders("other")...)
+	logged := map[string]int{}
+	for _, e := range p.log.events(t, "request denied") {
+		logged[fmt.Sprint(e["by"], " ", e["credential"])]++
+	}
+	want := map[string]int{"authentication false": denialRate.Burst, "authentication true": denialRate.Burst, "authorization <nil>": 1}
+	if diff := cmp.Diff(want, logged); diff != "" {
+		t.Errorf("audit log (-want +got):\n%s", diff)
 	}
 }
 
