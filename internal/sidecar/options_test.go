@@ -37,6 +37,8 @@ func TestAddresses(t *testing.T) {
 	}{
 		"standalone":          {standalone, [3]string{"127.0.0.1:8080", "", ""}},
 		"standalone, health":  {append(standalone, "--listen", ":1", "--health-listen", ":2"), [3]string{":1", ":2", ""}},
+		"profiling":           {append(standalone, "--profiling", "--health-listen", ":2"), [3]string{"127.0.0.1:8080", ":2", ""}},
+		"profiling in a pod":  {[]string{"--config", "f", "--profiling"}, [3]string{":8641", ":8642", "127.0.0.1:8643"}},
 		"in a pod":            {[]string{"--config", "f"}, [3]string{":8641", ":8642", "127.0.0.1:8643"}},
 		"in a pod, all given": {[]string{"--config", "f", "--listen", ":1", "--health-listen", ":2", "--gateway-listen", "localhost:3"}, [3]string{":1", ":2", "localhost:3"}},
 	}
@@ -80,6 +82,7 @@ func TestValidateNamesTheFlag(t *testing.T) {
 		"error profile":     {[]string{"--config", "f", "--error-profile", "1"}, []string{`--error-profile is "1", must be 1.0.1 or 1.0.0`}},
 		"deduplication":     {[]string{"--config", "f", "--message-deduplication", "11m"}, []string{`--message-deduplication is "11m", must be a duration from 0s to 10m`}},
 		"context replies":   {[]string{"--config", "f", "--context-replies", "x"}, []string{`--context-replies is "x", must be NewTask or ContinuePaused`}},
+		"profiling":         {[]string{"--backend-url", "http://x", "--card", "c", "--anonymous", "--profiling"}, []string{"--profiling needs --health-listen"}},
 		"gateway for all":   {[]string{"--config", "f", "--gateway-listen", ":8643"}, []string{"--gateway-listen", "loopback"}},
 		"gateway elsewhere": {[]string{"--config", "f", "--gateway-listen", "10.0.0.1:8643"}, []string{"--gateway-listen", "loopback"}},
 	}

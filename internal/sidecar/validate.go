@@ -80,6 +80,9 @@ func (o *Options) validateStandalone() []error {
 	if !o.Anonymous && o.JWTIssuer == "" && o.APIKeys == "" && o.MTLSCABundle == "" {
 		errs = append(errs, errors.New("--jwt-issuer, --api-keys, --mtls-ca-bundle or --anonymous is required without --config: one of them must say who may call"))
 	}
+	if o.Profiling && o.HealthListen == "" {
+		errs = append(errs, errors.New("--profiling needs --health-listen without --config: name the address that serves the profiles"))
+	}
 	return errs
 }
 
