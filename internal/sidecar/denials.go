@@ -67,6 +67,10 @@ func (d *denials) unauthenticated(r *http.Request, problem *a2a.Error) {
 			kind = withoutCredential
 		}
 		attributes = append(attributes, slog.Bool("credential", kind != withoutCredential))
+		// The text of another reason may name the principal of the credential.
+		if kind == withWrongCredential && problem.Reason == a2a.ReasonUnauthenticated {
+			attributes = append(attributes, slog.String("cause", problem.Message))
+		}
 	}
 	d.write(r.Context(), kind, attributes)
 }

@@ -137,7 +137,7 @@ func TestDeniedRequestsAreLogged(t *testing.T) {
 	p.do("POST", p.agent(), hello, p.tokenHeaders("team")...)
 	want := []map[string]any{
 		{"by": "authentication", "reason": "UNAUTHENTICATED", "address": "127.0.0.1", "credential": false},
-		{"by": "authentication", "reason": "UNAUTHENTICATED", "address": "127.0.0.1", "credential": true},
+		{"by": "authentication", "reason": "UNAUTHENTICATED", "address": "127.0.0.1", "credential": true, "cause": "Token is not a signed JWT of an accepted algorithm"},
 		{"by": "authorization", "reason": "PERMISSION_DENIED", "operation": "SendMessage", "rule": "", "caller": "system:serviceaccount:other:caller"},
 	}
 	if diff := cmp.Diff(want, p.log.events(t, "request denied")); diff != "" {
