@@ -203,12 +203,12 @@ func TestTheLogLevelChangesWithoutARestart(t *testing.T) {
 	for _, step := range []struct {
 		configured sidecarconfig.LogLevel
 		want       slog.Level
-	}{{"Debug", slog.LevelDebug}, {"Error", slog.LevelError}, {"", slog.LevelInfo}} {
+	}{{"Debug", slog.LevelDebug}, {"Error", slog.LevelError}, {"Warn", slog.LevelWarn}, {"Error", slog.LevelError}, {"", slog.LevelInfo}} {
 		p.config.Observability.LogLevel = step.configured
 		p.mount(p.encode())
 		p.eventually(fmt.Sprintf("level %q", step.configured), func() bool { return level.Level() == step.want })
 	}
-	if events := p.log.events(t, "log level changed"); len(events) != 3 || events[1]["new_level"] != "ERROR" || events[1]["former_level"] != "DEBUG" {
+	if events := p.log.events(t, "log level changed"); len(events) != 5 || events[1]["new_level"] != "ERROR" || events[1]["former_level"] != "DEBUG" {
 		t.Errorf("events = %v", events)
 	}
 }

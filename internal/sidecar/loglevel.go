@@ -15,7 +15,7 @@ var logLevels = map[sidecarconfig.LogLevel]slog.Level{
 }
 
 // useLogLevel sets the level of the log to that of the sidecar configuration, or of the flag
-// if it has none.
+// if it has none. The log has each change, at any level.
 func (s *Sidecar) useLogLevel(configured sidecarconfig.LogLevel) {
 	if s.options.Level == nil {
 		return
@@ -25,8 +25,16 @@ func (s *Sidecar) useLogLevel(configured sidecarconfig.LogLevel) {
 		next = s.options.LogLevel
 	}
 	if former := s.options.Level.Level(); former != next {
-		s.options.Level.Set(min(former, next)) // either level logs the change
-		s.log.Info("log level changed", "new_level", next.String(), "former_level", former.String())
+		lower := min(former, next)
+		s.options.Level.Set(lower)
+		write := s.log.Info
+		switch {
+		case lower >= slog.LevelError:
+			write = s.log.Error
+		case lower >= slog.LevelWarn:
+			write = s.log.Warn
+		}
+		write("log level changed", "new_level", next.String(), "former_level", former.String())
 		s.options.Level.Set(next)
 	}
 }
