@@ -160,11 +160,13 @@ func TestSessionsAreBounded(t *testing.T) {
 	all := make([]*mcp.ClientSession, 0, maxSessions+1)
 	for range maxSessions {
 		all = append(all, f.connect(t, "2025-11-25"))
+		f.awaitRelease(t) // a session is idle from the end of its last request
 	}
 	// The first one is not the oldest any more.
 	if err := all[0].Ping(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
+	f.awaitRelease(t)
 	all = append(all, f.connect(t, "2025-11-25"))
 	if n := f.Sessions(); n != maxSessions {
 		t.Errorf("there are %d sessions, want %d", n, maxSessions)
