@@ -50,9 +50,9 @@ func TestCallsGoThroughTheProxyOfTheEnvironment(t *testing.T) {
 	server := httptest.NewTLSServer(answering(func() string { return address }))
 	defer server.Close()
 	var tunnels atomic.Int32
-	refuse := false
+	var refuse atomic.Bool
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodConnect || r.Host != "example.com:443" || refuse {
+		if r.Method != http.MethodConnect || r.Host != "example.com:443" || refuse.Load() {
 			http.Error(w, "no", http.StatusForbidden)
 			return
 		}
@@ -76,7 +76,7 @@ func TestCallsGoThroughTheProxyOfTheEnvironment(t *testing.T) {
 	if r.status != 0 || !strings.Contains(r.stdout, "Hello") || tunnels.Load() == 0 {
 		t.Errorf("%d tunnels, %+v", tunnels.Load(), r)
 	}
-	refuse = true
+	refuse.Store(true)
 	r = runProcess(t, []string{"HTTPS_PROXY=" + proxy.URL}, args...)
 	if r.status != 3 || !strings.Contains(r.stderr, "A2ACLI_ERR_UNREACHABLE") || !strings.Contains(r.stderr, "Forbidden") || !strings.Contains(r.stderr, "HTTPS_PROXY") {
 		t.Errorf("%+v", r)

@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -114,13 +115,13 @@ func TestDoctorNamesFaultsThatOnlyCallsShow(t *testing.T) {
 	echo := sidecartest.Start(t, sidecartest.TextAgent)
 
 	t.Run("the registry", func(t *testing.T) {
-		answer := func(http.ResponseWriter) {}
+		var answer atomic.Pointer[func(http.ResponseWriter)]
 		registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/v1/agents/team/listed" || !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
 				w.WriteHeader(http.StatusTeapot)
 				return
 			}
-			answer(w)
+			(*answer.Load())(w)
 		}))
 		t.Cleanup(registry.Close)
 		c.endpoint(t, "registry", "http", 8444, strings.TrimPrefix(registry.URL, "http://"))
@@ -147,7 +148,7 @@ func TestDoctorNamesFaultsThatOnlyCallsShow(t *testing.T) {
 			"answers with no JSON":  {status(http.StatusOK, "<html>"), doctor.LevelProblem, "read the answer of the registry"},
 			"breaks the connection": {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, doctor.LevelProblem, "the registry cannot be reached"},
 		} {
-			answer = test.answer
+			answer.Store(&test.answer)
 			if f := findingOf(t, "registry", "listed"); f.Level != test.level || !strings.Contains(strings.Join(f.Seen, "\n"), test.seen) {
 				t.Errorf("a registry that %s: %+v", name, f)
 			}
