@@ -17,6 +17,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,7 +45,7 @@ var _ = Describe("A watch of the registry", func() {
 		dying, other := replicas[0], replicas[1]
 		before := watchOf(dying, "")
 		before.awaitSynced(ctx)
-		Expect(before.agents).To(HaveLen(3))
+		before.awaitState(ctx, HaveLen(3))
 		Expect(cluster.Delete(ctx, &dying, client.GracePeriodSeconds(0))).To(Succeed())
 		before.awaitEnd(ctx)
 
@@ -82,18 +83,8 @@ var _ = Describe("A watch of the registry", func() {
 // written it, and the killed replica may have been the leader.
 func awaitCurrent(ctx context.Context, w *registryWatch, ns string) {
 	GinkgoHelper()
-	current := And(HaveLen(3), HaveKey(ns+"/kept"), HaveKey(ns+"/added"),
-		HaveKeyWithValue(ns+"/edited", HaveField("Description", "Was edited in the gap.")))
-	for {
-		same, err := current.Match(w.agents)
-		Expect(err).NotTo(HaveOccurred())
-		if same {
-			return
-		}
-		var next frame
-		Eventually(ctx, w.stream).WithTimeout(time.Minute).Should(Receive(&next), func() string { return current.FailureMessage(w.agents) })
-		w.apply(next)
-	}
+	w.awaitState(ctx, And(HaveLen(3), HaveKey(ns+"/kept"), HaveKey(ns+"/added"),
+		HaveKeyWithValue(ns+"/edited", HaveField("Description", "Was edited in the gap."))))
 }
 
 // watchEvent is an event of a watch. agent is its namespace/name, or "".
@@ -187,6 +178,21 @@ func (w *registryWatch) await(ctx context.Context, timeout time.Duration, want w
 func (w *registryWatch) awaitSynced(ctx context.Context) {
 	GinkgoHelper()
 	w.await(ctx, time.Minute, watchEvent{kind: "synced"})
+}
+
+// awaitState reads events until the agents of the client match.
+func (w *registryWatch) awaitState(ctx context.Context, want types.GomegaMatcher) {
+	GinkgoHelper()
+	for {
+		same, err := want.Match(w.agents)
+		Expect(err).NotTo(HaveOccurred())
+		if same {
+			return
+		}
+		var next frame
+		Eventually(ctx, w.stream).WithTimeout(time.Minute).Should(Receive(&next), func() string { return want.FailureMessage(w.agents) })
+		w.apply(next)
+	}
 }
 
 // awaitEnd reads until the stream ends.

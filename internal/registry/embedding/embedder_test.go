@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -212,14 +213,14 @@ func TestBatchesAreBounded(t *testing.T) {
 	})
 }
 
-// infinite yields a byte without end.
-type infinite struct{ read int }
+// infinite yields a byte without end. It is safe for concurrent use.
+type infinite struct{ read atomic.Int64 }
 
 func (r *infinite) Read(p []byte) (int, error) {
 	for i := range p {
 		p[i] = '1'
 	}
-	r.read += len(p)
+	r.read.Add(int64(len(p)))
 	return len(p), nil
 }
 
@@ -289,8 +290,8 @@ func TestFaultsOfTheEndpoint(t *testing.T) {
 			})
 		})
 	}
-	if limit := 20 * (maxEnvelope + batchSize*MaxDimensions*maxValueBytes); huge.read > 40*limit {
-		t.Errorf("read %d bytes of an endless response", huge.read)
+	if limit := 20 * (maxEnvelope + batchSize*MaxDimensions*maxValueBytes); huge.read.Load() > int64(40*limit) {
+		t.Errorf("read %d bytes of an endless response", huge.read.Load())
 	}
 }
 
