@@ -35,7 +35,7 @@ func (r *release) chartVersion() (string, error) {
 	return "", fmt.Errorf("%s/Chart.yaml has no appVersion", chartDir)
 }
 
-// matchesChart returns an error if the version is not that of the chart in the tree.
+// matchesChart returns an error if the version differs from the version of the chart in the tree.
 func (r *release) matchesChart() error {
 	version, err := r.chartVersion()
 	if err != nil {

@@ -63,7 +63,7 @@ field that has no place in it, with what to do instead.`,
 	}
 	o.addTo(cmd)
 	flags := cmd.Flags()
-	flags.StringVar(&o.name, "name", "", "`NAME` of the Agent; that of the Deployment by default.")
+	flags.StringVar(&o.name, "name", "", "`NAME` of the Agent; the name of the Deployment by default.")
 	flags.StringVar(&o.description, "description", "", "`TEXT` that describes the agent; by default, that of its card or of the Deployment.")
 	flags.StringVar(&o.container, "container", "", "`NAME` of the container that is the agent; by default, the one to which the Service leads.")
 	flags.Int32Var(&o.port, "port", 0, "Port at which the container listens; by default, the one to which the Service leads.")

@@ -32,7 +32,7 @@ func newRequestMetrics(registered promauto.Factory) requestMetrics {
 	return requestMetrics{
 		requests: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_requests_total",
-			Help: "Requests that were answered, by operation in its name of A2A 1.0 (empty if the request names none) and outcome: ok, rejected (the error is the caller's) or failed (it is that of the sidecar or of the agent).",
+			Help: "Requests that were answered, by operation (its name in A2A 1.0; empty if the request names none) and outcome: ok, rejected (the error is the caller's) or failed (the error is the sidecar's or the agent's).",
 		}, []string{"method", "outcome"}),
 		requestErrors: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_request_errors_total",
