@@ -5,9 +5,9 @@ package interop
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -197,10 +197,16 @@ func startRegistry(t *testing.T, agents ...[]client.Object) (url, authority stri
 			}
 		}
 	}
-	// The registry watches before it listens.
-	await("listen", func() bool {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
-		return err == nil && conn.Close() == nil
+	// The registry watches before it answers: its handlers are in place, and visible to this goroutine, after one answer.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: certificatePool(t, authority)}}
+	t.Cleanup(transport.CloseIdleConnections)
+	await("answer", func() bool {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/healthz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := transport.RoundTrip(request)
+		return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK
 	})
 	for _, each := range agents {
 		informers[agentKind].Add(each[0].(*a2av1alpha1.Agent))

@@ -59,3 +59,17 @@ func newCertificate(t *testing.T, names ...string) (dir, authority string) {
 	}
 	return dir, authority
 }
+
+// certificatePool returns a pool of the certificates in a PEM file.
+func certificatePool(t *testing.T, file string) *x509.CertPool {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		t.Fatalf("%s has no certificate", file)
+	}
+	return pool
+}
