@@ -63,14 +63,22 @@ func terminateTLS(t *testing.T, certificate, path, agent string) string {
 	}
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	proxy := httptest.NewUnstartedServer(http.StripPrefix(path, &httputil.ReverseProxy{
+	forward := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
 			r.Out.Host = r.In.Host
 			r.SetXForwarded()
 		},
 		FlushInterval: -1, Transport: transport,
-	}))
+	}
+	proxy := httptest.NewUnstartedServer(http.StripPrefix(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Otherwise the first byte of a response closes the body of its request. The transport fails if that happens before it
+		// has read the end of the body.
+		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+			t.Error(err)
+		}
+		forward.ServeHTTP(w, r)
+	})))
 	proxy.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	proxy.StartTLS()
 	t.Cleanup(proxy.Close)

@@ -125,44 +125,6 @@ func TestExtendedCardOverJSONRPCHasURLsOfTheGateway(t *testing.T) {
 	}
 }
 
-// closedBody is a request's body that fails once it is closed, as that of a server
-// does when its answer has begun.
-type closedBody struct {
-	io.Reader
-	closed bool
-}
-
-func (b *closedBody) Read(p []byte) (int, error) {
-	if b.closed {
-		return 0, http.ErrBodyReadAfterClose
-	}
-	return b.Reader.Read(p)
-}
-
-func (b *closedBody) Close() error {
-	b.closed = true
-	return nil
-}
-
-// TestRequestIsReadBeforeTheResponseBegins checks that the gateway still has the whole request when the agent answers
-// before it has read it.
-func TestRequestIsReadBeforeTheResponseBegins(t *testing.T) {
-	const text = `{"method":"SendStreamingMessage"}`
-	body := &closedBody{Reader: strings.NewReader(text)}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/", body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	to := &destination{kind: kindAgent, target: r.URL}
-	if rewrites, err := to.readdressingRPC(r); rewrites != rewriteNone || err != nil {
-		t.Fatalf("readdressingRPC() = %d, %v", rewrites, err)
-	}
-	_ = body.Close()
-	if got, err := io.ReadAll(r.Body); string(got) != text || err != nil {
-		t.Errorf("the request is %q, %v", got, err)
-	}
-}
-
 // TestCardPaths are those whose answers are changed, and others like them.
 func TestCardPaths(t *testing.T) {
 	for path, want := range map[string]bool{

@@ -93,9 +93,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	to.token = strings.TrimSpace(string(token))
 	to.rewrites = to.readdressing(r)
 	defer func() { _ = r.Body.Close() }() // prepareCall may replace the body
-	if to.kind != kindAgent || h.prepareCall(w, r, config, to) {
-		h.proxy.ServeHTTP(w, r)
+	if to.kind == kindAgent && !h.prepareCall(w, r, config, to) {
+		return
 	}
+	// Without full duplex, an HTTP/1 server closes the body of a request when its response begins. The transport would then fail
+	// to read the end of the body, and would abort the response. Recorders of tests have no connection and return an error.
+	_ = http.NewResponseController(w).EnableFullDuplex()
+	h.proxy.ServeHTTP(w, r)
 }
 
 // prepareCall looks up the agent of a request and gets a token for it. It returns false after it has answered the

@@ -47,6 +47,12 @@ type cluster struct {
 // newCluster starts a gateway in front of a handler that plays every host.
 func newCluster(t *testing.T, answer http.HandlerFunc) *cluster {
 	t.Helper()
+	return newClusterBehind(t, func(next http.RoundTripper) http.RoundTripper { return next }, answer)
+}
+
+// newClusterBehind is newCluster with a wrapped transport between the gateway and the cluster.
+func newClusterBehind(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper, answer http.HandlerFunc) *cluster {
+	t.Helper()
 	c := &cluster{token: filepath.Join(t.TempDir(), "token"), bodies: limit.NewBudget(64<<20, 50*time.Millisecond)}
 	if err := os.WriteFile(c.token, []byte("secret\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -77,7 +83,7 @@ func newCluster(t *testing.T, answer http.HandlerFunc) *cluster {
 		TokenFile:   c.token,
 		TokenURL:    "http://registry.system.svc:8444" + exchangetest.Path,
 		Audience:    "{name}.{namespace}.a2a-operator.dev",
-	}, Options{Transport: transport, Deny: plain, Bodies: c.bodies, Log: slog.New(slog.DiscardHandler), Now: time.Now}))
+	}, Options{Transport: wrap(transport), Deny: plain, Bodies: c.bodies, Log: slog.New(slog.DiscardHandler), Now: time.Now}))
 	t.Cleanup(c.gateway.Close)
 	c.client = c.gateway.Client()
 	c.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -309,5 +315,53 @@ func TestStreamsAreForwardedAtOnce(t *testing.T) {
 			}
 		}
 		proceed <- struct{}{}
+	}
+}
+
+// lateReader is a transport that reads the end of a request's body after the first event of the response, as
+// http.Transport may do.
+type lateReader struct{ http.RoundTripper }
+
+func (l lateReader) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodPost || !strings.HasPrefix(r.Host, "echo.") {
+		return l.RoundTripper.RoundTrip(r)
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1, Request: r,
+		Header: http.Header{"Content-Type": {"text/event-stream"}},
+		Body:   &lateBody{events: io.NopCloser(strings.NewReader("data: 1\n\n")), request: r.Body},
+	}, nil
+}
+
+// lateBody is one event, and then the body of the request.
+type lateBody struct {
+	events  io.ReadCloser
+	request io.ReadCloser
+}
+
+func (b *lateBody) Read(p []byte) (int, error) {
+	if n, err := b.events.Read(p); err == nil {
+		return n, nil
+	}
+	return b.request.Read(p)
+}
+
+func (b *lateBody) Close() error { return b.request.Close() }
+
+// TestStreamsGoOnAfterAnEarlyResponse sends requests that the gateway forwards without a buffer. Their responses begin
+// before the transport has read the end of the request.
+func TestStreamsGoOnAfterAnEarlyResponse(t *testing.T) {
+	for name, test := range map[string]struct{ path, body string }{
+		"REST":           {"/agents/team/echo/v1/message:stream", `{"message":{}}`},
+		"JSON-RPC":       {"/agents/team/echo/", `{"method":"SendStreamingMessage"}`},
+		"large JSON-RPC": {"/agents/team/echo/", `{"method":"` + strings.Repeat("x", maxCardRequest) + `"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClusterBehind(t, func(next http.RoundTripper) http.RoundTripper { return lateReader{next} }, ok)
+			response, got := c.do(t, http.MethodPost, test.path, test.body, "Content-Type", "application/json")
+			if want := "data: 1\n\n" + test.body; response.StatusCode != http.StatusOK || got != want {
+				t.Errorf("status = %d, the stream is %.80q, want %.80q", response.StatusCode, got, want)
+			}
+		})
 	}
 }

@@ -81,12 +81,7 @@ func (d *destination) readdressingRPC(r *http.Request) (rewriting, error) {
 		r.Body = putBack(head, r.Body)
 		return rewriteNone, nil
 	}
-	// The server closes its body once the response begins. The transport may read the end
-	// of the request after that, and would then abort the response.
-	r.Body = struct {
-		io.Reader
-		io.Closer
-	}{bytes.NewReader(head), r.Body}
+	r.Body = putBack(head, r.Body)
 	if isCardMethod(methodOf(head)) {
 		return rewriteRPCCard, nil
 	}
