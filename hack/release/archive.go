@@ -72,7 +72,7 @@ func (r *release) writeArchives(ctx context.Context) error {
 		if err := os.WriteFile(filepath.Join(r.output, name), packed, 0o644); err != nil {
 			return err
 		}
-		reportf("archive  %s", filepath.Join(r.output, name))
+		r.reportf("archive  %s", filepath.Join(r.output, name))
 		archives = append(archives, archived{target: t, name: name, sha256: fmt.Sprintf("%x", sha256.Sum256(packed))})
 	}
 	return os.WriteFile(filepath.Join(r.output, "a2a.yaml"), []byte(krewManifest(r.version, archives)), 0o644)
@@ -84,7 +84,7 @@ func (r *release) writeLicenses(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := command(ctx, r.root, "go", "run", "./hack/supply", "licenses", "--texts", file); err != nil {
+	if _, err := r.run(ctx, r.root, "go", "run", "./hack/supply", "licenses", "--texts", file); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(file)

@@ -26,7 +26,8 @@ func (r *release) writeSBOMs(ctx context.Context, dir string, programs ...string
 		}
 		args = append(args, file)
 	}
-	return command(ctx, r.root, "go", args...)
+	_, err = r.run(ctx, r.root, "go", args...)
+	return err
 }
 
 // provenance is a predicate of SLSA provenance (https://slsa.dev/spec/v1.0/provenance). It has no time of the build, so that two

@@ -47,33 +47,35 @@ func (r *release) matchesChart() error {
 	return nil
 }
 
-// publishChart packages the chart with the digests of the images as its default values, and pushes it.
-func (r *release) publishChart(ctx context.Context, images []pushedImage) (artifact, error) {
+// packageChart writes the package of the chart, with the digests of the images as its default values, and returns its file.
+func (r *release) packageChart(ctx context.Context, images []imageIndex) (string, error) {
 	stage, err := os.MkdirTemp("", "a2a-operator-chart-")
 	if err != nil {
-		return artifact{}, err
+		return "", err
 	}
 	defer func() { _ = os.RemoveAll(stage) }()
 	staged := filepath.Join(stage, chartName)
 	if err := os.CopyFS(staged, os.DirFS(filepath.Join(r.root, chartDir))); err != nil {
-		return artifact{}, fmt.Errorf("copy the chart: %w", err)
+		return "", fmt.Errorf("copy the chart: %w", err)
 	}
 	if err := pinValues(filepath.Join(staged, "values.yaml"), images); err != nil {
-		return artifact{}, err
+		return "", err
 	}
 	// helm copies the times of the files into the package.
 	if err := r.setTimes(staged); err != nil {
-		return artifact{}, err
+		return "", err
 	}
 	version := strings.TrimPrefix(r.version, "v")
-	if err := command(ctx, "", r.helm, "package", staged, "--version", version, "--app-version", r.version, "--destination", r.output); err != nil {
-		return artifact{}, err
+	if _, err := r.run(ctx, "", r.helm, "package", staged, "--version", version, "--app-version", r.version, "--destination", r.output); err != nil {
+		return "", err
 	}
 	pkg := filepath.Join(r.output, chartName+"-"+version+".tgz")
-	if err := r.setTimes(pkg); err != nil {
-		return artifact{}, err
-	}
-	charts := r.repository + "/charts"
+	return pkg, r.setTimes(pkg)
+}
+
+// pushChart pushes the package of the chart.
+func (r *release) pushChart(ctx context.Context, pkg string) (artifact, error) {
+	charts, version := r.repository+"/charts", strings.TrimPrefix(r.version, "v")
 	tag, err := name.NewTag(charts+"/"+chartName+":"+version, name.StrictValidation)
 	if err != nil {
 		return artifact{}, err
@@ -82,19 +84,19 @@ func (r *release) publishChart(ctx context.Context, images []pushedImage) (artif
 	if tag.Scheme() == "http" {
 		args = append(args, "--plain-http")
 	}
-	if err := command(ctx, "", r.helm, args...); err != nil {
+	if _, err := r.run(ctx, "", r.helm, args...); err != nil {
 		return artifact{}, err
 	}
 	pushed, err := remote.Head(tag, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
 	if err != nil {
 		return artifact{}, fmt.Errorf("read the pushed chart: %w", err)
 	}
-	reportf("chart    oci://%s/%s %s %s", charts, chartName, version, pushed.Digest)
+	r.reportf("chart    oci://%s/%s %s %s", charts, chartName, version, pushed.Digest)
 	return artifact{repository: charts + "/" + chartName, digest: pushed.Digest.String()}, nil
 }
 
 // pinValues replaces the repositories and digests of the images in values.yaml.
-func pinValues(file string, images []pushedImage) error {
+func pinValues(file string, images []imageIndex) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return err

@@ -20,8 +20,9 @@ import (
 )
 
 // dryRun publishes to a registry that it serves on loopback, verifies every signature, and runs a command while the registry
-// serves. The command finds the release by variables of its environment.
-func (r *release) dryRun(ctx context.Context, address string, command []string) error {
+// serves. The command finds the release by variables of its environment, and also the former version, if there is one: the
+// chart and the manifests from which the command can upgrade.
+func (r *release) dryRun(ctx context.Context, address string, former *release, command []string) error {
 	scratch, err := os.MkdirTemp("", "a2a-operator-release-")
 	if err != nil {
 		return err
@@ -42,6 +43,11 @@ func (r *release) dryRun(ctx context.Context, address string, command []string) 
 	if err := r.verify(ctx, pushed); err != nil {
 		return err
 	}
+	if former != nil {
+		if err := former.publishInstallation(ctx); err != nil {
+			return fmt.Errorf("publish %s, from which the upgrade starts: %w", former.version, err)
+		}
+	}
 	if len(command) == 0 {
 		return nil
 	}
@@ -52,6 +58,12 @@ func (r *release) dryRun(ctx context.Context, address string, command []string) 
 		"RELEASE_CHART_VERSION="+strings.TrimPrefix(r.version, "v"),
 		"RELEASE_FILES="+r.output,
 	)
+	if former != nil {
+		cmd.Env = append(cmd.Env,
+			"RELEASE_FORMER_CHART_VERSION="+strings.TrimPrefix(former.version, "v"),
+			"RELEASE_FORMER_FILES="+former.output,
+		)
+	}
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("run %s: %w", strings.Join(command, " "), err)
 	}

@@ -34,23 +34,24 @@ const user = "65532:65532"
 // certificatesPath is the path at which Go programs look for certificate authorities.
 const certificatesPath = "etc/ssl/certs/ca-certificates.crt"
 
-// pushedImage is an index in a registry with the images that it lists.
-type pushedImage struct {
+// imageIndex is the image of a program: an index that lists an image for each platform.
+type imageIndex struct {
 	artifact
 	program   program
-	platforms []pushedPlatform
+	platforms []platformImage
+	index     v1.ImageIndex
 }
 
-// pushedPlatform is the image of a platform.
-type pushedPlatform struct {
+// platformImage is the image of a platform.
+type platformImage struct {
 	artifact
 	platform target
 	// sbom is the file with the SBOM of its program.
 	sbom string
 }
 
-// publishImages builds and pushes the images of all programs.
-func (r *release) publishImages(ctx context.Context) ([]pushedImage, error) {
+// buildImages builds all programs, their SBOMs and their images. It pushes nothing.
+func (r *release) buildImages(ctx context.Context) ([]imageIndex, error) {
 	for _, t := range imageTargets {
 		dir := filepath.Join(r.output, "programs", t.directory())
 		var files []string
@@ -65,20 +66,20 @@ func (r *release) publishImages(ctx context.Context) ([]pushedImage, error) {
 			return nil, err
 		}
 	}
-	var pushed []pushedImage
+	var images []imageIndex
 	for _, p := range imagePrograms {
-		image, err := r.publishImage(ctx, p)
+		image, err := r.buildImage(p)
 		if err != nil {
-			return nil, fmt.Errorf("publish image %s: %w", p.name, err)
+			return nil, fmt.Errorf("build image %s: %w", p.name, err)
 		}
-		reportf("image    %s %s", image.repository+":"+r.version, image.digest)
-		pushed = append(pushed, image)
+		images = append(images, image)
 	}
-	return pushed, nil
+	return images, nil
 }
 
-func (r *release) publishImage(ctx context.Context, p program) (pushedImage, error) {
-	pushed := pushedImage{artifact: artifact{repository: r.repository + "/" + p.name}, program: p}
+// buildImage makes the image of a program that is built for all platforms.
+func (r *release) buildImage(p program) (imageIndex, error) {
+	built := imageIndex{artifact: artifact{repository: r.repository + "/" + p.name}, program: p}
 	labels := map[string]string{
 		"org.opencontainers.image.title":    p.name,
 		"org.opencontainers.image.version":  r.version,
@@ -91,35 +92,68 @@ func (r *release) publishImage(ctx context.Context, p program) (pushedImage, err
 		file := filepath.Join(r.output, "programs", t.directory(), t.executable(p))
 		image, err := newImage(file, t, r.date, labels)
 		if err != nil {
-			return pushedImage{}, err
+			return imageIndex{}, err
 		}
 		digest, err := image.Digest()
 		if err != nil {
-			return pushedImage{}, err
+			return imageIndex{}, err
 		}
 		addenda = append(addenda, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{
 			Platform: &v1.Platform{OS: t.system, Architecture: t.architecture},
 		}})
-		pushed.platforms = append(pushed.platforms, pushedPlatform{
-			artifact: artifact{repository: pushed.repository, digest: digest.String()}, platform: t,
+		built.platforms = append(built.platforms, platformImage{
+			artifact: artifact{repository: built.repository, digest: digest.String()}, platform: t,
 			sbom: filepath.Join(r.output, "sbom", t.directory(), p.binary()+".spdx.json"),
 		})
 	}
 	index := mutate.IndexMediaType(mutate.AppendManifests(empty.Index, addenda...), types.OCIImageIndex)
 	index, ok := mutate.Annotations(index, labels).(v1.ImageIndex)
 	if !ok {
-		return pushedImage{}, fmt.Errorf("annotate the index of %s: the result is no index", p.name)
+		return imageIndex{}, fmt.Errorf("annotate the index of %s: the result is no index", p.name)
 	}
 	digest, err := index.Digest()
 	if err != nil {
-		return pushedImage{}, err
+		return imageIndex{}, err
 	}
-	pushed.digest = digest.String()
-	tag, err := name.NewTag(pushed.repository+":"+r.version, name.StrictValidation)
-	if err != nil {
-		return pushedImage{}, err
+	built.digest, built.index = digest.String(), index
+	return built, nil
+}
+
+// tag returns the tag of an image in the registry.
+func (r *release) tag(image imageIndex) (name.Tag, error) {
+	return name.NewTag(image.repository+":"+r.version, name.StrictValidation)
+}
+
+// refuseOtherImages returns an error if a tag of the release leads to another image: a published version never changes. A registry
+// that cannot be read is no error here, because the push reports it.
+func (r *release) refuseOtherImages(ctx context.Context, images []imageIndex) error {
+	for _, image := range images {
+		tag, err := r.tag(image)
+		if err != nil {
+			return err
+		}
+		found, err := remote.Head(tag, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+		if err == nil && found.Digest.String() != image.digest {
+			return fmt.Errorf("%s is published with the digest %s, and commit %s makes %s: a published version never changes, release the next one",
+				tag, found.Digest, r.commit, image.digest)
+		}
 	}
-	return pushed, remote.WriteIndex(tag, index, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	return nil
+}
+
+// pushImages pushes images. A second run for the same commit pushes what is missing.
+func (r *release) pushImages(ctx context.Context, images []imageIndex) error {
+	for _, image := range images {
+		tag, err := r.tag(image)
+		if err != nil {
+			return err
+		}
+		if err := remote.WriteIndex(tag, image.index, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
+			return fmt.Errorf("push image %s: %w", tag, err)
+		}
+		r.reportf("image    %s %s", tag, image.digest)
+	}
+	return nil
 }
 
 // newImage returns the image of a program: the program at the root, which is the entrypoint, and the certificate authorities.

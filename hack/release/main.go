@@ -40,27 +40,40 @@ func run(ctx context.Context, args []string) error {
 	case "publish":
 		repository := flags.String("repository", "", "the `prefix` of the images, such as ghcr.io/a2a-operator")
 		_ = flags.Parse(args[1:])
-		r, err := newRelease(ctx, ".", *version, *repository, *output)
+		r, err := newRelease(ctx, *version, *repository, *output)
 		if err != nil {
 			return err
 		}
 		if err := r.matchesChart(); err != nil {
 			return err
 		}
-		r.helm, r.signer = *helm, signer{cosign: *cosign}
+		if err := r.isCommitted(ctx); err != nil {
+			return err
+		}
+		r.helm, r.signer = *helm, signer{cosign: runCosign(*cosign)}
 		r.build = goBuild(r.root, *ldflags)
 		_, err = r.publish(ctx)
 		return err
 	case "dry-run":
 		address := flags.String("address", "127.0.0.1:5005", "the loopback `address` of the registry")
+		former := flags.String("former", "", "another `version`, to publish before: the upgrade starts from it")
+		formerLDFlags := flags.String("former-ldflags", "", "the linker `flags` of the former version")
 		_ = flags.Parse(args[1:])
-		r, err := newRelease(ctx, ".", *version, *address+"/a2a-operator", *output)
+		r, err := newRelease(ctx, *version, *address+"/a2a-operator", *output)
 		if err != nil {
 			return err
 		}
-		r.helm, r.signer = *helm, signer{cosign: *cosign}
+		r.helm, r.signer = *helm, signer{cosign: runCosign(*cosign)}
 		r.build = goBuild(r.root, *ldflags)
-		return r.dryRun(ctx, *address, flags.Args())
+		if *former == "" {
+			return r.dryRun(ctx, *address, nil, flags.Args())
+		}
+		f, err := newRelease(ctx, *former, r.repository, *output+"-former")
+		if err != nil {
+			return err
+		}
+		f.helm, f.build = r.helm, goBuild(r.root, *formerLDFlags)
+		return r.dryRun(ctx, *address, f, flags.Args())
 	default:
 		return fmt.Errorf("unknown command %q: want publish or dry-run", args[0])
 	}

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// writeManifests writes install.yaml, with the CRDs, the roles and the manager, and samples.yaml. Both name images by digest.
-func (r *release) writeManifests(ctx context.Context, images []pushedImage) error {
+// writeManifests writes install.yaml, with the CRDs, the roles and the manager, and samples.yaml. Both name the images by digest.
+func (r *release) writeManifests(ctx context.Context, images []imageIndex) error {
 	version, err := r.chartVersion()
 	if err != nil {
 		return err
@@ -21,7 +21,7 @@ func (r *release) writeManifests(ctx context.Context, images []pushedImage) erro
 		{"install.yaml", "config/default", publicRepository + "/", version},
 		{"samples.yaml", "config/samples", "a2a-operator/", "dev"},
 	} {
-		text, err := commandOutput(ctx, r.root, "go", "tool", "-modfile=hack/tools/go.mod", "kustomize", "build", manifest.source)
+		text, err := r.run(ctx, r.root, "go", "tool", "-modfile=hack/tools/go.mod", "kustomize", "build", manifest.source)
 		if err != nil {
 			return err
 		}
@@ -32,14 +32,14 @@ func (r *release) writeManifests(ctx context.Context, images []pushedImage) erro
 		if err := os.WriteFile(filepath.Join(r.output, manifest.file), []byte(pinned), 0o644); err != nil {
 			return err
 		}
-		reportf("manifest %s", filepath.Join(r.output, manifest.file))
+		r.reportf("manifest %s", filepath.Join(r.output, manifest.file))
 	}
 	return nil
 }
 
 // pinManifest replaces the images prefix+NAME:tag by the published ones. It fails if none is there, or if one of these images
 // would stay.
-func pinManifest(text, prefix, tag string, images []pushedImage) (string, error) {
+func pinManifest(text, prefix, tag string, images []imageIndex) (string, error) {
 	found := false
 	for _, image := range images {
 		source := prefix + image.program.name + ":" + tag

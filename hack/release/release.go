@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,18 +38,22 @@ type release struct {
 	date   time.Time
 	helm   string
 	build  builder
+	run    runner
 	signer signer
+	// log receives a line for each step that is done.
+	log io.Writer
 }
 
-func newRelease(ctx context.Context, root, version, repository, output string) (*release, error) {
+// newRelease returns a release of the source tree in the current directory.
+func newRelease(ctx context.Context, version, repository, output string) (*release, error) {
 	if !versionPattern.MatchString(version) {
 		return nil, fmt.Errorf("version %q is not a semantic version with a leading v: set VERSION to one such as v0.1.0", version)
 	}
 	if repository == "" {
 		return nil, errors.New("repository is empty: name a prefix of images such as " + publicRepository)
 	}
-	r := &release{root: root, output: output, version: version, repository: repository}
-	described, err := commandOutput(ctx, root, "git", "log", "-1", "--format=%H %cI")
+	r := &release{root: ".", output: output, version: version, repository: repository, run: runProgram, log: os.Stdout}
+	described, err := r.run(ctx, r.root, "git", "log", "-1", "--format=%H %cI")
 	if err != nil {
 		return nil, err
 	}
@@ -61,39 +66,29 @@ func newRelease(ctx context.Context, root, version, repository, output string) (
 	return r, nil
 }
 
+// isCommitted returns an error if the source tree differs from its commit, because the labels of the images name that commit.
+func (r *release) isCommitted(ctx context.Context) error {
+	changed, err := r.run(ctx, r.root, "git", "status", "--porcelain")
+	if err != nil {
+		return err
+	}
+	if changed != "" {
+		return fmt.Errorf("the source tree differs from commit %s: commit or remove the changes\n%s", r.commit, changed)
+	}
+	return nil
+}
+
 // published lists the objects of a release in the registry.
 type published struct {
-	images []pushedImage
+	images []imageIndex
 	chart  artifact
 }
 
-// publish builds and pushes everything, and signs it at the end, so that an incomplete release has no signature.
+// publish builds everything before it pushes anything. The images are in the registry, with their signatures, before the chart that
+// names them is. A run that fails leaves no chart with missing images, and the next run for the same commit completes it.
 func (r *release) publish(ctx context.Context) (published, error) {
-	pushed, err := r.push(ctx)
+	images, chart, err := r.buildInstallation(ctx)
 	if err != nil {
-		return published{}, err
-	}
-	return pushed, r.sign(ctx, pushed)
-}
-
-// push builds everything, pushes the images and the chart, and writes the files of the release.
-func (r *release) push(ctx context.Context) (published, error) {
-	if err := os.RemoveAll(r.output); err != nil {
-		return published{}, fmt.Errorf("remove the files of the last run: %w", err)
-	}
-	if err := os.MkdirAll(r.output, 0o755); err != nil {
-		return published{}, fmt.Errorf("create %s: %w", r.output, err)
-	}
-	images, err := r.publishImages(ctx)
-	if err != nil {
-		return published{}, err
-	}
-	chart, err := r.publishChart(ctx, images)
-	if err != nil {
-		return published{}, err
-	}
-	pushed := published{images: images, chart: chart}
-	if err := r.writeManifests(ctx, images); err != nil {
 		return published{}, err
 	}
 	if err := r.writeArchives(ctx); err != nil {
@@ -102,10 +97,61 @@ func (r *release) push(ctx context.Context) (published, error) {
 	if err := r.writeProvenance(); err != nil {
 		return published{}, err
 	}
+	if err := r.refuseOtherImages(ctx, images); err != nil {
+		return published{}, err
+	}
+	if err := r.pushImages(ctx, images); err != nil {
+		return published{}, err
+	}
+	if err := r.signImages(ctx, images); err != nil {
+		return published{}, err
+	}
+	pushed := published{images: images}
+	if pushed.chart, err = r.pushChart(ctx, chart); err != nil {
+		return published{}, err
+	}
+	if err := r.signChart(ctx, pushed.chart); err != nil {
+		return published{}, err
+	}
 	if err := r.writeDigests(pushed); err != nil {
 		return published{}, err
 	}
-	return pushed, r.writeChecksums()
+	if err := r.writeChecksums(); err != nil {
+		return published{}, err
+	}
+	return pushed, r.signChecksums(ctx)
+}
+
+// publishInstallation publishes what an installation needs: the images, the chart and install.yaml, without signatures and archives.
+func (r *release) publishInstallation(ctx context.Context) error {
+	images, chart, err := r.buildInstallation(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.pushImages(ctx, images); err != nil {
+		return err
+	}
+	_, err = r.pushChart(ctx, chart)
+	return err
+}
+
+// buildInstallation builds the images and writes the files that name them: the package of the chart, whose file it returns,
+// install.yaml and samples.yaml.
+func (r *release) buildInstallation(ctx context.Context) (images []imageIndex, chart string, err error) {
+	if err := os.RemoveAll(r.output); err != nil {
+		return nil, "", fmt.Errorf("remove the files of the last run: %w", err)
+	}
+	if err := os.MkdirAll(r.output, 0o755); err != nil {
+		return nil, "", fmt.Errorf("create %s: %w", r.output, err)
+	}
+	if images, err = r.buildImages(ctx); err != nil {
+		return nil, "", err
+	}
+	if err := r.writeManifests(ctx, images); err != nil {
+		return nil, "", err
+	}
+	chart, err = r.packageChart(ctx, images)
+	return images, chart, err
 }
 
 // writeDigests lists the published objects with their digests.
@@ -128,18 +174,11 @@ type artifact struct {
 
 func (a artifact) reference() string { return a.repository + "@" + a.digest }
 
-// command runs a program in a directory, and adds its messages to an error.
-func command(ctx context.Context, dir, program string, args ...string) error {
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("run %s %s: %w\n%s", filepath.Base(program), strings.Join(args, " "), err, out)
-	}
-	return nil
-}
+// runner runs a program in a directory, and returns its standard output. An error has its standard error.
+type runner func(ctx context.Context, dir, program string, args ...string) (string, error)
 
-// commandOutput runs a program in a directory, and returns what it prints.
-func commandOutput(ctx context.Context, dir, program string, args ...string) (string, error) {
+// runProgram is a runner.
+func runProgram(ctx context.Context, dir, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir
 	var complaints strings.Builder
@@ -152,6 +191,6 @@ func commandOutput(ctx context.Context, dir, program string, args ...string) (st
 }
 
 // reportf prints a step that is done.
-func reportf(format string, args ...any) {
-	fmt.Printf(format+"\n", args...)
+func (r *release) reportf(format string, args ...any) {
+	_, _ = fmt.Fprintf(r.log, format+"\n", args...)
 }

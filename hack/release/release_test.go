@@ -37,7 +37,7 @@ func testRelease(t *testing.T) *release {
 	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true), registry.Logger(log.New(io.Discard, "", 0))))
 	t.Cleanup(server.Close)
 	return &release{
-		root: "../..", output: t.TempDir(), version: "v1.2.3", repository: strings.TrimPrefix(server.URL, "http://") + "/a2a-operator",
+		run: runProgram, log: io.Discard, root: "../..", output: t.TempDir(), version: "v1.2.3", repository: strings.TrimPrefix(server.URL, "http://") + "/a2a-operator",
 		commit: strings.Repeat("c", 40), date: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		build: func(_ context.Context, p program, target target, file string) error {
 			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
@@ -49,15 +49,18 @@ func testRelease(t *testing.T) *release {
 }
 
 // pushImage builds the programs of an image and pushes it.
-func pushImage(t *testing.T, r *release, p program) pushedImage {
+func pushImage(t *testing.T, r *release, p program) imageIndex {
 	t.Helper()
 	for _, target := range imageTargets {
 		if err := r.build(t.Context(), p, target, filepath.Join(r.output, "programs", target.directory(), target.executable(p))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	image, err := r.publishImage(t.Context(), p)
+	image, err := r.buildImage(p)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.pushImages(t.Context(), []imageIndex{image}); err != nil {
 		t.Fatal(err)
 	}
 	return image
@@ -217,7 +220,7 @@ func TestKrewManifestNamesEveryArchive(t *testing.T) {
 	}
 }
 
-var testImages = []pushedImage{
+var testImages = []imageIndex{
 	{artifact: artifact{"127.0.0.1:5005/a2a-operator/manager", "sha256:" + strings.Repeat("1", 64)}, program: program{"manager", "./cmd/manager"}},
 	{artifact: artifact{"127.0.0.1:5005/a2a-operator/sidecar", "sha256:" + strings.Repeat("2", 64)}, program: program{"sidecar", "./cmd/sidecar"}},
 	{artifact: artifact{"127.0.0.1:5005/a2a-operator/sample-echo", "sha256:" + strings.Repeat("3", 64)}, program: program{"sample-echo", "./config/samples/echo"}},
@@ -303,7 +306,7 @@ func TestPublishRequiresTheVersionOfTheChart(t *testing.T) {
 
 func TestInvalidVersionsAreRefused(t *testing.T) {
 	for _, version := range []string{"", "1.2.3", "v1.2", "v1.2.3+dirty", "v01.2.3", "main"} {
-		if _, err := newRelease(t.Context(), ".", version, publicRepository, t.TempDir()); err == nil || !strings.Contains(err.Error(), "VERSION") {
+		if _, err := newRelease(t.Context(), version, publicRepository, t.TempDir()); err == nil || !strings.Contains(err.Error(), "VERSION") {
 			t.Errorf("version %q: error = %v, want it to name VERSION", version, err)
 		}
 	}
@@ -350,5 +353,17 @@ func TestChecksumsListTheFilesOfTheRelease(t *testing.T) {
 	got, err := os.ReadFile(r.checksums())
 	if want := fmt.Sprintf("%x  install.yaml\n", sha256.Sum256([]byte("a"))); err != nil || string(got) != want {
 		t.Errorf("checksums.txt = %q, want %q, error = %v", got, want, err)
+	}
+}
+
+func TestPublishRefusesAChangedSourceTree(t *testing.T) {
+	r := testRelease(t)
+	r.run = func(context.Context, string, string, ...string) (string, error) { return " M go.mod\n", nil }
+	if err := r.isCommitted(t.Context()); err == nil || !strings.Contains(err.Error(), "go.mod") || !strings.Contains(err.Error(), r.commit) {
+		t.Errorf("a changed file: error = %v, want it to name the file and the commit", err)
+	}
+	r.run = func(context.Context, string, string, ...string) (string, error) { return "", nil }
+	if err := r.isCommitted(t.Context()); err != nil {
+		t.Errorf("no changed file: error = %v", err)
 	}
 }

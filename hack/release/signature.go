@@ -20,15 +20,15 @@ const (
 
 // signer signs with cosign. Without a key it signs as the workflow that runs it, through the public Sigstore services.
 type signer struct {
-	cosign string
+	cosign cosign
 	// key, public and services are files: a pair of keys, and a signing configuration that names no service.
 	key, public, services string
 }
 
-// sign signs the images, the chart and the list of checksums, and attests their provenance and the SBOMs.
-func (r *release) sign(ctx context.Context, pushed published) error {
+// signImages signs the images, and attests their provenance and their SBOMs.
+func (r *release) signImages(ctx context.Context, images []imageIndex) error {
 	predicate := r.provenanceFile()
-	for _, image := range pushed.images {
+	for _, image := range images {
 		if err := r.signer.run(ctx, "sign", "--recursive", image.reference()); err != nil {
 			return err
 		}
@@ -40,23 +40,33 @@ func (r *release) sign(ctx context.Context, pushed published) error {
 				return err
 			}
 		}
-		reportf("signed   %s", image.reference())
+		r.reportf("signed   %s", image.reference())
 	}
-	if err := r.signer.run(ctx, "sign", pushed.chart.reference()); err != nil {
+	return nil
+}
+
+// signChart signs the chart, and attests its provenance.
+func (r *release) signChart(ctx context.Context, chart artifact) error {
+	if err := r.signer.run(ctx, "sign", chart.reference()); err != nil {
 		return err
 	}
-	if err := r.signer.run(ctx, "attest", "--type", provenanceType, "--predicate", predicate, pushed.chart.reference()); err != nil {
+	if err := r.signer.run(ctx, "attest", "--type", provenanceType, "--predicate", r.provenanceFile(), chart.reference()); err != nil {
 		return err
 	}
-	reportf("signed   %s", pushed.chart.reference())
+	r.reportf("signed   %s", chart.reference())
+	return nil
+}
+
+// signChecksums signs the list of checksums, and attests the provenance of the files.
+func (r *release) signChecksums(ctx context.Context) error {
 	sums := r.checksums()
 	if err := r.signer.run(ctx, "sign-blob", "--bundle", sums+".sigstore.json", sums); err != nil {
 		return err
 	}
-	if err := r.signer.run(ctx, "attest-blob", "--type", provenanceType, "--predicate", predicate, "--bundle", sums+".provenance.sigstore.json", sums); err != nil {
+	if err := r.signer.run(ctx, "attest-blob", "--type", provenanceType, "--predicate", r.provenanceFile(), "--bundle", sums+".provenance.sigstore.json", sums); err != nil {
 		return err
 	}
-	reportf("signed   %s", sums)
+	r.reportf("signed   %s", sums)
 	return nil
 }
 
@@ -80,7 +90,7 @@ func (r *release) verify(ctx context.Context, pushed published) error {
 		if err := r.signer.verify(ctx, "verify-attestation", "--type", provenanceType, image.reference()); err != nil {
 			return err
 		}
-		reportf("verified %s", image.reference())
+		r.reportf("verified %s", image.reference())
 	}
 	if err := r.signer.verify(ctx, "verify", pushed.chart.reference()); err != nil {
 		return err
@@ -88,14 +98,14 @@ func (r *release) verify(ctx context.Context, pushed published) error {
 	if err := r.signer.verify(ctx, "verify-attestation", "--type", provenanceType, pushed.chart.reference()); err != nil {
 		return err
 	}
-	reportf("verified %s", pushed.chart.reference())
+	r.reportf("verified %s", pushed.chart.reference())
 	sums := r.checksums()
 	if err := r.signer.verify(ctx, "verify-blob", "--bundle", sums+".sigstore.json", sums); err != nil {
 		return err
 	}
 	err := r.signer.verify(ctx, "verify-blob-attestation", "--type", provenanceType, "--bundle", sums+".provenance.sigstore.json", sums)
 	if err == nil {
-		reportf("verified %s", sums)
+		r.reportf("verified %s", sums)
 	}
 	return err
 }
@@ -106,7 +116,7 @@ func (s *signer) newKey(ctx context.Context, dir string) error {
 	if err := os.WriteFile(s.services, []byte(`{"mediaType":"application/vnd.dev.sigstore.signingconfig.v0.2+json"}`), 0o600); err != nil {
 		return err
 	}
-	return s.execute(ctx, "generate-key-pair", "--output-key-prefix", filepath.Join(dir, "cosign"))
+	return s.cosign(ctx, "generate-key-pair", "--output-key-prefix", filepath.Join(dir, "cosign"))
 }
 
 // run runs a command of cosign that signs.
@@ -115,20 +125,26 @@ func (s *signer) run(ctx context.Context, verb string, args ...string) error {
 	if s.key != "" {
 		options = append(options, "--key", s.key, "--signing-config", s.services)
 	}
-	return s.execute(ctx, append(options, args...)...)
+	return s.cosign(ctx, append(options, args...)...)
 }
 
 // verify runs a command of cosign that verifies. The key signs without a transparency log.
 func (s *signer) verify(ctx context.Context, verb string, args ...string) error {
-	return s.execute(ctx, append([]string{verb, "--key", s.public, "--insecure-ignore-tlog=true"}, args...)...)
+	return s.cosign(ctx, append([]string{verb, "--key", s.public, "--insecure-ignore-tlog=true"}, args...)...)
 }
 
-func (s *signer) execute(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, s.cosign, args...)
-	// A key of newKey has no password.
-	cmd.Env = append(os.Environ(), "COSIGN_PASSWORD=")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("run cosign %s: %w\n%s", strings.Join(args, " "), err, out)
+// cosign runs a command of cosign.
+type cosign func(ctx context.Context, args ...string) error
+
+// runCosign returns a cosign that is a program.
+func runCosign(program string) cosign {
+	return func(ctx context.Context, args ...string) error {
+		cmd := exec.CommandContext(ctx, program, args...)
+		// A key of newKey has no password.
+		cmd.Env = append(os.Environ(), "COSIGN_PASSWORD=")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("run cosign %s: %w\n%s", strings.Join(args, " "), err, out)
+		}
+		return nil
 	}
-	return nil
 }

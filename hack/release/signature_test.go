@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,7 +24,7 @@ func TestCosignVerifiesWhatTheReleaseSigns(t *testing.T) {
 		t.Skip("bin/cosign does not exist: make release-tools builds it")
 	}
 	r := testRelease(t)
-	r.signer.cosign = cosign
+	r.signer.cosign = runCosign(cosign)
 	if err := r.signer.newKey(t.Context(), t.TempDir()); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +40,7 @@ func TestCosignVerifiesWhatTheReleaseSigns(t *testing.T) {
 	}
 	// Another index takes the place of the chart, whose push needs helm.
 	other := pushImage(t, r, program{"sidecar", "./cmd/sidecar"})
-	pushed := published{images: []pushedImage{image}, chart: other.artifact}
+	pushed := published{images: []imageIndex{image}, chart: other.artifact}
 	if err := r.writeProvenance(); err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func TestCosignVerifiesWhatTheReleaseSigns(t *testing.T) {
 	if err := r.verify(t.Context(), pushed); err == nil {
 		t.Error("an image without a signature is accepted")
 	}
-	if err := r.sign(t.Context(), pushed); err != nil {
+	if err := errors.Join(r.signImages(t.Context(), pushed.images), r.signChart(t.Context(), pushed.chart), r.signChecksums(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.verify(t.Context(), pushed); err != nil {
@@ -73,7 +74,7 @@ func TestCosignVerifiesWhatTheReleaseSigns(t *testing.T) {
 	if err := r.verify(t.Context(), pushed); err == nil || !strings.Contains(err.Error(), "verify-blob") {
 		t.Errorf("changed checksums: error = %v", err)
 	}
-	stranger := signer{cosign: cosign}
+	stranger := signer{cosign: r.signer.cosign}
 	if err := stranger.newKey(t.Context(), t.TempDir()); err != nil {
 		t.Fatal(err)
 	}

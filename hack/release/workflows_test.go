@@ -5,10 +5,14 @@ package main
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 // A tag of an action can move to other code, a commit cannot.
@@ -44,5 +48,106 @@ func TestTheReleaseChecksItsTagBeforeACommandUsesIt(t *testing.T) {
 	check, use := strings.Index(string(text), "[[ $TAG =~ ^v"), strings.Index(string(text), `VERSION="$TAG"`)
 	if check < 0 || use < check {
 		t.Errorf("the tag is checked at %d and used at %d", check, use)
+	}
+}
+
+// A module without updates keeps its known vulnerabilities.
+func TestDependenciesOfAllDirectoriesAreUpdated(t *testing.T) {
+	text, err := os.ReadFile("../../.github/dependabot.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config struct {
+		Updates []struct {
+			Ecosystem   string `json:"package-ecosystem"`
+			Directory   string
+			Directories []string
+		}
+	}
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	updated := func(ecosystem, dir string) bool {
+		for _, update := range config.Updates {
+			if update.Ecosystem == ecosystem && slices.ContainsFunc(append(update.Directories, update.Directory), func(pattern string) bool {
+				matched, err := path.Match(pattern, dir)
+				return err == nil && matched
+			}) {
+				return true
+			}
+		}
+		return false
+	}
+	listed, err := runProgram(t.Context(), "../..", "git", "ls-files")
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := map[string]int{}
+	for file := range strings.Lines(listed) {
+		file = "/" + strings.TrimSpace(file)
+		var ecosystem string
+		switch base := path.Base(file); {
+		case base == "go.mod":
+			ecosystem = "gomod"
+		case base == "package.json":
+			ecosystem = "npm"
+		case strings.HasSuffix(base, ".txt") && strings.Contains(file, "/requirements"):
+			ecosystem = "pip"
+		default:
+			continue
+		}
+		checked[ecosystem]++
+		if !updated(ecosystem, path.Dir(file)) {
+			t.Errorf("%s: no entry of .github/dependabot.yml for %s has the directory %s", file, ecosystem, path.Dir(file))
+		}
+	}
+	if checked["gomod"] < 10 || checked["npm"] < 1 || checked["pip"] < 10 {
+		t.Errorf("checked %v files", checked)
+	}
+}
+
+// makeTarget matches a target that a workflow makes.
+var makeTarget = regexp.MustCompile(`\bmake ((?:[a-z0-9-]+ ?)+)`)
+
+func TestWorkflowsMakeExistingTargets(t *testing.T) {
+	fragments, err := filepath.Glob("../../hack/make/*.mk")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules strings.Builder
+	for _, file := range fragments {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules.Write(text)
+	}
+	files, err := filepath.Glob("../../.github/workflows/*.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			_, command, found := strings.Cut(line, "run: ")
+			if !found {
+				continue
+			}
+			for _, match := range makeTarget.FindAllStringSubmatch(command, -1) {
+				for target := range strings.FieldsSeq(match[1]) {
+					named++
+					if !strings.Contains(rules.String(), "\n"+target+":") {
+						t.Errorf("%s: make %s is not a target of hack/make", filepath.Base(file), target)
+					}
+				}
+			}
+		}
+	}
+	if named < 8 {
+		t.Errorf("the workflows make %d targets", named)
 	}
 }
