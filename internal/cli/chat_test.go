@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -348,6 +349,38 @@ func TestChatCancelsNoEarlierTaskWhileTheTaskOfTheTurnIsUnknown(t *testing.T) {
 	s.status(t)
 }
 
+func TestChatAnswersThePausedTaskAfterItsCancelFailed(t *testing.T) {
+	setTerminal(t)
+	const question = `{"statusUpdate":{"taskId":"t-1","contextId":"c-1","status":{"state":"TASK_STATE_INPUT_REQUIRED"}}}`
+	tasks := make(chan string, 10)
+	u := fakeAgent(t, func(w http.ResponseWriter, r *http.Request, method, text string) {
+		var request struct {
+			Params struct{ Message struct{ TaskID string } }
+		}
+		_ = json.NewDecoder(r.Body).Decode(&request)
+		switch {
+		case method == "CancelTask":
+			http.Error(w, "not now", http.StatusServiceUnavailable)
+		case text == "Hello":
+			writeEvents(w, paintingTask, question)
+		default:
+			tasks <- request.Params.Message.TaskID
+			writeEvents(w, paintingTask, paintingDone)
+		}
+	})
+	s := runOnTerminal(t, 80, 24, "chat", "--url", u, "Hello")
+	s.await(t, "The agent waits for your answer.")
+	s.press(t, "/cancel", keyEnter)
+	s.await(t, "Error: ")
+	s.press(t, "This", keyEnter)
+	s.await(t, "is completed.")
+	if task := <-tasks; task != "t-1" {
+		t.Errorf("the answer is for task %q", task)
+	}
+	s.press(t, keyCtrlD)
+	s.status(t)
+}
+
 func TestASecondInterruptLeavesTheChat(t *testing.T) {
 	setTerminal(t)
 	proceed := make(chan struct{})
@@ -382,7 +415,9 @@ func fakeAgent(t *testing.T, answer func(w http.ResponseWriter, r *http.Request,
 				}
 			}
 		}
-		_ = json.NewDecoder(r.Body).Decode(&request)
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body)) // answer may read more of it
+		_ = json.Unmarshal(body, &request)
 		text := ""
 		if parts := request.Params.Message.Parts; len(parts) > 0 {
 			text = parts[0].Text

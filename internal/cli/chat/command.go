@@ -91,22 +91,38 @@ func (m *model) notices(do func(context.Context) ([]string, error)) tea.Cmd {
 	})
 }
 
+// withTask returns a command that calls the agent about a task. It shows the error of the call.
+func (m *model) withTask(do func(context.Context) (*a2aclient.Event, error), result func(*a2aclient.Event) tea.Msg) tea.Cmd {
+	return m.call(func(ctx context.Context) tea.Msg {
+		ctx, end := context.WithTimeout(ctx, callTimeout)
+		defer end()
+		e, err := do(ctx)
+		if err != nil {
+			return noticesMsg(describe(err))
+		}
+		return result(e)
+	})
+}
+
 func (m *model) cancel(argument string) tea.Cmd {
 	id := m.currentTask(argument)
 	if id == "" {
 		m.transcript.notice("There is no task to cancel: /cancel TASK names one.")
 		return nil
 	}
-	if id == m.taskID {
+	return m.withTask(
+		func(ctx context.Context) (*a2aclient.Event, error) { return m.o.Client.Cancel(ctx, id) },
+		func(e *a2aclient.Event) tea.Msg { return canceledMsg{e} })
+}
+
+// showCanceled shows the result of a cancel. The next message continues the task unless it has ended.
+func (m *model) showCanceled(e *a2aclient.Event) {
+	id, state := e.Task.ID, e.Task.Status.State
+	if id == m.taskID && state.Terminal() {
 		m.taskID = ""
 	}
-	return m.notices(func(ctx context.Context) ([]string, error) {
-		e, err := m.o.Client.Cancel(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		return []string{"Task " + id + " is " + e.Task.Status.State.String() + "."}, nil
-	})
+	m.remember(id, state)
+	m.transcript.notice("Task " + id + " is " + state.String() + ".")
 }
 
 // answerCancel takes the answer whether the task of the stopped turn is to be canceled.
@@ -145,15 +161,9 @@ func (m *model) task(id string) tea.Cmd {
 		}
 		return nil
 	}
-	return m.call(func(ctx context.Context) tea.Msg {
-		ctx, end := context.WithTimeout(ctx, callTimeout)
-		defer end()
-		e, err := m.o.Client.Task(ctx, id, new(0))
-		if err != nil {
-			return noticesMsg(describe(err))
-		}
-		return taskMsg{e}
-	})
+	return m.withTask(
+		func(ctx context.Context) (*a2aclient.Event, error) { return m.o.Client.Task(ctx, id, new(0)) },
+		func(e *a2aclient.Event) tea.Msg { return taskMsg{e} })
 }
 
 // showTask shows a task that was read.

@@ -103,6 +103,8 @@ type (
 	noticesMsg []string
 	// taskMsg is a task that was read.
 	taskMsg struct{ event *a2aclient.Event }
+	// canceledMsg is a task after a cancel.
+	canceledMsg struct{ event *a2aclient.Event }
 	// attachedMsg is a file that was read.
 	attachedMsg struct{ part a2a.Part }
 )
@@ -183,6 +185,8 @@ func (m *model) take(msg tea.Msg) tea.Cmd {
 		}
 	case taskMsg:
 		m.showTask(msg.event)
+	case canceledMsg:
+		m.showCanceled(msg.event)
 	case attachedMsg:
 		m.attached = append(m.attached, msg.part)
 		m.transcript.notice("Attached to the next message: " + answer.DescribeFile(&msg.part))

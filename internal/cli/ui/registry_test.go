@@ -32,8 +32,8 @@ type registry struct {
 	// agents are JSON values in order.
 	agents []map[string]any
 	card   string
-	// down refuses requests.
-	down bool
+	// down refuses requests, and unreachable connections to agents.
+	down, unreachable bool
 	// revision counts the changes, and changed is closed at the next one.
 	revision int
 	last     string

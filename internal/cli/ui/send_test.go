@@ -33,6 +33,12 @@ func (f *registry) serve(t *testing.T, name string, agent http.HandlerFunc) {
 
 // connect calls a sidecar.
 func (f *registry) connect(ctx context.Context, _, name string) (*a2aclient.Client, func(), error) {
+	f.mu.Lock()
+	unreachable := f.unreachable
+	f.mu.Unlock()
+	if unreachable {
+		return nil, nil, failure.New(failure.Unreachable, "%s cannot be reached", name)
+	}
 	address, ok := f.sidecars[name]
 	if !ok {
 		return nil, nil, failure.New(failure.AuthFailed, "you may not call %s", name).WithHint("ask for a Role")
@@ -43,6 +49,13 @@ func (f *registry) connect(ctx context.Context, _, name string) (*a2aclient.Clie
 	}
 	client, err := a2aclient.New(card, a2aclient.Options{HTTP: http.DefaultClient})
 	return client, func() {}, err
+}
+
+// setUnreachable refuses connections to agents, or lets them pass again.
+func (f *registry) setUnreachable(unreachable bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.unreachable = unreachable
 }
 
 // post sends a form to the page of an agent, and returns the response and a function that reads
@@ -240,6 +253,31 @@ func TestTheBrowserShowsAConversation(t *testing.T) {
 	b.awaitText(t, "#log", "Download dot.png (70 bytes)")
 	b.awaitText(t, "#log", "<img src=x")
 	b.run(t, chromedp.Poll(`document.querySelector('#log img')?.naturalWidth === 1`, nil))
+	b.clean(t)
+}
+
+func TestTheBrowserKeepsAPausedTaskWhenCallsFail(t *testing.T) {
+	p := startPage(t)
+	p.serve(t, "asking", sidecartest.AskingAgent)
+	b := startBrowser(t)
+	visible := chromedp.Poll(`!document.getElementById('cancel').hidden`, nil, chromedp.WithPollingTimeout(30*time.Second))
+	b.run(t, chromedp.Navigate(p.base+"agents/team/asking"), chromedp.SendKeys("#message", "Hello"), chromedp.Click("#submit"))
+	b.awaitText(t, "#task", "waits for your answer")
+	p.setUnreachable(true)
+	b.run(t, chromedp.SendKeys("#message", "This"), chromedp.Click("#submit"))
+	b.awaitText(t, "#log", "asking cannot be reached")
+	b.awaitText(t, "#task", "waits for your answer")
+	b.run(t, visible, chromedp.Click("#cancel"),
+		chromedp.Poll(`document.querySelectorAll('#log .bad').length === 2`, nil, chromedp.WithPollingTimeout(30*time.Second)), visible)
+	p.setUnreachable(false)
+	b.run(t, chromedp.SendKeys("#message", "This"), chromedp.Click("#submit"))
+	b.awaitText(t, "#log", "That one")
+	b.awaitText(t, "#tasks", "completed")
+	var tasks int
+	b.run(t, chromedp.Evaluate(`document.querySelectorAll('#tasks button.open').length`, &tasks))
+	if tasks != 1 {
+		t.Errorf("the answer began a task of its own: %d tasks", tasks)
+	}
 	b.clean(t)
 }
 

@@ -10,7 +10,9 @@
   const [log, text, cancel, fresh, submit, status, tasks] = ['log', 'message', 'cancel', 'fresh', 'submit', 'task', 'tasks'].map(find);
   const agent = find('try').dataset.agent;
   const base = document.body.dataset.base + 'agents/' + agent;
-  let task = '', context = '', waits = false;
+  const sent = 'Sent.';
+  // task is the task that the next message continues, '' for a new one.
+  let task = '', context = '';
   // call aborts the response that is read: an answer, or the events of a task.
   let call = null;
   const artifacts = new Map();
@@ -57,15 +59,14 @@
     }
     if (update.problem) add('note bad', update.problem + (update.hint ? ' ' + update.hint : ''));
     if (update.state) {
-      waits = update.waits ?? false;
       const time = update.time ? new Date(update.time) : new Date();
       add('note ' + update.state, time.toLocaleTimeString() + '  ' + update.state);
-      status.textContent = waits ? 'The agent waits for your answer.' : 'Task ' + task + ': ' + update.state;
+      status.textContent = update.waits ? 'The agent waits for your answer.' : 'Task ' + task + ': ' + update.state;
       refreshTasks(300);
     }
-    const ended = update.ended === true && !waits;
-    cancel.hidden = !task || ended;
-    if (ended) task = '';
+    // A call that fails ends no task: the next message still belongs to it.
+    if (update.ended && !update.waits && !update.problem) task = '';
+    cancel.hidden = !task;
     announce();
   }
 
@@ -99,10 +100,11 @@
     if (context) body.append('context', context);
     add('said mine', [text.value, ...[...find('file').files].map((file) => '📎 ' + file.name)].filter(Boolean).join('\n'));
     submit.disabled = true;
-    waits = false;
-    status.textContent = 'Sent.';
+    const before = status.textContent;
+    status.textContent = sent;
     form.reset();
     if (await read(base + '/send', { method: 'POST', body }, 'The answer is not complete: ')) {
+      if (status.textContent === sent) status.textContent = before;
       submit.disabled = false;
       text.focus();
     }
@@ -112,7 +114,7 @@
     call?.abort();
     call = null;
     task = context = '';
-    waits = submit.disabled = false;
+    submit.disabled = false;
     artifacts.clear();
     log.replaceChildren();
     log.hidden = cancel.hidden = fresh.hidden = true;
