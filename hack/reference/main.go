@@ -4,8 +4,8 @@
 // Command reference writes the tables of docs/reference/conditions.md and
 // docs/reference/metrics.md, from the comments of the reasons in api/v1alpha1 and from the
 // declarations of the metrics. The text around the tables is written by hand. It also
-// writes the texts of the reasons for `kubectl a2a doctor`, and the page with all commands of
-// `kubectl a2a`.
+// writes the texts of the reasons for `kubectl a2a doctor`, the page with all commands of
+// `kubectl a2a`, and its compliance report.
 package main
 
 import (
@@ -39,6 +39,9 @@ func run() error {
 		return err
 	}
 	if err := publish("docs/reference/metrics.md", "metrics", metrics); err != nil {
+		return err
+	}
+	if err := writeCompliance(); err != nil {
 		return err
 	}
 	return os.WriteFile(cliFile, []byte(renderCLI()), 0o644)
