@@ -197,13 +197,13 @@ var stream = regexp.MustCompile("(?ms)^```json\n(\\{\"text\":.*?)^```$")
 // TestSidecarAcceptsTheEventsOnThePage has an agent that responds with the events of the
 // page.
 func TestSidecarAcceptsTheEventsOnThePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/how-to/agents.md")
+	page, err := os.ReadFile("../../docs/reference/events-protocol.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := stream.FindSubmatch(page)
 	if found == nil {
-		t.Fatal("docs/how-to/agents.md has no stream of events")
+		t.Fatal("docs/reference/events-protocol.md has no stream of events")
 	}
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")

@@ -8,7 +8,7 @@
 //
 // A turn is one completion. It ends its task and never waits for input. The backend does
 // not run tools: it passes the tool calls of the model to the client as data.
-// docs/how-to/backends.md describes the backend to authors of agents.
+// docs/reference/backends.md describes the backend to authors of agents.
 //
 // The server is the container beside the sidecar, or an external server, which the
 // backend calls through a transport of its caller and without the identity of the client.

@@ -4,7 +4,7 @@
 // Package events is the default backend: it sends one POST for each turn, and the agent's
 // container answers with text, JSON, a file, or a stream of A2A events.
 //
-// This package alone defines how an agent may answer. docs/how-to/agents.md describes it to
+// This package alone defines how an agent may answer. docs/reference/events-protocol.md describes it to
 // authors of agents. It may import the codecs, because requests and responses are the
 // JSON of A2A. It keeps no state between turns, follows no redirect and uses no proxy. An
 // event that it does not understand fails the turn (backend.Unrecognized). It skips blank
