@@ -121,7 +121,7 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 	flags.StringVar(&c.RegistryOutsideURL, "registry-outside-url", c.RegistryOutsideURL,
 		"The `URL` at which the Gateway serves the catalog outside of the cluster.")
 	flags.StringVar(&c.RegistryPeersFile, "registry-peers-file", c.RegistryPeersFile,
-		"A `file` with the registries of other clusters that searches of ARD ask (docs/how-to/federation.md). The manager reloads it when it changes. "+
+		"A `file` with the registries of other clusters that searches of ARD ask (https://github.com/a2a-operator/a2a-operator/blob/main/docs/how-to/federation.md). The manager reloads it when it changes. "+
 			"It needs --registry-publisher. Empty means no peers.")
 	flags.StringVar(&c.RegistryEmbeddings.URL, "registry-embeddings-url", c.RegistryEmbeddings.URL,
 		"The `URL` of an endpoint for embeddings with the API of OpenAI, such as https://models.example/v1/embeddings. Ranked searches then find "+

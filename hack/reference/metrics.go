@@ -11,6 +11,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +28,21 @@ func (m metric) row() []string {
 	for i, label := range m.labels {
 		labels[i] = "`" + label + "`"
 	}
-	return []string{"`" + m.name + "`", m.kind, strings.Join(labels, ", "), cell(strings.ReplaceAll(m.help, "docs/reference/limits.md", "[limits.md](limits.md)"))}
+	return []string{"`" + m.name + "`", m.kind, strings.Join(labels, ", "), cell(linked(m.help))}
+}
+
+// pageURL matches the URL of a page of this project.
+var pageURL = regexp.MustCompile(`https://github\.com/a2a-operator/a2a-operator/blob/main/docs/([a-z-]+)/([a-z-]+\.md)`)
+
+// linked returns a help text for the page with the metrics: URLs of other pages are relative links.
+func linked(help string) string {
+	return pageURL.ReplaceAllStringFunc(help, func(url string) string {
+		found := pageURL.FindStringSubmatch(url)
+		if found[1] == "reference" {
+			return "[" + found[2] + "](" + found[2] + ")"
+		}
+		return "[" + found[2] + "](../" + found[1] + "/" + found[2] + ")"
+	})
 }
 
 // readMetrics returns a table for each package that declares metrics.

@@ -23,7 +23,7 @@ const limitedCallers = 4096
 // caller, concurrent_searches, response_memory or total_watches.
 var limited = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Name: "a2a_registry_limited_total",
-	Help: "Requests to the registry that a limit rejected, by the limit; docs/reference/limits.md lists them.",
+	Help: "Requests to the registry that a limit rejected, by the limit; https://github.com/a2a-operator/a2a-operator/blob/main/docs/reference/limits.md lists them.",
 }, []string{"limit"})
 
 // countLimited counts a request that a limit rejects, and sets Retry-After.

@@ -125,7 +125,7 @@ func newMetrics(now func() time.Time) *metrics {
 		}),
 		limited: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_limited_total",
-			Help: "Requests that a limit refused, by limit; docs/reference/limits.md lists them.",
+			Help: "Requests that a limit refused, by limit; https://github.com/a2a-operator/a2a-operator/blob/main/docs/reference/limits.md lists them.",
 		}, []string{"limit"}),
 		refusedCalls: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_refused_calls_total",

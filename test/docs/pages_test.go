@@ -124,3 +124,41 @@ func TestPagesNameTheVersionOfTheChart(t *testing.T) {
 		t.Errorf("the pages name a version %d times", named)
 	}
 }
+
+var (
+	// pagePath matches the path of a page, with the address of the repository if it is there.
+	pagePath = regexp.MustCompile(`(https://github\.com/a2a-operator/a2a-operator/blob/main/)?(docs/(?:tutorials|how-to|reference|explanation|runbooks)/[A-Za-z0-9_-]+\.md)`)
+	// comment matches a comment of Go.
+	comment = regexp.MustCompile(`(^|\s)//.*`)
+)
+
+// TestTextsOfProgramsNamePagesByTheirAddress checks that no string of a program names a page by a path of this
+// repository, which its users do not have, and that each address leads to a page.
+func TestTextsOfProgramsNamePagesByTheirAddress(t *testing.T) {
+	named := 0
+	for _, root := range []string{"cmd", "controllers", "internal", "api"} {
+		err := filepath.WalkDir(filepath.Join("../..", root), func(file string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || filepath.Ext(file) != ".go" || strings.HasSuffix(file, "_test.go") {
+				return err
+			}
+			for line := range strings.Lines(read(t, file)) {
+				for _, found := range pagePath.FindAllStringSubmatch(comment.ReplaceAllString(line, ""), -1) {
+					named++
+					if found[1] == "" {
+						t.Errorf("%s names %s by its path: name the address in the repository", file, found[2])
+					}
+					if _, err := os.Stat(filepath.Join("../..", found[2])); err != nil {
+						t.Errorf("%s names a page that does not exist: %v", file, err)
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if named < 8 {
+		t.Errorf("the programs name %d pages", named)
+	}
+}

@@ -148,10 +148,10 @@ func (s *Source) describe(agent *a2av1alpha1.Agent, in *Deployment) {
 	spec.Description = s.Description(spec.Description, in.Object.Name+" of Deployment "+in.Object.Name+".", "metadata", "annotations", descriptionAnnotation)
 	if in.Guessed {
 		s.Check("the container answers HTTP, and has neither a card nor models at the usual paths, so the import assumed Events",
-			"let the program answer a POST as docs/how-to/agents.md describes, or set spec.workload.backend.path and protocol", "spec", "template", "spec", "containers", in.Target.Container)
+			"let the program answer a POST as https://github.com/a2a-operator/a2a-operator/blob/main/docs/reference/events-protocol.md describes, or set spec.workload.backend.path and protocol", "spec", "template", "spec", "containers", in.Target.Container)
 	}
 	if in.Protocol == a2av1alpha1.BackendProtocolEvents && !in.Guessed {
-		s.Check("the program must answer one POST for each turn", "see docs/how-to/agents.md; spec.workload.backend.path is the path, / by default", "spec", "template", "spec", "containers", in.Target.Container)
+		s.Check("the program must answer one POST for each turn", "see https://github.com/a2a-operator/a2a-operator/blob/main/docs/reference/events-protocol.md; spec.workload.backend.path is the path, / by default", "spec", "template", "spec", "containers", in.Target.Container)
 	}
 	*s.report = append(*s.report, report...)
 }

@@ -117,7 +117,8 @@ func (s *Source) skillConverted(skill *a2av1alpha1.Skill, t *SkillTexts, path []
 		}
 	}
 	for _, name := range []string{"id", "name", "description", "tags", "examples", "inputModes", "outputModes"} {
-		s.Changed("an Agent has limits for this text or list, which docs/reference/api-reference.md lists", "correct the skill in the Agent", append(path, name)...)
+		s.Changed("an Agent has limits for this text or list, which "+
+			"https://github.com/a2a-operator/a2a-operator/blob/main/docs/reference/api-reference.md lists", "correct the skill in the Agent", append(path, name)...)
 	}
 }
 

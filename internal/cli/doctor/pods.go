@@ -186,7 +186,8 @@ func memoryFinding(shared *SharedFacts, f *AgentFacts, pod *corev1.Pod, status *
 		}
 	}
 	if status.Name == a2av1alpha1.ContainerSidecar {
-		cure = "Lower spec.limits or spec.workload.tasks, which bound the memory of the sidecar (docs/reference/limits.md), and report a sidecar that exceeds it without load."
+		cure = "Lower spec.limits or spec.workload.tasks, which bound the memory of the sidecar (https://github.com/a2a-operator/a2a-operator/blob/main/docs/reference/limits.md), " +
+			"and report a sidecar that exceeds it without load."
 	}
 	finding := Finding{
 		Level: LevelWarning, Check: "memory of container " + status.Name,

@@ -8,7 +8,7 @@ import "github.com/prometheus/client_golang/prometheus"
 var (
 	requests = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "a2a_registry_peer_requests_total",
-		Help: "Searches of the registries of other clusters, by peer and outcome; docs/how-to/federation.md lists the outcomes.",
+		Help: "Searches of the registries of other clusters, by peer and outcome; https://github.com/a2a-operator/a2a-operator/blob/main/docs/how-to/federation.md lists the outcomes.",
 	}, []string{"peer", "outcome"})
 	requestDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "a2a_registry_peer_request_duration_seconds",
@@ -17,7 +17,7 @@ var (
 	}, []string{"peer"})
 	dropped = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "a2a_registry_peer_results_dropped_total",
-		Help: "Results of peers that the registry dropped, by peer and reason; docs/how-to/federation.md lists the reasons.",
+		Help: "Results of peers that the registry dropped, by peer and reason; https://github.com/a2a-operator/a2a-operator/blob/main/docs/how-to/federation.md lists the reasons.",
 	}, []string{"peer", "reason"})
 	fileRefused = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "a2a_registry_peers_file_refused",
