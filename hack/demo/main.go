@@ -62,6 +62,7 @@ func (d *demo) run(ctx context.Context) error {
 		{"An agent asks back, then finds echo in the registry and calls it", d.research},
 		{"A framework finds echo and calls it, with an MCP client only", d.mcp},
 		{"kubectl a2a sends a message, and prints the answer as it arrives", d.send},
+		{"kubectl a2a chat continues the conversation when the agent asks back", d.chat},
 		{"A page of the agents, with their health and a place to try them", d.page},
 	}
 	for i, step := range steps {
@@ -187,7 +188,7 @@ func states(table string) (states []string, ready bool) {
 }
 
 func (d *demo) farewell() {
-	fmt.Print("\n\033[1mThree commands to try next\033[0m\n\n")
+	fmt.Print("\n\033[1mCommands to try next\033[0m\n\n")
 	settings := d.path
 	if path := os.Getenv("KUBECONFIG"); path != "" {
 		settings = " KUBECONFIG=" + path + settings
@@ -195,6 +196,7 @@ func (d *demo) farewell() {
 	if settings != "" {
 		fmt.Printf("    export%s\n\n", settings)
 	}
+	fmt.Printf("    kubectl a2a chat researcher%s\n", inNamespace(d.namespace))
 	fmt.Printf("    kubectl a2a doctor echo%s\n", inNamespace(d.namespace))
 	fmt.Printf("    kubectl%s edit agentskill quote    # both cards change, and no pod restarts\n", inNamespace(d.namespace))
 	fmt.Printf("    %s    # removes everything\n", d.undo)

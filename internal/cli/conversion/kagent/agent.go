@@ -87,7 +87,7 @@ func (k *conversionOf) card() {
 	}
 	to.Version = conversion.Clip(from.Version, 64)
 	k.Converted(to.Version, "spec", "version")
-	const form = "an Agent has absolute http and https URLs and texts within the limits of "+
+	const form = "an Agent has absolute http and https URLs and texts within the limits of " +
 		"https://github.com/a2a-operator/a2a-operator/blob/main/docs/reference/api-reference.md"
 	for _, name := range []string{"iconUrl", "documentationUrl", "provider", "version"} {
 		k.LeftOut(form, "correct it, and set it in the Agent", "spec", name)
