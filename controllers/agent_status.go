@@ -80,7 +80,7 @@ func statusApplyConfiguration(agent *a2av1alpha1.Agent, s a2av1alpha1.AgentStatu
 	if s.Skills != nil {
 		config.WithSkills(*s.Skills)
 	}
-	config.WithConditions(conditionApplyConfigurations(s.Conditions, a2av1alpha1.AgentConditions())...)
+	config.WithConditions(conditionApplyConfigurations(s.Conditions, append(a2av1alpha1.AgentConditions(), a2av1alpha1.ConditionStalled))...)
 	return a2av1alpha1ac.Agent(agent.Name, agent.Namespace).WithUID(agent.UID).WithStatus(config)
 }
 

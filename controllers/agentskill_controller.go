@@ -90,7 +90,7 @@ func (r *AgentSkillReconciler) writeStatus(ctx context.Context, skill *a2av1alph
 		a2av1alpha1ac.AgentSkillStatus().
 			WithAgents(*next.Agents).
 			WithObservedGeneration(next.ObservedGeneration).
-			WithConditions(conditionApplyConfigurations(next.Conditions, a2av1alpha1.AgentSkillConditions())...))
+			WithConditions(conditionApplyConfigurations(next.Conditions, append(a2av1alpha1.AgentSkillConditions(), a2av1alpha1.ConditionStalled))...))
 	err := r.client.Status().Apply(ctx, config, client.FieldOwner(a2av1alpha1.FieldOwner), client.ForceOwnership)
 	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("apply status of AgentSkill %s/%s: %w", skill.Namespace, skill.Name, err)

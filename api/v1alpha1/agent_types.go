@@ -278,7 +278,8 @@ type AgentSkillRef struct {
 // AgentStatus is the observed state of an agent. It does not contain the card.
 type AgentStatus struct {
 	// conditions are Accepted, SkillsResolved, Programmed, Available, CardPublished,
-	// Exposed and Ready, which summarizes the others. All are always present.
+	// Exposed and Ready, which summarizes the others. All are always present. Stalled
+	// is present while a user must change something.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=type

@@ -35,6 +35,7 @@ type AgentSkill struct {
 	Spec AgentSkillSpec `json:"spec"`
 
 	// status is the observed state of the skill.
+	// +kubebuilder:default={observedGeneration: 0}
 	// +optional
 	Status AgentSkillStatus `json:"status,omitempty,omitzero"`
 }
@@ -57,7 +58,8 @@ type AgentSkillSpec struct {
 
 // AgentSkillStatus is the observed state of a skill.
 type AgentSkillStatus struct {
-	// conditions are Accepted and InUse. Both are always present.
+	// conditions are Accepted and InUse, which are always present, and Stalled, which
+	// is present while Accepted is False.
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
 	// +listMapKey=type

@@ -3,7 +3,7 @@
 
 package v1alpha1
 
-// The conditions of an Agent. The operator sets all of them in every status
+// The conditions that every Agent has. The operator sets all of them in every status
 // that it writes. True is the healthy status of each.
 const (
 	// ConditionAccepted reports whether the spec is valid.
@@ -27,8 +27,15 @@ const (
 	ConditionReady = "Ready"
 )
 
-// AgentConditions returns the conditions of an Agent. Each depends on those
-// before it.
+// ConditionStalled of an Agent or AgentSkill is True while the object does not become
+// ready until a user changes something: the spec is wrong, the API server rejects an
+// object, or a rollout exceeded its deadline. Reason and message are those of the
+// cause. Otherwise the condition is absent. Tools with kstatus, such as Flux, and the
+// health check for Argo CD read it as a failure.
+const ConditionStalled = "Stalled"
+
+// AgentConditions returns the conditions that every Agent has: all but Stalled. Each
+// depends on those before it.
 func AgentConditions() []string {
 	return []string{
 		ConditionAccepted, ConditionSkillsResolved, ConditionProgrammed,
@@ -40,5 +47,6 @@ func AgentConditions() []string {
 // card. An AgentSkill has ConditionAccepted, too.
 const ConditionInUse = "InUse"
 
-// AgentSkillConditions returns the conditions of an AgentSkill.
+// AgentSkillConditions returns the conditions that every AgentSkill has: all but
+// Stalled.
 func AgentSkillConditions() []string { return []string{ConditionAccepted, ConditionInUse} }

@@ -122,13 +122,16 @@ func olderFirst(a, b *a2av1alpha1.Agent) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
 }
 
+// kinds are the values of the label type.
+var kinds = append(a2av1alpha1.AgentConditions(), a2av1alpha1.ConditionStalled)
+
 // statuses are the values of the label status.
 var statuses = []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
 
 // collectAgent sends the metrics of one Agent; d is its Deployment, nil for none.
 func (c *Collector) collectAgent(to chan<- prometheus.Metric, a *a2av1alpha1.Agent, d *appsv1.Deployment) {
 	// Only the operator's own types become labels, since other writers may change the status.
-	for _, kind := range a2av1alpha1.AgentConditions() {
+	for _, kind := range kinds {
 		for i := range a.Status.Conditions {
 			if each := &a.Status.Conditions[i]; each.Type == kind && slices.Contains(statuses, each.Status) {
 				send(to, condition, 1, a.Namespace, a.Name, kind, string(each.Status))

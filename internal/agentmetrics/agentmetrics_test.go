@@ -83,6 +83,7 @@ func line(name string, m *dto.Metric) string {
 func TestAgentsHaveTheirStateInMetrics(t *testing.T) {
 	broken := agentNamed("broken",
 		metav1.Condition{Type: a2av1alpha1.ConditionReady, Status: metav1.ConditionFalse},
+		metav1.Condition{Type: a2av1alpha1.ConditionStalled, Status: metav1.ConditionTrue},
 		metav1.Condition{Type: "Hostile", Status: metav1.ConditionTrue},
 		metav1.Condition{Type: a2av1alpha1.ConditionAccepted, Status: "hostile"})
 	broken.Spec.Suspend = true
@@ -108,6 +109,7 @@ func TestAgentsHaveTheirStateInMetrics(t *testing.T) {
 	want := strings.Join([]string{
 		"a2a_agent_card_read_timestamp_seconds name=far namespace=team 1.7e+09",
 		"a2a_agent_condition name=broken namespace=team status=False type=Ready 1",
+		"a2a_agent_condition name=broken namespace=team status=True type=Stalled 1",
 		"a2a_agent_condition name=far namespace=team status=True type=Ready 1",
 		"a2a_agent_replicas_desired name=broken namespace=team 3",
 		"a2a_agent_replicas_ready name=broken namespace=team 2",

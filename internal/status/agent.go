@@ -58,6 +58,7 @@ func Agent(in Inputs) Result {
 			LastTransitionTime: metav1.NewTime(in.Now),
 		})
 	}
+	setStalled(&next.Conditions, stalled(in, &facts), agent.Generation, in.Now)
 	result := Result{Status: next, RecheckAfter: facts.rollout.recheckAfter}
 	result.holdCount(in)
 	return result

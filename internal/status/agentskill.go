@@ -23,8 +23,9 @@ func AgentSkill(skill *a2av1alpha1.AgentSkill, agents int32, now time.Time) a2av
 		Agents:             &agents,
 		ObservedGeneration: skill.Generation,
 	}
+	accepted := skillAccepted(skill)
 	for _, c := range []typed{
-		{a2av1alpha1.ConditionAccepted, skillAccepted(skill)},
+		{a2av1alpha1.ConditionAccepted, accepted},
 		{a2av1alpha1.ConditionInUse, skillInUse(agents)},
 	} {
 		meta.SetStatusCondition(&next.Conditions, metav1.Condition{
@@ -36,6 +37,11 @@ func AgentSkill(skill *a2av1alpha1.AgentSkill, agents int32, now time.Time) a2av
 			LastTransitionTime: metav1.NewTime(now),
 		})
 	}
+	var cause *typed
+	if accepted.Status == metav1.ConditionFalse {
+		cause = &typed{a2av1alpha1.ConditionAccepted, accepted}
+	}
+	setStalled(&next.Conditions, cause, skill.Generation, now)
 	return next
 }
 

@@ -4,6 +4,7 @@
 package status
 
 import (
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -40,6 +41,11 @@ func healthy(change ...func(*Inputs)) Inputs {
 		c(&in)
 	}
 	return in
+}
+
+// withoutStalled returns the conditions that an Agent always has.
+func withoutStalled(conditions []metav1.Condition) []metav1.Condition {
+	return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool { return c.Type == a2av1alpha1.ConditionStalled })
 }
 
 func deployment(agent *a2av1alpha1.Agent, replicas, updated, available int32) *appsv1.Deployment {

@@ -67,7 +67,7 @@ func (o Outcome) problemsOf(result applyresult.Result) []usererror.Problem {
 	var problems []usererror.Problem
 	for _, c := range result.Conflicts {
 		problems = append(problems, usererror.Problem{
-			Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: conflictMessage(c),
+			Condition: a2av1alpha1.ConditionProgrammed, Reason: a2av1alpha1.ReasonConflict, Message: conflictMessage(c), Transient: c.Former,
 		})
 	}
 	if result.Rejection != nil {

@@ -5,6 +5,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,8 @@ type rollout struct {
 	complete bool
 	// failing is true if the rollout does not succeed without an action of the user.
 	failing bool
+	// overdue is true if the Deployment reports that its progress deadline is exceeded.
+	overdue bool
 	// reason and message say what the rollout waits for, and are "" if unknown.
 	reason  string
 	message string
@@ -50,6 +53,7 @@ func observeRollout(in Inputs) rollout {
 	if r.complete {
 		return r
 	}
+	r.overdue = !in.DeploymentChanged && d.Status.ObservedGeneration >= d.Generation && deadlineExceeded(d)
 	if diagnosis, found := diagnosePods(in); found {
 		r.apply(diagnosis)
 		return r
@@ -108,17 +112,23 @@ func diagnoseDeployment(d *appsv1.Deployment) (diagnosis, bool) {
 			}, true
 		}
 	}
-	for _, c := range d.Status.Conditions {
-		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse {
-			return diagnosis{
-				reason: a2av1alpha1.ReasonProgressDeadlineExceeded,
-				message: fmt.Sprintf("The pod is not ready, and reports no cause; inspect it with kubectl describe pods -n %s -l %s=%s",
-					d.Namespace, a2av1alpha1.LabelAgent, d.Labels[a2av1alpha1.LabelAgent]),
-				failing: true,
-			}, true
-		}
+	if deadlineExceeded(d) {
+		return diagnosis{
+			reason: a2av1alpha1.ReasonProgressDeadlineExceeded,
+			message: fmt.Sprintf("The pod is not ready, and reports no cause; inspect it with kubectl describe pods -n %s -l %s=%s",
+				d.Namespace, a2av1alpha1.LabelAgent, d.Labels[a2av1alpha1.LabelAgent]),
+			failing: true,
+		}, true
 	}
 	return diagnosis{}, false
+}
+
+// deadlineExceeded reports whether a rollout made no progress for the
+// progressDeadlineSeconds of its Deployment.
+func deadlineExceeded(d *appsv1.Deployment) bool {
+	return slices.ContainsFunc(d.Status.Conditions, func(c appsv1.DeploymentCondition) bool {
+		return c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse
+	})
 }
 
 // quotaAction returns the action for a quota that requires limits of every container.

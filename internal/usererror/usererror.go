@@ -14,4 +14,6 @@ type Problem struct {
 	Reason string
 	// Message says what failed, on which field or object, and what to do.
 	Message string
+	// Transient is true if the problem goes away without a change by a user.
+	Transient bool
 }

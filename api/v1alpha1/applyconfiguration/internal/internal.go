@@ -455,6 +455,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSkillStatus
+      default:
+        observedGeneration: 0
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentSkillRef
   map:
     fields:

@@ -14,7 +14,8 @@ import (
 //
 // AgentSkillStatus is the observed state of a skill.
 type AgentSkillStatusApplyConfiguration struct {
-	// conditions are Accepted and InUse. Both are always present.
+	// conditions are Accepted and InUse, which are always present, and Stalled, which
+	// is present while Accepted is False.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// agents is the number of Agents that list the skill on their cards, by name or
 	// by label. It is updated within about a second.
