@@ -21,6 +21,7 @@
 //	ranking     what the scores of a search depend on; best: the highest scores; pure
 //	rank        a ranked search; search: any search; pure
 //	feed        changed agents -> the next snapshot; update: the list of changes
+//	subscription  which readers a change concerns
 //	source      reads one agent from the manager's cache
 package index
 

@@ -45,6 +45,8 @@ type Feed struct {
 	log     logr.Logger
 	current atomic.Pointer[Snapshot]
 	latest  atomic.Pointer[Update]
+	// subscriptions are those of the readers of updates.
+	subscriptions subscriptions
 	// unread are the agents whose last read failed. Only publish uses it.
 	unread map[Key]struct{}
 
@@ -272,9 +274,7 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 		u.since = u.since.Max(forgotten)
 		u.removals = slices.Clone(u.removals[n-maxRemovals/2:])
 	}
-	latest.next = u
-	f.latest.Store(u)
-	close(latest.ready)
+	f.follow(latest, u)
 }
 
 // readAll reads the changed agents. It returns the differences, sorted by key, and the

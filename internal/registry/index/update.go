@@ -76,7 +76,8 @@ func (u *Update) Encoded(encode func() any) any {
 // Ready returns a channel that is closed when Next may be called.
 func (u *Update) Ready() <-chan struct{} { return u.ready }
 
-// Next returns the following update. It may be called after Ready is closed.
+// Next returns the following update. The caller knows by Ready or Subscription.Take that there
+// is one.
 func (u *Update) Next() *Update { return u.next }
 
 // Revision returns the latest revision at which the snapshot was current.

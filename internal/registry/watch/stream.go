@@ -71,21 +71,24 @@ type Writer interface {
 
 // Stream sends the state and the changes that one caller sees.
 type Stream struct {
-	o   Options
-	w   Writer
-	set *access.Set
-	// setExpiry fires when set gets stale without a change of RBAC objects.
+	o Options
+	w Writer
+	// interest has the filters, and the set of agents that the caller sees.
+	interest     index.Interest
+	subscription *index.Subscription
+	// setExpiry fires when the set gets stale without a change of RBAC objects.
 	setExpiry *time.Timer
-	// at is the update whose state the reader has.
-	at   *index.Update
-	out  []byte
-	view string
+	// at is the update whose state the reader has, and until the last one to send. They are
+	// nil while the stream waits, so that it keeps no former snapshots in memory.
+	at, until *index.Update
+	out       []byte
+	view      string
 	// expired fires when the stream ends at the latest.
 	expired <-chan time.Time
 }
 
-// New returns a stream at the latest state, or at the revision of its cursor if that is
-// later and if the replica reaches it in time.
+// New returns a stream of the latest state. It waits until the replica has reached the
+// revision of its cursor, for revisionTimeout at most.
 func New(ctx context.Context, o Options) (*Stream, error) {
 	set, err := o.VisibleSet(ctx)
 	if err != nil {
@@ -99,7 +102,7 @@ func New(ctx context.Context, o Options) (*Stream, error) {
 			return nil, err
 		}
 	}
-	return &Stream{o: o, set: set, view: viewOf(o.Query, set), at: o.Feed.Latest()}, nil
+	return &Stream{o: o, interest: index.Interest{Query: o.Query, Set: set}, view: viewOf(o.Query, set)}, nil
 }
 
 // Run sends events until ctx ends or the writer fails. It always returns an error.
@@ -110,49 +113,71 @@ func (s *Stream) Run(ctx context.Context, w Writer) error {
 	s.expired = end.C
 	s.setExpiry = time.NewTimer(lifetime)
 	defer s.setExpiry.Stop()
-	s.use(s.set)
+	s.use(s.interest.Set)
+	s.subscription = s.o.Feed.Subscribe(s.interest)
+	defer s.subscription.Close()
+	s.at, s.until = s.subscription.Take()
 	if err := s.sendState(ctx); err != nil {
 		return err
 	}
 	bookmark := time.NewTicker(bookmarkInterval)
 	defer bookmark.Stop()
-	for {
-		// A caller who lost a right gets nothing of it, even if changes are ready.
-		if s.set.IsStale(s.o.Clock.Now()) {
-			if err := s.sendAccess(ctx); err != nil {
+	for bookmarkDue := false; ; {
+		if err := s.sendPending(ctx); err != nil {
+			return err
+		}
+		if bookmarkDue {
+			if err := s.sendBookmark(); err != nil {
 				return err
 			}
 		}
-		var err error
+		s.at, s.until = nil, nil
+		bookmarkDue = false
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-end.C:
 			return ErrExpired
-		case <-s.set.Changed():
-			continue
+		case <-s.interest.Set.Changed():
 		case <-s.setExpiry.C:
-			continue
-		case <-s.at.Ready():
-			if s.set.IsStale(s.o.Clock.Now()) {
-				continue
-			}
-			err = s.sendChanges()
+		case <-s.subscription.Ready():
+			s.at, s.until = s.subscription.Take()
 		case <-bookmark.C:
-			s.append(idLine(s.cursor()) + "event: bookmark\ndata: {}\n\n")
-			err = s.flush()
+			s.at, s.until = s.subscription.Take()
+			bookmarkDue = true
 		}
-		if err != nil {
+	}
+}
+
+// sendPending sends what changed in the set of the caller, and then the changes of all updates
+// until the last one to send.
+func (s *Stream) sendPending(ctx context.Context) error {
+	for {
+		// A caller who lost a right gets nothing of it, even if changes are ready.
+		if s.isStale() {
+			if err := s.sendAccess(ctx); err != nil {
+				return err
+			}
+		}
+		if s.at == s.until {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := s.sendChanges(); err != nil {
 			return err
 		}
 	}
 }
 
+func (s *Stream) isStale() bool { return s.interest.Set.IsStale(s.o.Clock.Now()) }
+
 func (s *Stream) cursor() Cursor { return Cursor{Revision: s.at.Revision(), View: s.view} }
 
 // use makes set the one of the stream.
 func (s *Stream) use(set *access.Set) {
-	s.set = set
+	s.interest.Set = set
 	if until := set.Until(); until.IsZero() {
 		s.setExpiry.Stop()
 	} else {
@@ -161,11 +186,6 @@ func (s *Stream) use(set *access.Set) {
 }
 
 func (s *Stream) append(text string) { s.out = append(s.out, text...) }
-
-// sees reports whether the stream has an entry.
-func (s *Stream) sees(e *index.Entry) bool {
-	return e != nil && e.VisibleTo(s.set) && s.o.Query.Matches(e)
-}
 
 // sendState sends what the reader lacks: the changes since its cursor, or all agents.
 func (s *Stream) sendState(ctx context.Context) error {
@@ -188,7 +208,7 @@ func (s *Stream) sendAll(ctx context.Context) error {
 	// breaks before the next id.
 	s.append("id:\nevent: reset\ndata: {}\n\n")
 	for e := range s.at.Snapshot.All {
-		if !s.sees(e) {
+		if !s.interest.Selects(e) {
 			continue
 		}
 		if err := s.sendUpsert(e); err != nil {
@@ -217,7 +237,7 @@ func (s *Stream) sendSince() (bool, error) {
 	}
 	for i := range removed {
 		r := &removed[i]
-		if now := s.at.Snapshot.Get(r.Key); !s.set.Sees(r.Key.Namespace, r.Visibility) || now != nil && now.VisibleTo(s.set) {
+		if now := s.at.Snapshot.Get(r.Key); !s.interest.Set.Sees(r.Key.Namespace, r.Visibility) || now != nil && now.VisibleTo(s.interest.Set) {
 			continue
 		}
 		if err := s.send(removeFrame(r.Key)); err != nil {
@@ -227,9 +247,9 @@ func (s *Stream) sendSince() (bool, error) {
 	for _, e := range changed {
 		var err error
 		switch {
-		case s.sees(e):
+		case s.interest.Selects(e):
 			err = s.sendUpsert(e)
-		case e.VisibleTo(s.set): // it may have matched before
+		case e.VisibleTo(s.interest.Set): // it may have matched before
 			err = s.send(removeFrame(e.Key))
 		}
 		if err != nil {
@@ -239,31 +259,28 @@ func (s *Stream) sendSince() (bool, error) {
 	return true, nil
 }
 
-// sendChanges follows all updates that are ready.
+// sendChanges sends the changes of the next update.
 func (s *Stream) sendChanges() error {
 	if err := s.checkLag(); err != nil {
 		return err
 	}
 	s.at = s.at.Next()
-	f := framesOf(s.at)
-	if s.set.All() && !s.o.Query.Filters() {
-		return s.sendShared(f)
+	if s.interest.All() {
+		return s.sendShared(framesOf(s.at))
 	}
 	var last []byte
 	for i := range s.at.Changes {
 		c := &s.at.Changes[i]
 		var event []byte
-		switch {
-		case s.sees(c.After):
-			if event = f.changes[i].upsert; event == nil || s.sees(c.Before) && c.Unchanged() {
-				continue
-			}
-		case s.sees(c.Before):
-			if event = f.changes[i].remove; event == nil {
+		switch s.interest.EffectOf(c) {
+		case index.NoEffect:
+			continue
+		case index.Upserts:
+			event = framesOf(s.at).changes[i].upsert
+		case index.Removes:
+			if event = framesOf(s.at).changes[i].remove; event == nil {
 				event = removeFrame(c.Key)
 			}
-		default:
-			continue
 		}
 		if err := s.send(last); err != nil {
 			return err
@@ -278,16 +295,22 @@ func (s *Stream) sendChanges() error {
 	return s.flush()
 }
 
+// sendBookmark sends the position of the reader.
+func (s *Stream) sendBookmark() error {
+	s.append(idLine(s.cursor()) + "event: bookmark\ndata: {}\n\n")
+	return s.flush()
+}
+
 // checkAccess returns ErrAccessChanged if the caller does not see the same agents.
 func (s *Stream) checkAccess(ctx context.Context) error {
-	if !s.set.IsStale(s.o.Clock.Now()) {
+	if !s.isStale() {
 		return nil
 	}
 	set, err := s.resolve(ctx)
 	if err != nil {
 		return err
 	}
-	if !set.Equal(s.set) {
+	if !set.Equal(s.interest.Set) {
 		return ErrAccessChanged
 	}
 	s.use(set)
@@ -300,12 +323,17 @@ func (s *Stream) sendAccess(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	before := s.set
+	before := s.interest.Set
 	s.use(set)
 	if set.Equal(before) {
 		return nil
 	}
 	s.view = viewOf(s.o.Query, set)
+	has, latest := s.subscription.Change(s.interest)
+	if s.at == nil {
+		s.at = has
+	}
+	s.until = latest
 	for e := range s.at.Snapshot.All {
 		was, is := e.VisibleTo(before), e.VisibleTo(set)
 		if was == is || !s.o.Query.Matches(e) {
@@ -320,8 +348,7 @@ func (s *Stream) sendAccess(ctx context.Context) error {
 			return err
 		}
 	}
-	s.append(idLine(s.cursor()) + "event: bookmark\ndata: {}\n\n")
-	return s.flush()
+	return s.sendBookmark()
 }
 
 func (s *Stream) resolve(ctx context.Context) (*access.Set, error) {
