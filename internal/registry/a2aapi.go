@@ -129,6 +129,7 @@ func (d *a2aAPI) authenticated(next http.HandlerFunc) http.HandlerFunc {
 		snapshot := d.feed.Current()
 		switch {
 		case err == nil && !known:
+			d.denials.unauthenticated(r)
 			setChallenge(w, r)
 			err = &a2a.Error{Reason: a2a.ReasonUnauthenticated, Message: challengeMessage}
 		case err == nil && snapshot == nil:
@@ -158,16 +159,16 @@ func (d *a2aAPI) deny(w http.ResponseWriter, r *http.Request, err error) {
 	if httpcall.ClientLeft(r.Context(), err) {
 		return
 	}
-	problem := a2a.ErrorOf(d.problemOf(err))
+	problem := a2a.ErrorOf(d.problemOf(r.Context(), err))
 	if seconds := int(problem.RetryAfter / time.Second); seconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 	}
 	directory.Deny(w, r, problem)
 }
 
-// problemOf returns the error of A2A for an error of the registry, and logs a failure of the
-// system. It returns the errors of a context unchanged.
-func (d *a2aAPI) problemOf(err error) error {
+// problemOf returns the error of A2A for an error of the registry, and logs a denial and a failure
+// of the system. It returns the errors of a context unchanged.
+func (d *a2aAPI) problemOf(ctx context.Context, err error) error {
 	var (
 		known    *a2a.Error
 		refused  access.LimitedError
@@ -183,6 +184,7 @@ func (d *a2aAPI) problemOf(err error) error {
 	case errors.As(err, &mistake):
 		return a2a.InvalidParams(mistake.Field, mistake.Cure)
 	case errors.Is(err, errPeer):
+		d.denials.forbidden(ctx, &a2aRequestOf(ctx).caller, operationA2A, "")
 		return &a2a.Error{Reason: a2a.ReasonPermissionDenied, Message: errPeer.Message}
 	case errors.As(err, &rejected):
 		return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: rejected.Message, RetryAfter: time.Second}
@@ -237,12 +239,12 @@ func (d *a2aAPI) page(ctx context.Context, parameters url.Values, cost int, use 
 func (d *a2aAPI) Find(ctx context.Context, parameters url.Values) (*directory.Page, error) {
 	page, err := d.page(ctx, parameters, 1, nil)
 	if err != nil {
-		return nil, d.problemOf(err)
+		return nil, d.problemOf(ctx, err)
 	}
 	// The entries are those of the index: the answer has no memory before this.
 	r := a2aRequestOf(ctx)
 	if err := d.searches.reserveIn(ctx, &r.reservation, principalOf(&r.caller), answerCopies*page.Size()); err != nil {
-		return nil, d.problemOf(err)
+		return nil, d.problemOf(ctx, err)
 	}
 	found := &directory.Page{Items: make([]json.RawMessage, len(page.Entries)), Total: page.Total}
 	for i, e := range page.Entries {
@@ -260,20 +262,20 @@ func (d *a2aAPI) Card(ctx context.Context, agent directory.Agent, protocolVersio
 	}
 	e, err := d.findKey(ctx, r.caller, r.snapshot, index.Key{Namespace: agent.Namespace, Name: agent.Name})
 	if err != nil {
-		return nil, d.problemOf(err)
+		return nil, d.problemOf(ctx, err)
 	}
 	if e == nil {
 		return nil, a2a.InvalidParams("message.parts", "names agent "+agent.String()+", which does not exist, or you may not see it")
 	}
 	rendered, _, err := d.signedCard(ctx, e, protocolVersion)
 	if err != nil {
-		return nil, d.problemOf(err)
+		return nil, d.problemOf(ctx, err)
 	}
 	if rendered == nil {
 		return nil, a2a.InvalidParams("message.parts", "names agent "+agent.String()+", which has no card yet; see the conditions of the Agent")
 	}
 	if err := d.searches.reserveIn(ctx, &r.reservation, principalOf(&r.caller), answerCopies*len(rendered.Body)); err != nil {
-		return nil, d.problemOf(err)
+		return nil, d.problemOf(ctx, err)
 	}
 	return rendered.Body, nil
 }
@@ -292,7 +294,7 @@ func (d *a2aAPI) aggregateCard(r *http.Request, form card.Form) ([]byte, error) 
 		}
 	})
 	if err = cmp.Or(err, failed); err != nil {
-		return nil, d.problemOf(err)
+		return nil, d.problemOf(r.Context(), err)
 	}
 	return text, nil
 }

@@ -38,6 +38,7 @@ type api struct {
 	publisher *ard.Publisher
 	// federation searches the registries of other clusters; nil for none.
 	federation *federation.Federation
+	denials    *denials
 	log        logr.Logger
 }
 
@@ -62,6 +63,7 @@ func (a *api) authenticated(next endpoint) http.HandlerFunc {
 			return
 		}
 		if !known {
+			a.denials.unauthenticated(r)
 			challenge(w, r)
 			return
 		}
@@ -76,7 +78,11 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, caller access.Caller
 		a.unavailable(w, r, errNotIndexed)
 		return
 	}
-	a.finish(w, r, next(w, r, caller, snapshot))
+	err := next(w, r, caller, snapshot)
+	if known, ok := errors.AsType[*problem](err); ok && known.status == http.StatusForbidden {
+		a.denials.forbidden(r.Context(), &caller, operationOf(r), "")
+	}
+	a.finish(w, r, err)
 }
 
 func (a *api) finish(w http.ResponseWriter, r *http.Request, err error) {

@@ -118,6 +118,7 @@ func (d *ardAPI) requester(r *http.Request) (requester, error) {
 	}
 	caller, known, err := d.authn.Caller(r)
 	if err == nil && !known {
+		d.denials.unauthenticated(r)
 		err = &ardError{http.StatusUnauthorized, "UNAUTHENTICATED", challengeMessage}
 	}
 	return requester{

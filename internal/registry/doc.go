@@ -14,6 +14,8 @@
 //	limits         metrics and times of rejected requests
 //	response       bodies, ETags and errors of the API (problem, pagebuffer)
 //	searches       bounds of searches
+//	requests       counts of requests, and the operation of each
+//	denials        the audit log of denied requests
 //	watches        streams of the changes of agents
 //	embeddings     the similarity of agents and queries by meaning
 //	health         reports of sidecars -> conditions of their pods

@@ -92,7 +92,7 @@ func newReports(t *testing.T) (pods *podStore, clock *testclock.FakePassiveClock
 			return c, known, nil
 		}, clock),
 		health: newHealthReports(pods, pods, nil, clock),
-		log:    logr.Discard(),
+		log:    logr.Discard(), denials: newDenials(logr.Discard(), clock),
 	}
 	handler := validated(t, a.handler())
 	return pods, clock, func(token, body string) (int, string) {

@@ -5,6 +5,7 @@ package registry
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -29,8 +30,12 @@ var (
 	}, []string{"operation"})
 )
 
-// operationWatch is the operation of requests that last until the caller leaves.
-const operationWatch = "watch"
+// Operations of several routes. Requests of operationWatch last until the caller leaves.
+const (
+	operationWatch = "watch"
+	operationA2A   = "a2a"
+	operationToken = "token"
+)
 
 // routeOperations are the operations by the pattern of their route. Routes that are not listed are
 // other, and the paths of probes are not counted.
@@ -41,7 +46,7 @@ var routeOperations = map[string]string{
 	"GET /v1/peers":                                "peers",
 	"GET /v1/peers/agents":                         "peers",
 	"PUT " + sidecarconfig.HealthPath:              "health_report",
-	sidecarconfig.TokenPath:                        "token",
+	sidecarconfig.TokenPath:                        operationToken,
 	"GET " + ard.NamespacePath + "{namespace}":     "catalog",
 	"POST " + ard.BasePath + "/search":             "ard_search",
 	"POST " + ard.BasePath + "/explore":            "ard_explore",
@@ -73,17 +78,26 @@ func counted(mux *http.ServeMux, now clock.PassiveClock) http.Handler {
 func operationOf(r *http.Request) string {
 	operation, known := routeOperations[r.Pattern]
 	switch {
-	case operation == "list" && strings.Contains(r.URL.RawQuery, "watch="):
+	case operation == "list" && asksForWatch(r.URL.RawQuery):
 		return operationWatch
 	case known:
 		return operation
 	case r.Pattern == "GET "+ard.ManifestPath, r.Pattern == "GET "+ard.CatalogPath:
 		return "catalog"
 	case r.Pattern == directory.CardPath, r.Pattern == directory.LegacyCardPath, slices.Contains(a2aPaths, r.Pattern):
-		return "a2a"
+		return operationA2A
 	default:
 		return "other"
 	}
+}
+
+// asksForWatch reports whether the parameters of a list ask for a stream of changes.
+func asksForWatch(raw string) bool {
+	if !strings.Contains(raw, "watch=") && !strings.Contains(raw, "%") {
+		return false
+	}
+	values, err := url.ParseQuery(raw)
+	return err == nil && slices.Contains(values["watch"], "true")
 }
 
 // observedResponse is a response whose status is known.

@@ -35,13 +35,13 @@ func TestRequestsAreCountedByRoute(t *testing.T) {
 	mux.HandleFunc("/", status(404))
 	handler := counted(mux, testclock.NewFakePassiveClock(time.Unix(0, 0)))
 	for _, path := range []string{
-		"/healthz", "/v1/agents", "/v1/agents?limit=1", "/v1/agents?watch=true", "/v1/agents/team/hostile",
+		"/healthz", "/v1/agents", "/v1/agents?limit=1", "/v1/agents?watch=true", "/v1/agents?watch=false", "/v1/agents?w%61tch=tru%65", "/v1/agents/team/hostile",
 		"/v1/agents/team/echo/card", "/hostile", "/hostile/again",
 	} {
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 	}
 	for labels, want := range map[[2]string]float64{
-		{"list", "ok"}: 2, {"watch", "ok"}: 1, {"get", "rejected"}: 1, {"card", "failed"}: 1, {"other", "rejected"}: 2, {"", "ok"}: 0,
+		{"list", "ok"}: 3, {"watch", "ok"}: 2, {"get", "rejected"}: 1, {"card", "failed"}: 1, {"other", "rejected"}: 2, {"", "ok"}: 0,
 	} {
 		var m dto.Metric
 		if err := requestsTotal.WithLabelValues(labels[0], labels[1]).Write(&m); err != nil {

@@ -140,6 +140,7 @@ func New(o Options) *Server {
 		health:     newHealthReports(o.Cache, o.PodStatus, o.Pods, o.Clock),
 		signatures: newCardSignatures(o.Cache, o.Clock),
 		log:        o.Log,
+		denials:    newDenials(o.Log, o.Clock),
 
 		publisher: o.Publisher,
 	}

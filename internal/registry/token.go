@@ -34,6 +34,7 @@ func (a *api) subject(r *http.Request) (*tokenexchange.Subject, error) {
 		return nil, err
 	}
 	if !known {
+		a.denials.unauthenticated(r)
 		return nil, tokenexchange.InvalidToken("subject_token is not a valid ServiceAccount token for the audience " + a2av1alpha1.Audience)
 	}
 	return &tokenexchange.Subject{
@@ -47,7 +48,10 @@ func (a *api) subject(r *http.Request) (*tokenexchange.Subject, error) {
 			}
 			entry, err := a.findKey(ctx, caller, snapshot, index.Key{Namespace: namespace, Name: name})
 			if errors.Is(err, errPeer) {
-				return false, nil
+				err = nil
+			}
+			if err == nil && entry == nil { // a hidden agent and an absent one alike
+				a.denials.forbidden(ctx, &caller, operationToken, namespace+"/"+name)
 			}
 			return entry != nil, err
 		},

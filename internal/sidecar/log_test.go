@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/auditlog"
 	"github.com/a2a-operator/a2a-operator/internal/logging"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
@@ -160,14 +161,14 @@ func TestADeniedNamespaceIsLoggedWithItsCaller(t *testing.T) {
 func TestTheAuditLogIsBounded(t *testing.T) {
 	var log logBuffer
 	now := time.Now()
-	d := newDenials(logging.New(&log, slog.LevelInfo), func() time.Time { return now })
-	for range 3 * denialRate.Burst {
+	d := &denials{auditlog.New(logging.New(&log, slog.LevelInfo), func() time.Time { return now })}
+	for range 3 * auditlog.Rate.Burst {
 		d.unauthenticated(httptest.NewRequest(http.MethodPost, "/", nil), &a2a.Error{Reason: a2a.ReasonUnauthenticated})
 	}
 	now = now.Add(time.Second)
 	d.unauthenticated(httptest.NewRequest(http.MethodPost, "/", nil), &a2a.Error{Reason: a2a.ReasonUnauthenticated})
 	events := log.events(t, "request denied")
-	if len(events) != denialRate.Burst+1 || events[denialRate.Burst]["dropped"] != float64(2*denialRate.Burst) {
+	if len(events) != auditlog.Rate.Burst+1 || events[auditlog.Rate.Burst]["dropped"] != float64(2*auditlog.Rate.Burst) {
 		t.Errorf("%d events, the last one is %v", len(events), events[len(events)-1])
 	}
 }
@@ -175,13 +176,13 @@ func TestTheAuditLogIsBounded(t *testing.T) {
 // Clients without a credential, which no rate limit holds back, hide no denial of a caller.
 func TestRequestsWithoutACredentialHideNoOtherDenial(t *testing.T) {
 	p := newPod(t, respondHi, withRules(sidecarconfig.Rule{Name: "own", Action: sidecarconfig.ActionAllow, Namespaces: []string{"team"}}))
-	stopped := p.sidecar.denials.now()
-	p.sidecar.denials.now = func() time.Time { return stopped }
-	for range 10 * denialRate.Burst {
+	stopped := time.Now()
+	p.sidecar.denials.log = auditlog.New(p.sidecar.log, func() time.Time { return stopped })
+	for range 10 * auditlog.Rate.Burst {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 		p.sidecar.gate.Require(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
 	}
-	for range 2 * denialRate.Burst {
+	for range 2 * auditlog.Rate.Burst {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", nil)
 		r.Header.Set("Authorization", "Bearer canary")
 		p.sidecar.gate.Require(http.NotFoundHandler()).ServeHTTP(httptest.NewRecorder(), r)
@@ -191,7 +192,7 @@ func TestRequestsWithoutACredentialHideNoOtherDenial(t *testing.T) {
 	for _, e := range p.log.events(t, "request denied") {
 		logged[fmt.Sprint(e["by"], " ", e["credential"])]++
 	}
-	want := map[string]int{"authentication false": denialRate.Burst, "authentication true": denialRate.Burst, "authorization <nil>": 1}
+	want := map[string]int{"authentication false": auditlog.Rate.Burst, "authentication true": auditlog.Rate.Burst, "authorization <nil>": 1}
 	if diff := cmp.Diff(want, logged); diff != "" {
 		t.Errorf("audit log (-want +got):\n%s", diff)
 	}

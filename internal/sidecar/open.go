@@ -15,6 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
+	"github.com/a2a-operator/a2a-operator/internal/auditlog"
 	"github.com/a2a-operator/a2a-operator/internal/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/logging"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
@@ -74,7 +75,7 @@ func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now fu
 		return nil, err
 	}
 	s.refusals = newRefusals(s.metrics.refusedCalls, s.log)
-	s.denials = newDenials(s.log, now)
+	s.denials = &denials{auditlog.New(s.log, now)}
 	s.gate = auth.NewGate(&auth.Policy{}, s.denyUnauthenticated)
 	s.assembleGateway()
 	s.assembleHandlers()

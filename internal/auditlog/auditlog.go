@@ -1,0 +1,88 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package auditlog logs denied requests, in the sidecar and in the registry: one event for each,
+// with the keys of docs/how-to/logs.md, and a bound by kind, because clients cause them. It
+// knows neither requests nor rules.
+package auditlog
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+)
+
+// Rate bounds the events of each Kind.
+var Rate = limit.Rate{PerSecond: 10, Burst: 100}
+
+// Kind separates denials by the credential of the request. No limit holds back
+// requests without a credential, so they must not use up the events of the others.
+type Kind int
+
+// Kinds of denials.
+const (
+	WithoutCredential Kind = iota
+	WithWrongCredential
+	OfKnownCaller
+	kinds
+)
+
+// Keys of an event.
+const (
+	KeyBy         = "by"
+	KeyReason     = "reason"
+	KeyAddress    = "address"
+	KeyCaller     = "caller"
+	KeyAnonymous  = "anonymous"
+	KeyCredential = "credential"
+	KeyCause      = "cause"
+	KeyOperation  = "operation"
+	KeyRule       = "rule"
+	keyDropped    = "dropped"
+)
+
+// Values of KeyBy: what denied the request.
+const (
+	ByAuthentication = "authentication"
+	ByAuthorization  = "authorization"
+)
+
+// boundedEvents bounds the events of a Kind. The next event after dropped ones has their
+// number.
+type boundedEvents struct {
+	bucket  limit.Bucket
+	dropped atomic.Int64
+}
+
+// Log is an audit log. It is safe for concurrent use.
+type Log struct {
+	log    *slog.Logger
+	now    func() time.Time
+	events [kinds]boundedEvents
+}
+
+// New returns an audit log that writes to log.
+func New(log *slog.Logger, now func() time.Time) *Log {
+	l := &Log{log: log, now: now}
+	for kind := range l.events {
+		l.events[kind].bucket = limit.NewBucket(Rate)
+	}
+	return l
+}
+
+// Denied logs a denied request, unless the events of its kind exceed Rate. The attributes have nothing of a
+// credential or of a request's body.
+func (l *Log) Denied(ctx context.Context, kind Kind, attributes ...slog.Attr) {
+	events := &l.events[kind]
+	if !events.bucket.Take(l.now()) {
+		events.dropped.Add(1)
+		return
+	}
+	if dropped := events.dropped.Swap(0); dropped > 0 {
+		attributes = append(attributes, slog.Int64(keyDropped, dropped))
+	}
+	l.log.LogAttrs(ctx, slog.LevelInfo, "request denied", attributes...)
+}
