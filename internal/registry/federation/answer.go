@@ -78,7 +78,7 @@ func (f *Federation) read(a *answer, text []byte, w window) error {
 	var response struct {
 		Results json.RawMessage `json:"results"`
 	}
-	invalid := &failure{InvalidResponse, "the response of the peer is not a search response of ARD"}
+	invalid := &failure{outcome: InvalidResponse, message: "the response of the peer is not a search response of ARD"}
 	if json.Unmarshal(text, &response) != nil {
 		return invalid
 	}

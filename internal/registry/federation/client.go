@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
@@ -48,28 +49,34 @@ func (f *Federation) limited(ctx context.Context, p *peer, q *request, read func
 	if p.TokenFile != "" && q.withToken {
 		c := p.credential.Load()
 		if c == nil || c.err != nil {
-			return &failure{NoToken, "the token for the peer cannot be read"}
+			return &failure{outcome: NoToken, message: "the token for the peer cannot be read"}
 		}
 		header.Set("Authorization", "Bearer "+c.token)
 	}
 	now := f.options.Clock.Now()
+	if wait := p.pausedUntil().Sub(now); wait > 0 {
+		return limitedFor(wait)
+	}
 	if !p.callers.Bucket(q.caller, now).Take(now) {
-		return &failure{Limited, fmt.Sprintf("more than %v searches a second of this caller go to the peer", callerRate.PerSecond)}
+		return &failure{outcome: Limited, message: fmt.Sprintf("more than %v searches a second of this caller go to the peer", callerRate.PerSecond)}
 	}
 	if !p.bucket.Take(now) {
-		return &failure{Limited, fmt.Sprintf("more than %v searches a second go to the peer", peerRate.PerSecond)}
+		return &failure{outcome: Limited, message: fmt.Sprintf("more than %v searches a second go to the peer", peerRate.PerSecond)}
 	}
 	release, ok := p.slots.acquire(ctx, q.caller, p.Timeout.Duration/2)
 	if !ok {
-		return &failure{Limited, "too many searches of the peer run at a time"}
+		return &failure{outcome: Limited, message: "too many searches of the peer run at a time"}
 	}
 	defer release()
 	_, err := p.breaker.Execute(func() (struct{}, error) {
 		timed, cancel := context.WithTimeout(ctx, p.Timeout.Duration)
 		defer cancel()
-		text, err := p.post(timed, q.body, header)
+		text, err := p.post(timed, q.body, header, now)
 		if err == nil {
 			err = read(text)
+		}
+		if failed, ok := errors.AsType[*failure](err); ok && failed.wait > 0 {
+			p.pause(f.options.Clock.Now().Add(failed.wait))
 		}
 		return struct{}{}, err
 	})
@@ -77,10 +84,10 @@ func (f *Federation) limited(ctx context.Context, p *peer, q *request, read func
 }
 
 // post sends one request and reads its response.
-func (p *peer) post(ctx context.Context, body []byte, header http.Header) ([]byte, error) {
+func (p *peer) post(ctx context.Context, body []byte, header http.Header, now time.Time) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL+"/search", bytes.NewReader(body))
 	if err != nil {
-		return nil, &failure{Unreachable, "the URL of the peer is not usable"}
+		return nil, &failure{outcome: Unreachable, message: "the URL of the peer is not usable"}
 	}
 	r.Header = header
 	response, err := p.guard.RoundTrip(r)
@@ -88,7 +95,7 @@ func (p *peer) post(ctx context.Context, body []byte, header http.Header) ([]byt
 		return nil, transportFailure(ctx, err)
 	}
 	defer response.Body.Close()
-	if failed := checkStatus(response); failed != nil {
+	if failed := checkStatus(response, now); failed != nil {
 		return nil, failed
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxResponse+1))
@@ -96,28 +103,55 @@ func (p *peer) post(ctx context.Context, body []byte, header http.Header) ([]byt
 		return nil, transportFailure(ctx, err)
 	}
 	if len(text) > maxResponse {
-		return nil, &failure{ResponseTooLarge, fmt.Sprintf("the response of the peer has more than %d bytes", maxResponse)}
+		return nil, &failure{outcome: ResponseTooLarge, message: fmt.Sprintf("the response of the peer has more than %d bytes", maxResponse)}
 	}
 	return text, nil
 }
 
+const (
+	// defaultPause is how long no search goes to a peer that responds 429 without a usable
+	// Retry-After, and maxPause bounds what a peer can ask for.
+	defaultPause = time.Second
+	maxPause     = time.Minute
+)
+
+// retryAfter returns the time for which a peer that responds 429 wants no further search (RFC 9110,
+// section 10.2.3).
+func retryAfter(r *http.Response, now time.Time) time.Duration {
+	text := r.Header.Get("Retry-After")
+	wait := defaultPause
+	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
+		wait = time.Duration(seconds) * time.Second
+	} else if at, err := http.ParseTime(text); err == nil {
+		wait = at.Sub(now)
+	}
+	return min(max(wait, defaultPause), maxPause)
+}
+
+func limitedFor(wait time.Duration) *failure {
+	return &failure{
+		outcome: Limited, wait: wait,
+		message: fmt.Sprintf("the peer limits the searches of this registry: the next one goes to it in %s", wait.Round(time.Second)),
+	}
+}
+
 // checkStatus returns a failure for a response that has no results.
-func checkStatus(r *http.Response) *failure {
+func checkStatus(r *http.Response, now time.Time) *failure {
 	switch status := r.StatusCode; {
 	case status == http.StatusOK:
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return &failure{Unauthorized, "the peer does not accept the token, or wants one: status " + strconv.Itoa(status)}
+		return &failure{outcome: Unauthorized, message: "the peer does not accept the token, or wants one: status " + strconv.Itoa(status)}
 	case status == http.StatusTooManyRequests:
-		return &failure{Limited, "the peer limits the searches of this registry: status 429"}
+		return limitedFor(retryAfter(r, now))
 	case status >= 300 && status < 400:
-		return &failure{ServerError, "the peer redirects, which is not followed; correct its url: status " + strconv.Itoa(status)}
+		return &failure{outcome: ServerError, message: "the peer redirects, which is not followed; correct its url: status " + strconv.Itoa(status)}
 	case status >= 400 && status < 500 && status != http.StatusNotFound && status != http.StatusMethodNotAllowed:
-		return &failure{Rejected, "the peer rejects the query: status " + strconv.Itoa(status)}
+		return &failure{outcome: Rejected, message: "the peer rejects the query: status " + strconv.Itoa(status)}
 	default:
-		return &failure{ServerError, "the peer fails, or its url is not the base of an API of ARD: status " + strconv.Itoa(status)}
+		return &failure{outcome: ServerError, message: "the peer fails, or its url is not the base of an API of ARD: status " + strconv.Itoa(status)}
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return &failure{InvalidResponse, "the peer compressed its response, which this registry does not accept"}
+		return &failure{outcome: InvalidResponse, message: "the peer compressed its response, which this registry does not accept"}
 	}
 	return nil
 }
@@ -130,10 +164,10 @@ func failureOf(ctx context.Context, err error) *failure {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return &failure{Canceled, "the client left"}
+		return &failure{outcome: Canceled, message: "the client left"}
 	case known:
 		return failed
 	default:
-		return &failure{CircuitOpen, fmt.Sprintf("the peer failed %d times in a row; it is probed again within %s", breakerFailures, breakerTimeout)}
+		return &failure{outcome: CircuitOpen, message: fmt.Sprintf("the peer failed %d times in a row; it is probed again within %s", breakerFailures, breakerTimeout)}
 	}
 }

@@ -6,6 +6,7 @@ package federation
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 )
@@ -36,24 +37,28 @@ const (
 type failure struct {
 	outcome Outcome
 	message string
+	// wait is for how long the peer wants no further search, 0 if it does not say.
+	wait time.Duration
 }
 
 func (f *failure) Error() string { return f.message }
 
-// isOfQuery reports whether the peer works, and another query may succeed.
-func (f *failure) isOfQuery() bool { return f.outcome == Rejected || f.outcome == ResponseTooLarge }
+// isOfQuery reports whether the peer works, and another query may succeed, or the same one later.
+func (f *failure) isOfQuery() bool {
+	return f.outcome == Rejected || f.outcome == ResponseTooLarge || f.outcome == Limited
+}
 
 // transportFailure returns the failure for an error of the connection.
 func transportFailure(ctx context.Context, err error) *failure {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return &failure{Canceled, "the client left"}
+		return &failure{outcome: Canceled, message: "the client left"}
 	case errors.Is(err, egress.ErrDenied):
-		return &failure{Unreachable, "the name of the peer resolves to a link-local, metadata or loopback address, which is not allowed"}
+		return &failure{outcome: Unreachable, message: "the name of the peer resolves to a link-local, metadata or loopback address, which is not allowed"}
 	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
-		return &failure{Timeout, "the peer did not answer in time"}
+		return &failure{outcome: Timeout, message: "the peer did not answer in time"}
 	default:
-		return &failure{Unreachable, "the connection to the peer failed; check its url, its certificate and the network"}
+		return &failure{outcome: Unreachable, message: "the connection to the peer failed; check its url, its certificate and the network"}
 	}
 }
 

@@ -248,7 +248,7 @@ func TestResultsThatAPeerMayNotGiveAreDropped(t *testing.T) {
 	}
 	for _, url := range []string{
 		"", "x", "ftp://a.example/", "https://169.254.169.254/latest", "https://[::ffff:169.254.169.254]/", "https://2852039166/", "https://0.0.0.0/",
-		"https://db.shop.svc/", "https://db.shop.svc.cluster.local/", "https://db.shop.svc.corp.internal/", "https://db/", "https://u:p@a.example/", "https://[fd00:ec2::254]/",
+		"https://db.shop.svc/", "https://db.shop.svc.cluster.local/", "https://db.shop.svc.cluster.local./", "https://db.shop.svc./", "https://db./", "https://db.shop.svc.corp.internal/", "https://db/", "https://u:p@a.example/", "https://[fd00:ec2::254]/",
 	} {
 		bad = append(bad, with("url", url))
 	}

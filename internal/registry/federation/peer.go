@@ -56,6 +56,8 @@ type peer struct {
 	// lastSuccess is zero without one. last is the last failure, nil after a success.
 	lastSuccess time.Time
 	last        *failure
+	// paused is until when the peer wants no search.
+	paused time.Time
 }
 
 func newPeer(configured Peer) *peer {
@@ -98,6 +100,22 @@ func (p *peer) reloadToken(log logr.Logger) {
 	}
 }
 
+// pause keeps searches from the peer until a time, or until a later one that it asked for
+// before.
+func (p *peer) pause(until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if until.After(p.paused) {
+		p.paused = until
+	}
+}
+
+func (p *peer) pausedUntil() time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.paused
+}
+
 // record stores the outcome of a search as the state of the peer. A search that did not
 // reach the peer changes nothing.
 func (p *peer) record(c clock.PassiveClock, failed *failure) {
@@ -106,7 +124,7 @@ func (p *peer) record(c clock.PassiveClock, failed *failure) {
 	switch {
 	case failed == nil:
 		p.lastSuccess, p.last = c.Now(), nil
-	case failed.outcome != Canceled && failed.outcome != CircuitOpen && failed.outcome != Limited && !failed.isOfQuery():
+	case failed.outcome != Canceled && failed.outcome != CircuitOpen && !failed.isOfQuery():
 		p.last = failed
 	}
 }

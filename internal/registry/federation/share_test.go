@@ -7,8 +7,11 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
@@ -33,6 +36,74 @@ func TestResponsesThatAreTooLargeDoNotOpenTheCircuit(t *testing.T) {
 	for i := range breakerFailures + 1 {
 		if outcome := searchOf(t, f, alice); outcome != ResponseTooLarge {
 			t.Errorf("search %d: %s, want %s", i, outcome, ResponseTooLarge)
+		}
+	}
+	if state := f.States()[0]; state.CircuitOpen {
+		t.Errorf("state = %+v", state)
+	}
+}
+
+// A peer that responds 429 works. It gets no search until the time that it names, within bounds, and its circuit
+// stays closed.
+func TestAPeerThatLimitsSearchesGetsNoneForATime(t *testing.T) {
+	now := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
+	for header, pause := range map[string]time.Duration{
+		"":                              time.Second,
+		"0":                             time.Second,
+		"7":                             7 * time.Second,
+		"Sun, 22 Nov 2026 20:00:05 GMT": 5 * time.Second,
+		"Sun, 22 Nov 2026 19:00:00 GMT": time.Second,
+		"999999999999999999999":         time.Second,
+		"86400":                         time.Minute,
+		"soon":                          time.Second,
+		"-5":                            time.Second,
+	} {
+		t.Run(header, func(t *testing.T) {
+			var idle atomic.Bool
+			west := newFakePeer(t, "west", func(w http.ResponseWriter, r *http.Request) {
+				if !idle.Load() {
+					w.Header().Set("Retry-After", header)
+					w.WriteHeader(http.StatusTooManyRequests)
+					return
+				}
+				results(entry("urn:air:west.example:a:one"))(w, r)
+			})
+			f := newFederation(t, west.line(""))
+			c := testclock.NewFakePassiveClock(now)
+			f.options.Clock = c
+			for range breakerFailures + 1 {
+				if outcome := searchOf(t, f, alice); outcome != Limited {
+					t.Fatalf("a search of a busy peer: %s, want %s", outcome, Limited)
+				}
+			}
+			if n := west.requests.Load(); n != 1 {
+				t.Errorf("the peer got %d searches, want one", n)
+			}
+			c.SetTime(now.Add(pause - time.Millisecond))
+			if outcome := searchOf(t, f, bob); outcome != Limited || west.requests.Load() != 1 {
+				t.Errorf("before the end of the pause: %s after %d searches", outcome, west.requests.Load())
+			}
+			idle.Store(true)
+			c.SetTime(now.Add(pause))
+			if outcome := searchOf(t, f, bob); outcome != Success {
+				t.Errorf("after the pause: %s", outcome)
+			}
+			if state := f.States()[0]; state.CircuitOpen || state.State != reachable {
+				t.Errorf("state = %+v", state)
+			}
+		})
+	}
+}
+
+func TestManyLimitedSearchesDoNotOpenTheCircuit(t *testing.T) {
+	west := newFakePeer(t, "west", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) })
+	f := newFederation(t, west.line(""))
+	c := testclock.NewFakePassiveClock(time.Now())
+	f.options.Clock = c
+	for i := range breakerFailures + 2 {
+		c.SetTime(c.Now().Add(defaultPause))
+		if outcome := searchOf(t, f, alice); outcome != Limited || west.requests.Load() != int64(i+1) {
+			t.Errorf("search %d: %s after %d requests", i, outcome, west.requests.Load())
 		}
 	}
 	if state := f.States()[0]; state.CircuitOpen {
