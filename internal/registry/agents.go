@@ -107,7 +107,7 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 func (a *api) find(r *http.Request, c access.Caller, s *index.Snapshot) (*index.Entry, error) {
 	if r.URL.RawQuery != "" {
 		name, _, _ := strings.Cut(r.URL.RawQuery, "=")
-		return nil, &index.ParameterError{Field: name, Cure: "this path has no parameters; omit them"}
+		return nil, index.Invalid(name, "this path has no parameters; omit them")
 	}
 	key := index.Key{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
 	missing := notFound("agent " + key.Namespace + "/" + key.Name + " does not exist, or you may not see it")

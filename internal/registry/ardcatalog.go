@@ -15,12 +15,17 @@ import (
 // manifest serves the root: the registry's own entry, a catalog for each namespace, and the
 // peers for callers with a token.
 func (d *ardAPI) manifest(r *ardRequest) (any, error) {
+	if r.URL.RawQuery != "" {
+		return nil, errNoParameters
+	}
 	root := d.publisher.Root(r.s.Namespaces(r.set))
 	if !r.from.isAnonymous {
 		root.Entries = append(root.Entries, d.referrals(false)...)
 	}
 	return root, nil
 }
+
+var errNoParameters error = &ard.RequestError{Field: "query", Cure: "this path has no parameters; omit them"}
 
 // catalog serves the agents of a namespace.
 func (d *ardAPI) catalog(r *ardRequest) (any, error) {
@@ -75,7 +80,7 @@ func onlyPageToken(r *http.Request) (string, error) {
 // agent serves the entry of an agent.
 func (d *ardAPI) agent(r *ardRequest) (any, error) {
 	if r.URL.RawQuery != "" {
-		return nil, &ard.RequestError{Field: "query", Cure: "this path has no parameters; omit them"}
+		return nil, errNoParameters
 	}
 	missing := &ardError{http.StatusNotFound, "NOT_FOUND", "the agent does not exist, or you may not see it"}
 	namespace, name, ok := d.publisher.ParseAgentID(r.PathValue("identifier"))

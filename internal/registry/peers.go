@@ -109,9 +109,9 @@ func parsePeerSearch(raw string) (*ard.Search, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch {
 		case name != "q" && name != "limit":
-			return nil, &index.ParameterError{Field: name, Cure: "is not a parameter of this search; use limit, q"}
+			return nil, index.Invalid(name, "is not a parameter of this search; use limit, q")
 		case len(values[name]) > 1:
-			return nil, &index.ParameterError{Field: name, Cure: "is repeated; use it once"}
+			return nil, index.Invalid(name, "is repeated; use it once")
 		}
 	}
 	text, limit := values.Get("q"), defaultPeerItems

@@ -95,6 +95,10 @@ func (f Filter) validate() error {
 			return invalid("query.filter."+name, "has no value; omit the field or name a value")
 		case len(values) > maxFilterValues:
 			return invalid("query.filter."+name, "has more than %d values; omit some", maxFilterValues)
+		case slices.Contains(values, ""):
+			return invalid("query.filter."+name, "is empty; name a value")
+		case slices.ContainsFunc(values, func(value string) bool { return len(value) > maxText }):
+			return invalid("query.filter."+name, "is longer than %d bytes; shorten it", maxText)
 		}
 	}
 	return nil

@@ -4,12 +4,11 @@
 package ard
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"io"
+	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -115,40 +114,47 @@ func ParseExplore(body []byte) (*Explore, error) {
 	return &e, nil
 }
 
-// decode reads one JSON object without unknown and repeated members.
+// decode reads one JSON object. It accepts no unknown and no repeated member, no member in another letter case,
+// and no text that is not UTF-8, because readers of JSON understand these differently.
 func decode(body []byte, into any) error {
-	if err := checkRepeated(body); err != nil {
-		return err
-	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	err := d.Decode(into)
+	err := json.Unmarshal(body, into, json.RejectUnknownMembers(true))
 	if err == nil {
-		if _, err = d.Token(); errors.Is(err, io.EOF) {
-			return nil
-		}
-		return invalid("body", "must be one JSON object")
+		return nil
 	}
 	if known, ok := errors.AsType[*RequestError](err); ok {
 		return known
 	}
-	if mistake, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return invalid(fieldOr(mistake.Field), "has the wrong type: it is a JSON %s", mistake.Value)
+	if mistake, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		if errors.Is(err, jsontext.ErrDuplicateName) {
+			return invalid(fieldAt(mistake.JSONPointer), "is repeated; use it once")
+		}
+		return invalid("body", "must be one JSON object in UTF-8")
 	}
-	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return invalid(shortened(fieldOr(strings.Trim(name, `"`))), "is not a member of this request; omit it")
+	mistake, ok := errors.AsType[*json.SemanticError](err)
+	switch {
+	case !ok:
+		return invalid("body", "must be one JSON object in UTF-8")
+	case errors.Is(err, json.ErrUnknownName):
+		return invalid(fieldAt(mistake.JSONPointer), "is not a member of this request; omit it")
+	default:
+		return invalid(fieldAt(mistake.JSONPointer), "has a wrong type or value: it is a JSON %s", kindName(mistake.JSONKind))
 	}
-	return invalid("body", "must be a JSON object")
 }
 
-// checkRepeated returns an error for a repeated member, of which readers of JSON use different
-// ones. It leaves other mistakes to decode.
-func checkRepeated(body []byte) error {
-	_, err := jsontext.NewDecoder(bytes.NewReader(body)).ReadValue()
-	if mistake, ok := errors.AsType[*jsontext.SyntacticError](err); ok && errors.Is(err, jsontext.ErrDuplicateName) {
-		return invalid(shortened(strings.ReplaceAll(strings.TrimPrefix(string(mistake.JSONPointer), "/"), "/", ".")), "is repeated; use it once")
+// fieldAt returns the name of a member for a message.
+func fieldAt(p jsontext.Pointer) string {
+	return shortened(fieldOr(strings.Join(slices.Collect(p.Tokens()), ".")))
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	default:
+		return k.String()
 	}
-	return nil
 }
 
 func fieldOr(field string) string {

@@ -116,7 +116,7 @@ func ParseQuery(raw string) (*Query, error) {
 	q := &Query{limit: defaultLimit}
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		return q, invalid("query", "cannot be decoded: escape the special characters of every value")
+		return q, Invalid("query", "cannot be decoded: escape the special characters of every value")
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if err := q.set(name, values[name]); err != nil {
@@ -124,7 +124,7 @@ func ParseQuery(raw string) (*Query, error) {
 		}
 	}
 	if q.after.Key != (Key{}) && q.after.ranked != q.isRanked() {
-		return q, invalid("cursor", "belongs to a search with other parameters; repeat the parameters of the first page")
+		return q, Invalid("cursor", "belongs to a search with other parameters; repeat the parameters of the first page")
 	}
 	slices.Sort(q.terms)
 	q.terms = slices.Compact(q.terms)
@@ -139,16 +139,16 @@ func (q *Query) set(name string, values []string) error {
 	}
 	switch {
 	case apply == nil:
-		return invalid(name, "is not a parameter of this search; use %s", parameterNames())
+		return Invalid(name, "is not a parameter of this search; use %s", parameterNames())
 	case !repeatable && len(values) > 1:
-		return invalid(name, "is repeated %d times; use it once", len(values))
+		return Invalid(name, "is repeated %d times; use it once", len(values))
 	}
 	for _, value := range values {
 		switch {
 		case value == "":
-			return invalid(name, "is empty; set a value or omit it")
+			return Invalid(name, "is empty; set a value or omit it")
 		case len(value) > maxValue:
-			return invalid(name, "is longer than %d bytes; shorten it", maxValue)
+			return Invalid(name, "is longer than %d bytes; shorten it", maxValue)
 		}
 		if err := apply(q, value); err != nil {
 			return err
@@ -165,7 +165,7 @@ func parameterNames() string {
 
 func (q *Query) require(term string) error {
 	if len(q.terms) == maxConditions {
-		return invalid("query", "has more than %d conditions; omit some", maxConditions)
+		return Invalid("query", "has more than %d conditions; omit some", maxConditions)
 	}
 	q.terms = append(q.terms, term)
 	return nil
@@ -180,7 +180,7 @@ func (q *Query) words(value string) error {
 		}
 	}
 	if !found {
-		return invalid("text", "has no word; use letters or digits")
+		return Invalid("text", "has no word; use letters or digits")
 	}
 	return nil
 }
@@ -188,7 +188,7 @@ func (q *Query) words(value string) error {
 func (q *Query) rank(value string) error {
 	q.ranked, q.rankedText = text.ParseQuery(value), value
 	if !q.isRanked() {
-		return invalid("q", "has no word; use letters or digits")
+		return Invalid("q", "has no word; use letters or digits")
 	}
 	return nil
 }
@@ -197,7 +197,7 @@ func (q *Query) isRanked() bool { return len(q.ranked.Groups) > 0 }
 
 func (q *Query) inNamespace(value string) error {
 	if !isLabel(value) {
-		return invalid("namespace", "is not a name of a namespace; use lower case letters, digits and '-'")
+		return Invalid("namespace", "is not a name of a namespace; use lower case letters, digits and '-'")
 	}
 	q.namespace = value
 	return q.require(namespaceTerm(value))
@@ -205,14 +205,14 @@ func (q *Query) inNamespace(value string) error {
 
 func (q *Query) ready(value string) error {
 	if value != "true" && value != "false" {
-		return invalid("ready", "must be true or false")
+		return Invalid("ready", "must be true or false")
 	}
 	return q.require(readyTerm(value == "true"))
 }
 
 func (q *Query) remote(value string) error {
 	if value != "true" && value != "false" {
-		return invalid("remote", "must be true or false")
+		return Invalid("remote", "must be true or false")
 	}
 	return q.require(remoteTerm(value == "true"))
 }
@@ -222,7 +222,7 @@ func (q *Query) capability(value string) error {
 	case capabilityStreaming, capabilityPushNotifications, capabilityExtendedCard:
 	default:
 		if !strings.Contains(value, ":") {
-			return invalid("capability", "must be %s, %s, %s or the URI of an extension",
+			return Invalid("capability", "must be %s, %s, %s or the URI of an extension",
 				capabilityStreaming, capabilityPushNotifications, capabilityExtendedCard)
 		}
 	}
@@ -233,7 +233,7 @@ var protocolVersion = regexp.MustCompile(`^[0-9]{1,4}\.[0-9]{1,4}$`)
 
 func (q *Query) protocol(value string) error {
 	if !protocolVersion.MatchString(value) {
-		return invalid("protocol", "must be a version of A2A such as 1.0")
+		return Invalid("protocol", "must be a version of A2A such as 1.0")
 	}
 	return q.require(protocolTerm(value))
 }
@@ -242,7 +242,7 @@ func (q *Query) binding(value string) error {
 	value = strings.ReplaceAll(value, " ", "+") // a plus sign that is not escaped
 	known := slices.ContainsFunc(card.Bindings, func(b card.Binding) bool { return strings.EqualFold(string(b), value) })
 	if !known && !strings.Contains(value, ":") {
-		return invalid("binding", "must be JSONRPC, HTTP%%2BJSON, GRPC or the URI of a custom binding")
+		return Invalid("binding", "must be JSONRPC, HTTP%%2BJSON, GRPC or the URI of a custom binding")
 	}
 	return q.require(bindingTerm(value))
 }
@@ -250,7 +250,7 @@ func (q *Query) binding(value string) error {
 func (q *Query) atMost(value string) error {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 || n > maxLimit {
-		return invalid("limit", "must be a number from 1 to %d; follow nextCursor for more", maxLimit)
+		return Invalid("limit", "must be a number from 1 to %d; follow nextCursor for more", maxLimit)
 	}
 	q.limit = n
 	return nil
@@ -258,7 +258,7 @@ func (q *Query) atMost(value string) error {
 
 func (q *Query) stream(value string) error {
 	if value != "true" && value != "false" {
-		return invalid("watch", "must be true or false")
+		return Invalid("watch", "must be true or false")
 	}
 	q.watch = value == "true"
 	return nil
@@ -268,13 +268,13 @@ func (q *Query) stream(value string) error {
 func (q *Query) checkWatch(values url.Values) error {
 	if !q.watch {
 		if q.since != "" {
-			return invalid("since", "needs watch=true")
+			return Invalid("since", "needs watch=true")
 		}
 		return nil
 	}
 	for _, name := range []string{"limit", "cursor", "minRevision", "q"} {
 		if values.Has(name) {
-			return invalid(name, "cannot be combined with watch; omit it")
+			return Invalid(name, "cannot be combined with watch; omit it")
 		}
 	}
 	return nil
@@ -283,7 +283,7 @@ func (q *Query) checkWatch(values url.Values) error {
 func (q *Query) atLeast(value string) error {
 	r, err := ParseRevision(value)
 	if err != nil {
-		return invalid("minRevision", "must be a revision from an earlier response, or <resourceVersion of an Agent>-0")
+		return Invalid("minRevision", "must be a revision from an earlier response, or <resourceVersion of an Agent>-0")
 	}
 	q.minRevision = r
 	return nil
@@ -292,7 +292,7 @@ func (q *Query) atLeast(value string) error {
 func (q *Query) continueAt(value string) error {
 	after, ok := parseCursor(value)
 	if !ok {
-		return invalid("cursor", "is not a cursor of this registry; use nextCursor unchanged, or omit it to start again")
+		return Invalid("cursor", "is not a cursor of this registry; use nextCursor unchanged, or omit it to start again")
 	}
 	q.after = after
 	return nil
