@@ -15,6 +15,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 // answers implements a2a.Handler: it answers each message, and has no task.
@@ -148,11 +150,14 @@ func content(m *a2a.Message) (text string, data []byte, err error) {
 func (h answers) find(ctx context.Context, text string, data []byte) (result any, summary string, err error) {
 	parameters := url.Values{}
 	if data != nil {
-		if parameters, err = Parameters(data); err != nil {
-			return nil, "", err //nolint:wrapcheck // it is an *a2a.Error
+		if parameters, err = Parameters(data, SearchParameters); err != nil {
+			return nil, "", err
 		}
 	}
 	if text != "" {
+		if parameters.Has("q") {
+			return nil, "", a2a.InvalidParams("q", "is in the data, and the message has a text; send one of them")
+		}
 		parameters.Set("q", text)
 	}
 	page, err := h.registry.Find(ctx, parameters)
@@ -162,7 +167,7 @@ func (h answers) find(ctx context.Context, text string, data []byte) (result any
 	return page, summarize(page), nil
 }
 
-// summarize lists the agents of a page, one on each line.
+// summarize lists the agents of a page, one on each line. A text of an agent begins no line and hides nothing.
 func summarize(page *Page) string {
 	if len(page.Items) == 0 {
 		return "No agent matches."
@@ -184,10 +189,10 @@ func summarize(page *Page) string {
 			out.WriteString(" (not ready)")
 		}
 		if entry.Description != "" {
-			out.WriteString(": " + entry.Description)
+			out.WriteString(": " + safetext.Line(entry.Description))
 		}
 		if entry.URL != "" {
-			out.WriteString(" " + entry.URL)
+			out.WriteString(" " + safetext.Line(entry.URL))
 		}
 		out.WriteByte('\n')
 	}
@@ -197,16 +202,37 @@ func summarize(page *Page) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
+// agentIn returns the name of the agent in a data part.
+func agentIn(data []byte) (string, error) {
+	r := jsonread.New(data)
+	defer r.Close()
+	if r.Kind() != '{' {
+		return "", a2a.InvalidParams("message.parts", `must have an object with "namespace" and "name"`)
+	}
+	var namespace, name string
+	for member := range r.Members() {
+		switch string(member) {
+		case "namespace":
+			namespace = r.String()
+		case "name":
+			name = r.String()
+		default:
+			return "", UnknownMember(string(member), "is not a member of this request", []string{"namespace", "name"})
+		}
+	}
+	return namespace + "/" + name, Explain(data, r.End())
+}
+
 func (h answers) card(ctx context.Context, client a2a.Dialect, text string, data []byte) (result any, summary string, err error) {
 	if data != nil {
-		var name struct {
-			Namespace string `json:"namespace"`
-			Name      string `json:"name"`
+		named, err := agentIn(data)
+		if err != nil {
+			return nil, "", err
 		}
-		if err := json.Unmarshal(data, &name); err != nil {
-			return nil, "", a2a.InvalidParams("message.parts", `must have an object with "namespace" and "name"`)
+		if text != "" && text != named {
+			return nil, "", a2a.InvalidParams("message.parts", "have a text that is not the agent of the data; send one of them")
 		}
-		text = name.Namespace + "/" + name.Name
+		text = named
 	}
 	agent, ok := ParseAgent(text)
 	if !ok {

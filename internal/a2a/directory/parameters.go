@@ -4,13 +4,17 @@
 package directory
 
 import (
-	"encoding/json"
+	"bytes"
+	"errors"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
 // SearchParameters are the parameters of the registry's search.
@@ -19,49 +23,80 @@ var SearchParameters = []string{
 	"namespace", "remote", "ready", "limit", "cursor", "minRevision",
 }
 
-// Parameters returns the members of a JSON object as parameters of a search. A value is a
+// maxName bounds the name of an unknown member in an error, in bytes.
+const maxName = 64
+
+// Parameters returns the members of a JSON object, which must be among accepted, as parameters of a search. A value is a
 // string, a number, a boolean or a list of these; null and "" mean absent. The registry checks
-// the values. The error names the member that is no parameter, or has no such value.
-func Parameters(object []byte) (url.Values, error) {
-	var members map[string]any
-	d := json.NewDecoder(strings.NewReader(string(object)))
-	d.UseNumber()
-	if err := d.Decode(&members); err != nil || members == nil {
-		return nil, a2a.InvalidParams("", "must be an object with parameters of a search: "+strings.Join(SearchParameters, ", "))
+// the values. The error names the member that is no parameter, is repeated, or has no such value.
+func Parameters(object []byte, accepted []string) (url.Values, error) {
+	r := jsonread.New(object)
+	defer r.Close()
+	if r.Kind() != '{' {
+		return nil, a2a.InvalidParams("", "must be an object with parameters of a search: "+strings.Join(accepted, ", "))
 	}
 	parameters := url.Values{}
-	for name, value := range members {
-		if !slices.Contains(SearchParameters, name) {
-			return nil, a2a.InvalidParams(name, "is not a parameter of this search; use "+strings.Join(SearchParameters, ", "))
-		}
-		list, ok := value.([]any)
-		if !ok {
-			list = []any{value}
-		}
-		for _, v := range list {
-			text, ok := scalar(v)
-			if !ok {
-				return nil, a2a.InvalidParams(name, "must be a string, a number, a boolean or a list of these")
-			}
-			if text != "" {
-				parameters.Add(name, text)
-			}
+	add := func(name, value string) {
+		if value != "" {
+			parameters.Add(name, value)
 		}
 	}
-	return parameters, nil
+	for member := range r.Members() {
+		name := string(member)
+		if !slices.Contains(accepted, name) {
+			return nil, UnknownMember(name, "is not a parameter of this search", accepted)
+		}
+		if r.Kind() != '[' {
+			add(name, scalar(r))
+			continue
+		}
+		for range r.Elements() {
+			add(name, scalar(r))
+		}
+	}
+	return parameters, Explain(object, r.End())
 }
 
-func scalar(value any) (text string, ok bool) {
-	switch v := value.(type) {
-	case nil:
-		return "", true
-	case string:
-		return v, true
-	case bool:
-		return strconv.FormatBool(v), true
-	case json.Number:
-		return v.String(), true
-	default:
-		return "", false
+// Explain returns err, the error of a reader of object, or an error that names the member that is
+// repeated, if there is one. Readers of JSON use different ones of the two.
+func Explain(object []byte, err error) error {
+	if err == nil {
+		return nil
 	}
+	_, strict := jsontext.NewDecoder(bytes.NewReader(object)).ReadValue()
+	mistake, ok := errors.AsType[*jsontext.SyntacticError](strict)
+	if !ok || !errors.Is(strict, jsontext.ErrDuplicateName) {
+		return err
+	}
+	return a2a.InvalidParams(shortened(strings.Join(slices.Collect(mistake.JSONPointer.Tokens()), ".")), "is repeated; use it once")
+}
+
+// UnknownMember returns the error for a member that is none of accepted.
+func UnknownMember(name, problem string, accepted []string) error {
+	return a2a.InvalidParams(shortened(name), problem+"; use "+strings.Join(accepted, ", "))
+}
+
+func shortened(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	return strings.ToValidUTF8(name[:maxName], "") + "…"
+}
+
+// scalar reads a value as text.
+func scalar(r *jsonread.Reader) string {
+	switch r.Kind() {
+	case '"':
+		return r.String()
+	case 't', 'f':
+		return strconv.FormatBool(r.Bool())
+	case '0':
+		return string(r.Raw())
+	case 'n':
+		r.Skip()
+	default:
+		r.Skip()
+		r.Fail("must be a string, a number, a boolean or a list of these")
+	}
+	return ""
 }

@@ -4,16 +4,17 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
@@ -38,8 +39,8 @@ type conversation struct {
 
 // call implements the tool call_agent.
 func (t *tools) call(ctx context.Context, r *mcp.CallToolRequest) (*result, error) {
-	arguments := callArguments{}
-	if err := decode(r, &arguments); err != nil {
+	arguments, err := readCall(r)
+	if err != nil {
 		return nil, err
 	}
 	agent, err := parseAgent(arguments.Agent)
@@ -69,6 +70,41 @@ func (t *tools) call(ctx context.Context, r *mcp.CallToolRequest) (*result, erro
 		}
 	}
 	return c.run(ctx)
+}
+
+// maxFiles bounds the files of one call.
+const maxFiles = 1000
+
+// readCall reads the arguments of call_agent.
+func readCall(r *mcp.CallToolRequest) (*callArguments, error) {
+	a := &callArguments{}
+	var unknown error
+	readFile := func(in *jsonread.Reader) {
+		var f file
+		unknown = cmp.Or(unknown, readObject(in, "is not a member of a file", map[string]func(*jsonread.Reader){
+			"name": textInto(&f.Name), "mediaType": textInto(&f.MediaType), "url": textInto(&f.URL),
+			"data": func(in *jsonread.Reader) { f.Data = in.Bytes() },
+		}))
+		a.Files = append(a.Files, f)
+	}
+	err := decode(r, map[string]func(*jsonread.Reader){
+		"agent":     textInto(&a.Agent),
+		"message":   textInto(&a.Message),
+		"skill":     textInto(&a.Skill),
+		"taskId":    textInto(&a.TaskID),
+		"contextId": textInto(&a.ContextID),
+		"data":      func(in *jsonread.Reader) { a.Data = json.RawMessage(in.Value()) },
+		"files": func(in *jsonread.Reader) {
+			for i := range in.Elements() {
+				if i == maxFiles {
+					in.TooMany(maxFiles)
+					return
+				}
+				readFile(in)
+			}
+		},
+	})
+	return a, cmp.Or(err, unknown)
 }
 
 // run calls the agent until its task has ended, or the user is needed and cannot be asked.
@@ -195,12 +231,8 @@ func (a *callArguments) message() (*a2a.Message, error) {
 	if a.Message != "" {
 		m.Parts = append(m.Parts, a2a.TextPart(a.Message))
 	}
-	if len(a.Data) > 0 && string(a.Data) != "null" {
-		value := jsontext.Value(a.Data)
-		if err := value.Compact(); err != nil {
-			return nil, a2a.InvalidParams("data", "must be a JSON value without duplicate names")
-		}
-		m.Parts = append(m.Parts, a2a.Part{Content: a2a.ContentData, Data: a2a.Value(value)})
+	if len(a.Data) > 0 {
+		m.Parts = append(m.Parts, a2a.Part{Content: a2a.ContentData, Data: a2a.Value(a.Data)})
 	}
 	for i, f := range a.Files {
 		p := a2a.Part{Filename: f.Name, MediaType: f.MediaType}

@@ -4,19 +4,21 @@
 package mcpserver
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"reflect"
-	"strings"
+	"slices"
+	"strconv"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/directory"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
@@ -175,21 +177,31 @@ func failed(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// decode reads the arguments of a tool. An unknown argument is an error.
-func decode(r *mcp.CallToolRequest, into any) error {
+// decode reads the arguments of a tool: an object with the members of readers, each once. Null means absent.
+func decode(r *mcp.CallToolRequest, readers map[string]func(*jsonread.Reader)) error {
 	if len(r.Params.Arguments) == 0 {
 		return nil
 	}
-	d := json.NewDecoder(bytes.NewReader(r.Params.Arguments))
-	d.DisallowUnknownFields()
-	err := d.Decode(into)
-	if err == nil {
-		if _, err = d.Token(); errors.Is(err, io.EOF) {
-			return nil
+	in := jsonread.New(r.Params.Arguments)
+	unknown := readObject(in, "is not an argument of this tool", readers)
+	return cmp.Or(unknown, directory.Explain(r.Params.Arguments, in.End())) //nolint:wrapcheck // each is an *a2a.Error
+}
+
+// readObject reads an object. It returns an error for a member without a reader; in has the errors of values.
+func readObject(in *jsonread.Reader, problem string, readers map[string]func(*jsonread.Reader)) (unknown error) {
+	for name := range in.Members() {
+		if read := readers[string(name)]; read != nil {
+			read(in)
+		} else if unknown == nil {
+			unknown = directory.UnknownMember(string(name), problem, slices.Sorted(maps.Keys(readers)))
 		}
-		err = errors.New("more than one value")
 	}
-	return a2a.InvalidParams("arguments", strings.TrimPrefix(err.Error(), "json: "))
+	return unknown //nolint:wrapcheck // it is an *a2a.Error
+}
+
+// textInto returns the reader of a string.
+func textInto(to *string) func(*jsonread.Reader) {
+	return func(in *jsonread.Reader) { *to = in.String() }
 }
 
 // structured returns a result that is one JSON value, also as text for models.
@@ -206,21 +218,20 @@ func structured(value any) (*result, error) {
 // originOf returns the URL of the gateway as the client knows it.
 func originOf(r *mcp.CallToolRequest) string { return r.Extra.Header.Get(headerOrigin) }
 
+// findParameters are the arguments of find_agents.
+var findParameters = []string{"q", "text", "skill", "tag", "inputMode", "outputMode", "provider", "namespace", "ready", "remote", "limit", "cursor"}
+
 func (t *tools) find(ctx context.Context, r *mcp.CallToolRequest) (*result, error) {
-	arguments := findArguments{}
-	if err := decode(r, &arguments); err != nil {
-		return nil, err
+	arguments := r.Params.Arguments
+	if len(arguments) == 0 {
+		arguments = json.RawMessage("{}")
 	}
-	if arguments.Limit == 0 {
-		arguments.Limit = defaultLimit
-	}
-	object, err := json.Marshal(arguments)
-	if err != nil {
-		return nil, fmt.Errorf("encode search: %w", err)
-	}
-	parameters, err := directory.Parameters(object)
+	parameters, err := directory.Parameters(arguments, findParameters)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it is an *a2a.Error
+	}
+	if !parameters.Has("limit") {
+		parameters.Set("limit", strconv.Itoa(defaultLimit))
 	}
 	page, err := t.registry.Find(ctx, originOf(r), parameters)
 	if err != nil {
@@ -230,8 +241,8 @@ func (t *tools) find(ctx context.Context, r *mcp.CallToolRequest) (*result, erro
 }
 
 func (t *tools) get(ctx context.Context, r *mcp.CallToolRequest) (*result, error) {
-	arguments := getArguments{}
-	if err := decode(r, &arguments); err != nil {
+	var arguments getArguments
+	if err := decode(r, map[string]func(*jsonread.Reader){"agent": textInto(&arguments.Agent)}); err != nil {
 		return nil, err
 	}
 	agent, err := parseAgent(arguments.Agent)

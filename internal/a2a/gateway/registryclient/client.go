@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,6 +27,8 @@ const (
 	// maxAnswer bounds a response, in bytes. A page of the registry has 4 MiB and one
 	// entry at most.
 	maxAnswer = 8 << 20
+	// maxQuery bounds the parameters of a search, in bytes. The registry reads headers of 32 KiB.
+	maxQuery = 24 << 10
 	// maxMessage bounds the text of an error of the registry that is shown, in bytes.
 	maxMessage = 1024
 )
@@ -40,7 +43,11 @@ type Client struct {
 // Find searches the registry with the parameters of its API. origin is the URL of the gateway
 // as its client knows it, without a slash at its end.
 func (c *Client) Find(ctx context.Context, origin string, parameters url.Values) (*directory.Page, error) {
-	text, err := c.get(ctx, origin, request{path: "/v1/agents?" + parameters.Encode(), missing: "no agents"})
+	query := parameters.Encode()
+	if len(query) > maxQuery {
+		return nil, a2a.InvalidParams("", "have more than "+strconv.Itoa(maxQuery)+" bytes as parameters of a search; shorten them")
+	}
+	text, err := c.get(ctx, origin, request{path: "/v1/agents?" + query, missing: "no agents"})
 	if err != nil {
 		return nil, err
 	}
