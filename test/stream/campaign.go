@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -123,7 +124,7 @@ func (c *campaign) task(ctx context.Context, n int) {
 	ctx, cancel := context.WithTimeout(ctx, taskTimeout)
 	defer cancel()
 	turns, driver := 1+max(0, r.IntN(6)-3), client.Dialects[r.IntN(len(client.Dialects))]
-	if driver.NamesTasks && c.currentFaults().Forgets {
+	if driver.NamesTasks && c.currentFaults().Forgets || c.OneTurn {
 		// If the sidecar forgets the task, the second message would create another task with the same id.
 		turns = 1
 	}
@@ -169,7 +170,7 @@ func (c *campaign) readAfterEnd(ctx context.Context, r *reader) {
 		begin := r.now()
 		e, err := r.dialect.Get(ctx, r.anyAddress(r.rng), r.id())
 		if err == nil {
-			r.history.Read = &e
+			r.history.Read, r.history.ReadAt = &e, begin
 			if e.State == "failed" {
 				r.history.StatusMessage, _ = client.Auditor.StatusMessage(ctx, r.anyAddress(r.rng), r.id()) // for the report only
 			}
@@ -223,6 +224,7 @@ func (c *campaign) recheckEnded(ctx context.Context) error {
 		if faults.Forgets && len(faults.Kills) > 0 && k.at < faults.Kills[len(faults.Kills)-1].End {
 			continue
 		}
+		lost := slices.ContainsFunc(faults.Restores, func(r history.Restore) bool { return r.Backup <= k.at && k.at <= r.End })
 		group.Go(func() error {
 			e, err := client.Auditor.Get(failed, c.sidecars[i%len(c.sidecars)].address, k.id)
 			c.mu.Lock()
@@ -231,6 +233,9 @@ func (c *campaign) recheckEnded(ctx context.Context) error {
 			switch {
 			case failed.Err() != nil:
 				return failed.Err()
+			case lost && (err != nil && isNotFound(err) || err == nil && e.State == "failed"):
+				c.counts.increment(&c.counts.LostWithStore)
+				return nil
 			case err != nil:
 				wrong = err.Error()
 			case e.State != k.event.State || e.Text != k.event.Text:
@@ -246,6 +251,11 @@ func (c *campaign) recheckEnded(ctx context.Context) error {
 		})
 	}
 	return group.Wait()
+}
+
+func isNotFound(err error) bool {
+	outcome, _ := client.OutcomeOf(err)
+	return outcome == history.NotFound
 }
 
 // reportProgress prints the counts every 10 s.

@@ -38,6 +38,9 @@ type tally struct {
 	// SidecarKills and AgentKills count the processes that were ended by SIGKILL.
 	SidecarKills int `json:"sidecarKills"`
 	AgentKills   int `json:"agentKills"`
+	// LostWithStore counts the tasks that ended after a backup of the store, and are not found or have failed after its
+	// restore.
+	LostWithStore int `json:"lostWithStore,omitempty"`
 	// Slowest is the longest duration of a task, with all its readers.
 	Slowest time.Duration `json:"slowest"`
 	// Rechecked counts the tasks that were read again at the end of the run.

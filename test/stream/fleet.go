@@ -42,6 +42,9 @@ type fleet struct {
 	sidecars []*server
 	// redis is the shared store of several sidecars; nil for tasks in memory.
 	redis *server
+	// redisData is the directory of its files.
+	redisData string
+	runRedis  func(ctx context.Context, arguments ...string) (*process.Process, error)
 	// begin is the zero of the times in histories.
 	begin time.Time
 
@@ -186,6 +189,7 @@ func (f *fleet) currentFaults() *history.Faults {
 	now := f.faults
 	now.Kills, now.Drains = slices.Clone(now.Kills), slices.Clone(now.Drains)
 	now.Agents, now.Outages = slices.Clone(now.Agents), slices.Clone(now.Outages)
+	now.Restores = slices.Clone(now.Restores)
 	return &now
 }
 

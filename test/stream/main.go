@@ -68,6 +68,7 @@ var scenarios = []scenario{
 	{"slow", []store{memory}, runStalledReaders},
 	{"soak", []store{memory}, runSoak},
 	{"outage", []store{redis}, runOutages},
+	{"restore", []store{redis}, runRestores},
 }
 
 var errViolations = errors.New("the run violates the guarantees")

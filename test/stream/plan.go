@@ -19,6 +19,8 @@ type plan struct {
 	Concurrency int `json:"concurrency"`
 	// FaultRate is the share of streams whose reader breaks the connection or pauses.
 	FaultRate float64 `json:"faultRate"`
+	// OneTurn makes all tasks end after one turn.
+	OneTurn bool `json:"oneTurn,omitempty"`
 	// SidecarKills and AgentKills are distributed over the tasks.
 	SidecarKills int `json:"sidecarKills"`
 	AgentKills   int `json:"agentKills"`

@@ -24,7 +24,7 @@ func (f *fleet) startRedis(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	data, err := os.MkdirTemp(dir, "redis")
+	f.redisData, err = os.MkdirTemp(dir, "redis")
 	if err != nil {
 		return err
 	}
@@ -34,15 +34,16 @@ func (f *fleet) startRedis(ctx context.Context, dir string) error {
 	}
 	_, port, _ := net.SplitHostPort(address)
 	f.redis = &server{address: address}
-	f.redis.restart = func(ctx context.Context) (*process.Process, error) {
+	f.runRedis = func(ctx context.Context, arguments ...string) (*process.Process, error) {
 		p, err := process.Run(ctx, address, program, append([]string{
-			"--port", port, "--bind", "127.0.0.1", "--dir", data, "--save", "", "--logfile", data + "/log",
-		}, redistest.Durable...)...)
+			"--port", port, "--bind", "127.0.0.1", "--dir", f.redisData, "--save", "", "--logfile", f.redisData + "/log",
+		}, arguments...)...)
 		if err != nil {
 			return nil, err
 		}
 		return p, awaitRedis(ctx, address)
 	}
+	f.redis.restart = func(ctx context.Context) (*process.Process, error) { return f.runRedis(ctx, redistest.Durable...) }
 	f.redis.process, err = f.redis.restart(ctx)
 	return err
 }

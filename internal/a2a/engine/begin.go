@@ -66,7 +66,8 @@ func (t *task) createWith(ctx context.Context, tn *turn, events []a2a.Event) err
 // task as it was before the message.
 //
 // If the append is indeterminate, the log may contain a message that a waiting run of
-// this task did not receive, so the run must not complete the task: begin gives it up.
+// this task did not receive, so the run must not complete the task: begin gives it up. The
+// same holds if the store has lost events.
 func (t *task) begin(ctx context.Context, tn *turn) error {
 	for {
 		turns := t.turns
@@ -87,7 +88,7 @@ func (t *task) begin(ctx context.Context, tn *turn) error {
 			return nil
 		case errors.Is(err, store.ErrConflict):
 			continue
-		case errors.Is(err, store.ErrIndeterminate) && t.working() && !t.lost:
+		case (errors.Is(err, store.ErrIndeterminate) || errors.Is(err, store.ErrRolledBack)) && t.working() && !t.lost:
 			t.lose(errStore)
 		}
 		return storeError("append to task", t.key.TaskID, err)

@@ -120,6 +120,15 @@ func (d *deduplication) forgetTask(k store.Key) {
 	}
 }
 
+// forgetAll forgets all messages.
+func (d *deduplication) forgetAll() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for len(d.order) > 0 {
+		d.dropOldest()
+	}
+}
+
 func (d *deduplication) expire(now time.Time) {
 	for len(d.order) > 0 && (len(d.order) >= d.limit || !now.Before(d.order[0].until)) {
 		d.dropOldest()

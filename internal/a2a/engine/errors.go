@@ -46,6 +46,7 @@ const (
 	reasonExhausted   = "The agent was interrupted too often"
 	reasonNoRerun     = "The agent was interrupted, and the turn could not be run again"
 	reasonRefused     = "The message was refused"
+	reasonRolledBack  = "The task store lost events of the task"
 )
 
 func errUnavailable() error {
@@ -55,6 +56,12 @@ func errUnavailable() error {
 // errStoreDown refuses a request during an outage of the store.
 func errStoreDown() error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task store is not available"}
+}
+
+// errRolledBack ends a stream, or refuses a request, of a task of which the store has
+// lost events. The client reads the task again.
+func errRolledBack() error {
+	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: reasonRolledBack}
 }
 
 // errMoving refuses a message for a task whose owner replica is about to change.
@@ -114,6 +121,8 @@ func storeError(doing, id string, err error) error {
 		return fmt.Errorf("%s: %w: %w", doing, err, &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many unfinished tasks"})
 	case errors.Is(err, store.ErrHeld):
 		return errMoving()
+	case errors.Is(err, store.ErrRolledBack):
+		return fmt.Errorf("%s: %w: %w", doing, errRolledBack(), err)
 	}
 	if _, ok := errors.AsType[*a2a.Error](err); ok {
 		return err

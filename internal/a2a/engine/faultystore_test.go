@@ -39,6 +39,8 @@ const (
 	// readsLag: reads of a log return nothing after the event that the replica knows to
 	// be the last one.
 	readsLag
+	// rolledBack: the store has lost events of the logs that were opened before it was set (rollBack), and reports it.
+	rolledBack
 )
 
 // failure is the effect of faults on an operation: the call fails before it reaches the
@@ -65,6 +67,8 @@ var failures = map[string]failure{
 type faultyMember struct {
 	store.Member
 	faults atomic.Uint32
+	// rollbacks counts the calls of rollBack.
+	rollbacks atomic.Int64
 	// appends counts the attempted appends of holders.
 	appends atomic.Int64
 }
@@ -72,6 +76,12 @@ type faultyMember struct {
 func (m *faultyMember) set(f fault)      { m.faults.Or(uint32(f)) }
 func (m *faultyMember) clear(f fault)    { m.faults.And(^uint32(f)) }
 func (m *faultyMember) has(f fault) bool { return m.faults.Load()&uint32(f) != 0 }
+
+// rollBack ends all logs, as the loss of events in the store does.
+func (m *faultyMember) rollBack() {
+	m.rollbacks.Add(1)
+	m.set(rolledBack)
+}
 
 // setEither sets one fault or the other.
 func (m *faultyMember) setEither(first bool, one, other fault) {
@@ -124,7 +134,7 @@ func (m *faultyMember) Create(ctx context.Context, n store.NewTask) (log store.L
 	if err != nil {
 		return nil, err
 	}
-	return &faultyLog{Log: log, member: m}, nil
+	return &faultyLog{Log: log, member: m, opened: m.rollbacks.Load()}, nil
 }
 
 func (m *faultyMember) Open(ctx context.Context, k store.Key) (store.Log, error) {
@@ -133,12 +143,18 @@ func (m *faultyMember) Open(ctx context.Context, k store.Key) (store.Log, error)
 		if err != nil {
 			return nil, err
 		}
-		return &faultyLog{Log: log, member: m}, nil
+		return &faultyLog{Log: log, member: m, opened: m.rollbacks.Load()}, nil
 	})
 }
 
 func (m *faultyMember) Renew(ctx context.Context, lease time.Duration) ([]store.Key, error) {
-	return withFaults(m, "Renew", func() ([]store.Key, error) { return m.Member.Renew(ctx, lease) })
+	return withFaults(m, "Renew", func() ([]store.Key, error) {
+		held, err := m.Member.Renew(ctx, lease)
+		if err == nil && m.has(rolledBack) {
+			err = store.ErrRolledBack
+		}
+		return held, err
+	})
 }
 
 func (m *faultyMember) Leave(ctx context.Context) error {
@@ -172,19 +188,36 @@ func (m *faultyMember) Recall(ctx context.Context, c store.Conversation) ([]*a2a
 }
 
 func (m *faultyMember) Holder(ctx context.Context, k store.Key) (store.Hold, error) {
-	return withFaults(m, "Holder", func() (store.Hold, error) { return m.Member.Holder(ctx, k) })
+	return withFaults(m, "Holder", func() (store.Hold, error) {
+		hold, err := m.Member.Holder(ctx, k)
+		hold.RolledBack = m.has(rolledBack)
+		return hold, err
+	})
 }
 
 // faultyLog is a log of a faultyMember.
 type faultyLog struct {
 	store.Log
 	member *faultyMember
+	// opened is the number of rollbacks before the log was opened.
+	opened int64
 	// last is the number of the last event that the replica learned from an append or a
 	// snapshot.
 	last atomic.Uint64
 }
 
+// lost returns ErrRolledBack if the store has lost events of the log.
+func (l *faultyLog) lost() error {
+	if l.opened < l.member.rollbacks.Load() {
+		return store.ErrRolledBack
+	}
+	return nil
+}
+
 func (l *faultyLog) Append(ctx context.Context, a store.Append) (seq uint64, err error) {
+	if err := l.lost(); err != nil {
+		return 0, err
+	}
 	if a.Hold != store.AnyHolder {
 		l.member.appends.Add(1)
 	}
@@ -200,6 +233,9 @@ func (l *faultyLog) Append(ctx context.Context, a store.Append) (seq uint64, err
 
 func (l *faultyLog) Snapshot(ctx context.Context) (*a2a.Record, error) {
 	return withFaults(l.member, "Snapshot", func() (*a2a.Record, error) {
+		if err := l.lost(); err != nil {
+			return nil, err
+		}
 		record, err := l.Log.Snapshot(ctx)
 		if err == nil {
 			l.last.Store(record.Seq)
@@ -210,6 +246,9 @@ func (l *faultyLog) Snapshot(ctx context.Context) (*a2a.Record, error) {
 
 func (l *faultyLog) Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error) {
 	return withFaults(l.member, "Read", func() ([]*a2a.Record, error) {
+		if err := l.lost(); err != nil {
+			return dst, err
+		}
 		if l.member.has(readsLag) && after >= l.last.Load() {
 			return dst, nil
 		}

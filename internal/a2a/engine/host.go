@@ -57,6 +57,17 @@ func (h host) Review(ctx context.Context, k store.Key) {
 	}
 }
 
+// StoreRolledBack implements coordination.Host. Clients may send messages again that the
+// store has lost, so the engine forgets all messages. The store tells which it has.
+func (h host) StoreRolledBack(ctx context.Context) {
+	h.recent.forgetAll()
+	var group sync.WaitGroup
+	for _, k := range h.Active() {
+		group.Go(func() { h.Review(ctx, k) })
+	}
+	group.Wait()
+}
+
 // StopRuns implements coordination.Host. It stops the runs in parallel, because the
 // locks of their tasks may be held for as long as an attempt to call the store takes.
 func (h host) StopRuns(ctx context.Context) {

@@ -87,6 +87,8 @@ func (s *subscription) read(ctx context.Context) error {
 	switch {
 	case errors.Is(err, store.ErrTrimmed), errors.Is(err, store.ErrNotFound):
 		return a2a.ErrSlowSubscriber
+	case errors.Is(err, store.ErrRolledBack):
+		return fmt.Errorf("read log: %w: %w", errRolledBack(), err)
 	case err != nil:
 		return fmt.Errorf("read log: %w: %w: %w", errStore, errStoreDown(), err)
 	}

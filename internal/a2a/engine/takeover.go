@@ -44,6 +44,8 @@ func (t *task) failOrRerun(ctx context.Context, owner *coordination.Owner) error
 		return nil
 	case t.state().Interrupted():
 		return t.appendIfUnclaimed(ctx, t.statusEvent(t.state(), t.status.Message), store.Release)
+	case owner.RolledBack:
+		return t.failOrphan(ctx, reasonRolledBack) // the turn may have ended
 	case owner.Refused:
 		return t.failOrphan(ctx, reasonRefused)
 	case !t.engine.options.Retry() && owner.Here:

@@ -88,7 +88,7 @@ func (t *task) write(ctx context.Context, events []a2a.Event, hold store.HoldCha
 		case errors.Is(err, store.ErrHeld):
 			t.lose(errLost)
 			return backend.ErrTurnEnded
-		case hold == store.Keep && errors.Is(err, store.ErrIndeterminate):
+		case hold == store.Keep && (errors.Is(err, store.ErrIndeterminate) || errors.Is(err, store.ErrRolledBack)):
 			t.engine.options.Log.ErrorContext(ctx, "task not stored", "task", t.key.TaskID, "error", err)
 			t.lose(errStore)
 			return backend.ErrTurnEnded

@@ -155,8 +155,33 @@ func (p *Pushes) readFailed(d *delivery, operation string, err error) nextStep {
 		}
 		return nextStep{action: end}
 	}
+	if errors.Is(err, store.ErrRolledBack) {
+		return p.restart(d)
+	}
 	p.options.Log.ErrorContext(d.ctx, "push notification not sent", "push", d.Config, "operation", operation, "error", err)
 	return nextStep{action: retry, delay: p.delay(1, 0)}
+}
+
+// restart ends a delivery whose log has lost events, and begins again with the
+// configuration and the log as the store still has them.
+func (p *Pushes) restart(d *delivery) nextStep {
+	now, err := p.options.Configs.Get(d.ctx, d.Task, d.Config.ID)
+	var log store.Log
+	if err == nil {
+		log, err = p.options.Tasks.Open(d.ctx, d.Task)
+	}
+	switch {
+	case d.ctx.Err() != nil, errors.Is(err, store.ErrNotFound):
+		return nextStep{action: end}
+	case err != nil:
+		p.options.Log.ErrorContext(d.ctx, "push notifications not continued", "push", d.Config, "error", err)
+		return nextStep{action: retry, delay: p.delay(1, 0)}
+	}
+	p.unfollow(d.id())
+	if now.Replica == d.Replica {
+		p.follow(now, log)
+	}
+	return nextStep{action: end}
 }
 
 // retryAfter retries a notification after a delay, unless retryFor ends before.

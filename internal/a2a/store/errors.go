@@ -20,6 +20,10 @@ var (
 	ErrFull = errors.New("store is full")
 	// ErrHeld: another replica holds the task. The write did not happen.
 	ErrHeld = errors.New("task is held by another replica")
+	// ErrRolledBack: the store has lost events that it had stored before: its server was
+	// restored from a backup, or crashed before they were on disk. The log ends for all
+	// its users. A new one, which Open returns, has the events that the store still has.
+	ErrRolledBack = errors.New("store has lost events that it had stored")
 	// ErrUnavailable: the store does not answer, or cannot serve (an outage).
 	ErrUnavailable = errors.New("store does not answer")
 	// ErrIndeterminate: it is not known whether a write happened. It may also happen

@@ -36,6 +36,9 @@ type Hold struct {
 	// Alive is whether the replica had a lease a moment ago.
 	Alive bool
 	Turn  TurnDescriptor
+	// RolledBack is true if the store has lost writes since the task began to work
+	// (ErrRolledBack). The turn may have ended in one of them.
+	RolledBack bool
 }
 
 // TurnDescriptor is what a replica has to know of a turn, beside the log, to run it again.

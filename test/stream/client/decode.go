@@ -113,12 +113,14 @@ func refusal(code int, text []byte) *RefusedError {
 	_ = json.Unmarshal(text, &d)
 	r := &RefusedError{history.Refused, http.StatusText(code) + " " + string(text)}
 	over := strings.Contains(string(text), "terminal state")
+	// Inside of a stream, an error of JSON-RPC has no status of HTTP.
+	lost := strings.Contains(string(text), "The task store lost events")
 	switch {
 	case code == http.StatusNotFound, d.Error != nil && d.Error.Code == taskNotFound, d.Error != nil && d.Error.Code == http.StatusNotFound:
 		r.Outcome = history.NotFound
 	case over, d.Error != nil && d.Error.Code == unsupported:
 		r.Outcome = history.AlreadyEnded
-	case code == http.StatusServiceUnavailable, code == http.StatusTooManyRequests, d.Error != nil && d.Error.Code == http.StatusServiceUnavailable:
+	case lost, code == http.StatusServiceUnavailable, code == http.StatusTooManyRequests, d.Error != nil && d.Error.Code == http.StatusServiceUnavailable:
 		r.Outcome = history.Unavailable
 	}
 	return r

@@ -53,6 +53,8 @@ type check struct {
 	faults *Faults
 	// number maps a chunk to its position.
 	number map[string]int
+	// restoredBy is the restore of the store during the life of the task; nil for none.
+	restoredBy *Restore
 	// log holds the events of all numbered streams.
 	log   log
 	wrong []Violation
@@ -63,6 +65,10 @@ func Check(t *Task, f *Faults) []Violation {
 	c := &check{Task: t, faults: f, number: make(map[string]int, len(t.Want))}
 	for i, text := range t.Want {
 		c.number[text] = i
+	}
+	if r := c.restored(); r != nil {
+		c.afterRestore(r)
+		return c.wrong
 	}
 	c.gather()
 	for i := range t.Streams {
@@ -103,7 +109,7 @@ func (c *check) outcome(l *Stream) {
 			c.violationf(Unexplained, "%v was unavailable: %s", l, l.Reason)
 		}
 	case NotFound:
-		if !c.forgotten(l.End) {
+		if !c.forgotten(l.End) && !c.lostWithStore() {
 			c.violationf(Lost, "%v: the acknowledged task is not found", l)
 		}
 	case AlreadyEnded:

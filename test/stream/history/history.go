@@ -19,6 +19,8 @@ type Task struct {
 	Streams []Stream `json:"streams"`
 	// Read is the task as it was read after its end; nil if that failed.
 	Read *Event `json:"read,omitempty"`
+	// ReadAt is when that request was sent.
+	ReadAt time.Duration `json:"readAt,omitempty"`
 	// StatusMessage is the text of the status of a task that failed.
 	StatusMessage string `json:"statusMessage,omitempty"`
 	// GaveUp holds the clients that timed out before the task ended.
@@ -127,6 +129,14 @@ type Window struct {
 	End   time.Duration `json:"end"`
 }
 
+// Restore replaces the data of the shared store by a backup.
+type Restore struct {
+	// Backup is when the backup began, Kill when the store ended, and End when its sidecars serve again.
+	Backup time.Duration `json:"backup"`
+	Kill   time.Duration `json:"kill"`
+	End    time.Duration `json:"end"`
+}
+
 // Faults are the faults of a run.
 type Faults struct {
 	// Kills are kills of sidecars, from the signal to the moment when the next process listens. Drains are
@@ -135,6 +145,8 @@ type Faults struct {
 	Drains  []Window `json:"drains"`
 	Agents  []Window `json:"agents"`
 	Outages []Window `json:"outages"`
+	// Restores are the restores of the shared store.
+	Restores []Restore `json:"restores,omitempty"`
 	// Forgets is true if a sidecar keeps its tasks in memory, which a kill loses.
 	Forgets bool `json:"forgets,omitempty"`
 }

@@ -31,7 +31,7 @@ const unknown = -1
 // walk checks the events of one stream.
 func (c *check) walk(l *Stream) {
 	w := &walker{check: c, stream: l, next: unknown}
-	if l.Opening == Resumed {
+	if l.Opening == Resumed && c.restoredBy == nil {
 		w.seq, w.next = l.After, c.chunksUpTo(l.After)
 		w.before = c.log.at(l.After)
 	}
@@ -58,7 +58,7 @@ func (w *walker) event(e *Event, first bool) {
 		if !ok {
 			w.violationf(Foreign, "%v: a snapshot has the text %.80q", w.stream, e.Text)
 		}
-		if !first || w.stream.Opening == Resumed {
+		if !first || w.stream.Opening == Resumed && w.restoredBy == nil {
 			w.violationf(Lost, "%v got a snapshot in place of events", w.stream)
 		}
 		w.next = n
@@ -116,7 +116,7 @@ func (w *walker) place(e *Event, first bool) {
 		return
 	}
 	// A snapshot may have any number, and so may the event after a snapshot without a number.
-	if first && w.stream.Opening != Resumed || w.seq == 0 && w.stream.Opening != Resumed {
+	if first && w.stream.Opening != Resumed || w.seq == 0 && (w.stream.Opening != Resumed || w.restoredBy != nil) {
 		return
 	}
 	switch {

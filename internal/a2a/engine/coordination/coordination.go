@@ -88,6 +88,8 @@ type Owner struct {
 	Here, Alive bool
 	// Turn describes the turn that the holder runs or ran.
 	Turn store.TurnDescriptor
+	// RolledBack is true if the store has lost writes since the task began to work.
+	RolledBack bool
 	// Refused is true if the message of that turn was refused by this replica, because
 	// the store did not tell whether it had stored it.
 	Refused bool
@@ -159,19 +161,27 @@ var unknown = Outcome{Unknown: true}
 
 // Host is an engine as its Coordinator calls it.
 type Host interface {
+	Runs
+	// TakeOver ends or re-runs a task if it is orphaned.
+	TakeOver(ctx context.Context, k store.Key) error
+	// Draining reports whether the engine accepts no more turns.
+	Draining() bool
+	// Accept processes a message of another replica like one of a client.
+	Accept(ctx context.Context, f Forwarded) Accepted
+}
+
+// Runs are the runs of an engine.
+type Runs interface {
 	// Active returns the tasks that a run or a request uses.
 	Active() []store.Key
 	// Review compares a task that runs here with its log and its owner, and cancels its
 	// runs if it ended or was taken over.
 	Review(ctx context.Context, k store.Key)
-	// TakeOver ends or re-runs a task if it is orphaned.
-	TakeOver(ctx context.Context, k store.Key) error
+	// StoreRolledBack follows the loss of writes that the store had answered: it cancels
+	// the runs of tasks that lost events.
+	StoreRolledBack(ctx context.Context)
 	// StopRuns cancels all runs and appends nothing, because the lease may end.
 	StopRuns(ctx context.Context)
-	// Draining reports whether the engine accepts no more turns.
-	Draining() bool
-	// Accept processes a message of another replica like one of a client.
-	Accept(ctx context.Context, f Forwarded) Accepted
 }
 
 // Accepted is a message that an engine processes for another replica.

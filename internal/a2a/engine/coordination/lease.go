@@ -5,6 +5,7 @@ package coordination
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -77,7 +78,11 @@ func (s *Shared) renew() ([]store.Key, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.options.Lease/3)
 	defer cancel()
 	held, err := s.member.Renew(ctx, s.options.Lease)
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrRolledBack):
+		s.options.Log.ErrorContext(s.ctx, "task store has lost writes that it had answered: restored from a backup, or not on disk before a crash")
+		s.group.Go(func() { s.host.StoreRolledBack(s.ctx) })
+	case err != nil:
 		return nil, err //nolint:wrapcheck // it is only logged
 	}
 	mine := make(map[store.Key]bool, len(held))

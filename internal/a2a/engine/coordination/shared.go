@@ -206,7 +206,10 @@ func (s *Shared) Owner(ctx context.Context, k store.Key) (Owner, error) {
 	s.mu.Lock()
 	_, refused := s.refused[k]
 	s.mu.Unlock()
-	return Owner{Replica: hold.Replica, Here: here, Alive: hold.Alive && !here, Turn: hold.Turn, Refused: refused}, nil
+	return Owner{
+		Replica: hold.Replica, Here: here, Alive: hold.Alive && !here, Turn: hold.Turn,
+		RolledBack: hold.RolledBack, Refused: refused,
+	}, nil
 }
 
 // Create implements Ownership.

@@ -23,6 +23,7 @@ const (
 	held
 	// trimmed: the log has more events, and has dropped the place of the append.
 	trimmed
+	rolledBack
 )
 
 // The hold changes, in the words of append.lua.
@@ -80,6 +81,8 @@ func (l *log) outcome(reply any) error {
 		return store.ErrHeld
 	case answer == trimmed:
 		return store.ErrTrimmed
+	case answer == rolledBack:
+		return store.ErrRolledBack
 	default:
 		return nil
 	}
@@ -117,6 +120,7 @@ type pendingAppend struct {
 	after, last   uint64
 	events        []a2a.Event
 	encoded, fold []byte
+	token         string
 	// terminal is true when the last event is a terminal status.
 	terminal bool
 	args     []any
@@ -137,7 +141,9 @@ func (l *log) prepare(ctx context.Context, a *store.Append, t turn) (*pendingApp
 		return nil, err
 	}
 	defer l.mu.Unlock()
-	next := &pendingAppend{after: a.After, last: a.After + uint64(len(a.Events)), events: a.Events}
+	next := &pendingAppend{
+		after: a.After, last: a.After + uint64(len(a.Events)), events: a.Events, token: string(tokenText(a.Token)),
+	}
 	state, place := "", ""
 	switch {
 	case l.seq != a.After && !a.Repeat:
@@ -162,9 +168,9 @@ func (l *log) prepare(ctx context.Context, a *store.Append, t turn) (*pendingApp
 	}
 	o := &l.store.options
 	next.args = []any{
-		l.name, a.After, next.last, tokenText(a.Token), next.encoded, state, place, next.fold,
+		l.name, a.After, next.last, next.token, next.encoded, state, place, next.fold,
 		o.MaxLogEvents, o.MaxLogBytes, millis(o.keyTTL()), holdChanges[a.Hold], string(a.Replica), t.descriptor,
-		t.message, t.claim, store.MaxTaskClaims,
+		t.message, t.claim, store.MaxTaskClaims, l.tokenAt(a.After),
 	}
 	return next, nil
 }
@@ -194,7 +200,9 @@ func (l *log) finishAppend(next *pendingAppend, err error) error {
 		dropMemories(l.applyAppend(next))
 	case errors.Is(err, store.ErrFull), errors.Is(err, store.ErrHeld):
 	case errors.Is(err, store.ErrNotFound):
-		l.markRemoved()
+		l.end(store.ErrNotFound)
+	case errors.Is(err, store.ErrRolledBack):
+		l.end(store.ErrRolledBack)
 	default:
 		l.mu.Lock()
 		l.indeterminate++
@@ -217,7 +225,7 @@ func (l *log) applyAppend(next *pendingAppend) (victims []*log) {
 	// Otherwise the follower has read the events back, or the memory was dropped.
 	if l.fold != nil && l.seq == next.after {
 		l.add(next.events)
-		l.wroteLast = true
+		l.wroteLast, l.lastToken = true, next.token
 		l.unfolded += len(next.encoded)
 		if next.fold != nil {
 			l.foldedUpTo, l.unfolded = next.after, len(next.encoded)

@@ -5,6 +5,8 @@ package redis
 
 import (
 	"container/list"
+	"maps"
+	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
@@ -45,6 +47,19 @@ func (c *cache) get(s *Store, k store.Key) *log {
 		return l
 	}
 	return c.add(s, k)
+}
+
+// distrust makes every log read its state again before it is used, because the server
+// has lost writes.
+func (c *cache) distrust() {
+	c.mu.Lock()
+	logs := slices.Collect(maps.Values(c.logs))
+	c.mu.Unlock()
+	for _, l := range logs {
+		l.mu.Lock()
+		l.indeterminate++
+		l.mu.Unlock()
+	}
 }
 
 // replace returns a new log for a task that was created. A former log of the same

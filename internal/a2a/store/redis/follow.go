@@ -316,12 +316,12 @@ func (l *log) refresh(ctx context.Context) error {
 	if !inMemory {
 		l.wake()
 	}
-	gone := l.removed
+	ended := l.ended != nil
 	l.mu.Unlock()
-	if gone || !inMemory {
-		return nil
+	if ended || !inMemory {
+		return nil //nolint:nilerr // a log that has ended is read no more
 	}
-	if err := l.sync(ctx); !errors.Is(err, store.ErrNotFound) {
+	if err := l.sync(ctx); !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrRolledBack) {
 		return err
 	}
 	return nil

@@ -23,6 +23,9 @@ const (
 	// inboxPoll is the time after which an inbox is read without a notification, in
 	// case that one was lost.
 	inboxPoll = 10 * time.Second
+	// maxMessageAge is the age at which a message is not received any more. Its sender
+	// waits for less.
+	maxMessageAge = time.Minute
 )
 
 // Post implements store.Inbox. It is not retried: a message whose answer was lost
@@ -83,7 +86,8 @@ func (m *member) Receive(ctx context.Context) ([]*store.InboxMessage, error) {
 // collect returns the messages in the inbox. It confirms those of the former call,
 // so that none is lost with an answer.
 func (m *member) collect(ctx context.Context) ([]*store.InboxMessage, error) {
-	reply, err := m.calls.run(ctx, m.scripts.receive, string(m.self), maxReceived, maxReceivedBytes, m.lastPlace, millis(messageTTL))
+	reply, err := m.calls.run(ctx, m.scripts.receive, string(m.self), maxReceived, maxReceivedBytes, m.lastPlace, millis(messageTTL),
+		millis(maxMessageAge))
 	if err != nil {
 		return nil, err
 	}

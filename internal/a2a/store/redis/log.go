@@ -30,8 +30,8 @@ func (l *log) Snapshot(ctx context.Context) (*a2a.Record, error) {
 // Read implements store.Log.
 func (l *log) Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error) {
 	l.mu.Lock()
-	gone, known := l.removed, l.fold != nil
-	if known && !gone && (after >= l.seq || l.seq-after <= uint64(len(l.records))) {
+	ended, known := l.ended, l.fold != nil
+	if known && (after >= l.seq || l.seq-after <= uint64(len(l.records))) {
 		defer l.mu.Unlock()
 		if after >= l.seq {
 			return dst, nil
@@ -40,8 +40,8 @@ func (l *log) Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a
 		return append(dst, store.ReadBatch(behind)...), nil
 	}
 	l.mu.Unlock()
-	if gone {
-		return dst, store.ErrNotFound
+	if ended != nil {
+		return dst, ended
 	}
 	return l.readFromRedis(ctx, dst, after)
 }
@@ -52,9 +52,8 @@ func (l *log) readFromRedis(ctx context.Context, dst []*a2a.Record, after uint64
 	if err != nil {
 		return dst, err
 	}
-	if reply == nil {
-		l.markRemoved()
-		return dst, store.ErrNotFound
+	if err := l.endOf(reply); err != nil {
+		return dst, err
 	}
 	from := len(dst)
 	a := newReplyReader(reply)

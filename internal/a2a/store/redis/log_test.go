@@ -34,7 +34,7 @@ func TestNewLogIsReadBeforeItsCreationIsConfirmed(t *testing.T) {
 	if err := l.sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	dropMemories(l.initialize(store.NewFold(key.TaskID, origin), origin.ContextID, events(), 100))
+	dropMemories(l.initialize(store.NewFold(key.TaskID, origin), &store.NewTask{Key: key, Origin: origin, Events: events()}, "token", 100))
 	record, err := l.Snapshot(t.Context())
 	if err != nil || record.Seq != 2 || len(record.Task.History) != 1 {
 		t.Errorf("Snapshot() = %+v, %v", record, err)

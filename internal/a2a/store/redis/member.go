@@ -28,6 +28,9 @@ type member struct {
 	self store.Replica
 	// announced is true once the store knows the incarnation.
 	announced atomic.Bool
+	// leaseEnd is the end of the lease that the last renewal returned, by the clock of
+	// the server.
+	leaseEnd atomic.Uint64
 	// lastPlace is the place of the last message that Receive returned.
 	lastPlace string
 }
@@ -47,18 +50,28 @@ func (m *member) Renew(ctx context.Context, lease time.Duration) ([]store.Key, e
 	if m.announced.Load() {
 		first = ""
 	}
-	reply, err := m.calls.run(ctx, m.scripts.renew, string(m.self), millis(lease), first, millis(m.options.keyTTL()))
+	reply, err := m.calls.run(ctx, m.scripts.renew, string(m.self), millis(lease), first, millis(m.options.keyTTL()), m.leaseEnd.Load())
 	if err != nil {
 		return nil, err
 	}
 	m.announced.Store(true)
-	return keysOf(reply)
+	a := newReplyReader(reply)
+	end, lost := a.number(), a.number() == 1
+	keys, err := keysOf(a)
+	if err != nil {
+		return nil, err
+	}
+	m.leaseEnd.Store(end)
+	if lost {
+		m.cache.distrust()
+		return keys, store.ErrRolledBack
+	}
+	return keys, nil
 }
 
 // keysOf decodes names of tasks with their owners.
-func keysOf(reply any) ([]store.Key, error) {
+func keysOf(a *replyReader) ([]store.Key, error) {
 	var keys []store.Key
-	a := newReplyReader(reply)
 	for a.more() {
 		name, owner := a.text(), a.text()
 		if len(name) < len(digest("")) {
@@ -105,7 +118,7 @@ func (m *member) Holding(ctx context.Context, r store.Replica) ([]store.Key, err
 	if err != nil {
 		return nil, err
 	}
-	return keysOf(reply)
+	return keysOf(newReplyReader(reply))
 }
 
 // Holder implements store.Holds.
@@ -124,5 +137,6 @@ func (m *member) Holder(ctx context.Context, k store.Key) (h store.Hold, err err
 			return store.Hold{}, fmt.Errorf("read turn descriptor: %w", err)
 		}
 	}
+	h.RolledBack = a.number() == 1
 	return h, a.err
 }

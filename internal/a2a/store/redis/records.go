@@ -21,14 +21,14 @@ const (
 
 // initialize sets the state of a log that this process has created, unless another
 // goroutine has read it already.
-func (l *log) initialize(fold *store.Fold, contextID string, events []a2a.Event, encoded int) (victims []*log) {
+func (l *log) initialize(fold *store.Fold, n *store.NewTask, token string, encoded int) (victims []*log) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fold != nil {
 		return nil
 	}
-	l.fold, l.seq, l.contextID, l.wroteLast = fold, 0, contextID, true
-	l.add(events)
+	l.fold, l.seq, l.contextID, l.wroteLast, l.lastToken = fold, 0, n.ContextID, true, token
+	l.add(n.Events)
 	l.unfolded = encoded
 	return l.charge()
 }
@@ -80,12 +80,13 @@ func (l *log) dropSnapshot() {
 	}
 }
 
-// markRemoved ends a log whose task does not exist any more.
-func (l *log) markRemoved() {
+// end ends a log whose task does not exist any more (store.ErrNotFound), or of which
+// the server has lost events (store.ErrRolledBack). It leaves the cache.
+func (l *log) end(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.removed {
-		l.removed = true
+	if l.ended == nil {
+		l.ended = why
 		l.dropMemory()
 		l.store.cache.charge(l, 0)
 		l.wake()

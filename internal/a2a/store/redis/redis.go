@@ -63,8 +63,11 @@ type log struct {
 	indeterminate, resolved uint64
 	// wroteLast is true while the last append was by this process.
 	wroteLast bool
-	// removed is true once the task does not exist any more.
-	removed  bool
+	// lastToken is the token of the append that ends at seq.
+	lastToken string
+	// ended is store.ErrNotFound once the task does not exist any more, and
+	// store.ErrRolledBack once the server has lost events that the log had.
+	ended    error
 	snapshot *a2a.Record
 	watchers []*watcher
 	room     room

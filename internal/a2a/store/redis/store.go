@@ -6,6 +6,7 @@ package redis
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -31,9 +32,10 @@ func (s *Store) Create(ctx context.Context, n store.NewTask) (store.Log, error) 
 	if state == "" {
 		state, place = number(a2a.StateUnknown), positionOf(time.Time{})
 	}
+	token := string(tokenText(n.Token))
 	args := []any{
 		digest(string(n.Owner)), digest(n.ContextID), n.TaskID,
-		len(n.Events), tokenText(n.Token), encoded, state, place,
+		len(n.Events), token, encoded, state, place,
 		string(n.Owner), n.ContextID, number(n.Dialect),
 		millis(s.options.Retention), s.options.MaxTasks, millis(s.options.keyTTL()), string(n.Replica), t.descriptor,
 		t.message, t.claim,
@@ -57,18 +59,23 @@ func (s *Store) Create(ctx context.Context, n store.NewTask) (store.Log, error) 
 		return nil, err
 	}
 	l := s.cache.replace(s, n.Key)
-	dropMemories(l.initialize(fold, n.ContextID, n.Events, len(encoded)))
+	dropMemories(l.initialize(fold, &n, token, len(encoded)))
 	return l, nil
 }
 
 // Open implements store.Store. What the log tells is at least as new as the call.
 func (s *Store) Open(ctx context.Context, k store.Key) (store.Log, error) {
-	l := s.cache.get(s, k)
-	if err := l.sync(ctx); err != nil {
-		s.cache.discard(l)
-		return nil, err
+	for {
+		l := s.cache.get(s, k)
+		switch err := l.sync(ctx); {
+		case err == nil:
+			return l, nil
+		case errors.Is(err, store.ErrRolledBack): // the log has left the cache
+		default:
+			s.cache.discard(l)
+			return nil, err
+		}
 	}
-	return l, nil
 }
 
 // Open returns a store. It makes no connection: each call finds out whether Redis

@@ -14,8 +14,9 @@ import (
 // at once.
 func (l *log) sync(ctx context.Context) error {
 	for {
-		known, doubts := l.known()
-		reply, err := l.store.calls.run(ctx, l.store.scripts.load, l.name, known, millis(l.store.options.Retention))
+		known, doubts, token := l.known()
+		o := &l.store.options
+		reply, err := l.store.calls.run(ctx, l.store.scripts.load, l.name, known, millis(o.Retention), token, millis(o.keyTTL()))
 		if err != nil {
 			return err
 		}
@@ -26,21 +27,45 @@ func (l *log) sync(ctx context.Context) error {
 	}
 }
 
-func (l *log) known() (seq, doubts uint64) {
+func (l *log) known() (seq, doubts uint64, token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fold == nil {
-		return 0, l.indeterminate
+		return 0, l.indeterminate, ""
 	}
-	return l.seq, l.indeterminate
+	return l.seq, l.indeterminate, l.lastToken
+}
+
+// tokenAt returns the token of the append that ends at an event, "" if it is not
+// known. mu is held.
+func (l *log) tokenAt(seq uint64) string {
+	if l.seq != seq {
+		return ""
+	}
+	return l.lastToken
+}
+
+// endOf ends the log if a reply of load.lua or range.lua is one without events, and
+// returns the reason.
+func (l *log) endOf(reply any) error {
+	var why error
+	switch reply.(type) {
+	case nil:
+		why = store.ErrNotFound
+	case int64:
+		why = store.ErrRolledBack
+	default:
+		return nil
+	}
+	l.end(why)
+	return why
 }
 
 // applyReply applies a reply of load.lua to a log that had the given number. It is
 // not done when the memory was dropped meanwhile.
 func (l *log) applyReply(reply any, known, doubts uint64) (done bool, err error) {
-	if reply == nil {
-		l.markRemoved()
-		return true, store.ErrNotFound
+	if err := l.endOf(reply); err != nil {
+		return true, err
 	}
 	n, err := l.decodeUpdate(reply)
 	if err != nil {
@@ -57,10 +82,12 @@ func (l *log) applyReply(reply any, known, doubts uint64) (done bool, err error)
 type update struct {
 	seq, from uint64
 	contextID string
-	fold      *store.Fold
-	events    []a2a.Event
-	repeats   []bool
-	bytes     int
+	// token is that of the append which ends at seq.
+	token   string
+	fold    *store.Fold
+	events  []a2a.Event
+	repeats []bool
+	bytes   int
 }
 
 func (l *log) decodeUpdate(reply any) (*update, error) {
@@ -69,6 +96,7 @@ func (l *log) decodeUpdate(reply any) (*update, error) {
 	dialect := a.number()
 	n.from = a.number()
 	encoded := a.text()
+	n.token = a.text()
 	if a.err != nil {
 		return nil, a.err
 	}
@@ -104,13 +132,11 @@ func (l *log) decodeUpdate(reply any) (*update, error) {
 }
 
 func (l *log) apply(n *update, known, doubts uint64) (victims []*log, done bool, err error) {
-	if l.removed {
-		return nil, true, store.ErrNotFound
+	if l.ended != nil {
+		return nil, true, l.ended
 	}
-	// A server that has lost events has fewer than the log.
-	lost := known > n.seq
 	switch {
-	case n.fold != nil && (l.fold == nil || lost || l.seq < n.from):
+	case n.fold != nil && (l.fold == nil || l.seq < n.from):
 		l.dropMemory()
 		l.fold, l.seq, l.contextID = n.fold, n.from, n.contextID
 		l.foldedUpTo, l.unfolded, l.wroteLast = n.from, 0, false
@@ -126,6 +152,9 @@ func (l *log) apply(n *update, known, doubts uint64) (victims []*log, done bool,
 		}
 		l.add(n.events[i : i+1])
 		l.wroteLast = false
+	}
+	if l.seq == n.seq {
+		l.lastToken = n.token
 	}
 	l.unfolded += n.bytes
 	if l.resolved < doubts {
@@ -143,9 +172,9 @@ func (l *log) lock(ctx context.Context) error {
 	for {
 		l.mu.Lock()
 		switch {
-		case l.removed:
-			l.mu.Unlock()
-			return store.ErrNotFound
+		case l.ended != nil:
+			defer l.mu.Unlock()
+			return l.ended
 		case l.fold != nil && l.indeterminate == l.resolved:
 			return nil
 		}

@@ -1,11 +1,11 @@
 -- Answers 0: appended, 1: no such task, 2: the log has gone on, 3: another replica holds the task, 4: the log has gone on
--- and has dropped the event, so that its token cannot be compared.
+-- and has dropped the event, so that its token cannot be compared, 5: the server has lost events that the caller knows.
 local t, l = P .. 't:' .. ARGV[1], P .. 'l:' .. ARGV[1]
 local after, last, token, events = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local state, place, fold = ARGV[6], ARGV[7], ARGV[8]
 local maxevents, maxbytes, keep = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
 local change, me, turn = ARGV[12], ARGV[13], ARGV[14]
-local message, claim, maxclaims = ARGV[15], ARGV[16], tonumber(ARGV[17])
+local message, claim, maxclaims, lasttoken = ARGV[15], ARGV[16], tonumber(ARGV[17]), ARGV[18]
 local CANCELED = '7'
 local task = redis.call('HMGET', t, 'seq', 'low', 'bytes', 'at', 'state', 'member', 'holder', 'claims', 'changed')
 if not task[1] then return 1 end
@@ -15,6 +15,12 @@ elseif task[1] ~= after then
   if tonumber(last) < tonumber(task[2]) then return 4 end
   local entry = redis.call('XRANGE', l, last, last)[1]
   if entry and entry[2][4] == token then return 0 end
+end
+-- The hold tells whether the log is still the one that its run knows. A replica that takes the task compares the token.
+local takes = change == 'take' or change == 'continue'
+if tonumber(task[1]) < tonumber(after) or takes and task[1] == after and lasttoken ~= '' and appendtoken(ARGV[1], after) ~= lasttoken then
+  rolledback(keep)
+  return 5
 end
 if task[1] ~= after or last ~= after and events == '' then return 2 end
 local holder = task[7] or ''
@@ -66,7 +72,7 @@ if last == after then redis.call('HSET', t, 'changed', token) end
 if state == '' then state = task[5] end
 if change == 'release' or tonumber(state) >= 5 then
   hold(ARGV[1], holder, '', '', keep)
-elseif change == 'take' or change == 'continue' then
+elseif takes then
   hold(ARGV[1], holder, me, turn, keep)
 end
 return 0

@@ -17,6 +17,17 @@ end
 -- Lua would write numbers above 1e14 with an exponent.
 local function int(n) return string.format('%.0f', n) end
 
+-- rolledback records that the server has lost writes that it had answered: it was restored from a backup, or crashed
+-- before they were on disk. Turns that began before are not run again, because they may have ended in a lost write.
+local function rolledback(keep) redis.call('SET', P .. 'rollback', int(now()), 'PX', keep) end
+
+-- appendtoken returns the token of the append whose last event has a number, nil without such an append.
+local function appendtoken(name, seq)
+  local entry = redis.call('XRANGE', P .. 'l:' .. name, seq, seq)[1]
+  if not entry then return nil end
+  return entry[2][4] or redis.call('HGET', P .. 't:' .. name, 'created')
+end
+
 local IDLE = P .. 'q:idle'
 local function queue(state)
   state = tonumber(state)

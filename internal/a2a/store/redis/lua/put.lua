@@ -10,8 +10,9 @@ while redis.call('ZCARD', P .. 'q:open') + redis.call('ZCARD', P .. 'q:closed') 
   if not first then return 0 end
   removepush(first)
 end
-local generation = redis.call('INCR', P .. 'generation')
-redis.call('PEXPIRE', P .. 'generation', keep)
+-- A generation is at least the time, so that a server which was restored from a backup gives none twice.
+local generation = int(math.max(tonumber(redis.call('GET', P .. 'generation') or 0) + 1, now()))
+redis.call('SET', P .. 'generation', generation, 'PX', keep)
 redis.call('HSET', k, 'c' .. id, config)
 filepush(name, id, generation, acked, expires, replica, keep)
-return generation
+return tonumber(generation)

@@ -1,8 +1,9 @@
--- Answers a part of a log; nil without such a task.
+-- Answers a part of a log; nil without such a task; -1 if the server has lost the event after which the part begins.
 local t, l = P .. 't:' .. ARGV[1], P .. 'l:' .. ARGV[1]
 local after, maxevents, maxbytes = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local task = redis.call('HMGET', t, 'seq', 'context')
 if not task[1] then return nil end
+if after > tonumber(task[1]) then return -1 end
 local answer, bytes, from = {task[1], task[2]}, 0, after + 1
 while true do
   local entry = redis.call('XRANGE', l, int(from), '+', 'COUNT', 1)[1]

@@ -1,7 +1,9 @@
 -- Answers messages, after the place of the last of them. They stay in the inbox until the next call confirms that
--- place, so a lost answer is given again. A large message is answered alone.
+-- place, so a lost answer is given again. A large message is answered alone. Messages that are too old are removed: their
+-- senders have given up, and a restored server may have messages that were received before.
 local me, had = ARGV[1], ARGV[4]
 local box, mark, answer, bytes = P .. 'b:' .. me, P .. 'g:' .. me, {''}, 0
+redis.call('XTRIM', box, 'MINID', int(now() - ARGV[6]))
 local given = redis.call('GET', mark)
 if given and given == had then
   redis.call('XTRIM', box, 'MINID', given)

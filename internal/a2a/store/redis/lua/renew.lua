@@ -1,7 +1,11 @@
--- Renews a lease. The first time, it ends those of other incarnations of the same name. Answers the tasks that the
--- replica holds.
-local me, lease, first = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
-local replicas, at = P .. 'replicas', now()
+-- Renews a lease. The first time, it ends those of other incarnations of the same name. Answers the end of the lease,
+-- whether the server has lost the end that it answered last, and the tasks that the replica holds.
+local me, lease, first, keep, known = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4], tonumber(ARGV[5])
+local replicas, at, lost = P .. 'replicas', now(), 0
+if known > 0 and tonumber(redis.call('ZSCORE', replicas, me) or 0) < known then
+  rolledback(keep)
+  lost = 1
+end
 if first then
   local name = me:match('^(.*)/')
   for _, other in ipairs(redis.call('ZRANGE', replicas, 0, -1)) do
@@ -13,5 +17,7 @@ if first then
 end
 redis.call('SET', P .. 'm:' .. me, '', 'PX', lease)
 redis.call('ZADD', replicas, int(at + lease), me)
-redis.call('PEXPIRE', replicas, ARGV[4])
-return redis.call('HGETALL', P .. 'h:' .. me)
+redis.call('PEXPIRE', replicas, keep)
+local answer = {int(at + lease), lost}
+for _, each in ipairs(redis.call('HGETALL', P .. 'h:' .. me)) do answer[#answer + 1] = each end
+return answer

@@ -1,0 +1,100 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import "strings"
+
+// restored returns the last restore of the store between the first request for the task and its last stream; nil
+// for none.
+func (c *check) restored() *Restore {
+	for i := range c.faults.Restores {
+		if r := &c.faults.Restores[i]; r.Kill <= c.last() && c.begun() <= r.End {
+			c.restoredBy = r
+		}
+	}
+	return c.restoredBy
+}
+
+// lostWithStore reports whether all events of the task may be newer than a backup that replaced the data of the store.
+func (c *check) lostWithStore() bool { return c.restoredBy != nil && c.known() >= c.restoredBy.Backup }
+
+// afterRestore checks a task whose store was replaced by a backup. The log afterwards is a part of the task from its
+// beginning: all of it, or a part that ends with a failure. A reader that received events which the log does not have
+// receives no event behind them.
+func (c *check) afterRestore(r *Restore) {
+	var audit *Stream
+	for i := range c.Streams {
+		l := &c.Streams[i]
+		c.walk(l)
+		c.outcome(l)
+		if l.Client == Audit && l.Outcome == Ended && l.Begin >= r.Kill {
+			audit = l
+		}
+	}
+	for _, client := range c.GaveUp {
+		c.violationf(Wedged, "%s gave up", client)
+	}
+	c.doubled()
+	if audit == nil || c.Read == nil {
+		if !c.notFound() {
+			c.violationf(Lost, "the log was not read after the restore")
+		}
+		return
+	}
+	after, chunks, end := c.logAfter(audit)
+	if end != "failed" && (end != "completed" || chunks != len(c.Want)) {
+		c.violationf(Lost, "after the restore the task is %s with %d of %d chunks", end, chunks, len(c.Want))
+	}
+	// A task that ended after the backup works again until a sidecar fails it.
+	state := c.Read.State == end || c.Read.State == "working" && end == "failed" && c.ReadAt < r.End
+	if c.ReadAt >= r.Kill && (!state || c.Read.Text != strings.Join(c.Want[:chunks], "")) {
+		n, _ := c.prefix(c.Read.Text)
+		c.violationf(Diverged, "after the restore the task reads as %s with %d chunks, and its log is %s with %d", c.Read.State, n, end, chunks)
+	}
+	for i := range c.Streams {
+		c.noSplice(&c.Streams[i], after, r)
+	}
+}
+
+// logAfter returns the log as the audit read it, by numbers, its chunks and its terminal state.
+func (c *check) logAfter(audit *Stream) (after map[uint64]*Event, chunks int, end string) {
+	after = make(map[uint64]*Event, len(audit.Events))
+	for i := range audit.Events {
+		e := &audit.Events[i]
+		after[e.Seq] = e
+		if e.Terminal() {
+			end = e.State
+		}
+		if e.Kind != Chunk {
+			continue
+		}
+		if first, n, ok := c.chunks(e.Text); ok && first == chunks {
+			chunks += n
+		} else {
+			c.violationf(Lost, "after the restore the log has %v behind %d chunks", e, chunks)
+		}
+	}
+	return after, chunks, end
+}
+
+// noSplice checks that a stream has no event of the log after the restore behind one that the restore has lost.
+func (c *check) noSplice(l *Stream, after map[uint64]*Event, r *Restore) {
+	var lost *Event
+	for i := range l.Events {
+		e := &l.Events[i]
+		if e.Seq == 0 || e.Kind == Snapshot || e.Kind == Standing {
+			continue
+		}
+		switch same := after[e.Seq] != nil && *after[e.Seq] == *e; {
+		case !same && lost == nil && l.Begin > r.End:
+			c.violationf(Diverged, "%v got %v, which is not in the log", l, e)
+			return
+		case !same:
+			lost = e
+		case lost != nil:
+			c.violationf(Diverged, "%v got %v, which the restore has lost, and then %v", l, lost, e)
+			return
+		}
+	}
+}

@@ -1,0 +1,74 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"strings"
+	"testing"
+)
+
+// restored returns a task whose store is replaced, at 3 s, by a backup of 1 s that has the events up to 5. A reader
+// has the events up to 6 when the store is lost.
+func restored() (*Task, *Faults) {
+	log := []Event{status(2, "submitted"), status(3, "working"), chunk(4, 0), chunk(5, 1), status(6, "failed")}
+	before := []Event{snapshot(2, "submitted", 0), status(3, "working"), chunk(4, 0), chunk(5, 1), chunk(6, 2)}
+	return &Task{
+		ID: "t", Want: texts, Turns: 1,
+		Streams: []Stream{
+			{Client: "driver", Opening: Sent, Begin: sec / 2, End: 3 * sec, Outcome: Unavailable, Events: before},
+			{Client: "driver", Opening: Resumed, After: 6, Begin: 4 * sec, End: 5 * sec, Outcome: Ended, Events: []Event{snapshot(6, "failed", 2)}},
+			{Client: Audit, Opening: Resumed, Begin: 6 * sec, End: 7 * sec, Outcome: Ended, Events: log},
+		},
+		Read: &Event{Kind: Snapshot, State: "failed", Text: strings.Join(texts[:2], "")}, ReadAt: 6 * sec,
+	}, &Faults{Outages: []Window{{3 * sec, 5 * sec}}, Restores: []Restore{{Backup: sec, Kill: 3 * sec, End: 5 * sec}}}
+}
+
+func TestCheckOfRestoredTasks(t *testing.T) {
+	const first, resumed, audit = 0, 1, 2
+	lost := func(t *Task) {
+		t.Read, t.Streams = nil, t.Streams[:2]
+		t.Streams[resumed].Outcome, t.Streams[resumed].Events = NotFound, nil
+	}
+	tests := map[string]struct {
+		change func(*Task, *Faults)
+		want   Rule
+	}{
+		"a task that fails":                             {func(*Task, *Faults) {}, ""},
+		"a task of after the backup that is not found":  {func(t *Task, f *Faults) { lost(t); f.Restores[0].Backup = sec / 4 }, ""},
+		"a task of before the backup that is not found": {func(t *Task, _ *Faults) { lost(t) }, Lost},
+		"a part is missing": {func(t *Task, _ *Faults) {
+			l := &t.Streams[audit]
+			l.Events = append(l.Events[:4], chunk(6, 3), status(7, "failed"))
+		}, Lost},
+		"a task that completes with a part": {func(t *Task, _ *Faults) {
+			t.Streams[audit].Events[4].State, t.Read.State = "completed", "completed"
+		}, Lost},
+		"a stream continues behind a lost event": {func(t *Task, _ *Faults) {
+			t.Streams[audit].Events = append(t.Streams[audit].Events[:4:4], status(6, inputRequired), status(7, "failed"))
+			t.Streams[first].Events = append(t.Streams[first].Events, status(7, "failed"))
+		}, Diverged},
+		"a later stream has other events": {func(t *Task, _ *Faults) {
+			t.Streams[resumed].Begin = 6 * sec
+			t.Streams[resumed].Events = []Event{snapshot(5, "working", 2), chunk(6, 2)}
+		}, Diverged},
+		"a task that reads in another way": {func(t *Task, _ *Faults) { t.Read.Text = texts[0] }, Diverged},
+		"a reader that gives up":           {func(t *Task, _ *Faults) { t.GaveUp = []string{"driver"} }, Wedged},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			task, faults := restored()
+			tt.change(task, faults)
+			found := tt.want == ""
+			for _, v := range Check(task, faults) {
+				found = found || v.Rule == tt.want
+				if tt.want == "" {
+					t.Error(v)
+				}
+			}
+			if !found {
+				t.Errorf("no violation of the rule %q", tt.want)
+			}
+		})
+	}
+}
