@@ -38,7 +38,10 @@ RELEASE_ADDRESS ?= 127.0.0.1:5005
 RELEASE_REPOSITORY ?= ghcr.io/a2a-operator
 # A command that runs while the registry of a dry run serves.
 RELEASE_COMMAND ?=
+# Another version, which a dry run publishes, too, so that the command can upgrade it.
+RELEASE_FORMER ?=
 release_flags = --version '$(VERSION)' --ldflags '$(LDFLAGS)'
+former_flags = --former '$(RELEASE_FORMER)' --former-ldflags '$(subst .version=$(VERSION),.version=$(RELEASE_FORMER),$(LDFLAGS))'
 
 .PHONY: release-tools
 release-tools: prerequisites helm-binary # hack/release, and cosign: minutes when cold.
@@ -48,7 +51,7 @@ release-tools: prerequisites helm-binary # hack/release, and cosign: minutes whe
 .PHONY: release-dry-run
 release-dry-run: release-tools ## Publish VERSION=v0.0.0-dry to a registry on loopback, signed with a test key, and verify it.
 	$(call say,publishing $(VERSION) to $(RELEASE_ADDRESS))
-	@bin/release dry-run $(release_flags) --address $(RELEASE_ADDRESS) $(if $(RELEASE_COMMAND),-- $(RELEASE_COMMAND))
+	@bin/release dry-run $(release_flags) --address $(RELEASE_ADDRESS) $(if $(RELEASE_FORMER),$(former_flags)) $(if $(RELEASE_COMMAND),-- $(RELEASE_COMMAND))
 
 .PHONY: release-publish
 release-publish: release-tools # What the release workflow runs for a tag. Signs as the workflow.
@@ -56,5 +59,5 @@ release-publish: release-tools # What the release workflow runs for a tag. Signs
 	@bin/release publish $(release_flags) --repository $(RELEASE_REPOSITORY)
 
 .PHONY: release-e2e
-release-e2e: cluster-up ## Install a dry run of VERSION=v0.0.0-dry on a real node: by the chart, and by install.yaml (root).
-	@$(MAKE) release-dry-run RELEASE_COMMAND='hack/release/install.sh $(abspath $(CLUSTER_KUBECONFIG))'
+release-e2e: cluster-up ## Install, upgrade and uninstall a dry run of VERSION=v0.0.0-dry on a real node: the chart and install.yaml (root).
+	@$(MAKE) release-dry-run RELEASE_FORMER=$(or $(RELEASE_FORMER),v0.0.0-before) RELEASE_COMMAND='hack/release/install.sh $(abspath $(CLUSTER_KUBECONFIG))'

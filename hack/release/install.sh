@@ -2,7 +2,9 @@
 # Usage: bin/release dry-run ... -- hack/release/install.sh KUBECONFIG
 # Installs the release of a dry run in a cluster without a2a-operator, as its users do: with helm and kubectl, and without Go.
 #
-# The release is installed twice, by the chart and by install.yaml. Each time, the Agent echo of samples.yaml must be Ready within 90 s.
+# The release is installed by the chart and by install.yaml: the Agent echo of samples.yaml must be Ready within 90 s. Then both
+# upgrade the former version, if the dry run has one: all calls of the Agent must succeed meanwhile. At the end of each part, the commands of
+# docs/how-to/uninstall.md must leave no object in the cluster.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -10,6 +12,8 @@ helm=$PWD/bin/helm
 files=$PWD/${RELEASE_FILES:?is set by bin/release}
 chart=${RELEASE_CHART:?is set by bin/release}
 version=${RELEASE_CHART_VERSION:?is set by bin/release}
+former=${RELEASE_FORMER_CHART_VERSION:-}
+former_files=${RELEASE_FORMER_FILES:+$PWD/$RELEASE_FORMER_FILES}
 export KUBECONFIG=$1
 namespace=a2a-system
 agents=release-check
@@ -38,44 +42,168 @@ explain() {
 	kubectl logs --namespace "$namespace" --selector app.kubernetes.io/component=manager --tail 20 || true
 }
 
-by_chart() { "$helm" install a2a-operator "$chart" --version "$version" --plain-http --namespace "$namespace" --create-namespace >/dev/null; }
-without_chart() { "$helm" uninstall a2a-operator --namespace "$namespace" --wait --timeout 2m >/dev/null; }
-by_manifest() { kubectl apply --server-side --filename "$files/install.yaml" >/dev/null; }
-without_manifest() { kubectl delete --filename "$files/install.yaml" --wait --timeout 2m >/dev/null; }
+install_chart() { "$helm" install a2a-operator "$chart" --version "$1" --plain-http --namespace "$namespace" --create-namespace >/dev/null; }
 
-# check installs the release by one function, waits for an Agent, and removes everything by another function.
-check() {
-	local how=$1 install=$2 remove=$3 start=$SECONDS
-	say "installing $how"
-	"$install"
-	kubectl wait --for=condition=Established crd/agents.a2a-operator.dev crd/agentskills.a2a-operator.dev --timeout 30s >/dev/null
+upgrade_chart() {
+	"$helm" upgrade a2a-operator "$chart" --version "$1" --plain-http --namespace "$namespace" --reset-then-reuse-values "${@:2}" >/dev/null
+}
+
+remove_chart() {
+	"$helm" uninstall a2a-operator --namespace "$namespace" >/dev/null
+	kubectl delete crd agents.a2a-operator.dev agentskills.a2a-operator.dev --timeout 1m >/dev/null
+	kubectl delete namespace "$namespace" --timeout 2m >/dev/null
+}
+
+apply_manifest() { kubectl apply --server-side --filename "$1/install.yaml" >/dev/null; }
+
+# apply_former_manifest applies an install.yaml whose CRD names a column "Former", because two dry runs of one commit have equal CRDs.
+apply_former_manifest() {
+	sed 's/^\( *\)name: Skills$/\1name: Former/' "$1/install.yaml" | kubectl apply --server-side --filename - >/dev/null
+	! manifest_upgraded_crds || die "the CRD of the former version has no column Former"
+}
+
+# chart_upgraded_crds and manifest_upgraded_crds succeed if the CRD of the Agents is that of the new version.
+chart_upgraded_crds() {
+	[[ $(kubectl get crd agents.a2a-operator.dev --output 'jsonpath={.metadata.labels.helm\.sh/chart}') == "a2a-operator-$version" ]]
+}
+
+manifest_upgraded_crds() {
+	! kubectl get crd agents.a2a-operator.dev --output 'jsonpath={.spec.versions[0].additionalPrinterColumns[*].name}' | grep -qw Former
+}
+
+remove_manifest() { kubectl delete --filename "$files/install.yaml" --timeout 2m >/dev/null; }
+
+# objects lists the objects of the cluster, except for those that come and go by themselves.
+objects() {
+	local kinds
+	kinds=$(kubectl api-resources --verbs list --output name | grep -v -e '^events' -e '^leases' -e '^endpoints$' -e '^componentstatuses' -e '\.metrics\.' | paste -sd,)
+	kubectl get "$kinds" --all-namespaces --ignore-not-found --no-headers \
+		--output 'custom-columns=KIND:.kind,GROUP:.apiVersion,NAMESPACE:.metadata.namespace,NAME:.metadata.name' | sort
+}
+
+begin() {
 	kubectl create namespace "$agents" >/dev/null
-	kubectl apply --server-side --namespace "$agents" --filename "$files/samples.yaml" >/dev/null
-	if ! kubectl wait --for=condition=Ready agent/echo --namespace "$agents" --timeout $((limit - (SECONDS - start)))s >/dev/null; then
+	kubectl wait --for=create configmap/kube-root-ca.crt serviceaccount/default --namespace "$agents" --timeout 30s >/dev/null
+	objects >"$scratch/before"
+}
+
+# end removes the Agents and the operator, and checks that no object is left.
+end() {
+	say "removing it"
+	kubectl delete agents --all --all-namespaces >/dev/null
+	kubectl delete agentskills --all --all-namespaces >/dev/null
+	"$1"
+	local deadline=$((SECONDS + 60))
+	until objects >"$scratch/after" && diff "$scratch/before" "$scratch/after" >"$scratch/left"; do
+		if ((SECONDS > deadline)); then
+			cat "$scratch/left" >&2
+			die "the cluster has other objects than before (above): uninstall.md leaves some"
+		fi
+		sleep 1
+	done
+	kubectl delete namespace "$agents" --timeout 2m >/dev/null
+}
+
+# run_samples applies the samples of a version, and waits for the Agent echo until the limit, which began at $2.
+run_samples() {
+	kubectl wait --for=condition=Established crd/agents.a2a-operator.dev crd/agentskills.a2a-operator.dev --timeout 30s >/dev/null
+	kubectl apply --server-side --namespace "$agents" --filename "$1/samples.yaml" >/dev/null
+	if ! kubectl wait --for=condition=Ready agent/echo --namespace "$agents" --timeout $((limit - (SECONDS - $2)))s >/dev/null; then
 		explain >&2
 		die "the Agent echo is not Ready after $limit s"
 	fi
-	printf 'the Agent echo is Ready after %d s\n' $((SECONDS - start))
-	local images image
-	images=$(
-		kubectl get pods --namespace "$namespace" --output 'jsonpath={.items[*].spec.containers[*].image} '
-		kubectl get pods --namespace "$agents" --selector a2a-operator.dev/agent=echo \
-			--output 'jsonpath={.items[0].spec.initContainers[*].image} {.items[0].spec.containers[*].image}'
-	)
-	for image in $images; do
+	printf 'the Agent echo is Ready after %d s\n' $((SECONDS - $2))
+}
+
+sidecar_image() {
+	kubectl get pods --namespace "$agents" --selector a2a-operator.dev/agent=echo --output 'jsonpath={.items[*].spec.initContainers[*].image}'
+}
+
+manager_image() {
+	kubectl get deployment --namespace "$namespace" --selector app.kubernetes.io/component=manager \
+		--output 'jsonpath={.items[0].spec.template.spec.containers[0].image}'
+}
+
+# check_installation installs the release by one function, waits for an Agent, and removes everything by another function.
+check_installation() {
+	local install=$1 argument=$2 remove=$3 start image
+	say "installing by $install"
+	begin
+	start=$SECONDS
+	"$install" "$argument"
+	run_samples "$files" "$start"
+	for image in $(manager_image) $(sidecar_image) \
+		$(kubectl get pods --namespace "$agents" --selector a2a-operator.dev/agent=echo --output 'jsonpath={.items[0].spec.containers[*].image}'); do
 		[[ $image == */a2a-operator/*@sha256:* ]] || die "image $image is not pinned by its digest"
+		printf 'image %s\n' "$image"
 	done
-	printf 'images: %s\n' "$images"
-	say "removing it"
-	kubectl delete namespace "$agents" --timeout 2m >/dev/null
-	"$remove"
-	kubectl delete crd agents.a2a-operator.dev agentskills.a2a-operator.dev --ignore-not-found --timeout 1m >/dev/null
-	kubectl delete namespace "$namespace" --ignore-not-found --timeout 2m >/dev/null
+	end "$remove"
+}
+
+# call_repeatedly calls the Agent until the file "stop" exists, and writes a line for each call.
+call_repeatedly() {
+	local words calls=0
+	while [[ ! -e $scratch/stop ]]; do
+		words="call $((++calls))"
+		if "$scratch/kubectl-a2a" send echo "$words" --namespace "$agents" >"$scratch/answer" 2>&1 && grep -qF "$words" "$scratch/answer"; then
+			echo answered
+		else
+			printf 'failed: %s\n' "$(tr '\n' ' ' <"$scratch/answer")"
+		fi
+	done >"$scratch/calls"
+}
+
+# check_upgrade installs the former version, upgrades it while a client calls the Agent, and checks that CRDs, manager and sidecar
+# are those of the new version.
+check_upgrade() {
+	local way=$1 install=$2 old=$3 upgrade=$4 new=$5 remove=$6 start=$SECONDS uid manager sidecar calls
+	say "upgrading by the $way from $former to $version"
+	begin
+	"$install" "$old"
+	run_samples "$former_files" "$start"
+	uid=$(kubectl get agent echo --namespace "$agents" --output 'jsonpath={.metadata.uid}')
+	manager=$(manager_image) sidecar=$(sidecar_image)
+	rm -f "$scratch/stop"
+	call_repeatedly &
+	caller=$!
+	start=$SECONDS
+	"$upgrade" "$new"
+	# The image of the sidecar changes, so the operator updates the pods of the Agent.
+	until [[ $(sidecar_image) != *"$sidecar"* && -n $(sidecar_image) ]]; do
+		if ((SECONDS - start > limit)); then
+			explain >&2
+			die "the Agent echo has the former sidecar $limit s after the upgrade"
+		fi
+		sleep 1
+	done
+	kubectl wait --for=condition=Ready agent/echo --namespace "$agents" --timeout 30s >/dev/null
+	printf 'the Agent echo has the new sidecar after %d s\n' $((SECONDS - start))
+	[[ $(manager_image) != "$manager" ]] || die "the manager has still the image $manager"
+	[[ $(kubectl get agent echo --namespace "$agents" --output 'jsonpath={.metadata.uid}') == "$uid" ]] || die "the Agent echo was created again"
+	touch "$scratch/stop"
+	wait "$caller"
+	calls=$(grep -c answered "$scratch/calls" || true)
+	printf '%d calls succeeded during the upgrade\n' "$calls"
+	if ((calls == 0)) || grep failed "$scratch/calls" >&2; then
+		die "calls failed during the upgrade"
+	fi
+	"${way}_upgraded_crds" || die "the CRD of the Agents is still that of $former"
+	if [[ $way == chart ]]; then
+		say "going back to $former"
+		upgrade_chart "$former" --set crds.enabled=false
+		kubectl rollout status deployment/a2a-operator-manager --namespace "$namespace" --timeout "${limit}s" >/dev/null
+		[[ $(manager_image) == "$manager" ]] || die "the manager has not the former image $manager"
+		kubectl wait --for=condition=Ready agent/echo --namespace "$agents" --timeout "${limit}s" >/dev/null
+		chart_upgraded_crds || die "the CRD of the Agents is not that of $version after going back"
+	fi
+	end "$remove"
 }
 
 say "checking the archive of kubectl-a2a"
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+caller=
+# A failure must not leave the caller behind.
+trap 'touch "$scratch/stop"; [[ -z $caller ]] || wait "$caller" || true; rm -rf "$scratch"' EXIT
 case $(uname -m) in
 x86_64) architecture=amd64 ;;
 aarch64) architecture=arm64 ;;
@@ -85,5 +213,9 @@ esac
 tar -xzf "$files/kubectl-a2a_v${version}_linux_$architecture.tar.gz" -C "$scratch"
 "$scratch/kubectl-a2a" --version
 
-check "the chart" by_chart without_chart
-check "install.yaml" by_manifest without_manifest
+check_installation install_chart "$version" remove_chart
+check_installation apply_manifest "$files" remove_manifest
+if [[ -n $former ]]; then
+	check_upgrade chart install_chart "$former" upgrade_chart "$version" remove_chart
+	check_upgrade manifest apply_former_manifest "$former_files" apply_manifest "$files" remove_manifest
+fi
