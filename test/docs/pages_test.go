@@ -104,8 +104,8 @@ func withoutCode(page string) string {
 	return kept.String()
 }
 
-// published matches the version of a release on a page: in an image, a chart or a download.
-var published = regexp.MustCompile(`ghcr\.io/a2a-operator/[a-z-]+:v([0-9][0-9a-z.-]*)|a2a-operator --version ([0-9][0-9a-z.-]*)|releases/download/v([0-9][0-9a-z.-]*)/`)
+// published matches the version of a release on a page: in an image, a chart, a download or an archive.
+var published = regexp.MustCompile(`ghcr\.io/a2a-operator/[a-z-]+:v([0-9][0-9a-z.-]*)|a2a-operator --version ([0-9][0-9a-z.-]*)|releases/download/v([0-9][0-9a-z.-]*)/|kubectl-a2a_v([0-9][0-9a-z.-]*)_`)
 
 // TestPagesNameTheVersionOfTheChart checks that each install command and published image has
 // the version in charts/a2a-operator/Chart.yaml.
@@ -115,7 +115,7 @@ func TestPagesNameTheVersionOfTheChart(t *testing.T) {
 	for _, page := range pages(t) {
 		for _, found := range published.FindAllStringSubmatch(read(t, filepath.Join("../..", page)), -1) {
 			named++
-			if got := found[1] + found[2] + found[3]; got != want {
+			if got := strings.Join(found[1:], ""); got != want {
 				t.Errorf("%s: %s has the version %s, want that of the chart, %s", page, found[0], got, want)
 			}
 		}
