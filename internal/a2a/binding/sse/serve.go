@@ -128,13 +128,17 @@ func (s *serving) end(err error) error {
 }
 
 // FailureOf returns the error of Serve if it is a failure of the sidecar, or
-// ErrParked, and otherwise nil. It logs that a slow consumer was disconnected.
+// ErrParked, or the error of ctx if the client left before the end of the stream,
+// and otherwise nil. It logs that a slow consumer was disconnected.
 func FailureOf(ctx context.Context, log *slog.Logger, method string, err error) error {
 	if errors.Is(err, ErrParked) {
 		return err
 	}
-	if ctx.Err() != nil || errors.Is(err, a2a.ErrDraining) {
-		return nil //nolint:nilerr // the client left, or can resume
+	if left := ctx.Err(); left != nil && err != nil {
+		return left //nolint:wrapcheck // httpcall.ClientLeft compares it
+	}
+	if errors.Is(err, a2a.ErrDraining) {
+		return nil // the client can resume
 	}
 	if errors.Is(err, a2a.ErrSlowSubscriber) || errors.Is(err, ErrStalled) {
 		log.InfoContext(ctx, "disconnected slow consumer", "method", method)
