@@ -1,0 +1,197 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package traceexport
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+)
+
+// Limits of a request to the collector.
+const (
+	// maxResponse bounds how much of a response is read, in bytes. A larger one ends its
+	// connection.
+	maxResponse = 64 << 10
+	// minRetryDelay and maxRetryDelay bound the backoff between two attempts, and the
+	// Retry-After of a collector.
+	minRetryDelay = 500 * time.Millisecond
+	maxRetryDelay = 10 * time.Second
+	idleTimeout   = 30 * time.Second
+)
+
+// client posts spans to a collector. It implements otlptrace.Client.
+type client struct {
+	config    *Config
+	transport *http.Transport
+	// rejected is the rejection of the last request. The batch processor makes one request
+	// at a time.
+	rejected rejection
+	// stopped ends with Stop, and with it each request.
+	stopped context.Context //nolint:containedctx // it lasts as long as the client
+	stop    context.CancelFunc
+}
+
+func newClient(c *Config, o *Options) *client {
+	stopped, stop := context.WithCancel(context.Background())
+	dialer := &net.Dialer{Timeout: c.Timeout}
+	transport := &http.Transport{
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        c.TLS,
+		TLSHandshakeTimeout:    c.Timeout,
+		MaxIdleConns:           1,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxResponse,
+		DisableCompression:     true,
+	}
+	if c.TLS == nil {
+		transport.DialTLSContext = o.DialTLS
+	}
+	return &client{config: c, transport: transport, stopped: stopped, stop: stop}
+}
+
+// Start implements otlptrace.Client.
+func (*client) Start(context.Context) error { return nil }
+
+// Stop implements otlptrace.Client.
+func (c *client) Stop(context.Context) error {
+	c.stop()
+	c.transport.CloseIdleConnections()
+	return nil
+}
+
+// UploadTraces implements otlptrace.Client. It tries again, with backoff, what a collector
+// asks to try again (OTLP section "Failures") and what it did not receive, until ctx ends.
+func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.stopped, cancel)()
+	// ExportTraceServiceRequest has the same encoding, in a package that links gRPC.
+	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
+	if err == nil && c.config.Gzip {
+		body, err = compressed(body)
+	}
+	if err != nil {
+		return fmt.Errorf("encode spans: %w", err)
+	}
+	c.rejected = rejection{}
+	for delay := minRetryDelay; ; delay = min(2*delay, maxRetryDelay) {
+		retryAfter, err := c.post(ctx, body)
+		if err == nil || retryAfter < 0 {
+			return err
+		}
+		if waitErr := sleep(ctx, min(max(delay, retryAfter), maxRetryDelay)); waitErr != nil {
+			return err
+		}
+	}
+}
+
+// post sends spans once. With an error, it returns the delay that the collector asks for,
+// and a negative one if another attempt would be in vain.
+func (c *client) post(ctx context.Context, body []byte) (retryAfter time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.config.Endpoint, bytes.NewReader(body))
+	if err != nil {
+		return -1, fmt.Errorf("post spans: %w", err)
+	}
+	for name, value := range c.config.Headers {
+		r.Header.Set(name, value)
+	}
+	r.Header.Set("Content-Type", "application/x-protobuf")
+	if c.config.Gzip {
+		r.Header.Set("Content-Encoding", "gzip")
+	}
+	response, err := c.transport.RoundTrip(r)
+	if err != nil {
+		return 0, fmt.Errorf("post spans: %w", err)
+	}
+	answer, readErr := io.ReadAll(io.LimitReader(response.Body, maxResponse))
+	_ = response.Body.Close()
+	switch response.StatusCode {
+	case http.StatusOK, http.StatusAccepted, http.StatusNoContent:
+		if readErr == nil && len(answer) < maxResponse {
+			c.rejected = rejectionOf(answer)
+		}
+		return 0, nil
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		seconds, _ := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 16)
+		return time.Duration(seconds) * time.Second, fmt.Errorf("collector answered %s", http.StatusText(response.StatusCode))
+	default:
+		return -1, fmt.Errorf("collector answered %d %s", response.StatusCode, http.StatusText(response.StatusCode))
+	}
+}
+
+// rejection is what a collector did not accept of a request that it answered with success:
+// ExportTraceServiceResponse.partial_success.
+type rejection struct {
+	spans   int
+	message string
+}
+
+// rejectionOf returns the rejection in a response, the zero value for none.
+func rejectionOf(response []byte) (r rejection) {
+	const partialSuccess, rejectedSpans, errorMessage = 1, 1, 2
+	inner, _ := protowire.ConsumeBytes(field(response, partialSuccess, protowire.BytesType))
+	if spans, n := protowire.ConsumeVarint(field(inner, rejectedSpans, protowire.VarintType)); n > 0 {
+		r.spans = int(min(spans, maxQueue))
+	}
+	if text, n := protowire.ConsumeBytes(field(inner, errorMessage, protowire.BytesType)); n > 0 {
+		r.message = string(text[:min(len(text), MaxValue)])
+	}
+	return r
+}
+
+// field returns a message from the value of a field on, nil if it has no such field.
+func field(message []byte, number protowire.Number, wanted protowire.Type) []byte {
+	for len(message) > 0 {
+		found, kind, n := protowire.ConsumeTag(message)
+		if n < 0 {
+			return nil
+		}
+		message = message[n:]
+		if found == number && kind == wanted {
+			return message
+		}
+		if n = protowire.ConsumeFieldValue(found, kind, message); n < 0 {
+			return nil
+		}
+		message = message[n:]
+	}
+	return nil
+}
+
+func compressed(body []byte) ([]byte, error) {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if _, err := w.Write(body); err != nil {
+		return nil, err //nolint:wrapcheck // the caller wraps it
+	}
+	if err := w.Close(); err != nil {
+		return nil, err //nolint:wrapcheck // the caller wraps it
+	}
+	return out.Bytes(), nil
+}
+
+// sleep waits for a duration, or until ctx ends, which is an error.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

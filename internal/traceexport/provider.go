@@ -1,0 +1,106 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package traceexport
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Bounds of a span. With them, a queue of 2048 spans takes at most about 16 MiB.
+const (
+	// MaxValue bounds a text attribute, in bytes. Longer ones are cut.
+	MaxValue      = 256
+	maxAttributes = 32
+	maxLinks      = 4
+)
+
+// shutdownTimeout bounds the last export.
+const shutdownTimeout = 2 * time.Second
+
+// Options are the parts of the program that a Provider uses.
+type Options struct {
+	// ServiceName and Attributes describe the program, unless the Config does.
+	ServiceName string
+	Attributes  map[string]string
+	// DialTLS connects to a collector over https; nil uses the authorities of the system.
+	DialTLS  func(ctx context.Context, network, address string) (net.Conn, error)
+	Counters *Counters
+	Log      *slog.Logger
+}
+
+// Provider records spans and exports them.
+type Provider struct {
+	sdk    *sdktrace.TracerProvider
+	client *client
+}
+
+// New starts a Provider. It returns nil if the configuration has no endpoint. It connects
+// to the collector with the first spans.
+func New(c Config, o Options) *Provider {
+	if c.Endpoint == "" {
+		return nil
+	}
+	c.setDefaults()
+	uploads := newClient(&c, &o)
+	otlp := otlptrace.NewUnstarted(uploads)
+	_ = otlp.Start(context.Background()) // that of client, which cannot fail
+	bounded := &queue{max: int64(c.Batch.MaxQueue), counters: o.Counters, log: o.Log}
+	bounded.SpanProcessor = sdktrace.NewBatchSpanProcessor(
+		&exporter{SpanExporter: otlp, client: uploads, queue: bounded, log: o.Log},
+		sdktrace.WithMaxQueueSize(c.Batch.MaxQueue), sdktrace.WithMaxExportBatchSize(min(c.Batch.MaxExport, c.Batch.MaxQueue)),
+		sdktrace.WithBatchTimeout(c.Batch.Delay), sdktrace.WithExportTimeout(c.Batch.ExportTimeout),
+	)
+	return &Provider{
+		sdk: sdktrace.NewTracerProvider(
+			sdktrace.WithSpanProcessor(bounded),
+			sdktrace.WithSampler(newSampler(c.Sampler)),
+			sdktrace.WithResource(newResource(&c, &o)),
+			sdktrace.WithRawSpanLimits(sdktrace.SpanLimits{
+				AttributeValueLengthLimit: MaxValue, AttributeCountLimit: maxAttributes,
+				LinkCountLimit: maxLinks, AttributePerLinkCountLimit: maxLinks,
+			}),
+		),
+		client: uploads,
+	}
+}
+
+// newResource describes the program.
+func newResource(c *Config, o *Options) *resource.Resource {
+	all := map[string]string{"telemetry.sdk.language": "go", "telemetry.sdk.name": "opentelemetry"}
+	maps.Copy(all, o.Attributes)
+	maps.Copy(all, c.Attributes)
+	all["service.name"] = cmp.Or(c.ServiceName, o.ServiceName)
+	var attributes []attribute.KeyValue
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		attributes = append(attributes, attribute.String(key, all[key]))
+	}
+	return resource.NewSchemaless(attributes...)
+}
+
+// Tracer returns a tracer of the package with an import path.
+func (p *Provider) Tracer(name string) trace.Tracer { return p.sdk.Tracer(name) }
+
+// Shutdown exports the spans in the queue, for at most 2 s. Spans that end later are lost.
+// A nil Provider does nothing.
+func (p *Provider) Shutdown(ctx context.Context) {
+	if p == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
+	defer cancel()
+	defer p.client.stop() // ends an export that took longer
+	_ = p.sdk.Shutdown(ctx)
+}
