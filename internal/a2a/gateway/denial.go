@@ -30,6 +30,7 @@ func (h *Handler) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Erro
 	if problem.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(problem.RetryAfter/time.Second)))
 	}
+	to.refused = problem.Reason
 	if to.kind == kindAgent {
 		h.options.Deny(w, to.seenByAgent(r), problem)
 		return

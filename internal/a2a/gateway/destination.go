@@ -9,6 +9,9 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 )
 
 // kind says what serves a request.
@@ -46,6 +49,11 @@ type destination struct {
 	token, audience string
 	// rewrites is what the gateway rewrites in the response.
 	rewrites rewriting
+
+	// span is that of a call of an agent, nil while tracing is off. refused is the reason of
+	// the error with which the gateway answered, "" for none.
+	span    *tracing.Span
+	refused a2a.Reason
 }
 
 // agent returns the name of the agent with its namespace.

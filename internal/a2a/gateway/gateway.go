@@ -62,6 +62,13 @@ func (h *Handler) Swap(c *Config) { h.config.Store(c) }
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	to := parseDestination(r)
 	r = r.WithContext(to.in(r.Context()))
+	if to.kind == kindAgent {
+		ctx, span := h.options.Tracer.StartCall(r.Context(), r.Header, to.agent(), r.Header.Get(headerTask))
+		if span != nil {
+			r, to.span = r.WithContext(ctx), span
+			defer func() { span.End(string(to.refused)) }()
+		}
+	}
 	config := h.config.Load()
 	switch {
 	case !local(r):

@@ -13,6 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 )
 
 // headerTask is the header with the id of the task for which the agent makes the request.
@@ -32,6 +33,8 @@ type Handler struct {
 
 // Options are the dependencies of a gateway.
 type Options struct {
+	// Tracer starts the spans of calls; nil for none.
+	Tracer *tracing.Tracer
 	// Transport is required, and must use no proxy from the environment.
 	Transport http.RoundTripper
 	// Remotes calls remote agents; nil for none.

@@ -39,13 +39,31 @@ func (o outcome) healthy() bool { return o.code > 0 && o.code < http.StatusInter
 
 // attempt posts a notification once.
 func (p *Pushes) attempt(d *delivery, n *notification) outcome {
-	ctx, cancel := context.WithTimeout(d.ctx, p.options.Timeout)
+	owner := a2a.Owner(d.Task.Owner.Principal())
+	ctx, span := p.options.Tracer.StartDelivery(d.ctx, d.Task.TaskID, owner, d.Config.Trace)
+	if span == nil {
+		return p.post(ctx, d, n, d.Config.Trace)
+	}
+	o := p.post(ctx, d, n, span.Trace)
+	span.Answered(o.code)
+	failure := string(o.result)
+	if o.result == ResultDelivered {
+		failure = ""
+	}
+	span.End(failure)
+	return o
+}
+
+// post posts a notification with a trace context.
+func (p *Pushes) post(ctx context.Context, d *delivery, n *notification, trace a2a.TraceContext) outcome {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.Config.URL, bytes.NewReader(n.encode(nil)))
 	if err != nil {
 		return outcome{result: ResultDenied}
 	}
 	setHeader(r.Header, &d.Config, d.Task.TaskID, n.last)
+	setTrace(r.Header, trace)
 	response, err := p.options.Guard.RoundTrip(r)
 	if err != nil {
 		if errors.Is(err, egress.ErrDenied) {
@@ -84,8 +102,6 @@ func setHeader(h http.Header, c *a2a.PushConfig, task string, event uint64) {
 	}
 	set("X-A2A-Notification-Token", c.Token)
 	set("Authorization", authorization(c.Scheme, c.Credentials))
-	set("Traceparent", c.Trace.Parent)
-	set("Tracestate", c.Trace.State)
 	extensions := strings.Join(c.Extensions, ", ")
 	switch {
 	case isV10(c.Dialect):
@@ -99,6 +115,17 @@ func setHeader(h http.Header, c *a2a.PushConfig, task string, event uint64) {
 	default:
 		h.Set("Content-Type", "application/json")
 		set("X-A2A-Extensions", extensions)
+	}
+}
+
+// setTrace sets the headers of a trace context. A receiver gets no baggage, which is for the
+// agent.
+func setTrace(h http.Header, t a2a.TraceContext) {
+	if t.Parent != "" {
+		h.Set("Traceparent", t.Parent)
+	}
+	if t.State != "" {
+		h.Set("Tracestate", t.State)
 	}
 }
 

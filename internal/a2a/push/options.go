@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 )
 
 const (
@@ -48,6 +49,8 @@ type Options struct {
 	Keep time.Duration
 	// Observer receives metrics; nil means none.
 	Observer Observer
+	// Tracer starts the spans of attempts; nil for none.
+	Tracer *tracing.Tracer
 	// Log receives failures, without the secrets of configurations. Nil discards them.
 	Log *slog.Logger
 	// Now is the clock, time.Now by default. Random returns a number in [0, 1) for the

@@ -29,7 +29,7 @@ func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
 	req.Owner = c.owner
 	req.Dialect = c.dialect.id
 	req.Extensions = c.extensions
-	req.Trace = httpcall.TraceContext(c.Header)
+	req.Trace = httpcall.TraceContext(c.Context(), c.Header)
 	return req, nil
 }
 

@@ -47,7 +47,7 @@ func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
 	req.Dialect = c.dialect.id
 	req.Restart = c.dialect == dialectV01 && h.RestartV01 != nil && h.RestartV01()
 	req.Extensions = c.extensions
-	req.Trace = httpcall.TraceContext(c.R.Header)
+	req.Trace = httpcall.TraceContext(c.R.Context(), c.R.Header)
 	return req, nil
 }
 

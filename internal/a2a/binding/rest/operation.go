@@ -34,7 +34,7 @@ func (c *call) sendRequest() (*a2a.SendRequest, error) {
 	req.Owner = c.owner
 	req.Dialect = c.dialect.id
 	req.Extensions = c.extensions
-	req.Trace = httpcall.TraceContext(c.R.Header)
+	req.Trace = httpcall.TraceContext(c.R.Context(), c.R.Header)
 	return req, nil
 }
 

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package httpcall
+package tracing
 
 import (
 	"net/http"
@@ -11,7 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-func TestTraceContextKeepsHeadersWithinTheirBounds(t *testing.T) {
+func TestOfRequestKeepsHeadersWithinTheirBounds(t *testing.T) {
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	long := strings.Repeat("x", maxBaggage)
 	for name, tt := range map[string]struct {
@@ -28,8 +28,23 @@ func TestTraceContextKeepsHeadersWithinTheirBounds(t *testing.T) {
 		"too long":             {http.Header{"Traceparent": {long}, "Tracestate": {"a=1"}, "Baggage": {long + "x"}}, a2a.TraceContext{}},
 		"too long in parts":    {http.Header{"Baggage": {long, "x"}}, a2a.TraceContext{}},
 	} {
-		if got := TraceContext(tt.header); got != tt.want {
-			t.Errorf("%s: TraceContext() = %+v, want %+v", name, got, tt.want)
+		if got := OfRequest(tt.header); got != tt.want {
+			t.Errorf("%s: OfRequest() = %+v, want %+v", name, got, tt.want)
+		}
+	}
+}
+
+// An id of a client or an agent must neither fail the export of a batch nor keep a body in
+// memory.
+func TestTextsAreBoundedAndValid(t *testing.T) {
+	for text, want := range map[string]string{
+		"task-1":                             "task-1",
+		strings.Repeat("x", maxText+1):       strings.Repeat("x", maxText),
+		strings.Repeat("x", maxText-1) + "ü": strings.Repeat("x", maxText-1),
+		"a\xffb":                             "ab",
+	} {
+		if got := bounded(text); got != want {
+			t.Errorf("bounded(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

@@ -1,0 +1,122 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracing
+
+import (
+	"context"
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// Span is a span of a call that the sidecar makes. Nil is one that is not recorded.
+type Span struct {
+	span trace.Span
+	// Trace is the trace context for the called program.
+	Trace a2a.TraceContext
+}
+
+// Turn describes a turn of the agent.
+type Turn struct {
+	TaskID, ContextID string
+	// Owner is the principal without its tenant.
+	Owner   a2a.Owner
+	Attempt int
+	// Protocol is that of the backend.
+	Protocol string
+	// Trace is the trace context of the message.
+	Trace a2a.TraceContext
+}
+
+// StartTurn starts the span of a turn, a child of the span of the message, and remembers it
+// for what the turn causes. It returns nil while tracing is off.
+func (t *Tracer) StartTurn(ctx context.Context, turn Turn) (context.Context, *Span) {
+	s := t.current()
+	if s == nil {
+		return ctx, nil
+	}
+	// The goroutine of a run serves messages of several requests, so the span in ctx may be
+	// that of another one.
+	ctx = trace.ContextWithRemoteSpanContext(ctx, spanContextOf(turn.Trace))
+	ctx, call := s.start(ctx, invokeAgent+" "+s.Agent, turn.Trace, nil, keyGenAI.String(invokeAgent), text(keyAgent, s.Agent),
+		text(keyTask, turn.TaskID), text(keyConversation, turn.ContextID), keyProtocol.String(turn.Protocol), keyAttempt.Int(turn.Attempt))
+	if call.span.IsRecording() {
+		t.turns.put(turn.TaskID, turn.Owner, call.span.SpanContext())
+	}
+	return ctx, call
+}
+
+// StartCall starts the span of a call of the agent to another agent, and puts its trace
+// context into the header of the request. The span has the parent that the header names, and
+// a link to the turn of the task that caused the call. StartCall returns nil while tracing
+// is off.
+func (t *Tracer) StartCall(ctx context.Context, h http.Header, agent, task string) (context.Context, *Span) {
+	s := t.current()
+	if s == nil {
+		return ctx, nil
+	}
+	parent := OfRequest(h)
+	ctx = trace.ContextWithRemoteSpanContext(ctx, spanContextOf(parent))
+	ctx, call := s.start(ctx, invokeAgent+" "+agent, parent, t.turns.link(task, nil), keyGenAI.String(invokeAgent), text(keyAgent, agent))
+	h.Set("Traceparent", call.Trace.Parent)
+	if h.Del("Tracestate"); call.Trace.State != "" {
+		h.Set("Tracestate", call.Trace.State)
+	}
+	return ctx, call
+}
+
+// StartDelivery starts the span of an attempt to post a push notification. It begins a trace
+// with a link to the turn of the task or, if that is not known here, to the span of the
+// message with which the client registered the webhook. It returns nil while tracing is off.
+func (t *Tracer) StartDelivery(ctx context.Context, task string, owner a2a.Owner, registered a2a.TraceContext) (context.Context, *Span) {
+	s := t.current()
+	if s == nil {
+		return ctx, nil
+	}
+	link := t.turns.link(task, &owner)
+	if link == nil {
+		if from := spanContextOf(registered); from.IsValid() {
+			link = &trace.Link{SpanContext: from}
+		}
+	}
+	ctx = trace.ContextWithSpanContext(ctx, trace.SpanContext{})
+	return s.start(ctx, "push notification", a2a.TraceContext{}, link, text(keyTask, task))
+}
+
+// start starts a span for a call.
+func (s *Settings) start(ctx context.Context, name string, received a2a.TraceContext, link *trace.Link, attributes ...attribute.KeyValue) (context.Context, *Span) {
+	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...)}
+	if link != nil {
+		options = append(options, trace.WithLinks(*link))
+	}
+	ctx, span := s.Tracer.Start(ctx, name, options...)
+	return ctx, &Span{span: span, Trace: Continue(ctx, a2a.TraceContext{Baggage: received.Baggage})}
+}
+
+// Answered keeps the HTTP status of the response to a call, 0 for no response.
+func (s *Span) Answered(status int) {
+	if s != nil && status != 0 && s.span.IsRecording() {
+		s.span.SetAttributes(keyStatusCode.Int(status))
+	}
+}
+
+// End ends the span with an outcome of a small set, "" for success.
+func (s *Span) End(failure string) {
+	if s == nil {
+		return
+	}
+	if s.span.IsRecording() {
+		if failure == "" {
+			s.span.SetAttributes(keyOutcome.String(outcomeSuccess))
+		} else {
+			s.span.SetAttributes(keyOutcome.String(failure), keyErrorType.String(failure))
+			s.span.SetStatus(codes.Error, "")
+		}
+	}
+	s.span.End()
+}

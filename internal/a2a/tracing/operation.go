@@ -1,0 +1,152 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tracing
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// operation is the span of an operation that a client calls.
+type operation struct {
+	span     trace.Span
+	settings *Settings
+	// parked is true if the stream of the response outlives its handler.
+	parked, ended atomic.Bool
+	// method is the operation if the Handler knows it, for the span of a client that left.
+	method a2a.Method
+	// task, conversation and state are those of the task in the response.
+	task, conversation string
+	state              a2a.State
+}
+
+type operationKey struct{}
+
+func operationOf(ctx context.Context) *operation {
+	op, _ := ctx.Value(operationKey{}).(*operation)
+	return op
+}
+
+// Serve returns a handler that starts the span of an operation, as a child of the span that
+// the client names. End ends the span, or the handler's return without it.
+func (t *Tracer) Serve(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s := t.current()
+		if s == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		ctx := trace.ContextWithRemoteSpanContext(r.Context(), spanContextOf(OfRequest(r.Header)))
+		// The name follows once the request is decoded.
+		ctx, span := s.Tracer.Start(ctx, "A2A", trace.WithSpanKind(trace.SpanKindServer))
+		op := &operation{span: span, settings: s}
+		defer func() {
+			if !op.parked.Load() {
+				op.end(Result{}.Canceled())
+			}
+		}()
+		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, operationKey{}, op)))
+	})
+}
+
+// Park sets whether the stream of ctx outlives its handler. The span of such a stream ends
+// with End, and not when the handler returns.
+func Park(ctx context.Context, parked bool) {
+	if op := operationOf(ctx); op != nil {
+		op.parked.Store(parked)
+	}
+}
+
+// Outcomes of spans besides the reasons of errors.
+const (
+	// outcomeSuccess is the outcome of an operation that returned no error.
+	outcomeSuccess = "success"
+	// outcomeCanceled is the outcome of an operation whose client left.
+	outcomeCanceled = "canceled"
+)
+
+// Result is the result of an operation. Its values are of small sets: none comes from a
+// client.
+type Result struct {
+	Binding string
+	Method  a2a.Method
+	Version string
+	// Outcome is the reason of an error, "" for success.
+	Outcome string
+	// ErrorType is the code of an error in JSON-RPC, in all bindings.
+	ErrorType string
+}
+
+// Refused returns a result for an error.
+func (r Result) Refused(reason a2a.Reason, code int) Result {
+	r.Outcome, r.ErrorType = string(reason), strconv.Itoa(code)
+	return r
+}
+
+// Canceled returns a result for a request whose client left before the end of the response.
+func (r Result) Canceled() Result {
+	r.Outcome, r.ErrorType = outcomeCanceled, outcomeCanceled
+	return r
+}
+
+// End ends the span of the operation of ctx, if it has one. Only the first call counts.
+func End(ctx context.Context, r Result) {
+	if op := operationOf(ctx); op != nil {
+		op.end(r)
+	}
+}
+
+func (op *operation) end(r Result) {
+	if op.ended.Swap(true) {
+		return
+	}
+	if !op.span.IsRecording() {
+		op.span.End()
+		return
+	}
+	if r.Method = cmp.Or(r.Method, op.method); r.Method != "" {
+		op.span.SetName(string(r.Method))
+		op.span.SetAttributes(keyOperation.String(string(r.Method)))
+	}
+	if r.Binding != "" {
+		op.span.SetAttributes(keyBinding.String(r.Binding))
+	}
+	if r.Version != "" {
+		op.span.SetAttributes(keyVersion.String(r.Version))
+	}
+	if r.Outcome == "" {
+		op.span.SetAttributes(keyOutcome.String(outcomeSuccess))
+	} else {
+		op.span.SetAttributes(keyOutcome.String(r.Outcome), keyErrorType.String(r.ErrorType))
+		if r.Outcome != outcomeCanceled {
+			op.span.SetStatus(codes.Error, "")
+		}
+	}
+	op.describeTask()
+	if op.settings.DraftAttributes {
+		op.span.SetAttributes(draftMethod.String(string(r.Method)), draftVersion.String(r.Version),
+			text(keyAgent, op.settings.Agent), text(draftAgentVersion, op.settings.Version))
+	}
+	op.span.End()
+}
+
+func (op *operation) describeTask() {
+	if op.task != "" {
+		op.span.SetAttributes(text(keyTask, op.task))
+	}
+	if op.conversation != "" {
+		op.span.SetAttributes(text(keyConversation, op.conversation))
+	}
+	if op.state != a2a.StateUnknown {
+		op.span.SetAttributes(keyState.String(op.state.String()))
+	}
+}

@@ -1,0 +1,143 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tracing makes the spans of the request path: one for each operation that a client
+// calls, one for each turn of the agent, for each call through the gateway, and for each
+// attempt of a push notification. It knows no exporter.
+//
+// A span holds ids, states and reasons, and no content, credential or principal. While
+// tracing is off, nothing here allocates.
+package tracing
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// Name is the name of the instrumentation scope of the spans.
+const Name = "github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
+
+// Settings are what a Tracer records with.
+type Settings struct {
+	// Tracer starts spans.
+	Tracer trace.Tracer
+	// DraftAttributes adds the attributes of the draft of OpenTelemetry's conventions for
+	// A2A, which may change with each release.
+	DraftAttributes bool
+	// Agent and Version are those of the agent's card.
+	Agent, Version string
+}
+
+// Tracer makes spans. Nil, and a Tracer without Settings, make none. Its methods are safe
+// for concurrent use.
+type Tracer struct {
+	settings atomic.Pointer[Settings]
+	turns    turns
+}
+
+// Swap replaces the settings; nil turns tracing off. Spans that have started end with the
+// settings with which they started.
+func (t *Tracer) Swap(s *Settings) { t.settings.Store(s) }
+
+func (t *Tracer) current() *Settings {
+	if t == nil {
+		return nil
+	}
+	return t.settings.Load()
+}
+
+var propagator propagation.TraceContext
+
+// carrier is a trace context in the form in which OpenTelemetry reads and writes it.
+type carrier a2a.TraceContext
+
+// Get implements propagation.TextMapCarrier.
+func (c *carrier) Get(key string) string {
+	switch key {
+	case "traceparent":
+		return c.Parent
+	case "tracestate":
+		return c.State
+	default:
+		return ""
+	}
+}
+
+// Set implements propagation.TextMapCarrier.
+func (c *carrier) Set(key, value string) {
+	switch key {
+	case "traceparent":
+		c.Parent = value
+	case "tracestate":
+		c.State = value
+	}
+}
+
+// Keys implements propagation.TextMapCarrier.
+func (*carrier) Keys() []string { return []string{"traceparent", "tracestate"} }
+
+// spanContextOf returns the span that a trace context names; the zero value if it names none.
+func spanContextOf(t a2a.TraceContext) trace.SpanContext {
+	return trace.SpanContextFromContext(propagator.Extract(context.Background(), (*carrier)(&t)))
+}
+
+// Continue returns a trace context with the span of ctx, if there is one, in place of its own:
+// what the request causes belongs to that span. The baggage stays.
+func Continue(ctx context.Context, t a2a.TraceContext) a2a.TraceContext {
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		return t
+	}
+	c := &carrier{Baggage: t.Baggage}
+	propagator.Inject(ctx, c)
+	return a2a.TraceContext(*c)
+}
+
+// The largest values of the headers of a trace context, in bytes. W3C asks to pass on 512
+// bytes of tracestate and 8 KiB of baggage. A turn keeps them while it runs.
+const (
+	maxTraceParent = 128
+	maxTraceState  = 512
+	maxBaggage     = 8 << 10
+)
+
+// OfRequest returns the trace context in the headers of a request. It drops a value that
+// exceeds its bound.
+func OfRequest(h http.Header) (t a2a.TraceContext) {
+	if t.Parent = joined(h["Traceparent"], maxTraceParent); t.Parent != "" {
+		t.State = joined(h["Tracestate"], maxTraceState)
+	}
+	t.Baggage = joined(h["Baggage"], maxBaggage)
+	return t
+}
+
+// joined joins the values of a header that is a list. It returns "" if the result exceeds a
+// limit in bytes.
+func joined(values []string, limit int) string {
+	var text string
+	switch len(values) {
+	case 0:
+		return ""
+	case 1:
+		text = values[0]
+	default:
+		size := len(values) - 1
+		for _, v := range values {
+			size += len(v)
+		}
+		if size > limit {
+			return ""
+		}
+		text = strings.Join(values, ",")
+	}
+	if len(text) > limit {
+		return ""
+	}
+	return text
+}
