@@ -29,6 +29,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
 	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/reconciletrace"
 	"github.com/a2a-operator/a2a-operator/internal/registryca"
 	"github.com/a2a-operator/a2a-operator/internal/remote"
 	"github.com/a2a-operator/a2a-operator/internal/tokenkeys"
@@ -49,6 +50,8 @@ type AgentWatches struct {
 	Optional *crdwatch.Kinds
 	// MaxConcurrentReconciles is the number of Agents that are reconciled at the same time.
 	MaxConcurrentReconciles int
+	// Tracer makes the spans of reconciles; nil for none.
+	Tracer *reconciletrace.Tracer
 }
 
 // SetupWithManager adds the indexes and the controller of Agents to a manager.
@@ -111,7 +114,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 			tried:  keys.Tried(),
 		})
 	}
-	if err := agents.Complete(reconcile.Func(r.ReconcileRequest)); err != nil {
+	if err := agents.Complete(watches.Tracer.Reconciler("Agent", reconcile.Func(r.ReconcileRequest), r.clock.Now)); err != nil {
 		return fmt.Errorf("build controller of Agents: %w", err)
 	}
 	return nil

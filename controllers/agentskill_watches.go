@@ -18,12 +18,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/reconciletrace"
 	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
 )
 
-// SetupWithManager adds the controller of AgentSkills to a manager. Call
+// SetupWithManager adds the controller of AgentSkills to a manager. tracer makes the spans
+// of its reconciles, nil for none. Call
 // AgentReconciler.SetupWithManager first: it adds the index of Agents by skill.
-func (r *AgentSkillReconciler) SetupWithManager(mgr ctrl.Manager) error {
+func (r *AgentSkillReconciler) SetupWithManager(mgr ctrl.Manager, tracer *reconciletrace.Tracer) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("agentskill").
 		For(&a2av1alpha1.AgentSkill{}).
@@ -34,7 +36,7 @@ func (r *AgentSkillReconciler) SetupWithManager(mgr ctrl.Manager) error {
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.skillsOfNamespace),
 			builder.WithPredicates(predicate.LabelChangedPredicate{}, r.watched.only())).
 		WithOptions(controller.Options{EnableWarmup: new(true)}).
-		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+		Complete(tracer.Reconciler("AgentSkill", reconcile.AsReconciler(mgr.GetClient(), r), r.clock.Now))
 	if err != nil {
 		return fmt.Errorf("build controller of AgentSkills: %w", err)
 	}

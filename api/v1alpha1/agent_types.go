@@ -210,8 +210,8 @@ type AgentSpec struct {
 	// +optional
 	Limits *AgentLimits `json:"limits,omitempty"`
 
-	// observability configures what the sidecar reports about itself: its log, and
-	// profiles of its process. If absent, the defaults apply.
+	// observability configures what the sidecar reports: its log, profiles of its
+	// process, and traces. If absent, the defaults apply.
 	// +optional
 	Observability *AgentObservability `json:"observability,omitempty"`
 

@@ -40,8 +40,8 @@ const (
 	ProfilingLoopback ProfilingPolicy = "Loopback"
 )
 
-// AgentObservability configures what the sidecar reports about itself. A change
-// takes effect without a restart.
+// AgentObservability configures what the sidecar reports: its log, profiles of its
+// process, and traces. A change takes effect without a restart.
 type AgentObservability struct {
 	// logging configures the log of the sidecar. If absent, the defaults apply.
 	// +optional
@@ -53,6 +53,11 @@ type AgentObservability struct {
 	// +kubebuilder:default=Disabled
 	// +optional
 	Profiling ProfilingPolicy `json:"profiling,omitempty"`
+
+	// tracing overrides the tracing of the installation. If absent, the sidecar
+	// exports traces as the operator is configured.
+	// +optional
+	Tracing *AgentTracing `json:"tracing,omitempty"`
 }
 
 // AgentLogging configures the log of the sidecar. The log has no content of
@@ -69,4 +74,31 @@ type AgentLogging struct {
 	// +kubebuilder:default=None
 	// +optional
 	AccessLog AccessLogPolicy `json:"accessLog,omitempty"`
+}
+
+// AgentTracing configures the export of the sidecar's traces by OTLP over HTTP. A
+// change takes effect without a restart. If neither endpoint nor the operator's
+// --tracing-endpoint names a collector, the sidecar exports no traces.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.disabled) || !self.disabled || !(has(self.endpoint) || has(self.samplingPercent))",message="spec.observability.tracing.disabled turns tracing off: remove it, or remove endpoint and samplingPercent"
+type AgentTracing struct {
+	// disabled turns tracing off for this agent. It defaults to false.
+	// +optional
+	Disabled bool `json:"disabled,omitempty"`
+
+	// endpoint is the base URL of an OpenTelemetry collector, without /v1/traces. It
+	// defaults to the operator's --tracing-endpoint.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHost() != '' && !self.contains('@') && !self.contains('?') && !self.contains('#')",message="spec.observability.tracing.endpoint must be an absolute http or https URL without a user, a query and a fragment, such as http://collector.observability:4318"
+	// +optional
+	Endpoint string `json:"endpoint,omitempty"`
+
+	// samplingPercent is the percentage of the traces that begin at the sidecar and
+	// are recorded. A trace that a caller began keeps the caller's decision. It
+	// defaults to the operator's --tracing-sampling-percent.
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	// +optional
+	SamplingPercent *int32 `json:"samplingPercent,omitempty"`
 }

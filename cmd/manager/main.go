@@ -142,6 +142,13 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		})
 	flags.StringVar(&c.RemoteCAFile, "remote-ca-file", c.RemoteCAFile,
 		"A `file` of PEM certificates of authorities for remote agents, besides those of the system. The manager reloads it when it changes.")
+	flags.StringVar(&c.Tracing.Endpoint, "tracing-endpoint", c.Tracing.Endpoint,
+		"The base `URL` of an OpenTelemetry collector for OTLP over HTTP, such as http://collector.observability:4318, to which sidecars export traces. "+
+			"Empty means none. The OTEL_* variables configure the traces of the manager itself.")
+	flags.IntVar(&c.Tracing.SamplingPercent, "tracing-sampling-percent", c.Tracing.SamplingPercent,
+		"The `percentage` of the traces that begin at a sidecar and are recorded, from 0 to 100. A trace that a caller began keeps the caller's decision.")
+	flags.BoolVar(&c.Tracing.DraftAttributes, "tracing-draft-attributes", c.Tracing.DraftAttributes,
+		"Add the attributes of the draft of OpenTelemetry's conventions for A2A to the spans of sidecars. They may change with each release.")
 	flags.StringVar(&c.MetricsBindAddress, "metrics-bind-address", c.MetricsBindAddress,
 		"The `address` of the metrics server. \"0\" disables them.")
 	flags.BoolVar(&c.MetricsInsecure, "metrics-insecure", c.MetricsInsecure,

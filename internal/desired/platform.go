@@ -23,4 +23,6 @@ type Platform struct {
 	// RegistryNamespace is the namespace of the registry's pods. It is empty if they are
 	// not in the cluster.
 	RegistryNamespace string
+	// Tracing is the tracing of the sidecars of Agents that do not override it.
+	Tracing Tracing
 }

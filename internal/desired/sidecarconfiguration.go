@@ -59,6 +59,7 @@ func sidecarConfiguration(in clusterstate.Agent, platform Platform, agentCard ca
 		ProtocolOptions:   options,
 		PushNotifications: configPush(agent, platform),
 		Observability:     configObservability(agent.Spec.Observability),
+		Tracing:           configTracing(agent, platform),
 	}
 	if signing := agent.Spec.CardSigning; signing != nil {
 		config.CardSigning.JWKSURL = signing.JWKSURL

@@ -63,6 +63,8 @@ type Config struct {
 	// RemoteCAFile is a file of PEM certificates of authorities for remote agents, besides
 	// those of the system; empty means none.
 	RemoteCAFile string
+	// Tracing configures the traces of the sidecars.
+	Tracing Tracing
 	// MetricsBindAddress is the address of the metrics server; "0" disables it.
 	MetricsBindAddress string
 	// MetricsInsecure serves metrics over plain HTTP without authorization.
@@ -185,6 +187,7 @@ func Defaults() Config {
 		RegistryOutsideBindAddress: off,
 		RegistryOIDC:               RegistryOIDC{UsernameClaim: "sub", UsernamePrefix: "oidc:", GroupsClaim: "groups", GroupsPrefix: "oidc:"},
 		UI:                         UI{BindAddress: off, Scopes: "openid,profile,email"},
+		Tracing:                    Tracing{SamplingPercent: 10},
 		MetricsBindAddress:         ":8443",
 		HealthProbeBindAddress:     ":8081",
 		PprofBindAddress:           off,
@@ -235,6 +238,7 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("--cluster-domain is %q, must be a domain such as cluster.local, without a dot at its ends", c.ClusterDomain))
 	}
 	errs = append(errs, c.registryErrors()...)
+	errs = append(errs, c.Tracing.errors()...)
 	for _, allowed := range c.RemoteAllow {
 		if a := allowed.Addr(); a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsMulticast() {
 			errs = append(errs, fmt.Errorf("--remote-allow names %s, but the manager never connects to loopback, link-local and multicast addresses; remove the range", allowed))

@@ -60,8 +60,15 @@ func Run(ctx context.Context, cluster *rest.Config, config Config, log logr.Logg
 	if err != nil {
 		return err
 	}
+	tracer, cluster, addExport, err := addTraces(cluster, log)
+	if err != nil {
+		return err
+	}
 	mgr, err := newManager(cluster, config, log)
 	if err != nil {
+		return err
+	}
+	if err := addExport(mgr); err != nil {
 		return err
 	}
 	if err := addHealth(mgr); err != nil {
@@ -70,7 +77,7 @@ func Run(ctx context.Context, cluster *rest.Config, config Config, log logr.Logg
 	if err := mgr.Add(missing); err != nil {
 		return fmt.Errorf("add missing namespaces: %w", err)
 	}
-	if err := addRunnables(ctx, mgr, config); err != nil {
+	if err := addRunnables(ctx, mgr, config, tracer); err != nil {
 		return err
 	}
 	if err := startAndWait(ctx, mgr); err != nil {

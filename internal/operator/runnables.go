@@ -28,6 +28,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/events"
 	"github.com/a2a-operator/a2a-operator/internal/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
+	"github.com/a2a-operator/a2a-operator/internal/reconciletrace"
 	"github.com/a2a-operator/a2a-operator/internal/registry"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
@@ -47,7 +48,7 @@ const (
 )
 
 // addRunnables adds all parts of the program to the manager.
-func addRunnables(ctx context.Context, mgr manager.Manager, config Config) error {
+func addRunnables(ctx context.Context, mgr manager.Manager, config Config, tracer *reconciletrace.Tracer) error {
 	if config.OwnHeap {
 		if err := mgr.Add(gctuning.New(gctuning.Manager)); err != nil {
 			return fmt.Errorf("add heap: %w", err)
@@ -61,7 +62,7 @@ func addRunnables(ctx context.Context, mgr manager.Manager, config Config) error
 	if err != nil {
 		return err
 	}
-	if err := addAgents(ctx, mgr, config, keys, tokenKeys); err != nil {
+	if err := addAgents(ctx, mgr, config, agentSources{keys, tokenKeys, tracer}); err != nil {
 		return err
 	}
 	return addRegistry(mgr, config, tokenKeys)
@@ -163,8 +164,17 @@ func newRemoteGuard(config Config, log logr.Logger) (*egress.Guard, error) {
 	return egress.New(options), nil
 }
 
+// agentSources are the parts of the manager that the controllers use.
+type agentSources struct {
+	keys *issuerkeys.Source
+	// tokenKeys is nil if the manager issues no tokens, and tracer if it makes no spans.
+	tokenKeys *tokenkeys.Source
+	tracer    *reconciletrace.Tracer
+}
+
 // addAgents adds the controllers of Agents and AgentSkills, which run on the leader.
-func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *issuerkeys.Source, tokenKeys *tokenkeys.Source) error {
+func addAgents(ctx context.Context, mgr manager.Manager, config Config, from agentSources) error {
+	keys, tokenKeys := from.keys, from.tokenKeys
 	cards, err := addRemote(mgr, config)
 	if err != nil {
 		return err
@@ -190,6 +200,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *is
 			RegistryNamespace: config.registryNamespace(),
 			RemoteAllow:       config.RemoteAllow,
 			IssuesTokens:      tokenKeys != nil,
+			Tracing:           desired.Tracing(config.Tracing),
 		},
 		Clock: clock.RealClock{},
 	}
@@ -208,10 +219,11 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, keys *is
 		Remote:                  cards,
 		Optional:                kinds,
 		MaxConcurrentReconciles: config.MaxConcurrentReconciles,
+		Tracer:                  from.tracer,
 	}); err != nil {
 		return err
 	}
-	return controllers.NewAgentSkillReconciler(mgr.GetClient(), config.WatchNamespaces, clock.RealClock{}).SetupWithManager(mgr)
+	return controllers.NewAgentSkillReconciler(mgr.GetClient(), config.WatchNamespaces, clock.RealClock{}).SetupWithManager(mgr, from.tracer)
 }
 
 // addRegistry adds the registry, which runs on every replica.

@@ -11,12 +11,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 )
 
-// observe counts a request, and logs it if the access log is on.
+// observe counts a request, logs it if the access log is on, and ends its span.
 func (s *Sidecar) observe(ctx context.Context, o httpcall.Outcome) {
 	s.metrics.observe(ctx, o)
 	if s.current().Observability.AccessLog && s.log.Enabled(ctx, slog.LevelInfo) {
 		s.logAccess(ctx, o)
 	}
+	endSpan(ctx, o)
 }
 
 // outcomeLeft is the outcome of a request whose client left before its end.

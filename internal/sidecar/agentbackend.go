@@ -15,6 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/events"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
@@ -23,6 +24,7 @@ import (
 // configuration with which it began.
 type agentBackend struct {
 	metrics *metrics
+	tracer  *tracing.Tracer
 	model   *modelServer
 	now     func() time.Time
 	inUse   atomic.Pointer[configuredBackend]
@@ -48,7 +50,9 @@ var (
 // Run implements backend.Backend.
 func (a *agentBackend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
 	current := a.inUse.Load()
+	ctx, t, span := a.traced(ctx, t, current.config.Protocol)
 	err := current.Run(ctx, t, a.metrics.countTokens(current.config.Protocol, emit))
+	span.End(turnFailure(ctx, err))
 	if failure, ok := errors.AsType[*backend.TurnError](err); ok && failure.Unrecognized {
 		a.metrics.unrecognizedEvent(current.config.Protocol)
 	}

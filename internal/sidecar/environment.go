@@ -27,6 +27,7 @@ type environment struct {
 	health   *health.Tracker
 	reloader *reload.Reloader
 	trust    trust
+	traces   traces
 	heap     *gctuning.Tuner
 	log      *slog.Logger
 	now      func() time.Time

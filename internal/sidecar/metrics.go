@@ -189,8 +189,8 @@ func (m *metrics) startAtZero() {
 
 func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		Registry: m.registry, MaxRequestsInFlight: maxScrapes,
-		EnableOpenMetrics: true, // the text formats have exemplars in OpenMetrics only
+		MaxRequestsInFlight: maxScrapes,
+		EnableOpenMetrics:   true, // the text formats have exemplars in OpenMetrics only
 	})
 }
 

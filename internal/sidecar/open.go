@@ -22,6 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/traceexport"
 )
 
 // Open opens the listeners and reads the configuration. From then on clients can
@@ -52,7 +53,8 @@ func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now fu
 	}
 	s.metrics, s.health, s.heap = newMetrics(limits.Now), health.New(now), gctuning.New(gctuning.Sidecar)
 	s.metrics.working = s.heap.Working
-	s.metrics.registry.MustRegister(s.health)
+	s.traces.counters = traceexport.NewCounters()
+	s.metrics.registry.MustRegister(s.health, s.traces.counters)
 	s.reloader = reload.New(s.log, s.metrics)
 	first, err := s.loadConfiguration()
 	if err != nil {
@@ -170,7 +172,7 @@ func (s *Sidecar) assembleGateway() {
 	limits := s.limits.HTTP()
 	s.translator = newTranslator(&s.environment, limits)
 	s.gateway = gateway.New(nil, gateway.Options{
-		Transport: s.gatewayTransport, Remotes: s.translator, Deny: translator.Deny, ObserveExchange: s.metrics.tokenExchanged,
+		Tracer: &s.traces.tracer, Transport: s.gatewayTransport, Remotes: s.translator, Deny: translator.Deny, ObserveExchange: s.metrics.tokenExchanged,
 		Bodies: limits.Bodies, Log: s.log, Now: s.now,
 	})
 	s.gauge("a2a_gateway_tokens", "Cached tokens for calls to agents; at most 256.", func() float64 { return float64(s.gateway.Tokens()) })
@@ -189,6 +191,6 @@ func (s *Sidecar) assembleHandlers() {
 	s.agentHandler = s.heap.Handler(serving.NewAgentHandler(serving.AgentOptions{
 		Address: s.listeners.Agent.Addr(), Hosts: func() map[string]bool { return s.current().hosts },
 		Access: func() *sidecarconfig.Access { return &s.current().Access },
-		Gate:   s.gate, Limits: s.limits, Routes: s.routes, Drain: s.drain, Log: s.log, Now: s.now,
+		Gate:   s.gate, Tracer: &s.traces.tracer, Limits: s.limits, Routes: s.routes, Drain: s.drain, Log: s.log, Now: s.now,
 	}))
 }

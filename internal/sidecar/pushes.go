@@ -26,6 +26,7 @@ func newPushes(e *environment, kept *taskStore) (*pushes, error) {
 	options := kept.pushes
 	guard := egress.New(egress.Options{Cleartext: http1.Wrap})
 	options.Guard, options.Observer, options.Log, options.Now = guard, e.metrics, e.log, e.now
+	options.Tracer = &e.traces.tracer
 	p, err := push.New(options)
 	if err != nil {
 		return nil, fmt.Errorf("start push notifications: %w", err)

@@ -27,6 +27,7 @@ func (s *Sidecar) steps() []reload.Step[*loaded] {
 		{Name: "access", Prepare: s.prepareAccess},
 		{Name: "pushNotifications", Prepare: s.preparePushes},
 		{Name: "gateway", Prepare: s.prepareGateway},
+		{Name: "tracing", Prepare: s.prepareTraces},
 		{Name: "limits", Prepare: func(_, next *loaded) (func(), error) {
 			return func() { s.limits.Swap(&next.Limits); s.turns.LimitsChanged() }, nil
 		}},

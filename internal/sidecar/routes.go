@@ -18,6 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 )
 
@@ -33,11 +34,11 @@ func (s *Sidecar) newRoutes() serving.Routes {
 	served := func() *card.Card { return &s.current().Card }
 	errorProfile := func() errormap.Profile { return errormap.Profile(s.current().ProtocolOptions.ErrorProfile) }
 	published := s.card.handler
-	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: serving.WriteTimeout, Now: s.now, Park: s.parking.ParkStream, ParkAfter: parkAfter}
+	streams := sse.Config{KeepAlive: keepAlive, WriteTimeout: serving.WriteTimeout, Now: s.now, Park: parked(s.parking.ParkStream), ParkAfter: parkAfter}
 	checked := &requestcheck.Handler{Handler: s.limits.Meter(s.handler()), Push: s.turns.pushes, Card: served, Refused: s.refuseCall}
 	published.Admit = checked.ExtendedCard
 	shared := httpcall.Config{
-		Handler:       checked,
+		Handler:       tracing.Handler{Handler: checked},
 		Push:          checked,
 		Card:          served,
 		ExtendedCard:  published.Extended,

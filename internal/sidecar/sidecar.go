@@ -122,6 +122,7 @@ func (s *Sidecar) close() {
 	s.heap.Stop()
 	s.turns.backend.Close()
 	s.translator.Close()
+	s.traces.close()
 	s.turns.pushes.guard.CloseIdleConnections()
 	s.gatewayTransport.CloseIdleConnections()
 	s.access.issuer.transport.CloseIdleConnections()

@@ -24,7 +24,7 @@ type turns struct {
 // configuration yet: the engine is started after the first configuration was applied.
 func newTurns(e *environment, kept *taskStore, limits func() engine.TurnLimits) (*turns, error) {
 	model := &modelServer{environment: e}
-	t := &turns{backend: &agentBackend{metrics: e.metrics, model: model, now: e.now}}
+	t := &turns{backend: &agentBackend{metrics: e.metrics, tracer: &e.traces.tracer, model: model, now: e.now}}
 	var err error
 	if t.pushes, err = newPushes(e, kept); err != nil {
 		return nil, err

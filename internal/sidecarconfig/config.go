@@ -113,6 +113,8 @@ type Config struct {
 	Gateway *Gateway `json:"gateway,omitempty"`
 	// PushNotifications has the allowed targets of webhooks. Nil turns them off.
 	PushNotifications *PushNotifications `json:"pushNotifications,omitempty"`
+	// Tracing configures the export of traces. Nil exports none.
+	Tracing *Tracing `json:"tracing,omitempty"`
 	// Drain bounds the graceful shutdown.
 	Drain Drain `json:"drain"`
 	// Observability configures what the sidecar reports about itself.

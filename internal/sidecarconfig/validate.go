@@ -53,6 +53,9 @@ func (c *Config) Validate() error {
 	if p := c.PushNotifications; p != nil {
 		p.validate(refuse)
 	}
+	if c.Tracing != nil {
+		c.Tracing.validate(refuse)
+	}
 	return errors.Join(errs...)
 }
 

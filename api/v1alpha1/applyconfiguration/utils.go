@@ -79,6 +79,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AgentTasksApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentTaskStore"):
 		return &apiv1alpha1.AgentTaskStoreApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentTracing"):
+		return &apiv1alpha1.AgentTracingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentWorkload"):
 		return &apiv1alpha1.AgentWorkloadApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AllowedAgents"):

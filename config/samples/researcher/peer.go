@@ -87,7 +87,7 @@ func (a *researcher) call(ctx context.Context, turn http.Header, method, path st
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"traceparent", "tracestate", "A2A-Task-Id"} {
+	for _, name := range []string{"traceparent", "tracestate", "baggage", "A2A-Task-Id"} {
 		if value := turn.Get(name); value != "" {
 			request.Header.Set(name, value)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -25,12 +26,17 @@ type AgentOptions struct {
 	Hosts  func() map[string]bool
 	Access func() *sidecarconfig.Access
 	Gate   *auth.Gate
+	// Tracer starts the spans of operations; nil for none.
+	Tracer *tracing.Tracer
 	Limits *Limits
 	Routes Routes
 	Drain  *Drainer
 	Log    *slog.Logger
 	Now    func() time.Time
 }
+
+// bindingOfCards is the Route.Binding of cards.
+const bindingOfCards = "wellknown"
 
 // NewAgentHandler returns the handler of the A2A endpoint. A request passes, in this
 // order:
@@ -45,6 +51,7 @@ type AgentOptions struct {
 //	route          chooses the handler; that of the public card skips the next two
 //	limitFailures  refuses addresses that showed too many wrong credentials
 //	gate           authenticates the caller, before a byte of the body is read
+//	Tracer.Serve   starts the span of the operation, except for cards
 //	limitRequests  limits the rate of requests
 //	binding        limits the size; decodes; checks version, method and parameters
 //	requestcheck   authorizes the caller, and checks the request against the card
@@ -53,6 +60,9 @@ func NewAgentHandler(o AgentOptions) http.Handler {
 	for i, route := range o.Routes {
 		handlers[i] = o.Limits.limitRequests(route.Handler)
 		if !route.Public {
+			if route.Binding != bindingOfCards {
+				handlers[i] = o.Tracer.Serve(handlers[i])
+			}
 			handlers[i] = o.Limits.limitFailures(o.Gate, o.Gate.Require(handlers[i]))
 		}
 	}

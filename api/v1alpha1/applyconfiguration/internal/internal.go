@@ -342,6 +342,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.ProfilingPolicy
       default: Disabled
+    - name: tracing
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentTracing
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentProtocol
   map:
     fields:
@@ -696,6 +699,18 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentTaskStore
       default: {}
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentTracing
+  map:
+    fields:
+    - name: disabled
+      type:
+        scalar: boolean
+    - name: endpoint
+      type:
+        scalar: string
+    - name: samplingPercent
+      type:
+        scalar: numeric
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.AgentWorkload
   map:
     fields:

@@ -12,8 +12,8 @@ import (
 // AgentObservabilityApplyConfiguration represents a declarative configuration of the AgentObservability type for use
 // with apply.
 //
-// AgentObservability configures what the sidecar reports about itself. A change
-// takes effect without a restart.
+// AgentObservability configures what the sidecar reports: its log, profiles of its
+// process, and traces. A change takes effect without a restart.
 type AgentObservabilityApplyConfiguration struct {
 	// logging configures the log of the sidecar. If absent, the defaults apply.
 	Logging *AgentLoggingApplyConfiguration `json:"logging,omitempty"`
@@ -21,6 +21,9 @@ type AgentObservabilityApplyConfiguration struct {
 	// of pprof, at path /debug/pprof/ of port 8642 to callers inside the pod, such as
 	// a port-forward. It defaults to Disabled.
 	Profiling *apiv1alpha1.ProfilingPolicy `json:"profiling,omitempty"`
+	// tracing overrides the tracing of the installation. If absent, the sidecar
+	// exports traces as the operator is configured.
+	Tracing *AgentTracingApplyConfiguration `json:"tracing,omitempty"`
 }
 
 // AgentObservabilityApplyConfiguration constructs a declarative configuration of the AgentObservability type for use with
@@ -42,5 +45,13 @@ func (b *AgentObservabilityApplyConfiguration) WithLogging(value *AgentLoggingAp
 // If called multiple times, the Profiling field is set to the value of the last call.
 func (b *AgentObservabilityApplyConfiguration) WithProfiling(value apiv1alpha1.ProfilingPolicy) *AgentObservabilityApplyConfiguration {
 	b.Profiling = &value
+	return b
+}
+
+// WithTracing sets the Tracing field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Tracing field is set to the value of the last call.
+func (b *AgentObservabilityApplyConfiguration) WithTracing(value *AgentTracingApplyConfiguration) *AgentObservabilityApplyConfiguration {
+	b.Tracing = value
 	return b
 }

@@ -88,8 +88,8 @@ type AgentSpecApplyConfiguration struct {
 	Discovery *AgentDiscoveryApplyConfiguration `json:"discovery,omitempty"`
 	// limits bounds the resources that callers use. If absent, the defaults apply.
 	Limits *AgentLimitsApplyConfiguration `json:"limits,omitempty"`
-	// observability configures what the sidecar reports about itself: its log, and
-	// profiles of its process. If absent, the defaults apply.
+	// observability configures what the sidecar reports: its log, profiles of its
+	// process, and traces. If absent, the defaults apply.
 	Observability *AgentObservabilityApplyConfiguration `json:"observability,omitempty"`
 	// suspend stops the agent: no pod runs, regardless of replicas. The resource,
 	// its card in the registry and its objects remain. It defaults to false.

@@ -1,0 +1,156 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"reflect"
+	"sync"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/internal/traceexport"
+)
+
+// traces are the spans of a sidecar and their export.
+type traces struct {
+	tracer   tracing.Tracer
+	counters *traceexport.Counters
+	// provider is nil while tracing is off. applied is true once a configuration is in use.
+	provider *traceexport.Provider
+	applied  bool
+	// stopping counts the former providers that export their last spans.
+	stopping sync.WaitGroup
+}
+
+// prepareTraces returns the function that puts the tracing of a configuration into use, nil
+// if nothing changes.
+func (s *Sidecar) prepareTraces(former, next *loaded) (func(), error) {
+	if s.traces.applied && reflect.DeepEqual(former.Tracing, next.Tracing) && former.Card.Name == next.Card.Name && former.Card.Version == next.Card.Version {
+		return nil, nil
+	}
+	config, err := traceexport.ConfigOf(tracingOf(next.Tracing), os.Getenv)
+	if err != nil {
+		return nil, fmt.Errorf("configure tracing: %w", err)
+	}
+	return func() {
+		s.traces.applied = true
+		s.useTraces(config, next)
+	}, nil
+}
+
+// tracingOf returns what the sidecar configuration says of tracing.
+func tracingOf(t *sidecarconfig.Tracing) traceexport.Config {
+	c := traceexport.Config{Sampler: traceexport.Sampler{Ratio: 1}}
+	if t == nil {
+		return c
+	}
+	if u, err := url.Parse(t.Endpoint); err == nil {
+		c.Endpoint = u.JoinPath(traceexport.TracesPath).String()
+	}
+	c.Sampler.Ratio = float64(t.SamplingPercent) / 100
+	c.DraftAttributes = t.DraftAttributes
+	return c
+}
+
+func (s *Sidecar) useTraces(config traceexport.Config, next *loaded) {
+	pod, _ := os.Hostname()
+	attributes := map[string]string{"service.version": next.Card.Version}
+	if pod != "" {
+		attributes["service.instance.id"] = pod
+	}
+	if namespace := next.Agent.Namespace; namespace != "" {
+		attributes["service.namespace"], attributes["k8s.namespace.name"] = namespace, namespace
+		attributes["k8s.pod.name"] = pod
+	}
+	name := cmp.Or(next.Agent.Name, next.Card.Name)
+	provider := traceexport.New(config, traceexport.Options{
+		ServiceName: name, Attributes: attributes, DialTLS: s.trust.dialTLS("http/1.1"), Counters: s.traces.counters, Log: s.log,
+	})
+	if provider == nil {
+		s.traces.tracer.Swap(nil)
+	} else {
+		s.traces.tracer.Swap(&tracing.Settings{
+			Tracer: provider.Tracer(tracing.Name), DraftAttributes: config.DraftAttributes, Agent: name, Version: next.Card.Version,
+		})
+	}
+	former := s.traces.provider
+	s.traces.provider = provider
+	s.traces.stopping.Go(func() { former.Shutdown(context.Background()) })
+}
+
+// close exports the last spans.
+func (t *traces) close() {
+	t.tracer.Swap(nil)
+	t.provider.Shutdown(context.Background())
+	t.stopping.Wait()
+}
+
+// endSpan ends the span of a request with its outcome. The span of the turn goes on if the
+// client left.
+func endSpan(ctx context.Context, o httpcall.Outcome) {
+	r := tracing.Result{Binding: o.Binding, Method: o.Method, Version: o.Version}
+	switch {
+	case o.ClientLeft:
+		r = r.Canceled()
+	case o.Reason != "":
+		r = r.Refused(o.Reason, o.Code)
+	}
+	tracing.End(ctx, r)
+}
+
+// parked wraps a function that parks streams: the span of a parked stream ends with the
+// stream.
+func parked(park sse.Park) sse.Park {
+	return func(w http.ResponseWriter, r *http.Request, serve func(context.Context, sse.Conn) bool) bool {
+		ctx := r.Context() // a parked stream must not keep r
+		tracing.Park(ctx, true)
+		if park(w, r, serve) {
+			return true
+		}
+		tracing.Park(ctx, false)
+		return false
+	}
+}
+
+// traced starts the span of a turn, whose trace context the agent receives.
+func (a *agentBackend) traced(ctx context.Context, t *backend.Turn, p sidecarconfig.Protocol) (context.Context, *backend.Turn, *tracing.Span) {
+	ctx, span := a.tracer.StartTurn(ctx, tracing.Turn{
+		TaskID: t.TaskID, ContextID: t.ContextID, Owner: t.Owner, Attempt: t.Attempt, Protocol: string(p), Trace: t.Trace,
+	})
+	if span == nil {
+		return ctx, t, nil
+	}
+	out := *t
+	out.Trace = span.Trace
+	return ctx, &out, span
+}
+
+// turnFailure returns the outcome of a turn in its span, "" for success.
+func turnFailure(ctx context.Context, err error) string {
+	failure, failed := errors.AsType[*backend.TurnError](err)
+	switch {
+	case failed && failure.Interrupted:
+		return "interrupted"
+	case failed:
+		return failure.State.String()
+	case err == nil, errors.Is(err, backend.ErrTurnEnded), errors.Is(err, backend.ErrInputAccepted):
+		return ""
+	case errors.Is(context.Cause(ctx), backend.ErrCanceled):
+		return "canceled"
+	case errors.Is(context.Cause(ctx), backend.ErrSuperseded):
+		return "superseded"
+	default:
+		return "failed"
+	}
+}
