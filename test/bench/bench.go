@@ -48,6 +48,7 @@ var rows = []row{
 	{"S8", idle},
 	{"S9", notifications},
 	{"S10", stores},
+	{"S11", traces},
 }
 
 // bench measures rows.
@@ -70,19 +71,24 @@ func (b *bench) interleave(ctx context.Context, contenders ...load.Contender) (l
 func (b *bench) cpu(k kind, op func(*running) load.Operation) load.Contender {
 	return load.Contender{Name: string(k), Measure: func(ctx context.Context) (s load.Sample, err error) {
 		err = b.servers.with(ctx, b.row, k, func(r *running) error {
-			if _, err := load.Closed(ctx, load.Connections, b.window/4, op(r)); err != nil {
-				return fmt.Errorf("warm up: %w", err)
-			}
-			var units int
-			used, err := costs(r.server, func() (err error) {
-				units, err = load.Closed(ctx, load.Connections, b.window, op(r))
-				return err
-			})
-			s = load.Sample{load.Micros(used) / float64(max(units, 1))}
+			s, err = b.cpuOf(ctx, r, op(r))
 			return err
 		})
 		return s, err
 	}}
+}
+
+// cpuOf measures a running server as cpu does.
+func (b *bench) cpuOf(ctx context.Context, r *running, op load.Operation) (load.Sample, error) {
+	if _, err := load.Closed(ctx, load.Connections, b.window/4, op); err != nil {
+		return nil, fmt.Errorf("warm up: %w", err)
+	}
+	var units int
+	used, err := costs(r.server, func() (err error) {
+		units, err = load.Closed(ctx, load.Connections, b.window, op)
+		return err
+	})
+	return load.Sample{load.Micros(used) / float64(max(units, 1))}, err
 }
 
 // costs returns the CPU time of a process while f runs.

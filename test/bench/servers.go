@@ -37,6 +37,7 @@ const (
 	ours       kind = "sidecar"
 	oursTokens kind = "sidecar, tokens"
 	oursPush   kind = "sidecar, push"
+	oursTraced kind = "sidecar, tokens, 10 % of traces"
 	oursAlways kind = "sidecar, Redis, appendfsync always"
 	oursSecond kind = "sidecar, Redis, appendfsync everysec"
 	proxy      kind = "ReverseProxy"
@@ -50,12 +51,15 @@ const (
 // sidecar reports whether the kind is a sidecar.
 func (k kind) sidecar() bool {
 	switch k {
-	case ours, oursTokens, oursPush, oursAlways, oursSecond:
+	case ours, oursTokens, oursPush, oursTraced, oursAlways, oursSecond:
 		return true
 	default:
 		return false
 	}
 }
+
+// tokens reports whether the kind requires a token.
+func (k kind) tokens() bool { return k == oursTokens || k == oursTraced }
 
 // servers starts servers and their agents.
 type servers struct {
@@ -106,7 +110,7 @@ func (s *servers) with(ctx context.Context, row string, k kind, f func(*running)
 	url := "http://" + agent.Address + "/"
 	r := &running{server: agent, agent: url, gates: []string{url + "open"}}
 	var token string
-	if k == oursTokens {
+	if k.tokens() {
 		if token, err = s.token(); err != nil {
 			return err
 		}
@@ -181,7 +185,7 @@ func (s *servers) sidecar(ctx context.Context, row, agent string, k kind, redis 
 
 func (s *servers) arguments(agent string, k kind) ([]string, error) {
 	if k != oursPush {
-		file, err := s.configFile(agent, k == oursTokens)
+		file, err := s.configFile(agent, k)
 		return []string{"--config", file, "--health-listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"}, err
 	}
 	file := filepath.Join(s.dir, "card.yaml")
@@ -194,8 +198,8 @@ func (s *servers) arguments(agent string, k kind) ([]string, error) {
 	}, err
 }
 
-func (s *servers) configFile(agent string, tokens bool) (string, error) {
-	config, err := s.sidecarConfig(agent, tokens)
+func (s *servers) configFile(agent string, k kind) (string, error) {
+	config, err := s.sidecarConfig(agent, k)
 	if err != nil {
 		return "", err
 	}
@@ -208,7 +212,7 @@ func (s *servers) configFile(agent string, tokens bool) (string, error) {
 	return file, os.WriteFile(file, config, 0o600)
 }
 
-func (s *servers) sidecarConfig(agent string, tokens bool) ([]byte, error) {
+func (s *servers) sidecarConfig(agent string, k kind) ([]byte, error) {
 	config := &sidecarconfig.Config{
 		Version: sidecarconfig.Version,
 		Agent:   sidecarconfig.Agent{Namespace: "team", Name: "bench"},
@@ -226,7 +230,10 @@ func (s *servers) sidecarConfig(agent string, tokens bool) ([]byte, error) {
 			Streams: sidecarconfig.StreamLimits{Max: 8192, MaxPerCaller: 8192},
 		},
 	}
-	if tokens {
+	if k == oursTraced {
+		config.Tracing = &sidecarconfig.Tracing{Endpoint: agent + "sink", SamplingPercent: 10}
+	}
+	if k.tokens() {
 		keys, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: s.key.Public(), KeyID: "k"}}})
 		if err != nil {
 			return nil, fmt.Errorf("encode keys: %w", err)

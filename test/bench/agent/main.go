@@ -3,7 +3,7 @@
 
 // Command agent is the agent behind every server of a benchmark. It caches its answers, so that they cost little
 // CPU time. Under /ready it answers in A2A, for proxies that relay an A2A server. Under /sink it receives push
-// notifications.
+// notifications, and traces by OTLP.
 package main
 
 import (
@@ -28,11 +28,13 @@ func main() {
 		mux.Handle("/ready", &agent{ready, gate, &sync.Map{}})
 		mux.HandleFunc("/open", func(http.ResponseWriter, *http.Request) { open() })
 		var sunk atomic.Int64
-		mux.HandleFunc("/sink", func(_ http.ResponseWriter, r *http.Request) {
+		sink := func(_ http.ResponseWriter, r *http.Request) {
 			if _, err := io.Copy(io.Discard, r.Body); err == nil {
 				sunk.Add(1)
 			}
-		})
+		}
+		mux.HandleFunc("/sink", sink)
+		mux.HandleFunc("/sink/v1/traces", sink)
 		mux.HandleFunc("/sunk", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, sunk.Load()) })
 		return mux
 	})
