@@ -388,18 +388,18 @@ func agentCases() map[string]agentCase {
 			want: map[string]string{"Available": "False RolloutInProgress", "CardPublished": "False NoPodReady", "Ready": "False RolloutInProgress"},
 		},
 		"exposed": {
-			in:   healthy(exposedBy("public")),
+			in:   healthy(exposed),
 			want: map[string]string{"Exposed": "True Exposed"},
 		},
 		"the route is not accepted": {
-			in: healthy(exposedBy("public"), func(in *Inputs) {
+			in: healthy(exposed, func(in *Inputs) {
 				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionExposed, Reason: a2av1alpha1.ReasonRouteNotAccepted, Message: "Gateway"}}
 			}),
 			want:    map[string]string{"Exposed": "False RouteNotAccepted", "Ready": "False RouteNotAccepted"},
 			message: "Gateway",
 		},
 		"the routes are those of an earlier spec": {
-			in: healthy(exposedBy("public"), func(in *Inputs) { in.Applied = false }),
+			in: healthy(exposed, func(in *Inputs) { in.Applied = false }),
 			want: map[string]string{
 				"Programmed": "Unknown ApplyFailed", "CardPublished": "False NotProgrammed", "Exposed": "False NotProgrammed", "Ready": "Unknown ApplyFailed",
 			},

@@ -125,11 +125,9 @@ func ending(exitCode int32, p corev1.Pod) corev1.Pod {
 	return p
 }
 
-// exposedBy sets spec.exposure to a Gateway.
-func exposedBy(gateway string) func(*Inputs) {
-	return func(in *Inputs) {
-		in.Observed.Agent.Spec.Exposure = &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: gateway}}}
-	}
+// exposed sets spec.exposure to a Gateway.
+func exposed(in *Inputs) {
+	in.Observed.Agent.Spec.Exposure = &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public"}}}
 }
 
 // onlyPod replaces all pods by one that is not ready.

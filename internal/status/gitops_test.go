@@ -206,7 +206,7 @@ func TestRolloutStallsAfterTheDeadline(t *testing.T) {
 // correct, and none for causes that go away.
 func TestStalledNamesTheCauseOfAUser(t *testing.T) {
 	with := func(problems ...usererror.Problem) Inputs {
-		return healthy(exposedBy("public"), func(in *Inputs) { in.Problems = problems })
+		return healthy(exposed, func(in *Inputs) { in.Problems = problems })
 	}
 	missing := usererror.Problem{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonSkillNotFound, Message: "missing"}
 	taken := usererror.Problem{Condition: a2av1alpha1.ConditionExposed, Reason: a2av1alpha1.ReasonAddressConflict, Message: "taken"}
