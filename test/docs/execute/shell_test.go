@@ -25,7 +25,7 @@ const blockTimeout = 3 * time.Minute
 
 // TestShellBlocksRun runs each shell block that has neither the marker no-run nor run-by,
 // in the order of the page. The working directory has the files that the page names in
-// the first line of a block, and the program ./sidecar.
+// the first line of a block, the program ./sidecar and the folder ./config.
 func TestShellBlocksRun(t *testing.T) {
 	pages := byPage(t, "sh")
 	c := startCluster(t)
@@ -84,6 +84,13 @@ func newShell(t *testing.T, page, kubeconfig string) *shell {
 		}
 	}
 	if err := os.Symlink(programs.Path("cmd/sidecar"), filepath.Join(s.dir, "sidecar")); err != nil {
+		t.Fatal(err)
+	}
+	configs, err := filepath.Abs(filepath.Join(root, "config"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(configs, filepath.Join(s.dir, "config")); err != nil {
 		t.Fatal(err)
 	}
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
