@@ -4,8 +4,8 @@
 package v1alpha1
 
 // AgentLimits bounds the use of an agent by each caller and by all callers
-// together. Each pod has these limits of its own. An absent field has its
-// default.
+// together. Each pod has these limits of its own, except for tokens in the store
+// Redis, which all pods share. An absent field has its default.
 type AgentLimits struct {
 	// requests limits the request rate of one caller. It defaults to 500 per second
 	// with a burst of 1000. A caller is a principal, or the address of a client
@@ -32,6 +32,11 @@ type AgentLimits struct {
 	// streams limits the open streams.
 	// +optional
 	Streams *StreamLimits `json:"streams,omitempty"`
+
+	// tokens limits the tokens of language models that callers use in an hour. By
+	// default there is no limit.
+	// +optional
+	Tokens *TokenBudgets `json:"tokens,omitempty"`
 
 	// maxBodyBytes is the maximum size of a request body, from 1024 to 33554432
 	// bytes. It defaults to 10485760.
@@ -103,4 +108,26 @@ type StreamLimits struct {
 	// +kubebuilder:validation:Maximum=65536
 	// +optional
 	MaxPerCaller int32 `json:"maxPerCaller,omitempty"`
+}
+
+// TokenBudgets limits the tokens of language models, input and output together, that
+// the agent reports for its turns. A caller that has used its budget gets an error for
+// each new message until the budget is available again, an hour after its first turn
+// that counted. The sidecar knows the tokens of a turn when the agent reports them, so
+// a turn that began within the budget may exceed it.
+//
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:XValidation:rule="!has(self.perCallerPerHour) || !has(self.perHour) || self.perCallerPerHour <= self.perHour",message="spec.limits.tokens.perCallerPerHour must not be more than perHour; lower it or raise perHour"
+type TokenBudgets struct {
+	// perHour is the budget of all callers together. By default there is none.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000000
+	// +optional
+	PerHour int64 `json:"perHour,omitempty"`
+
+	// perCallerPerHour is the budget of each caller. By default there is none.
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000000
+	// +optional
+	PerCallerPerHour int64 `json:"perCallerPerHour,omitempty"`
 }

@@ -25,6 +25,9 @@ func configLimits(l *a2av1alpha1.AgentLimits) (limits sidecarconfig.Limits, err 
 	if s := l.Streams; s != nil {
 		limits.Streams = sidecarconfig.StreamLimits{Max: int(s.Max), MaxPerCaller: int(s.MaxPerCaller)}
 	}
+	if t := l.Tokens; t != nil {
+		limits.Tokens = sidecarconfig.TokenBudgets{PerHour: t.PerHour, PerCallerPerHour: t.PerCallerPerHour}
+	}
 	return limits, err
 }
 

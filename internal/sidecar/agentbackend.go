@@ -15,6 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/events"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tokenbudget"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -25,6 +26,7 @@ import (
 type agentBackend struct {
 	metrics *metrics
 	tracer  *tracing.Tracer
+	budget  *tokenbudget.Budget
 	model   *modelServer
 	now     func() time.Time
 	inUse   atomic.Pointer[configuredBackend]
@@ -51,12 +53,32 @@ var (
 func (a *agentBackend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
 	current := a.inUse.Load()
 	ctx, t, span := a.traced(ctx, t, current.config.Protocol)
-	err := current.Run(ctx, t, a.metrics.countTokens(current.config.Protocol, emit))
+	err := a.runMetered(ctx, current, t, emit)
 	span.End(turnFailure(ctx, err))
 	if failure, ok := errors.AsType[*backend.TurnError](err); ok && failure.Unrecognized {
 		a.metrics.unrecognizedEvent(current.config.Protocol)
 	}
 	return err //nolint:wrapcheck // the engine tells the errors of backends apart
+}
+
+// runMetered runs a turn, and charges and observes the tokens that the agent reports.
+func (a *agentBackend) runMetered(ctx context.Context, b *configuredBackend, t *backend.Turn, emit backend.Emit) error {
+	meter := a.budget.Meter(t.AccountingPrincipal)
+	defer func() {
+		meter.Charge(ctx)
+		if usage, ok := meter.Usage(); ok {
+			a.metrics.observeTokens(usage)
+		}
+	}()
+	if b.config.Protocol == sidecarconfig.ProtocolChatCompletions {
+		metered := *t
+		metered.ReportUsage = func(usage backend.Usage) { meter.Report(ctx, usage) }
+		t = &metered
+	}
+	return b.Run(ctx, t, func(events []a2a.Event) error { //nolint:wrapcheck // the engine tells the errors of backends apart
+		meter.Read(ctx, events)
+		return emit(events)
+	})
 }
 
 // Canceled implements backend.Canceler.

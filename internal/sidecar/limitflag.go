@@ -19,7 +19,7 @@ var limitNames = []string{
 	"requests.perSecond", "requests.burst", "totalRequests.perSecond", "totalRequests.burst",
 	"failedAuthentications.perSecond", "failedAuthentications.burst",
 	"turns.max", "turns.maxPerCaller", "turns.maxQueued", "turns.queueTimeout",
-	"streams.max", "streams.maxPerCaller", "maxBodyBytes",
+	"streams.max", "streams.maxPerCaller", "tokens.perHour", "tokens.perCallerPerHour", "maxBodyBytes",
 }
 
 // setLimit applies a value of --limit, such as turns.max=64, to limits.

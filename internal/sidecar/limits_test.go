@@ -450,6 +450,7 @@ func TestLimitFlags(t *testing.T) {
 		Requests: rate, TotalRequests: rate, FailedAuthentications: rate,
 		Turns:   sidecarconfig.TurnLimits{Max: 2048, MaxPerCaller: 2048, MaxQueued: 2048, QueueTimeout: sidecarconfig.Duration(2 * time.Second)},
 		Streams: sidecarconfig.StreamLimits{Max: 2048, MaxPerCaller: 2048}, MaxBodyBytes: 2048,
+		Tokens: sidecarconfig.TokenBudgets{PerHour: 2048, PerCallerPerHour: 2048},
 	}
 	if limits != want {
 		t.Errorf("limits = %+v, want %+v", limits, want)
@@ -461,6 +462,7 @@ func TestLimitFlags(t *testing.T) {
 		"turns.max=":               "must have a whole number",
 		"turns.queueTimeout=x":     "--limit is \"turns.queueTimeout=x\": ",
 		"turns.max=-1":             "turns.max is -1, must be 1 to 65536",
+		"tokens.perHour=-1":        "limits.tokens.perHour is -1, must be 1 to 1000000000000, or absent for no budget",
 		"turns.queueTimeout=1h":    "limits.turns.queueTimeout is 1h0m0s, must be at most 5m0s",
 		"maxBodyBytes=99999999999": "limits.maxBodyBytes is 99999999999, must be 1024 to 33554432",
 	} {

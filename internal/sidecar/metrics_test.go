@@ -92,7 +92,7 @@ func TestCountersOfAlertsStartAtZero(t *testing.T) {
 	}
 	// The values of the label that the alert of a metric selects.
 	values := map[string][]string{
-		"a2a_limited_total":                 {"turns", "total_requests", "total_streams"},
+		"a2a_limited_total":                 {"turns", "total_requests", "total_streams", "total_tokens"},
 		"a2a_gateway_token_exchanges_total": {"failed"},
 		"a2a_push_configs_abandoned_total":  {"refused", "exhausted", "denied"},
 	}
@@ -229,7 +229,7 @@ func fill(m *metrics) {
 		m.reloads.WithLabelValues(source, "refused")
 		m.SetRefused(source, true)
 	}
-	for _, limit := range []string{"turns", "requests", "total_requests", "failed_authentications", "streams", "total_streams"} {
+	for _, limit := range []string{"turns", "requests", "total_requests", "failed_authentications", "streams", "total_streams", "tokens", "total_tokens"} {
 		m.limited.WithLabelValues(limit)
 	}
 	for _, result := range []string{"issued", "refused", "failed"} {
@@ -342,42 +342,6 @@ func TestDurationsHaveTheTraceOfTheirRequest(t *testing.T) {
 				t.Errorf("%d histograms, want 3", seen)
 			}
 		})
-	}
-}
-
-// The tokens of a turn are counted once, at its end, and those of an agent that speaks A2A
-// are counted by its own sidecar.
-func TestTokensAreCountedAtTheEndOfATurn(t *testing.T) {
-	usage := a2a.Object(`{"a2a-operator.dev/usage":{"prompt_tokens":7,"completion_tokens":11}}`)
-	events := []a2a.Event{
-		{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}, Metadata: usage}},
-		{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateCompleted}, Metadata: usage}},
-	}
-	for protocol, want := range map[sidecarconfig.Protocol]map[string]float64{
-		sidecarconfig.ProtocolChatCompletions: {"input": 7, "output": 11},
-		sidecarconfig.ProtocolEvents:          {"input": 7, "output": 11},
-		sidecarconfig.ProtocolA2A:             {},
-	} {
-		m := newMetrics(time.Now)
-		if err := m.countTokens(protocol, func([]a2a.Event) error { return nil })(events); err != nil {
-			t.Fatal(err)
-		}
-		families, err := m.registry.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := map[string]float64{}
-		for _, family := range families {
-			if family.GetName() != "gen_ai_client_token_usage" {
-				continue
-			}
-			for _, metric := range family.GetMetric() {
-				got[labelOf(metric, "gen_ai_token_type")] = metric.GetHistogram().GetSampleSum()
-			}
-		}
-		if len(got) != len(want) || got["input"] != want["input"] || got["output"] != want["output"] {
-			t.Errorf("tokens of %s = %v, want %v", protocol, got, want)
-		}
 	}
 }
 

@@ -67,7 +67,7 @@ func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now fu
 	if s.store, err = openTaskStore(&s.environment, listeners.Agent.Addr()); err != nil {
 		return nil, err
 	}
-	if s.turns, err = newTurns(&s.environment, s.store, s.limits.Turns); err != nil {
+	if s.turns, err = newTurns(&s.environment, s.store, s.limits); err != nil {
 		return nil, err
 	}
 	s.card = publishedCard{handler: &wellknown.Handler{Now: now}, options: o, report: s.health.SetCardSignatures}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -20,6 +21,7 @@ import (
 type taskStore struct {
 	engine engine.Options
 	pushes push.Options
+	tokens store.TokenCounters
 	close  func() error
 }
 
@@ -45,6 +47,7 @@ func openMemory(e *environment, c *sidecarconfig.Config) *taskStore {
 	return &taskStore{
 		engine: engine.Options{Store: s},
 		pushes: push.Options{Tasks: s, Configs: memory.NewPushes(memory.PushOptions{Now: e.now})},
+		tokens: memory.NewTokenCounters(e.now),
 		close:  func() error { return nil },
 	}
 }
@@ -77,6 +80,7 @@ func openRedis(e *environment, c *sidecarconfig.Config, address net.Addr) (*task
 	return &taskStore{
 		engine: engine.Options{Member: member, PageKey: s.PageKey},
 		pushes: push.Options{Tasks: member, Configs: s.Pushes(), Member: member},
+		tokens: s,
 		close:  s.Close,
 	}, nil
 }

@@ -12,8 +12,6 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
-	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // turnMetrics are the metrics of turns.
@@ -40,8 +38,8 @@ func newTurnMetrics(registered promauto.Factory) turnMetrics {
 		// The name and the label are those of gen_ai.client.token.usage of OpenTelemetry.
 		tokens: registered.NewHistogramVec(prometheus.HistogramOpts{
 			Name:                        "gen_ai_client_token_usage",
-			Help:                        "Tokens of turns, by type (input or output), from the usage in the metadata of the status that ends a turn.",
-			Buckets:                     []float64{64, 1024, 16384, 262144},
+			Help:                        "Tokens of calls of the agent, by type (input or output), from the usage that the agent reports.",
+			Buckets:                     []float64{1024, 16384, 262144},
 			NativeHistogramBucketFactor: nativeFactor, NativeHistogramMaxBucketNumber: nativeBuckets, NativeHistogramMinResetDuration: nativeMinReset,
 		}, []string{"gen_ai_token_type"}),
 	}
@@ -70,23 +68,8 @@ func stateLabel(state a2a.State) string {
 	}
 }
 
-// countTokens returns emit, which also counts the tokens that the agent reports. It returns
-// emit itself for an agent that speaks A2A: that agent counts its own tokens.
-func (m *metrics) countTokens(p sidecarconfig.Protocol, emit backend.Emit) backend.Emit {
-	if p == sidecarconfig.ProtocolA2A {
-		return emit
-	}
-	return func(events []a2a.Event) error {
-		for i := range events {
-			status := events[i].Status
-			if status == nil || !status.Status.State.Terminal() && !status.Status.State.Interrupted() {
-				continue
-			}
-			if usage, ok := chat.UsageIn(status.Metadata); ok {
-				m.tokens.WithLabelValues("input").Observe(float64(usage.Input))
-				m.tokens.WithLabelValues("output").Observe(float64(usage.Output))
-			}
-		}
-		return emit(events)
-	}
+// observeTokens observes the tokens of a call of the agent.
+func (m *metrics) observeTokens(usage backend.Usage) {
+	m.tokens.WithLabelValues("input").Observe(float64(usage.Input))
+	m.tokens.WithLabelValues("output").Observe(float64(usage.Output))
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tokenbudget"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -22,15 +24,19 @@ type turns struct {
 
 // newTurns returns the engine of a task store. The backend and the pushes are of no
 // configuration yet: the engine is started after the first configuration was applied.
-func newTurns(e *environment, kept *taskStore, limits func() engine.TurnLimits) (*turns, error) {
+func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, error) {
 	model := &modelServer{environment: e}
-	t := &turns{backend: &agentBackend{metrics: e.metrics, tracer: &e.traces.tracer, model: model, now: e.now}}
+	budget := tokenbudget.New(tokenbudget.Options{
+		Limits: limits.Tokens, Counters: kept.tokens, Refused: func(l tokenbudget.Limit) { e.metrics.refused(string(l)) },
+		Log: e.log, Now: e.now,
+	})
+	t := &turns{backend: &agentBackend{metrics: e.metrics, tracer: &e.traces.tracer, budget: budget, model: model, now: e.now}}
 	var err error
 	if t.pushes, err = newPushes(e, kept); err != nil {
 		return nil, err
 	}
 	options := kept.engine
-	options.Backend, options.Turns, options.Pushes = t.backend, limits, t.pushes
+	options.Backend, options.Turns, options.Allow, options.Pushes = t.backend, limits.Turns, budget.Allow, t.pushes
 	options.Observer, options.Log, options.Now = e.metrics, e.log, e.now
 	// A client may take as long as the agent.
 	options.InputTimeout = func() time.Duration { return t.backend.config().Timeouts.Idle.Or(5 * time.Minute) }

@@ -77,7 +77,7 @@ func full() *Config {
 			Requests:      Rate{PerSecond: 50, Burst: 60},
 			TotalRequests: Rate{PerSecond: 100, Burst: 120}, FailedAuthentications: Rate{PerSecond: 1, Burst: 10},
 			Turns:   TurnLimits{Max: 16, MaxPerCaller: 4, MaxQueued: 32, QueueTimeout: Duration(20 * time.Second)},
-			Streams: StreamLimits{Max: 64, MaxPerCaller: 8}, MaxBodyBytes: 1 << 20,
+			Streams: StreamLimits{Max: 64, MaxPerCaller: 8}, Tokens: TokenBudgets{PerHour: 2_000_000, PerCallerPerHour: 200_000}, MaxBodyBytes: 1 << 20,
 		},
 	}
 }

@@ -11,6 +11,7 @@ import (
 )
 
 // Limits bounds the resources that callers use. Zero means the default, in every field.
+// Token budgets have none by default.
 type Limits struct {
 	// Requests bounds the requests of one caller, 500 per second by default, and
 	// TotalRequests those of all callers, 2,000 per second by default. The default burst
@@ -22,6 +23,8 @@ type Limits struct {
 	FailedAuthentications Rate         `json:"failedAuthentications,omitzero"`
 	Turns                 TurnLimits   `json:"turns,omitzero"`
 	Streams               StreamLimits `json:"streams,omitzero"`
+	// Tokens bounds the tokens that callers use in an hour.
+	Tokens TokenBudgets `json:"tokens,omitzero"`
 	// MaxBodyBytes bounds the body of a request, 10 MiB by default.
 	MaxBodyBytes int64 `json:"maxBodyBytes,omitempty"`
 }
@@ -53,11 +56,20 @@ type StreamLimits struct {
 	MaxPerCaller int `json:"maxPerCaller,omitempty"`
 }
 
+// TokenBudgets bounds the tokens of language models that the agent reports. 0 means no
+// budget.
+type TokenBudgets struct {
+	// PerHour is the budget of all callers together, and PerCallerPerHour that of one.
+	PerHour          int64 `json:"perHour,omitempty"`
+	PerCallerPerHour int64 `json:"perCallerPerHour,omitempty"`
+}
+
 // The ranges of the limits.
 const (
 	maxRate       = 1_000_000
 	maxTurns      = 65_536
 	maxStreams    = 65_536
+	maxTokens     = 1_000_000_000_000
 	maxBodyBytes  = 32 << 20
 	minBodyBytes  = 1 << 10
 	maxQueueTime  = 5 * time.Minute
@@ -117,6 +129,11 @@ func (l *Limits) validate(refuse func(field, format string, args ...any)) {
 	within("turns.maxQueued", l.Turns.MaxQueued, maxTurns)
 	within("streams.max", l.Streams.Max, maxStreams)
 	within("streams.maxPerCaller", l.Streams.MaxPerCaller, maxStreams)
+	for field, tokens := range map[string]int64{"perHour": l.Tokens.PerHour, "perCallerPerHour": l.Tokens.PerCallerPerHour} {
+		if tokens < 0 || tokens > maxTokens {
+			refuse("limits.tokens."+field, "is %d, must be 1 to %d, or absent for no budget", tokens, int64(maxTokens))
+		}
+	}
 	if t := time.Duration(l.Turns.QueueTimeout); t < 0 || t > maxQueueTime {
 		refuse("limits.turns.queueTimeout", "is %s, must be at most %s", t, maxQueueTime)
 	}

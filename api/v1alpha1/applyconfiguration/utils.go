@@ -141,6 +141,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SkillDetailsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StreamLimits"):
 		return &apiv1alpha1.StreamLimitsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TokenBudgets"):
+		return &apiv1alpha1.TokenBudgetsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TurnLimits"):
 		return &apiv1alpha1.TurnLimitsApplyConfiguration{}
 

@@ -68,8 +68,10 @@ type Turn struct {
 	Number  int
 	Attempt int
 	// Owner is the principal that sent the message, without its tenant.
-	Owner   a2a.Owner
-	Message *a2a.Message
+	Owner a2a.Owner
+	// AccountingPrincipal is whom limits charge for the turn.
+	AccountingPrincipal a2a.AccountingPrincipal
+	Message             *a2a.Message
 	// Task is the task that the turn continues, without the message. It is nil for a new
 	// task.
 	Task *a2a.Task
@@ -84,6 +86,9 @@ type Turn struct {
 	Trace               a2a.TraceContext
 	// Input is true if an earlier run of the task is paused and still waits for input.
 	Input bool
+	// ReportUsage takes the usage of the call so far, from the goroutine of Run, if the
+	// backend learns it other than by the metadata of an event. It may be nil.
+	ReportUsage func(Usage)
 }
 
 // TurnError is a failure that ends a task.

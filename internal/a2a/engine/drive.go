@@ -177,7 +177,7 @@ func (t *task) answerWithoutTask(ctx context.Context, r *run, m *a2a.Message) {
 func (t *task) continuePaused(ctx context.Context) {
 	for t.run != nil && !t.run.ignored && t.input == nil && t.state().Interrupted() && len(t.waiting) > 0 {
 		tn, said := t.nextWaiting(), t.paused
-		if err := t.begin(ctx, tn); err != nil {
+		if err := t.beginWaiting(ctx, tn); err != nil {
 			tn.refuse(err)
 			continue
 		}
@@ -185,6 +185,17 @@ func (t *task) continuePaused(ctx context.Context) {
 		t.deliverInput(ctx, tn, said)
 		return
 	}
+}
+
+// beginWaiting begins the turn of a message that waited for it. It begins without a further
+// check if the client has been answered.
+func (t *task) beginWaiting(ctx context.Context, tn *turn) error {
+	if !tn.isDecided() {
+		if err := t.engine.allow(ctx, tn); err != nil {
+			return err
+		}
+	}
+	return t.begin(ctx, tn)
 }
 
 func (t *task) nextWaiting() *turn {
@@ -263,7 +274,7 @@ func (t *task) nextRun(ctx context.Context) *run {
 	}
 	for len(t.waiting) > 0 {
 		tn := t.nextWaiting()
-		if err := t.begin(ctx, tn); err != nil {
+		if err := t.beginWaiting(ctx, tn); err != nil {
 			tn.refuse(err)
 			continue
 		}

@@ -39,6 +39,12 @@ type Options struct {
 	// Turns returns the limits of running turns. They may change at any time, see
 	// LimitsChanged. Nil means 256 turns of any principals, and no queue.
 	Turns func() TurnLimits
+	// Allow returns nil if a message of a principal may begin a turn, and otherwise its
+	// refusal: an *a2a.Error, or another error during an outage of a shared store. It is
+	// called when a message arrives, before it has an effect, and again when the turn of a
+	// message that waited begins, unless the client has been answered. It may block for as
+	// long as a call of the store. Nil allows all.
+	Allow func(ctx context.Context, by a2a.AccountingPrincipal) error
 	// MaxWaiting bounds the messages that wait for one task, 8 by default.
 	MaxWaiting int
 	// DecideAfter is how long an agent may be silent before its turn becomes a task,

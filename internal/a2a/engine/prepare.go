@@ -49,7 +49,7 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 	}
 	return &backend.Turn{
 		TaskID: t.key.TaskID, ContextID: t.contextID, Number: tn.number, Attempt: attempt,
-		Owner: a2a.Owner(t.key.Owner.Principal()), Message: tn.message,
+		Owner: a2a.Owner(t.key.Owner.Principal()), AccountingPrincipal: tn.principal, Message: tn.message,
 		Task: tn.taskBefore, History: history, References: references,
 		AcceptedOutputModes: tn.request.AcceptedOutputModes,
 		Metadata:            tn.request.Metadata,

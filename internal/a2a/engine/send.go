@@ -107,7 +107,10 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 			return tn
 		}
 	}
-	err := e.admit(ctx, tn)
+	err := e.allow(ctx, tn)
+	if err == nil {
+		err = e.admit(ctx, tn)
+	}
 	if replica, ok := isElsewhere(err); ok {
 		err = e.forward(tn, replica, "")
 	}
@@ -115,6 +118,14 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 		e.drop(tn, err)
 	}
 	return tn
+}
+
+// allow returns the refusal of a message by Options.Allow.
+func (e *Engine) allow(ctx context.Context, tn *turn) error {
+	if e.options.Allow == nil {
+		return nil
+	}
+	return storeErrorOrNil("check whether a turn may begin", "", e.options.Allow(ctx, tn.principal))
 }
 
 func isElsewhere(err error) (store.Replica, bool) {
@@ -133,7 +144,9 @@ func (e *Engine) admit(ctx context.Context, tn *turn) error {
 	if err == error(errTurnLimit) { //nolint:errorlint // it is this very error
 		if err = e.queue(ctx, tn); err == nil {
 			tn.reserved = true
-			err = e.route(ctx, tn)
+			if err = e.allow(ctx, tn); err == nil {
+				err = e.route(ctx, tn)
+			}
 		}
 	}
 	if tn.reserved {

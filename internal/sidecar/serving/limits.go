@@ -16,6 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tokenbudget"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -37,7 +38,9 @@ const (
 const LimitTurns = "turns"
 
 // LimitsOfAll are the values of the label limit for the limits of all callers together.
-func LimitsOfAll() []string { return []string{LimitTurns, limitTotalRequests, limitTotalStreams} }
+func LimitsOfAll() []string {
+	return []string{LimitTurns, limitTotalRequests, limitTotalStreams, string(tokenbudget.LimitTotalTokens)}
+}
 
 // The other values of the label limit.
 const (
@@ -62,7 +65,7 @@ type LimitOptions struct {
 
 // Limits enforce spec.limits for each accounting principal and for all of them: the
 // rates of requests and of failed authentications, open streams, and memory. The engine
-// limits turns, with the values of Turns. The methods are safe for concurrent use.
+// limits turns with the values of Turns, and tokens with those of Tokens. The methods are safe for concurrent use.
 type Limits struct {
 	options LimitOptions
 	current atomic.Pointer[sidecarconfig.Limits]
@@ -122,6 +125,12 @@ func (l *Limits) Turns() engine.TurnLimits {
 	return engine.TurnLimits{
 		Max: t.Max, MaxPerPrincipal: t.MaxPerCaller, MaxQueued: t.MaxQueued, QueueTimeout: time.Duration(t.QueueTimeout),
 	}
+}
+
+// Tokens returns the token budgets.
+func (l *Limits) Tokens() tokenbudget.Limits {
+	t := &l.current.Load().Tokens
+	return tokenbudget.Limits{PerHour: t.PerHour, PerCallerPerHour: t.PerCallerPerHour}
 }
 
 // HTTP returns the limits of the bindings.

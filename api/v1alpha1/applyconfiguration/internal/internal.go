@@ -302,6 +302,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: streams
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.StreamLimits
+    - name: tokens
+      type:
+        namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.TokenBudgets
     - name: totalRequests
       type:
         namedType: com.github.a2a-operator.a2a-operator.api.v1alpha1.RequestRate
@@ -1163,6 +1166,15 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.TaskStoreType
   scalar: string
+- name: com.github.a2a-operator.a2a-operator.api.v1alpha1.TokenBudgets
+  map:
+    fields:
+    - name: perCallerPerHour
+      type:
+        scalar: numeric
+    - name: perHour
+      type:
+        scalar: numeric
 - name: com.github.a2a-operator.a2a-operator.api.v1alpha1.TurnLimits
   map:
     fields:

@@ -18,7 +18,6 @@ import (
 const (
 	metadataModel  = "a2a-operator.dev/model"
 	metadataFinish = "a2a-operator.dev/finishReason"
-	metadataUsage  = "a2a-operator.dev/usage"
 )
 
 // Limits of the usage in a response, and of the names of the model and of the finish
@@ -154,6 +153,7 @@ func (r *respondsWith) handle(what string, text []byte, streamed bool) error {
 	}
 	if len(c.usage) > 0 && len(c.usage) <= maxUsage {
 		r.usage = a2a.Object(redact(string(c.usage), r.secret))
+		r.reportUsage()
 	}
 	if !r.toolCalls.add(c.toolCalls) {
 		return backend.Failed(fmt.Sprintf("The agent's answer has more than %d tool calls", maxToolCalls), nil)
@@ -163,6 +163,17 @@ func (r *respondsWith) handle(what string, text []byte, streamed bool) error {
 	}
 	r.addText(r.text.write(c.text))
 	return nil
+}
+
+// reportUsage reports the usage as soon as it is known: a turn that fails or is canceled
+// has no status with it.
+func (r *respondsWith) reportUsage() {
+	if r.turn.ReportUsage == nil {
+		return
+	}
+	if usage, ok := backend.UsageIn(a2a.Object(`{"` + backend.MetadataUsage + `":` + string(r.usage) + `}`)); ok {
+		r.turn.ReportUsage(usage)
+	}
 }
 
 // addText adds a text to the artifact.
@@ -278,7 +289,7 @@ func (r *respondsWith) metadata() a2a.Object {
 		dst = appendString(dst, r.model)
 	}
 	if r.usage != nil {
-		member(metadataUsage)
+		member(backend.MetadataUsage)
 		dst = append(dst, r.usage...)
 	}
 	return append(dst, '}')

@@ -1,35 +1,44 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package chat
+package chat_test
 
 import (
+	"net/http"
+	"slices"
+	"strings"
 	"testing"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 )
 
-func TestUsageIsReadFromMetadata(t *testing.T) {
-	for metadata, want := range map[string]Usage{
-		`{"a2a-operator.dev/model":"m","a2a-operator.dev/usage":{"prompt_tokens":3,"completion_tokens":5,"details":{"cached_tokens":2}}}`: {3, 5},
-		`{"a2a-operator.dev/usage":{"completion_tokens":0,"prompt_tokens":2147483647}}`:                                                   {2147483647, 0},
-	} {
-		if got, ok := UsageIn(a2a.Object(metadata)); !ok || got != want {
-			t.Errorf("UsageIn(%s) = %+v, %t, want %+v", metadata, got, ok, want)
-		}
+// The usage of a turn is reported when it arrives, also if no status of the turn has it.
+func TestUsageIsReported(t *testing.T) {
+	const usage = `data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":5}}` + "\n\n"
+	tests := map[string]struct {
+		model   http.HandlerFunc
+		want    []backend.Usage
+		outcome string
+	}{
+		"completed":         {respondsWith(sse, textChunk("x")+stop+usage+done), []backend.Usage{{Input: 3, Output: 5}}, "ended"},
+		"only reasoning":    {respondsWith(sse, sseEvent(`{"choices":[{"delta":{"reasoning_content":"hm"}}]}`)+finishChunk("length")+usage+done), []backend.Usage{{Input: 3, Output: 5}}, "failed"},
+		"not finished":      {respondsWith(sse, textChunk("x")+usage), []backend.Usage{{Input: 3, Output: 5}}, "failed"},
+		"in every chunk":    {respondsWith(sse, usage+strings.Replace(usage, "5", "6", 1)+stop+done), []backend.Usage{{Input: 3, Output: 5}, {Input: 3, Output: 6}}, "ended"},
+		"no usage":          {respondsWith(sse, textChunk("x")+stop+done), nil, "ended"},
+		"only the total":    {respondsWith(sse, textChunk("x")+stop+sseEvent(`{"choices":[],"usage":{"total_tokens":8}}`)+done), nil, "ended"},
+		"a negative number": {respondsWith(sse, textChunk("x")+stop+strings.Replace(usage, "3", "-3", 1)+done), nil, "ended"},
 	}
-	for _, metadata := range []string{
-		``, `{}`, `{"a2a-operator.dev/usage":null}`, `{"a2a-operator.dev/usage":[1,2]}`, `{"a2a-operator.dev/usage":{}}`,
-		`{"a2a-operator.dev/usage":{"prompt_tokens":3}}`,
-		`{"a2a-operator.dev/usage":{"prompt_tokens":-3,"completion_tokens":5}}`,
-		`{"a2a-operator.dev/usage":{"prompt_tokens":3.5,"completion_tokens":5}}`,
-		`{"a2a-operator.dev/usage":{"prompt_tokens":"3","completion_tokens":5}}`,
-		`{"a2a-operator.dev/usage":{"prompt_tokens":1e99,"completion_tokens":5}}`,
-		`{"other":{"a2a-operator.dev/usage":{"prompt_tokens":3,"completion_tokens":5}}}`,
-		`{"a2a-operator.dev/usage":{"prompt_tokens":3,"completion_tokens":5}`,
-	} {
-		if got, ok := UsageIn(a2a.Object(metadata)); ok {
-			t.Errorf("UsageIn(%s) = %+v, want none", metadata, got)
-		}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newModel(t, withModel(chat.Options{}), test.model)
+			turn := newTurn()
+			var got []backend.Usage
+			turn.ReportUsage = func(u backend.Usage) { got = append(got, u) }
+			_, outcome := run(t, b, turn)
+			if !slices.Equal(got, test.want) || !strings.HasPrefix(outcome, test.outcome) {
+				t.Errorf("usage %v, outcome %q, want %v and %q", got, outcome, test.want, test.outcome)
+			}
+		})
 	}
 }

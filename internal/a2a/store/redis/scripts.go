@@ -27,6 +27,7 @@ type scripts struct {
 	renew, leave, dead, holder           *script
 	post, receive, withdraw              *script
 	claim, unclaim                       *script
+	tokens, addTokens                    *script
 }
 
 func newScripts() *scripts {
@@ -56,6 +57,9 @@ func newScripts() *scripts {
 		withdraw: newScript(allowedWhenFull, "withdraw"),
 		claim:    newScript(refusedWhenFull, "claim"),
 		unclaim:  newScript(allowedWhenFull, "unclaim"),
+		tokens:   newScript(allowedWhenFull, "tokens", "usedtokens"),
+		// A full server still counts tokens, so that callers stay within their budgets.
+		addTokens: newScript(allowedWhenFull, "tokens", "addtokens"),
 	}
 }
 

@@ -9,8 +9,8 @@ package v1alpha1
 // with apply.
 //
 // AgentLimits bounds the use of an agent by each caller and by all callers
-// together. Each pod has these limits of its own. An absent field has its
-// default.
+// together. Each pod has these limits of its own, except for tokens in the store
+// Redis, which all pods share. An absent field has its default.
 type AgentLimitsApplyConfiguration struct {
 	// requests limits the request rate of one caller. It defaults to 500 per second
 	// with a burst of 1000. A caller is a principal, or the address of a client
@@ -28,6 +28,9 @@ type AgentLimitsApplyConfiguration struct {
 	Turns *TurnLimitsApplyConfiguration `json:"turns,omitempty"`
 	// streams limits the open streams.
 	Streams *StreamLimitsApplyConfiguration `json:"streams,omitempty"`
+	// tokens limits the tokens of language models that callers use in an hour. By
+	// default there is no limit.
+	Tokens *TokenBudgetsApplyConfiguration `json:"tokens,omitempty"`
 	// maxBodyBytes is the maximum size of a request body, from 1024 to 33554432
 	// bytes. It defaults to 10485760.
 	MaxBodyBytes *int64 `json:"maxBodyBytes,omitempty"`
@@ -76,6 +79,14 @@ func (b *AgentLimitsApplyConfiguration) WithTurns(value *TurnLimitsApplyConfigur
 // If called multiple times, the Streams field is set to the value of the last call.
 func (b *AgentLimitsApplyConfiguration) WithStreams(value *StreamLimitsApplyConfiguration) *AgentLimitsApplyConfiguration {
 	b.Streams = value
+	return b
+}
+
+// WithTokens sets the Tokens field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Tokens field is set to the value of the last call.
+func (b *AgentLimitsApplyConfiguration) WithTokens(value *TokenBudgetsApplyConfiguration) *AgentLimitsApplyConfiguration {
+	b.Tokens = value
 	return b
 }
 

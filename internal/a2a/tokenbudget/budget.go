@@ -1,0 +1,171 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package tokenbudget limits the tokens of language models that callers use in an hour
+// (spec.limits.tokens).
+//
+// The number of tokens of a turn is known when the agent reports it, so a turn begins
+// while the budget has any token left, and may exceed it. The package knows no transport
+// and no task.
+package tokenbudget
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// Limits are the tokens of an hour. 0 means no limit.
+type Limits struct {
+	// PerHour limits all callers together, PerCallerPerHour each of them.
+	PerHour, PerCallerPerHour int64
+}
+
+// Limit names a budget.
+type Limit string
+
+// The budgets: of one caller, and of all callers.
+const (
+	LimitTokens      Limit = "tokens"
+	LimitTotalTokens Limit = "total_tokens"
+)
+
+// Options configure a Budget. All fields are required.
+type Options struct {
+	// Limits returns the limits, which may change at any time.
+	Limits   func() Limits
+	Counters store.TokenCounters
+	// Refused is called for each message that a budget refuses.
+	Refused func(Limit)
+	Log     *slog.Logger
+	Now     func() time.Time
+}
+
+// Budget checks and charges the token budgets of callers. It is safe for concurrent use.
+// Without limits it neither counts tokens nor calls the counters.
+type Budget struct{ options Options }
+
+// New returns a Budget.
+func New(o Options) *Budget { return &Budget{o} }
+
+// Allow returns nil if the budgets have tokens left for a message of a principal, an
+// *a2a.Error if they have none, and the error of the counters.
+func (b *Budget) Allow(ctx context.Context, by a2a.AccountingPrincipal) error {
+	limits := b.options.Limits()
+	if limits == (Limits{}) {
+		return nil
+	}
+	own, total, err := b.options.Counters.Tokens(ctx, accountOf(by))
+	switch {
+	case err != nil:
+		return fmt.Errorf("read token counts: %w", err)
+	case limits.PerCallerPerHour > 0 && own.Tokens >= limits.PerCallerPerHour:
+		return b.refuse(LimitTokens, "This caller has used its token budget", "perCallerPerHour", limits.PerCallerPerHour, own.Left)
+	case limits.PerHour > 0 && total.Tokens >= limits.PerHour:
+		return b.refuse(LimitTotalTokens, "The callers of this agent have used its token budget", "perHour", limits.PerHour, total.Left)
+	default:
+		return nil
+	}
+}
+
+// refuse counts and returns a refusal. left is the time until the budget is available again.
+func (b *Budget) refuse(limit Limit, what, field string, tokens int64, left time.Duration) error {
+	b.options.Refused(limit)
+	left = max(left, time.Second)
+	// Retry-After has whole seconds, rounded up, and the text names the same moment.
+	free := b.options.Now().Add(left + time.Second - 1).UTC().Format(time.RFC3339)
+	return &a2a.Error{
+		Reason: a2a.ReasonResourceExhausted, RetryAfter: left,
+		Message: fmt.Sprintf("%s: limits.tokens.%s is %d; the budget is available again at %s", what, field, tokens, free),
+	}
+}
+
+// Charge charges a principal for tokens that its turn has used. It returns after the
+// tokens were counted, or after the counters failed: then it logs the error, and the tokens
+// may not be counted.
+func (b *Budget) Charge(ctx context.Context, by a2a.AccountingPrincipal, tokens int64) {
+	if tokens <= 0 || b.options.Limits() == (Limits{}) {
+		return
+	}
+	// The tokens of a turn that was canceled count, too. The counters bound the call.
+	if err := b.options.Counters.AddTokens(context.WithoutCancel(ctx), accountOf(by), tokens); err != nil {
+		b.options.Log.WarnContext(ctx, "tokens not counted", "tokens", tokens, "error", err)
+	}
+}
+
+// accountOf returns the account of a principal: a digest, so that accounts have one size and
+// no store contains the name or the address of a caller.
+func accountOf(p a2a.AccountingPrincipal) (account store.TokenAccount) {
+	text := "principal " + p.Principal
+	if p.Address.IsValid() {
+		text = "address " + p.Address.String()
+	}
+	sum := sha256.Sum256([]byte(text))
+	copy(account[:], sum[:])
+	return account
+}
+
+// chargeInterval is the least time between two charges for a call that has not ended.
+const chargeInterval = time.Second
+
+// Meter counts the tokens of one call of the agent. Its methods are called from one
+// goroutine.
+type Meter struct {
+	budget    *Budget
+	principal a2a.AccountingPrincipal
+	// usage is the largest that was reported, and charged what of it was charged at.
+	usage    backend.Usage
+	reported bool
+	charged  int64
+	at       time.Time
+}
+
+// Meter returns a Meter that charges a principal.
+func (b *Budget) Meter(by a2a.AccountingPrincipal) *Meter { return &Meter{budget: b, principal: by} }
+
+// Usage returns the usage of the call, and false if the agent has reported none.
+func (m *Meter) Usage() (backend.Usage, bool) { return m.usage, m.reported }
+
+// Report takes a report of the usage of the call so far. It charges at most once a second.
+func (m *Meter) Report(ctx context.Context, usage backend.Usage) {
+	m.usage, m.reported = m.usage.Max(usage), true
+	if now := m.budget.options.Now(); m.at.IsZero() || now.Sub(m.at) >= chargeInterval {
+		m.Charge(ctx)
+	}
+}
+
+// Read takes the reports in the metadata of events. It charges all that was reported if an
+// event ends the turn, so that the charge precedes the event that a client sees.
+func (m *Meter) Read(ctx context.Context, events []a2a.Event) {
+	for i := range events {
+		var metadata a2a.Object
+		ends := false
+		switch e := &events[i]; {
+		case e.Status != nil:
+			metadata = e.Status.Metadata
+			ends = e.Status.Status.State.Terminal() || e.Status.Status.State.Interrupted()
+		case e.Message != nil:
+			metadata, ends = e.Message.Metadata, true
+		}
+		if usage, ok := backend.UsageIn(metadata); ok {
+			m.Report(ctx, usage)
+		}
+		if ends {
+			m.Charge(ctx)
+		}
+	}
+}
+
+// Charge charges what was reported and not charged yet.
+func (m *Meter) Charge(ctx context.Context) {
+	if tokens := m.usage.Total() - m.charged; tokens > 0 {
+		m.budget.Charge(ctx, m.principal, tokens)
+		m.charged, m.at = m.usage.Total(), m.budget.options.Now()
+	}
+}

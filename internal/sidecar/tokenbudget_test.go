@@ -1,0 +1,201 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package sidecar
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
+
+// respondWithUsage is an agent that reports 60 and 40 tokens for each turn.
+func respondWithUsage(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	_, _ = io.WriteString(w, `{"kind":"status-update","status":{"state":"completed"},"metadata":{"a2a-operator.dev/usage":{"prompt_tokens":60,"completion_tokens":40}}}`+"\n")
+}
+
+// withTokens gives each caller of any namespace a token budget.
+func withTokens(perCaller, total int64) func(*sidecarconfig.Config) {
+	return func(c *sidecarconfig.Config) {
+		c.Access.Namespaces = []string{"*"}
+		c.Limits.Tokens = sidecarconfig.TokenBudgets{PerHour: total, PerCallerPerHour: perCaller}
+	}
+}
+
+func (p *pod) sendAs(namespace string) (status int, body string) {
+	p.t.Helper()
+	response, body := p.do("POST", p.agent(), hello, p.tokenHeaders(namespace)...)
+	return response.StatusCode, body
+}
+
+func (p *pod) wantSend(namespace string, want int, text string) {
+	p.t.Helper()
+	if status, body := p.sendAs(namespace); status != want || !strings.Contains(body, text) {
+		p.t.Errorf("message of %s = %d %s, want %d with %q", namespace, status, body, want, text)
+	}
+}
+
+const (
+	usedBudget      = "This caller has used its token budget: limits.tokens.perCallerPerHour is 100; the budget is available again at "
+	usedTotalBudget = "The callers of this agent have used its token budget: limits.tokens.perHour is 150; the budget is available again at "
+)
+
+// A caller that has used its token budget cannot send a message in any version and binding,
+// and can do everything else.
+func TestMessagesBeyondTheTokenBudgetAreRefusedInEveryBinding(t *testing.T) {
+	p := newPod(t, respondWithUsage, withTokens(100, 0))
+	p.wantSend("team", http.StatusOK, "completed")
+	conn, refused := p.dial(), 0
+	for _, method := range slices.Sorted(maps.Keys(everyMethod)) {
+		requests, sends := everyMethod[method], method == a2a.MethodSendMessage || method == a2a.MethodSendStreamingMessage
+		check := func(what string, response *http.Response, body string) {
+			t.Helper()
+			if !sends {
+				if response.StatusCode == http.StatusTooManyRequests || strings.Contains(body, "token budget") {
+					t.Errorf("%s: %d %s, want that the budget does not refuse it", what, response.StatusCode, body)
+				}
+				return
+			}
+			refused++
+			wait, _ := strconv.Atoi(response.Header.Get("Retry-After"))
+			if response.StatusCode != http.StatusTooManyRequests || !strings.Contains(body, usedBudget) || wait < 3500 || wait > 3600 {
+				t.Errorf("%s: %d, Retry-After %q, %s", what, response.StatusCode, response.Header.Get("Retry-After"), body)
+			}
+		}
+		for name, params := range requests.rpc {
+			response, body := p.do("POST", p.agent(), fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, name, params), p.tokenHeaders("team")...)
+			check(name, response, body)
+		}
+		for request, content := range requests.rest {
+			verb, path, _ := strings.Cut(request, " ")
+			response, body := p.do(verb, p.agent()+path, content, p.tokenHeaders("team")...)
+			check(request, response, body)
+		}
+		for name, message := range requests.grpc {
+			service, rpc, _ := strings.Cut(name, "/")
+			ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+p.token("team"))
+			err := conn.Invoke(ctx, "/"+service+".A2AService/"+rpc, message, &emptypb.Empty{})
+			if sends {
+				refused++
+			}
+			if (status.Code(err) == codes.ResourceExhausted) != sends || sends && !strings.Contains(status.Convert(err).Message(), usedBudget) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if response, body := p.do("GET", p.agent()+".well-known/agent-card.json", ""); response.StatusCode != http.StatusOK {
+		t.Errorf("card = %d %s", response.StatusCode, body)
+	}
+	p.wantSend("other", http.StatusOK, "completed")
+	p.metric(`a2a_limited_total{limit="tokens"} ` + strconv.Itoa(refused))
+	p.metric(`a2a_limited_total{limit="total_tokens"} 0`)
+	p.metric(`gen_ai_client_token_usage_sum{gen_ai_token_type="input"} 120`)
+	p.metric(`gen_ai_client_token_usage_count{gen_ai_token_type="output"} 2`)
+}
+
+// The budget of all callers refuses a caller that sent nothing, and a configuration with a
+// larger budget admits it at once.
+func TestTokenBudgetOfAllCallers(t *testing.T) {
+	p := newPod(t, respondWithUsage, withTokens(0, 150))
+	p.wantSend("a", http.StatusOK, "completed")
+	p.wantSend("b", http.StatusOK, "completed") // it exceeds the budget
+	p.wantSend("c", http.StatusTooManyRequests, usedTotalBudget)
+	p.metric(`a2a_limited_total{limit="total_tokens"} 1`)
+	p.config.Limits.Tokens.PerHour = 1_000
+	p.mount(p.encode())
+	p.eventually("the larger budget", func() bool {
+		status, _ := p.sendAs("c")
+		return status == http.StatusOK
+	})
+}
+
+func TestAnonymousCallersOfOneAddressShareATokenBudget(t *testing.T) {
+	p := newPod(t, respondWithUsage, func(c *sidecarconfig.Config) {
+		withTokens(100, 0)(c)
+		c.Access.Authentication = append(c.Access.Authentication, sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationAnonymous})
+	})
+	for _, want := range []int{http.StatusOK, http.StatusTooManyRequests} {
+		if response, body := p.do("POST", p.agent(), hello); response.StatusCode != want {
+			t.Errorf("anonymous message = %d %s, want %d", response.StatusCode, body, want)
+		}
+	}
+	p.wantSend("team", http.StatusOK, "completed")
+}
+
+// A client that cancels its turns pays for the tokens that the agent has reported.
+func TestTokensOfACanceledTurnCount(t *testing.T) {
+	p := newPod(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		_, _ = io.WriteString(w, `{"kind":"status-update","status":{"state":"working"},"metadata":{"a2a-operator.dev/usage":{"prompt_tokens":60,"completion_tokens":40}}}`+"\n")
+		_ = http.NewResponseController(w).Flush()
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}, withTokens(100, 0))
+	stream := p.open("POST", p.agent(), helloStream, p.tokenHeaders("team")...)
+	defer stream.Body.Close()
+	first := make([]byte, 4096)
+	n, err := stream.Body.Read(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, id, _ := strings.Cut(string(first[:n]), `"id":"`)
+	id, _, _ = strings.Cut(id, `"`)
+	p.eventually("the charge", func() bool {
+		status, _ := p.sendAs("team")
+		return status == http.StatusTooManyRequests
+	})
+	response, body := p.do("POST", p.agent(), `{"jsonrpc":"2.0","id":1,"method":"tasks/cancel","params":{"id":"`+id+`"}}`, p.tokenHeaders("team")...)
+	if response.StatusCode != http.StatusOK || !strings.Contains(body, "canceled") {
+		t.Errorf("tasks/cancel = %d %s", response.StatusCode, body)
+	}
+	p.metric(`gen_ai_client_token_usage_sum{gen_ai_token_type="output"} 40`)
+}
+
+// Agents whose usage cannot be read are not limited.
+func TestUnreadableUsageChargesNothing(t *testing.T) {
+	usages := []string{
+		`{"prompt_tokens":-60,"completion_tokens":40}`, `{"prompt_tokens":"60","completion_tokens":"40"}`, `{"prompt_tokens":1e308,"completion_tokens":40}`,
+		`{"total_tokens":100}`, `[60,40]`, `null`, `{"prompt_tokens":60.5,"completion_tokens":40}`,
+	}
+	next := make(chan string, len(usages))
+	p := newPod(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		_, _ = io.WriteString(w, `{"kind":"status-update","status":{"state":"completed"},"metadata":{"a2a-operator.dev/usage":`+<-next+`}}`+"\n")
+	}, withTokens(1, 1))
+	for _, usage := range usages {
+		next <- usage
+		p.wantSend("team", http.StatusOK, "completed")
+	}
+}
+
+// The sidecars of an agent share the counts in Redis, also across a restart. Without Redis no turn
+// begins, and a client gets no refusal of the budget.
+func TestReplicasShareTokenBudgets(t *testing.T) {
+	server := redistest.Start(t)
+	open := func(replica string) *pod {
+		return newPodWith(t, respondWithUsage, withTokens(100, 150), func(o *Options) { o.Store, o.Replica = "redis://"+server.Address(), replica })
+	}
+	a := open("a")
+	a.wantSend("team", http.StatusOK, "completed")
+	b := open("b")
+	b.wantSend("team", http.StatusTooManyRequests, usedBudget)
+	b.wantSend("other", http.StatusOK, "completed")
+	a.wantSend("third", http.StatusTooManyRequests, usedTotalBudget)
+	server.Kill()
+	a.wantSend("third", http.StatusServiceUnavailable, "The task store is not available")
+}
