@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
@@ -43,7 +44,12 @@ func (e *protocolError) failure() *failure.Error {
 	switch e.reason {
 	case a2a.ReasonTaskNotFound:
 		return out.WithHint("the agent knows no such task of yours; kubectl a2a task list lists them")
-	case a2a.ReasonUnavailable, a2a.ReasonResourceExhausted:
+	case a2a.ReasonResourceExhausted:
+		if strings.Contains(e.message, "limits.tokens.") {
+			return out.WithHint("wait until then, or ask the owner of the agent to raise the field of spec.limits.tokens")
+		}
+		return out.WithHint("try again in some seconds")
+	case a2a.ReasonUnavailable:
 		return out.WithHint("try again in some seconds")
 	case a2a.ReasonVersionNotSupported, a2a.ReasonMethodNotFound:
 		return out.WithHint("name another version of the card with --a2a-version")

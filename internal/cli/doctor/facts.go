@@ -144,6 +144,9 @@ type CallFacts struct {
 	// Called is true if the list of tasks was requested. CallErr is the failure of that.
 	Called  bool
 	CallErr *failure.Error
+	// Tokens are the token metrics of the sidecars of ready pods, by pod, for an Agent with
+	// token budgets. A sidecar that does not answer is missing.
+	Tokens map[string]TokenMetrics
 	// Registry is nil if the agent has no registry, or with RegistryErr.
 	Registry    *Listing
 	RegistryErr *failure.Error

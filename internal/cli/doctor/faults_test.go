@@ -118,6 +118,14 @@ var faults = []struct {
 		s.shared.ServerTime = now.Add(-2 * time.Minute)
 		s.f.Calls.SidecarSkew, s.f.Calls.Token.NotBefore = -2*time.Minute, s.shared.ServerTime
 	}, "Synchronize the clock of this machine"},
+	{"callers beyond their token budget", func(s state) {
+		s.f.Agent.Spec.Limits = &a2av1alpha1.AgentLimits{Tokens: &a2av1alpha1.TokenBudgets{PerHour: 2000, PerCallerPerHour: 1000}}
+		s.f.Calls.Tokens = map[string]TokenMetrics{"echo-5d9c-x2x": {RefusedCaller: 3, RefusedTotal: 1, Turns: 9, Reports: 9}}
+	}, "raise spec.limits.tokens.perHour"},
+	{"agent with a token budget that reports no tokens", func(s state) {
+		s.f.Agent.Spec.Limits = &a2av1alpha1.AgentLimits{Tokens: &a2av1alpha1.TokenBudgets{PerHour: 2000}}
+		s.f.Calls.Tokens = map[string]TokenMetrics{"echo-5d9c-x2x": {Turns: 9}}
+	}, "a2a-operator.dev/usage"},
 	{"registry that does not answer", func(s state) {
 		s.f.Calls.Registry, s.f.Calls.RegistryErr = nil, failure.New(failure.Unreachable, "Service a2a-operator-registry in namespace a2a-system has no ready pod")
 	}, "Let a pod of the manager become ready"},

@@ -55,6 +55,7 @@ func (o *CallOptions) gather(ctx context.Context, cluster *clusteraccess.Cluster
 	if f.Agent.Spec.Remote == nil {
 		all.Go(func() { o.callAgent(ctx, cluster, f.Agent, calls) })
 		all.Go(func() { probe(ctx, cluster, f) })
+		all.Go(func() { calls.Tokens = readTokenMetrics(ctx, cluster, f) })
 	}
 	all.Go(func() { calls.Registry, calls.RegistryErr = o.askRegistry(ctx, cluster, f) })
 	all.Wait()
@@ -213,19 +214,54 @@ func sidecarRuns(pod *corev1.Pod) bool {
 
 // readiness returns why a sidecar is not ready, and "" if it is or if it does not answer.
 func readiness(ctx context.Context, cluster *clusteraccess.Cluster, pod *corev1.Pod) string {
-	forward := cluster.ForwardPod(pod.Namespace, pod.Name, sidecarconfig.HealthPort)
-	defer forward.Close()
-	client, err := a2aclient.NewHTTPClient(a2aclient.TransportOptions{DialContext: forward.DialContext}, nil)
-	if err != nil {
-		return ""
-	}
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	status, text, err := get(ctx, client, "http://"+pod.Name+sidecarconfig.ReadyzPath, "")
+	status, text, err := askSidecar(ctx, cluster, pod, sidecarconfig.ReadyzPath)
 	if err != nil || status == http.StatusOK {
 		return ""
 	}
 	return strings.TrimSpace(string(text))
+}
+
+// readTokenMetrics reads the metrics of the sidecars of ready pods, for an Agent with token
+// budgets. It returns nil for another Agent.
+func readTokenMetrics(ctx context.Context, cluster *clusteraccess.Cluster, f *AgentFacts) map[string]TokenMetrics {
+	if f.Agent.Spec.Limits == nil || f.Agent.Spec.Limits.Tokens == nil {
+		return nil
+	}
+	var pods []*corev1.Pod
+	for i := range f.Pods {
+		if pod := &f.Pods[i]; isReady(pod) && len(pods) < maxProbed {
+			pods = append(pods, pod)
+		}
+	}
+	tokens := map[string]TokenMetrics{}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, pod := range pods {
+		all.Go(func() {
+			status, text, err := askSidecar(ctx, cluster, pod, sidecarconfig.MetricsPath)
+			if err != nil || status != http.StatusOK {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			tokens[pod.Name] = parseTokenMetrics(text)
+		})
+	}
+	all.Wait()
+	return tokens
+}
+
+// askSidecar sends a request to the health port of a pod.
+func askSidecar(ctx context.Context, cluster *clusteraccess.Cluster, pod *corev1.Pod, path string) (int, []byte, error) {
+	forward := cluster.ForwardPod(pod.Namespace, pod.Name, sidecarconfig.HealthPort)
+	defer forward.Close()
+	client, err := a2aclient.NewHTTPClient(a2aclient.TransportOptions{DialContext: forward.DialContext}, nil)
+	if err != nil {
+		return 0, nil, err //nolint:wrapcheck // the callers do not report it
+	}
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return get(ctx, client, "http://"+pod.Name+path, "")
 }
 
 // get returns the status and the body of a response.
