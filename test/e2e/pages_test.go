@@ -7,11 +7,13 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -52,7 +54,7 @@ var _ = DescribeTable("the commands of a page", func(ctx SpecContext, page strin
 		}
 		ran++
 		By(b.String())
-		out, err := runBlock(ctx, dir, kubeconfig, substitutes.Replace(b.Text))
+		out, err := runBlock(ctx, dir, kubeconfig, substitutes.Replace(b.Text), b.Markers[blocks.Until])
 		Expect(err).NotTo(HaveOccurred(), "%s\n%s\n%s", b, b.Text, out)
 		Expect(out).To(ContainSubstring(b.Markers[blocks.Prints]), "%s\n%s", b, b.Text)
 	}
@@ -62,8 +64,9 @@ var _ = DescribeTable("the commands of a page", func(ctx SpecContext, page strin
 	Entry(nil, "docs/tutorials/quickstart.md"),
 )
 
-// runBlock runs a shell block, and ends the programs that it leaves in the background.
-func runBlock(ctx context.Context, dir, kubeconfig, script string) (string, error) {
+// runBlock runs a shell block, and ends the programs that it leaves in the background. Unless until is "", it
+// interrupts the block as soon as the output contains this text, as Ctrl-C does.
+func runBlock(ctx context.Context, dir, kubeconfig, script, until string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	command := exec.CommandContext(ctx, "bash", "-eu", "-o", "pipefail", "-c", script)
@@ -72,12 +75,59 @@ func runBlock(ctx context.Context, dir, kubeconfig, script string) (string, erro
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	command.WaitDelay = time.Second
-	var out strings.Builder
-	command.Stdout, command.Stderr = &out, &out
-	err := command.Run()
+	out := &blockOutput{until: until, found: make(chan struct{})}
+	command.Stdout, command.Stderr = out, out
+	if err := command.Start(); err != nil {
+		return "", err
+	}
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case <-out.found:
+			_ = syscall.Kill(-command.Process.Pid, syscall.SIGINT)
+		case <-ended:
+		}
+	}()
+	err := command.Wait()
+	close(ended)
 	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
-	if command.ProcessState != nil && command.ProcessState.Success() {
-		err = nil // the output of a program in the background was still open
+	select {
+	case <-out.found:
+		err = nil // the status is that of an interrupt
+	default:
+		if command.ProcessState.Success() {
+			err = nil // the output of a program in the background was still open
+		}
+		if err == nil && until != "" {
+			err = errors.New("the block ended before its output had the text")
+		}
 	}
 	return out.String(), err
+}
+
+// blockOutput is the output of a block. It closes found when it contains a text.
+type blockOutput struct {
+	until string
+	found chan struct{}
+
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (o *blockOutput) Write(text []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	had := o.until == "" || strings.Contains(o.text.String(), o.until)
+	o.text.Write(text)
+	if !had && strings.Contains(o.text.String(), o.until) {
+		close(o.found)
+	}
+	return len(text), nil
+}
+
+func (o *blockOutput) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }

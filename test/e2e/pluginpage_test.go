@@ -47,10 +47,10 @@ var _ = Describe("The page on kubectl a2a", func() {
 				Expect(started.status).To(Equal(0), started.stderr)
 				text = strings.ReplaceAll(text, " ID", " "+started.field("Task"))
 			}
-			out, err := runBlock(ctx, dir, user.kubeconfig, text)
+			out, err := runBlock(ctx, dir, user.kubeconfig, text, b.Markers[blocks.Until])
 			Expect(err).NotTo(HaveOccurred(), "%s\n%s\n%s", b, text, out)
 			Expect(out).To(ContainSubstring(b.Markers[blocks.Prints]), "%s\n%s", b, text)
 		}
-		Expect(ran).To(BeNumerically(">=", 7))
+		Expect(ran).To(BeNumerically(">=", 11))
 	})
 })

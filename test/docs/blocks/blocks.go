@@ -10,6 +10,7 @@
 //	<!-- run-by: FOLDER -->     a test of that folder runs it; the test names the page
 //	<!-- serves: PORT -->       the block runs until the test ends it, and must listen on PORT
 //	<!-- prints: TEXT -->       the output of the block must contain TEXT
+//	<!-- until: TEXT -->        the block runs until its output contains TEXT, and then gets Ctrl-C
 //	<!-- values -->             the YAML has values of the chart
 //	<!-- no-apply: REASON -->   the YAML is not sent to the API server
 //
@@ -34,6 +35,7 @@ const (
 	RunBy   = "run-by"
 	Serves  = "serves"
 	Prints  = "prints"
+	Until   = "until"
 	Values  = "values"
 	NoApply = "no-apply"
 )
@@ -153,7 +155,7 @@ func (b Block) Problems() []string {
 	}
 	for name, text := range b.Markers {
 		switch name {
-		case NoRun, RunBy, Serves, Prints, NoApply:
+		case NoRun, RunBy, Serves, Prints, Until, NoApply:
 			if text == "" {
 				all = append(all, "the marker "+name+" has no text")
 			}
@@ -164,6 +166,9 @@ func (b Block) Problems() []string {
 		if shell := name != Values && name != NoApply; shell != (b.Language == "sh") {
 			all = append(all, "a block of "+b.Language+" cannot have the marker "+name)
 		}
+	}
+	if b.Marked(Until) && !b.Marked(RunBy) {
+		all = append(all, "until needs run-by: only the end-to-end tests know it")
 	}
 	if b.Marked(NoRun) && len(b.Markers) > 1 {
 		all = append(all, "no-run excludes other markers")
