@@ -13,9 +13,9 @@ export MAKECMDGOALS
 export CGO_ENABLED := 0
 export GOFLAGS := $(filter-out -trimpath -buildvcs=%,$(shell go env GOFLAGS 2>/dev/null)) -trimpath -buildvcs=false
 
-# Modules with code of this project; those below hack/tools, hack/site, hack/cluster/kubernetes and hack/cluster/coredns (a list of plugins) only pin
+# Modules with code of this project; the others below hack/tools, those in hack/site, hack/cluster/kubernetes and hack/cluster/coredns (a list of plugins) only pin
 # modules of others.
-MODULES := . hack/cluster hack/release
+MODULES := . hack/cluster hack/release hack/tools/issuer
 
 # say announces a long step.
 say = @printf '\033[1m==> %s\033[0m\n' "$(1)"

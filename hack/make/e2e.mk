@@ -10,6 +10,8 @@ helm-binary: prerequisites # The suite calls helm often; a binary starts faster 
 	@go build -modfile=hack/tools/go.mod -o $(HELM_BINARY) helm.sh/helm/v4/cmd/helm
 
 PROMETHEUS_BINARY := bin/prometheus
+# An OpenID Connect issuer, which has a module of its own.
+ISSUER_BINARY := bin/issuer
 
 # Minutes when cold: Prometheus is a Go module. Without its service discoveries it is a third of the size.
 .PHONY: prometheus-binary
@@ -22,6 +24,7 @@ test-e2e: cluster-up images helm-binary prometheus-binary redis-server ## Test t
 	$(call say,building the end-to-end suite)
 	@GOOS=linux GOARCH=$(IMAGE_ARCH) go build -o $(IMAGE_DIR)/test-agent ./test/e2e/agent
 	@go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/kubectl-a2a
+	@go build -C hack/tools/issuer -o $(abspath $(ISSUER_BINARY)) .
 	@$(cluster) image --load --name $(IMAGE_REPOSITORY)/test-agent:$(IMAGE_TAG) --binary $(IMAGE_DIR)/test-agent
 	@go test -tags e2e -c -o bin/e2e.test ./test/e2e
 	$(call say,running the end-to-end suite)
@@ -30,6 +33,7 @@ test-e2e: cluster-up images helm-binary prometheus-binary redis-server ## Test t
 		PATH="$(CURDIR)/bin/k8s:$(CURDIR)/bin:$$PATH" \
 		HELM='$(CURDIR)/$(HELM_BINARY)' \
 		PROMETHEUS='$(CURDIR)/$(PROMETHEUS_BINARY)' \
+		ISSUER='$(CURDIR)/$(ISSUER_BINARY)' \
 		CHART='$(CURDIR)/charts/a2a-operator' \
 		SAMPLES='$(CURDIR)/config/samples' \
 		CLUSTER_TOOL='$(abspath $(CLUSTER_BIN)) --root $(CURDIR) --state-dir $(CLUSTER_STATE)' \
