@@ -297,6 +297,9 @@ func addUI(mgr manager.Manager, config Config, issuer *access.OIDCOptions, agent
 		OIDC: people, Scopes: strings.Split(config.UI.Scopes, ","), Registry: agents, Agents: mgr.GetCache(),
 		Clock: clock.RealClock{}, Log: mgr.GetLogger().WithName("ui"),
 	})
+	if err := uiserver.Register(metrics.Registry); err != nil {
+		return fmt.Errorf("register the metrics of the page: %w", err)
+	}
 	if err := mgr.Add(page); err != nil {
 		return fmt.Errorf("add the page: %w", err)
 	}

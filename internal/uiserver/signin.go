@@ -70,6 +70,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, rates *limit.Tabl
 	if rates.Bucket(a2a.AccountingPrincipalAt(r.RemoteAddr), now).Take(now) {
 		return true
 	}
+	countSignIn(resultLimited)
 	w.Header().Set("Retry-After", "1")
 	s.message(w, http.StatusTooManyRequests, "Too many sign-ins", "Too many sign-ins of this address have begun or failed. Try again in some seconds.")
 	return false
@@ -126,6 +127,7 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
 		s.failSignIn(w, r, err)
 		return
 	}
+	countSignIn(resultCompleted)
 	s.options.Log.Info("person signed in", "user", signedIn.Username, "expires", signedIn.Expires)
 	http.Redirect(w, r, begun.Return, http.StatusSeeOther)
 }
@@ -189,22 +191,28 @@ func (s *Server) failSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	denied, isDenied := errors.AsType[*deniedError](err)
 	switch {
 	case errors.Is(err, errNoSignIn), errors.Is(err, errOtherState), errors.Is(err, errNonce):
+		countSignIn(resultIncomplete)
 		s.options.Log.Info("sign-in refused", "reason", err.Error())
 		s.message(w, http.StatusBadRequest, "The sign-in is not complete", "It began in another browser or tab, or more than ten minutes ago.")
 	case isDenied:
+		countSignIn(resultDenied)
 		s.options.Log.Info("sign-in refused", "reason", err.Error(), "code", safetext.Line(safetext.Clip(denied.code, 100)))
 		s.message(w, http.StatusForbidden, "The issuer refuses the sign-in", "Its answer is "+safetext.Line(safetext.Clip(denied.code, 100))+".")
 	case errors.Is(err, access.ErrNotPerson):
+		countSignIn(resultRefused)
 		s.options.Log.Info("sign-in refused", "reason", err.Error())
 		s.message(w, http.StatusForbidden, "The sign-in is refused", "The issuer made a token that is not valid for this page: for another client, expired, or without a name.")
 	case errors.Is(err, errManyGroups):
+		countSignIn(resultRefused)
 		s.options.Log.Info("sign-in refused", "reason", err.Error())
 		s.message(w, http.StatusForbidden, "You are in too many groups", "Your groups fit into no cookie. Ask for tokens that have only the groups that Kubernetes uses.")
 	case errors.Is(err, errBusy):
+		countSignIn(resultLimited)
 		w.Header().Set("Retry-After", "1")
 		s.message(w, http.StatusServiceUnavailable, "Too many sign-ins", "Try again in some seconds.")
 	case r.Context().Err() != nil: // the browser has left
 	default:
+		countSignIn(resultFailed)
 		s.options.Log.Error(err, "sign-in failed")
 		s.message(w, http.StatusBadGateway, "The sign-in is not possible now", "The manager cannot use the OpenID Connect issuer. Its log has the reason.")
 	}

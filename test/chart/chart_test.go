@@ -169,6 +169,11 @@ func TestValuesChangeTheObjects(t *testing.T) {
 				}
 			},
 		},
+		"a page behind a Gateway": {
+			values: "registry: {oidc: {issuer: 'https://login.example', audience: registry}}\n" +
+				"ui: {enabled: true, url: 'https://agents.example.com:8443/', oidc: {clientID: page, secret: page}, parentRefs: [{name: public, namespace: gateways}]}",
+			want: slices.Concat(crds, metrics, []string{"Service a2a-operator-ui", "HTTPRoute a2a-operator-ui"}),
+		},
 		"registries of other clusters": {
 			values: "registry: {publisher: a.example, peers: [" +
 				"{name: west, url: 'https://west.example/ard', publisher: west.example, mode: Forward, tokenSecret: {name: west, key: token}}," +
@@ -367,6 +372,7 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		"a page without an issuer":            {"ui: {enabled: true, url: 'https://a.example', oidc: {clientID: a, secret: a}}", "registry.oidc.issuer is required with ui.enabled"},
 		"a page without a client":             {"registry: {oidc: {issuer: 'https://a', audience: a}}\nui: {enabled: true, url: 'https://a.example', oidc: {secret: a}}", "ui.oidc.clientID is required"},
 		"a page without a Secret":             {"registry: {oidc: {issuer: 'https://a', audience: a}}\nui: {enabled: true, url: 'https://a.example', oidc: {clientID: a}}", "ui.oidc.secret is required"},
+		"a page behind a Gateway with TLS":    {"registry: {oidc: {issuer: 'https://a', audience: a}}\nui: {enabled: true, url: 'https://a.example', oidc: {clientID: a, secret: a}, tls: {secret: a}, parentRefs: [{name: a}]}", "ui.parentRefs requires an empty ui.tls.secret"},
 		"a page at http":                      {"ui: {url: 'http://a.example'}", "url"},
 		"a page without the scope openid":     {"ui: {oidc: {scopes: [email]}}", "scopes"},
 		"an issuer alone":                     {"registry: {oidc: {issuer: 'https://login.example'}}", "registry.oidc.audience"},

@@ -1,0 +1,46 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package uiserver
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// signInResult is the value of the label result of signIns.
+type signInResult string
+
+const (
+	resultCompleted signInResult = "completed"
+	// resultIncomplete is for a sign-in that another browser began, or that took too long.
+	resultIncomplete signInResult = "incomplete"
+	// resultDenied is for a person whom the issuer refuses, and resultRefused for one whose token is not valid here.
+	resultDenied  signInResult = "denied"
+	resultRefused signInResult = "refused"
+	// resultLimited is for a sign-in beyond a limit.
+	resultLimited signInResult = "limited"
+	// resultFailed is for a failure of the issuer or of the Secret.
+	resultFailed signInResult = "failed"
+)
+
+// signIns counts the ends of sign-ins at the page.
+var signIns = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "a2a_ui_sign_ins_total",
+	Help: "Sign-ins at the page for people, by result: completed, incomplete, denied by the issuer, refused because of the token, limited or failed.",
+}, []string{"result"})
+
+// Register adds the metrics of the page, each result with 0. Managers of one process share them.
+func Register(r prometheus.Registerer) error {
+	for _, result := range []signInResult{resultCompleted, resultIncomplete, resultDenied, resultRefused, resultLimited, resultFailed} {
+		signIns.WithLabelValues(string(result))
+	}
+	err := r.Register(signIns)
+	if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); again {
+		return nil
+	}
+	return err //nolint:wrapcheck // the caller does
+}
+
+func countSignIn(result signInResult) { signIns.WithLabelValues(string(result)).Inc() }
