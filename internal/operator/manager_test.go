@@ -191,7 +191,7 @@ var _ = Describe("a running manager", func() {
 
 		By("an invalid schema, and its correction")
 		mergePatch(ctx, skill, `{"spec":{"inputSchema":{"type":"strnig"}}}`)
-		expectStatus("0 InvalidSchema NotInUse")
+		expectStatus("0 InvalidSchema NotInUse InvalidSchema") // the last one is of Stalled
 		Expect(skill.Status.Conditions[0].Message).To(ContainSubstring("spec.inputSchema is not a JSON Schema: at '/type'"))
 		mergePatch(ctx, refers, `{"spec":{"skillRefs":[{"name":"shared"}]}}`)
 		Eventually(currentReason(refers, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonInvalidSchema))
