@@ -5,12 +5,14 @@
 //
 // // A pod template has quantities and ports whose generated schema allows values that the Go types cannot
 // decode: "1e1.5" is an error, 99999999999 overflows, and "1e-999999999" takes hours. One such object would stop
-// the watch of every Agent in the cluster, so the API server must refuse it. The command also removes the
+// the watch of every Agent in the cluster, so the API server must refuse it. The API server of Kubernetes 1.33 does
+// not check the formats int32 and int64, so integers have bounds, too. The command also removes the
 // defaults inside lists, see dropListDefaults.
 package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +28,13 @@ const (
 	// maxPort is the largest number in an intstr.IntOrString, which is a port everywhere in a pod template.
 	maxPort = 65535
 )
+
+// integers are the bounds of the formats of integers. Those of int64 are the integers that a JSON number has exactly: a
+// larger number reaches the check as a float64, which may have been rounded to the bound.
+var integers = map[string]struct{ minimum, maximum int64 }{
+	"format: int32": {math.MinInt32, math.MaxInt32},
+	"format: int64": {-(1<<53 - 1), 1<<53 - 1},
+}
 
 func main() {
 	if err := run(os.Args[1]); err != nil {
@@ -47,7 +56,7 @@ func run(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, []byte(dropListDefaults(bound(string(content)))), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(dropListDefaults(boundIntegers(bound(string(content))))), 0o644); err != nil {
 			return err
 		}
 	}
@@ -73,4 +82,31 @@ func bound(crd string) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// boundIntegers adds the bounds that the schemas of integers lack. The keys of a schema are sorted: format, maximum,
+// minimum.
+func boundIntegers(crd string) string {
+	lines := strings.Split(crd, "\n")
+	var bounded []string
+	for i := 0; i < len(lines); i++ {
+		bounded = append(bounded, lines[i])
+		bounds, found := integers[strings.TrimSpace(lines[i])]
+		if !found {
+			continue
+		}
+		indent, _, _ := strings.Cut(lines[i], "format:")
+		for _, bound := range []struct {
+			key   string
+			value int64
+		}{{"maximum: ", bounds.maximum}, {"minimum: ", bounds.minimum}} {
+			if i+1 < len(lines) && strings.HasPrefix(lines[i+1], indent+bound.key) {
+				i++
+				bounded = append(bounded, lines[i])
+				continue
+			}
+			bounded = append(bounded, fmt.Sprintf("%s%s%d", indent, bound.key, bound.value))
+		}
+	}
+	return strings.Join(bounded, "\n")
 }

@@ -67,3 +67,56 @@ func TestQuantity(t *testing.T) {
 		}
 	}
 }
+
+func TestIntegersGetTheBoundsThatTheyLack(t *testing.T) {
+	const crd = `      a:
+        format: int32
+        type: integer
+      b:
+        format: int32
+        minimum: 0
+        type: integer
+      c:
+        format: int64
+        maximum: 5
+        type: integer
+      d:
+        format: int64
+        maximum: 5
+        minimum: 1
+        type: integer
+      e:
+        format: date-time
+        type: string
+`
+	const want = `      a:
+        format: int32
+        maximum: 2147483647
+        minimum: -2147483648
+        type: integer
+      b:
+        format: int32
+        maximum: 2147483647
+        minimum: 0
+        type: integer
+      c:
+        format: int64
+        maximum: 5
+        minimum: -9007199254740991
+        type: integer
+      d:
+        format: int64
+        maximum: 5
+        minimum: 1
+        type: integer
+      e:
+        format: date-time
+        type: string
+`
+	if got := boundIntegers(crd); got != want {
+		t.Errorf("boundIntegers() =\n%s\nwant\n%s", got, want)
+	}
+	if got := boundIntegers(want); got != want {
+		t.Errorf("a second pass changes\n%s", got)
+	}
+}
