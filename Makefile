@@ -13,7 +13,7 @@ export MAKECMDGOALS
 export CGO_ENABLED := 0
 export GOFLAGS := $(filter-out -trimpath -buildvcs=%,$(shell go env GOFLAGS 2>/dev/null)) -trimpath -buildvcs=false
 
-# Modules with code of this project; the others below hack/tools, those in hack/site, hack/cluster/kubernetes and hack/cluster/coredns (a list of plugins) only pin
+# Modules with code of this project; the others below hack/tools, those in hack/site, hack/cluster/kubernetes, hack/cluster/apiserver and hack/cluster/coredns (a list of plugins) only pin
 # modules of others.
 MODULES := . hack/cluster hack/release hack/tools/issuer
 

@@ -23,6 +23,7 @@ import (
 
 func newBuildCommand(options *clusterOptions) *cobra.Command {
 	var only []string
+	var apiServer string
 	command := &cobra.Command{
 		Use:   "build",
 		Short: "Build the Kubernetes binaries that are not up to date",
@@ -32,9 +33,11 @@ func newBuildCommand(options *clusterOptions) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			builder.APIServer = apiServer
 			return builder.Build(command.Context(), only)
 		},
 	}
+	command.Flags().StringVar(&apiServer, "apiserver", "", "minor version of the kube-apiserver, of those in hack/cluster/apiserver (default: that of the cluster)")
 	command.Flags().StringSliceVar(&only, "only", nil, "build these alone, of "+strings.Join(binaries.Names(), ", "))
 	return command
 }

@@ -48,6 +48,18 @@ chaos-upgrade: prerequisites envtest-assets ## Upgrade and downgrade the manager
 	$(call say,upgrading and downgrading the operator)
 	@CHAOS=full FROM='$(FROM)' KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' $(go_test) -count=1 -timeout 60m -v -run '^TestUpgrade$$' ./test/chaos
 
+# Packages whose behaviour depends on the version of the API server.
+skew_packages = ./controllers ./internal/operator ./config/policies ./test/cel ./test/docs/execute ./test/chart
+
+.PHONY: test-skew
+test-skew: prerequisites envtest-assets ## Run the tests that need an API server with that of another Kubernetes: K8S=1.33 (docs/reference/support.md).
+	@[ -n '$(K8S)' ] || { echo 'usage: make test-skew K8S=1.33; versions: $(notdir $(wildcard hack/cluster/apiserver/*))'; exit 2; }
+	$(call say,building kube-apiserver $(K8S): minutes when the Go build cache is cold)
+	@$(cluster) build --apiserver '$(K8S)' --binaries 'bin/k8s-$(K8S)' --only kube-apiserver
+	@ln -sfn ../k8s/etcd 'bin/k8s-$(K8S)/etcd' && ln -sfn ../k8s/kubectl 'bin/k8s-$(K8S)/kubectl'
+	$(call say,testing with Kubernetes $(K8S))
+	@CHART_TESTS=1 KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s-$(K8S)' $(go_test) -count=1 -timeout 60m $(skew_packages)
+
 .PHONY: test-chart
 test-chart: prerequisites ## Test the chart with many values, and compare it with config/.
 	$(call say,testing the chart)

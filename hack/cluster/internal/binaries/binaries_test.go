@@ -75,3 +75,31 @@ func TestStampChangesWithItsInputs(t *testing.T) {
 		t.Error("the stamp does not depend on go.sum")
 	}
 }
+
+func TestAPIServersOfOtherVersions(t *testing.T) {
+	modules, err := filepath.Glob("../../apiserver/*/go.mod")
+	if err != nil || len(modules) == 0 {
+		t.Fatalf("%d modules, %v", len(modules), err)
+	}
+	for _, module := range modules {
+		minor := filepath.Base(filepath.Dir(module))
+		catalogue, _ := lookup([]string{"etcd", "kube-apiserver"})
+		if err := (Builder{Root: "../../../..", APIServer: minor}).useAPIServer(catalogue); err != nil {
+			t.Error(err)
+			continue
+		}
+		if want := "gitVersion=v" + minor + "."; !strings.Contains(strings.Join(catalogue[1].Flags, " "), want) || filepath.Base(catalogue[1].Module) != minor {
+			t.Errorf("kube-apiserver %s is %+v", minor, catalogue[1])
+		}
+		if catalogue[0].Module != "hack/cluster/kubernetes" {
+			t.Errorf("etcd is of %s", catalogue[0].Module)
+		}
+		if other, _ := lookup([]string{"kube-apiserver"}); other[0].Module != "hack/cluster/kubernetes" {
+			t.Errorf("the catalogue has the kube-apiserver of %s", other[0].Module)
+		}
+	}
+	catalogue, _ := lookup(nil)
+	if err := (Builder{Root: "../../../..", APIServer: "1.9"}).useAPIServer(catalogue); err == nil || !strings.Contains(err.Error(), "known versions are 1.33") {
+		t.Errorf("kube-apiserver 1.9: %v", err)
+	}
+}

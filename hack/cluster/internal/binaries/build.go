@@ -22,6 +22,8 @@ type Builder struct {
 	Root string
 	// Out receives the binaries and their stamps.
 	Out string
+	// APIServer is the minor version of the kube-apiserver, such as 1.33; "" for that of the cluster.
+	APIServer string
 	// Reporter reports every build.
 	Reporter *progress.Reporter
 }
@@ -31,6 +33,9 @@ func (b Builder) Build(ctx context.Context, names []string) error {
 	wanted, unknown := lookup(names)
 	if len(unknown) > 0 {
 		return fmt.Errorf("build %s: unknown; known are %s", strings.Join(unknown, ", "), strings.Join(Names(), ", "))
+	}
+	if err := b.useAPIServer(wanted); err != nil {
+		return err
 	}
 	compiler, err := goVersion(ctx, b.Root)
 	if err != nil {

@@ -5,7 +5,10 @@
 // changed.
 package binaries
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // kubernetesVersion is the version in kubernetes/go.mod, which the binaries report.
 const kubernetesVersion = "v1.36.3"
@@ -59,14 +62,19 @@ func lookup(names []string) (found []Binary, unknown []string) {
 }
 
 func kubernetes(name, pkg string) Binary {
+	return Binary{Name: name, Module: "hack/cluster/kubernetes", Package: pkg, Flags: versionFlags(kubernetesVersion)}
+}
+
+// versionFlags returns the linker flags by which a program of Kubernetes reports a version, such as v1.36.3.
+func versionFlags(kubernetes string) []string {
 	const version = "k8s.io/component-base/version."
-	return Binary{Name: name, Module: "hack/cluster/kubernetes", Package: pkg, Flags: []string{
-		"-X " + version + "gitVersion=" + kubernetesVersion,
+	return []string{
+		"-X " + version + "gitVersion=" + kubernetes,
 		"-X " + version + "gitMajor=1",
-		"-X " + version + "gitMinor=36",
+		"-X " + version + "gitMinor=" + strings.Split(kubernetes, ".")[1],
 		"-X " + version + "gitTreeState=clean",
 		// A module has neither of these values, and the program must be able to parse both.
 		"-X " + version + "gitCommit=0000000000000000000000000000000000000000",
 		"-X " + version + "buildDate=2026-01-01T00:00:00Z",
-	}}
+	}
 }
