@@ -71,18 +71,29 @@ func (c *callers) read(ctx context.Context, path string) (http.Header, []byte, e
 	return response.Header, body, errors.Join(err, check(response, body))
 }
 
+// attempts is how often a stream is opened that the registry cannot open now, a second apart: on a busy machine, reviews
+// of tokens can take longer than the registry waits.
+const attempts = 30
+
 // open sends a request and returns the body of its response, as a stream.
 func (c *callers) open(ctx context.Context, path string) (io.ReadCloser, error) {
-	response, err := c.get(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode != http.StatusOK {
-		defer func() { _ = response.Body.Close() }()
+	for attempt := 1; ; attempt++ {
+		response, err := c.get(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		if response.StatusCode == http.StatusOK {
+			return response.Body, nil
+		}
 		text, err := io.ReadAll(io.LimitReader(response.Body, 300))
-		return nil, errors.Join(err, check(response, text))
+		err = errors.Join(err, response.Body.Close(), check(response, text))
+		if response.StatusCode != http.StatusServiceUnavailable || attempt == attempts {
+			return nil, err
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			return nil, err
+		}
 	}
-	return response.Body, nil
 }
 
 func check(response *http.Response, body []byte) error {
