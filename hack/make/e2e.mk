@@ -19,8 +19,15 @@ prometheus-binary: prerequisites
 	$(call say,building Prometheus)
 	@go build -C hack/monitoring -tags remove_all_sd -o $(abspath $(PROMETHEUS_BINARY)) github.com/prometheus/prometheus/cmd/prometheus
 
+COLLECTOR_BINARY := bin/collector
+
+.PHONY: collector-binary
+collector-binary: prerequisites # A minute when cold.
+	$(call say,building the OpenTelemetry Collector)
+	@go build -C hack/collector -o $(abspath $(COLLECTOR_BINARY)) .
+
 .PHONY: test-e2e
-test-e2e: cluster-up images helm-binary prometheus-binary redis-server ## Test the product on a real node, installed through the chart (root).
+test-e2e: cluster-up images helm-binary prometheus-binary collector-binary redis-server ## Test the product on a real node, installed through the chart (root).
 	$(call say,building the end-to-end suite)
 	@GOOS=linux GOARCH=$(IMAGE_ARCH) go build -o $(IMAGE_DIR)/test-agent ./test/e2e/agent
 	@go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/kubectl-a2a
@@ -34,6 +41,7 @@ test-e2e: cluster-up images helm-binary prometheus-binary redis-server ## Test t
 		HELM='$(CURDIR)/$(HELM_BINARY)' \
 		PROMETHEUS='$(CURDIR)/$(PROMETHEUS_BINARY)' \
 		ISSUER='$(CURDIR)/$(ISSUER_BINARY)' \
+		COLLECTOR='$(CURDIR)/$(COLLECTOR_BINARY)' \
 		CHART='$(CURDIR)/charts/a2a-operator' \
 		SAMPLES='$(CURDIR)/config/samples' \
 		CLUSTER_TOOL='$(abspath $(CLUSTER_BIN)) --root $(CURDIR) --state-dir $(CLUSTER_STATE)' \

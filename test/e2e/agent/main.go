@@ -8,6 +8,7 @@
 //	crash            one chunk, then the process exits with status 3
 //	parts            an artifact with the other parts of the message
 //	ask              a question; the next message is the text of the answer
+//	call team/echo   the response of another agent, which it calls through the gateway
 //	anything else    is the text of the answer
 //
 // With A2A_TEST_DEAF it runs and does not listen. With A2A_TEST_EXIT it exits with this status. With A2A_TEST_CARD it serves an Agent Card with this name.
@@ -16,6 +17,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"os"
@@ -74,8 +76,10 @@ func turn(w http.ResponseWriter, r *http.Request) {
 	}
 	text := first.Text
 	var n int
-	var every string
+	var every, agent string
 	switch {
+	case scan(text, "call %s", &agent):
+		call(w, r, agent)
 	case scan(text, "stream %d %s", &n, &every):
 		stream(w, r, n, every)
 	case text == "garbage":
@@ -95,6 +99,32 @@ func turn(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = fmt.Fprint(w, strings.TrimSpace(text))
 	}
+}
+
+// call sends a message to another agent through the gateway, in the trace and for the task of the turn, and answers with
+// the JSON of its response.
+func call(w http.ResponseWriter, r *http.Request, agent string) {
+	const message = `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"called","role":"ROLE_USER","parts":[{"text":"called"}]}}}`
+	request, err := http.NewRequestWithContext(r.Context(), http.MethodPost, os.Getenv("A2A_GATEWAY_URL")+"/agents/"+agent+"/", strings.NewReader(message))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("A2A-Version", "1.0")
+	for _, name := range []string{"Traceparent", "Tracestate", "Baggage", "A2A-Task-Id"} {
+		if value := r.Header.Get(name); value != "" {
+			request.Header.Set(name, value)
+		}
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer response.Body.Close()
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = io.Copy(w, response.Body)
 }
 
 // event writes a line of an event stream.
