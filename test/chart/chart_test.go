@@ -81,6 +81,22 @@ func TestValuesChangeTheObjects(t *testing.T) {
 				hasArgs(t, d, "--metrics-bind-address=0")
 			},
 		},
+		"traced": {
+			values: "tracing: {endpoint: 'http://collector.observability:4318', samplingPercent: 25, draftAttributes: true}",
+			want:   slices.Concat(crds, metrics),
+			check: func(t *testing.T, d *appsv1.Deployment) {
+				t.Helper()
+				hasArgs(t, d, "--tracing-endpoint=http://collector.observability:4318", "--tracing-sampling-percent=25", "--tracing-draft-attributes")
+				for _, want := range []corev1.EnvVar{
+					{Name: "OTEL_EXPORTER_OTLP_ENDPOINT", Value: "http://collector.observability:4318"},
+					{Name: "OTEL_TRACES_SAMPLER", Value: "parentbased_traceidratio"}, {Name: "OTEL_TRACES_SAMPLER_ARG", Value: "0.25"},
+				} {
+					if !slices.Contains(manager(d).Env, want) {
+						t.Errorf("variables = %v, want %v among them", manager(d).Env, want)
+					}
+				}
+			},
+		},
 		"scraped": {
 			values: "metrics: {serviceMonitor: {enabled: true, labels: {team: a}, interval: 5s}}",
 			want:   slices.Concat(crds, metrics, []string{"ServiceMonitor a2a-operator-metrics"}),
@@ -383,6 +399,9 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		"peers without publisher":             {"registry: {peers: [{name: a, url: 'https://a.example', publisher: a.example, mode: Forward}]}", "registry.publisher is required"},
 		"a peer without a mode":               {"registry: {publisher: b.example, peers: [{name: a, url: 'https://a.example', publisher: a.example}]}", "mode"},
 		"an issuer at http":                   {"registry: {oidc: {issuer: 'http://login.example', audience: a}}", "issuer"},
+		"a collector without a scheme":        {"tracing: {endpoint: 'collector:4318'}", "endpoint"},
+		"a collector with a password":         {"tracing: {endpoint: 'http://a:b@collector:4318'}", "endpoint"},
+		"more than all traces":                {"tracing: {samplingPercent: 101}", "samplingPercent"},
 		"a host as a range":                   {"remote: {allow: [agents.example]}", "allow"},
 		"an invalid ConfigMap name":           {"remote: {ca: {configMap: Company_CA}}", "configMap"},
 		"a number as a text":                  {"podLabels: {a: 1}", "podLabels"},

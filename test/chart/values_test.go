@@ -145,6 +145,9 @@ func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 		"--watch-namespaces":                 "watchNamespaces",
 		"--remote-allow":                     "remote.allow",
 		"--remote-ca-file":                   "remote.ca",
+		"--tracing-endpoint":                 "tracing.endpoint",
+		"--tracing-sampling-percent":         "tracing.samplingPercent",
+		"--tracing-draft-attributes":         "tracing.draftAttributes",
 		"--metrics-bind-address":             "metrics",
 		"--log-level":                        "logLevel",
 		// The chart sets these flags to the same value in every installation.
