@@ -24,7 +24,7 @@ COLLECTOR_BINARY := bin/collector
 .PHONY: collector-binary
 collector-binary: prerequisites # A minute when cold.
 	$(call say,building the OpenTelemetry Collector)
-	@go build -C hack/collector -o $(abspath $(COLLECTOR_BINARY)) .
+	@go build -C hack/tools/collector -o $(abspath $(COLLECTOR_BINARY)) .
 
 .PHONY: test-e2e
 test-e2e: cluster-up images helm-binary prometheus-binary collector-binary redis-server ## Test the product on a real node, installed through the chart (root).

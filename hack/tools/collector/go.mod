@@ -1,4 +1,4 @@
-module github.com/a2a-operator/a2a-operator/hack/collector
+module github.com/a2a-operator/a2a-operator/hack/tools/collector
 
 go 1.26.0
 
