@@ -11,17 +11,14 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -30,21 +27,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
-
-// Program is the name of the CLI in texts for users.
-const Program = "kubectl a2a"
-
-// app is what the commands share.
-type app struct {
-	genericiooptions.IOStreams
-	flags   *genericclioptions.ConfigFlags
-	cluster *clusteraccess.Cluster
-	output  string
-	debug   bool
-	// interactive is true if the user can be asked.
-	interactive bool
-	settings    settings
-}
 
 // Run runs the command line and returns the exit status. The end of ctx interrupts it.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
@@ -78,8 +60,6 @@ func (a *app) run(ctx context.Context, args []string) int {
 	return problem.Exit()
 }
 
-var errInterrupted = failure.New(failure.Internal, "interrupted")
-
 func (a *app) printError(problem *failure.Error) {
 	_, _ = fmt.Fprintf(a.ErrOut, "Error: %s\n", terminal.Line(problem.Message))
 	if problem.Hint != "" {
@@ -87,26 +67,6 @@ func (a *app) printError(problem *failure.Error) {
 	}
 	_, _ = fmt.Fprintf(a.ErrOut, "Code: %s\n", terminal.Line(string(problem.Code)))
 }
-
-// warnf writes a line that is not part of the result.
-func (a *app) warnf(format string, args ...any) {
-	_, _ = fmt.Fprintf(a.ErrOut, "%s\n", terminal.Line(fmt.Sprintf(format, args...)))
-}
-
-// isTerminal reports whether a stream is a terminal.
-func isTerminal(stream any) bool {
-	file, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
-}
-
-// Values of --output.
-const (
-	outputText = "text"
-	outputJSON = "json"
-	outputYAML = "yaml"
-	outputName = "name"
-	outputWide = "wide"
-)
 
 // Command returns the whole command, for its reference and its tests.
 func Command(streams genericiooptions.IOStreams) *cobra.Command {
@@ -170,69 +130,6 @@ for the connection to the API server, such as --as and --server, work, too.`,
 	return root
 }
 
-// display returns the command as the user writes it.
-func display(cmd *cobra.Command) string {
-	return strings.Replace(cmd.CommandPath(), "kubectl-a2a", Program, 1)
-}
-
-// output adds the flag --output with the values that the command supports, the first one being the
-// default.
-func (a *app) outputFlag(cmd *cobra.Command, values ...string) {
-	cmd.Flags().StringVarP(&a.output, "output", "o", values[0], "Output format: "+strings.Join(values, ", ")+".")
-	if cmd.Annotations == nil {
-		cmd.Annotations = map[string]string{}
-	}
-	cmd.Annotations["outputs"] = strings.Join(values, " ")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// quoted returns an argument for a command that the user copies into a shell.
-func quoted(argument string) string {
-	if argument != "" && strings.IndexFunc(argument, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._:/@%+=,-", r)
-	}) < 0 {
-		return argument
-	}
-	return "'" + strings.ReplaceAll(terminal.Line(argument), "'", `'\''`) + "'"
-}
-
-// debugf logs a line of --debug. It returns nil without the flag.
-func (a *app) debugf() func(format string, args ...any) {
-	if !a.debug {
-		return nil
-	}
-	return func(format string, args ...any) {
-		_, _ = fmt.Fprintf(a.ErrOut, "%s\n", terminal.Clean(fmt.Sprintf(format, args...)))
-	}
-}
-
-// exactArgs returns a check of the number of arguments.
-func exactArgs(names ...string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == len(names) {
-			return nil
-		}
-		problem := failure.New(failure.Usage, "%s takes no argument", display(cmd))
-		if len(names) > 0 {
-			problem.Message = display(cmd) + " needs the arguments " + strings.Join(names, " ")
-		}
-		return problem.WithHint("see %s --help", display(cmd))
-	}
-}
-
-// group returns a command that has only subcommands.
-func group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if len(args) > 0 {
-			return failure.New(failure.Usage, "unknown command %q of %s", args[0], display(cmd)).WithHint("see %s --help", display(cmd))
-		}
-		return cmd.Help() //nolint:wrapcheck // it writes to the terminal
-	}
-	cmd.AddCommand(commands...)
-	return cmd
-}
-
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Show how to use a command",
@@ -259,24 +156,49 @@ func (a *app) versionCommand() *cobra.Command {
 	return cmd
 }
 
-// printJSON writes a value as one document.
-func (a *app) printJSON(value any) error {
-	text, err := json.MarshalIndent(value, "", "  ")
+// prepare reads the variables and the file of settings, and checks --output.
+func (a *app) prepare(cmd *cobra.Command) error {
+	if f := cmd.Flags().Lookup("output"); f != nil && !f.Changed {
+		a.output = f.DefValue // the commands share the variable, and differ in the default
+	}
+	values, file, err := a.settings.read()
 	if err != nil {
-		return failure.Wrap(failure.Internal, err, "encode the result")
+		return err
 	}
-	return a.printText(append(terminal.JSON(text), '\n'))
-}
-
-func (a *app) printText(text []byte) error {
-	_, err := a.Out.Write(text)
-	return broken(err)
-}
-
-// broken returns the failure of a write to stdout.
-func broken(err error) error {
-	if err == nil || errors.Is(err, io.ErrClosedPipe) {
-		return nil
+	a.settings.sources = map[string]string{}
+	var problem error
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed {
+			a.settings.sources[f.Name] = "flag --" + f.Name
+		}
+		name := Variable(f)
+		if f.Changed || problem != nil || name == "" {
+			return
+		}
+		value, ok := os.LookupEnv(name)
+		source := "variable " + name
+		if !ok {
+			value, ok = values[name]
+			source = "file " + file
+		}
+		if !ok {
+			return
+		}
+		a.settings.sources[f.Name] = source
+		if err := cmd.Flags().Set(f.Name, value); err != nil {
+			problem = failure.Wrap(failure.Usage, err, "%s of %s", name, source)
+		}
+		if strings.HasPrefix(source, "file ") && isSecret(f) && isReadableByOthers(file) {
+			a.warnf("Warning: other users of the machine can read the credential in %s: chmod 600 %s", file, quoted(file))
+		}
+	})
+	if problem != nil {
+		return problem
 	}
-	return failure.Wrap(failure.Internal, err, "write the result")
+	if allowed := cmd.Annotations["outputs"]; allowed != "" && !slices.Contains(strings.Fields(allowed), a.output) {
+		wrong := a.output
+		a.output = outputText
+		return failure.New(failure.Usage, "--output %s is not one of %s", wrong, strings.Join(strings.Fields(allowed), ", "))
+	}
+	return nil
 }

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
@@ -30,53 +29,6 @@ type settings struct {
 	file string
 	// sources are the sources of the flags that have another value than the default, by name.
 	sources map[string]string
-}
-
-// prepare reads the variables and the file of settings, and checks --output.
-func (a *app) prepare(cmd *cobra.Command) error {
-	if f := cmd.Flags().Lookup("output"); f != nil && !f.Changed {
-		a.output = f.DefValue // the commands share the variable, and differ in the default
-	}
-	values, file, err := a.settings.read()
-	if err != nil {
-		return err
-	}
-	a.settings.sources = map[string]string{}
-	var problem error
-	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Changed {
-			a.settings.sources[f.Name] = "flag --" + f.Name
-		}
-		name := Variable(f)
-		if f.Changed || problem != nil || name == "" {
-			return
-		}
-		value, ok := os.LookupEnv(name)
-		source := "variable " + name
-		if !ok {
-			value, ok = values[name]
-			source = "file " + file
-		}
-		if !ok {
-			return
-		}
-		a.settings.sources[f.Name] = source
-		if err := cmd.Flags().Set(f.Name, value); err != nil {
-			problem = failure.Wrap(failure.Usage, err, "%s of %s", name, source)
-		}
-		if strings.HasPrefix(source, "file ") && isSecret(f) && isReadableByOthers(file) {
-			a.warnf("Warning: other users of the machine can read the credential in %s: chmod 600 %s", file, quoted(file))
-		}
-	})
-	if problem != nil {
-		return problem
-	}
-	if allowed := cmd.Annotations["outputs"]; allowed != "" && !slices.Contains(strings.Fields(allowed), a.output) {
-		wrong := a.output
-		a.output = outputText
-		return failure.New(failure.Usage, "--output %s is not one of %s", wrong, strings.Join(strings.Fields(allowed), ", "))
-	}
-	return nil
 }
 
 // notVariables are the flags that no variable and no file sets (a2a-cli specification, section 7.2).

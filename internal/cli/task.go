@@ -23,18 +23,6 @@ func (a *app) taskCommand() *cobra.Command {
 		a.taskListCommand(), a.taskGetCommand(), a.taskWatchCommand(), a.taskCancelCommand(), a.taskDownloadCommand(), a.pushConfigCommand())
 }
 
-// takeTask returns the agent and the id of the task of the arguments.
-func (f *agentFlags) takeTask(cmd *cobra.Command, args []string) (name, id string, err error) {
-	name, rest, err := f.take(cmd, args)
-	if err == nil && len(rest) != 1 {
-		err = failure.New(failure.Usage, "%s needs the id of one task", display(cmd)).WithHint("%s task list lists the tasks", Program)
-	}
-	if err != nil {
-		return "", "", err
-	}
-	return name, rest[0], nil
-}
-
 func (a *app) taskGetCommand() *cobra.Command {
 	f := &following{app: a}
 	var history int

@@ -21,9 +21,9 @@ type Credential struct {
 func (c Credential) IsZero() bool { return c == Credential{} }
 
 // apiKeyScheme returns the API key that the card declares, nil for none.
-func (c *Client) apiKeyScheme() *card.SecurityScheme {
-	for i := range c.card.SecuritySchemes {
-		if s := &c.card.SecuritySchemes[i]; s.Type == card.SchemeAPIKey {
+func apiKeyScheme(c *Card) *card.SecurityScheme {
+	for i := range c.SecuritySchemes {
+		if s := &c.SecuritySchemes[i]; s.Type == card.SchemeAPIKey {
 			return s
 		}
 	}
@@ -31,14 +31,14 @@ func (c *Client) apiKeyScheme() *card.SecurityScheme {
 }
 
 // authenticate adds the credential where the card asks for it.
-func (c *Client) authenticate(r *http.Request) {
-	if c.options.Credential.Bearer != "" {
-		r.Header.Set("Authorization", "Bearer "+c.options.Credential.Bearer)
+func (c Credential) authenticate(r *http.Request, to *Card) {
+	if c.Bearer != "" {
+		r.Header.Set("Authorization", "Bearer "+c.Bearer)
 	}
-	if c.options.Credential.APIKey == "" {
+	if c.APIKey == "" {
 		return
 	}
-	scheme, key := c.apiKeyScheme(), c.options.Credential.APIKey
+	scheme, key := apiKeyScheme(to), c.APIKey
 	switch scheme.In {
 	case "query":
 		q := r.URL.Query()

@@ -55,7 +55,7 @@ func New(c *Card, options Options) (*Client, error) {
 		return nil, failure.Wrap(failure.CardInvalid, errDowngrade, "the credential is not sent to %s", e.url).
 			WithHint("the card was read over https: an interface over http would show the credential to the network")
 	}
-	if options.Credential.APIKey != "" && client.apiKeyScheme() == nil {
+	if options.Credential.APIKey != "" && apiKeyScheme(c) == nil {
 		return nil, failure.New(failure.Usage, "--api-key has no effect: the card declares no API key").WithHint("%s", schemesHint(c))
 	}
 	return client, nil
@@ -253,7 +253,7 @@ func (c *Client) do(ctx context.Context, op operation, p *params, header http.He
 		r.Header.Set("Content-Type", "application/json")
 	}
 	r.Header.Set(version.Name, c.endpoint.version.String())
-	c.authenticate(r)
+	c.options.Credential.authenticate(r, c.card)
 	resp, err := c.options.HTTP.Do(r)
 	if err != nil {
 		return nil, c.explain(ctx, err)

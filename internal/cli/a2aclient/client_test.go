@@ -401,7 +401,7 @@ func TestCredentialsGoWhereTheCardAsksForThem(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := httptest.NewRequest(http.MethodPost, "https://a.example/", nil)
-			client.authenticate(r)
+			client.options.Credential.authenticate(r, client.card)
 			if got := test.check(r); got != "s3cret" {
 				t.Errorf("key is %q in %+v", got, r)
 			}

@@ -6,11 +6,8 @@ package a2aclient
 import (
 	"context"
 	"encoding/json"
-	"net/http"
-	"net/url"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
@@ -112,44 +109,4 @@ func readPush(text []byte) (*PushConfig, error) {
 	var err error
 	out.JSON, err = compact(text)
 	return out, err
-}
-
-// encodePush returns an operation on push configurations in HTTP+JSON. at is their URL.
-func (*endpoint) encodePush(op operation, p *params, at *url.URL) (method string, u *url.URL, body []byte) {
-	switch op {
-	case opCreatePush:
-		return http.MethodPost, at, protojson.V10.AppendPush(nil, p.push)
-	case opListPush:
-		if p.pageToken != "" {
-			at.RawQuery = url.Values{"pageToken": {p.pageToken}}.Encode()
-		}
-		return http.MethodGet, at, nil
-	case opDeletePush:
-		return http.MethodDelete, at.JoinPath(url.PathEscape(p.push.ID)), nil
-	default:
-		return http.MethodGet, at.JoinPath(url.PathEscape(p.push.ID)), nil
-	}
-}
-
-// pushParams returns the parameters of an operation on push configurations in JSON-RPC.
-func pushParams(op operation, p *params, tenant string) []byte {
-	if op == opCreatePush {
-		body := protojson.V10.AppendPush(nil, p.push)
-		if tenant != "" {
-			name, _ := json.Marshal(tenant) //nolint:errchkjson // it is a string
-			body = append(append(append(body[:len(body)-1], `,"tenant":`...), name...), '}')
-		}
-		return body
-	}
-	members := struct {
-		Tenant    string `json:"tenant,omitempty"`
-		TaskID    string `json:"taskId"`
-		ID        string `json:"id,omitempty"`
-		PageToken string `json:"pageToken,omitempty"`
-	}{Tenant: tenant, TaskID: p.taskID, PageToken: p.pageToken}
-	if p.push != nil {
-		members.ID = p.push.ID
-	}
-	body, _ := json.Marshal(members) //nolint:errchkjson // strings
-	return body
 }

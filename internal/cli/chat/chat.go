@@ -5,53 +5,20 @@
 // terminal, with its scrollback, and the last rows are the input. The program keeps no more of the
 // conversation than the rows that are not printed yet.
 //
-// The model (model.go) gets keys and events and changes its state; it neither calls nor waits. Calls
-// run in commands of the program. Text of the agent is cleaned, wrapped and indented in the
-// transcript.
+// The model (model.go) gets keys and events and changes its state (update.go), and shows it (view.go).
+// It neither calls nor waits: calls run in commands of the program. Text of the agent is cleaned,
+// wrapped and indented in the transcript.
 package chat
 
 import (
 	"context"
 	"errors"
 	"io"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
-
-// Options configure a chat.
-type Options struct {
-	Client *a2aclient.Client
-	// Name and Description are those of the card.
-	Name, Description string
-	// Message is the first message, "" for none. TaskID and ContextID continue a task or a context.
-	Message, TaskID, ContextID string
-	// Skill is the id of the skill to use, "" for none.
-	Skill string
-	// PollInterval is the time between two reads of a task that cannot be streamed. Timeout bounds
-	// a turn, 0 for no limit.
-	PollInterval, Timeout time.Duration
-	// Attach reads a file of the user, or returns a part with the URL.
-	Attach func(path string) (a2a.Part, error)
-	// Save writes a file of the agent, and returns its path.
-	Save func(*a2a.Part) (path string, err error)
-	// Command returns the command line that does the same for the agent, for example "task get".
-	Command func(name string, arguments ...string) string
-	// Color allows colors and other styles.
-	Color bool
-	// Environment is the environment of the terminal.
-	Environment []string
-}
-
-// Result is what a chat can be continued with.
-type Result struct {
-	// TaskID is the task that waits for the user, "" for none.
-	TaskID, ContextID string
-}
 
 // Run runs a chat in a terminal until the user leaves, or ctx ends. It then returns the cause.
 func Run(ctx context.Context, o *Options, in io.Reader, out io.Writer) (Result, error) {

@@ -4,14 +4,17 @@
 package conversion
 
 import (
+	"cmp"
 	"maps"
 	"net/url"
 	"slices"
 	"strconv"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
 // report reports the fields of the Services that lead to the pods.
@@ -58,10 +61,127 @@ func reportService(service *corev1.Service, port int, agent *a2av1alpha1.Agent, 
 	s.Close()
 }
 
-func sortedKeys(fields map[string]any) []string { return slices.Sorted(maps.Keys(fields)) }
-
 // IsWebURL reports whether a text is a URL that an Agent may have on its card.
 func IsWebURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && len(text) <= 2048 && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
+}
+
+// Target is the container of a pod template that serves the agent, and its port.
+type Target struct {
+	// Service selects the pods, nil for none, and ServicePort is the index of the port in it that leads to Port.
+	Service     *corev1.Service
+	ServicePort int
+	// Container is the index of the container.
+	Container int
+	Port      int32
+	// others select the pods, too.
+	others []*corev1.Service
+}
+
+// FindTarget returns the container and port of the agent in the pods of a Deployment: those to which a Service leads, or the
+// first ones. container and port choose others, unless they are "" and 0.
+func FindTarget(d *appsv1.Deployment, services []corev1.Service, container string, port int32) (*Target, error) {
+	containers := d.Spec.Template.Spec.Containers
+	if len(containers) == 0 {
+		return nil, failure.New(failure.Usage, "Deployment %s has no container", d.Name)
+	}
+	t := &Target{Container: -1}
+	if container != "" {
+		t.Container = slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == container })
+		if t.Container < 0 {
+			return nil, failure.New(failure.Usage, "Deployment %s has no container %s (--container)", d.Name, container)
+		}
+	}
+	t.Port = port
+	t.findService(d, services)
+	if t.Container < 0 {
+		t.Container = max(0, slices.IndexFunc(containers, func(c corev1.Container) bool {
+			return slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.ContainerPort == t.Port })
+		}))
+	}
+	if ports := containers[t.Container].Ports; t.Port == 0 && len(ports) > 0 {
+		t.Port = ports[0].ContainerPort
+	}
+	if t.Port == 0 {
+		return nil, failure.New(failure.Usage, "neither a Service nor a port of the container tells where Deployment %s listens", d.Name).
+			WithHint("name the port of the program with --port")
+	}
+	if IsSidecarPort(t.Port) {
+		return nil, failure.New(failure.Usage, "the container listens on port %d, which the sidecar of an Agent needs", t.Port).
+			WithHint("let the program listen on another port than 8641, 8642 and 8643, or name another port with --port")
+	}
+	return t, nil
+}
+
+// findService chooses the Service with a port that fits: that with the name of the Deployment, or the first one.
+func (t *Target) findService(d *appsv1.Deployment, services []corev1.Service) {
+	labels := d.Spec.Template.Labels
+	for i := range services {
+		service := &services[i]
+		if selects(service, labels) {
+			t.others = append(t.others, service)
+		}
+	}
+	slices.SortFunc(t.others, func(a, b *corev1.Service) int {
+		if (a.Name == d.Name) != (b.Name == d.Name) {
+			return map[bool]int{true: -1, false: 1}[a.Name == d.Name]
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+	for i, service := range t.others {
+		for j := range service.Spec.Ports {
+			target := targetPort(&service.Spec.Ports[j], d.Spec.Template.Spec.Containers)
+			if target == 0 || t.Port != 0 && target != t.Port {
+				continue
+			}
+			t.Service, t.ServicePort, t.Port = service, j, target
+			t.others = slices.Delete(t.others, i, i+1)
+			return
+		}
+	}
+}
+
+func selects(service *corev1.Service, labels map[string]string) bool {
+	for name, value := range service.Spec.Selector {
+		if labels[name] != value {
+			return false
+		}
+	}
+	return len(service.Spec.Selector) > 0
+}
+
+// targetPort returns the port of the pod for a port of a Service, 0 if no container has the name.
+func targetPort(port *corev1.ServicePort, containers []corev1.Container) int32 {
+	if number := port.TargetPort.IntVal; number != 0 {
+		return number
+	}
+	if port.TargetPort.StrVal == "" {
+		return port.Port
+	}
+	for i := range containers {
+		for _, p := range containers[i].Ports {
+			if p.Name == port.TargetPort.StrVal {
+				return p.ContainerPort
+			}
+		}
+	}
+	return 0
+}
+
+// selectors are the labels by which the Deployment and its Services select pods.
+func (t *Target) selectors(d *appsv1.Deployment) map[string]string {
+	all := map[string]string{}
+	if d.Spec.Selector != nil {
+		maps.Copy(all, d.Spec.Selector.MatchLabels)
+		for _, each := range d.Spec.Selector.MatchExpressions {
+			all[each.Key] = d.Spec.Template.Labels[each.Key]
+		}
+	}
+	for _, service := range append(slices.Clone(t.others), t.Service) {
+		if service != nil {
+			maps.Copy(all, service.Spec.Selector)
+		}
+	}
+	return all
 }

@@ -295,3 +295,5 @@ func (s *Source) Names(path ...any) []string {
 	object, _ := fields.(map[string]any)
 	return sortedKeys(object)
 }
+
+func sortedKeys(fields map[string]any) []string { return slices.Sorted(maps.Keys(fields)) }

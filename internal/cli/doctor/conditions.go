@@ -20,9 +20,6 @@ import (
 // waitLimit is how long a condition may wait before that is a problem.
 const waitLimit = 10 * time.Minute
 
-// advice is what docs/reference/conditions.md says about a reason.
-type advice struct{ means, action string }
-
 // derived are the reasons of a condition that waits for another condition.
 var derived = []string{
 	a2av1alpha1.ReasonBlocked, a2av1alpha1.ReasonNotProgrammed, a2av1alpha1.ReasonNoPodReady, a2av1alpha1.ReasonCardKept,

@@ -12,23 +12,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/conversion"
 )
 
-const (
-	typeBYO         = "BYO"
-	typeDeclarative = "Declarative"
-	// port is the port at which kagent calls containers.
-	port = 8080
-	// maxPrompt bounds spec.workload.backend.chat.systemPrompt, in characters.
-	maxPrompt = 65536
-)
-
-// conversionOf is the conversion of one Agent.
-type conversionOf struct {
-	*conversions
-	*conversion.Source
-	from *agent
-	to   *a2av1alpha1.Agent
-}
-
 // agent converts an Agent of kagent.
 func (c *conversions) agent(from *agent, source *conversion.Source) {
 	k := &conversionOf{conversions: c, Source: source, from: from, to: conversion.NewAgent(from.Namespace, conversion.AgentName(from.Name))}
@@ -141,39 +124,4 @@ func (k *conversionOf) byo(d *byoDeployment) {
 	k.Converted(d.Volumes, field("volumes")...)
 	k.pod(&d.sharedDeployment, path)
 	k.to.Spec.Workload.Backend = a2av1alpha1.AgentBackend{Protocol: a2av1alpha1.BackendProtocolA2A, Port: port}
-}
-
-// pod converts the fields of a Deployment that concern its pods, and not their containers.
-func (k *conversionOf) pod(d *sharedDeployment, path []any) {
-	field := func(names ...any) []any { return append(append([]any{}, path...), names...) }
-	template := &k.to.Spec.Workload.Template
-	template.Labels, template.Annotations = d.Labels, d.Annotations
-	k.Converted(template.Labels, field("labels")...)
-	k.Converted(template.Annotations, field("annotations")...)
-	pod := &template.Spec
-	pod.ImagePullSecrets, pod.Tolerations, pod.Affinity, pod.NodeSelector = d.ImagePullSecrets, d.Tolerations, d.Affinity, d.NodeSelector
-	pod.TopologySpreadConstraints = d.TopologySpreadConstraints
-	pod.SecurityContext = d.PodSecurityContext
-	k.Converted(pod.SecurityContext, field("podSecurityContext")...)
-	if d.ServiceAccountName != nil {
-		pod.ServiceAccountName = *d.ServiceAccountName
-	}
-	k.Converted(pod, path...)
-	k.Replicas(k.to.Spec.Workload, d.Replicas, field("replicas")...)
-	k.LeftOut("the operator makes the ServiceAccount of the Agent without labels and annotations", "make a ServiceAccount, and name it in serviceAccountName of the template", field("serviceAccountConfig")...)
-	k.LeftOut("the operator makes the Deployment of the Agent", "set annotations of the pods in the template", field("deploymentAnnotations")...)
-}
-
-// skills converts the skills of the card.
-func (k *conversionOf) skills(skills []agentSkill, path ...any) {
-	texts := make([]conversion.SkillTexts, 0, len(skills))
-	for i := range skills {
-		texts = append(texts, conversion.SkillTexts(skills[i]))
-	}
-	k.to.Spec.Skills = k.Skills(texts, path...)
-}
-
-// gatewayPath is the path of an Agent at the gateway of a sidecar.
-func gatewayPath(namespace, name string) string {
-	return "$A2A_GATEWAY_URL/agents/" + strings.Join([]string{namespace, name}, "/") + "/"
 }

@@ -18,24 +18,6 @@ const (
 	version = group + "v1alpha2"
 )
 
-// Options configure a conversion.
-type Options struct {
-	// Namespace is that of objects without one.
-	Namespace string
-	// ModelURL is the URL of a server with the chat completions API, for models of providers without it. Agents of
-	// these models are left out if it is "".
-	ModelURL string
-}
-
-// conversions are the objects of the manifests that refer to each other, by namespace and name.
-type conversions struct {
-	Options
-	result     *conversion.Result
-	models     map[string]*model
-	servers    map[string]string
-	configMaps map[string]map[string]string
-}
-
 // Convert returns the Agents for the manifests of kagent in YAML or JSON documents.
 func Convert(text []byte, o Options) (*conversion.Result, error) {
 	objects, err := readObjects(text)

@@ -1,0 +1,144 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/a2a-operator/a2a-operator/internal/cli/clusteraccess"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+)
+
+// Program is the name of the CLI in texts for users.
+const Program = "kubectl a2a"
+
+// app is what the commands share.
+type app struct {
+	genericiooptions.IOStreams
+	flags   *genericclioptions.ConfigFlags
+	cluster *clusteraccess.Cluster
+	output  string
+	debug   bool
+	// interactive is true if the user can be asked.
+	interactive bool
+	settings    settings
+}
+
+// Values of --output.
+const (
+	outputText = "text"
+	outputJSON = "json"
+	outputYAML = "yaml"
+	outputName = "name"
+	outputWide = "wide"
+)
+
+var errInterrupted = failure.New(failure.Internal, "interrupted")
+
+// output adds the flag --output with the values that the command supports, the first one being the
+// default.
+func (a *app) outputFlag(cmd *cobra.Command, values ...string) {
+	cmd.Flags().StringVarP(&a.output, "output", "o", values[0], "Output format: "+strings.Join(values, ", ")+".")
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations["outputs"] = strings.Join(values, " ")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// warnf writes a line that is not part of the result.
+func (a *app) warnf(format string, args ...any) {
+	_, _ = fmt.Fprintf(a.ErrOut, "%s\n", terminal.Line(fmt.Sprintf(format, args...)))
+}
+
+// debugf logs a line of --debug. It returns nil without the flag.
+func (a *app) debugf() func(format string, args ...any) {
+	if !a.debug {
+		return nil
+	}
+	return func(format string, args ...any) {
+		_, _ = fmt.Fprintf(a.ErrOut, "%s\n", terminal.Clean(fmt.Sprintf(format, args...)))
+	}
+}
+
+// isTerminal reports whether a stream is a terminal.
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// display returns the command as the user writes it.
+func display(cmd *cobra.Command) string {
+	return strings.Replace(cmd.CommandPath(), "kubectl-a2a", Program, 1)
+}
+
+// quoted returns an argument for a command that the user copies into a shell.
+func quoted(argument string) string {
+	if argument != "" && strings.IndexFunc(argument, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._:/@%+=,-", r)
+	}) < 0 {
+		return argument
+	}
+	return "'" + strings.ReplaceAll(terminal.Line(argument), "'", `'\''`) + "'"
+}
+
+// exactArgs returns a check of the number of arguments.
+func exactArgs(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == len(names) {
+			return nil
+		}
+		problem := failure.New(failure.Usage, "%s takes no argument", display(cmd))
+		if len(names) > 0 {
+			problem.Message = display(cmd) + " needs the arguments " + strings.Join(names, " ")
+		}
+		return problem.WithHint("see %s --help", display(cmd))
+	}
+}
+
+// group returns a command that has only subcommands.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ArbitraryArgs}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return failure.New(failure.Usage, "unknown command %q of %s", args[0], display(cmd)).WithHint("see %s --help", display(cmd))
+		}
+		return cmd.Help() //nolint:wrapcheck // it writes to the terminal
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// printJSON writes a value as one document.
+func (a *app) printJSON(value any) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return failure.Wrap(failure.Internal, err, "encode the result")
+	}
+	return a.printText(append(terminal.JSON(text), '\n'))
+}
+
+func (a *app) printText(text []byte) error {
+	_, err := a.Out.Write(text)
+	return broken(err)
+}
+
+// broken returns the failure of a write to stdout.
+func broken(err error) error {
+	if err == nil || errors.Is(err, io.ErrClosedPipe) {
+		return nil
+	}
+	return failure.Wrap(failure.Internal, err, "write the result")
+}

@@ -1,0 +1,41 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chat
+
+import (
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+)
+
+// Options configure a chat.
+type Options struct {
+	Client *a2aclient.Client
+	// Name and Description are those of the card.
+	Name, Description string
+	// Message is the first message, "" for none. TaskID and ContextID continue a task or a context.
+	Message, TaskID, ContextID string
+	// Skill is the id of the skill to use, "" for none.
+	Skill string
+	// PollInterval is the time between two reads of a task that cannot be streamed. Timeout bounds
+	// a turn, 0 for no limit.
+	PollInterval, Timeout time.Duration
+	// Attach reads a file of the user, or returns a part with the URL.
+	Attach func(path string) (a2a.Part, error)
+	// Save writes a file of the agent, and returns its path.
+	Save func(*a2a.Part) (path string, err error)
+	// Command returns the command line that does the same for the agent, for example "task get".
+	Command func(name string, arguments ...string) string
+	// Color allows colors and other styles.
+	Color bool
+	// Environment is the environment of the terminal.
+	Environment []string
+}
+
+// Result is what a chat can be continued with.
+type Result struct {
+	// TaskID is the task that waits for the user, "" for none.
+	TaskID, ContextID string
+}

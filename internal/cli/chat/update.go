@@ -1,0 +1,228 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chat
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/google/uuid"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
+	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+)
+
+// Init greets the user.
+func (m *model) Init() tea.Cmd {
+	m.transcript.notice(strings.TrimSpace("Chat with " + terminal.Clip(m.o.Name, 200) + ". " + terminal.Clip(m.o.Description, 500)))
+	m.transcript.notice("Enter sends, Alt-Enter begins a line, Ctrl-C stops an answer, /help helps.")
+	m.printing = true
+	return tea.Tick(firstFrame, func(time.Time) tea.Msg { return startMsg{} })
+}
+
+// begin sends the first message or follows the task of the options.
+func (m *model) begin() tea.Cmd {
+	m.printing = false
+	switch {
+	case m.o.Message != "":
+		return m.submit(m.o.Message)
+	case m.o.TaskID != "":
+		return m.submit("/watch " + m.o.TaskID)
+	}
+	return nil
+}
+
+// Update takes a message.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	cmd := m.take(msg)
+	return m, tea.Batch(cmd, m.print())
+}
+
+func (m *model) take(msg tea.Msg) tea.Cmd {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.resize(msg.Width, msg.Height)
+	case tea.KeyPressMsg:
+		return m.key(msg)
+	case tea.PasteMsg:
+		msg.Content = terminal.Clean(strings.ReplaceAll(strings.ReplaceAll(msg.Content, "\r\n", "\n"), "\r", "\n"))
+		return m.edit(msg)
+	case startMsg:
+		return m.begin()
+	case printedMsg:
+		m.printing = false
+	case turnMsg:
+		m.show(msg)
+		m.wanted = true
+	case turnEndedMsg:
+		m.end(msg.turn)
+	case tickMsg:
+		if msg.turn == m.turn {
+			m.seconds++
+			return m.tick()
+		}
+	case noticesMsg:
+		for _, each := range msg {
+			m.transcript.notice(each)
+		}
+	case taskMsg:
+		m.showTask(msg.event)
+	case canceledMsg:
+		m.showCanceled(msg.event)
+	case attachedMsg:
+		m.attached = append(m.attached, msg.part)
+		m.transcript.notice("Attached to the next message: " + answer.DescribeFile(&msg.part))
+	}
+	return nil
+}
+
+// resize adapts the chat to the terminal.
+func (m *model) resize(width, height int) {
+	m.height = max(height, 3)
+	m.transcript.width = max(width, minWidth)
+	m.input.MaxHeight = max(min(maxInputRows, m.height-3), 1)
+	m.input.SetWidth(max(width, minWidth))
+}
+
+// edit passes a key or a paste to the input.
+func (m *model) edit(msg tea.Msg) tea.Cmd {
+	var cmd tea.Cmd
+	m.input, cmd = m.input.Update(msg)
+	return cmd
+}
+
+func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
+	name := msg.String()
+	if name == "ctrl+c" {
+		return m.interrupt()
+	}
+	m.leave = false
+	if m.phase == phaseAsking {
+		return m.answerCancel(name)
+	}
+	switch name {
+	case "ctrl+z":
+		return tea.Suspend
+	case "ctrl+d":
+		if m.input.Value() == "" {
+			return m.quit()
+		}
+	case "enter":
+		text := m.input.Value()
+		m.input.Reset()
+		return m.submit(text)
+	case "up":
+		if m.input.Line() == 0 {
+			m.recall(-1)
+			return nil
+		}
+	case "down":
+		if m.input.Line() == m.input.LineCount()-1 {
+			m.recall(1)
+			return nil
+		}
+	}
+	return m.edit(msg)
+}
+
+// interrupt stops the turn. A second Ctrl-C leaves.
+func (m *model) interrupt() tea.Cmd {
+	switch {
+	case m.phase == phaseRunning:
+		m.phase = phaseStopping
+		close(m.turn.stop)
+		return nil
+	case m.phase == phaseStopping, m.phase == phaseAsking, m.leave:
+		return m.quit()
+	}
+	m.leave = true
+	m.input.Reset()
+	return nil
+}
+
+// recall puts an earlier message into the input.
+func (m *model) recall(step int) {
+	m.recalled = max(min(m.recalled+step, len(m.history)), 0)
+	text := ""
+	if m.recalled < len(m.history) {
+		text = m.history[m.recalled]
+	}
+	m.input.SetValue(text)
+	m.input.MoveToEnd()
+}
+
+// submit runs a command or sends a message.
+func (m *model) submit(text string) tea.Cmd {
+	text = strings.TrimSpace(text)
+	if text == "" && len(m.attached) == 0 {
+		return nil
+	}
+	if text != "" {
+		m.history = append(m.history, text)
+		m.history = m.history[max(0, len(m.history)-maxHistory):]
+		m.recalled = len(m.history)
+	}
+	if strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "//") {
+		return m.command(text)
+	}
+	if m.phase != phaseIdle {
+		m.transcript.notice("The agent is still working: Ctrl-C stops the answer. The arrow key up has your text.")
+		return nil
+	}
+	return m.send(strings.TrimPrefix(text, "/"))
+}
+
+// send sends a message with the attached files.
+func (m *model) send(text string) tea.Cmd {
+	message := &a2a.Message{ID: uuid.NewString(), Role: a2a.RoleUser, TaskID: m.taskID, ContextID: m.contextID}
+	if text != "" {
+		message.Parts = append(message.Parts, a2a.Part{Content: a2a.ContentText, Text: text})
+	}
+	message.Parts = append(message.Parts, m.attached...)
+	if m.o.Skill != "" {
+		message.Metadata, _ = json.Marshal(map[string]string{a2a.SkillName: m.o.Skill}) //nolint:errchkjson // it is a string
+	}
+	m.transcript.user(text)
+	for i := range m.attached {
+		m.transcript.user(answer.DescribeFile(&m.attached[i]))
+	}
+	m.attached = nil
+	return m.start(m.taskID, func(ctx context.Context, f *a2aclient.Following) error {
+		return f.Send(ctx, &a2a.SendRequest{Message: message})
+	})
+}
+
+// end ends a turn.
+func (m *model) end(t *turn) {
+	if m.phase == phaseLeaving || m.phase == phaseLeft {
+		return
+	}
+	stopped := m.phase == phaseStopping
+	m.phase, m.turn, m.wanted = phaseIdle, nil, false
+	m.transcript.close()
+	id, state := t.answer.TaskID(), t.answer.State()
+	if id != "" {
+		m.lastTaskID = id
+	}
+	m.noteOmitted(id)
+	open := id != "" && !state.Terminal() && !state.Interrupted()
+	switch {
+	case t.err == nil:
+		m.settle(id, state)
+	case stopped && open:
+		m.phase = phaseAsking
+	case stopped:
+		m.transcript.notice("Stopped.")
+	default:
+		m.explain(t.err)
+		if open {
+			m.transcript.notice("The task may continue: /watch follows it, /cancel ends it.")
+		}
+	}
+}

@@ -1,0 +1,170 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chat
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+)
+
+// show shows an event of the turn.
+func (m *model) show(msg turnMsg) {
+	if msg.resuming != nil {
+		m.transcript.notice("The stream broke and is resumed: " + terminal.Clip(msg.resuming.Error(), 500))
+		return
+	}
+	for _, p := range msg.turn.answer.Read(&msg.event.Event) {
+		m.showPiece(&p)
+	}
+	m.remember(msg.turn.answer.TaskID(), msg.turn.answer.State())
+}
+
+func (m *model) showPiece(p *answer.Piece) {
+	switch p.Kind {
+	case answer.KindIDs:
+		if p.ContextID != "" {
+			m.contextID = p.ContextID
+		}
+	case answer.KindMessage:
+		m.showParts(m.o.Name, p.Parts)
+		m.transcript.close()
+	case answer.KindArtifact:
+		m.showParts(m.o.Name+" ("+terminal.Clip(p.Name, 100)+")", p.Parts)
+	case answer.KindState: // the view has it
+	}
+}
+
+// showParts shows text and data as blocks, and files by a line.
+func (m *model) showParts(label string, parts []a2a.Part) {
+	label = terminal.Clip(label, 300)
+	for i := range parts {
+		switch p := &parts[i]; p.Content {
+		case a2a.ContentText:
+			m.transcript.text(label, p.Text)
+		case a2a.ContentData:
+			m.transcript.text(label+" Data", answer.FormatData(p))
+			m.transcript.close()
+		case a2a.ContentURL:
+			m.transcript.notice("File: " + terminal.Clip(answer.DescribeFile(p), 2000))
+		case a2a.ContentRaw:
+			if n := m.files.add(p); n > 0 {
+				m.transcript.notice(fmt.Sprintf("File %d: %s. /save %d writes it.", n, terminal.Clip(answer.DescribeFile(p), 2000), n))
+			}
+		}
+	}
+}
+
+// noteOmitted says how to read text that the chat leaves out.
+func (m *model) noteOmitted(id string) {
+	if m.transcript.omitted > 0 {
+		m.transcript.notice(fmt.Sprintf("The chat leaves out %d bytes. All of the answer: %s", m.transcript.omitted, m.o.Command("task get", id)))
+	}
+}
+
+// settle says what a task that has ended or waits needs.
+func (m *model) settle(id string, state a2a.State) {
+	m.taskID = ""
+	switch {
+	case state == a2a.StateInputRequired:
+		m.taskID = id
+		m.transcript.notice("The agent waits for your answer.")
+	case state == a2a.StateAuthRequired:
+		m.taskID = id
+		m.transcript.notice("The agent waits for an authorization, which its message describes. Then send a message to continue.")
+	case id != "":
+		m.transcript.notice("Task " + terminal.Clip(id, 100) + " is " + state.String() + ".")
+	}
+}
+
+// explain shows an error.
+func (m *model) explain(err error) {
+	for _, line := range describe(err) {
+		m.transcript.notice(line)
+	}
+}
+
+// describe returns the lines that show an error.
+func describe(err error) []string {
+	problem := failure.Of(err)
+	lines := []string{"Error: " + terminal.Clip(problem.Message, 2000)}
+	if problem.Hint != "" {
+		lines = append(lines, "Hint: "+terminal.Clip(problem.Hint, 2000))
+	}
+	return lines
+}
+
+// print prints rows above the input, and requests the next event when none is left. An answer that
+// arrives faster than the terminal takes it is held back by this.
+func (m *model) print() tea.Cmd {
+	if m.printing {
+		return nil
+	}
+	if rows := m.transcript.take(max(m.height-maxInputRows-3, 1)); len(rows) > 0 {
+		m.printing = true
+		text := strings.Join(rows, "\n")
+		if text == "" {
+			text = " " // the program prints no empty text
+		}
+		return tea.Sequence(tea.Println(text), func() tea.Msg { return printedMsg{} })
+	}
+	if m.phase == phaseLeaving {
+		m.phase = phaseLeft
+		return tea.Quit
+	}
+	if m.wanted {
+		m.wanted = false
+		return m.turn.next
+	}
+	return nil
+}
+
+// View returns the last rows: the row that grows, the status, and the input.
+func (m *model) View() tea.View {
+	if m.phase == phaseLeft {
+		return tea.NewView("")
+	}
+	var rows []string
+	if open := m.transcript.open(); open != "" {
+		rows = append(rows, open)
+	}
+	status := terminal.Clip(terminal.Line(m.status()), max(m.transcript.width, minWidth)-3)
+	if m.o.Color {
+		status = styleNotice.Render(status)
+	}
+	rows = append(rows, status)
+	view := tea.NewView(strings.Join(append(rows, m.input.View()), "\n"))
+	if cursor := m.input.Cursor(); cursor != nil && m.phase != phaseAsking {
+		cursor.Y += len(rows)
+		view.Cursor = cursor
+	}
+	return view
+}
+
+// status is the line above the input.
+func (m *model) status() string {
+	switch {
+	case m.phase == phaseAsking:
+		return "Cancel the task, too? [y/N]"
+	case m.phase == phaseStopping:
+		return "Stopping. Ctrl-C leaves."
+	case m.phase == phaseRunning:
+		state := m.turn.answer.State()
+		if state == a2a.StateUnknown {
+			return fmt.Sprintf("waiting for the agent, %d s", m.seconds)
+		}
+		return fmt.Sprintf("%s, %d s", state, m.seconds)
+	case m.leave:
+		return "Ctrl-C again leaves."
+	case m.taskID != "":
+		return "The agent waits for you."
+	}
+	return ""
+}
