@@ -122,6 +122,9 @@ func TestNothingIsCountedWithoutABudget(t *testing.T) {
 	if f.calls != 0 {
 		t.Errorf("%d calls of the counters", f.calls)
 	}
+	if n := testing.AllocsPerRun(100, func() { _ = f.Allow(t.Context(), alice) }); n != 0 {
+		t.Errorf("Allow() allocates %v times", n)
+	}
 }
 
 func TestNoTurnBeginsWhileTheCountsCannotBeRead(t *testing.T) {
