@@ -48,7 +48,7 @@ func TestTokenCountersOfAMillionCallersAreBounded(t *testing.T) {
 	before := heap()
 	s := memory.NewTokenCounters(c.Now)
 	caller := func(i int) (account store.TokenAccount) {
-		binary.BigEndian.PutUint64(account[:], uint64(i)) //nolint:gosec // not negative
+		binary.BigEndian.PutUint64(account[:], uint64(i))
 		return account
 	}
 	const callers = 1_000_000
@@ -85,5 +85,5 @@ func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc) //nolint:gosec // far below 2^63
+	return int64(m.HeapAlloc)
 }

@@ -35,7 +35,7 @@ func TestTokenWindowsEnd(t *testing.T) {
 	server := start(t)
 	o := server.options()
 	s, direct := open(t, o), client.NewClient(&client.Options{Addr: server.Address()})
-	defer direct.Close()
+	t.Cleanup(func() { _ = direct.Close() })
 	storetest.AddTokens(t, s, 1, 10)
 	storetest.AddTokens(t, s, 2, 20)
 	one := store.TokenAccount{1}
@@ -65,7 +65,7 @@ func TestTokenCountsAreBounded(t *testing.T) {
 	server := start(t)
 	o := server.options()
 	s, direct := open(t, o), client.NewClient(&client.Options{Addr: server.Address()})
-	defer direct.Close()
+	t.Cleanup(func() { _ = direct.Close() })
 	ends := float64(time.Now().Add(time.Hour).UnixMilli())
 	var others []client.Z
 	for i := range store.MaxTokenAccounts {
