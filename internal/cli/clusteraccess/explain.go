@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
@@ -78,7 +80,7 @@ func Explain(ctx context.Context, err error, a Access) error {
 			WithHint("kubectl api-resources lists the kinds of the cluster; --context names another cluster")
 	case isMissingKind(err):
 		return failure.New(failure.Unreachable, "the cluster has no Agents: the operator is not installed").
-			WithHint("install it with its Helm chart, charts/a2a-operator")
+			WithHint("https://github.com/a2a-operator/a2a-operator/blob/main/docs/how-to/install.md describes how to install it")
 	case apierrors.IsNotFound(err):
 		return failure.New(failure.CardNotFound, "there is no %s", a.object()).
 			WithHint("%s", findHint(a))
@@ -114,5 +116,11 @@ func isAnswer(err error) bool {
 // names no object.
 func isMissingKind(err error) bool {
 	var status apierrors.APIStatus // an interface that is no error
-	return errors.As(err, &status) && apierrors.IsNotFound(err) && (status.Status().Details == nil || status.Status().Details.Name == "")
+	if !errors.As(err, &status) || !apierrors.IsNotFound(err) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || details.Name == "" || slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool {
+		return c.Type == metav1.CauseTypeUnexpectedServerResponse // client-go adds the name to an answer without an object
+	})
 }

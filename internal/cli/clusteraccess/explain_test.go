@@ -4,11 +4,13 @@
 package clusteraccess
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
@@ -21,6 +23,21 @@ func TestAMissingKindIsNamed(t *testing.T) {
 		"the API server does not have pods/portforward": {Resource: "pods", Subresource: "portforward", Verb: "create"},
 	} {
 		if got := failure.Of(Explain(t.Context(), missing, access)); !strings.Contains(got.Message, want) {
+			t.Errorf("got %q, want %q", got.Message, want)
+		}
+	}
+}
+
+// TestAnAgentOfAClusterWithoutTheOperatorNamesTheOperator has the error of client-go for a named object whose kind
+// the API server does not have.
+func TestAnAgentOfAClusterWithoutTheOperatorNamesTheOperator(t *testing.T) {
+	agents := schema.GroupResource{Group: "a2a-operator.dev", Resource: "agents"}
+	access := Access{Group: agents.Group, Resource: agents.Resource, Verb: "get", Name: "echo"}
+	for want, err := range map[string]error{
+		"the operator is not installed": apierrors.NewGenericServerResponse(http.StatusNotFound, "get", agents, "echo", "404 page not found", 0, true),
+		"there is no":                   apierrors.NewNotFound(agents, "echo"),
+	} {
+		if got := failure.Of(Explain(t.Context(), err, access)); !strings.Contains(got.Message, want) {
 			t.Errorf("got %q, want %q", got.Message, want)
 		}
 	}
