@@ -46,12 +46,13 @@ func (d *demo) chat(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.await(ctx, "is completed."); err != nil {
+	const end = "is completed."
+	if err := c.await(ctx, end); err != nil {
 		return err
 	}
 	fmt.Println()
-	shown := c.screen.String()
-	for row := range strings.Lines(strings.TrimRight(shown, " \n>")) {
+	shown, _, _ := strings.Cut(c.screen.String(), end) // the status line below may be older
+	for row := range strings.Lines(shown + end) {
 		fmt.Println("    " + strings.TrimRight(row, " \n"))
 	}
 	if !strings.Contains(shown, d.namespace+"/echo") {
