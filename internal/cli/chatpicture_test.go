@@ -52,7 +52,8 @@ func TestTheChatLooksAsThePagesShowIt(t *testing.T) {
 	s.press(t, "With ink", keyEnter)
 	s.awaitThat(t, "end of the task", func() bool {
 		text := s.emulator.String()
-		return strings.Contains(text, "Task t-1 is completed.") && !strings.Contains(text, "waits for you.") && !strings.Contains(text, "working, ")
+		return strings.Contains(text, "Task t-1 is completed.") && !strings.Contains(text, "waits for you.") &&
+			!strings.Contains(text, "waiting for the agent") && !strings.Contains(text, "working, ")
 	})
 	s.mu.Lock()
 	got := picture(s.emulator, columns, rows)

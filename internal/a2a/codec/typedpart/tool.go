@@ -11,6 +11,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
+// kindName is the member of the metadata with the original kind of a data part: see
+// tools.
+const kindName = "a2a.partKind"
+
 // tools are the kinds of part with which clients of one project that implements
 // 0.3 answer an agent that asks for input. In the domain they are data parts with
 // the kind in the metadata, which every version can express. Clients of 0.2 and

@@ -35,10 +35,6 @@ var discriminators = [...]struct{ text, file, data string }{
 // wrapped in {"value":...}. The official SDKs use the same name.
 const compatName = "data_part_compat"
 
-// kindName is the member of the metadata with the original kind of a data part: see
-// tools.
-const kindName = "a2a.partKind"
-
 // AppendAll appends an array of parts.
 func (f Form) AppendAll(dst []byte, parts []a2a.Part) []byte {
 	dst = append(dst, '[')
