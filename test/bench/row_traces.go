@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/bench/load"
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
@@ -19,11 +20,7 @@ func traces(ctx context.Context, b *bench) ([]report.Result, error) {
 			if s, err = b.cpuOf(ctx, r, op(r)); err != nil {
 				return err
 			}
-			exports, err := r.sunk(ctx)
-			if err == nil && exports == 0 {
-				err = errors.New("no traces were exported")
-			}
-			return err
+			return r.exported(ctx)
 		})
 		return s, err
 	}}
@@ -33,4 +30,20 @@ func traces(ctx context.Context, b *bench) ([]report.Result, error) {
 	}
 	r := report.Result{What: "unary message of 1 KB, 10 % of the traces exported", Unit: "us CPU", Peer: string(oursTokens)}
 	return []report.Result{report.Compare(r, s.Of(string(oursTraced), 0), s.Of(string(oursTokens), 0), report.RatioAtMost(1.15))}, nil
+}
+
+// exported waits for the first export of spans, which follows the first span after 5 s at most.
+func (r *running) exported(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errors.New("no traces were exported"))
+	defer cancel()
+	for {
+		exports, err := r.sunk(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil || exports > 0:
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }

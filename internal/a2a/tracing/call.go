@@ -7,7 +7,6 @@ import (
 	"context"
 	"net/http"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
@@ -43,9 +42,10 @@ func (t *Tracer) StartTurn(ctx context.Context, turn Turn) (context.Context, *Sp
 	// The goroutine of a run serves messages of several requests, so the span in ctx may be
 	// that of another one.
 	ctx = trace.ContextWithRemoteSpanContext(ctx, spanContextOf(turn.Trace))
-	ctx, call := s.start(ctx, invokeAgent+" "+s.Agent, turn.Trace, nil, keyGenAI.String(invokeAgent), text(keyAgent, s.Agent),
-		text(keyTask, turn.TaskID), text(keyConversation, turn.ContextID), keyProtocol.String(turn.Protocol), keyAttempt.Int(turn.Attempt))
+	ctx, call := s.start(ctx, invokeAgent+" "+s.Agent, turn.Trace, nil)
 	if call.span.IsRecording() {
+		call.span.SetAttributes(keyGenAI.String(invokeAgent), text(keyAgent, s.Agent), text(keyTask, turn.TaskID), text(keyConversation, turn.ContextID),
+			keyProtocol.String(turn.Protocol), keyAttempt.Int(turn.Attempt))
 		t.turns.put(turn.TaskID, turn.Owner, call.span.SpanContext())
 	}
 	return ctx, call
@@ -62,7 +62,10 @@ func (t *Tracer) StartCall(ctx context.Context, h http.Header, agent, task strin
 	}
 	parent := OfRequest(h)
 	ctx = trace.ContextWithRemoteSpanContext(ctx, spanContextOf(parent))
-	ctx, call := s.start(ctx, invokeAgent+" "+agent, parent, t.turns.link(task, nil), keyGenAI.String(invokeAgent), text(keyAgent, agent))
+	ctx, call := s.start(ctx, invokeAgent+" "+agent, parent, t.turns.link(task, nil))
+	if call.span.IsRecording() {
+		call.span.SetAttributes(keyGenAI.String(invokeAgent), text(keyAgent, agent))
+	}
 	h.Set("Traceparent", call.Trace.Parent)
 	if h.Del("Tracestate"); call.Trace.State != "" {
 		h.Set("Tracestate", call.Trace.State)
@@ -85,12 +88,17 @@ func (t *Tracer) StartDelivery(ctx context.Context, task string, owner a2a.Owner
 		}
 	}
 	ctx = trace.ContextWithSpanContext(ctx, trace.SpanContext{})
-	return s.start(ctx, "push notification", a2a.TraceContext{}, link, text(keyTask, task))
+	ctx, call := s.start(ctx, "push notification", a2a.TraceContext{}, link)
+	if call.span.IsRecording() {
+		call.span.SetAttributes(text(keyTask, task))
+	}
+	return ctx, call
 }
 
-// start starts a span for a call.
-func (s *Settings) start(ctx context.Context, name string, received a2a.TraceContext, link *trace.Link, attributes ...attribute.KeyValue) (context.Context, *Span) {
-	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attributes...)}
+// start starts a span for a call. Its caller adds the attributes if the span is recorded, because
+// most spans are not.
+func (s *Settings) start(ctx context.Context, name string, received a2a.TraceContext, link *trace.Link) (context.Context, *Span) {
+	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindClient)}
 	if link != nil {
 		options = append(options, trace.WithLinks(*link))
 	}
