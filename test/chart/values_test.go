@@ -4,15 +4,22 @@
 package chart
 
 import (
+	"cmp"
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -110,6 +117,79 @@ func leaves(prefix string, values map[string]any) []string {
 		}
 	}
 	return paths
+}
+
+// TestEveryValueIsNamedByATest searches the values in the texts of the tests in this package:
+// a value that no test sets could have no effect, or a wrong one.
+func TestEveryValueIsNamedByATest(t *testing.T) {
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var named []string
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			expression, ok := n.(ast.Expr)
+			text, found := textOf(expression)
+			var values map[string]any
+			if !ok || !found || yaml.Unmarshal([]byte(text), &values) != nil {
+				return true
+			}
+			named = append(named, leaves("", values)...)
+			return false
+		})
+	}
+	var values map[string]any
+	load(t, "values.yaml", &values)
+	for _, path := range leaves("", values) {
+		if !slices.ContainsFunc(named, func(name string) bool { return name == path || strings.HasPrefix(name, path+".") }) {
+			t.Errorf("no test sets %s", path)
+		}
+	}
+}
+
+// TestValuesReplaceTheDefaults sets values whose defaults the other tests keep.
+func TestValuesReplaceTheDefaults(t *testing.T) {
+	rendered := render(t, "registry: {oidc: {issuer: 'https://login.example', audience: a, usernamePrefix: 'u:', groupsClaim: roles, ca: {configMap: login-ca, key: root.pem}}}\n"+
+		"ui: {enabled: true, url: 'https://agents.example', oidc: {clientID: page, secret: page}, tls: {secret: page-tls}, service: {type: LoadBalancer}}\n"+
+		"resources: {requests: {cpu: 70m, memory: 90Mi}}\n"+
+		"securityContext: {readOnlyRootFilesystem: false, allowPrivilegeEscalation: true, capabilities: {drop: [NET_RAW]}}\n"+
+		"monitoring: {dashboards: {enabled: true, labels: {grafana_dashboard: mine}}}\n")
+	deployment := typed[*appsv1.Deployment](t, rendered["Deployment a2a-operator-manager"])
+	hasArgs(t, deployment, "--registry-oidc-username-prefix=u:", "--registry-oidc-groups-claim=roles")
+	if !slices.ContainsFunc(deployment.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.Name == "registry-oidc-ca" && v.ConfigMap != nil && v.ConfigMap.Items[0].Key == "root.pem"
+	}) {
+		t.Error("no volume has the key root.pem of the authority")
+	}
+	container := manager(deployment)
+	equal(t, "CPU request", container.Resources.Requests.Cpu().String(), "70m")
+	equal(t, "memory request", container.Resources.Requests.Memory().String(), "90Mi")
+	equal(t, "read-only root", *container.SecurityContext.ReadOnlyRootFilesystem, false)
+	equal(t, "privilege escalation", *container.SecurityContext.AllowPrivilegeEscalation, true)
+	equal(t, "dropped capability", container.SecurityContext.Capabilities.Drop[0], "NET_RAW")
+	equal(t, "type of the page's Service", typed[*corev1.Service](t, rendered["Service a2a-operator-ui"]).Spec.Type, corev1.ServiceTypeLoadBalancer)
+	equal(t, "label of a dashboard", rendered["ConfigMap a2a-operator-dashboard-fleet"].GetLabels()["grafana_dashboard"], "mine")
+}
+
+// textOf returns the text of a literal, or of literals that are joined with other expressions,
+// which it replaces by x.
+func textOf(expression ast.Expr) (string, bool) {
+	switch e := expression.(type) {
+	case *ast.BasicLit:
+		text, err := strconv.Unquote(e.Value)
+		return text, e.Kind == token.STRING && err == nil
+	case *ast.BinaryExpr:
+		left, foundLeft := textOf(e.X)
+		right, foundRight := textOf(e.Y)
+		return cmp.Or(left, "x") + cmp.Or(right, "x"), e.Op == token.ADD && (foundLeft || foundRight)
+	default:
+		return "", false
+	}
 }
 
 // TestValuesAreNamedAsTheManagersFlags compares the names of values with those of the flags that they set:
