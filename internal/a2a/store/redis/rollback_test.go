@@ -4,6 +4,7 @@
 package redis_test
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"testing"
@@ -206,5 +207,35 @@ func TestOldMessagesAreNotReceived(t *testing.T) {
 	got, err := me.Receive(t.Context())
 	if err != nil || len(got) != 1 || got[0].Number != 2 {
 		t.Errorf("Receive() = %v, %v, want the new message only", got, err)
+	}
+}
+
+// The response of a Receive is lost, and Redis is away for longer than its messages are received.
+func TestInboxReceivesAfterItsGivenMessagesAreTooOld(t *testing.T) {
+	s := start(t)
+	o := s.options()
+	me := open(t, o).Join("a")
+	if _, err := me.Renew(t.Context(), time.Minute); err != nil {
+		t.Fatalf("Renew() error = %v", err)
+	}
+	c := client.NewClient(&client.Options{Addr: s.Address()})
+	defer func() { _ = c.Close() }()
+	old := strconv.FormatInt(time.Now().Add(-2*time.Minute).UnixMilli(), 10) + "-0"
+	box, mark := o.Prefix+"b:"+string(me.Self()), o.Prefix+"g:"+string(me.Self())
+	if err := c.XAdd(t.Context(), &client.XAddArgs{Stream: box, ID: old, Values: []string{"m", `{"Number":1}`}}).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Set(t.Context(), mark, old, time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	for n := uint64(2); n < 4; n++ {
+		if _, err := me.Post(ctx, me.Self(), &store.InboxMessage{Number: n}); err != nil {
+			t.Fatalf("Post() error = %v", err)
+		}
+		if got, err := me.Receive(ctx); err != nil || len(got) != 1 || got[0].Number != n {
+			t.Fatalf("Receive() = %v, %v, want message %d only", got, err, n)
+		}
 	}
 }

@@ -11,6 +11,11 @@ if given and given == had then
   redis.call('UNLINK', mark)
   given = nil
 end
+-- Without its messages, the place would hide all later ones until it expires.
+if given and #redis.call('XRANGE', box, '-', given, 'COUNT', 1) == 0 then
+  redis.call('UNLINK', mark)
+  given = nil
+end
 local from = '-'
 for _ = 1, tonumber(ARGV[2]) do
   local entry = redis.call('XRANGE', box, from, given or '+', 'COUNT', 1)[1]
