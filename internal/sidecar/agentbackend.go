@@ -70,13 +70,14 @@ func (a *agentBackend) runMetered(ctx context.Context, b *configuredBackend, t *
 			a.metrics.observeTokens(usage)
 		}
 	}()
-	if b.config.Protocol == sidecarconfig.ProtocolChatCompletions {
+	read := meter.Read
+	if b.config.Protocol == sidecarconfig.ProtocolA2A || b.config.Protocol == sidecarconfig.ProtocolChatCompletions {
 		metered := *t
 		metered.ReportUsage = func(usage backend.Usage) { meter.Report(ctx, usage) }
-		t = &metered
+		t, read = &metered, meter.ChargeAtEnd
 	}
 	return b.Run(ctx, t, func(events []a2a.Event) error { //nolint:wrapcheck // the engine tells the errors of backends apart
-		meter.Read(ctx, events)
+		read(ctx, events)
 		return emit(events)
 	})
 }

@@ -4,6 +4,7 @@
 package sidecar
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -198,4 +199,56 @@ func TestReplicasShareTokenBudgets(t *testing.T) {
 	a.wantSend("third", http.StatusTooManyRequests, usedTotalBudget)
 	server.Kill()
 	a.wantSend("third", http.StatusServiceUnavailable, "The task store is not available")
+}
+
+// An agent that speaks A2A keeps the usage of the former turn in the metadata of its task. The
+// next turn is not charged for it again.
+func TestA2AAgentIsNotChargedForEarlierTurnsAgain(t *testing.T) {
+	const usage = `"metadata":{"a2a-operator.dev/usage":{"prompt_tokens":%d,"completion_tokens":%d}}`
+	const task = `"id":"theirs","contextId":"c",` + usage
+	first := fmt.Sprintf(`{"kind":"task","status":{"state":"input-required"},`+task+`}`, 60, 40)
+	next := []string{
+		fmt.Sprintf(`{"kind":"task","status":{"state":"working"},`+task+`}`, 60, 40),
+		fmt.Sprintf(`{"kind":"status-update","taskId":"theirs","contextId":"c","final":true,"status":{"state":"completed"},`+usage+`}`, 3, 2),
+	}
+	p := newPod(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"name":"a","url":"http://`+r.Host+`/","version":"1","protocolVersion":"0.3.0","capabilities":{"streaming":true},"skills":[]}`)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		var request struct {
+			ID json.RawMessage `json:"id"`
+		}
+		if err := json.Unmarshal(body, &request); err != nil {
+			t.Error(err)
+		}
+		events := []string{first}
+		if strings.Contains(string(body), `"theirs"`) {
+			events = next
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		for _, event := range events {
+			_, _ = fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":%s}\n\n", request.ID, event)
+		}
+	}, func(c *sidecarconfig.Config) {
+		withTokens(150, 0)(c)
+		c.Backend.Protocol = sidecarconfig.ProtocolA2A
+	})
+	_, body := p.sendAs("team")
+	var response struct{ Result struct{ ID string } }
+	if err := json.Unmarshal([]byte(body), &response); err != nil || !strings.Contains(body, "input-required") {
+		t.Fatalf("first message = %s, %v", body, err)
+	}
+	answer := strings.Replace(hello, `"messageId":"`, `"taskId":"`+response.Result.ID+`","messageId":"second-`, 1)
+	if response, body := p.do("POST", p.agent(), answer, p.tokenHeaders("team")...); response.StatusCode != http.StatusOK || !strings.Contains(body, "completed") {
+		t.Fatalf("second message = %d %s", response.StatusCode, body)
+	}
+	p.metric(`gen_ai_client_token_usage_sum{gen_ai_token_type="input"} 63`)
+	p.metric(`gen_ai_client_token_usage_sum{gen_ai_token_type="output"} 42`)
+	third := strings.Replace(hello, `"messageId":"`, `"messageId":"third-`, 1)
+	if response, body := p.do("POST", p.agent(), third, p.tokenHeaders("team")...); response.StatusCode != http.StatusOK {
+		t.Errorf("message after 105 tokens of 150 = %d %s", response.StatusCode, body)
+	}
 }

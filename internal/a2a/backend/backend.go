@@ -87,7 +87,7 @@ type Turn struct {
 	// Input is true if an earlier run of the task is paused and still waits for input.
 	Input bool
 	// ReportUsage takes the usage of the call so far, from the goroutine of Run, if the
-	// backend learns it other than by the metadata of an event. It may be nil.
+	// backend learns it other than by the metadata of an event that it emits. It may be nil.
 	ReportUsage func(Usage)
 }
 

@@ -140,24 +140,31 @@ func (m *Meter) Report(ctx context.Context, usage backend.Usage) {
 	}
 }
 
-// Read takes the reports in the metadata of events. It charges all that was reported if an
-// event ends the turn, so that the charge precedes the event that a client sees.
+// Read takes the reports in the metadata of events, and charges as ChargeAtEnd.
 func (m *Meter) Read(ctx context.Context, events []a2a.Event) {
 	for i := range events {
 		var metadata a2a.Object
-		ends := false
 		switch e := &events[i]; {
 		case e.Status != nil:
 			metadata = e.Status.Metadata
-			ends = e.Status.Status.State.Terminal() || e.Status.Status.State.Interrupted()
 		case e.Message != nil:
-			metadata, ends = e.Message.Metadata, true
+			metadata = e.Message.Metadata
 		}
 		if usage, ok := backend.UsageIn(metadata); ok {
 			m.Report(ctx, usage)
 		}
-		if ends {
+	}
+	m.ChargeAtEnd(ctx, events)
+}
+
+// ChargeAtEnd charges all that was reported if an event ends the turn, so that the charge
+// precedes the event that a client sees.
+func (m *Meter) ChargeAtEnd(ctx context.Context, events []a2a.Event) {
+	for i := range events {
+		e := &events[i]
+		if e.Message != nil || e.Status != nil && (e.Status.Status.State.Terminal() || e.Status.Status.State.Interrupted()) {
 			m.Charge(ctx)
+			return
 		}
 	}
 }

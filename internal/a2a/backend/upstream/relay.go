@@ -108,6 +108,7 @@ func (r *run) handleEvent(e *a2a.Event) error {
 		if err := r.checkIDs(e.Status.TaskID, e.Status.ContextID); err != nil {
 			return err
 		}
+		r.reportUsage(e.Status.Metadata)
 		return r.handleStatus(e.Status)
 	case e.Artifact != nil:
 		if err := r.checkIDs(e.Artifact.TaskID, e.Artifact.ContextID); err != nil {
@@ -118,6 +119,7 @@ func (r *run) handleEvent(e *a2a.Event) error {
 		if err := r.checkIDs(e.Message.TaskID, e.Message.ContextID); err != nil {
 			return err
 		}
+		r.reportUsage(e.Message.Metadata)
 		r.hasMessage = true
 		r.batch = append(r.batch, a2a.Event{Message: removeIDs(e.Message)})
 	}
@@ -146,6 +148,7 @@ func (r *run) handleTask(t *a2a.Task) error {
 	if err := r.checkIDs(t.ID, t.ContextID); err != nil {
 		return err
 	}
+	r.reportTaskUsage(t)
 	if !r.resubscribed || !t.Status.State.Interrupted() || r.isPreviousPause(&t.Status) {
 		return r.addChanges(t)
 	}
