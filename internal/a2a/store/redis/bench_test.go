@@ -6,6 +6,7 @@ package redis_test
 import (
 	"crypto/rand"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -47,4 +48,18 @@ func appendToMany(b *testing.B, s store.Store, tasks int) {
 			}
 		}
 	})
+}
+
+// BenchmarkOpenAfterALargeMessage opens a log without new events, whose last entry has 10 MiB.
+func BenchmarkOpenAfterALargeMessage(b *testing.B) {
+	s := open(b, start(b).options())
+	events := append(storetest.Begin(), storetest.Chunk("a", strings.Repeat("x", 10<<20)))
+	if _, err := s.Create(b.Context(), store.NewTask{Key: key, Origin: origin, Events: events}); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := s.Open(b.Context(), key); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -7,7 +7,7 @@ local maxevents, maxbytes, keep = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumbe
 local change, me, turn = ARGV[12], ARGV[13], ARGV[14]
 local message, claim, maxclaims, lasttoken = ARGV[15], ARGV[16], tonumber(ARGV[17]), ARGV[18]
 local CANCELED = '7'
-local task = redis.call('HMGET', t, 'seq', 'low', 'bytes', 'at', 'state', 'member', 'holder', 'claims', 'changed')
+local task = redis.call('HMGET', t, 'seq', 'low', 'bytes', 'at', 'state', 'member', 'holder', 'claims', 'changed', 'last')
 if not task[1] then return 1 end
 if last == after then
   if task[9] == token then return 0 end
@@ -18,7 +18,8 @@ elseif task[1] ~= after then
 end
 -- The hold tells whether the log is still the one that its run knows. A replica that takes the task compares the token.
 local takes = change == 'take' or change == 'continue'
-if tonumber(task[1]) < tonumber(after) or takes and task[1] == after and lasttoken ~= '' and appendtoken(ARGV[1], after) ~= lasttoken then
+if tonumber(task[1]) < tonumber(after) or takes and task[1] == after and lasttoken ~= ''
+  and appendtoken(ARGV[1], after, task[10]) ~= lasttoken then
   rolledback(keep)
   return 5
 end
@@ -42,9 +43,10 @@ if last ~= after then
     redis.call('XDEL', l, entry[1])
   end
   if state == '' or state == task[5] then
-    redis.call('HSET', t, 'seq', last, 'low', low, 'bytes', bytes, 'at', at)
+    redis.call('HSET', t, 'seq', last, 'last', lastappend(last, token), 'low', low, 'bytes', bytes, 'at', at)
   else
-    redis.call('HSET', t, 'seq', last, 'low', low, 'bytes', bytes, 'at', at, 'state', state, 'ended', endedat(state))
+    redis.call('HSET', t, 'seq', last, 'last', lastappend(last, token), 'low', low, 'bytes', bytes, 'at', at,
+      'state', state, 'ended', endedat(state))
   end
   if state ~= '' then file(task[6], task[5], state, place, keep) end
   redis.call('PUBLISH', P .. 'e:' .. ARGV[1], last)

@@ -15,8 +15,8 @@ while redis.call('ZCARD', P .. 'q:ended') + redis.call('ZCARD', P .. 'q:idle') +
 end
 redis.call('UNLINK', l)
 redis.call('XADD', l, seq .. '-0', 'e', events)
-redis.call('HSET', t, 'created', token, 'seq', seq, 'low', 1, 'bytes', #events, 'at', 0, 'state', state, 'member', member,
-  'owner', ARGV[9], 'context', ARGV[10], 'dialect', ARGV[11], 'ended', endedat(state))
+redis.call('HSET', t, 'created', token, 'last', lastappend(seq, token), 'seq', seq, 'low', 1, 'bytes', #events, 'at', 0,
+  'state', state, 'member', member, 'owner', ARGV[9], 'context', ARGV[10], 'dialect', ARGV[11], 'ended', endedat(state))
 file(member, nil, state, place, keep)
 if ARGV[17] ~= '' then redis.call('HSET', t, 'claims', cmsgpack.pack({ARGV[17], ARGV[18]})) end
 if tonumber(state) < 5 then hold(owner .. id, '', me, turn, keep) end

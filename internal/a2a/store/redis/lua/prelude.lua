@@ -21,8 +21,15 @@ local function int(n) return string.format('%.0f', n) end
 -- before they were on disk. Turns that began before are not run again, because they may have ended in a lost write.
 local function rolledback(keep) redis.call('SET', P .. 'rollback', int(now()), 'PX', keep) end
 
--- appendtoken returns the token of the append whose last event has a number, nil without such an append.
-local function appendtoken(name, seq)
+-- lastappend returns the field 'last' of a task, which names its last append by number and token. An entry may have
+-- megabytes: with the field, no script reads it for its token.
+local function lastappend(seq, token) return seq .. ' ' .. token end
+
+-- appendtoken returns the token of the append whose last event has a number, nil without such an append. last is the
+-- field of the task; earlier versions do not write it.
+local function appendtoken(name, seq, last)
+  local at, token = (last or ''):match('^(%d+) (.*)$')
+  if at == seq then return token end
   local entry = redis.call('XRANGE', P .. 'l:' .. name, seq, seq)[1]
   if not entry then return nil end
   return entry[2][4] or redis.call('HGET', P .. 't:' .. name, 'created')
