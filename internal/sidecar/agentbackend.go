@@ -61,11 +61,12 @@ func (a *agentBackend) Run(ctx context.Context, t *backend.Turn, emit backend.Em
 	return err //nolint:wrapcheck // the engine tells the errors of backends apart
 }
 
-// runMetered runs a turn, and charges and observes the tokens that the agent reports.
+// runMetered runs a turn, charges the tokens that the agent reports or sends, and observes
+// those that it reports.
 func (a *agentBackend) runMetered(ctx context.Context, b *configuredBackend, t *backend.Turn, emit backend.Emit) error {
 	meter := a.budget.Meter(t.AccountingPrincipal)
 	defer func() {
-		meter.Charge(ctx)
+		meter.End(ctx)
 		if usage, ok := meter.Usage(); ok {
 			a.metrics.observeTokens(usage)
 		}
@@ -74,6 +75,7 @@ func (a *agentBackend) runMetered(ctx context.Context, b *configuredBackend, t *
 	if b.config.Protocol == sidecarconfig.ProtocolA2A || b.config.Protocol == sidecarconfig.ProtocolChatCompletions {
 		metered := *t
 		metered.ReportUsage = func(usage backend.Usage) { meter.Report(ctx, usage) }
+		metered.ReportChunk = meter.Chunk
 		t, read = &metered, meter.ChargeAtEnd
 	}
 	return b.Run(ctx, t, func(events []a2a.Event) error { //nolint:wrapcheck // the engine tells the errors of backends apart

@@ -252,3 +252,47 @@ func TestA2AAgentIsNotChargedForEarlierTurnsAgain(t *testing.T) {
 		t.Errorf("message after 105 tokens of 150 = %d %s", response.StatusCode, body)
 	}
 }
+
+// A client that has read the whole answer of a model and cancels before the usage comes pays
+// one token for each chunk.
+func TestChunksOfACanceledCompletionCount(t *testing.T) {
+	url := modelServerAt(t, nonLoopbackIP(t), nil, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			newCompletionServer()(w, r)
+			return
+		}
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, strings.Repeat(`data: {"choices":[{"delta":{"content":"x"}}]}`+"\n\n", 100))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	p := newPod(t, nil, func(c *sidecarconfig.Config) {
+		calls(url)(c)
+		withTokens(100, 0)(c)
+	})
+	stream := p.open("POST", p.agent(), helloStream, p.tokenHeaders("team")...)
+	defer stream.Body.Close()
+	received := ""
+	for buffer := make([]byte, 4096); !strings.Contains(received, "artifact-update"); {
+		n, err := stream.Body.Read(buffer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		received += string(buffer[:n])
+	}
+	_, id, _ := strings.Cut(received, `"id":"`)
+	id, _, _ = strings.Cut(id, `"`)
+	response, body := p.do("POST", p.agent(), `{"jsonrpc":"2.0","id":1,"method":"tasks/cancel","params":{"id":"`+id+`"}}`, p.tokenHeaders("team")...)
+	if response.StatusCode != http.StatusOK || !strings.Contains(body, "canceled") {
+		t.Errorf("tasks/cancel = %d %s", response.StatusCode, body)
+	}
+	p.eventually("the charge", func() bool {
+		message := strings.Replace(hello, `"params":{`, `"params":{"configuration":{"blocking":false},`, 1)
+		_, body := p.do("POST", p.agent(), message, p.tokenHeaders("team")...)
+		return strings.Contains(body, usedBudget)
+	})
+	if _, metrics := p.do("GET", p.health("/metrics"), ""); strings.Contains(metrics, "gen_ai_client_token_usage_count") {
+		t.Error("the metric has a usage that the model did not report")
+	}
+}

@@ -89,6 +89,9 @@ type Turn struct {
 	// ReportUsage takes the usage of the call so far, from the goroutine of Run, if the
 	// backend learns it other than by the metadata of an event that it emits. It may be nil.
 	ReportUsage func(Usage)
+	// ReportChunk counts a chunk of output, which is at least one token, until a usage
+	// includes it. It is called from the goroutine of Run. It may be nil.
+	ReportChunk func()
 }
 
 // TurnError is a failure that ends a task.

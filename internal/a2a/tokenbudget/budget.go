@@ -122,8 +122,10 @@ type Meter struct {
 	// usage is the largest that was reported, and charged what of it was charged at.
 	usage    backend.Usage
 	reported bool
-	charged  int64
-	at       time.Time
+	// chunks are those that no usage includes yet.
+	chunks  int64
+	charged int64
+	at      time.Time
 }
 
 // Meter returns a Meter that charges a principal.
@@ -134,7 +136,10 @@ func (m *Meter) Usage() (backend.Usage, bool) { return m.usage, m.reported }
 
 // Report takes a report of the usage of the call so far. It charges at most once a second.
 func (m *Meter) Report(ctx context.Context, usage backend.Usage) {
-	m.usage, m.reported = m.usage.Max(usage), true
+	if larger := m.usage.Max(usage); larger != m.usage {
+		m.usage, m.chunks = larger, 0
+	}
+	m.reported = true
 	if now := m.budget.options.Now(); m.at.IsZero() || now.Sub(m.at) >= chargeInterval {
 		m.Charge(ctx)
 	}
@@ -169,10 +174,18 @@ func (m *Meter) ChargeAtEnd(ctx context.Context, events []a2a.Event) {
 	}
 }
 
+// Chunk counts a chunk of output as one token, until Report takes a larger usage.
+func (m *Meter) Chunk() { m.chunks++ }
+
+// End charges what was not charged yet, with the chunks that no usage includes.
+func (m *Meter) End(ctx context.Context) { m.charge(ctx, m.usage.Total()+m.chunks) }
+
 // Charge charges what was reported and not charged yet.
-func (m *Meter) Charge(ctx context.Context) {
-	if tokens := m.usage.Total() - m.charged; tokens > 0 {
+func (m *Meter) Charge(ctx context.Context) { m.charge(ctx, m.usage.Total()) }
+
+func (m *Meter) charge(ctx context.Context, total int64) {
+	if tokens := total - m.charged; tokens > 0 {
 		m.budget.Charge(ctx, m.principal, tokens)
-		m.charged, m.at = m.usage.Total(), m.budget.options.Now()
+		m.charged, m.at = total, m.budget.options.Now()
 	}
 }

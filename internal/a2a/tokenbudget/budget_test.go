@@ -230,3 +230,44 @@ func TestRunningTurnIsChargedOnceASecond(t *testing.T) {
 		t.Errorf("charged %d tokens before the end, want those of the last second to be missing at most", got)
 	}
 }
+
+// Chunks of output are charged at the end of a call, as far as no usage includes them.
+func TestChunksWithoutAUsageAreCharged(t *testing.T) {
+	chunks := func(n int) func(*tokenbudget.Meter) {
+		return func(m *tokenbudget.Meter) {
+			for range n {
+				m.Chunk()
+			}
+		}
+	}
+	report := func(input, output int) func(*tokenbudget.Meter) {
+		return func(m *tokenbudget.Meter) { m.Report(t.Context(), backend.Usage{Input: input, Output: output}) }
+	}
+	tests := map[string]struct {
+		reports []func(*tokenbudget.Meter)
+		want    int64
+		usage   bool
+	}{
+		"canceled before the usage":    {[]func(*tokenbudget.Meter){chunks(100)}, 100, false},
+		"usage at the end":             {[]func(*tokenbudget.Meter){chunks(100), report(7, 50)}, 57, true},
+		"usage at the beginning":       {[]func(*tokenbudget.Meter){report(7, 0), chunks(100)}, 107, true},
+		"empty usage in every chunk":   {[]func(*tokenbudget.Meter){chunks(50), report(0, 0), chunks(50), report(0, 0)}, 100, true},
+		"usage repeated in the chunks": {[]func(*tokenbudget.Meter){report(7, 0), chunks(50), report(7, 0), chunks(50), report(7, 90)}, 97, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(tokenbudget.Limits{PerHour: 1})
+			m := f.Meter(alice)
+			for _, report := range test.reports {
+				report(m)
+			}
+			m.End(t.Context())
+			if got := f.charged(t, alice); got != test.want {
+				t.Errorf("charged %d tokens, want %d", got, test.want)
+			}
+			if _, ok := m.Usage(); ok != test.usage {
+				t.Errorf("Usage() = %t, want %t", ok, test.usage)
+			}
+		})
+	}
+}

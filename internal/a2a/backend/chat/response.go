@@ -151,6 +151,10 @@ func (r *respondsWith) handle(what string, text []byte, streamed bool) error {
 	if c.finishReason != "" {
 		r.finishReason = redact(c.finishReason, r.secret)
 	}
+	if streamed && (c.hasContent() || c.reasoning) && r.turn.ReportChunk != nil {
+		// The usage is in the last chunk, which does not come if the turn is canceled.
+		r.turn.ReportChunk()
+	}
 	if len(c.usage) > 0 && len(c.usage) <= maxUsage {
 		r.usage = a2a.Object(redact(string(c.usage), r.secret))
 		r.reportUsage()

@@ -42,3 +42,30 @@ func TestUsageIsReported(t *testing.T) {
 		})
 	}
 }
+
+// Each chunk of a stream with text, reasoning or tool calls is reported before the usage,
+// which does not come if the turn is canceled.
+func TestChunksAreReported(t *testing.T) {
+	const toolCall = `{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]}}]}`
+	tests := map[string]struct {
+		model http.HandlerFunc
+		want  int
+	}{
+		"text":              {respondsWith(sse, strings.Repeat(textChunk("x"), 100)+stop+done), 100},
+		"reasoning":         {respondsWith(sse, sseEvent(`{"choices":[{"delta":{"reasoning_content":"hm"}}]}`)+textChunk("x")+stop+done), 2},
+		"tool call":         {respondsWith(sse, sseEvent(toolCall)+stop+done), 1},
+		"without content":   {respondsWith(sse, sseEvent(`{"choices":[{"delta":{"role":"assistant","content":""}}]}`)+stop+done), 0},
+		"not a stream":      {respondsWith("application/json", `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}`), 0},
+		"broken connection": {respondsWith(sse, textChunk("x")+textChunk("x")), 2},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			turn, got := newTurn(), 0
+			turn.ReportChunk = func() { got++ }
+			run(t, newModel(t, withModel(chat.Options{}), test.model), turn)
+			if got != test.want {
+				t.Errorf("%d chunks, want %d", got, test.want)
+			}
+		})
+	}
+}
