@@ -6,6 +6,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"testing"
 	"time"
 
@@ -80,6 +81,29 @@ func TestMessageThatWaitedIsCheckedAgain(t *testing.T) {
 				t.Errorf("turn is %q, want the message whose client has an answer", text(c.Message.Parts))
 			}
 			c.finishTask(status(a2a.StateCompleted))
+		})
+	})
+	t.Run("for its task, as many as may wait", func(t *testing.T) {
+		limit := &budget{}
+		withEngine(t, engine.Options{Allow: limit.allow}, func(t *testing.T, b *fixture) {
+			b.send(newRequest("m0", "0"))
+			c := b.nextCall()
+			c.mustEmit(status(a2a.StateWorking))
+			for i := range 8 {
+				id := strconv.Itoa(i + 1)
+				b.send(returnImmediately(withTask(newRequest("m"+id, id), c.TaskID))).want(t, "task:working")
+			}
+			b.send(returnImmediately(withTask(newRequest("m9", "9"), c.TaskID))).want(t, string(a2a.ReasonResourceExhausted))
+			limit.spend()
+			for i := range 8 {
+				c.mustEmit(status(a2a.StateInputRequired))
+				c.endRun(nil)
+				if c = b.nextCall(); text(c.Message.Parts) != strconv.Itoa(i+1) {
+					t.Errorf("turn is %q, want that of message %d", text(c.Message.Parts), i+1)
+				}
+			}
+			c.finishTask(status(a2a.StateCompleted))
+			b.wantNoCall()
 		})
 	})
 	t.Run("for a turn", func(t *testing.T) {
