@@ -30,7 +30,7 @@ func (h *Handler) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Erro
 	if problem.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(problem.RetryAfter/time.Second)))
 	}
-	to.refused = problem.Reason
+	to.result.reason = problem.Reason
 	if to.kind == kindAgent {
 		h.options.Deny(w, to.seenByAgent(r), problem)
 		return
@@ -43,7 +43,8 @@ func (h *Handler) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Erro
 // agent's container, or a limit, and is not logged.
 func (h *Handler) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
-		return // the client has left
+		destinationOf(r.Context()).result.clientLeft = true
+		return
 	}
 	to := destinationOf(r.Context())
 	subject := "The registry"

@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 )
 
@@ -50,10 +49,9 @@ type destination struct {
 	// rewrites is what the gateway rewrites in the response.
 	rewrites rewriting
 
-	// span is that of a call of an agent, nil while tracing is off. refused is the reason of
-	// the error with which the gateway answered, "" for none.
-	span    *tracing.Span
-	refused a2a.Reason
+	// span is that of a call of an agent, nil while tracing is off.
+	span   *tracing.Span
+	result callResult
 }
 
 // agent returns the name of the agent with its namespace.

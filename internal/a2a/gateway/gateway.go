@@ -66,7 +66,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		ctx, span := h.options.Tracer.StartCall(r.Context(), r.Header, to.agent(), r.Header.Get(headerTask))
 		if span != nil {
 			r, to.span = r.WithContext(ctx), span
-			defer func() { span.End(string(to.refused)) }()
+			defer to.end()
 		}
 	}
 	config := h.config.Load()
@@ -106,7 +106,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// Without full duplex, an HTTP/1 server closes the body of a request when its response begins. The transport would then fail
 	// to read the end of the body, and would abort the response. Recorders of tests have no connection and return an error.
 	_ = http.NewResponseController(w).EnableFullDuplex()
-	h.proxy.ServeHTTP(w, r)
+	to.result.serve(r.Context(), func() { h.proxy.ServeHTTP(w, r) })
 }
 
 // prepareCall looks up the agent of a request and gets a token for it. It returns false after it has answered the
@@ -165,5 +165,8 @@ func (h *Handler) serveRemote(w http.ResponseWriter, r *http.Request, agent *Rem
 	}
 	out := to.seenByAgent(r)
 	out.Header.Del(headerTask)
-	h.options.Remotes.ServeRemote(w, out, agent, to.base())
+	if to.span != nil {
+		w = &statusWriter{ResponseWriter: w, result: &to.result}
+	}
+	to.result.serve(r.Context(), func() { h.options.Remotes.ServeRemote(w, out, agent, to.base()) })
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,6 +40,7 @@ type seen struct {
 type cluster struct {
 	gateway *httptest.Server
 	client  *http.Client
+	tracer  tracing.Tracer
 	token   string
 	bodies  *limit.Budget
 	seen    []seen
@@ -83,7 +85,7 @@ func newClusterBehind(t *testing.T, wrap func(http.RoundTripper) http.RoundTripp
 		TokenFile:   c.token,
 		TokenURL:    "http://registry.system.svc:8444" + exchangetest.Path,
 		Audience:    "{name}.{namespace}.a2a-operator.dev",
-	}, Options{Transport: wrap(transport), Deny: plain, Bodies: c.bodies, Log: slog.New(slog.DiscardHandler), Now: time.Now}))
+	}, Options{Tracer: &c.tracer, Transport: wrap(transport), Deny: plain, Bodies: c.bodies, Log: slog.New(slog.DiscardHandler), Now: time.Now}))
 	t.Cleanup(c.gateway.Close)
 	c.client = c.gateway.Client()
 	c.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

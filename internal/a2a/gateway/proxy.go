@@ -40,7 +40,7 @@ func (h *Handler) modify(response *http.Response) error {
 	}
 	response.Header.Del("Set-Cookie")
 	to := destinationOf(response.Request.Context())
-	to.span.Answered(response.StatusCode)
+	to.result.status = response.StatusCode
 	// gRPC-Web has its status in a header of a response without messages.
 	unauthenticated := response.StatusCode == http.StatusUnauthorized || response.Header.Get("Grpc-Status") == "16"
 	if to.kind == kindAgent && unauthenticated {

@@ -23,6 +23,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens/exchangetest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 )
 
 // fixture is a gateway, and the transport to a cluster whose only agent is team/echo and to a
@@ -45,6 +46,9 @@ type fixture struct {
 	header http.Header
 	// intercept is called for each request before its response; nil for none.
 	intercept func(*http.Request)
+	// remote serves the requests to Remotes in place of the text "far"; nil for none.
+	remote http.HandlerFunc
+	tracer tracing.Tracer
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -64,7 +68,7 @@ func newFixture(t *testing.T) *fixture {
 		"/v1/agents/team/liar":         `{"namespace":"team","name":"echo","url":"http://echo.team.svc/"}`,
 	}}
 	r.h = New(&Config{RegistryURL: "http://registry:8444/", AgentURL: "http://{name}.{namespace}.svc", TokenFile: token, TokenURL: "http://registry:8444" + exchangetest.Path, Audience: "{name}.{namespace}"},
-		Options{Transport: r, Remotes: r, Deny: plain, Bodies: limit.NewBudget(64<<20, time.Second), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return r.now }})
+		Options{Tracer: &r.tracer, Transport: r, Remotes: r, Deny: plain, Bodies: limit.NewBudget(64<<20, time.Second), Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return r.now }})
 	return r
 }
 
@@ -118,6 +122,10 @@ func (r *fixture) ServeRemote(w http.ResponseWriter, req *http.Request, agent *R
 	defer r.mu.Unlock()
 	r.served = append(r.served, fmt.Sprintf("%s %s at %s, card %s %s, by %s, shows %s%s", req.Method, req.URL.EscapedPath(), agent.URL,
 		agent.Digest, agent.Card, base, req.Header.Get("Authorization"), req.Header.Get(headerTask)))
+	if r.remote != nil {
+		r.remote(w, req)
+		return
+	}
 	_, _ = w.Write([]byte("far"))
 }
 

@@ -123,7 +123,9 @@ func (s *Span) End(failure string) {
 			s.span.SetAttributes(keyOutcome.String(outcomeSuccess))
 		} else {
 			s.span.SetAttributes(keyOutcome.String(failure), keyErrorType.String(failure))
-			s.span.SetStatus(codes.Error, "")
+			if failure != OutcomeCanceled {
+				s.span.SetStatus(codes.Error, "")
+			}
 		}
 	}
 	s.span.End()

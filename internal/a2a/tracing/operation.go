@@ -36,8 +36,12 @@ func operationOf(ctx context.Context) *operation {
 	return op
 }
 
+// codeInternal is the code of an internal error in JSON-RPC.
+const codeInternal = -32603
+
 // Serve returns a handler that starts the span of an operation, as a child of the span that
-// the client names. End ends the span, or the handler's return without it.
+// the client names. End ends the span. Without it, the span ends with the handler: with an
+// internal error if the handler panics, else as canceled.
 func (t *Tracer) Serve(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := t.current()
@@ -45,16 +49,18 @@ func (t *Tracer) Serve(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		ctx := trace.ContextWithRemoteSpanContext(r.Context(), spanContextOf(OfRequest(r.Header)))
+		ctx := trace.ContextWithRemoteSpanContext(r.Context(), spanContextOf(OfRequest(r.Header))) //nolint:contextcheck // a header has no context
 		// The name follows once the request is decoded.
 		ctx, span := s.Tracer.Start(ctx, "A2A", trace.WithSpanKind(trace.SpanKindServer))
 		op := &operation{span: span, settings: s}
+		result := Result{}.Refused(a2a.ReasonInternal, codeInternal) // that of a panic
 		defer func() {
 			if !op.parked.Load() {
-				op.end(Result{}.Canceled())
+				op.end(result)
 			}
 		}()
 		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, operationKey{}, op)))
+		result = Result{}.Canceled()
 	})
 }
 
@@ -70,8 +76,11 @@ func Park(ctx context.Context, parked bool) {
 const (
 	// outcomeSuccess is the outcome of an operation that returned no error.
 	outcomeSuccess = "success"
-	// outcomeCanceled is the outcome of an operation whose client left.
-	outcomeCanceled = "canceled"
+	// OutcomeCanceled is the outcome of an operation or a call whose client left. It is no
+	// error.
+	OutcomeCanceled = "canceled"
+	// OutcomeAborted is the outcome of a call whose response broke off.
+	OutcomeAborted = "aborted"
 )
 
 // Result is the result of an operation. Its values are of small sets: none comes from a
@@ -94,7 +103,7 @@ func (r Result) Refused(reason a2a.Reason, code int) Result {
 
 // Canceled returns a result for a request whose client left before the end of the response.
 func (r Result) Canceled() Result {
-	r.Outcome, r.ErrorType = outcomeCanceled, outcomeCanceled
+	r.Outcome, r.ErrorType = OutcomeCanceled, OutcomeCanceled
 	return r
 }
 
@@ -127,7 +136,7 @@ func (op *operation) end(r Result) {
 		op.span.SetAttributes(keyOutcome.String(outcomeSuccess))
 	} else {
 		op.span.SetAttributes(keyOutcome.String(r.Outcome), keyErrorType.String(r.ErrorType))
-		if r.Outcome != outcomeCanceled {
+		if r.Outcome != OutcomeCanceled {
 			op.span.SetStatus(codes.Error, "")
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
@@ -47,7 +48,7 @@ func (t *Translator) newBindings(l *link) bindings {
 	}
 	shared := httpcall.Config{
 		Handler: checked, Push: checked, Card: current, ExtendedCard: noExtended,
-		Limits: t.options.Limits, Observe: func(context.Context, httpcall.Outcome) {}, Log: t.options.Log,
+		Limits: t.options.Limits, Observe: func(ctx context.Context, o httpcall.Outcome) { gateway.Conclude(ctx, o.Reason, o.ClientLeft) }, Log: t.options.Log,
 	}
 	return bindings{
 		rpc:  jsonrpc.New(jsonrpc.Config{Config: shared, Streams: streams}),
