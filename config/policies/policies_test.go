@@ -279,7 +279,7 @@ func (c *cluster) testWrites(t *testing.T) {
 			remoteAt("https://agents.example.com")(agent) // an Agent cannot become a remote one
 		}
 		valid := agent.DeepCopy()
-		// With its fields, so that a later apply can remove a limit.
+		// The user owns the fields, so that a later apply can remove a limit.
 		if err := c.Apply(t.Context(), applyConfiguration(t, agent), client.FieldOwner("user")); err != nil {
 			t.Fatalf("%s: %v", policy, err)
 		}

@@ -25,7 +25,7 @@ const (
 	// quantity is the subset of the syntax of resource.ParseQuantity with an integer exponent and a bounded
 	// number of digits.
 	quantity = `^[+-]?([0-9]{1,32}(\.[0-9]{0,32})?|\.[0-9]{1,32})([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,2})?$`
-	// maxPort is the largest number in an intstr.IntOrString, which is a port everywhere in a pod template.
+	// maxPort is the bound of the numbers in an intstr.IntOrString. Each field of this type in a pod template is a port.
 	maxPort = 65535
 )
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package auditlog logs denied requests, in the sidecar and in the registry: one event for each,
-// with the keys of docs/how-to/logs.md, and a bound by kind, because clients cause them. It
-// knows neither requests nor rules.
+// with the keys of docs/how-to/logs.md. It limits the rate of the events of each kind, because
+// clients cause them. The package depends neither on requests nor on rules.
 package auditlog
 
 import (
@@ -18,8 +18,9 @@ import (
 // Rate bounds the events of each Kind.
 var Rate = limit.Rate{PerSecond: 10, Burst: 100}
 
-// Kind separates denials by the credential of the request. No limit holds back
-// requests without a credential, so they must not use up the events of the others.
+// Kind separates denials by the credential of the request. Each kind has a limit of its own,
+// so that requests without a credential, which every client can send, do not use up the
+// events of the others.
 type Kind int
 
 // Kinds of denials.
@@ -50,8 +51,8 @@ const (
 	ByAuthorization  = "authorization"
 )
 
-// boundedEvents bounds the events of a Kind. The next event after dropped ones has their
-// number.
+// boundedEvents limits the rate of the events of a Kind. The first event after dropped ones
+// has the number of dropped events.
 type boundedEvents struct {
 	bucket  limit.Bucket
 	dropped atomic.Int64
@@ -73,8 +74,8 @@ func New(log *slog.Logger, now func() time.Time) *Log {
 	return l
 }
 
-// Denied logs a denied request, unless the events of its kind exceed Rate. The attributes have nothing of a
-// credential or of a request's body.
+// Denied logs a denied request, unless the events of its kind exceed Rate. The attributes must contain
+// no part of a credential or of a request's body.
 func (l *Log) Denied(ctx context.Context, kind Kind, attributes ...slog.Attr) {
 	events := &l.events[kind]
 	if !events.bucket.Take(l.now()) {

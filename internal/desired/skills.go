@@ -152,8 +152,8 @@ func duplicateIDs(origins []origin) []usererror.Problem {
 	return problems
 }
 
-// defaultSkill returns the default skill of an Agent, which lists no other. Searches
-// find a card by its skills.
+// defaultSkill returns the skill on the card of an Agent without skills, made from its
+// name and description. Searches find agents by the skills on their cards.
 func defaultSkill(agent *a2av1alpha1.Agent) card.Skill {
 	return card.Skill{
 		ID:          agent.Name,

@@ -83,7 +83,8 @@ func TestSourceFollowsItsFile(t *testing.T) {
 		expect("nothing", "", false)
 		first, second := authority(t, 1), authority(t, 2)
 		write(t, file, first)
-		// Until the registry serves the certificate of its first authority, sidecars verify it by their own.
+		// During the overlap after the first authority, the registry may still serve its former certificate, so
+		// sidecars also verify it by their own authorities.
 		additional = true
 		expect("first", first, true)
 		expect("first for a while", first, false)

@@ -132,8 +132,8 @@ var everyMethod = map[a2a.Method]struct {
 	},
 }
 
-// TestEveryMethodIsAuthorizedInEveryBinding denies each method to callers of a
-// namespace of its name.
+// TestEveryMethodIsAuthorizedInEveryBinding has a rule for each method, which denies it to
+// the callers of one namespace: the method's name in lower case.
 func TestEveryMethodIsAuthorizedInEveryBinding(t *testing.T) {
 	var rules []sidecarconfig.Rule
 	for method := range everyMethod {

@@ -414,7 +414,7 @@ func TestDecodedRequestsReserveNoBodyMemory(t *testing.T) {
 			defer end()
 			p := newPod(t, agent, nil)
 			ctx, stop := context.WithCancel(t.Context())
-			// Its length is not known, so that it has the smallest buffer that there is.
+			// The body has no declared length, so it gets the smallest buffer.
 			request, _ := http.NewRequestWithContext(ctx, http.MethodPost, p.agent()+to.path, io.MultiReader(strings.NewReader(to.body)))
 			request.Header.Set("Authorization", "Bearer "+p.token("team"))
 			request.Header.Set("Content-Type", "application/json")

@@ -202,11 +202,11 @@ func (p *pod) do(method, url, body string, headers ...string) (*http.Response, s
 	return response, string(text)
 }
 
-// sent counts the messages that fresh has made.
+// sent counts the ids that withNewMessageID has made.
 var sent atomic.Int64
 
-// withNewMessageID returns a request with a messageId of its own in the place of "new":
-// the sidecar answers a repeated one with the task of the first.
+// withNewMessageID replaces the messageId "new" of a request by a unique one, because the
+// sidecar deduplicates messages by their messageId.
 func withNewMessageID(body string) string {
 	return strings.Replace(body, `"messageId":"new"`, `"messageId":"new-`+strconv.FormatInt(sent.Add(1), 10)+`"`, 1)
 }

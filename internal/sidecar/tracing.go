@@ -22,7 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/traceexport"
 )
 
-// traces are the spans of a sidecar and their export.
+// traces have the tracer of a sidecar and the provider that exports its spans.
 type traces struct {
 	tracer   tracing.Tracer
 	counters *traceexport.Counters
@@ -49,7 +49,7 @@ func (s *Sidecar) prepareTraces(former, next *loaded) (func(), error) {
 	}, nil
 }
 
-// tracingOf returns what the sidecar configuration says of tracing.
+// tracingOf returns the settings of tracing in the sidecar configuration.
 func tracingOf(t *sidecarconfig.Tracing) traceexport.Config {
 	c := traceexport.Config{Sampler: traceexport.Sampler{Ratio: 1}}
 	if t == nil {
@@ -96,8 +96,8 @@ func (t *traces) close() {
 	t.stopping.Wait()
 }
 
-// endSpan ends the span of a request with its outcome. The span of the turn goes on if the
-// client left.
+// endSpan ends the span of a request with its outcome. The span of the turn continues if the
+// client disconnects.
 func endSpan(ctx context.Context, o httpcall.Outcome) {
 	r := tracing.Result{Binding: o.Binding, Method: o.Method, Version: o.Version}
 	switch {

@@ -21,8 +21,8 @@ import (
 
 // Limits of a request to the collector.
 const (
-	// maxResponse bounds how much of a response is read, in bytes. A larger one ends its
-	// connection.
+	// maxResponse bounds the bytes that are read of a response. The connection of a larger
+	// response is closed.
 	maxResponse = 64 << 10
 	// minRetryDelay and maxRetryDelay bound the backoff between two attempts, and the
 	// Retry-After of a collector.
@@ -35,10 +35,10 @@ const (
 type client struct {
 	config    *Config
 	transport *http.Transport
-	// rejected is the rejection of the last request. The batch processor makes one request
-	// at a time.
+	// rejected is the rejection in the response to the last request. It needs no lock, because
+	// the batch processor makes one request at a time.
 	rejected rejection
-	// stopped ends with Stop, and with it each request.
+	// stopped is canceled by Stop, which cancels each request.
 	stopped context.Context //nolint:containedctx // it lasts as long as the client
 	stop    context.CancelFunc
 }
@@ -71,8 +71,9 @@ func (c *client) Stop(context.Context) error {
 	return nil
 }
 
-// UploadTraces implements otlptrace.Client. It tries again, with backoff, what a collector
-// asks to try again (OTLP section "Failures") and what it did not receive, until ctx ends.
+// UploadTraces implements otlptrace.Client. It retries with exponential backoff until ctx ends
+// if the collector answers with a retryable status (OTLP, section "Failures") or does not
+// answer.
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -97,8 +98,8 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	}
 }
 
-// post sends spans once. With an error, it returns the delay that the collector asks for,
-// and a negative one if another attempt would be in vain.
+// post sends spans once. With an error, it also returns the delay that the collector asks
+// for, 0 for none, and a negative delay if the request must not be retried.
 func (c *client) post(ctx context.Context, body []byte) (retryAfter time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
 	defer cancel()
@@ -133,8 +134,8 @@ func (c *client) post(ctx context.Context, body []byte) (retryAfter time.Duratio
 	}
 }
 
-// rejection is what a collector did not accept of a request that it answered with success:
-// ExportTraceServiceResponse.partial_success.
+// rejection is the number of spans that a collector did not accept of a request that it
+// answered with success, and its reason: ExportTraceServiceResponse.partial_success.
 type rejection struct {
 	spans   int
 	message string

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package traceexport exports the spans of a program to a collector by OTLP over HTTP, with
-// the standard OTEL_* variables. Manager and sidecar use it, and it knows neither.
+// the standard OTEL_* variables. The manager and the sidecar use it; it imports neither.
 //
 // A collector never delays a program: spans wait in a bounded queue, and a full queue drops
-// them. The package links no gRPC, which the exporters of OpenTelemetry do.
+// them. The exporters of OpenTelemetry link gRPC; this package does not.
 package traceexport
 
 import (
@@ -51,10 +51,10 @@ type Batch struct {
 
 // Sampler decides which traces are recorded.
 type Sampler struct {
-	// Ratio is the part of the traces that begin here and are recorded, from 0 to 1.
+	// Ratio is the part of the traces that begin in this program to record, from 0 to 1.
 	Ratio float64
-	// IgnoreParent applies Ratio to all traces. By default a trace that began elsewhere is
-	// recorded if its caller records it.
+	// IgnoreParent applies Ratio to all traces. By default, a trace that began in another
+	// program is recorded if that program records it.
 	IgnoreParent bool
 }
 

@@ -24,7 +24,7 @@ import (
 // precedence over those of base. getenv is os.Getenv. The error names each variable with an
 // invalid value and what to do; it contains no header.
 //
-// A variable that only OTLP over gRPC has is ignored, as are those of other signals.
+// ConfigOf ignores variables for OTLP over gRPC and variables of other signals.
 func ConfigOf(base Config, getenv func(string) string) (Config, error) {
 	e := &environment{getenv: func(name string) string { return strings.TrimSpace(getenv(name)) }}
 	c := base

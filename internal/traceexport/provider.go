@@ -30,7 +30,7 @@ const (
 // shutdownTimeout bounds the last export.
 const shutdownTimeout = 2 * time.Second
 
-// Options are the parts of the program that a Provider uses.
+// Options are the values and functions of the program that a Provider uses.
 type Options struct {
 	// ServiceName and Attributes describe the program, unless the Config does.
 	ServiceName string
@@ -56,7 +56,7 @@ func New(c Config, o Options) *Provider {
 	c.setDefaults()
 	uploads := newClient(&c, &o)
 	otlp := otlptrace.NewUnstarted(uploads)
-	_ = otlp.Start(context.Background()) // that of client, which cannot fail
+	_ = otlp.Start(context.Background()) // calls client.Start, which cannot fail
 	bounded := &queue{max: int64(c.Batch.MaxQueue), counters: o.Counters, log: o.Log}
 	bounded.SpanProcessor = sdktrace.NewBatchSpanProcessor(
 		&exporter{SpanExporter: otlp, client: uploads, queue: bounded, log: o.Log},

@@ -27,7 +27,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// collector is a server that a test replaces a collector with.
+// collector starts a server in place of a collector, and returns its URL.
 func collector(t *testing.T, handle http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewServer(handle)
@@ -101,8 +101,9 @@ func TestNoEndpointMakesNoProvider(t *testing.T) {
 	p.Shutdown(t.Context())
 }
 
-// A collector that fails in any way costs no call: a span ends at once, at most the queue
-// is in memory, and each span that is lost is counted. The shutdown has a bound.
+// TestFaultyCollectorsCostNoTimeAndBoundedMemory checks that, with a collector that fails in
+// any way, spans end without a delay, memory holds at most the queue, each lost span is
+// counted, and the shutdown ends in time.
 func TestFaultyCollectorsCostNoTimeAndBoundedMemory(t *testing.T) {
 	const queued, spans = 8, 1000
 	release := make(chan struct{})

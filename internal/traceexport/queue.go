@@ -12,8 +12,9 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// queue bounds the ended spans in memory, those that an export holds included, and counts
-// what becomes of them. The batch processor behind it never drops a span itself.
+// queue bounds the ended spans in memory, including those of a running export. It drops and
+// counts a span that ends while it holds max spans. The batch processor behind it is large
+// enough never to drop a span itself.
 type queue struct {
 	sdktrace.SpanProcessor
 	pending  atomic.Int64
@@ -47,7 +48,8 @@ type exporter struct {
 	client *client
 	queue  *queue
 	log    *slog.Logger
-	// failing is used by the goroutine of the batch processor, and by Shutdown after it.
+	// failing is true after a failed export. Only the goroutine of the batch processor uses it,
+	// and Shutdown after the end of that goroutine.
 	failing bool
 }
 

@@ -18,7 +18,7 @@ func newSampler(s Sampler) sdktrace.Sampler {
 }
 
 // linkedSampler records a span without a parent if the span to which it links was recorded,
-// so that what a turn caused is recorded with the turn.
+// so that the push notifications and calls of a recorded turn are recorded, too.
 type linkedSampler struct{ sdktrace.Sampler }
 
 // ShouldSample implements sdktrace.Sampler.

@@ -50,7 +50,7 @@ type provider struct {
 
 // discovery is the result of the last requests for the endpoints of the issuer.
 type discovery struct {
-	// endpoint is that of the last request without an error, the zero value if there was none.
+	// endpoint has the URLs that the last successful request returned. It is the zero value before the first success.
 	endpoint oauth2.Endpoint
 	// err is the error of the last request.
 	err error

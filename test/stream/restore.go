@@ -26,8 +26,8 @@ const (
 	workAfterBackup = 2 * time.Second
 	// servesWithin is how long the sidecars may take to complete a new task after the store answers.
 	servesWithin = 10 * time.Second
-	// endsWithin is how long the sidecars may take to end the tasks that the store lost events of: one renewal of the
-	// lease, and a retry of it.
+	// endsWithin is how long the sidecars may take to end the tasks of which the store lost events: one renewal of the
+	// lease, and one retry.
 	endsWithin = 10 * time.Second
 )
 
@@ -42,9 +42,9 @@ type backup struct {
 
 var backups = []backup{{"RDB file", saveRDB, (*fleet).runFromRDB}, {"append-only file", saveAOF, (*fleet).runFromAOF}}
 
-// runRestores loses the data of the store while tasks run, and restores them from a backup. Tasks that ended before
-// the backup are unchanged. Those of later are not found or have failed, and none of them is complete with a part
-// missing. Sidecars do not restart, and serve new tasks soon.
+// runRestores deletes the data of the store while tasks run, and restores it from a backup. It checks that tasks that
+// ended before the backup are unchanged, that no completed task lacks a part, and that all other tasks have failed or are
+// not found. The sidecars do not restart, and complete a new task within servesWithin.
 func runRestores(ctx context.Context, s *settings, r *report) error {
 	p := plan{Seed: s.seed, Tasks: 300, Chunks: 1200, Concurrency: 24, FaultRate: 0.1, Limit: 5 * time.Minute, OneTurn: true}
 	times := 6

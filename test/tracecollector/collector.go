@@ -139,12 +139,12 @@ func (c *Collector) String() string {
 	return b.String()
 }
 
-// Server returns a predicate for the span of an operation of a service.
+// Server returns a predicate that selects the SERVER spans of a service for an operation, by its name.
 func Server(service, name string) func(Span) bool {
 	return of(service, name, tracepb.Span_SPAN_KIND_SERVER)
 }
 
-// Client returns a predicate for the span of a call by a service.
+// Client returns a predicate that selects the CLIENT spans of a service with a name.
 func Client(service, name string) func(Span) bool {
 	return of(service, name, tracepb.Span_SPAN_KIND_CLIENT)
 }

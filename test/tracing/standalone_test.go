@@ -18,7 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// standaloneOptions are those of a sidecar without an operator, which may post to loopback.
+// standaloneOptions returns the options of a standalone sidecar that may connect to loopback.
 func standaloneOptions(t *testing.T) *sidecar.Options {
 	t.Helper()
 	agent := httptest.NewServer(http.HandlerFunc(sidecartest.TextAgent))

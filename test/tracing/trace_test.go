@@ -45,7 +45,7 @@ func withTracing(c *tracecollector.Collector, agent string, percent int) func(*s
 	}
 }
 
-// withGateway leads the gateway to an agent, team/second.
+// withGateway gives the sidecar a gateway that finds one agent, team/second.
 func withGateway(tb testing.TB, agent string) func(*sidecartest.Fixture, *sidecarconfig.Config) {
 	tb.Helper()
 	token := filepath.Join(tb.TempDir(), "token")
@@ -68,7 +68,7 @@ var messages atomic.Int64
 // call sends a message by JSON-RPC with a method, and returns the response.
 func call(tb testing.TB, url, method string, header map[string]string) string {
 	tb.Helper()
-	// Repeated messages are not processed.
+	// Each message needs an id of its own, because the sidecar deduplicates messages.
 	id := fmt.Sprintf("m%d", messages.Add(1))
 	message := `{"role":"ROLE_USER","messageId":"` + id + `","contextId":"conversation-1","parts":[{"text":"secret words"}]}`
 	if strings.Contains(method, "/") {
@@ -95,8 +95,9 @@ func call(tb testing.TB, url, method string, header map[string]string) string {
 	return string(body)
 }
 
-// One call through two sidecars is one trace, in which each span has the span before it as
-// its parent. The agents receive the vendor's state and the baggage. No span holds content.
+// TestOneTraceReachesTheSecondAgent checks that one call through two sidecars is one trace, in
+// which the parent of each span is the span before it. The agents receive the tracestate and
+// the baggage. No span holds content.
 func TestOneTraceReachesTheSecondAgent(t *testing.T) {
 	c := tracecollector.Start(t)
 	received := make(chan http.Header, 2)
@@ -117,7 +118,7 @@ func TestOneTraceReachesTheSecondAgent(t *testing.T) {
 		sidecartest.TextAgent(w, r)
 	}, withTracing(c, "first", 0), withGateway(t, second.URL))
 
-	// The client records its trace, so the ratio of 0 does not count.
+	// The client records its trace, so the sampling of 0 % does not apply.
 	answer := call(t, first.URL, "message/send", map[string]string{"Traceparent": parent, "Tracestate": "vendor=1", "Baggage": "tenant=a%20b"})
 	if !strings.Contains(answer, "completed") {
 		t.Fatalf("the first agent answered %s", answer)
@@ -196,7 +197,8 @@ func TestSpansNameErrorsAndStreams(t *testing.T) {
 	}
 }
 
-// An unsampled trace costs no span, and the agent still receives the decision.
+// TestUnsampledTracesAreNotExported checks that an unsampled trace exports no span, and that
+// the agent still receives the sampling decision.
 func TestUnsampledTracesAreNotExported(t *testing.T) {
 	c := tracecollector.Start(t)
 	received := make(chan string, 3)

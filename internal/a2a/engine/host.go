@@ -58,7 +58,8 @@ func (h host) Review(ctx context.Context, k store.Key) {
 }
 
 // StoreRolledBack implements coordination.Host. Clients may send messages again that the
-// store has lost, so the engine forgets all messages. The store tells which it has.
+// store has lost, so the engine forgets all messages that it has processed, and finds
+// repeated ones in the store.
 func (h host) StoreRolledBack(ctx context.Context) {
 	h.recent.forgetAll()
 	var group sync.WaitGroup

@@ -19,8 +19,8 @@ import (
 // headerTask is the header with the id of the task for which the agent makes the request.
 const headerTask = "A2A-Task-Id"
 
-// Handler serves /registry/... and /agents/{namespace}/{name}/..., and the Endpoints at
-// all other paths.
+// Handler forwards /registry/... to the registry and /agents/{namespace}/{name}/... to
+// agents. The Endpoints serve all other paths.
 type Handler struct {
 	config    atomic.Pointer[Config]
 	proxy     *httputil.ReverseProxy

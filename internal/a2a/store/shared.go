@@ -42,7 +42,7 @@ type Lease interface {
 	// call ends the lease of every other incarnation of the same name. It returns the
 	// tasks that the caller holds at that moment. A run that began before the call and
 	// whose task is not among them has lost the task. If the store has lost an earlier
-	// renewal, Renew returns ErrRolledBack beside the tasks: the lease is renewed.
+	// renewal, Renew renews the lease, and returns the tasks and ErrRolledBack.
 	Renew(ctx context.Context, lease time.Duration) ([]Key, error)
 	// Leave ends the lease. Other replicas may take over what the caller still holds.
 	Leave(ctx context.Context) error

@@ -4,9 +4,9 @@
 // Package tokenbudget limits the tokens of language models that callers use in an hour
 // (spec.limits.tokens).
 //
-// The number of tokens of a turn is known when the agent reports it, so a turn begins
-// while the budget has any token left, and may exceed it. The package knows no transport
-// and no task.
+// The sidecar learns the number of tokens of a turn when the agent reports it. A turn
+// therefore begins while the budget has any token left, and may exceed the budget. The
+// package depends on no transport and on no task.
 package tokenbudget
 
 import (
@@ -21,13 +21,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Limits are the tokens of an hour. 0 means no limit.
+// Limits are numbers of tokens in an hour. 0 means no limit.
 type Limits struct {
 	// PerHour limits all callers together, PerCallerPerHour each of them.
 	PerHour, PerCallerPerHour int64
 }
 
-// Limit names a budget.
+// Limit is the name of a budget, in metrics.
 type Limit string
 
 // The budgets: of one caller, and of all callers.
@@ -86,9 +86,8 @@ func (b *Budget) refuse(limit Limit, what, field string, tokens int64, left time
 	}
 }
 
-// Charge charges a principal for tokens that its turn has used. It returns after the
-// tokens were counted, or after the counters failed: then it logs the error, and the tokens
-// may not be counted.
+// Charge charges a principal for tokens that its turn has used. It returns when the tokens
+// are counted. If the counters fail, it logs the error, and the tokens may not be counted.
 func (b *Budget) Charge(ctx context.Context, by a2a.AccountingPrincipal, tokens int64) {
 	if tokens <= 0 || b.options.Limits() == (Limits{}) {
 		return
@@ -119,10 +118,11 @@ const chargeInterval = time.Second
 type Meter struct {
 	budget    *Budget
 	principal a2a.AccountingPrincipal
-	// usage is the largest that was reported, and charged what of it was charged at.
+	// usage is the largest reported usage. charged is the number of charged tokens, and at the
+	// time of the last charge.
 	usage    backend.Usage
 	reported bool
-	// chunks are those that no usage includes yet.
+	// chunks is the number of chunks of output after the largest usage was reported.
 	chunks  int64
 	charged int64
 	at      time.Time
@@ -134,7 +134,7 @@ func (b *Budget) Meter(by a2a.AccountingPrincipal) *Meter { return &Meter{budget
 // Usage returns the usage of the call, and false if the agent has reported none.
 func (m *Meter) Usage() (backend.Usage, bool) { return m.usage, m.reported }
 
-// Report takes a report of the usage of the call so far. It charges at most once a second.
+// Report records a report of the usage of the call so far. It charges at most once a second.
 func (m *Meter) Report(ctx context.Context, usage backend.Usage) {
 	if larger := m.usage.Max(usage); larger != m.usage {
 		m.usage, m.chunks = larger, 0
@@ -145,7 +145,7 @@ func (m *Meter) Report(ctx context.Context, usage backend.Usage) {
 	}
 }
 
-// Read takes the reports in the metadata of events, and charges as ChargeAtEnd.
+// Read records the reports in the metadata of events, and then calls ChargeAtEnd.
 func (m *Meter) Read(ctx context.Context, events []a2a.Event) {
 	for i := range events {
 		var metadata a2a.Object
@@ -162,8 +162,8 @@ func (m *Meter) Read(ctx context.Context, events []a2a.Event) {
 	m.ChargeAtEnd(ctx, events)
 }
 
-// ChargeAtEnd charges all that was reported if an event ends the turn, so that the charge
-// precedes the event that a client sees.
+// ChargeAtEnd charges all reported tokens if an event ends or pauses the turn. The caller
+// calls it before the client receives the event.
 func (m *Meter) ChargeAtEnd(ctx context.Context, events []a2a.Event) {
 	for i := range events {
 		e := &events[i]
@@ -177,10 +177,11 @@ func (m *Meter) ChargeAtEnd(ctx context.Context, events []a2a.Event) {
 // Chunk counts a chunk of output as one token, until Report takes a larger usage.
 func (m *Meter) Chunk() { m.chunks++ }
 
-// End charges what was not charged yet, with the chunks that no usage includes.
+// End charges the tokens that were not charged yet, including one for each chunk that no
+// usage includes.
 func (m *Meter) End(ctx context.Context) { m.charge(ctx, m.usage.Total()+m.chunks) }
 
-// Charge charges what was reported and not charged yet.
+// Charge charges the tokens that were reported and not charged yet.
 func (m *Meter) Charge(ctx context.Context) { m.charge(ctx, m.usage.Total()) }
 
 func (m *Meter) charge(ctx context.Context, total int64) {

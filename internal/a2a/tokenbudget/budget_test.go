@@ -26,7 +26,7 @@ var (
 	anonymous = a2a.AccountingPrincipalAt("192.0.2.1:1")
 )
 
-// fixture is a Budget with a clock and with what it did.
+// fixture is a Budget with a fake clock, and with records of its refusals and logs.
 type fixture struct {
 	*tokenbudget.Budget
 	limits  tokenbudget.Limits
@@ -200,7 +200,7 @@ func TestUsageOfOneCallIsChargedOnce(t *testing.T) {
 	}
 }
 
-// A client that cancels its turn pays for what the agent has reported.
+// The caller of a canceled turn is charged for the tokens that the agent has reported.
 func TestTokensOfACanceledTurnAreCharged(t *testing.T) {
 	f := newFixture(tokenbudget.Limits{PerCallerPerHour: 10})
 	ctx, cancel := context.WithCancel(t.Context())

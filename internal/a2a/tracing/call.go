@@ -13,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Span is a span of a call that the sidecar makes. Nil is one that is not recorded.
+// Span is the span of a call that the sidecar makes. A nil Span records nothing.
 type Span struct {
 	span trace.Span
 	// Trace is the trace context for the called program.
@@ -26,21 +26,22 @@ type Turn struct {
 	// Owner is the principal without its tenant.
 	Owner   a2a.Owner
 	Attempt int
-	// Protocol is that of the backend.
+	// Protocol is the protocol of the backend.
 	Protocol string
 	// Trace is the trace context of the message.
 	Trace a2a.TraceContext
 }
 
-// StartTurn starts the span of a turn, a child of the span of the message, and remembers it
-// for what the turn causes. It returns nil while tracing is off.
+// StartTurn starts the span of a turn, a child of the span of the message. If the span is
+// recorded, the Tracer keeps it, so that calls and push notifications of the turn can link
+// to it. StartTurn returns nil while tracing is off.
 func (t *Tracer) StartTurn(ctx context.Context, turn Turn) (context.Context, *Span) {
 	s := t.current()
 	if s == nil {
 		return ctx, nil
 	}
-	// The goroutine of a run serves messages of several requests, so the span in ctx may be
-	// that of another one.
+	// The goroutine of a run serves the messages of several requests, so ctx may have the span
+	// of another request.
 	ctx = trace.ContextWithRemoteSpanContext(ctx, spanContextOf(turn.Trace))
 	ctx, call := s.start(ctx, invokeAgent+" "+s.Agent, turn.Trace, nil)
 	if call.span.IsRecording() {
@@ -106,7 +107,7 @@ func (s *Settings) start(ctx context.Context, name string, received a2a.TraceCon
 	return ctx, &Span{span: span, Trace: Continue(ctx, a2a.TraceContext{Baggage: received.Baggage})}
 }
 
-// Answered keeps the HTTP status of the response to a call, 0 for no response.
+// Answered records the HTTP status of the response to a call, 0 for no response.
 func (s *Span) Answered(status int) {
 	if s != nil && status != 0 && s.span.IsRecording() {
 		s.span.SetAttributes(keyStatusCode.Int(status))

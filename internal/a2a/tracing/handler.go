@@ -15,8 +15,8 @@ type Handler struct{ a2a.Handler }
 
 var _ a2a.Handler = Handler{}
 
-// recording returns the operation of ctx, which is that of a method, if its span is recorded,
-// else nil.
+// recording sets the method of the operation in ctx. It returns the operation if its span is
+// recorded, and nil otherwise.
 func recording(ctx context.Context, method a2a.Method) *operation {
 	if op := operationOf(ctx); op != nil && op.span.IsRecording() {
 		op.method = method
@@ -66,7 +66,7 @@ func (h Handler) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.St
 	return op.stream(s, err)
 }
 
-// request keeps the ids of a message. The methods of a nil operation do nothing.
+// request records the ids in a message. The methods of a nil operation do nothing.
 func (op *operation) request(r *a2a.SendRequest) {
 	if op == nil {
 		return
@@ -106,7 +106,7 @@ func (op *operation) about(id string, t *a2a.Task) {
 	}
 }
 
-// event keeps what an event says about its task.
+// event records the ids and the state in an event.
 func (op *operation) event(e *a2a.Event) {
 	switch {
 	case op == nil:
@@ -126,7 +126,7 @@ func (op *operation) stream(s a2a.Stream, err error) (a2a.Stream, error) {
 	return &stream{s, op}, nil
 }
 
-// stream keeps the state of its task in its operation.
+// stream is a stream that records the last state of its task in its operation.
 type stream struct {
 	a2a.Stream
 	operation *operation

@@ -16,15 +16,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// operation is the span of an operation that a client calls.
+// operation is an operation that a client calls, with its span.
 type operation struct {
 	span     trace.Span
 	settings *Settings
 	// parked is true if the stream of the response outlives its handler.
 	parked, ended atomic.Bool
-	// method is the operation if the Handler knows it, for the span of a client that left.
+	// method names the operation once the Handler is called. It names the span if the client
+	// disconnects before the response.
 	method a2a.Method
-	// task, conversation and state are those of the task in the response.
+	// task, conversation and state are the id, the context and the state of the task in the
+	// response.
 	task, conversation string
 	state              a2a.State
 }
@@ -40,8 +42,9 @@ func operationOf(ctx context.Context) *operation {
 const codeInternal = -32603
 
 // Serve returns a handler that starts the span of an operation, as a child of the span that
-// the client names. End ends the span. Without it, the span ends with the handler: with an
-// internal error if the handler panics, else as canceled.
+// the client names. End ends the span. If the handler returns without a call of End and the
+// stream is not parked, Serve ends the span: with an internal error if the handler panics,
+// as canceled otherwise.
 func (t *Tracer) Serve(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := t.current()
@@ -50,10 +53,10 @@ func (t *Tracer) Serve(next http.Handler) http.Handler {
 			return
 		}
 		ctx := trace.ContextWithRemoteSpanContext(r.Context(), spanContextOf(OfRequest(r.Header))) //nolint:contextcheck // a header has no context
-		// The name follows once the request is decoded.
+		// The span gets its name when the request is decoded.
 		ctx, span := s.Tracer.Start(ctx, "A2A", trace.WithSpanKind(trace.SpanKindServer))
 		op := &operation{span: span, settings: s}
-		result := Result{}.Refused(a2a.ReasonInternal, codeInternal) // that of a panic
+		result := Result{}.Refused(a2a.ReasonInternal, codeInternal) // stays if the handler panics
 		defer func() {
 			if !op.parked.Load() {
 				op.end(result)
@@ -76,15 +79,15 @@ func Park(ctx context.Context, parked bool) {
 const (
 	// outcomeSuccess is the outcome of an operation that returned no error.
 	outcomeSuccess = "success"
-	// OutcomeCanceled is the outcome of an operation or a call whose client left. It is no
-	// error.
+	// OutcomeCanceled is the outcome of an operation or a call whose client disconnected.
+	// It is no error.
 	OutcomeCanceled = "canceled"
-	// OutcomeAborted is the outcome of a call whose response broke off.
+	// OutcomeAborted is the outcome of a call whose response ended before it was complete.
 	OutcomeAborted = "aborted"
 )
 
-// Result is the result of an operation. Its values are of small sets: none comes from a
-// client.
+// Result is the result of an operation. Each of its values is one of a small fixed set; a
+// client chooses none of them.
 type Result struct {
 	Binding string
 	Method  a2a.Method
@@ -101,7 +104,8 @@ func (r Result) Refused(reason a2a.Reason, code int) Result {
 	return r
 }
 
-// Canceled returns a result for a request whose client left before the end of the response.
+// Canceled returns a result for a request whose client disconnected before the end of the
+// response.
 func (r Result) Canceled() Result {
 	r.Outcome, r.ErrorType = OutcomeCanceled, OutcomeCanceled
 	return r

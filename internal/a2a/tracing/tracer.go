@@ -3,7 +3,7 @@
 
 // Package tracing makes the spans of the request path: one for each operation that a client
 // calls, one for each turn of the agent, for each call through the gateway, and for each
-// attempt of a push notification. It knows no exporter.
+// attempt of a push notification. It imports no exporter.
 //
 // A span holds ids, states and reasons, and no content, credential or principal. While
 // tracing is off, nothing here allocates.
@@ -24,14 +24,14 @@ import (
 // Name is the name of the instrumentation scope of the spans.
 const Name = "github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 
-// Settings are what a Tracer records with.
+// Settings configure a Tracer.
 type Settings struct {
 	// Tracer starts spans.
 	Tracer trace.Tracer
 	// DraftAttributes adds the attributes of the draft of OpenTelemetry's conventions for
 	// A2A, which may change with each release.
 	DraftAttributes bool
-	// Agent and Version are those of the agent's card.
+	// Agent and Version are the name and the version on the agent's card.
 	Agent, Version string
 }
 
@@ -88,8 +88,9 @@ func spanContextOf(t a2a.TraceContext) trace.SpanContext {
 	return trace.SpanContextFromContext(propagator.Extract(context.Background(), (*carrier)(&t)))
 }
 
-// Continue returns a trace context with the span of ctx, if there is one, in place of its own:
-// what the request causes belongs to that span. The baggage stays.
+// Continue returns a trace context with the span of ctx, if there is one, in place of the span
+// that t names, so that the calls of the request become children of the span of ctx. The
+// baggage stays.
 func Continue(ctx context.Context, t a2a.TraceContext) a2a.TraceContext {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return t

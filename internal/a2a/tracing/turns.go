@@ -12,15 +12,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// maxTurns bounds the tasks whose last recorded turn is remembered.
+// maxTurns bounds the number of tasks in turns.
 const maxTurns = 1024
 
-// turns remember the span of the last recorded turn of a task, for links. The zero value is
-// ready to use, and holds no memory until the first turn.
+// turns hold the span of the last recorded turn of each of the last maxTurns tasks, for
+// links. The zero value is ready to use, and holds no memory until the first turn.
 type turns struct {
 	mu     sync.Mutex
 	byTask map[string]recordedTurn
-	// order are the tasks in the order in which they came; next is the one to replace.
+	// order is a ring of the tasks in the order of their first turn; next is the index of the
+	// task to replace.
 	order []string
 	next  int
 }
@@ -49,8 +50,9 @@ func (t *turns) put(task string, owner a2a.Owner, span trace.SpanContext) {
 	t.byTask[task] = recordedTurn{owner, span}
 }
 
-// link returns a link to the last recorded turn of a task, nil if none is known. If owner is
-// not nil, the task must be that owner's: 0.1 lets clients choose ids.
+// link returns a link to the last recorded turn of a task, nil if turns hold none. If owner is
+// not nil, the task must belong to it: clients of 0.1 choose task ids, so two owners may have
+// tasks with the same id.
 func (t *turns) link(task string, owner *a2a.Owner) *trace.Link {
 	if task == "" {
 		return nil

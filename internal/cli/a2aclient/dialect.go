@@ -117,8 +117,8 @@ type Choice struct {
 	Origin *url.URL
 }
 
-// choose returns the interface to call: of the highest version, the first one of the preferred
-// bindings and of the card's order.
+// choose returns the interface to call. Among the interfaces of the version in choice, it
+// takes the first of the preferred bindings; among equal ones, the first on the card.
 func (c *Card) choose(choice Choice) (*endpoint, error) {
 	offered, other, err := c.endpoints(choice)
 	if err != nil {

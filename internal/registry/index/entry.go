@@ -107,8 +107,9 @@ func (e *Entry) VisibleTo(set *access.Set) bool { return set.Sees(e.Key.Namespac
 // Admits reports whether the agent's rules may admit ServiceAccounts of a namespace.
 func (e *Entry) Admits(namespace string) bool { return e.admitted.Contains(namespace) }
 
-// NewEntry encodes an agent and finds its terms. It returns an error if it cannot decode
-// source, which has no text for an agent without a card.
+// NewEntry encodes an agent for responses and collects its search terms. An agent without a
+// card has a source with an empty Text. NewEntry returns an error if it cannot decode the
+// source.
 func NewEntry(facts Facts, source CardSource) (*Entry, error) {
 	item := itemJSON{
 		identityJSON: identityJSON{

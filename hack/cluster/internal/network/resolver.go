@@ -14,8 +14,8 @@ import (
 // stub.
 var resolverFiles = []string{"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"}
 
-// NameServers returns the machine's name servers that a pod can use. It leaves out loopback addresses, which are the pod
-// itself there.
+// NameServers returns the machine's name servers that a pod can use. It leaves out loopback addresses, because in a pod
+// they lead to the pod itself.
 func NameServers() ([]string, error) {
 	for _, path := range resolverFiles {
 		content, err := os.ReadFile(path)

@@ -20,8 +20,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
 )
 
-// corruptedTransport is a transport to an agent whose stream is corrupted and that knows
-// no tasks.
+// corruptedTransport is a transport to an agent that sends a corrupted stream and finds no
+// task.
 type corruptedTransport struct {
 	body []byte
 	// reset ends the body with an error, as a reset connection does.

@@ -23,8 +23,9 @@ func decode[T any](c *call, read func([]byte) (T, error)) (req T, err error) {
 	return req, c.request.checkMarker(c.dialect, err)
 }
 
-// releaseBody releases the body, and copies the id out of it. The marker has been
-// checked.
+// releaseBody copies the id of the request out of the body, and releases the body. It also
+// sets marked: resolve has already called checkMarker, which would refuse a request of an
+// early version without its params.
 func (c *call) releaseBody() {
 	c.request.id, c.request.params, c.request.marked = bytes.Clone(c.request.id), nil, true
 	c.Release()

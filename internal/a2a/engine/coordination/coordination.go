@@ -177,7 +177,7 @@ type Runs interface {
 	// Review compares a task that runs here with its log and its owner, and cancels its
 	// runs if it ended or was taken over.
 	Review(ctx context.Context, k store.Key)
-	// StoreRolledBack follows the loss of writes that the store had answered: it cancels
+	// StoreRolledBack is called after the store has lost acknowledged writes. It cancels
 	// the runs of tasks that lost events.
 	StoreRolledBack(ctx context.Context)
 	// StopRuns cancels all runs and appends nothing, because the lease may end.

@@ -84,8 +84,9 @@ func (s *Shared) answer(m *store.InboxMessage, o Outcome, err error) {
 	_ = s.retry(func() error { return s.send(m, answer) })
 }
 
-// send answers a message of another replica, also while the coordinator stops. It is
-// retried, so it posts a copy: an attempt whose answer was lost may have been received.
+// send posts an answer to a message of another replica, also while the coordinator stops.
+// Callers retry it. It posts a copy of the answer, because the other replica may already
+// hold the answer of an earlier attempt that seemed to fail.
 func (s *Shared) send(to *store.InboxMessage, answer store.InboxMessage) error {
 	answer.From, answer.Number = s.member.Self(), to.Number
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), lastWrites)

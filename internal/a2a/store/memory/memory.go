@@ -4,10 +4,10 @@
 // Package memory stores tasks in this process: bounded by number, bytes and age,
 // and lost when the process ends.
 //
-// It starts no goroutine. Calls remove expired tasks, and evict tasks when room is
-// needed, from the owner that holds most: finished tasks first, then those that
-// wait for their client; of either, first tasks without a watcher, then the oldest.
-// A task that is being worked on is never evicted.
+// It starts no goroutine. Calls remove expired tasks. When room is needed, they evict
+// tasks of the owner that uses most of the store: finished tasks first, then tasks that
+// wait for their client. Among these, they evict tasks without a watcher before others,
+// and old tasks before new ones. They never evict a task with a running turn.
 package memory
 
 import (
