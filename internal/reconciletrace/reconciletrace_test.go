@@ -73,8 +73,8 @@ func TestReconcilesThatChangeNothingMakeNoSpan(t *testing.T) {
 				t.Errorf("%s: span %d is %q, want %q", name, i, s.Name(), tt.want[i])
 			}
 			for _, a := range s.Attributes() {
-				if strings.Contains(a.Value.Emit(), "secret") {
-					t.Errorf("%s: attribute %s = %q has the text of an error", name, a.Key, a.Value.Emit())
+				if strings.Contains(a.Value.String(), "secret") {
+					t.Errorf("%s: attribute %s = %q has the text of an error", name, a.Key, a.Value.String())
 				}
 			}
 		}

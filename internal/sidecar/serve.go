@@ -57,7 +57,7 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	group.Go(func() error { s.mcp.Close(); return nil })
 	servers.Stop(stopping)
 	err := group.Wait()
-	s.close()
+	s.close() //nolint:contextcheck // ctx has ended
 	s.log.Info("sidecar stopped")
 	return err
 }

@@ -34,11 +34,11 @@ func ConfigOf(base Config, getenv func(string) string) (Config, error) {
 		c.Headers = headers
 	}
 	if name, text := e.signal("PROTOCOL"); text != "" && text != "http/protobuf" {
-		e.refuse("%s is %q, must be http/protobuf: use the collector's port for OTLP over HTTP, by default 4318", name, text)
+		e.refusef("%s is %q, must be http/protobuf: use the collector's port for OTLP over HTTP, by default 4318", name, text)
 	}
 	if name, text := e.signal("COMPRESSION"); text != "" {
 		if c.Gzip = text == "gzip"; !c.Gzip && text != "none" {
-			e.refuse("%s is %q, must be gzip or none", name, text)
+			e.refusef("%s is %q, must be gzip or none", name, text)
 		}
 	}
 	e.milliseconds(&c.Timeout, "OTEL_EXPORTER_OTLP_TIMEOUT")
@@ -66,7 +66,7 @@ type environment struct {
 	errs   []error
 }
 
-func (e *environment) refuse(format string, args ...any) {
+func (e *environment) refusef(format string, args ...any) {
 	e.errs = append(e.errs, fmt.Errorf(format, args...))
 }
 
@@ -83,7 +83,7 @@ func (e *environment) signal(setting string) (name, value string) {
 func (e *environment) flag(name string) bool {
 	text := e.getenv(name)
 	if text != "" && !strings.EqualFold(text, "true") && !strings.EqualFold(text, "false") {
-		e.refuse("%s is %q, must be true or false", name, text)
+		e.refusef("%s is %q, must be true or false", name, text)
 	}
 	return strings.EqualFold(text, "true")
 }
@@ -93,14 +93,14 @@ func (e *environment) flag(name string) bool {
 func (e *environment) endpoint(c *Config) {
 	exporter := e.getenv("OTEL_TRACES_EXPORTER")
 	if exporter != "" && exporter != "otlp" && exporter != "none" {
-		e.refuse("OTEL_TRACES_EXPORTER is %q, must be otlp or none", exporter)
+		e.refusef("OTEL_TRACES_EXPORTER is %q, must be otlp or none", exporter)
 	}
 	name, text := e.signal("ENDPOINT")
 	if text != "" {
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
 			// The value may hold a credential.
-			e.refuse("%s must be an absolute http or https URL without a user, such as http://collector.observability:4318", name)
+			e.refusef("%s must be an absolute http or https URL without a user, such as http://collector.observability:4318", name)
 			return
 		}
 		if c.Endpoint = text; name == "OTEL_EXPORTER_OTLP_ENDPOINT" {
@@ -127,7 +127,7 @@ func (e *environment) pairs(name, text string) (map[string]string, bool) {
 		key = strings.TrimSpace(key)
 		value, err := url.PathUnescape(strings.TrimSpace(value))
 		if !ok || key == "" || err != nil || !utf8.ValidString(key+value) || header && (!httpguts.ValidHeaderFieldName(key) || !httpguts.ValidHeaderFieldValue(value)) {
-			e.refuse("%s: member %d must be name=value, with other characters than those of a URL path percent-encoded", name, i+1)
+			e.refusef("%s: member %d must be name=value, with other characters than those of a URL path percent-encoded", name, i+1)
 			continue
 		}
 		members[key] = value
@@ -159,7 +159,7 @@ func (e *environment) number(n *int, name string, least, most int) {
 	}
 	read, err := strconv.Atoi(text)
 	if err != nil || read < least || read > most {
-		e.refuse("%s is %q, must be a number from %d to %d", name, text, least, most)
+		e.refusef("%s is %q, must be a number from %d to %d", name, text, least, most)
 		return
 	}
 	*n = read
@@ -178,7 +178,7 @@ func (e *environment) tls(c *Config) {
 		pem, err := os.ReadFile(ca) //nolint:gosec // the environment names it
 		c.TLS.RootCAs = x509.NewCertPool()
 		if err != nil || !c.TLS.RootCAs.AppendCertsFromPEM(pem) {
-			e.refuse("%s is %q, must be a readable file of PEM certificates", caName, ca)
+			e.refusef("%s is %q, must be a readable file of PEM certificates", caName, ca)
 		}
 	}
 	if certificate == "" && key == "" {
@@ -186,7 +186,7 @@ func (e *environment) tls(c *Config) {
 	}
 	pair, err := tls.LoadX509KeyPair(certificate, key)
 	if err != nil {
-		e.refuse("%s and %s must be readable PEM files of a certificate and its key: %w", certificateName, keyName, err)
+		e.refusef("%s and %s must be readable PEM files of a certificate and its key: %w", certificateName, keyName, err)
 		return
 	}
 	c.TLS.Certificates = []tls.Certificate{pair}
@@ -198,7 +198,7 @@ func (e *environment) sampler(s *Sampler) {
 	switch kind {
 	case "":
 		if text != "" {
-			e.refuse("OTEL_TRACES_SAMPLER_ARG needs OTEL_TRACES_SAMPLER: set it to parentbased_traceidratio, or remove the argument")
+			e.refusef("OTEL_TRACES_SAMPLER_ARG needs OTEL_TRACES_SAMPLER: set it to parentbased_traceidratio, or remove the argument")
 		}
 		return
 	case "always_on":
@@ -207,12 +207,12 @@ func (e *environment) sampler(s *Sampler) {
 		s.Ratio = 0
 	case "traceidratio":
 		ratio, err := strconv.ParseFloat(cmp.Or(text, "1"), 64)
-		if err != nil || !(ratio >= 0 && ratio <= 1) { //nolint:staticcheck // NaN is neither
-			e.refuse("OTEL_TRACES_SAMPLER_ARG is %q, must be a number from 0 to 1 such as 0.1", text)
+		if err != nil || !(ratio >= 0 && ratio <= 1) {
+			e.refusef("OTEL_TRACES_SAMPLER_ARG is %q, must be a number from 0 to 1 such as 0.1", text)
 		}
 		s.Ratio = ratio
 	default:
-		e.refuse("OTEL_TRACES_SAMPLER is %q, must be always_on, always_off or traceidratio, or one of them after parentbased_", name)
+		e.refusef("OTEL_TRACES_SAMPLER is %q, must be always_on, always_off or traceidratio, or one of them after parentbased_", name)
 	}
 	s.IgnoreParent = !parentBased
 }
@@ -236,7 +236,7 @@ func (e *environment) batch(b *Batch) {
 func (e *environment) propagators() {
 	for _, name := range splitList(e.getenv("OTEL_PROPAGATORS")) {
 		if name != "tracecontext" && name != "baggage" {
-			e.refuse("OTEL_PROPAGATORS names %q, must be tracecontext,baggage: remove the others", name)
+			e.refusef("OTEL_PROPAGATORS names %q, must be tracecontext,baggage: remove the others", name)
 		}
 	}
 }

@@ -81,11 +81,11 @@ func TestSpansReachTheCollector(t *testing.T) {
 	}
 	p.Shutdown(t.Context())
 	data := <-got
-	spans := data.ResourceSpans[0].ScopeSpans[0].Spans
-	if len(spans) != 2 || spans[0].Name != "a" || spans[1].Name != "b" || header.Get("Authorization") != "Bearer x" || header.Get("Content-Type") != "application/x-protobuf" {
+	spans := data.GetResourceSpans()[0].GetScopeSpans()[0].GetSpans()
+	if len(spans) != 2 || spans[0].GetName() != "a" || spans[1].GetName() != "b" || header.Get("Authorization") != "Bearer x" || header.Get("Content-Type") != "application/x-protobuf" {
 		t.Errorf("collector got %v with header %v", spans, header)
 	}
-	if text := data.ResourceSpans[0].Resource.String(); !strings.Contains(text, "mine") {
+	if text := data.GetResourceSpans()[0].GetResource().String(); !strings.Contains(text, "mine") {
 		t.Errorf("resource %s does not name the service", text)
 	}
 	if got, want := counters.all(), [2]float64{1, 1}; got != want {
@@ -115,7 +115,7 @@ func TestFaultyCollectorsCostNoTimeAndBoundedMemory(t *testing.T) {
 		"refuses": collector(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }),
 		"is overloaded": collector(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "9999")
-			w.WriteHeader(503)
+			w.WriteHeader(http.StatusServiceUnavailable)
 		}),
 		"is gone":        closed.URL,
 		"redirects":      collector(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }),

@@ -89,7 +89,8 @@ func TestValuesChangeTheObjects(t *testing.T) {
 				hasArgs(t, d, "--tracing-endpoint=http://collector.observability:4318", "--tracing-sampling-percent=25", "--tracing-draft-attributes")
 				for _, want := range []corev1.EnvVar{
 					{Name: "OTEL_EXPORTER_OTLP_ENDPOINT", Value: "http://collector.observability:4318"},
-					{Name: "OTEL_TRACES_SAMPLER", Value: "parentbased_traceidratio"}, {Name: "OTEL_TRACES_SAMPLER_ARG", Value: "0.25"},
+					{Name: "OTEL_TRACES_SAMPLER", Value: "parentbased_traceidratio"},
+					{Name: "OTEL_TRACES_SAMPLER_ARG", Value: "0.25"},
 				} {
 					if !slices.Contains(manager(d).Env, want) {
 						t.Errorf("variables = %v, want %v among them", manager(d).Env, want)

@@ -52,10 +52,10 @@ func Start(tb testing.TB) *Collector {
 		}
 		c.mu.Lock()
 		c.bodies = append(c.bodies, string(body))
-		for _, resource := range data.ResourceSpans {
-			for _, scope := range resource.ScopeSpans {
-				for _, s := range scope.Spans {
-					c.spans = append(c.spans, Span{s, valueOf(resource.Resource.Attributes, "service.name")})
+		for _, resource := range data.GetResourceSpans() {
+			for _, scope := range resource.GetScopeSpans() {
+				for _, s := range scope.GetSpans() {
+					c.spans = append(c.spans, Span{s, valueOf(resource.GetResource().GetAttributes(), "service.name")})
 				}
 			}
 		}
@@ -71,11 +71,11 @@ func Start(tb testing.TB) *Collector {
 
 func valueOf(attributes []*commonpb.KeyValue, key string) string {
 	for _, a := range attributes {
-		if a.Key == key {
-			if number, ok := a.Value.Value.(*commonpb.AnyValue_IntValue); ok {
+		if a.GetKey() == key {
+			if number, ok := a.GetValue().GetValue().(*commonpb.AnyValue_IntValue); ok {
 				return fmt.Sprint(number.IntValue)
 			}
-			return a.Value.GetStringValue()
+			return a.GetValue().GetStringValue()
 		}
 	}
 	return ""
@@ -132,7 +132,7 @@ func (c *Collector) String() string {
 	for _, s := range c.spans {
 		fmt.Fprintf(&b, "%s %s %s trace %x span %x parent %x", s.Service, s.Kind, s.Name, s.TraceId, s.SpanId, s.ParentSpanId)
 		for _, a := range s.Attributes {
-			fmt.Fprintf(&b, " %s=%s", a.Key, valueOf(s.Attributes, a.Key))
+			fmt.Fprintf(&b, " %s=%s", a.GetKey(), valueOf(s.Attributes, a.GetKey()))
 		}
 		fmt.Fprintln(&b)
 	}

@@ -159,7 +159,7 @@ func TestOneTraceReachesTheSecondAgent(t *testing.T) {
 			t.Errorf("%s of %s = %q, want %q\n%s", want.key, want.of.Name, got, want.value, c)
 		}
 	}
-	if links := spans[2].Links; len(links) != 1 || !bytes.Equal(links[0].SpanId, spans[1].SpanId) {
+	if links := spans[2].Links; len(links) != 1 || !bytes.Equal(links[0].GetSpanId(), spans[1].SpanId) {
 		t.Errorf("the call has links %v, want one to the turn", links)
 	}
 	if spans[0].Value("a2a.task.id") == "" || spans[0].Value("a2a.method.name") != "" {
@@ -241,7 +241,7 @@ func TestPushNotificationsLinkToTheirTurn(t *testing.T) {
 	answer, _ := io.ReadAll(response.Body)
 	_ = response.Body.Close()
 	spans := c.Await(t, tracecollector.Client("standalone", "invoke_agent Echo"), tracecollector.Client("standalone", "push notification"))
-	if links := spans[1].Links; len(links) != 1 || !bytes.Equal(links[0].SpanId, spans[0].SpanId) || bytes.Equal(spans[1].TraceId, spans[0].TraceId) {
+	if links := spans[1].Links; len(links) != 1 || !bytes.Equal(links[0].GetSpanId(), spans[0].SpanId) || bytes.Equal(spans[1].TraceId, spans[0].TraceId) {
 		t.Errorf("the delivery links to %v, want the turn in another trace; response %s\n%s", links, answer, c)
 	}
 	if got := <-received; got != spans[1].TraceParent() {
