@@ -20,16 +20,13 @@ func (s *Sidecar) observe(ctx context.Context, o httpcall.Outcome) {
 	endSpan(ctx, o)
 }
 
-// outcomeLeft is the outcome of a request whose client left before its end.
-const outcomeLeft = "client_left"
-
 // logAccess logs a request: who called which operation, and how that ended. It logs nothing
 // of the content of the request or of its response, and no text that a client chose but the
 // name of its principal, which the authentication verified.
 func (s *Sidecar) logAccess(ctx context.Context, o httpcall.Outcome) {
 	outcome := outcomeOf(o.Reason)
 	if o.ClientLeft {
-		outcome = outcomeLeft
+		outcome = outcomeCanceled
 	}
 	attributes := []slog.Attr{
 		slog.String("operation", string(o.Method)), slog.String("outcome", outcome),

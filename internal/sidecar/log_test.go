@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	v10 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -95,31 +96,71 @@ func TestTheAccessLogNamesCallerOperationAndOutcome(t *testing.T) {
 	}
 }
 
-func TestTheAccessLogHasRequestsWhoseClientLeft(t *testing.T) {
-	arrived, leave := make(chan struct{}), make(chan struct{})
-	p := newPod(t, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		close(arrived)
-		<-leave
-	}, func(c *sidecarconfig.Config) { c.Observability.AccessLog = true })
-	defer close(leave)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go func() { <-arrived; cancel() }()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.agent(), strings.NewReader(withNewMessageID(hello)))
-	if err != nil {
-		t.Fatal(err)
+// A request whose client left is counted and logged once, in each binding.
+func TestRequestsWhoseClientLeftAreCanceled(t *testing.T) {
+	post := func(path, body string) func(context.Context, *testing.T, *pod) {
+		return func(ctx context.Context, t *testing.T, p *pod) {
+			t.Helper()
+			r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.agent()+path, strings.NewReader(withNewMessageID(body)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Authorization", "Bearer "+p.token("team"))
+			r.Header.Set("A2A-Version", "1.0")
+			if response, err := p.client.Do(r); err == nil {
+				_, _ = io.Copy(io.Discard, response.Body)
+				_ = response.Body.Close()
+			}
+		}
 	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Authorization", "Bearer "+p.token("team"))
-	if response, err := p.client.Do(r); err == nil {
-		_ = response.Body.Close()
-		t.Fatal("the request has a response")
+	const message = `{"message":{"messageId":"new","role":"ROLE_USER","parts":[{"text":"Hello"}]}}`
+	rpc := func(method string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + message + `}`
 	}
-	p.eventually("the event", func() bool {
-		events := p.log.events(t, "request ended")
-		return len(events) == 1 && events[0]["outcome"] == outcomeLeft && events[0]["operation"] == "SendMessage"
-	})
+	for name, tt := range map[string]struct {
+		binding, operation string
+		call               func(context.Context, *testing.T, *pod)
+	}{
+		"JSON-RPC":           {"jsonrpc", "SendMessage", post("", rpc("SendMessage"))},
+		"stream of JSON-RPC": {"jsonrpc", "SendStreamingMessage", post("", rpc("SendStreamingMessage"))},
+		"REST":               {"rest", "SendMessage", post("message:send", message)},
+		"stream of REST":     {"rest", "SendStreamingMessage", post("message:stream", message)},
+		"gRPC": {"grpc", "SendMessage", func(ctx context.Context, _ *testing.T, p *pod) {
+			_, _ = v10.NewA2AServiceClient(p.dial()).SendMessage(ctx, hello10)
+		}},
+		"stream of gRPC": {"grpc", "SendStreamingMessage", func(ctx context.Context, _ *testing.T, p *pod) {
+			if stream, err := v10.NewA2AServiceClient(p.dial()).SendStreamingMessage(ctx, hello10); err == nil {
+				for err == nil {
+					_, err = stream.Recv()
+				}
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			arrived, proceed := make(chan struct{}), make(chan struct{})
+			p := newPod(t, func(_ http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				close(arrived)
+				<-proceed
+			}, func(c *sidecarconfig.Config) { c.Observability.AccessLog = true })
+			defer close(proceed)
+			ctx, leave := context.WithCancel(p.caller())
+			defer leave()
+			go func() { <-arrived; leave() }()
+			tt.call(ctx, t, p)
+			p.eventually("the event", func() bool {
+				events := p.log.events(t, "request ended")
+				return len(events) == 1 && events[0]["outcome"] == outcomeCanceled && events[0]["operation"] == tt.operation && events[0]["binding"] == tt.binding
+			})
+			_, metrics := p.do("GET", p.health("/metrics"), "")
+			for _, want := range []string{`a2a_requests_total{method="",outcome="canceled"} 1`, `a2a_protocol_requests_total{binding="` + tt.binding + `",version="1.0"} 1`} {
+				if !strings.Contains(metrics, want) {
+					t.Errorf("metrics do not contain %s", want)
+				}
+			}
+		})
+	}
 }
 
 func TestNoAccessLogByDefault(t *testing.T) {

@@ -199,6 +199,7 @@ func fill(m *metrics) {
 			m.observe(ctx, httpcall.Outcome{Method: operation, Binding: "jsonrpc", Version: "1.0", Reason: reason, Started: m.now()})
 		}
 	}
+	m.observe(ctx, httpcall.Outcome{Method: a2a.MethodSendMessage, Binding: "jsonrpc", Version: "1.0", ClientLeft: true})
 	for _, version := range []string{"", "0.1", "0.2", "0.3", "1.0"} {
 		m.observe(ctx, httpcall.Outcome{Method: a2a.MethodGetExtendedCard, Binding: "wellknown", Version: version})
 	}

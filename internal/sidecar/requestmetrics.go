@@ -32,7 +32,7 @@ func newRequestMetrics(registered promauto.Factory) requestMetrics {
 	return requestMetrics{
 		requests: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_requests_total",
-			Help: "Requests that were answered, by operation (its name in A2A 1.0; empty if the request names none) and outcome: ok, rejected (the error is the caller's) or failed (the error is the sidecar's or the agent's).",
+			Help: "Requests that ended, by operation and outcome: ok, rejected (the error is the caller's), failed (the error is the sidecar's or the agent's) or canceled (the client left before the end of the response). The operation is its name in A2A 1.0. It is empty for canceled requests and for those that name none.",
 		}, []string{"method", "outcome"}),
 		requestErrors: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_request_errors_total",
@@ -40,7 +40,7 @@ func newRequestMetrics(registered promauto.Factory) requestMetrics {
 		}, []string{"reason"}),
 		protocols: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_protocol_requests_total",
-			Help: "Requests that were answered, by binding and protocol version (empty if it is unknown).",
+			Help: "Requests that ended, by binding and protocol version (empty if it is unknown).",
 		}, []string{"binding", "version"}),
 		requestDurations: registered.NewHistogramVec(prometheus.HistogramOpts{
 			Name:                        "a2a_request_duration_seconds",
@@ -51,13 +51,18 @@ func newRequestMetrics(registered promauto.Factory) requestMetrics {
 	}
 }
 
-// observe counts a request, unless its client left. ctx has the trace of the request.
+// outcomeCanceled is the outcome of a request whose client left before the end of the response.
+const outcomeCanceled = "canceled"
+
+// observe counts a request. ctx has the trace of the request. Requests whose client left are
+// one series, because the number of series is bounded, and have no duration.
 func (m *metrics) observe(ctx context.Context, o httpcall.Outcome) {
+	m.protocols.WithLabelValues(o.Binding, o.Version).Inc()
 	if o.ClientLeft {
+		m.requests.WithLabelValues("", outcomeCanceled).Inc()
 		return
 	}
 	m.requests.WithLabelValues(string(o.Method), outcomeOf(o.Reason)).Inc()
-	m.protocols.WithLabelValues(o.Binding, o.Version).Inc()
 	if o.Reason != "" {
 		m.requestErrors.WithLabelValues(string(o.Reason)).Inc()
 	}

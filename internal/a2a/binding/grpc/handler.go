@@ -14,6 +14,7 @@
 package grpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -126,28 +127,38 @@ func (h *Handler) run(c *call) error {
 
 // end logs and observes a call that ended with err, and returns its status. A
 // client that left and a deadline that passed are no failure of the call, and
-// do not end the task.
+// do not end the task. The end of a stream that the client can resume is no failure, too.
 func (h *Handler) end(c *call, err error) error {
-	if c.w.stalled.Load() {
-		h.Log.InfoContext(c.Context(), "disconnected slow consumer", "method", c.method.name)
-	}
-	if gone := c.Context().Err(); gone != nil {
-		return gone
-	}
-	if errors.Is(err, errGone) {
-		return context.Canceled
-	}
 	outcome := httpcall.Outcome{Binding: "grpc", Started: c.started}
 	if c.dialect != nil {
 		outcome.Method, outcome.Version = c.method.operation, c.dialect.label
 	}
-	if errors.Is(err, a2a.ErrSlowSubscriber) {
+	stalled := c.w.stalled.Load()
+	slow := stalled || errors.Is(err, a2a.ErrSlowSubscriber)
+	if slow {
 		h.Log.InfoContext(c.Context(), "disconnected slow consumer", "method", c.method.name)
+	}
+	switch {
+	case slow, c.w.begun && errors.Is(err, a2a.ErrDraining):
+		h.Observe(c.Context(), outcome)
+		if stalled {
+			return context.Canceled
+		}
+		return h.status(c, a2a.ErrorOf(err))
+	case errors.Is(err, errGone), httpcall.ClientLeft(c.Context(), err):
+		outcome.ClientLeft = true
+		h.Observe(c.Context(), outcome)
+		return cmp.Or(c.Context().Err(), context.Canceled)
 	}
 	problem := outcome.Conclude(c.Context(), h.Log, h.Observe, err)
 	if problem == nil {
 		return nil
 	}
+	return h.status(c, problem)
+}
+
+// status returns the status of a call that ended with a problem.
+func (h *Handler) status(c *call, problem *a2a.Error) error {
 	if problem.Reason == a2a.ReasonUnauthenticated {
 		httpcall.SetChallenge(c.w.Header(), c.Request)
 	}

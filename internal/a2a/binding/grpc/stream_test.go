@@ -193,8 +193,9 @@ func TestWire20_DeadlineAndCancel(t *testing.T) {
 	if err := <-x.Left; !errors.Is(err, context.Canceled) {
 		t.Errorf("the handler hears %v", err)
 	}
-	if got := x.outcomes(); len(got) != 0 {
-		t.Errorf("calls that nobody waits for are counted: %+v", got)
+	x.served.Wait()
+	if got := x.outcomes(); len(got) != 1 || !got[0].ClientLeft || got[0].Method != a2a.MethodSendMessage {
+		t.Errorf("outcomes = %+v, want one of a client that left", got)
 	}
 }
 
@@ -217,8 +218,9 @@ func deadlineIsHeard(t *testing.T, limit time.Duration) bool {
 	if err := <-x.Left; err == nil {
 		t.Error("the handler does not hear of the deadline")
 	}
-	if got := x.outcomes(); len(got) != 0 {
-		t.Errorf("calls that nobody waits for are counted: %+v", got)
+	x.served.Wait()
+	if got := x.outcomes(); len(got) != 1 || !got[0].ClientLeft || got[0].Method != a2a.MethodSendMessage {
+		t.Errorf("outcomes = %+v, want one of a client that left", got)
 	}
 	return true
 }
@@ -284,6 +286,9 @@ func TestWire20_StalledSubscriberIsDisconnected(t *testing.T) {
 	x.served.Wait()
 	if took := time.Since(began); took < timeout || took > 20*time.Second {
 		t.Errorf("cut off after %v", took)
+	}
+	if got := x.outcomes(); len(got) != 1 || got[0].ClientLeft || got[0].Reason != "" {
+		t.Errorf("outcomes = %+v, want one of a stream that ended", got)
 	}
 	if sent := f.Sent(); sent > 256 {
 		t.Errorf("%d events of 32 KiB were taken for a client that reads none", sent)
