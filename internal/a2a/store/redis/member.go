@@ -41,6 +41,10 @@ var _ store.Member = (*member)(nil)
 // nothing.
 const forgetAfter = time.Hour
 
+// maxForgotten bounds the forgotten replicas whose last lease end the store keeps. A
+// renewal of an older one reports a loss.
+const maxForgotten = 1000
+
 // Self implements store.Lease.
 func (m *member) Self() store.Replica { return m.self }
 
@@ -100,7 +104,7 @@ func (m *member) Alive(ctx context.Context, r store.Replica) (bool, error) {
 
 // Dead implements store.Lease.
 func (m *member) Dead(ctx context.Context) ([]store.Replica, error) {
-	reply, err := m.calls.run(ctx, m.scripts.dead, millis(forgetAfter))
+	reply, err := m.calls.run(ctx, m.scripts.dead, millis(forgetAfter), millis(m.options.keyTTL()), maxForgotten)
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,6 @@
--- Answers the replicas without a lease. Forgets one that holds nothing after a time.
-local replicas, at, forget = P .. 'replicas', now(), tonumber(ARGV[1])
+-- Answers the replicas without a lease. Forgets one that holds nothing after a time, and keeps the ends of the ARGV[3]
+-- latest leases of these, with which renew.lua compares the renewal of one that returns.
+local replicas, forgotten, at, forget = P .. 'replicas', P .. 'forgotten', now(), tonumber(ARGV[1])
 local dead = {}
 local all = redis.call('ZRANGE', replicas, 0, -1, 'WITHSCORES')
 for i = 1, #all, 2 do
@@ -7,6 +8,9 @@ for i = 1, #all, 2 do
   if redis.call('EXISTS', P .. 'm:' .. replica) == 0 then
     if tonumber(all[i + 1]) + forget < at and redis.call('EXISTS', P .. 'h:' .. replica) == 0 then
       redis.call('ZREM', replicas, replica)
+      redis.call('ZADD', forgotten, all[i + 1], replica)
+      redis.call('ZREMRANGEBYRANK', forgotten, 0, -1 - ARGV[3])
+      redis.call('PEXPIRE', forgotten, ARGV[2])
     else
       dead[#dead + 1] = replica
     end

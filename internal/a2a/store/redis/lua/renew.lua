@@ -1,17 +1,20 @@
--- Renews a lease. The first time, it ends those of other incarnations of the same name. Answers the end of the lease,
--- whether the server has lost the end that it answered last, and the tasks that the replica holds.
+-- Renews a lease. The first time, it ends those of other incarnations of the same name; their former ends stay, because
+-- only a loss may lower them. Answers the end of the lease, whether the server has lost the end that it answered last,
+-- and the tasks that the replica holds.
 local me, lease, first, keep, known = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4], tonumber(ARGV[5])
 local replicas, at, lost = P .. 'replicas', now(), 0
-if known > 0 and tonumber(redis.call('ZSCORE', replicas, me) or 0) < known then
-  rolledback(keep)
-  lost = 1
+if known > 0 then
+  local ends = redis.call('ZSCORE', replicas, me) or redis.call('ZSCORE', P .. 'forgotten', me)
+  if not ends or tonumber(ends) < known then
+    rolledback(keep)
+    lost = 1
+  end
 end
 if first then
   local name = me:match('^(.*)/')
   for _, other in ipairs(redis.call('ZRANGE', replicas, 0, -1)) do
     if other ~= me and other:match('^(.*)/') == name then
       redis.call('UNLINK', P .. 'm:' .. other)
-      if tonumber(redis.call('ZSCORE', replicas, other)) > at then redis.call('ZADD', replicas, int(at), other) end
     end
   end
 end
