@@ -36,7 +36,7 @@ var (
 	chartVersion   = regexp.MustCompile(`(?m)^version: (\S+)$`)
 )
 
-// statuses are the words of the report for those of the page.
+// statuses maps the statuses of the page to those of the report.
 var statuses = map[string]string{"pass": "pass", "partial": "partial", "fail": "fail", "not measured": "not_measured", "not applicable": "na"}
 
 // readRequirements returns the rows of the page.

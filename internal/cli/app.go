@@ -24,7 +24,7 @@ import (
 // Program is the name of the CLI in texts for users.
 const Program = "kubectl a2a"
 
-// app is what the commands share.
+// app holds the flags, the streams and the connection that all commands share.
 type app struct {
 	genericiooptions.IOStreams
 	flags   *genericclioptions.ConfigFlags

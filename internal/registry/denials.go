@@ -16,8 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// denials is the audit log of the registry. It has the keys of that of a sidecar, and is safe
-// for concurrent use.
+// denials is the audit log of the registry. It has the keys of the audit log of a sidecar, and
+// is safe for concurrent use.
 type denials struct{ log *auditlog.Log }
 
 func newDenials(log logr.Logger, c clock.PassiveClock) *denials {
@@ -36,7 +36,7 @@ func (d *denials) unauthenticated(r *http.Request) {
 		slog.String(auditlog.KeyOperation, operationOf(r)))
 }
 
-// forbidden logs a request of a caller that lacks a right. about is what it asked for, "" for nothing of its own.
+// forbidden logs a request of a caller that lacks a right. about is the agent of the request, "" for none.
 func (d *denials) forbidden(ctx context.Context, c *access.Caller, operation, about string) {
 	attributes := []slog.Attr{
 		slog.String(auditlog.KeyBy, auditlog.ByAuthorization), slog.String(auditlog.KeyReason, string(a2a.ReasonPermissionDenied)),

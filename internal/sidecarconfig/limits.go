@@ -59,7 +59,8 @@ type StreamLimits struct {
 // TokenBudgets bounds the tokens of language models that the agent reports. 0 means no
 // budget.
 type TokenBudgets struct {
-	// PerHour is the budget of all callers together, and PerCallerPerHour that of one.
+	// PerHour is the budget of all callers together, and PerCallerPerHour the budget of
+	// each caller.
 	PerHour          int64 `json:"perHour,omitempty"`
 	PerCallerPerHour int64 `json:"perCallerPerHour,omitempty"`
 }

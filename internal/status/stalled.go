@@ -71,8 +71,8 @@ func stallingProblem(in Inputs, t typed) (typed, bool) {
 			return typed{t.condition, isFalse(p.Reason, p.Message)}, true
 		}
 	}
-	// A condition without problems has its reason from elsewhere, such as the failure to read
-	// a remote card.
+	// The reason of a condition without problems has another source, such as the failure to
+	// read a remote card.
 	return t, !known && slices.Contains(reasons, t.verdict.Reason)
 }
 

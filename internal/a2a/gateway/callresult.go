@@ -15,11 +15,11 @@ import (
 // callResult is the result of a call of an agent, for its span. The goroutine of the request
 // sets it.
 type callResult struct {
-	// status is that of the agent's response, 0 for no response.
+	// status is the HTTP status of the agent's response, 0 for no response.
 	status int
-	// reason is that of the error with which the gateway answered, "" for none.
+	// reason is the reason of the error with which the gateway answered, "" for none.
 	reason a2a.Reason
-	// clientLeft is true if the caller left before the end of the response, and complete if
+	// clientLeft is true if the caller disconnected before the end of the response, and complete if
 	// the gateway wrote all of the response.
 	clientLeft, complete bool
 }

@@ -34,7 +34,7 @@ type Options struct {
 	Environment []string
 }
 
-// Result is what a chat can be continued with.
+// Result has the ids with which a later command can continue the chat.
 type Result struct {
 	// TaskID is the task that waits for the user, "" for none.
 	TaskID, ContextID string

@@ -172,7 +172,7 @@ func (m *model) submit(text string) tea.Cmd {
 		return m.command(text)
 	}
 	if m.phase != phaseIdle {
-		m.transcript.notice("The agent is still working: Ctrl-C stops the answer. The arrow key up has your text.")
+		m.transcript.notice("The agent is still working: Ctrl-C stops the answer. Press the up arrow to get your text back.")
 		return nil
 	}
 	return m.send(strings.TrimPrefix(text, "/"))

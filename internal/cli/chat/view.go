@@ -69,7 +69,7 @@ func (m *model) noteOmitted(id string) {
 	}
 }
 
-// settle says what a task that has ended or waits needs.
+// settle shows the state of a task that has ended or waits, and what the user can do next.
 func (m *model) settle(id string, state a2a.State) {
 	m.taskID = ""
 	switch {

@@ -3,5 +3,6 @@
 
 package doctor
 
-// advice is what docs/reference/conditions.md says about a reason.
+// advice is the meaning of a reason and the action of the user, as in
+// docs/reference/conditions.md.
 type advice struct{ means, action string }

@@ -86,7 +86,7 @@ func sentence(hint string) string {
 	return hint
 }
 
-// okay returns a finding about what is in order.
+// okay returns the finding of a check that found no problem.
 func okay(check, seen string) []Finding {
 	return []Finding{{Level: LevelOK, Check: check, Seen: []string{seen}}}
 }

@@ -11,12 +11,13 @@ import (
 	"strings"
 )
 
-// TokenMetrics are what a sidecar has counted since its start.
+// TokenMetrics are counts of a sidecar since its start.
 type TokenMetrics struct {
-	// RefusedCaller and RefusedTotal are the messages that the budget of a caller, and that of
-	// all callers, refused.
+	// RefusedCaller is the number of messages that the budget of a caller refused, RefusedTotal
+	// the number that the budget of all callers together refused.
 	RefusedCaller, RefusedTotal float64
-	// Turns are the turns that ended, and Reports the calls of the agent with a usage.
+	// Turns is the number of ended turns, and Reports the number of calls of the agent for which
+	// it reported a usage.
 	Turns, Reports float64
 }
 
@@ -63,8 +64,8 @@ func checkTokenBudgets(_ *SharedFacts, f *AgentFacts) []Finding {
 			budget   int64
 			who      string
 		}{
-			{m.RefusedCaller, "perCallerPerHour", limits.Tokens.PerCallerPerHour, "A caller has used its tokens of an hour."},
-			{m.RefusedTotal, "perHour", limits.Tokens.PerHour, "All callers together have used the tokens of an hour."},
+			{m.RefusedCaller, "perCallerPerHour", limits.Tokens.PerCallerPerHour, "A caller has used its token budget of the hour."},
+			{m.RefusedTotal, "perHour", limits.Tokens.PerHour, "All callers together have used the token budget of the hour."},
 		} {
 			if refused.messages > 0 {
 				findings = append(findings, Finding{
@@ -79,8 +80,8 @@ func checkTokenBudgets(_ *SharedFacts, f *AgentFacts) []Finding {
 	}
 	if all.Turns > 0 && all.Reports == 0 {
 		findings = append(findings, Finding{
-			Level: LevelWarning, Check: check, Seen: []string{fmt.Sprintf("%.0f turns have ended, and the agent has reported the tokens of none", all.Turns)},
-			Cause:   "A budget counts the tokens that the agent reports, so spec.limits.tokens refuses nothing.",
+			Level: LevelWarning, Check: check, Seen: []string{fmt.Sprintf("%.0f turns have ended, and the agent has reported its usage for none of them", all.Turns)},
+			Cause:   "The sidecar counts only tokens that the agent reports, so spec.limits.tokens limits nothing.",
 			Cure:    "Have the agent report prompt_tokens and completion_tokens in the metadata a2a-operator.dev/usage of the status that ends a turn.",
 			Command: fmt.Sprintf("kubectl a2a send %s/%s hello -o json", f.Agent.Namespace, f.Agent.Name),
 		})

@@ -27,12 +27,12 @@ func (i *Interest) Selects(e *Entry) bool {
 	return e != nil && e.VisibleTo(i.Set) && i.Query.Matches(e)
 }
 
-// Effect is what a reader does because of a change.
+// Effect is the effect of a change on the agents that a reader stores.
 type Effect int
 
 // Effects of a change.
 const (
-	// NoEffect is that of a change that the reader cannot see.
+	// NoEffect is the effect of a change that the reader cannot see.
 	NoEffect Effect = iota
 	// Upserts is the effect if the reader stores the agent.
 	Upserts
@@ -191,8 +191,8 @@ func (s *Snapshot) rarest(terms []term) term {
 // subscribers is a set of subscriptions.
 type subscribers map[*Subscription]struct{}
 
-// subscriptions leads from a change to the subscriptions that it may concern. Those of all
-// agents are not in it.
+// subscriptions is an index that finds the subscriptions that a change may concern. It does
+// not contain the subscriptions to all agents.
 type subscriptions struct {
 	mu           sync.Mutex
 	byTerm       map[term]subscribers

@@ -76,8 +76,8 @@ func (u *Update) Encoded(encode func() any) any {
 // Ready returns a channel that is closed when Next may be called.
 func (u *Update) Ready() <-chan struct{} { return u.ready }
 
-// Next returns the following update. The caller knows by Ready or Subscription.Take that there
-// is one.
+// Next returns the following update. The caller must call it only after Ready or
+// Subscription.Take has reported one.
 func (u *Update) Next() *Update { return u.next }
 
 // Revision returns the latest revision at which the snapshot was current.

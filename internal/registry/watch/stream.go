@@ -149,11 +149,11 @@ func (s *Stream) Run(ctx context.Context, w Writer) error {
 	}
 }
 
-// sendPending sends what changed in the set of the caller, and then the changes of all updates
-// until the last one to send.
+// sendPending sends the changes of the caller's visible set, and then the changes of all
+// updates until the last one to send.
 func (s *Stream) sendPending(ctx context.Context) error {
 	for {
-		// A caller who lost a right gets nothing of it, even if changes are ready.
+		// The set is first, so that a caller that lost a right gets no change that it may no longer see.
 		if s.isStale() {
 			if err := s.sendAccess(ctx); err != nil {
 				return err

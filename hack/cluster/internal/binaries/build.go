@@ -22,7 +22,7 @@ type Builder struct {
 	Root string
 	// Out receives the binaries and their stamps.
 	Out string
-	// APIServer is the minor version of the kube-apiserver, such as 1.33; "" for that of the cluster.
+	// APIServer is the minor version of the kube-apiserver, such as 1.33; "" for the version of the cluster.
 	APIServer string
 	// Reporter reports every build.
 	Reporter *progress.Reporter

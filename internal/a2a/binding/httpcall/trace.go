@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 )
 
-// TraceContext returns the trace context of what a request causes: the span of ctx, or
-// without one that of the request's header.
+// TraceContext returns the trace context for the calls that a request causes: the span of
+// ctx or, without one, the span that the request's header names.
 func TraceContext(ctx context.Context, h http.Header) a2a.TraceContext {
 	return tracing.Continue(ctx, tracing.OfRequest(h))
 }

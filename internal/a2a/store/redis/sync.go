@@ -82,7 +82,7 @@ func (l *log) applyReply(reply any, known, doubts uint64) (done bool, err error)
 type update struct {
 	seq, from uint64
 	contextID string
-	// token is that of the append which ends at seq.
+	// token is the token of the append that ends at seq.
 	token   string
 	fold    *store.Fold
 	events  []a2a.Event

@@ -29,7 +29,7 @@ type conversionOf struct {
 
 // Options configure a conversion.
 type Options struct {
-	// Namespace is that of objects without one.
+	// Namespace is the namespace of objects that name none.
 	Namespace string
 	// ModelURL is the URL of a server with the chat completions API, for models of providers without it. Agents of
 	// these models are left out if it is "".
