@@ -4,12 +4,14 @@
 package sse
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"time"
 
@@ -104,7 +106,8 @@ func (s *serving) run(ctx context.Context, err error) error {
 		}
 		// If the stream was idle, its own error comes again with the next call.
 		if cause := context.Cause(ctx); cause != nil {
-			return cause
+			// The HTTP server ends the context of the request with a failed write.
+			return cmp.Or(s.out.failure(), cause)
 		}
 	}
 }
@@ -134,15 +137,19 @@ func FailureOf(ctx context.Context, log *slog.Logger, method string, err error) 
 	if errors.Is(err, ErrParked) {
 		return err
 	}
+	// The HTTP server ends ctx, too, if a write takes longer than its timeout.
+	if errors.Is(err, a2a.ErrSlowSubscriber) || errors.Is(err, ErrStalled) && errors.Is(err, os.ErrDeadlineExceeded) {
+		log.InfoContext(ctx, "disconnected slow consumer", "method", method)
+		return nil
+	}
 	if left := ctx.Err(); left != nil && err != nil {
 		return left //nolint:wrapcheck // httpcall.ClientLeft compares it
 	}
 	if errors.Is(err, a2a.ErrDraining) {
 		return nil // the client can resume
 	}
-	if errors.Is(err, a2a.ErrSlowSubscriber) || errors.Is(err, ErrStalled) {
-		log.InfoContext(ctx, "disconnected slow consumer", "method", method)
-		return nil
+	if errors.Is(err, ErrStalled) {
+		return nil // the connection broke
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -226,8 +227,18 @@ func TestSlowClientIsDisconnected(t *testing.T) {
 		_, result := serve(t, c, stream, http2)
 		select {
 		case err := <-result:
-			if !errors.Is(err, ErrStalled) && !errors.Is(err, context.Canceled) {
+			if !errors.Is(err, ErrStalled) {
 				t.Errorf("Serve() error = %v, want ErrStalled", err)
+			}
+			// The HTTP server has ended the context of the request.
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			var logged strings.Builder
+			if failure := FailureOf(ended, slog.New(slog.NewTextHandler(&logged, nil)), "Stream", err); failure != nil {
+				t.Errorf("FailureOf(%v) = %v, want nil", err, failure)
+			}
+			if !strings.Contains(logged.String(), "disconnected slow consumer") {
+				t.Errorf("log = %q, want the slow consumer", logged.String())
 			}
 		case <-time.After(10 * time.Second):
 			t.Fatal("Serve() continues for a client that does not read")

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -194,7 +195,18 @@ func (s *Stream) write(text []byte) {
 	}
 }
 
+// failure returns the error of a write that failed, after the end of a running write.
+func (s *Stream) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
 func (s *Stream) fail(err error) {
+	if s.timer.wasCut() {
+		// A stream of HTTP/2 that is reset does not name the deadline.
+		err = errors.Join(os.ErrDeadlineExceeded, err)
+	}
 	s.err = fmt.Errorf("%w: %w", ErrStalled, err)
 	s.cancel(s.err)
 }
@@ -233,6 +245,14 @@ type timer struct {
 	// parking is true after onIdle was called and until restartTimer. No comment is
 	// written in between, because the stream may be about to change its Conn.
 	parking bool
+	// cut is true after a write took longer than its timeout.
+	cut bool
+}
+
+func (t *timer) wasCut() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cut
 }
 
 func (t *timer) beginWrite(now time.Time) {

@@ -64,6 +64,7 @@ func (s *Stream) check() (commentDue bool) {
 		// The write is still running: the handler has not returned, and the
 		// connection has no other request. If the client takes the write now, the
 		// deadline fails the next write, which may be a comment.
+		t.cut = true
 		_ = s.conn.SetWriteDeadline(past)
 		t.timer.Reset(s.config.WriteTimeout)
 		return false
