@@ -29,6 +29,8 @@ type traces struct {
 	// provider is nil while tracing is off. applied is true once a configuration is in use.
 	provider *traceexport.Provider
 	applied  bool
+	// settings are those of the tracer while tracing is on.
+	settings tracing.Settings
 	// stopping counts the former providers that export their last spans.
 	stopping sync.WaitGroup
 }
@@ -36,8 +38,11 @@ type traces struct {
 // prepareTraces returns the function that puts the tracing of a configuration into use, nil
 // if nothing changes.
 func (s *Sidecar) prepareTraces(former, next *loaded) (func(), error) {
-	if s.traces.applied && reflect.DeepEqual(former.Tracing, next.Tracing) && former.Card.Name == next.Card.Name && former.Card.Version == next.Card.Version {
-		return nil, nil
+	if s.traces.applied && reflect.DeepEqual(former.Tracing, next.Tracing) && serviceName(former) == serviceName(next) {
+		if former.Card.Version == next.Card.Version {
+			return nil, nil
+		}
+		return func() { s.traces.useVersion(next.Card.Version) }, nil
 	}
 	config, err := traceexport.ConfigOf(tracingOf(next.Tracing), os.Getenv)
 	if err != nil {
@@ -63,9 +68,22 @@ func tracingOf(t *sidecarconfig.Tracing) traceexport.Config {
 	return c
 }
 
+// serviceName returns the name of the service of the spans.
+func serviceName(l *loaded) string { return cmp.Or(l.Agent.Name, l.Card.Name) }
+
+// useVersion changes the version of the card in the spans that start from now on. The provider
+// stays, because the spans that are open would be lost with it.
+func (t *traces) useVersion(version string) {
+	if t.provider != nil {
+		t.settings.Version = version
+		settings := t.settings
+		t.tracer.Swap(&settings)
+	}
+}
+
 func (s *Sidecar) useTraces(config traceexport.Config, next *loaded) {
 	pod, _ := os.Hostname()
-	attributes := map[string]string{"service.version": next.Card.Version}
+	attributes := map[string]string{}
 	if pod != "" {
 		attributes["service.instance.id"] = pod
 	}
@@ -73,16 +91,18 @@ func (s *Sidecar) useTraces(config traceexport.Config, next *loaded) {
 		attributes["service.namespace"], attributes["k8s.namespace.name"] = namespace, namespace
 		attributes["k8s.pod.name"] = pod
 	}
-	name := cmp.Or(next.Agent.Name, next.Card.Name)
+	name := serviceName(next)
 	provider := traceexport.New(config, traceexport.Options{
 		ServiceName: name, Attributes: attributes, DialTLS: s.trust.dialTLS("http/1.1"), Counters: s.traces.counters, Log: s.log,
 	})
 	if provider == nil {
 		s.traces.tracer.Swap(nil)
 	} else {
-		s.traces.tracer.Swap(&tracing.Settings{
+		settings := tracing.Settings{
 			Tracer: provider.Tracer(tracing.Name), DraftAttributes: config.DraftAttributes, Agent: name, Version: next.Card.Version,
-		})
+		}
+		s.traces.settings = settings
+		s.traces.tracer.Swap(&settings)
 	}
 	former := s.traces.provider
 	s.traces.provider = provider

@@ -248,6 +248,40 @@ func TestTracingIsReloaded(t *testing.T) {
 	}
 }
 
+// A new version of the card during a turn loses no span.
+func TestSpansOutliveAChangeOfTheCard(t *testing.T) {
+	proceed, called := make(chan struct{}), make(chan struct{})
+	held := heldAgent(proceed)
+	p, c := newTracedPod(t, func(w http.ResponseWriter, r *http.Request) {
+		called <- struct{}{}
+		held(w, r)
+	})
+	send := func() {
+		if _, body := p.do("POST", p.agent(), hello, p.tokenHeaders("team")...); !strings.Contains(body, "completed") {
+			t.Errorf("response = %s", body)
+		}
+	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); send() }()
+	<-called
+	former := p.sidecar.current()
+	formerVersion := former.Card.Version
+	p.config.Card.Version = "new"
+	p.mount(p.encode())
+	p.eventually("the configuration is reloaded", func() bool { return p.sidecar.current() != former })
+	close(proceed)
+	<-ended
+	go func() { <-called }()
+	send()
+	for _, version := range []string{formerVersion, "new"} {
+		c.Await(t, func(s tracecollector.Span) bool {
+			return tracecollector.Server("echo", "SendMessage")(s) && s.Value("gen_ai.agent.version") == version
+		}, func(s tracecollector.Span) bool {
+			return tracecollector.Client("echo", "invoke_agent echo")(s) && s.Value("gen_ai.agent.version") == version
+		})
+	}
+}
+
 // Calls are answered, and the sidecar stops, while a collector accepts connections and sends
 // nothing.
 func TestHangingCollectorDelaysNoCall(t *testing.T) {

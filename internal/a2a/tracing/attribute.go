@@ -23,6 +23,7 @@ const (
 	keyConversation = attribute.Key("gen_ai.conversation.id")
 	keyGenAI        = attribute.Key("gen_ai.operation.name")
 	keyAgent        = attribute.Key("gen_ai.agent.name")
+	keyAgentVersion = attribute.Key("gen_ai.agent.version")
 	keyErrorType    = attribute.Key("error.type")
 	keyStatusCode   = attribute.Key("http.response.status_code")
 )
@@ -30,12 +31,11 @@ const (
 // The attributes of the draft that differ from those above (semantic-conventions-genai, pull
 // request 195).
 const (
-	draftMethod       = attribute.Key("a2a.method.name")
-	draftMessage      = attribute.Key("a2a.message.id")
-	draftReferences   = attribute.Key("a2a.message.reference_task_ids")
-	draftVersion      = attribute.Key("a2a.protocol.version")
-	draftTenant       = attribute.Key("a2a.tenant")
-	draftAgentVersion = attribute.Key("gen_ai.agent.version")
+	draftMethod     = attribute.Key("a2a.method.name")
+	draftMessage    = attribute.Key("a2a.message.id")
+	draftReferences = attribute.Key("a2a.message.reference_task_ids")
+	draftVersion    = attribute.Key("a2a.protocol.version")
+	draftTenant     = attribute.Key("a2a.tenant")
 )
 
 // invokeAgent is the name of calls of agents in the conventions of OpenTelemetry.

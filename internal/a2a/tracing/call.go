@@ -47,6 +47,9 @@ func (t *Tracer) StartTurn(ctx context.Context, turn Turn) (context.Context, *Sp
 	if call.span.IsRecording() {
 		call.span.SetAttributes(keyGenAI.String(invokeAgent), text(keyAgent, s.Agent), text(keyTask, turn.TaskID), text(keyConversation, turn.ContextID),
 			keyProtocol.String(turn.Protocol), keyAttempt.Int(turn.Attempt))
+		if s.Version != "" {
+			call.span.SetAttributes(text(keyAgentVersion, s.Version))
+		}
 		t.turns.put(turn.TaskID, turn.Owner, call.span.SpanContext())
 	}
 	return ctx, call

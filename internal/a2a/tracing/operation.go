@@ -147,7 +147,10 @@ func (op *operation) end(r Result) {
 	op.describeTask()
 	if op.settings.DraftAttributes {
 		op.span.SetAttributes(draftMethod.String(string(r.Method)), draftVersion.String(r.Version),
-			text(keyAgent, op.settings.Agent), text(draftAgentVersion, op.settings.Version))
+			text(keyAgent, op.settings.Agent))
+	}
+	if op.settings.Version != "" {
+		op.span.SetAttributes(text(keyAgentVersion, op.settings.Version))
 	}
 	op.span.End()
 }
