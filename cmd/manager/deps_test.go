@@ -11,14 +11,14 @@ import (
 )
 
 // TestLinksNoRequestPath: the manager links the packages that both paths share, and the
-// directory agent with the bindings and codecs for JSON. It links no other package of the
-// request path: no engine, store, backend or gateway, no gRPC, and not the HTTP client of the
-// sidecar.
+// directory agent with the bindings, the codecs for JSON and the trace context of requests. It
+// links no other package of the request path: no engine, store, backend or gateway, no gRPC,
+// and not the HTTP client of the sidecar.
 func TestLinksNoRequestPath(t *testing.T) {
 	const module = "github.com/a2a-operator/a2a-operator/internal/"
 	shared := []string{
 		"a2a", "a2a/auth", "a2a/authz", "a2a/card", "a2a/egress", "a2a/limit",
-		"a2a/directory", "a2a/requestcheck", "a2a/version", "a2a/card/signing",
+		"a2a/directory", "a2a/requestcheck", "a2a/tracing", "a2a/version", "a2a/card/signing",
 		"a2a/binding/errormap", "a2a/binding/httpcall", "a2a/binding/jsonrpc", "a2a/binding/rest", "a2a/binding/sse",
 		"a2a/binding/streamend", "a2a/binding/wellknown",
 		"a2a/codec/jsonobject", "a2a/codec/jsonread", "a2a/codec/jsonwrite", "a2a/codec/kindrest", "a2a/codec/legacyjson",

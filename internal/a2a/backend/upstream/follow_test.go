@@ -236,7 +236,8 @@ func TestTaskThatTheAgentDoesNotRunFails(t *testing.T) {
 		outcome, ops string
 	}{
 		"its executor failed at work": {true, time.Minute, unknown, script{working}, left, "stream subscribe get get get get cancel"},
-		"its executor failed":         {false, 2 * time.Second, unknown, script{submitted}, broke, "stream get get get get cancel"},
+		// The fourth poll follows 1.75 s after the stream, which is more than half of the limit.
+		"its executor failed": {false, 3400 * time.Millisecond, unknown, script{submitted}, broke, "stream get get get get cancel"},
 		"its executor failed, and its subscriptions never end": {
 			true, 6 * time.Second, staysOpen(), script{submitted}, broke, "stream subscribe get subscribe get cancel",
 		},
