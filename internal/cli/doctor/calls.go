@@ -17,16 +17,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// clockTolerance is by how much clocks may differ before tokens are rejected: sidecars and API
-// servers accept a minute.
+// clockTolerance is the difference of clocks up to which sidecars and API servers accept tokens.
 const clockTolerance = time.Minute
 
-// clockSuspicion is a difference that is likely to grow. The time of a response has a precision of
-// a second, and a slow connection adds to it.
+// clockSuspicion is the difference of clocks from which doctor warns. It is well above the error of the measurement: a
+// Date header has a precision of a second, and a slow connection adds to the error.
 const clockSuspicion = 20 * time.Second
 
-// checkCard compares the card that a sidecar serves with that of the ConfigMap, and the ConfigMap with
-// the status.
+// checkCard compares the card that a sidecar serves with the card in the ConfigMap, and the ConfigMap with the status.
 func checkCard(_ *SharedFacts, f *AgentFacts) []Finding {
 	const check = "card"
 	if f.Agent.Spec.Remote != nil {
@@ -55,7 +53,7 @@ func checkCard(_ *SharedFacts, f *AgentFacts) []Finding {
 	case f.Calls == nil:
 		return nil
 	case f.Calls.CardErr != nil && f.Calls.CardErr.Code == failure.Unreachable && availableReason(f.Agent) != "":
-		return nil // the condition says why
+		return nil // a finding about the condition has the reason
 	case f.Calls.CardErr != nil:
 		return []Finding{callProblem(check, "The card cannot be read through the API server.", f.Calls.CardErr, "kubectl a2a card get "+f.Agent.Namespace+"/"+f.Agent.Name)}
 	case f.Calls.Card == nil || expected == nil:
@@ -72,7 +70,7 @@ func checkCard(_ *SharedFacts, f *AgentFacts) []Finding {
 	return okay(check, fmt.Sprintf("version %s with %d skills is served as published", f.Calls.Card.Version, len(f.Calls.Card.Skills)))
 }
 
-// publishedCard is the part of a sidecar configuration with the card.
+// publishedCard contains the card, the base URLs and the registry of a sidecar configuration.
 type publishedCard struct {
 	Card    card.Card   `json:"card"`
 	Bases   []card.Base `json:"bases"`
@@ -81,7 +79,7 @@ type publishedCard struct {
 	} `json:"gateway"`
 }
 
-// expectedCard returns the card of the ConfigMap, nil if there is none.
+// expectedCard returns the card in the ConfigMap, nil if there is no ConfigMap or no configuration in it.
 func expectedCard(f *AgentFacts) (*publishedCard, error) {
 	if f.ConfigMap == nil || f.ConfigMap.Data[sidecarconfig.FileName] == "" {
 		return nil, nil
@@ -93,7 +91,8 @@ func expectedCard(f *AgentFacts) (*publishedCard, error) {
 	return out, nil
 }
 
-// compareCards returns how a served card differs, and "" if it does not.
+// compareCards describes the first difference of a served card from the expected one. It returns "" if the names,
+// versions, skill ids and descriptions are equal.
 func compareCards(want, got *card.Card) string {
 	skills := func(c *card.Card) []string {
 		var all []string
@@ -130,8 +129,8 @@ func callProblem(check, cause string, err *failure.Error, command string) Findin
 	return f
 }
 
-// accepted is the issuer and the audiences of the tokens of an authentication type. An empty issuer
-// is that of the cluster.
+// accepted is the issuer and the audiences of the tokens that an authentication type accepts. An empty issuer stands
+// for the issuer of the cluster.
 type accepted struct {
 	issuer    string
 	audiences []string
@@ -152,14 +151,14 @@ func acceptedTokens(agent *a2av1alpha1.Agent) []accepted {
 			if each.JWT != nil {
 				all = append(all, accepted{each.JWT.Issuer, each.JWT.Audiences})
 			}
-		default: // no token
+		default: // the other types use no token
 		}
 	}
 	return all
 }
 
-// checkToken compares the audience and the times of the token with what the agent accepts, and
-// the clock of the agent's node with that of the API server.
+// checkToken checks the audience, issuer, start and expiry of the token, and compares the clock of the agent's node
+// with the clock of the API server.
 func checkToken(shared *SharedFacts, f *AgentFacts) []Finding {
 	const check = "token"
 	if f.Calls == nil {
@@ -200,7 +199,7 @@ func checkToken(shared *SharedFacts, f *AgentFacts) []Finding {
 	return orOkay(findings, check, "its audience is "+strings.Join(t.Audiences, ", ")+", and it is valid until "+t.Expires.UTC().Format(time.RFC3339))
 }
 
-// mismatchedToken returns why no authentication type accepts a token, "" if one does.
+// mismatchedToken returns the reason why no authentication type accepts a token, "" if one accepts it.
 func mismatchedToken(agent *a2av1alpha1.Agent, t *Token) string {
 	all := acceptedTokens(agent)
 	if len(all) == 0 {
@@ -229,7 +228,7 @@ func orNone(text string) string {
 	return text
 }
 
-// clockOfNode compares the clock of the agent's node with that of the API server, which dates tokens.
+// clockOfNode compares the clock of the agent's node with the clock of the API server, which sets the times in tokens.
 func clockOfNode(shared *SharedFacts, calls *CallFacts) []Finding {
 	if calls.SidecarTime.IsZero() || shared.ServerTime.IsZero() {
 		return nil
@@ -269,7 +268,7 @@ func checkCall(_ *SharedFacts, f *AgentFacts) []Finding {
 	return []Finding{finding}
 }
 
-// checkRegistry reports whether the registry can be reached and lists the agent as it is.
+// checkRegistry reports whether the registry answers, and lists the agent with its current card.
 func checkRegistry(shared *SharedFacts, f *AgentFacts) []Finding {
 	const check = "registry"
 	if f.Calls == nil {

@@ -12,8 +12,8 @@ import (
 // serverClock records the time of the API server. It is safe for concurrent use.
 type serverClock struct {
 	mu sync.Mutex
-	// server is the time of the fastest response, and local that of this machine at the same
-	// moment.
+	// server is the server's time in the fastest response, local the time of this machine at the same moment, and fastest
+	// the duration of the request.
 	server, local time.Time
 	fastest       time.Duration
 }
@@ -34,7 +34,8 @@ func (c *serverClock) transport(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// record records the Date of a response, which is the middle of a second.
+// record records the Date of a response if no earlier response was faster. Date has a precision of a second, so record
+// adds half a second.
 func (c *serverClock) record(resp *http.Response, begin time.Time, took time.Duration) {
 	date, err := http.ParseTime(resp.Header.Get("Date"))
 	if err != nil {
@@ -47,7 +48,7 @@ func (c *serverClock) record(resp *http.Response, begin time.Time, took time.Dur
 	}
 }
 
-// times returns the time of this machine and that of the server, zero if it is unknown.
+// times returns the time of this machine and the time of the server at the same moment, zero if it is unknown.
 func (c *serverClock) times() (local, server time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
-// waitLimit is how long a condition may wait before that is a problem.
+// waitLimit is the time after which a transient condition becomes a problem.
 const waitLimit = 10 * time.Minute
 
 // derived are the reasons of a condition that waits for another condition.
@@ -25,8 +25,8 @@ var derived = []string{
 	a2av1alpha1.ReasonBlocked, a2av1alpha1.ReasonNotProgrammed, a2av1alpha1.ReasonNoPodReady, a2av1alpha1.ReasonCardKept,
 }
 
-// checkConditions returns a finding for each condition that is not in order, and one for
-// each remark with an action.
+// checkConditions returns a finding for each condition that is not in order, and for each condition in order whose
+// reason requires an action.
 func checkConditions(shared *SharedFacts, f *AgentFacts) []Finding {
 	agent := f.Agent
 	if out, found := notReconciled(shared, agent); found {
@@ -122,17 +122,17 @@ func conditionFinding(shared *SharedFacts, agent *a2av1alpha1.Agent, c *metav1.C
 	return finding, true
 }
 
-// isTransient reports whether a reason goes away by itself.
+// isTransient reports whether a condition with the reason resolves without an action of the user.
 func isTransient(text advice) bool { return strings.HasPrefix(text.action, "Wait") }
 
-// podReasons are the reasons of which a pod shows more.
+// podReasons are the reasons for which `kubectl describe pods` shows details.
 var podReasons = []string{
 	a2av1alpha1.ReasonContainerNotReady, a2av1alpha1.ReasonReadinessGateNotMet, a2av1alpha1.ReasonImagePullFailed, a2av1alpha1.ReasonRunsAsRoot,
 	a2av1alpha1.ReasonContainerConfigInvalid, a2av1alpha1.ReasonContainerCannotStart, a2av1alpha1.ReasonUnschedulable, a2av1alpha1.ReasonPodFailed,
 	a2av1alpha1.ReasonProgressDeadlineExceeded,
 }
 
-// logReasons are the reasons of which a log shows more.
+// logReasons are the reasons for which the logs of the pods show details.
 var logReasons = []string{
 	a2av1alpha1.ReasonContainerCrashing, a2av1alpha1.ReasonAgentNotListening, a2av1alpha1.ReasonAgentStarting, a2av1alpha1.ReasonAgentCardNotServed,
 	a2av1alpha1.ReasonModelServerUnreachable, a2av1alpha1.ReasonTaskStoreUnavailable, a2av1alpha1.ReasonTaskStoreCredentialsUnusable,
@@ -140,13 +140,13 @@ var logReasons = []string{
 	a2av1alpha1.ReasonAPIKeysUnusable, a2av1alpha1.ReasonChatAPIKeyUnusable, a2av1alpha1.ReasonCardSigningKeyUnusable,
 }
 
-// managerReasons are the reasons of which the manager's log shows more.
+// managerReasons are the reasons for which the manager's log shows details.
 var managerReasons = []string{
 	a2av1alpha1.ReasonPending, a2av1alpha1.ReasonApplyFailed, a2av1alpha1.ReasonForbidden, a2av1alpha1.ReasonWaitingForIssuerKeys,
 	a2av1alpha1.ReasonWaitingForTokenKeys, a2av1alpha1.ReasonGatewayAPIUnreadable,
 }
 
-// routeReasons are the reasons of which the Gateways and the routes show more.
+// routeReasons are the reasons for which the HTTPRoute shows details.
 var routeReasons = []string{
 	a2av1alpha1.ReasonGatewayNotFound, a2av1alpha1.ReasonRoutePending, a2av1alpha1.ReasonRouteNotAccepted, a2av1alpha1.ReasonAddressConflict,
 	a2av1alpha1.ReasonAddressUnknown,
@@ -183,7 +183,7 @@ func commandFor(shared *SharedFacts, agent *a2av1alpha1.Agent, c *metav1.Conditi
 	}
 }
 
-// editCommands are the commands of conditions whose mistakes are not in the spec of the Agent.
+// editCommands are the commands, by condition, for faults that are not in the spec of the Agent.
 var editCommands = map[string]string{
 	a2av1alpha1.ConditionAvailable: "kubectl describe agent ", a2av1alpha1.ConditionCardPublished: "kubectl describe agent ",
 	a2av1alpha1.ConditionProgrammed: "kubectl describe agent ", a2av1alpha1.ConditionReady: "kubectl describe agent ",

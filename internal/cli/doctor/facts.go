@@ -17,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// Parts of the facts. A part that could not be read is in Unread.
+// Names of the parts of the facts, for Unread.
 const (
 	partDeployments = "Deployments"
 	partPods        = "pods"
@@ -40,7 +40,7 @@ func isUnread(all []Unread, part string) bool {
 	return slices.ContainsFunc(all, func(u Unread) bool { return u.Part == part })
 }
 
-// unreadFindings returns what keeps the user from checking more.
+// unreadFindings returns a finding for each part of the facts that could not be read.
 func unreadFindings(all []Unread) []Finding {
 	var out []Finding
 	for _, u := range all {
@@ -58,13 +58,12 @@ func unreadFindings(all []Unread) []Finding {
 
 // SharedFacts are the facts that all agents share.
 type SharedFacts struct {
-	// Now is the time of the user's machine, and ServerTime that of the API server at the same
-	// moment, zero if it is unknown.
+	// Now is the time of the user's machine. ServerTime is the time of the API server at the same moment, zero if it is
+	// unknown.
 	Now, ServerTime time.Time
 	// Manager is the Deployment of the manager, nil if there is none.
 	Manager *appsv1.Deployment
-	// DNSServices is the number of Services of cluster DNS, and DNSReady that of their ready
-	// endpoints.
+	// DNSServices is the number of EndpointSlices of the Service kube-dns. DNSReady is the number of their ready endpoints.
 	DNSServices, DNSReady int
 	Unread                []Unread
 }
@@ -91,39 +90,38 @@ type AgentFacts struct {
 	Service    *corev1.Service
 	Endpoints  []discoveryv1.EndpointSlice
 	ConfigMap  *corev1.ConfigMap
-	// NamespaceLabels are those of the agent's namespace.
+	// NamespaceLabels are the labels of the agent's namespace.
 	NamespaceLabels map[string]string
 	// Policies are all NetworkPolicies of the agent's namespace.
 	Policies []networkingv1.NetworkPolicy
-	// RegistryPeer is a pod of the registry for NetworkPolicies.
+	// RegistryPeer describes a pod of the registry, to match it with NetworkPolicies.
 	RegistryPeer Peer
 	// Caller is the pod of --from, nil without it. CallerPolicies are the NetworkPolicies of
 	// its namespace.
 	Caller         *Peer
 	CallerPolicies []networkingv1.NetworkPolicy
-	// Readiness has, by pod, the answer of the sidecar of a pod that is not ready to its
-	// readiness probe.
+	// Readiness contains, by the name of a pod that is not ready, the answer of its sidecar to the readiness probe.
 	Readiness map[string]string
 	// Calls are the results of calls, nil if the agent was not called.
 	Calls  *CallFacts
 	Unread []Unread
 }
 
-// Peer is a pod as NetworkPolicies see it.
+// Peer has the properties of a pod that NetworkPolicies select.
 type Peer struct {
 	Namespace, Name         string
 	NamespaceLabels, Labels map[string]string
 	IP                      string
 }
 
-// Token has the claims of a token. Its signature is not verified.
+// Token contains claims of a JWT whose signature is not verified.
 type Token struct {
 	Audiences          []string
 	Issuer             string
 	NotBefore, Expires time.Time
 }
 
-// Listing is what the registry says about an agent.
+// Listing is the registry's entry for an agent.
 type Listing struct {
 	Listed     bool
 	CardDigest string
@@ -131,23 +129,24 @@ type Listing struct {
 
 // CallFacts are the results of calls to the agent and to the registry through the API server.
 type CallFacts struct {
-	// Card is the card that a sidecar serves, nil with CardErr.
+	// Card is the card that a sidecar serves. It is nil if CardErr is set.
 	Card    *card.Card
 	CardErr *failure.Error
-	// SidecarTime is the time of a sidecar's node, and SidecarSkew how far it is ahead of the
+	// SidecarTime is the time of a sidecar's node. SidecarSkew is the duration by which SidecarTime is ahead of the
 	// user's clock.
 	SidecarTime time.Time
 	SidecarSkew time.Duration
-	// Token is nil if no token is needed, or with TokenErr.
+	// Token is nil if the agent needs no token, or if TokenErr is set.
 	Token    *Token
 	TokenErr *failure.Error
-	// Called is true if the list of tasks was requested. CallErr is the failure of that.
+	// Called is true if doctor requested the list of tasks and the agent supports this. CallErr is the failure of the
+	// request.
 	Called  bool
 	CallErr *failure.Error
 	// Tokens are the token metrics of the sidecars of ready pods, by pod, for an Agent with
 	// token budgets. A sidecar that does not answer is missing.
 	Tokens map[string]TokenMetrics
-	// Registry is nil if the agent has no registry, or with RegistryErr.
+	// Registry is nil if the agent has no registry, or if RegistryErr is set.
 	Registry    *Listing
 	RegistryErr *failure.Error
 }

@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// Level is how bad a finding is.
+// Level is the severity of a finding.
 type Level string
 
 // The levels.
 const (
-	// LevelOK is a check that found nothing.
+	// LevelOK is the level of a check that found no problem.
 	LevelOK Level = "ok"
-	// LevelWarning does not keep an agent from working, may go away by itself, or could not be
-	// checked.
+	// LevelWarning is a fault that does not keep an agent from working or may resolve without an action, or a check that
+	// could not run.
 	LevelWarning Level = "warning"
-	// LevelProblem keeps an agent from working for some caller.
+	// LevelProblem is a fault that keeps an agent from working for at least one caller.
 	LevelProblem Level = "problem"
 )
 
@@ -27,14 +27,14 @@ type Finding struct {
 	Level Level `json:"level"`
 	// Check names what was checked, such as "condition Available".
 	Check string `json:"check"`
-	// Reason is that of the condition, "" for a finding that no condition shows.
+	// Reason is the reason of the condition that shows the finding, "" if no condition shows it.
 	Reason string `json:"reason,omitempty"`
-	// Seen has the observations, such as the message of the condition.
+	// Seen contains the observations, such as the message of the condition.
 	Seen []string `json:"seen,omitempty"`
 	// Cause and Cure are sentences. They are "" for LevelOK.
 	Cause string `json:"cause,omitempty"`
 	Cure  string `json:"cure,omitempty"`
-	// Command shows more, or is the cure itself. It is "" if there is none.
+	// Command is a command line that shows details or applies the cure, "" if there is none.
 	Command string `json:"command,omitempty"`
 }
 
@@ -56,8 +56,8 @@ func Worst(findings []Finding) Level {
 // maxSeen bounds the observations of a finding: many pods may have the same fault.
 const maxSeen = 10
 
-// merge appends findings. A finding with a reason that another one has adds its observations to
-// that one, up to maxSeen.
+// merge appends more to all. If all already has a finding with the same reason, merge appends only the observations to
+// this finding, up to maxSeen.
 func merge(all, more []Finding) []Finding {
 	for _, each := range more {
 		i := slices.IndexFunc(all, func(f Finding) bool { return each.Reason != "" && f.Reason == each.Reason && f.Level != LevelOK })
@@ -74,7 +74,7 @@ func merge(all, more []Finding) []Finding {
 	return all
 }
 
-// sentence returns a hint of an error as a sentence.
+// sentence returns the hint of an error with a capital first letter and a period.
 func sentence(hint string) string {
 	if hint == "" {
 		return ""
@@ -86,12 +86,12 @@ func sentence(hint string) string {
 	return hint
 }
 
-// okay returns the finding of a check that found no problem.
+// okay returns a finding of LevelOK for a check.
 func okay(check, seen string) []Finding {
 	return []Finding{{Level: LevelOK, Check: check, Seen: []string{seen}}}
 }
 
-// orOkay returns the findings, and okay if there are none.
+// orOkay returns the findings, or a finding of LevelOK if there are none.
 func orOkay(findings []Finding, check, seen string) []Finding {
 	if len(findings) > 0 {
 		return findings

@@ -24,7 +24,7 @@ func Gather(ctx context.Context, cluster *clusteraccess.Cluster, namespace strin
 	}
 	clock := &serverClock{}
 	config.Wrap(clock.transport)
-	// The number of requests does not depend on the number of agents.
+	// No client-side rate limit: the number of requests does not depend on the number of agents.
 	config.QPS = -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	// tokenLifetime is the least that the API server issues.
+	// tokenLifetime is the shortest lifetime of tokens that the API server issues.
 	tokenLifetime = 10 * time.Minute
 	// maxAnswer bounds an answer of the registry or of a probe, in bytes.
 	maxAnswer = 1 << 20
@@ -47,7 +47,7 @@ type CallOptions struct {
 	From string
 }
 
-// gather calls an agent, its registry, and the probes of its pods that are not ready.
+// gather calls an agent, its registry, and the readiness probes of its pods that are not ready.
 func (o *CallOptions) gather(ctx context.Context, cluster *clusteraccess.Cluster, f *AgentFacts) {
 	calls := &CallFacts{}
 	f.Calls, f.Readiness = calls, map[string]string{}
@@ -61,12 +61,13 @@ func (o *CallOptions) gather(ctx context.Context, cluster *clusteraccess.Cluster
 	all.Wait()
 }
 
-// bounded returns a context for one call.
+// bounded returns a context that ends after readTimeout, for one call.
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, readTimeout, errSlowRead)
 }
 
-// callAgent reads the card, and lists the tasks of the caller with a token.
+// callAgent reads the card, and lists the tasks of the caller if there is a credential or the agent admits anonymous
+// callers.
 func (o *CallOptions) callAgent(ctx context.Context, cluster *clusteraccess.Cluster, agent *a2av1alpha1.Agent, calls *CallFacts) {
 	forward := cluster.Forward(agent.Namespace, names.Service(agent.Name), a2av1alpha1.PortAgent)
 	defer forward.Close()
@@ -91,7 +92,7 @@ func (o *CallOptions) callAgent(ctx context.Context, cluster *clusteraccess.Clus
 	}
 	origin, err := url.Parse(address)
 	if err != nil {
-		return // the card was read there
+		return // the address is valid: ReadCard has read the card there
 	}
 	caller, err := a2aclient.New(served, a2aclient.Options{HTTP: client, Choice: a2aclient.Choice{Origin: origin}, Credential: credential})
 	if err == nil {
@@ -105,8 +106,8 @@ func (o *CallOptions) callAgent(ctx context.Context, cluster *clusteraccess.Clus
 	}
 }
 
-// client returns a client for forwarded connections. The API server authenticates the pod at their
-// other end, so a certificate is verified only if the user names its authority.
+// client returns a client for forwarded connections. The API server authenticates the pod, so the client verifies
+// the certificate of the pod only if the user names a CA file.
 func (o *CallOptions) client(forward *clusteraccess.Forward) (*http.Client, error) {
 	transport := o.Transport
 	transport.DialContext = forward.DialContext
@@ -114,7 +115,7 @@ func (o *CallOptions) client(forward *clusteraccess.Forward) (*http.Client, erro
 	return a2aclient.NewHTTPClient(transport, nil) //nolint:wrapcheck // it is a failure
 }
 
-// clock records the time of the node of the sidecar.
+// clock returns a transport that records the clock of the sidecar's node from the responses of next.
 func (c *CallFacts) clock(next http.RoundTripper) http.RoundTripper {
 	clock := &serverClock{}
 	timed := clock.transport(next)
@@ -128,7 +129,8 @@ func (c *CallFacts) clock(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// credential returns the credential for an agent, and false without one.
+// credential returns the credential for an agent, which is zero if the agent admits anonymous callers. It returns
+// false if it finds none, and records the reason in calls.
 func (o *CallOptions) credential(ctx context.Context, cluster *clusteraccess.Cluster, agent *a2av1alpha1.Agent, calls *CallFacts) (a2aclient.Credential, bool) {
 	if !o.Credential.IsZero() || o.Transport.CertificateFile != "" {
 		calls.Token = parseToken(o.Credential.Bearer)
@@ -141,7 +143,7 @@ func (o *CallOptions) credential(ctx context.Context, cluster *clusteraccess.Clu
 			return a2aclient.Credential{}, true
 		case a2av1alpha1.AuthenticationKubernetes:
 			kubernetes = true
-		default: // a credential that the user has to give
+		default: // only the user can supply a credential of the other types
 		}
 	}
 	if !kubernetes {
@@ -158,7 +160,7 @@ func (o *CallOptions) credential(ctx context.Context, cluster *clusteraccess.Clu
 	return a2aclient.Credential{Bearer: token.Value}, true
 }
 
-// parseToken returns the claims of a JWT without a check of its signature, and nil for another token.
+// parseToken returns the claims of a JWT without verifying its signature. It returns nil if the token is no JWT.
 func parseToken(text string) *Token {
 	parsed, err := jwt.ParseSigned(text, []jose.SignatureAlgorithm{
 		jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
@@ -182,7 +184,7 @@ func timeOf(date *jwt.NumericDate) time.Time {
 	return date.Time()
 }
 
-// probe asks the sidecars of pods that are not ready why.
+// probe asks the sidecars of pods that are not ready for the reason.
 func probe(ctx context.Context, cluster *clusteraccess.Cluster, f *AgentFacts) {
 	var pods []*corev1.Pod
 	for i := range f.Pods {
@@ -212,7 +214,7 @@ func sidecarRuns(pod *corev1.Pod) bool {
 	return false
 }
 
-// readiness returns why a sidecar is not ready, and "" if it is or if it does not answer.
+// readiness returns the reason why a sidecar is not ready. It returns "" if the sidecar is ready or does not answer.
 func readiness(ctx context.Context, cluster *clusteraccess.Cluster, pod *corev1.Pod) string {
 	status, text, err := askSidecar(ctx, cluster, pod, sidecarconfig.ReadyzPath)
 	if err != nil || status == http.StatusOK {
@@ -222,7 +224,7 @@ func readiness(ctx context.Context, cluster *clusteraccess.Cluster, pod *corev1.
 }
 
 // readTokenMetrics reads the metrics of the sidecars of ready pods, for an Agent with token
-// budgets. It returns nil for another Agent.
+// budgets. It returns nil for an Agent without token budgets.
 func readTokenMetrics(ctx context.Context, cluster *clusteraccess.Cluster, f *AgentFacts) map[string]TokenMetrics {
 	if f.Agent.Spec.Limits == nil || f.Agent.Spec.Limits.Tokens == nil {
 		return nil
@@ -282,8 +284,8 @@ func get(ctx context.Context, client *http.Client, address, bearer string) (int,
 	return resp.StatusCode, text, err //nolint:wrapcheck // as above
 }
 
-// askRegistry returns what the registry in the sidecar configuration lists of the agent, nil without a
-// registry.
+// askRegistry asks the registry in the sidecar configuration whether it lists the agent. It returns nil if the
+// configuration names no registry.
 func (o *CallOptions) askRegistry(ctx context.Context, cluster *clusteraccess.Cluster, f *AgentFacts) (*Listing, *failure.Error) {
 	namespace, service, address := registryOf(f)
 	if namespace == "" {
@@ -324,8 +326,7 @@ func (o *CallOptions) askRegistry(ctx context.Context, cluster *clusteraccess.Cl
 	return &Listing{Listed: true, CardDigest: item.CardDigest}, nil
 }
 
-// connectionFailure returns the failure of a request, which has one inside if the connection could not
-// be forwarded.
+// connectionFailure returns the failure of a request: the failure that err wraps, if port forwarding failed.
 func connectionFailure(err error) *failure.Error {
 	if problem := failure.Of(err); problem.Code != failure.Internal {
 		return problem

@@ -35,9 +35,9 @@ var (
 	registryTarget = target{corev1.ProtocolTCP, registryPort, "registry"}
 )
 
-// checkNetworkPolicies finds NetworkPolicies that block calls to the agent, from the pod of --from
-// if there is one, and those that block the agent from DNS and from the registry. Connections
-// through the API server do not show them.
+// checkNetworkPolicies finds NetworkPolicies that block calls to the agent (with --from, calls from this pod), and
+// NetworkPolicies that block the agent from DNS and from the registry. Test connections through the API server would
+// not find them, because port forwarding bypasses NetworkPolicies.
 func checkNetworkPolicies(_ *SharedFacts, f *AgentFacts) []Finding {
 	const check = "NetworkPolicies"
 	if isUnread(f.Unread, partPolicies) {
@@ -71,7 +71,7 @@ func checkNetworkPolicies(_ *SharedFacts, f *AgentFacts) []Finding {
 	return orOkay(findings, check, "no policy blocks the agent")
 }
 
-// ingressFindings finds policies that admit no caller to the port of the agent, or some callers only.
+// ingressFindings finds policies that admit no caller, or only some callers, to the port of the agent.
 func ingressFindings(f *AgentFacts, agent Peer, ingress []networkingv1.NetworkPolicy, show string) []Finding {
 	const check = "NetworkPolicies"
 	switch {
@@ -129,7 +129,7 @@ func isolating(policies []networkingv1.NetworkPolicy, pod Peer, direction networ
 	for i := range policies {
 		spec := &policies[i].Spec
 		types := spec.PolicyTypes
-		if len(types) == 0 { // the API server sets them
+		if len(types) == 0 { // never in a policy from the API server, which sets policyTypes
 			types = []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}
 		}
 		if slices.Contains(types, direction) && selects(&spec.PodSelector, pod.Labels) {
@@ -156,20 +156,20 @@ func policyNames(policies []networkingv1.NetworkPolicy) string {
 	return "NetworkPolicies " + strings.Join(all, ", ")
 }
 
-// admitsDNS reports whether a rule admits DNS. The port of the pods differs on OpenShift.
+// admitsDNS reports whether an egress rule admits DNS: port 53, or 5353 as in the DNS pods of OpenShift.
 func admitsDNS(egress []networkingv1.NetworkPolicy) bool {
 	return slices.ContainsFunc([]int32{53, 5353}, func(port int32) bool {
 		return admitsSome(egress, target{corev1.ProtocolUDP, port, ""}, networkingv1.PolicyTypeEgress)
 	})
 }
 
-// rule is a rule of either direction.
+// rule is an ingress or egress rule.
 type rule struct {
 	ports []networkingv1.NetworkPolicyPort
 	peers []networkingv1.NetworkPolicyPeer
 }
 
-// rulesOf returns the rules of a direction of all policies, which add up.
+// rulesOf returns the rules of all policies for a direction. A connection is admitted if any of them admits it.
 func rulesOf(policies []networkingv1.NetworkPolicy, direction networkingv1.PolicyType) []rule {
 	var all []rule
 	for i := range policies {
@@ -191,12 +191,12 @@ func admitsEverybody(policies []networkingv1.NetworkPolicy, to target) bool {
 	return slices.ContainsFunc(rulesOf(policies, networkingv1.PolicyTypeIngress), func(r rule) bool { return len(r.peers) == 0 && hasPort(r.ports, to) })
 }
 
-// admitsSome reports whether a rule admits a peer to a port, whichever peer that is.
+// admitsSome reports whether a rule admits at least one peer to a port.
 func admitsSome(policies []networkingv1.NetworkPolicy, to target, direction networkingv1.PolicyType) bool {
 	return slices.ContainsFunc(rulesOf(policies, direction), func(r rule) bool { return hasPort(r.ports, to) })
 }
 
-// admits reports whether a rule admits a peer to a port. namespace is that of the policies.
+// admits reports whether a rule admits a peer to a port. namespace is the namespace of the policies.
 func admits(policies []networkingv1.NetworkPolicy, namespace string, peer Peer, to target, direction networkingv1.PolicyType) bool {
 	return slices.ContainsFunc(rulesOf(policies, direction), func(r rule) bool {
 		return hasPort(r.ports, to) && (len(r.peers) == 0 || slices.ContainsFunc(r.peers, func(p networkingv1.NetworkPolicyPeer) bool { return matches(&p, namespace, peer) }))

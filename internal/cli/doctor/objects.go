@@ -22,7 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
-// objects are the objects of Agents, as lists or by namespace/name.
+// objects are lists of the objects of Agents.
 type objects struct {
 	deployments *appsv1.DeploymentList
 	pods        *corev1.PodList
@@ -42,7 +42,7 @@ func (r *reader) agents(ctx context.Context, namespace string, agents []*a2av1al
 		name := agents[0].Name
 		byLabel.LabelSelector += "=" + name
 		byService.LabelSelector += "=" + names.Service(name)
-		// An object without its labels is found by its name.
+		// Select by name, to find an object that has lost its labels, too.
 		named = func(of func(string) string) metav1.ListOptions {
 			return metav1.ListOptions{FieldSelector: "metadata.name=" + of(name)}
 		}
@@ -101,7 +101,7 @@ func (o *objects) facts(agents []*a2av1alpha1.Agent, failed []Unread) []*AgentFa
 		}
 		return &AgentFacts{} // the object of an Agent that is not checked
 	}
-	// The names of these are the name of the Agent.
+	// The Deployment and the Service have the name of the Agent.
 	for _, each := range itemsOf(o.deployments, func(l *appsv1.DeploymentList) []appsv1.Deployment { return l.Items }) {
 		of(each.Namespace, each.Name).Deployment = &each
 	}
@@ -135,7 +135,7 @@ func (o *objects) facts(agents []*a2av1alpha1.Agent, failed []Unread) []*AgentFa
 	return facts
 }
 
-// itemsOf returns the items of a list, none for nil.
+// itemsOf returns the items of a list, nil for a nil list.
 func itemsOf[L, T any](list *L, items func(*L) []T) []T {
 	if list == nil {
 		return nil
@@ -143,7 +143,7 @@ func itemsOf[L, T any](list *L, items func(*L) []T) []T {
 	return items(list)
 }
 
-// registryOf returns the Service of the registry in the sidecar configuration, "" for none.
+// registryOf returns the Service and the URL of the registry in the sidecar configuration, "" and nil for none.
 func registryOf(f *AgentFacts) (namespace, service string, address *url.URL) {
 	expected, err := expectedCard(f)
 	if err != nil || expected == nil {
@@ -157,13 +157,13 @@ func registryOf(f *AgentFacts) (namespace, service string, address *url.URL) {
 	return namespace, service, u
 }
 
-// shared reads what all Agents share.
+// shared reads the Deployment of the manager and the endpoints of the cluster DNS.
 func (r *reader) shared(ctx context.Context, shared *SharedFacts, facts []*AgentFacts) {
 	const dnsNamespace, dnsService = "kube-system", "kube-dns"
 	failed := &unread{}
 	var all sync.WaitGroup
 	all.Go(func() {
-		namespace := "" // the one of the registry
+		namespace := "" // the namespace of the registry, which runs in the pods of the manager
 		for _, f := range facts {
 			namespace = cmp.Or(namespace, f.RegistryPeer.Namespace)
 		}
@@ -191,7 +191,8 @@ func (r *reader) shared(ctx context.Context, shared *SharedFacts, facts []*Agent
 	shared.Unread = failed.sorted()
 }
 
-// callers reads the pod of --from, [NAMESPACE/]POD, and the policies of its namespace.
+// callers reads the pod of --from, [NAMESPACE/]POD, and the NetworkPolicies of its namespace. Without NAMESPACE, it looks
+// for the pod in the namespace of each agent.
 func (r *reader) callers(ctx context.Context, from string, facts []*AgentFacts) {
 	for _, f := range facts {
 		failed := &unread{}
@@ -221,8 +222,8 @@ func (r *reader) callers(ctx context.Context, from string, facts []*AgentFacts) 
 	}
 }
 
-// namespaceLabels returns the labels of a namespace. Without the right to read it, these are the label
-// that the API server sets.
+// namespaceLabels returns the labels of a namespace. If it cannot read the namespace, it returns only the label that the
+// API server sets on every namespace.
 func (r *reader) namespaceLabels(ctx context.Context, namespace string) map[string]string {
 	get := func(ctx context.Context, _ metav1.ListOptions) (*corev1.Namespace, error) {
 		return r.client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})

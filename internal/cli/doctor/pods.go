@@ -24,7 +24,7 @@ const (
 	reasonCrashLoopBackOff = "CrashLoopBackOff"
 )
 
-// recently is how long ago a restart still matters.
+// recently is the maximal age of a restart for which doctor reports a finding.
 const recently = time.Hour
 
 // checkDeployment finds a Deployment that is missing, paused or not rolled out.
@@ -112,7 +112,7 @@ func podFindings(shared *SharedFacts, f *AgentFacts, pod *corev1.Pod) []Finding 
 	return unreadyFindings(shared, f, pod, of, describe)
 }
 
-// unreadyFindings finds why a pod is not ready whose containers run.
+// unreadyFindings finds the reasons why a pod whose containers run is not ready.
 func unreadyFindings(shared *SharedFacts, f *AgentFacts, pod *corev1.Pod, of func(reason, seen, command string) Finding, describe string) []Finding {
 	var findings []Finding
 	for i := range pod.Status.ContainerStatuses {
@@ -134,7 +134,7 @@ func unreadyFindings(shared *SharedFacts, f *AgentFacts, pod *corev1.Pod, of fun
 	return findings
 }
 
-// availableReason returns the reason of the condition Available if it is not True.
+// availableReason returns the reason of the condition Available, "" if the condition is True or missing.
 func availableReason(agent *a2av1alpha1.Agent) string {
 	if c := meta.FindStatusCondition(agent.Status.Conditions, a2av1alpha1.ConditionAvailable); c != nil && c.Status != metav1.ConditionTrue {
 		return c.Reason
@@ -142,8 +142,8 @@ func availableReason(agent *a2av1alpha1.Agent) string {
 	return ""
 }
 
-// waitingReason returns the reason of an Agent's condition for a container that does not run, and ""
-// for one that runs or starts.
+// waitingReason returns the condition reason that matches the state of a container that cannot start, and the state as
+// text. It returns "" for a container that runs or starts.
 func waitingReason(status *corev1.ContainerStatus) (reason, seen string) {
 	w := status.State.Waiting
 	if w == nil {

@@ -22,7 +22,7 @@ const readTimeout = 10 * time.Second
 
 var errSlowRead = failure.New(failure.Timeout, "no answer within %s", readTimeout)
 
-// reader reads objects.
+// reader reads objects from the API server.
 type reader struct{ client kubernetes.Interface }
 
 // unread collects the parts that could not be read. It is safe for concurrent use.
@@ -37,13 +37,13 @@ func (u *unread) add(part string, err error) {
 	u.all = append(u.all, Unread{part, failure.Of(err)})
 }
 
-// sorted returns the parts in a stable order.
+// sorted returns the parts sorted by name.
 func (u *unread) sorted() []Unread {
 	slices.SortFunc(u.all, func(a, b Unread) int { return strings.Compare(a.Part, b.Part) })
 	return u.all
 }
 
-// read runs a request with a bound, and explains its failure.
+// read runs a request for at most readTimeout. Its error is a failure for the user.
 func read[T any](ctx context.Context, access clusteraccess.Access, options metav1.ListOptions, request func(context.Context, metav1.ListOptions) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, readTimeout, errSlowRead)
 	defer cancel()

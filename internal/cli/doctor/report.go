@@ -4,15 +4,15 @@
 // Package doctor finds out why an agent does not work. Gather reads the facts with the rights
 // of the user; the checks are pure, and turn the facts into findings with cause and cure.
 //
-// A check that lacks a fact makes no finding: the failed read is a finding of its own, with the
-// right that is missing. No finding has the content of a Secret or a token.
+// A check that lacks a fact makes no finding: the failed read is a finding of its own, which names the missing RBAC
+// rule. No finding contains the content of a Secret or a token.
 package doctor
 
 import (
 	"time"
 )
 
-// AgentReport has the findings about one agent.
+// AgentReport contains the findings about one agent.
 type AgentReport struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -21,7 +21,7 @@ type AgentReport struct {
 	Findings []Finding `json:"findings"`
 }
 
-// Report has the findings about the agents and about what they share.
+// Report contains the findings about the agents and about the parts of the cluster that all agents share.
 type Report struct {
 	Time   time.Time     `json:"time"`
 	Level  Level         `json:"level"`
@@ -29,7 +29,7 @@ type Report struct {
 	Agents []AgentReport `json:"agents"`
 }
 
-// NewReport checks the facts.
+// NewReport runs all checks on the facts, and returns their findings.
 func NewReport(shared *SharedFacts, agents []*AgentFacts) *Report {
 	r := &Report{Time: shared.Now.UTC().Truncate(time.Second), Shared: checkShared(shared), Agents: []AgentReport{}}
 	r.Level = Worst(r.Shared)
@@ -42,8 +42,7 @@ func NewReport(shared *SharedFacts, agents []*AgentFacts) *Report {
 	return r
 }
 
-// checkAgent runs all checks of an agent. The findings that a condition shows are merged with
-// those of its pods.
+// checkAgent runs all checks of an agent. It merges findings about conditions and pods that have the same reason.
 func checkAgent(shared *SharedFacts, f *AgentFacts) []Finding {
 	findings := checkConditions(shared, f)
 	if f.Agent.Spec.Remote == nil {

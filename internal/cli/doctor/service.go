@@ -17,8 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// checkService finds a Service that is missing, that selects other pods, that leads to another port,
-// or that has no ready endpoint although pods are ready.
+// checkService finds a Service that is missing, selects other pods, targets another port, or has no ready endpoint
+// although pods are ready.
 func checkService(_ *SharedFacts, f *AgentFacts) []Finding {
 	const check = "Service"
 	if isUnread(f.Unread, partServices) {
@@ -84,7 +84,7 @@ func labelText(labels map[string]string) string {
 	return strings.Join(all, ",")
 }
 
-// selectorOf returns the flag that selects the pods of an agent.
+// selectorOf returns the flags of kubectl that select the pods of an agent.
 func selectorOf(agent *a2av1alpha1.Agent) string {
 	return "-n " + agent.Namespace + " -l " + a2av1alpha1.LabelAgent + "=" + agent.Name
 }

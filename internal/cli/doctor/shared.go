@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// checkShared runs the checks of what all agents share.
+// checkShared runs the checks of the parts of the cluster that all agents share.
 func checkShared(s *SharedFacts) []Finding {
 	var findings []Finding
 	for _, check := range []func(*SharedFacts) []Finding{checkManager, checkDNS, checkClock} {
@@ -71,8 +71,7 @@ func tagOf(image string) string {
 	return image[i+1:]
 }
 
-// checkDNS finds a cluster DNS without endpoints. A cluster whose DNS has another name is not
-// checked.
+// checkDNS finds a cluster DNS without ready endpoints. It checks only the Service kube-dns.
 func checkDNS(s *SharedFacts) []Finding {
 	if s.DNSServices == 0 || s.DNSReady > 0 || isUnread(s.Unread, partDNS) {
 		return nil

@@ -36,7 +36,7 @@ func checkSidecars(shared *SharedFacts, f *AgentFacts) []Finding {
 	return orOkay(findings, "sidecars", "the sidecars have the current image and configuration")
 }
 
-// sidecarAge compares the image of a pod's sidecar with that of the manager's flags.
+// sidecarAge compares the image of a pod's sidecar with the image in the manager's flag --sidecar-image.
 func sidecarAge(shared *SharedFacts, f *AgentFacts, pod *corev1.Pod) (Finding, bool) {
 	image := imageOf(&pod.Spec, a2av1alpha1.ContainerSidecar)
 	restart := "kubectl rollout status deployment -n " + pod.Namespace + " " + names.Deployment(f.Agent.Name)
@@ -84,7 +84,8 @@ func sidecarImageFlag(manager *appsv1.Deployment) string {
 	return ""
 }
 
-// configurationAge compares the configuration that a pod reads with that of the ConfigMap.
+// configurationAge compares the digest of the configuration that the operator announced to a pod with the digest of the
+// ConfigMap.
 func configurationAge(_ *SharedFacts, f *AgentFacts, pod *corev1.Pod) (Finding, bool) {
 	if f.ConfigMap == nil || !isReady(pod) {
 		return Finding{}, false
@@ -107,13 +108,13 @@ func isReady(pod *corev1.Pod) bool {
 	})
 }
 
-// meshes are the containers of service meshes.
+// meshes are the names of service meshes, by the names of their containers.
 var meshes = map[string]string{
 	"istio-proxy": "Istio", "istio-init": "Istio", "istio-validation": "Istio", "linkerd-proxy": "Linkerd", "linkerd-init": "Linkerd",
 	"kuma-sidecar": "Kuma", "kuma-init": "Kuma", "consul-dataplane": "Consul", "consul-connect-inject-init": "Consul", "envoy-sidecar": "App Mesh",
 }
 
-// injectedContainers finds containers that neither the template nor the operator has.
+// injectedContainers finds containers of a service mesh, which neither the pod template nor the operator added.
 func injectedContainers(_ *SharedFacts, f *AgentFacts, pod *corev1.Pod) (Finding, bool) {
 	if f.Agent.Spec.Workload == nil {
 		return Finding{}, false
@@ -134,7 +135,7 @@ func injectedContainers(_ *SharedFacts, f *AgentFacts, pod *corev1.Pod) (Finding
 			product = name
 		}
 	}
-	if product == "" { // containers that do not take part in the traffic do no harm
+	if product == "" { // other injected containers do not intercept traffic
 		return Finding{}, false
 	}
 	return Finding{

@@ -21,7 +21,7 @@ type TokenMetrics struct {
 	Turns, Reports float64
 }
 
-// parseTokenMetrics reads the text format of Prometheus. It ignores lines that it does not know.
+// parseTokenMetrics parses metrics in the text format of Prometheus. It ignores other metrics.
 func parseTokenMetrics(text []byte) (m TokenMetrics) {
 	for line := range strings.Lines(string(text)) {
 		at := strings.LastIndexByte(line, ' ')
