@@ -5,11 +5,12 @@ package auth
 
 import "net/http"
 
-// AnonymousOwner owns the tasks of all callers without a credential, which therefore
-// share them.
+// AnonymousOwner is the owner of the tasks of all callers without a credential. These
+// callers therefore share their tasks.
 const AnonymousOwner = "system:anonymous"
 
-// Anonymous accepts every request. It is the last authenticator of a policy.
+// Anonymous is the Authenticator that accepts every request. It is the last one of a
+// policy.
 type Anonymous struct{}
 
 var _ Authenticator = Anonymous{}

@@ -17,8 +17,8 @@ import (
 
 // APIKeyConfig configures an API key authenticator.
 type APIKeyConfig struct {
-	// Header or Query names the header or the query parameter of the key. One of them
-	// is set.
+	// Header is the name of the header that contains the key, Query the name of the query
+	// parameter. One of them is set.
 	Header, Query string
 	Keys          *APIKeys
 }
@@ -52,7 +52,8 @@ var (
 // NewAPIKey returns an authenticator.
 func NewAPIKey(c APIKeyConfig) *APIKey { return &APIKey{config: c} }
 
-// Challenge names the place of the key. There is no registered scheme for API keys.
+// Challenge returns a challenge that names the header or the query parameter of the key.
+// There is no registered scheme for API keys.
 func (a *APIKey) Challenge() string {
 	if a.config.Query != "" {
 		return `ApiKey realm="a2a", in="query", name="` + a.config.Query + `"`
@@ -71,7 +72,7 @@ func (a *APIKey) Authenticate(r *http.Request) (Caller, error) {
 		return Caller{}, ErrNoCredential
 	case 1:
 	default:
-		// Another server could read another one of several keys.
+		// With several keys, another server could read another key than the sidecar.
 		return Caller{}, unauthenticated("More than one API key was sent")
 	}
 	ring := a.config.Keys.ring.Load()
@@ -85,8 +86,8 @@ func (a *APIKey) Authenticate(r *http.Request) (Caller, error) {
 	return Caller{Owner: a2a.Owner("apikey:" + name), Unscoped: true}, nil
 }
 
-// VerifiedBefore reports whether the key is valid. It needs no cache: the comparison is
-// cheap, and a key cannot be guessed.
+// VerifiedBefore reports whether the key is valid. It reads no cache: the comparison is
+// cheap, and clients cannot guess a key.
 func (a *APIKey) VerifiedBefore(r *http.Request) (Credential, bool) {
 	_, err := a.Authenticate(r)
 	if errors.Is(err, ErrNoCredential) {
@@ -97,7 +98,8 @@ func (a *APIKey) VerifiedBefore(r *http.Request) (Credential, bool) {
 
 var errAPIKey = unauthenticated("API key is not accepted")
 
-// find compares a key with every key, in constant time.
+// find returns the caller of a key. It compares the key with every key of the ring, in
+// constant time.
 func (k *KeyRing) find(key string) (caller string, ok bool) {
 	sum := sha256.Sum256([]byte(key))
 	found := -1
@@ -110,8 +112,8 @@ func (k *KeyRing) find(key string) (caller string, ok bool) {
 	return k.entries[found].caller, true
 }
 
-// removeCredential removes the key from the request, because later handlers log URLs and
-// forward headers.
+// removeCredential returns the request without the key, because later handlers log URLs
+// and forward headers.
 func (a *APIKey) removeCredential(r *http.Request) *http.Request {
 	if a.config.Query == "" {
 		r.Header.Del(a.config.Header)
@@ -128,8 +130,8 @@ func (a *APIKey) removeCredential(r *http.Request) *http.Request {
 	return r
 }
 
-// queryValues returns the values of one parameter. It skips pairs whose name is not valid,
-// and keeps all others.
+// queryValues returns the values of one query parameter. It skips parameters whose name
+// has an invalid escape.
 func queryValues(query, name string) []string {
 	var values []string
 	for pair := range strings.SplitSeq(query, "&") {
@@ -137,14 +139,15 @@ func queryValues(query, name string) []string {
 		if text, err := url.QueryUnescape(key); err != nil || text != name {
 			continue
 		}
-		// A value that is not valid still counts as a key that was sent.
+		// A value with an invalid escape still counts as a key, so that the request is refused.
 		text, _ := url.QueryUnescape(value)
 		values = append(values, text)
 	}
 	return values
 }
 
-// withoutQuery removes one parameter and keeps the bytes of all others.
+// withoutQuery removes one query parameter and changes no byte of the others. found
+// reports whether the parameter was there.
 func withoutQuery(query, name string) (rest string, found bool) {
 	var kept []string
 	for pair := range strings.SplitSeq(query, "&") {

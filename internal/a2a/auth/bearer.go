@@ -16,18 +16,20 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// maxToken bounds a token, in bytes, and with it the work for an unauthenticated client.
+// maxToken is the maximum length of a token in bytes. It bounds the work that an
+// unauthenticated client can cause.
 const maxToken = 16 << 10
 
-// bearerChallenge is the challenge to a client without a bearer token (RFC 6750).
+// bearerChallenge is the value of WWW-Authenticate for a request without a valid bearer
+// token (RFC 6750).
 const bearerChallenge = `Bearer realm="a2a"` //nolint:gosec // a challenge, not a credential
 
 // errOtherIssuer is the error for a token of another issuer, which another authenticator
 // may accept.
 var errOtherIssuer = unauthenticated("Token is of another issuer")
 
-// asymmetric lists the accepted signature algorithms. It has no symmetric one, so that no
-// public key is used as a secret.
+// asymmetric lists the accepted signature algorithms. It has no symmetric algorithm,
+// because a public key must never be used as a shared secret.
 var asymmetric = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512,
 	jose.PS256, jose.PS384, jose.PS512,
@@ -35,15 +37,15 @@ var asymmetric = []jose.SignatureAlgorithm{
 	jose.EdDSA,
 }
 
-// bearer returns the bearer token of a request, and false if it has none. It returns ""
-// for a request with more than one Authorization header.
+// bearer returns the bearer token of a request, and false if the request has none. If the
+// request has more than one Authorization header, the token is "".
 func bearer(r *http.Request) (string, bool) {
 	values := r.Header.Values("Authorization")
 	if len(values) == 0 {
 		return "", false
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
-	// Another server could read another one of several headers.
+	// With several headers, another server could read another one than the sidecar.
 	if len(values) > 1 {
 		token = ""
 	}
@@ -52,7 +54,8 @@ func bearer(r *http.Request) (string, bool) {
 
 // parseToken parses a token and returns the issuer that it names. It verifies nothing.
 func parseToken(text string) (token *jwt.JSONWebToken, issuer string, err error) {
-	// The decoder of base64 skips line breaks, so one token would have many forms.
+	// The decoder of base64 skips line breaks. With them, many different texts would be the
+	// same token.
 	if strings.ContainsAny(text, "\r\n") {
 		return nil, "", unauthenticated("Token is not a signed JWT of an accepted algorithm")
 	}
@@ -69,9 +72,10 @@ func parseToken(text string) (token *jwt.JSONWebToken, issuer string, err error)
 	return token, claims.Issuer, nil
 }
 
-// verifySignature verifies a signature with the keys and decodes the claims. It tries
-// every key for a token without a key id. known reports whether the token has a key id
-// and one of the keys has that id.
+// verifySignature verifies the signature of a token with the keys, and decodes the
+// claims. If the token has a key id, only keys with this id are tried, and known reports
+// whether there is one. If the token has no key id, every key is tried, and known is
+// false.
 func verifySignature(token *jwt.JSONWebToken, keys []jose.JSONWebKey, claims ...any) (verified, known bool) {
 	header := token.Headers[0]
 	for i := range keys {
@@ -129,7 +133,8 @@ func usableKey(key any) bool {
 	}
 }
 
-// algorithmFits reports whether a key can verify an algorithm. Each curve has its own.
+// algorithmFits reports whether a key can verify an algorithm. Each elliptic curve has
+// its own algorithm.
 func algorithmFits(key any, algorithm string) bool {
 	switch k := key.(type) {
 	case *rsa.PublicKey:

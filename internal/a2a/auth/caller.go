@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package auth authenticates callers. It runs before the body of a request is read, so
-// it knows headers and the TLS connection, and no method, task or version of the
-// protocol.
+// Package auth authenticates callers. It runs before the body of a request is read, so it
+// uses headers and the TLS connection only, and depends on no method, task or version of
+// the protocol.
 //
 // Each authentication method is an Authenticator, independent of the others.
 package auth
@@ -19,32 +19,34 @@ import (
 type Caller struct {
 	// Owner owns the tasks of the caller.
 	Owner a2a.Owner
-	// Individual is the principal, if several principals share the Owner. It is ""
-	// if the caller is the owner.
+	// Individual is the principal if several principals share the Owner. It is "" if the
+	// Owner is derived from the principal itself.
 	Individual string
-	// Claims are the claims of the caller's token by their names, if a rule needs
-	// them, else nil. They are immutable.
+	// Claims are the claims of the caller's token by their names. They are nil if no rule
+	// reads claims. They are immutable.
 	Claims *authz.Claims
 	// Namespace is the namespace of the caller's ServiceAccount, or "".
 	Namespace string
-	// Unscoped is true for callers without a namespace, such as those with an API key.
-	// Policy.Namespaces does not apply to them, because the Agent names their issuer
-	// or their keys itself.
+	// Unscoped is true for callers without a namespace, such as callers with an API key.
+	// Policy.Namespaces does not apply to them, because the Agent itself lists their issuer
+	// or their keys.
 	Unscoped bool
 	// Anonymous is true for a caller without a credential. Policy.Namespaces does not
 	// apply to it.
 	Anonymous bool
-	// From is the address of an anonymous caller, with its port.
+	// From is the address of an anonymous caller, with the port.
 	From string
-	// Rules are the authorization rules of the policy that accepted the caller, so
-	// that a reload during a call does not mix two policies. Nil allows every call.
+	// Rules are the authorization rules of the policy that accepted the caller. They are
+	// stored here, so that a reload during a call does not mix two policies. Nil allows
+	// every call.
 	Rules *authz.Policy
-	// Policy is the policy that accepted the caller, or nil without a gate.
+	// Policy is the policy that accepted the caller. It is nil if the request passed no
+	// Gate.
 	Policy *Policy
 }
 
-// AccountingPrincipal returns the principal that the limits count the caller as: its
-// principal, or its address if it is anonymous.
+// AccountingPrincipal returns the principal to which the limits count the requests of the
+// caller. For an anonymous caller, it is made of the caller's address.
 func (c *Caller) AccountingPrincipal() a2a.AccountingPrincipal {
 	if c.Anonymous {
 		return a2a.AccountingPrincipalAt(c.From)
@@ -64,8 +66,8 @@ func (c *Caller) May(method a2a.Method, skill, tenant string) *authz.Refusal {
 }
 
 // Challenges returns the values of WWW-Authenticate for an anonymous caller that needs a
-// credential: one for each authentication method of the policy, in its order. It is
-// empty if no method needs a credential.
+// credential: one for each authentication method of the policy, in the policy's order. It
+// is empty if no method needs a credential.
 func (c *Caller) Challenges() []string {
 	if c.Policy == nil {
 		return nil
@@ -73,7 +75,8 @@ func (c *Caller) Challenges() []string {
 	return c.Policy.challenges()
 }
 
-// Principal returns the principal of the caller, which may differ from the owner.
+// Principal returns the principal of the caller. It differs from the Owner if several
+// principals share the Owner.
 func (c *Caller) Principal() string {
 	if c.Individual != "" {
 		return c.Individual

@@ -22,12 +22,12 @@ import (
 // CertificateConfig configures a certificate authenticator.
 type CertificateConfig struct {
 	Authorities *Authorities
-	// Subject makes the subject of the certificate the principal. Otherwise the
-	// principal is its SPIFFE ID.
+	// Subject selects the subject of the certificate as the principal. If it is false, the
+	// SPIFFE ID of the certificate is the principal.
 	Subject bool
-	// Principals lists the accepted principals. A SPIFFE ID with /* at its end matches
-	// all IDs that begin with the part before the *. If it is empty, every certificate
-	// of the authorities is accepted.
+	// Principals lists the accepted principals. A SPIFFE ID with /* at its end matches all
+	// IDs that begin with the text before the *. If the list is empty, every certificate of
+	// the authorities is accepted.
 	Principals []string
 	Now        func() time.Time
 }
@@ -47,7 +47,7 @@ type Certificate struct {
 	cache  atomic.Pointer[certificateCache]
 }
 
-// certificateCache has the certificates that were verified with one set of authorities.
+// certificateCache caches the certificates that one pool of authorities has verified.
 type certificateCache struct {
 	authorities  *x509.CertPool
 	certificates *tokenCache
@@ -58,11 +58,13 @@ var _ Authenticator = (*Certificate)(nil)
 // NewCertificate returns an authenticator.
 func NewCertificate(c CertificateConfig) *Certificate { return &Certificate{config: c} }
 
-// Challenge names mutual TLS. There is no registered scheme for it.
+// Challenge returns a challenge that names mutual TLS. There is no registered scheme for
+// it.
 func (*Certificate) Challenge() string { return `MutualTLS realm="a2a"` }
 
-// Authenticate verifies the certificate of the connection. Its rejection is overridable,
-// because a client may have a certificate for other purposes and send another credential.
+// Authenticate verifies the certificate of the connection. A later authenticator may
+// override its rejection, because a client may have the certificate for another purpose
+// and send another credential.
 func (c *Certificate) Authenticate(r *http.Request) (Caller, error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return Caller{}, ErrNoCredential
@@ -85,7 +87,7 @@ func (c *Certificate) Authenticate(r *http.Request) (Caller, error) {
 	return caller, nil
 }
 
-// VerifiedBefore reads the cache of verified certificates.
+// VerifiedBefore looks up the certificate in the cache of verified certificates.
 func (c *Certificate) VerifiedBefore(r *http.Request) (Credential, bool) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 {
 		return CredentialNone, false
@@ -169,9 +171,10 @@ func (c *Certificate) principal(leaf *x509.Certificate) (name, problem string) {
 	return name, ""
 }
 
-// unambiguous reports whether no other subject has the same text. pkix.Name.String keeps
-// only the last of several common names or serial numbers. Invisible characters are
-// refused, too; the separator between a principal and a tenant is one of them.
+// unambiguous reports whether no other subject has the same text. The text of
+// pkix.Name.String contains only the last one of several common names or serial numbers.
+// unambiguous also refuses invisible characters, because the separator between a
+// principal and a tenant is one of them.
 func unambiguous(subject *pkix.Name) bool {
 	single := map[string]int{}
 	for _, attribute := range subject.Names {

@@ -16,8 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 )
 
-// ErrNoCredential is the error of an Authenticator for a request without a
-// credential of its kind. The policy then asks the next Authenticator.
+// ErrNoCredential is the error of an Authenticator for a request without a credential of
+// its kind. The policy then asks the next Authenticator.
 var ErrNoCredential = errors.New("request has no credential of this kind")
 
 // Authenticator verifies one kind of credential. Its methods are safe for concurrent
@@ -27,7 +27,8 @@ type Authenticator interface {
 	// reason why the credential is not valid. It does not block.
 	Authenticate(r *http.Request) (Caller, error)
 	// VerifiedBefore returns the kind of credential that Authenticate would verify, and
-	// whether it has verified this one before. It reads a cache only.
+	// whether Authenticate has verified this credential before. It reads caches only and
+	// verifies no signature.
 	VerifiedBefore(r *http.Request) (kind Credential, verified bool)
 	// Challenge returns the value of WWW-Authenticate for clients without a
 	// credential, or "" if the Authenticator needs none.
@@ -57,13 +58,13 @@ const AllNamespaces = "*"
 
 // Policy decides which callers are accepted. It is immutable.
 type Policy struct {
-	// Authenticators are asked in order. The first one that finds its kind of
-	// credential decides. Anonymous is the last one. Without any, the policy
-	// accepts no caller.
+	// Authenticators are asked in order. The first one that finds its kind of credential
+	// decides. Anonymous is the last one. A policy without any accepts no caller.
 	Authenticators []Authenticator
 	// Namespaces lists the namespaces whose ServiceAccounts may call.
 	Namespaces []string
-	// Rules are the authorization rules for accepted callers. Nil allows every call.
+	// Rules are the authorization rules for accepted callers. If they are nil, every call is
+	// allowed.
 	Rules *authz.Policy
 }
 
@@ -76,7 +77,7 @@ func (p *Policy) Decide(r *http.Request) (Caller, error) {
 			continue
 		}
 		if errors.Is(err, errOtherIssuer) {
-			// Another authenticator may be the one of that issuer.
+			// A later authenticator may accept tokens of that issuer.
 			rejection = err
 			continue
 		}
@@ -88,7 +89,8 @@ func (p *Policy) Decide(r *http.Request) (Caller, error) {
 			return Caller{}, err
 		}
 		if caller.Anonymous && i > 0 && r.Header.Get("Authorization") != "" {
-			// A caller with a credential must not become anonymous without an error.
+			// A caller whose credential no authenticator accepts is refused. Accepted as
+			// anonymous, it would not notice the mistake.
 			return Caller{}, unauthenticated("Credential is of a kind that is not accepted here; leave it out to call anonymously")
 		}
 		if caller.Anonymous && rejection != nil {
@@ -145,8 +147,8 @@ var errMissing = unauthenticated("A credential is required")
 // Missing reports whether problem is the error for a request without a credential.
 func Missing(problem *a2a.Error) bool { return problem == errMissing }
 
-// overridableError is a rejection by one authenticator that the acceptance by a later
-// one overrides.
+// overridableError is the rejection by one authenticator of a request that a later
+// authenticator may still accept.
 type overridableError struct{ problem *a2a.Error }
 
 // Error implements error.
@@ -178,10 +180,12 @@ func NewGate(p *Policy, deny func(http.ResponseWriter, *http.Request, *a2a.Error
 func (g *Gate) Swap(p *Policy) { g.policy.Store(p) }
 
 // VerifiedBefore reports whether the gate has verified the credential of a request
-// before. It verifies no signature, so it is cheap while an address sends many invalid
-// credentials. As in Decide, a verified credential overrides a client certificate that
-// was not verified, and an authenticator of another issuer for the same token, and
-// nothing else.
+// before. It verifies no signature, so it is cheap when an address sends many invalid
+// credentials.
+//
+// The precedence is that of Decide: a credential that was verified before counts, even if
+// the client certificate was not verified, or if an authenticator of another issuer has
+// not verified the same token. No other combination with an unverified credential counts.
 func (g *Gate) VerifiedBefore(r *http.Request) bool {
 	unverified := CredentialNone
 	for _, a := range g.policy.Load().Authenticators {
@@ -198,15 +202,17 @@ func (g *Gate) VerifiedBefore(r *http.Request) bool {
 
 type deniedKey struct{}
 
-// DeniedPrincipal returns the principal of a caller that the gate authenticated and denied
-// for its namespace, "" for none. Only deny of NewGate gets such a context.
+// DeniedPrincipal returns the principal of a caller that the gate authenticated and then
+// denied because of the caller's namespace, and "" for other requests. The context must
+// be the one of the request that NewGate's deny receives.
 func DeniedPrincipal(ctx context.Context) string {
 	principal, _ := ctx.Value(deniedKey{}).(string)
 	return principal
 }
 
-// Require returns a handler that passes accepted requests to next, with their Caller in
-// the context and without an API key, and refuses all others.
+// Require returns a handler that passes accepted requests to next, and refuses all
+// others. An accepted request has its Caller in the context, and no longer contains an
+// API key.
 func (g *Gate) Require(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		policy := g.policy.Load()

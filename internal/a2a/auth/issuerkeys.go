@@ -25,28 +25,30 @@ import (
 const (
 	// keysInterval is the time between two successful fetches.
 	keysInterval = 5 * time.Minute
-	// keysPause is the least time between two fetches that tokens with unknown keys
-	// cause, and the longest backoff after failures.
+	// keysPause is the minimum time between a fetch and the next one that a token with an
+	// unknown key causes. It is also the longest backoff after failures.
 	keysPause = time.Minute
 	// keysRetry is the first delay of the exponential backoff after failures.
 	keysRetry = time.Second
 	// keysTimeout bounds one request.
 	keysTimeout = 10 * time.Second
-	// maxKeysAge is the age at which keys are no longer used.
+	// maxKeysAge is the age at which keys are no longer used to verify tokens.
 	maxKeysAge = time.Hour
-	// maxKeysBytes bounds an answer. maxKeys bounds the keys that are tried for a token.
+	// maxKeysBytes bounds a response of the issuer, in bytes. maxKeys bounds the number of
+	// keys of an issuer.
 	maxKeysBytes = 64 << 10
 	maxKeys      = 32
 )
 
-// discoveryPath is the path below the issuer (OpenID Connect Discovery 1.0).
+// discoveryPath is the path of the discovery document below the issuer's URL (OpenID
+// Connect Discovery 1.0).
 const discoveryPath = "/.well-known/openid-configuration"
 
 // KeySource is the place of the keys of an issuer.
 type KeySource struct {
 	Issuer string
-	// URL is the URL of the JWK set (RFC 7517). If it is "", the discovery document of
-	// the issuer names it.
+	// URL is the URL of the JWK set (RFC 7517). If it is "", the URL is read from the
+	// discovery document of the issuer.
 	URL string
 }
 
@@ -55,8 +57,8 @@ type IssuerKeysConfig struct {
 	Source KeySource
 	// Transport reaches the issuer.
 	Transport http.RoundTripper
-	// Observe is called after each fetch, with nil or the error, which is a *KeysError if
-	// a request was made. It must not block.
+	// Observe is called after each fetch. Its argument is nil after a success, and otherwise
+	// the error, which is a *KeysError if a request was made. Observe must not block.
 	Observe func(err error)
 	Log     *slog.Logger
 	Now     func() time.Time
@@ -68,11 +70,13 @@ type IssuerKeys struct {
 	config IssuerKeysConfig
 	client *http.Client
 	state  atomic.Pointer[fetchedKeys]
-	// requested has an element when a token named an unknown key.
+	// requested has an element after a token named an unknown key, until Run begins the next
+	// fetch for it.
 	requested chan struct{}
 }
 
-// keySet is immutable. Equal answers of an issuer share one set.
+// keySet is the keys of an issuer. It is immutable. While the responses of the issuer are
+// equal, the same keySet stays in use.
 type keySet struct {
 	text []byte
 	keys []jose.JSONWebKey
@@ -88,9 +92,9 @@ type fetchedKeys struct {
 type KeysError struct {
 	// URL has no user information.
 	URL string
-	// Status is the status of an answer other than 200, and otherwise 0.
+	// Status is the HTTP status of a response, if it is not 200. Otherwise it is 0.
 	Status int
-	// Content is true if the answer is 200 and its content is not usable.
+	// Content is true if the status of the response is 200 and its content is not usable.
 	Content bool
 	Err     error
 }
@@ -132,7 +136,7 @@ func NewIssuerKeys(c IssuerKeysConfig) *IssuerKeys {
 		client: &http.Client{
 			Transport: c.Transport,
 			Timeout:   keysTimeout,
-			// Keys come from the configured address only.
+			// A redirect is refused, so that keys come from the configured address only.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		requested: make(chan struct{}, 1),
@@ -142,10 +146,11 @@ func NewIssuerKeys(c IssuerKeysConfig) *IssuerKeys {
 // Source returns the configured place of the keys.
 func (k *IssuerKeys) Source() KeySource { return k.config.Source }
 
-// Known reports whether there are keys that are not too old.
+// Known reports whether there are keys that are younger than maxKeysAge.
 func (k *IssuerKeys) Known() bool { return k.current(k.config.Now()) != nil }
 
-// current returns the keys, or nil if there are none or they are too old.
+// current returns the keys. It returns nil if there are none or if they are older than
+// maxKeysAge.
 func (k *IssuerKeys) current(now time.Time) *keySet {
 	state := k.state.Load()
 	if state == nil || now.Sub(state.at) > maxKeysAge {
@@ -154,7 +159,8 @@ func (k *IssuerKeys) current(now time.Time) *keySet {
 	return state.keySet
 }
 
-// requestFetch makes Run fetch the keys soon. It does not block.
+// requestFetch makes Run fetch the keys soon, but at least keysPause after the last
+// fetch. It does not block.
 func (k *IssuerKeys) requestFetch() {
 	select {
 	case k.requested <- struct{}{}:
@@ -162,7 +168,7 @@ func (k *IssuerKeys) requestFetch() {
 	}
 }
 
-// Run fetches the keys periodically until ctx ends.
+// Run fetches the keys periodically until ctx ends. It blocks until then.
 func (k *IssuerKeys) Run(ctx context.Context) {
 	retry := keysRetry
 	for {
@@ -184,7 +190,8 @@ func (k *IssuerKeys) Run(ctx context.Context) {
 	}
 }
 
-// pause waits until the next fetch is due. It returns false when ctx ends.
+// pause waits until the next fetch is due: after next, or keysPause after the last fetch
+// if requestFetch was called. It returns false when ctx ends.
 func (k *IssuerKeys) pause(ctx context.Context, next time.Duration) bool {
 	due, soon := time.NewTimer(next), time.NewTimer(keysPause)
 	defer due.Stop()
@@ -264,7 +271,7 @@ func (k *IssuerKeys) get(ctx context.Context, source string) ([]byte, error) {
 	response, err := k.client.Do(request)
 	if err != nil {
 		if inner, ok := errors.AsType[*url.Error](err); ok {
-			err = inner.Err // without the URL, which may contain user information
+			err = inner.Err // without url.Error, whose URL may contain user information
 		}
 		return nil, &KeysError{URL: redacted(source), Err: err}
 	}
@@ -282,7 +289,7 @@ func (k *IssuerKeys) get(ctx context.Context, source string) ([]byte, error) {
 	return text, nil
 }
 
-// errNotJSON is the error for content such as a web page.
+// errNotJSON is the error for content that is not JSON, such as a web page.
 var errNotJSON = errors.New("the content is not a JSON object of the expected form")
 
 // parseKeys returns the keys of a set that may verify tokens. It skips keys of unknown

@@ -22,7 +22,8 @@ import (
 const (
 	// jwtLeeway is the tolerance for the clocks of issuers outside of the cluster.
 	jwtLeeway = time.Minute
-	// maxPrincipal bounds the claims that name principals, owners and namespaces, in bytes.
+	// maxPrincipal is the maximum length of a claim that names a principal, an owner or a
+	// namespace, in bytes.
 	maxPrincipal = 512
 )
 
@@ -32,15 +33,15 @@ type JWTConfig struct {
 	Issuer string
 	// Audiences lists the accepted audiences. The token's aud must contain one of them.
 	Audiences []string
-	// PrincipalClaim names the claim with the principal. "" is sub.
+	// PrincipalClaim is the name of the claim that contains the principal. "" means sub.
 	PrincipalClaim string
-	// NamespaceClaim names the claim with the namespace of the caller. If it is "",
-	// Policy.Namespaces does not apply to the callers.
+	// NamespaceClaim is the name of the claim that contains the namespace of the caller. If
+	// it is "", Policy.Namespaces does not apply to the callers.
 	NamespaceClaim string
-	// OwnerClaim names the claim whose value owns the tasks, so that callers with the
-	// same value share them. "" makes the principal the owner.
+	// OwnerClaim is the name of the claim whose value is the owner of the tasks. Callers
+	// with the same value share their tasks. If it is "", the principal is the owner.
 	OwnerClaim string
-	// KeepClaims sets Caller.Claims.
+	// KeepClaims makes Authenticate set Caller.Claims.
 	KeepClaims bool
 	// Keys are the keys of the issuer.
 	Keys *IssuerKeys
@@ -54,7 +55,7 @@ type JWT struct {
 	cache  atomic.Pointer[jwtCache]
 }
 
-// jwtCache has the tokens that one set of keys has verified.
+// jwtCache caches the tokens that one keySet has verified.
 type jwtCache struct {
 	keys   *keySet
 	tokens *tokenCache
@@ -70,7 +71,7 @@ func NewJWT(c JWTConfig) *JWT {
 	return &JWT{config: c}
 }
 
-// Challenge is the challenge for a bearer token.
+// Challenge returns the challenge for a bearer token.
 func (*JWT) Challenge() string { return bearerChallenge }
 
 // Authenticate verifies a bearer token of the issuer.
@@ -83,7 +84,8 @@ func (j *JWT) Authenticate(r *http.Request) (Caller, error) {
 		return Caller{}, unauthenticated("Token is too long")
 	}
 	now := j.config.Now()
-	// Keys that are too old are nil here, and their cache is not used either.
+	// keys is nil if they are older than maxKeysAge. Tokens in the cache are then refused,
+	// too.
 	keys := j.config.Keys.current(now)
 	if keys != nil {
 		if caller, ok := j.cacheFor(keys).get(text, now); ok {
@@ -108,7 +110,7 @@ func (j *JWT) Authenticate(r *http.Request) (Caller, error) {
 	return caller, nil
 }
 
-// VerifiedBefore reads the cache of verified tokens.
+// VerifiedBefore looks up the token in the cache of verified tokens.
 func (j *JWT) VerifiedBefore(r *http.Request) (Credential, bool) {
 	text, ok := bearer(r)
 	if !ok {
@@ -119,8 +121,8 @@ func (j *JWT) VerifiedBefore(r *http.Request) (Credential, bool) {
 	return CredentialToken, keys != nil && len(text) <= maxToken && j.cacheFor(keys).has(text, now)
 }
 
-// cacheFor returns the cache of the tokens that the keys have verified. New keys begin
-// with an empty cache, so that tokens of a withdrawn key are refused.
+// cacheFor returns the cache of the tokens that the keys have verified. The cache is
+// empty for new keys, so that tokens of a withdrawn key are refused.
 func (j *JWT) cacheFor(keys *keySet) *tokenCache {
 	if c := j.cache.Load(); c != nil && c.keys == keys {
 		return c.tokens
@@ -175,8 +177,8 @@ func (j *JWT) verify(token *jwt.JSONWebToken, keys *keySet, now time.Time) (Call
 	return caller, claims.Expiry.Time().Add(jwtLeeway), nil
 }
 
-// acceptedHeader reports whether a header is that of an access token or an ID token,
-// without critical extensions.
+// acceptedHeader reports whether a header has the type of an access token or an ID token
+// and no critical extensions.
 func acceptedHeader(h *jose.Header) bool {
 	if _, critical := h.ExtraHeaders["crit"]; critical {
 		return false

@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// Limits of API keys, in bytes. MinAPIKey is the length of 24 random bytes in base64, or of
-// 16 in hexadecimal.
+// Limits of the length of API keys, in bytes. MinAPIKey is the length of 24 random bytes
+// in base64, or of 16 random bytes in hexadecimal.
 const (
 	MinAPIKey = 32
 	MaxAPIKey = 512
 )
 
 const (
-	// maxKeysOfCaller allows the current key and the next one.
+	// maxKeysOfCaller allows a current and a next key.
 	maxKeysOfCaller = 2
-	// maxAPIKeys bounds the comparisons for one request.
+	// maxAPIKeys bounds the number of keys, and so the comparisons for one request.
 	maxAPIKeys = 2048
 	// maxCallerName is the limit of a data key of a Secret.
 	maxCallerName = 253
@@ -41,9 +41,10 @@ type keyEntry struct {
 // Len returns the number of keys.
 func (k *KeyRing) Len() int { return len(k.entries) }
 
-// ParseAPIKeys reads files, each with the name of a caller and one key a line. It returns
-// the usable keys and one error for each unusable key or file, so that one mistake does
-// not lock out all callers. Errors name callers and never contain a key.
+// ParseAPIKeys reads files by the names of their callers. Each file has one key per line.
+// ParseAPIKeys returns the usable keys and one error for each unusable key or file, so
+// that one mistake does not lock out all callers. Errors contain names of callers and
+// never a key.
 func ParseAPIKeys(files map[string][]byte) (*KeyRing, []error) {
 	ring := &KeyRing{}
 	var refused []error

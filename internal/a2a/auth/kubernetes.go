@@ -18,7 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 )
 
-// leeway is the tolerance for different clocks in the cluster, that of API servers.
+// leeway is the tolerance for differences between the clocks in the cluster, as in API
+// servers.
 const leeway = time.Minute
 
 // algorithms lists the signature algorithms of API servers and of the registry.
@@ -28,10 +29,11 @@ var algorithms = []jose.SignatureAlgorithm{
 
 // KubernetesConfig configures a Kubernetes authenticator.
 type KubernetesConfig struct {
-	// Issuers are the accepted issuers: the API server, and the registry, whose tokens for
-	// calls of agents have the same claims. There is at least one.
+	// Issuers are the accepted issuers, at least one: the API server, and the registry.
+	// Tokens that the registry issues for calls of agents have the same claims as those of
+	// the API server.
 	Issuers []KubernetesIssuer
-	// KeepClaims sets Caller.Claims.
+	// KeepClaims makes Authenticate set Caller.Claims.
 	KeepClaims bool
 	Now        func() time.Time
 }
@@ -42,12 +44,12 @@ type KubernetesIssuer struct {
 	Issuer string
 	// Audiences lists the accepted audiences. The token's aud must contain one of them.
 	Audiences []string
-	// Keys is the issuer's JWK set (RFC 7517), as text.
+	// Keys is the text of the issuer's JWK set (RFC 7517).
 	Keys []byte
 }
 
-// Kubernetes verifies tokens that name a ServiceAccount offline, with the keys in its
-// configuration.
+// Kubernetes verifies tokens that name a ServiceAccount with the keys in its
+// configuration, without a request to the API server.
 type Kubernetes struct {
 	config   KubernetesConfig
 	issuers  map[string]*trustedIssuer
@@ -93,7 +95,7 @@ func (i *KubernetesIssuer) trusted() (*trustedIssuer, error) {
 	return issuer, nil
 }
 
-// Challenge is the challenge for a bearer token.
+// Challenge returns the challenge for a bearer token.
 func (*Kubernetes) Challenge() string { return bearerChallenge }
 
 // Authenticate verifies a bearer token of one of the issuers.
@@ -117,7 +119,7 @@ func (k *Kubernetes) Authenticate(r *http.Request) (Caller, error) {
 	return caller, nil
 }
 
-// VerifiedBefore reads the cache of verified tokens.
+// VerifiedBefore looks up the token in the cache of verified tokens.
 func (k *Kubernetes) VerifiedBefore(r *http.Request) (Credential, bool) {
 	token, ok := bearer(r)
 	if !ok {
@@ -126,7 +128,7 @@ func (k *Kubernetes) VerifiedBefore(r *http.Request) (Credential, bool) {
 	return CredentialToken, len(token) <= maxToken && k.verified.has(token, k.config.Now())
 }
 
-// privateClaims has the claims of KEP-1205 that jwt.Claims lacks.
+// privateClaims contains the claims of KEP-1205 that jwt.Claims lacks.
 type privateClaims struct {
 	Kubernetes struct {
 		Namespace      string `json:"namespace"`

@@ -9,30 +9,31 @@ import (
 	"time"
 )
 
-// Limits of the cache. An entry lives shorter than a token, which is valid for about an
-// hour, so that changed keys take effect even without a reload.
+// Limits of the cache. An entry is used for a shorter time than a token is valid (about
+// an hour), so that changed keys take effect even without a reload.
 const (
 	maxVerified  = 4096
 	maxVerifyAge = 5 * time.Minute
-	// maxClaimsBytes bounds the tokens with cached claims, in bytes of their text.
+	// maxClaimsBytes bounds the total length of the tokens with cached claims, in bytes.
 	maxClaimsBytes = 4 << 20
 )
 
-// tokenCache caches verified tokens, so that a frequent caller does not cost a signature
-// verification each time. It stores hashes, and no rejected token. It is safe for
-// concurrent use.
+// tokenCache caches callers by their verified token, so that the signature of a frequent
+// caller's token is not verified for each request. It stores hashes of tokens, and no
+// rejected token. It is safe for concurrent use.
 type tokenCache struct {
 	mu      sync.RWMutex
 	entries map[[sha256.Size]byte]verifiedToken
-	// claimsBytes is the sum of claimsBytes of all entries.
+	// claimsBytes is the sum of the field claimsBytes of all entries.
 	claimsBytes int
 }
 
 type verifiedToken struct {
 	caller Caller
-	// until is the end of the entry. expiry is the end of the token.
+	// until is the time from which get ignores the entry. expiry is the expiry of the token.
 	until, expiry time.Time
-	// claimsBytes is the length of a token with cached claims, and 0 otherwise.
+	// claimsBytes is the length of the token in bytes if its claims are cached, and 0
+	// otherwise.
 	claimsBytes int
 }
 
@@ -51,7 +52,7 @@ func (c *tokenCache) get(token string, now time.Time) (Caller, bool) {
 	return entry.caller, true
 }
 
-// has reports whether a token was verified before and has not expired.
+// has reports whether a token was verified before and has not expired. It ignores until.
 func (c *tokenCache) has(token string, now time.Time) bool {
 	key := sha256.Sum256([]byte(token))
 	c.mu.RLock()

@@ -18,30 +18,31 @@ import (
 )
 
 // Rule allows or denies the calls that match all of its conditions. An empty list is no
-// condition. A list with several values matches if one of them fits.
+// condition. A list matches if one of its values matches.
 type Rule struct {
-	// Name is for metrics and the log. It defaults to the position of the rule.
+	// Name identifies the rule in metrics and the log. By default, it is the position of the
+	// rule.
 	Name string
 	// Allow is false for a rule that denies calls.
 	Allow      bool
 	Namespaces []string
 	Principals []string
 	Methods    []a2a.Method
-	// Skills are the skills that a message names. Other methods name none. A rule that
-	// allows skills therefore matches other methods, too, since the tasks belong to the
-	// caller. A rule that denies skills matches messages only.
+	// Skills are skills that a message may request. Only messages name a skill. For other
+	// methods, a rule that allows skills matches, because the tasks belong to the caller,
+	// and a rule that denies skills does not match.
 	Skills []string
 	// Expression is checked CEL, compiled by the operator, or nil.
 	Expression []byte
 }
 
-// Refusal is the reason why a call was refused, for metrics and the log. The caller does
-// not get it.
+// Refusal is the reason why a call was refused. It appears in metrics and the log, and
+// the caller does not receive it.
 type Refusal struct {
 	// Rule is the name of the rule that denied the call or whose evaluation failed. It
 	// is "" if no rule matched.
 	Rule string
-	// Err is the error of the evaluation, or nil.
+	// Err is the error of the rule's evaluation, or nil.
 	Err error
 }
 
@@ -56,7 +57,8 @@ type rule struct {
 	program *program
 }
 
-// New returns the policy of a list of rules. It fails if an expression cannot be planned.
+// New returns the policy of a list of rules. It returns an error if an expression cannot
+// be planned for the interpreter.
 func New(rules []Rule) (*Policy, error) {
 	p := &Policy{rules: make([]rule, len(rules))}
 	var planner planner
@@ -80,7 +82,7 @@ func New(rules []Rule) (*Policy, error) {
 // UsesClaims reports whether an expression reads the claims of callers.
 func (p *Policy) UsesClaims() bool { return p.usesClaims }
 
-// Decide returns nil if the call is allowed, and otherwise the reason.
+// Decide returns nil if the call is allowed, and otherwise the reason for the refusal.
 func (p *Policy) Decide(call *Call) *Refusal {
 	given := variables{Call: call}
 	defer given.close()
@@ -99,7 +101,8 @@ func (p *Policy) Decide(call *Call) *Refusal {
 	return &Refusal{}
 }
 
-// matches reports whether a call matches the rule. It evaluates the expression last.
+// matches reports whether a call matches all conditions of the rule. It evaluates the
+// expression last.
 func (r *rule) matches(v *variables) (bool, error) {
 	switch {
 	case len(r.Methods) > 0 && !slices.Contains(r.Methods, v.Method),

@@ -18,11 +18,12 @@ import (
 
 var errNotBool = errors.New("the result is not a boolean")
 
-// maxCost bounds the cost of one evaluation, in CEL's units of about one step. A token may
-// have thousands of values, and an expression may loop over them.
+// maxCost bounds the cost of one evaluation. The unit of CEL's cost is about one step.
+// The limit is needed because a token may have thousands of values, and an expression may
+// loop over them.
 const maxCost = 10_000
 
-// planner plans programs. It starts the interpreter with the first one, because most
+// planner plans programs. It creates the interpreter for the first program, because most
 // agents have no expression.
 type planner struct {
 	interpreter interpreter.Interpreter
@@ -70,7 +71,8 @@ func (p *planner) plan(text []byte) (*program, error) {
 		interpreter.Optimize(),
 		interpreter.CompileRegexConstants(interpreter.MatchesRegexOptimization),
 	}
-	// Without a loop, the sizes of expression and token bound the cost.
+	// The cost of an expression without a loop is bounded by the sizes of the expression and
+	// the token.
 	if loops(checked) {
 		tracker, err := interpreter.NewCostTracker(nil, interpreter.CostTrackerLimit(maxCost))
 		if err != nil {
@@ -92,8 +94,8 @@ type program struct {
 	usesClaims bool
 }
 
-// evaluate returns the result of the expression. A missing value, such as a claim that the
-// token does not have, is an error.
+// evaluate returns the result of the expression. It returns an error if a value is
+// missing, such as a claim that the token does not have.
 func (p *program) evaluate(v *variables) (result bool, err error) {
 	defer func() {
 		// The interpreter panics when the cost exceeds the limit.

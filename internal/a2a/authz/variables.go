@@ -13,7 +13,7 @@ import (
 // Claims are the claims of a token, in the types of encoding/json.
 type Claims map[string]any
 
-// Call is a call that Decide authorizes.
+// Call describes the call that Policy.Decide allows or refuses.
 type Call struct {
 	Principal string
 	// Namespace is the namespace of the caller, or "".
@@ -21,18 +21,20 @@ type Call struct {
 	// Claims are the claims of the caller's token, or nil. They are immutable.
 	Claims *Claims
 	Method a2a.Method
-	// Skill is the skill that a message names, or "".
+	// Skill is the skill that a message requests, or "".
 	Skill  string
 	Tenant string
 }
 
-// claimsName is the variable for which callers must keep their claims.
+// claimsName is the name of the variable with the claims. If an expression uses it,
+// authenticators set Caller.Claims.
 const claimsName = "caller.claims"
 
 // variables are the variables of expressions for one call.
 type variables struct {
 	*Call
-	// frame is shared by all expressions of the policy. The first one creates it.
+	// frame is the execution frame that all expressions of the policy share. It is created
+	// for the first expression.
 	frame *interpreter.ExecutionFrame
 }
 
@@ -58,7 +60,8 @@ func (*variables) Parent() interpreter.Activation { return nil }
 
 var noClaims = map[string]any{}
 
-// ResolveName implements interpreter.Activation. The sidecar configuration lists the names.
+// ResolveName implements interpreter.Activation. Package sidecarconfig documents the
+// names.
 func (v *variables) ResolveName(name string) (any, bool) {
 	switch name {
 	case "caller.principal":

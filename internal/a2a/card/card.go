@@ -10,7 +10,7 @@ package card
 
 import "slices"
 
-// Binding is a transport of the protocol. The values are those of A2A 1.0 section
+// Binding is a transport of the protocol. Its values are the names in A2A 1.0 section
 // 4.4.6.
 type Binding string
 
@@ -21,9 +21,9 @@ const (
 	GRPC     Binding = "GRPC"
 )
 
-// Card describes an agent, independent of the protocol version. Its JSON is
-// internal: it is part of the sidecar configuration and of the file that
-// `sidecar --card` reads. Render returns what clients see.
+// Card describes an agent, independent of the protocol version. Its JSON is an internal
+// format: it is part of the sidecar configuration and of the file that `sidecar --card`
+// reads. Clients receive the result of Render instead.
 type Card struct {
 	Name             string    `json:"name"`
 	Description      string    `json:"description"`
@@ -41,9 +41,9 @@ type Card struct {
 	DefaultOutputModes []string         `json:"defaultOutputModes,omitempty"`
 	Skills             []Skill          `json:"skills,omitempty"`
 	SecuritySchemes    []SecurityScheme `json:"securitySchemes,omitempty"`
-	// SecurityOptional is true if calls need none of the SecuritySchemes. A caller
-	// that uses one gets more, such as the extended card. The card then lists the
-	// schemes without a requirement.
+	// SecurityOptional is true if calls need none of the SecuritySchemes. A caller that
+	// authenticates by one of the schemes has access to more, such as the extended card. The
+	// card then lists the schemes without a requirement.
 	SecurityOptional bool `json:"securityOptional,omitempty"`
 }
 
@@ -54,13 +54,14 @@ type Provider struct {
 	URL          string `json:"url"`
 }
 
-// Interface is the address of one binding of one protocol version.
+// Interface is the address of the agent for one binding and one protocol version.
 type Interface struct {
 	URL     string  `json:"url"`
 	Binding Binding `json:"binding"`
 	// ProtocolVersion is Major.Minor, such as "1.0" or "0.3".
 	ProtocolVersion string `json:"protocolVersion"`
-	// Tenant is the tenant that calls must name, "" for none. 1.0 added it.
+	// Tenant is the tenant that calls must name, "" for none. A2A 1.0 added this field to
+	// interfaces.
 	Tenant string `json:"tenant,omitempty"`
 }
 
@@ -95,19 +96,19 @@ type Skill struct {
 	// No version has fields for them; the card has them in SchemasExtension.
 	InputSchema  RawObject `json:"inputSchema,omitempty"`
 	OutputSchema RawObject `json:"outputSchema,omitempty"`
-	// Security are the requirements of this skill beyond those of the card. One of
-	// them is enough.
+	// Security lists requirements of this skill in addition to those of the card. A call
+	// must meet one of them.
 	Security []Requirement `json:"security,omitempty"`
-	// Extended is true for a skill of the extended card only, which authenticated
-	// callers get.
+	// Extended is true for a skill that is only on the extended card, which authenticated
+	// callers receive.
 	Extended bool `json:"extended,omitempty"`
 }
 
-// Requirement maps the names of security schemes to the scopes that a call needs.
-// A call needs all of the schemes.
+// Requirement maps the names of security schemes to the scopes that a call needs. A call
+// must meet all of the schemes in the map.
 type Requirement map[string][]string
 
-// HasExtended reports whether a skill is on the extended card only.
+// HasExtended reports whether some skill is on the extended card only.
 func (c *Card) HasExtended() bool {
 	return slices.ContainsFunc(c.Skills, func(s Skill) bool { return s.Extended })
 }
@@ -122,7 +123,7 @@ func (c *Card) Extended() *Card {
 	return &extended
 }
 
-// Public returns the public card.
+// Public returns the public card, which lacks the skills with Extended set.
 func (c *Card) Public() *Card {
 	public := *c
 	public.Skills = slices.DeleteFunc(slices.Clone(c.Skills), func(s Skill) bool { return s.Extended })

@@ -12,19 +12,18 @@ import (
 	"strings"
 )
 
-// versions are the versions of the interfaces on a card, the newest first, because
-// a client takes the first entry that it supports. 0.2 and 0.1 have no entries:
-// their clients read the members of 0.3 and use its JSON-RPC endpoint, which also
-// serves them.
+// versions are the versions of the interfaces on a card, the newest first, because a
+// client uses the first entry that it supports. 0.2 and 0.1 have no entries: their
+// clients read the members of 0.3 and call its JSON-RPC endpoint, which also serves 0.2
+// and 0.1.
 var versions = []string{"1.0", "0.3"}
 
-// Bindings are all bindings that the sidecar serves, also those that a card does not
-// list.
+// Bindings are all bindings that the sidecar serves. A card may list fewer.
 var Bindings = []Binding{JSONRPC, HTTPJSON, GRPC}
 
-// DefaultBindings are the bindings of a card that names none. gRPC is not one of
-// them: its address is a host and a port, and some clients refuse a card with an
-// address that is not a URL of the card's own origin.
+// DefaultBindings are the bindings of a card whose Bindings are empty. gRPC is not among
+// them: its address is a host and a port, and some clients refuse a card with an address
+// that is not a URL of the card's own origin.
 var DefaultBindings = []Binding{JSONRPC, HTTPJSON}
 
 // Base is a base URL of an agent. A card lists the interfaces of one base.
@@ -36,8 +35,8 @@ type Base struct {
 	GRPC string `json:"grpc,omitempty"`
 }
 
-// NewBase returns the base of a URL, with gRPC at the same host unless the URL has a
-// path: gRPC calls have fixed paths.
+// NewBase returns the base for a URL. If the URL has no path, gRPC is at the same host.
+// Otherwise the base has no gRPC, because gRPC calls have fixed paths.
 func NewBase(address string) Base {
 	base := Base{URL: address}
 	u, err := url.Parse(strings.TrimSuffix(address, "/"))
@@ -47,8 +46,9 @@ func NewBase(address string) Base {
 	return base
 }
 
-// Hosts returns the values of the Host header of requests for the base, in lower
-// case: with the port, and also without it if it is the default port.
+// Hosts returns the accepted values of the Host header in requests for the base, in lower
+// case. Each value has a port. A value with a default port is followed by the same value
+// without it.
 func (b Base) Hosts() []string {
 	u, err := url.Parse(b.URL)
 	if err != nil || u.Host == "" {
@@ -66,8 +66,8 @@ func (b Base) Hosts() []string {
 	return hosts
 }
 
-// HostNames returns the values of Hosts without a port, in lower case, for requests
-// of proxies that omit the port.
+// HostNames returns the values of Hosts without their ports, in lower case. They match
+// requests of proxies that omit the port.
 func (b Base) HostNames() []string {
 	var found []string
 	for _, host := range b.Hosts() {
@@ -85,8 +85,8 @@ func (b Base) HostNames() []string {
 	return found
 }
 
-// NormalizeHost returns a Host header in the form of Hosts and HostNames: in lower
-// case and without a trailing dot.
+// NormalizeHost converts a Host header to the form of Hosts and HostNames: lower case,
+// without a trailing dot.
 func NormalizeHost(host string) string {
 	host = strings.ToLower(host)
 	if name, port, ok := strings.Cut(host, ".:"); ok {
@@ -98,9 +98,9 @@ func NormalizeHost(host string) string {
 // Secure reports whether the base uses TLS.
 func (b Base) Secure() bool { return strings.HasPrefix(b.URL, "https:") }
 
-// Interfaces returns the interfaces of the bindings at the base, in every version.
-// It uses DefaultBindings if bindings is empty or the base has none of them,
-// because clients cannot use a card without interfaces.
+// Interfaces returns an interface for each version and each binding that the base has. If
+// bindings is empty, or the base has none of them, it uses DefaultBindings, because
+// clients cannot use a card without interfaces.
 func (b Base) Interfaces(bindings []Binding) []Interface {
 	if len(bindings) == 0 {
 		bindings = DefaultBindings
@@ -119,9 +119,9 @@ func (b Base) Interfaces(bindings []Binding) []Interface {
 	return all
 }
 
-// address returns the address of a binding, "" for none: the base itself for
-// JSON-RPC, the prefix of paths for HTTP+JSON, and a host and port for gRPC, which
-// the dialers of the official clients expect.
+// address returns the address of a binding, or "" if the base does not have the binding.
+// It is the base URL for JSON-RPC, the prefix of all paths for HTTP+JSON, and a host and
+// port for gRPC, because the official clients dial a host and port.
 func (b Base) address(binding Binding) string {
 	base := strings.TrimSuffix(b.URL, "/")
 	switch binding {
@@ -159,7 +159,8 @@ var defaultPorts = map[string]string{"http": "80", "https": "443"}
 // port returns the port of a URL, or the default port of its scheme.
 func port(u *url.URL) string { return cmp.Or(u.Port(), defaultPorts[u.Scheme], "80") }
 
-// newestFirst sorts interfaces by version, and keeps the order within a version.
+// newestFirst sorts interfaces by version, and preserves the order of interfaces of the
+// same version.
 func newestFirst(all []Interface) []Interface {
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b Interface) int {
@@ -168,8 +169,9 @@ func newestFirst(all []Interface) []Interface {
 	return sorted
 }
 
-// legacyInterfaces returns the interfaces for clients up to 0.3, or all if there are
-// none, because the member url is required.
+// legacyInterfaces returns the interfaces of versions 0.x, for clients up to 0.3. If
+// there are none, it returns all interfaces, because these clients require the member
+// url.
 func legacyInterfaces(all []Interface) []Interface {
 	legacy := slices.DeleteFunc(slices.Clone(all), func(i Interface) bool {
 		return !strings.HasPrefix(i.ProtocolVersion, "0.")

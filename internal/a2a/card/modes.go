@@ -32,8 +32,8 @@ func bare(mediaType string) string {
 	return strings.ToLower(strings.TrimSpace(name))
 }
 
-// covers reports whether a mode covers a media type. A mode can be */*, text/*, or
-// "text" as in 0.1.
+// covers reports whether a mode covers a media type. Besides a media type, a mode can be
+// */*, a range such as text/*, or a bare type such as "text" in 0.1.
 func covers(mode, mediaType string) bool {
 	if mode == mediaType || mode == "*/*" || mode == "*" {
 		return true

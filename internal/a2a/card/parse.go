@@ -17,10 +17,11 @@ import (
 
 // Parse reads the card of an agent of any version. It ignores unknown members. A
 // duplicate member and a member of the wrong type are errors. It does not verify
-// signatures, and drops them, because they sign bytes that the Card does not keep.
+// signatures and drops them, because they sign the bytes of the text, which the Card does
+// not contain.
 //
-// Alternative security requirements stay alternatives. Schemes that a call must
-// combine become alternatives, too.
+// Parse reads the schemes of all security requirements as alternatives, even schemes that
+// a call must combine.
 func Parse(text []byte) (*Card, error) {
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil {
@@ -29,8 +30,8 @@ func Parse(text []byte) (*Card, error) {
 	return d.card()
 }
 
-// ParseRendered is Parse for the result of Render. It does without the strict
-// reader, which would cost each sidecar memory.
+// ParseRendered is Parse for a result of Render. It does not use the strict JSON reader
+// of Parse, which would cost each sidecar memory.
 func ParseRendered(text []byte) (*Card, error) {
 	var d document
 	if err := stdjson.Unmarshal(text, &d); err != nil {
@@ -69,8 +70,8 @@ func (d *document) card() (*Card, error) {
 	return c, nil
 }
 
-// interfaces returns the interfaces of 1.0 and of earlier versions without
-// duplicates.
+// interfaces returns the interfaces in the members of 1.0 and of earlier versions,
+// without duplicates.
 func (d *document) interfaces() []Interface {
 	var all []Interface
 	add := func(i Interface) {
@@ -91,8 +92,8 @@ func (d *document) interfaces() []Interface {
 	return all
 }
 
-// assumedVersion returns the version of a card without protocolVersion: 0.1 if it has the
-// security member of 0.1 only, else 0.2.
+// assumedVersion returns the version of a card without protocolVersion. It is 0.1 if the
+// card has the security member of 0.1 and no newer one, and else 0.2.
 func (d *document) assumedVersion() string {
 	if d.Authentication != nil && d.SecuritySchemes == nil && d.Security == nil {
 		return "0.1"
@@ -100,7 +101,7 @@ func (d *document) assumedVersion() string {
 	return "0.2"
 }
 
-// minor returns Major.Minor of a version.
+// minor returns a version without its patch number, as Major.Minor.
 func minor(version string) string {
 	major, rest, _ := strings.Cut(version, ".")
 	if m, _, _ := strings.Cut(rest, "."); m != "" {
@@ -124,7 +125,8 @@ func (d *document) schemes() []SecurityScheme {
 	return all
 }
 
-// scopes returns the scopes of the requirements by scheme, in either shape.
+// scopes returns the scopes in the requirements by the name of the scheme. It reads the
+// shape of OpenAPI and the shape of the protos.
 func (d *document) scopes() map[string][]string {
 	scopes := map[string][]string{}
 	for _, r := range d.SecurityRequirements {
@@ -146,7 +148,7 @@ func (d *document) scopes() map[string][]string {
 	return scopes
 }
 
-// parse returns a scheme of either shape.
+// parse returns the scheme. It reads the shape of OpenAPI and the shape of the protos.
 func (s *securityScheme) parse() SecurityScheme {
 	out := SecurityScheme{
 		Type: s.Type, Description: s.Description, In: s.In, ParameterName: s.Name,
@@ -170,7 +172,7 @@ func (s *securityScheme) parse() SecurityScheme {
 	case s.WrappedMutualTLS != nil:
 		out.Type, out.Description = SchemeMutualTLS, s.WrappedMutualTLS.Description
 	}
-	// A SecurityScheme has one flow: the first by name.
+	// A SecurityScheme has one flow. It is the first one in the order of names.
 	for _, name := range slices.Sorted(maps.Keys(flows)) {
 		f := flows[name]
 		if f == nil || out.Type != SchemeOAuth2 {

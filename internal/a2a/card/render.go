@@ -18,14 +18,14 @@ type Signature struct {
 	Signature string `json:"signature"`
 }
 
-// Render returns a card in a form, with its public skills only: for all skills,
-// render c.Extended(). Equal cards give equal bytes.
+// Render returns a card in a form, with its public skills only. To render all skills,
+// pass c.Extended(). Equal cards result in equal bytes.
 //
-// The union has the requirements of 1.0 under their name in the proto,
-// security_requirements, which readers of ProtoJSON such as the official Java
-// client accept. The official Go client asks for no version and so gets the union.
-// It expects another shape of securityRequirements than the specification, and
-// would refuse the card.
+// FormUnion contains the requirements of 1.0 as security_requirements, their name in the
+// proto. Readers of ProtoJSON, such as the official Java client, accept this name. The
+// name securityRequirements would break the official Go client: it asks for no version,
+// so it receives FormUnion, and it refuses a card whose securityRequirements have the
+// shape of the specification.
 func Render(c *Card, f Form, signatures ...Signature) ([]byte, error) {
 	out := shared(c)
 	public := c.Public().Skills
@@ -33,7 +33,7 @@ func Render(c *Card, f Form, signatures ...Signature) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Clip makes append copy: the capabilities of c must not change.
+	// Clip makes append copy, so that the capabilities of c do not change.
 	out.Capabilities.Extensions = append(slices.Clip(out.Capabilities.Extensions), schemas...)
 	out.Signatures = signatures
 	if f == FormUnion || f == FormV10 {
@@ -67,8 +67,8 @@ func Render(c *Card, f Form, signatures ...Signature) ([]byte, error) {
 	return encode(out)
 }
 
-// Digest returns 16 hexadecimal digits that identify the content of a card at the
-// bases. It changes with everything that a client can see.
+// Digest returns 16 hexadecimal digits that identify the content of a card at the bases.
+// The digest changes whenever a client would see a change.
 func Digest(c *Card, bases ...Base) (string, error) {
 	text, err := Render(c, FormUnion)
 	for _, b := range bases {
@@ -86,8 +86,8 @@ func Digest(c *Card, bases ...Base) (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// document has the members of all versions. The members of other versions than the
-// rendered one are empty and omitted.
+// document has the members of all versions of the card. In a rendered form, members that
+// the form lacks are empty and omitted.
 type document struct {
 	Name                 string                    `json:"name"`
 	Description          string                    `json:"description"`
@@ -145,7 +145,8 @@ type skill struct {
 	ProtoRequirements    []requirement `json:"security_requirements,omitempty"`
 }
 
-// plainText are the modes of a card without modes, because the modes are required.
+// plainText is the list of modes of a card without modes, because the protocol requires
+// modes.
 var plainText = []string{"text/plain"}
 
 // shared returns a document with the members that all forms have.
@@ -224,7 +225,7 @@ func (d *document) setScheme(name string, s securityScheme) {
 	d.SecuritySchemes[name] = s
 }
 
-// anyOf converts either shape of security to one type.
+// anyOf returns requirements, of either shape, as a slice of type []any.
 func anyOf[T any](all []T) []any {
 	var out []any
 	for _, each := range all {

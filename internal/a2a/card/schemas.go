@@ -22,7 +22,8 @@ type skillSchemas struct {
 	Output RawObject `json:"outputSchema,omitempty"`
 }
 
-// schemasExtension returns the extension, or nil for skills without schemas.
+// schemasExtension returns the extension in a slice. The slice is nil if no skill has a
+// schema.
 func schemasExtension(skills []Skill) ([]Extension, error) {
 	declared := map[string]skillSchemas{}
 	for i := range skills {

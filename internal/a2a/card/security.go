@@ -19,10 +19,10 @@ type SecurityScheme struct {
 	Description string     `json:"description,omitempty"`
 	// Scopes are the scopes that a call needs.
 	Scopes []string `json:"scopes,omitempty"`
-	// In and ParameterName belong to SchemeAPIKey: "header" and "X-API-Key".
+	// In and ParameterName belong to SchemeAPIKey, such as "header" and "X-API-Key".
 	In            string `json:"in,omitempty"`
 	ParameterName string `json:"parameterName,omitempty"`
-	// Scheme and BearerFormat belong to SchemeHTTP: "bearer", "JWT".
+	// Scheme and BearerFormat belong to SchemeHTTP, such as "bearer" and "JWT".
 	Scheme       string `json:"scheme,omitempty"`
 	BearerFormat string `json:"bearerFormat,omitempty"`
 	// Flow and MetadataURL (RFC 8414) belong to SchemeOAuth2.
@@ -37,16 +37,16 @@ type SchemeType string
 
 // The kinds of schemes.
 const (
-	// SchemeHTTP is RFC 9110 authentication, such as a bearer token.
+	// SchemeHTTP is HTTP authentication (RFC 9110), such as by a bearer token.
 	SchemeHTTP          SchemeType = "http"
 	SchemeAPIKey        SchemeType = "apiKey"
 	SchemeOAuth2        SchemeType = "oauth2"
 	SchemeOpenIDConnect SchemeType = "openIdConnect"
-	// SchemeMutualTLS is a client certificate. 0.3 added it.
+	// SchemeMutualTLS is authentication by a client certificate. A2A 0.3 added it.
 	SchemeMutualTLS SchemeType = "mutualTLS"
 )
 
-// OAuthFlow describes how a client gets a token. A scheme has one flow, because 1.0
+// OAuthFlow describes how a client gets a token. A scheme has one flow, because A2A 1.0
 // allows only one.
 type OAuthFlow struct {
 	Type                   FlowType          `json:"type"`
@@ -61,7 +61,7 @@ type OAuthFlow struct {
 // FlowType is the name of an OAuth 2 flow.
 type FlowType string
 
-// The flows. 1.0 added FlowDeviceCode.
+// The flows. A2A 1.0 added FlowDeviceCode.
 const (
 	FlowAuthorizationCode FlowType = "authorizationCode"
 	FlowClientCredentials FlowType = "clientCredentials"
@@ -70,8 +70,8 @@ const (
 	FlowDeviceCode        FlowType = "deviceCode"
 )
 
-// CheckSecurity returns the errors of all security schemes, and of requirements that
-// name an unknown scheme.
+// CheckSecurity returns the joined errors of all security schemes, and of requirements
+// with the name of an unknown scheme.
 func (c *Card) CheckSecurity() error {
 	var errs []error
 	taken := map[string]bool{}
@@ -130,8 +130,8 @@ func (s *SecurityScheme) check() error {
 	return nil
 }
 
-// securityScheme has the members of 0.2 and 0.3 and the members of the protos, which
-// are the same in 0.3 and 1.0.
+// securityScheme has the members of a scheme in the JSON Schemas of 0.2 and 0.3, and its
+// members in the protos. The protos of 0.3 and 1.0 have the same members.
 type securityScheme struct {
 	Type             SchemeType         `json:"type,omitempty"`
 	Description      string             `json:"description,omitempty"`
@@ -223,8 +223,8 @@ func wrapScheme(s *SecurityScheme, f Form) (out securityScheme) {
 	return out
 }
 
-// renderFlows returns the flow in a form. The forms of 0.3 omit what 0.3 does not
-// know.
+// renderFlows returns the flow in a form. The forms of 0.3 omit flows and members that
+// 0.3 does not define.
 func renderFlows(in *OAuthFlow, f Form) map[FlowType]*flow {
 	flows := map[FlowType]*flow{}
 	v03 := f == FormV03 || f == FormV03Proto
@@ -251,8 +251,8 @@ type scopes struct {
 	List []string `json:"list"`
 }
 
-// requirements returns one requirement for each scheme of the card, or none if the
-// schemes are optional.
+// requirements returns one requirement for each scheme of the card. It returns none if
+// the schemes are optional.
 func (c *Card) requirements() []Requirement {
 	if c.SecurityOptional {
 		return nil
@@ -265,7 +265,8 @@ func (c *Card) requirements() []Requirement {
 	return all
 }
 
-// plain returns requirements in the shape of OpenAPI. No list is null.
+// plain returns requirements in the shape of OpenAPI, with an empty list instead of null
+// for no scopes.
 func plain(all []Requirement) []Requirement {
 	var out []Requirement
 	for _, r := range all {

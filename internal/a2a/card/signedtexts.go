@@ -14,11 +14,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// SignedTexts returns the texts to sign for a card, without duplicates, the one of 1.0
-// first. A verifier parses a card and serializes it again, and verifiers differ:
-// some omit empty members, those of 0.3 know other members and omit defaults, and
-// those in Python escape characters beyond ASCII. A verifier accepts the card if one
-// signature is over its own text.
+// SignedTexts returns the texts to sign for a card, without duplicates. The text of 1.0
+// is the first.
+//
+// A verifier parses a card, serializes it again and verifies a signature over its own
+// text. The texts of verifiers differ: some omit empty members, verifiers of 0.3 drop
+// members that 0.3 does not define and omit default values, and verifiers in Python
+// escape characters beyond ASCII. Each returned text is the text of some verifiers.
 func SignedTexts(c *Card) ([][]byte, error) {
 	v10, err := read(c, FormV10)
 	if err != nil {
@@ -39,18 +41,20 @@ func SignedTexts(c *Card) ([][]byte, error) {
 			readings = append(readings, text)
 		}
 	}
-	// A2A 1.0 section 8.4.1, without and with empty members.
+	// The texts of A2A 1.0 section 8.4.1: without empty members, with empty members, and
+	// with ASCII escapes.
 	cleaned := clean(v10)
 	add(cleaned, canonical)
 	dropEmptyScopes(v10)
 	add(v10, canonical)
 	add(cleaned, ascii)
-	// The same for readers of the union that do not know security_requirements, the
-	// only name of the requirements there.
+	// The text without and with empty members again, and without the requirements. It is for
+	// clients that get the union and do not read security_requirements, the only member of
+	// the union with the requirements.
 	dropRequirements(v10)
 	add(clean(v10), canonical)
 	add(v10, canonical)
-	// The card of 0.3 as specified, and as clients of 0.3 serialize it.
+	// The card as specified in 0.3, and the card as clients of 0.3 serialize it.
 	add(v03, canonical)
 	dropDefaults(v03)
 	add(clean(v03), ascii)
@@ -68,7 +72,7 @@ func read(c *Card, f Form) (map[string]any, error) {
 	return readObject(text)
 }
 
-// readObject parses an object and keeps the notation of numbers.
+// readObject parses a JSON object. Numbers keep their notation.
 func readObject(text []byte) (map[string]any, error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -79,7 +83,8 @@ func readObject(text []byte) (map[string]any, error) {
 	return value, nil
 }
 
-// clean omits null, "", [] and {}, and members that contain nothing else.
+// clean returns a copy without null, "", [] and {}, and without members that contain
+// nothing else.
 func clean(value map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, member := range value {
@@ -90,7 +95,7 @@ func clean(value map[string]any) map[string]any {
 	return out
 }
 
-// cleanValue returns nil if nothing of the value is left.
+// cleanValue returns a copy of a value as clean does, and nil if the result is empty.
 func cleanValue(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -138,8 +143,8 @@ func dropEmptyScopes(card map[string]any) {
 	}
 }
 
-// dropRequirements removes securityRequirements, which the union has under another
-// name.
+// dropRequirements removes securityRequirements, because the union has the requirements
+// under another name.
 func dropRequirements(card map[string]any) {
 	delete(card, "securityRequirements")
 	for _, s := range objects(card["skills"]) {
@@ -159,7 +164,7 @@ func dropWrappers(card map[string]any) {
 	}
 }
 
-// dropDefaults removes the members that are defaults in the model of 0.3.
+// dropDefaults removes the members whose value is their default in 0.3.
 func dropDefaults(card map[string]any) {
 	delete(card, "protocolVersion")
 	if card["preferredTransport"] == string(JSONRPC) {
@@ -205,7 +210,7 @@ func canonical(value any) ([]byte, error) {
 	return out, nil
 }
 
-// ascii encodes a value by RFC 8785, with characters beyond ASCII as escapes.
+// ascii encodes a value as canonical does, and then escapes characters beyond ASCII.
 func ascii(value any) ([]byte, error) {
 	text, err := canonical(value)
 	if err != nil {

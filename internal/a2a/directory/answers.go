@@ -19,7 +19,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
-// answers implements a2a.Handler: it answers each message, and has no task.
+// answers implements a2a.Handler. It answers each message with a message, and has no
+// tasks.
 type answers struct{ registry Registry }
 
 var _ a2a.Handler = answers{}
@@ -30,7 +31,7 @@ func (h answers) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 	return a2a.Event{Message: m}, err
 }
 
-// Stream implements a2a.Handler. The stream consists of the answer.
+// Stream implements a2a.Handler. The stream contains the answer only.
 func (h answers) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, error) {
 	m, err := h.answer(ctx, r)
 	if err != nil {
@@ -75,7 +76,8 @@ func (s *single) Next(context.Context) ([]*a2a.Record, error) {
 // Close implements a2a.Stream.
 func (*single) Close() {}
 
-// answer returns the agent's message. Its errors are *a2a.Error, and those of the context.
+// answer returns the agent's answer to a message. Its errors are *a2a.Error and the
+// errors of ctx.
 func (h answers) answer(ctx context.Context, r *a2a.SendRequest) (*a2a.Message, error) {
 	if r.Message.TaskID != "" && !r.ClientTaskID {
 		return nil, a2a.TaskNotFound(r.Message.TaskID)
@@ -107,7 +109,8 @@ func (h answers) answer(ctx context.Context, r *a2a.SendRequest) (*a2a.Message, 
 	}
 	m := &a2a.Message{ID: uuid.NewString(), ContextID: r.Message.ContextID, Role: a2a.RoleAgent}
 	if r.ClientTaskID {
-		// A response of 0.1 is a task. Its codec makes a completed one, with the client's id.
+		// A response of 0.1 is a task. The codec of 0.1 makes a completed task with the
+		// client's id of the message.
 		m.TaskID = r.Message.TaskID
 	}
 	if accepts(r, "application/json") {
@@ -119,7 +122,7 @@ func (h answers) answer(ctx context.Context, r *a2a.SendRequest) (*a2a.Message, 
 	return m, nil
 }
 
-// accepts reports whether a request wants parts of a media type.
+// accepts reports whether the client of a request accepts parts of a media type.
 func accepts(r *a2a.SendRequest, mediaType string) bool {
 	all, _, _ := strings.Cut(mediaType, "/")
 	return len(r.AcceptedOutputModes) == 0 || slices.ContainsFunc(r.AcceptedOutputModes, func(mode string) bool {
@@ -167,7 +170,8 @@ func (h answers) find(ctx context.Context, text string, data []byte) (result any
 	return page, summarize(page), nil
 }
 
-// summarize lists the agents of a page, one on each line. A text of an agent begins no line and hides nothing.
+// summarize lists the agents of a page, one per line. Texts of agents cannot begin a new
+// line or hide other text.
 func summarize(page *Page) string {
 	if len(page.Items) == 0 {
 		return "No agent matches."
@@ -202,7 +206,7 @@ func summarize(page *Page) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// agentIn returns the name of the agent in a data part.
+// agentIn returns the name of the agent that a data part contains.
 func agentIn(data []byte) (string, error) {
 	r := jsonread.New(data)
 	defer r.Close()

@@ -26,15 +26,15 @@ import (
 const (
 	CardPath       = wellknown.Path
 	LegacyCardPath = wellknown.LegacyPath
-	// ExtendedCardPath is where 0.2 looks for the extended card.
+	// ExtendedCardPath is the path from which clients of 0.2 read the extended card.
 	ExtendedCardPath = wellknown.ExtendedPath
 )
 
-// keepAlive is the interval of the comments in a stream without events.
+// keepAlive is the interval at which a comment is sent in a stream without events.
 const keepAlive = 15 * time.Second
 
-// ExtendedCard returns the extended card for the caller of r in a form. Its errors are
-// *a2a.Error, and those of the context.
+// ExtendedCard returns the extended card in a form for the caller of r. Its errors are
+// *a2a.Error and the errors of r's context.
 type ExtendedCard func(r *http.Request, form card.Form) ([]byte, error)
 
 // Options configure a Handler. All fields are required except for ExtendedCard.
@@ -44,9 +44,10 @@ type Options struct {
 	Card *card.Card
 	// Base returns the base URL of the agent for a request.
 	Base func(*http.Request) card.Base
-	// ExtendedCard is nil if the agent has no extended card. Card says whether it has one.
+	// ExtendedCard renders the extended card. It is nil if the agent has none, and must
+	// agree with the capabilities of Card.
 	ExtendedCard ExtendedCard
-	// NotFound is the error for a path that is not one of the agent.
+	// NotFound is the error for a path that the agent does not serve.
 	NotFound *a2a.Error
 	// Limits bound requests and responses.
 	Limits *httpcall.Limits
@@ -54,11 +55,12 @@ type Options struct {
 	Now    func() time.Time
 }
 
-// Handler serves the agent. It makes its bindings at the first request.
+// Handler serves the agent. It creates its bindings for the first request that needs
+// them.
 type Handler struct {
 	options  Options
 	bindings func() *bindings
-	// served has the public card at the base of the last request.
+	// served caches the public card for the base of the last request.
 	served atomic.Pointer[servedCard]
 }
 
@@ -98,8 +100,8 @@ func (h *Handler) newBindings() *bindings {
 	}
 }
 
-// ServeHTTP serves one request. Its context has an auth.Caller, except for requests of the
-// public card.
+// ServeHTTP serves one request. The context of the request must have an auth.Caller,
+// unless the request is for the public card.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; {
 	case path == CardPath || path == LegacyCardPath:
@@ -146,8 +148,8 @@ func (h *Handler) ServeCard(w http.ResponseWriter, r *http.Request) {
 	served.handler.ServeHTTP(w, r)
 }
 
-// ServeExtendedCard serves the extended card in a form to GET and HEAD, for the versions
-// that have no method for it.
+// ServeExtendedCard serves the extended card in a form to GET and HEAD. It is for the
+// versions without a method that returns the extended card.
 func (h *Handler) ServeExtendedCard(w http.ResponseWriter, r *http.Request, form card.Form) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")

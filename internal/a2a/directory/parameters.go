@@ -23,12 +23,13 @@ var SearchParameters = []string{
 	"namespace", "remote", "ready", "limit", "cursor", "minRevision",
 }
 
-// maxName bounds the name of an unknown member in an error, in bytes.
+// maxName is the maximum length of an unknown member's name in an error, in bytes.
 const maxName = 64
 
-// Parameters returns the members of a JSON object, which must be among accepted, as parameters of a search. A value is a
-// string, a number, a boolean or a list of these; null and "" mean absent. The registry checks
-// the values. The error names the member that is no parameter, is repeated, or has no such value.
+// Parameters converts a JSON object to parameters of a search. The names of the members
+// must be among accepted. A value is a string, a number, a boolean or a list of these;
+// null and "" mean absent. The registry checks the values. If a member is no parameter,
+// is repeated, or has a value of another type, the error names the member.
 func Parameters(object []byte, accepted []string) (url.Values, error) {
 	r := jsonread.New(object)
 	defer r.Close()
@@ -57,8 +58,9 @@ func Parameters(object []byte, accepted []string) (url.Values, error) {
 	return parameters, Explain(object, r.End())
 }
 
-// Explain returns err, the error of a reader of object, or an error that names the member that is
-// repeated, if there is one. Readers of JSON use different ones of the two.
+// Explain returns a clearer form of err, the error of a reader of object: if a member is
+// repeated, it returns an error with the name of this member, and else err. It returns
+// nil if err is nil.
 func Explain(object []byte, err error) error {
 	if err == nil {
 		return nil
@@ -71,7 +73,7 @@ func Explain(object []byte, err error) error {
 	return a2a.InvalidParams(shortened(strings.Join(slices.Collect(mistake.JSONPointer.Tokens()), ".")), "is repeated; use it once")
 }
 
-// UnknownMember returns the error for a member that is none of accepted.
+// UnknownMember returns the error for a member whose name is not among accepted.
 func UnknownMember(name, problem string, accepted []string) error {
 	return a2a.InvalidParams(shortened(name), problem+"; use "+strings.Join(accepted, ", "))
 }
@@ -83,7 +85,8 @@ func shortened(name string) string {
 	return strings.ToValidUTF8(name[:maxName], "") + "…"
 }
 
-// scalar reads a value as text.
+// scalar reads a string, a number or a boolean, and returns its text. It returns "" for
+// null, and makes r fail for any other value.
 func scalar(r *jsonread.Reader) string {
 	switch r.Kind() {
 	case '"':

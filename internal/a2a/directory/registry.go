@@ -10,26 +10,26 @@ import (
 	"strings"
 )
 
-// Registry is what a directory agent reads. Its methods are safe for concurrent use. Their
-// errors are *a2a.Error, and those of the context.
+// Registry is the registry that a directory agent reads. Its methods are safe for
+// concurrent use. Their errors are *a2a.Error and the errors of ctx.
 type Registry interface {
-	// Find returns a page of a search with the parameters of GET /v1/agents.
+	// Find returns a page of a search. The parameters are those of GET /v1/agents.
 	Find(ctx context.Context, parameters url.Values) (*Page, error)
-	// Card returns the card of an agent, a JSON object: the card of 1.0 for "1.0", and the
-	// union card for any other version.
+	// Card returns the card of an agent as a JSON object. If version is "1.0", it returns
+	// the card of 1.0, and for any other version the union card.
 	Card(ctx context.Context, a Agent, version string) (json.RawMessage, error)
 }
 
 // Page is a page of a search.
 type Page struct {
-	// Items are entries, each a JSON object.
+	// Items are entries of the registry, each a JSON object.
 	Items []json.RawMessage `json:"items"`
 	// NextCursor is "" on the last page.
 	NextCursor string `json:"nextCursor"`
 	Total      int    `json:"total"`
 }
 
-// Agent names an agent.
+// Agent is the name of an agent.
 type Agent struct{ Namespace, Name string }
 
 // ParseAgent reads a name such as team/echo. It returns false unless both parts are DNS

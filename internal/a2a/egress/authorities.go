@@ -10,8 +10,8 @@ import (
 	"fmt"
 )
 
-// ParseAuthorities parses a bundle of PEM certificates. It fails if the bundle has none, or
-// a PEM block of another type.
+// ParseAuthorities parses a bundle of PEM certificates. It returns an error if the bundle
+// has no certificate, or has a PEM block of another type.
 func ParseAuthorities(bundle []byte) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	found := 0

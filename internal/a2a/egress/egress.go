@@ -3,14 +3,14 @@
 
 // Package egress is the SSRF protection: it guards calls to addresses that clients name,
 // such as webhooks, so that a client cannot use the sidecar to reach an address that the
-// client itself cannot reach. It also makes the calls to hosts in the configuration,
-// such as a model server, which may have private addresses but no loopback, link-local
+// client itself cannot reach. It also makes the calls to hosts in the configuration, such
+// as a model server. These hosts may have private addresses, but no loopback, link-local
 // or metadata address.
 //
 // All targets are forbidden until a Policy allows them. The guard checks a URL twice: its
 // text at registration, and the resolved addresses at each connection. It resolves the
 // name once, requires that all addresses are allowed, and checks the dialed address again
-// at the socket. It follows no redirect and uses no proxy of the environment.
+// at the socket. It follows no redirect and ignores proxies in the environment.
 package egress
 
 import (
@@ -43,33 +43,36 @@ type Options struct {
 	// ConnectTimeout bounds the TCP connect and, separately, the TLS handshake; 5 s by
 	// default.
 	ConnectTimeout time.Duration
-	// Resolver is the resolver of Go by default, with the files of the system.
+	// Resolver resolves names. By default, it is Go's own resolver, which reads the system's
+	// configuration files.
 	Resolver Resolver
 	// MaxIdle bounds the idle connections to one host, 4 by default. IdleTimeout is the
 	// time until an idle connection is closed, 30 s by default.
 	MaxIdle     int
 	IdleTimeout time.Duration
-	// Roots returns the authorities that verify servers. It is called for each
-	// connection. If it or its pool is nil, the guard uses those of the system.
+	// Roots returns the certificate authorities that verify servers. It is called for each
+	// connection. If Roots or the returned pool is nil, the authorities of the system are
+	// used.
 	Roots func() *x509.CertPool
-	// Cleartext makes the transport of requests over http, by default the given one. The
-	// result must connect with the dialer of the given one. If it has a method
-	// CloseIdleConnections, the guard calls it.
+	// Cleartext returns the transport of http requests for the transport that the guard
+	// would use. By default, it returns that transport itself. The result must connect with
+	// the dialer of its argument. If the result has a method CloseIdleConnections, the guard
+	// calls it.
 	Cleartext func(*http.Transport) http.RoundTripper
 }
 
 // Guard checks URLs, and is the http.RoundTripper for requests to them. It sends each
-// request once and returns the answer unchanged. It is safe for concurrent use.
+// request once and returns the response unchanged. It is safe for concurrent use.
 type Guard struct {
 	options Options
 	current atomic.Pointer[transports]
-	// connect connects to an IP address, after control has checked the socket, as a
-	// net.Dialer does.
+	// connect connects to an IP address as a net.Dialer does. It calls control before it
+	// connects the socket.
 	connect func(ctx context.Context, network, address string, control control) (net.Conn, error)
 }
 
-// transports are the transports of one policy, so that no connection outlives the policy
-// that allowed it.
+// transports are the transports of one policy. Each policy has its own, so that a request
+// reuses no connection that only an earlier policy allowed.
 type transports struct {
 	policy      *Policy
 	http, https http.RoundTripper
@@ -89,7 +92,7 @@ const (
 	keepAlivePeriod = 30 * time.Second
 )
 
-// New returns a guard.
+// New returns a guard. Zero fields of o are replaced by their defaults.
 func New(o Options) *Guard {
 	if o.ConnectTimeout <= 0 {
 		o.ConnectTimeout = 5 * time.Second
@@ -115,14 +118,15 @@ func (g *Guard) newTransports(p *Policy) *transports {
 	return &transports{policy: p, http: g.options.Cleartext(g.transport(p, true)), https: g.transport(p, false)}
 }
 
-// Swap replaces the policy. The guard does not reuse connections of the earlier policy.
+// Swap replaces the policy. Requests that begin later do not reuse connections of the
+// earlier policy.
 func (g *Guard) Swap(p *Policy) {
 	g.current.Swap(g.newTransports(p)).close()
 }
 
-// Check returns an error for a URL that no request could be sent to, whatever its name
-// resolves to. The error is an *a2a.Error that names the field. Check resolves no name, so
-// that a client learns nothing about internal names.
+// Check returns an error for a URL that is invalid, or that the policy forbids whatever
+// address its name resolves to. The error is an *a2a.Error that names the field. Check
+// does not resolve the name, so that a client learns nothing about internal names.
 func (g *Guard) Check(field, raw string) error {
 	if raw == "" {
 		return a2a.InvalidParams(field, "is required")
@@ -219,9 +223,9 @@ func (g *Guard) tlsConfig(host string) *tls.Config {
 	return c
 }
 
-// dial resolves a name and connects to one of its addresses. If one address is not
-// allowed, it connects to none: the owner of the name may point it at a forbidden
-// address on purpose.
+// dial resolves a name and connects to one of its addresses. If any of the addresses is
+// not allowed, it connects to none, because the owner of the name may have added the
+// forbidden address on purpose.
 func (g *Guard) dial(ctx context.Context, network, address string, policy *Policy, plain bool) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -237,7 +241,8 @@ func (g *Guard) dial(ctx context.Context, network, address string, policy *Polic
 			return nil, fmt.Errorf("%w: the host name resolves to a forbidden address", ErrDenied)
 		}
 	}
-	// The address at the socket decides.
+	// check is called with the address of the socket, which is the address that is finally
+	// dialed.
 	check := func(_, address string, _ syscall.RawConn) error {
 		final, err := netip.ParseAddrPort(address)
 		if err != nil || !allowed.permits(final.Addr()) {

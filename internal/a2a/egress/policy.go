@@ -11,33 +11,34 @@ import (
 
 // Policy lists the allowed targets. It is immutable once a guard uses it.
 type Policy struct {
-	// Services and Namespaces allow Services of the cluster, and all Services of
-	// namespaces, by their DNS names. Their addresses may be private, and the scheme
-	// http.
+	// Services and Namespaces allow Services of the cluster by their DNS names: single
+	// Services, and all Services of a namespace. The addresses of these Services may be
+	// private, and the scheme may be http.
 	Services   []Service
 	Namespaces []string
-	// Hosts allows DNS names, such as hooks.example.com, all names below one, such as
-	// *.example.com, or all names with "*". Their addresses must be public or in CIDRs,
-	// and the scheme https.
+	// Hosts allows DNS names: one name such as hooks.example.com, all names below one with
+	// *.example.com, or all names with "*". Their addresses must be public or in CIDRs, and
+	// the scheme must be https.
 	Hosts []string
-	// CIDRs allows addresses for every name. The scheme may be http for addresses that
-	// are not public.
+	// CIDRs allows addresses, whatever the name is. The scheme must be https for public
+	// addresses, and may be http for others.
 	CIDRs []netip.Prefix
 	// Configured allows hosts in the configuration, which no client chooses. They may
-	// resolve to private and public addresses, and the scheme may be http. Addresses
-	// that no policy can allow stay forbidden. Local also allows loopback for them.
+	// resolve to private and public addresses, and the scheme may be http. Addresses that no
+	// policy can allow stay forbidden, but with Local, loopback is allowed for these hosts.
 	Configured []string
 	// ClusterDomain is the DNS domain of the cluster, "cluster.local" if it is empty.
 	ClusterDomain string
-	// Local allows loopback and link-local addresses in CIDRs. It is not for pods, where
-	// they are the agent, the sidecar itself and the metadata service of the cloud.
+	// Local permits CIDRs to allow loopback and link-local addresses. It must be false in
+	// pods, where these addresses belong to the agent, the sidecar itself and the metadata
+	// service of the cloud.
 	Local bool
 }
 
 // Service is a Service of the cluster.
 type Service struct{ Name, Namespace string }
 
-// access tells which addresses one host may resolve to.
+// access describes the addresses to which one host may resolve.
 type access struct {
 	policy    *Policy
 	inCluster bool
@@ -47,7 +48,8 @@ type access struct {
 	plain      bool
 }
 
-// access returns the access of a host in its normal form. plain is true for http.
+// access returns the access of a host, which is in its normal form. plain is true for the
+// scheme http.
 func (p *Policy) access(host string, plain bool) access {
 	if p == nil {
 		return access{}
@@ -57,7 +59,7 @@ func (p *Policy) access(host string, plain bool) access {
 	}
 }
 
-// possible reports whether a name can resolve to an allowed address.
+// possible reports whether there is an allowed address to which the name could resolve.
 func (a access) possible() bool {
 	if a.policy == nil {
 		return false
@@ -76,7 +78,7 @@ func (a access) possible() bool {
 // permits reports whether an address is allowed.
 func (a access) permits(address netip.Addr) bool {
 	p := a.policy
-	// The system dials an IPv4-mapped address as IPv4.
+	// The system dials an IPv4-mapped IPv6 address as an IPv4 address.
 	address = address.Unmap()
 	if p == nil || !address.IsValid() || address.Zone() != "" {
 		return false
@@ -112,7 +114,7 @@ func (p *Policy) serves(host string) bool {
 		slices.Contains(p.Namespaces, namespace)
 }
 
-// names reports whether a host matches Hosts.
+// names reports whether a host matches a pattern in Hosts.
 func (p *Policy) names(host string) bool {
 	return slices.ContainsFunc(p.Hosts, func(pattern string) bool {
 		pattern = strings.ToLower(pattern)
@@ -123,9 +125,9 @@ func (p *Policy) names(host string) bool {
 	})
 }
 
-// absolute returns the fully qualified form of a name, so that the resolver uses no
-// search list. It does not change a configured name of two labels, which may be a Service
-// and its namespace: only the search list finds these.
+// absolute returns the fully qualified form of a name, so that the resolver does not use
+// its search list. It does not change a configured name of two labels: this may be a
+// Service and its namespace, which the resolver only finds with the search list.
 func (p *Policy) absolute(host string) string {
 	dots := strings.Count(host, ".")
 	if dots == 0 || dots == 1 && p != nil && slices.Contains(p.Configured, host) {

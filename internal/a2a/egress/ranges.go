@@ -11,13 +11,13 @@ import (
 	"syscall"
 )
 
-// ErrDenied is wrapped by the error of a request whose target is not allowed. No byte was
-// sent to the target.
+// ErrDenied is the error for a request whose target is not allowed. The error of the
+// request wraps it. No byte was sent to the target.
 var ErrDenied = errors.New("target is not allowed")
 
-// special lists the ranges that are not public (the special-purpose registries of IANA,
-// RFC 6890) or that embed another address. Only a CIDR, a Service or a configured host
-// allows them.
+// special lists the ranges of addresses that are not public (the special-purpose
+// registries of IANA, RFC 6890) or that embed another address. Such an address is allowed
+// only by a CIDR, for a Service, or for a configured host.
 var special = prefixes(
 	"0.0.0.0/8",          // this network
 	"10.0.0.0/8",         // private
@@ -58,8 +58,8 @@ var special = prefixes(
 	"ff00::/8",           // multicast
 )
 
-// metadata lists the metadata services of clouds outside of the link-local range. They
-// serve credentials of the machine.
+// metadata lists the addresses of clouds' metadata services outside of the link-local
+// range. A metadata service returns credentials of the machine.
 var metadata = prefixes(
 	"100.100.100.200/32", // Alibaba Cloud
 	"168.63.129.16/32",   // Azure
@@ -68,7 +68,7 @@ var metadata = prefixes(
 	"fd20:ce::254/128",   // Google Cloud
 )
 
-// global is the range of routed IPv6 addresses.
+// global is the range of globally routed IPv6 addresses.
 var global = netip.MustParsePrefix("2000::/3")
 
 // public reports whether an address is public.
@@ -76,7 +76,7 @@ func public(a netip.Addr) bool {
 	return !within(special, a) && !within(metadata, a) && (a.Is4() || global.Contains(a))
 }
 
-// forbidden reports whether no policy of a pod can allow an address.
+// forbidden reports whether an address is one that no policy in a pod can allow.
 func forbidden(a netip.Addr) bool {
 	if embedded, ok := embeddedIPv4(a); ok && !a.IsLoopback() && !a.IsUnspecified() {
 		return forbidden(embedded)
@@ -85,7 +85,7 @@ func forbidden(a netip.Addr) bool {
 		a.Is4() && a.As4()[0] == 0 || within(metadata, a)
 }
 
-// OffLink is the Control of a net.Dialer for hosts in the configuration. It allows
+// OffLink is a Control function of net.Dialer for hosts in the configuration. It allows
 // public, private and loopback addresses, and refuses link-local, metadata and
 // unspecified ones with ErrDenied.
 func OffLink(_, address string, _ syscall.RawConn) error {
@@ -99,7 +99,8 @@ func OffLink(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// embedding lists the IPv6 ranges that embed an IPv4 address, with its position.
+// embedding lists the IPv6 ranges whose addresses embed an IPv4 address. at is the
+// position of the embedded address, in bytes.
 var embedding = []struct {
 	netip.Prefix
 	at int
@@ -110,8 +111,8 @@ var embedding = []struct {
 	{netip.MustParsePrefix("2002::/16"), 2},
 }
 
-// embeddedIPv4 returns the IPv4 address that a translator or a tunnel may connect to for
-// an IPv6 address.
+// embeddedIPv4 returns the IPv4 address that an IPv6 address embeds, because a translator
+// or a tunnel may connect to it. It returns false if there is none.
 func embeddedIPv4(a netip.Addr) (netip.Addr, bool) {
 	for _, c := range embedding {
 		if c.Contains(a) {

@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// maxURL bounds a URL, in bytes.
+// maxURL is the maximum length of a URL in bytes.
 const maxURL = 2048
 
-// notAllowed is the only text about the policy that clients get.
+// notAllowed is the only information about the policy in the errors of clients.
 const notAllowed = "must lead to a target that this agent is allowed to call"
 
-// Host returns the host of a URL in the normal form, which Policy.Configured uses.
+// Host returns the host of a URL in its normal form, as Policy.Configured expects it.
 func Host(u *url.URL) (string, error) {
 	host, ok := normalHost(u.Hostname())
 	if !ok {
@@ -29,12 +29,13 @@ func Host(u *url.URL) (string, error) {
 
 // target is the host and scheme of an allowed URL.
 type target struct {
-	// hostport is the host in its normal form, with the port if the URL has one.
+	// hostport is the normal form of the host. The port follows if the URL has one.
 	hostport string
 	plain    bool
 }
 
-// check validates the text of a URL. The reason is "" if the URL is allowed.
+// check validates the text of a URL. reason is the reason why the URL is not allowed, and
+// "" if it is allowed.
 func check(p *Policy, u *url.URL) (t target, reason string) {
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" || u.Host == "":

@@ -11,12 +11,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
-// linkKey is the context key of the link of a request.
+// linkKey is the context key of a request's link.
 type linkKey struct{}
 
-// linkBackend is the backend of the engine: it runs a turn with the link of the request
-// that began the turn. All messages of a task have the same owner, and so the same agent
-// and credential.
+// linkBackend is the backend of the engine. It runs a turn with the link of the request
+// that began the turn. All messages of a task have the same owner, and therefore the same
+// agent and credential.
 type linkBackend struct{ *Translator }
 
 var _ backend.Canceler = linkBackend{}

@@ -20,8 +20,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
-// servedCard returns the card of a remote agent as the translator serves it: it streams
-// even if the agent does not, and it passes on no credential but an Authorization.
+// servedCard returns the card of a remote agent as the translator serves it. The card
+// supports streaming even if the agent does not, and its only credential is the
+// Authorization header, because the translator forwards no other one.
 func servedCard(c *card.Card) *card.Card {
 	out := *c
 	out.Interfaces = nil
@@ -91,8 +92,9 @@ func serveCard(w http.ResponseWriter, r *http.Request, c *card.Card, base string
 	h.ServeHTTP(w, r)
 }
 
-// Deny answers a request for an agent with an error, in the shape of its protocol: gRPC, REST of
-// 1.0 or 0.3, that of 1.0 for a card, and JSON-RPC for all others.
+// Deny answers a request for an agent with an error in the shape of the request's protocol:
+// gRPC, or REST of 1.0 or 0.3. The error for a card has the shape of REST of 1.0, and all
+// other errors have the shape of JSON-RPC.
 func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	switch {
 	case grpc.Owns(r):

@@ -24,8 +24,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// open returns the link of an agent and a credential, which the caller releases. It
-// replaces a link with another card. Errors of the agent or the limits are *a2a.Error.
+// open returns the link for an agent and a credential. The caller must release it. If the
+// card of the agent has changed, open replaces the link. Errors that the agent or a limit
+// causes are *a2a.Error.
 func (t *Translator) open(agent *gateway.Remote, credential string) (*link, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -59,7 +60,7 @@ func (t *Translator) open(agent *gateway.Remote, credential string) (*link, erro
 	return made, nil
 }
 
-// newLink returns a link with one use.
+// newLink returns a new link whose number of uses is 1.
 func (t *Translator) newLink(at address, agent *gateway.Remote) (*link, error) {
 	refused := func(reason a2a.Reason, format string, args ...any) error {
 		return &a2a.Error{Reason: reason, Message: "The remote agent " + at.name + ": " + fmt.Sprintf(format, args...)}
@@ -71,7 +72,7 @@ func (t *Translator) newLink(at address, agent *gateway.Remote) (*link, error) {
 	if err != nil {
 		return nil, refused(a2a.ReasonInvalidAgentResponse, "its spec.remote.url cannot be read")
 	}
-	// spec.remote.url may have the path of the card.
+	// The path is removed, because spec.remote.url may be the URL of the card.
 	origin = &url.URL{Scheme: origin.Scheme, Host: origin.Host}
 	parsed, err := card.ParseRendered(agent.Card)
 	if err != nil {
@@ -96,7 +97,8 @@ func (t *Translator) newLink(at address, agent *gateway.Remote) (*link, error) {
 	return l, nil
 }
 
-// owner returns the owner of the tasks of a link. It does not reveal the credential.
+// owner returns the owner of the tasks of a link. It contains a keyed hash of the
+// credential, so it does not reveal the credential.
 func (c *core) owner(at address) a2a.Owner {
 	mac := hmac.New(sha256.New, c.secret)
 	for _, s := range []string{at.name, at.url, at.credential} {
@@ -105,7 +107,7 @@ func (c *core) owner(at address) a2a.Owner {
 	return a2a.Owner("remote:" + at.name + ":" + hex.EncodeToString(mac.Sum(nil)[:16]))
 }
 
-// start makes the parts that all links share. mu is held.
+// start creates the parts that all links share, unless they exist. t.mu must be held.
 func (t *Translator) start() error {
 	if t.core != nil {
 		return nil

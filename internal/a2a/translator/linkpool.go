@@ -3,14 +3,15 @@
 
 package translator
 
-// use adds a use of a link.
+// use increments the number of uses of a link.
 func (t *Translator) use(l *link) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l.uses++
 }
 
-// release ends a use of a link.
+// release decrements the number of uses of a link. The last release of a dropped link
+// closes it.
 func (t *Translator) release(l *link) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -20,8 +21,9 @@ func (t *Translator) release(l *link) {
 	}
 }
 
-// makeRoom drops the longest idle links until there is room for a link with a card of a
-// size in bytes. It returns false if all links are in use. mu is held.
+// makeRoom drops the links that were idle for longest until there is room for one more
+// link with a card of the given size in bytes. It returns false if there is no room
+// because all links are in use. t.mu must be held.
 func (t *Translator) makeRoom(card int) bool {
 	for len(t.links) >= maxLinks || t.cards+card > maxCards && len(t.links) > 0 {
 		var oldest *link
@@ -38,7 +40,8 @@ func (t *Translator) makeRoom(card int) bool {
 	return true
 }
 
-// drop removes a link from the open links, and closes it once it is not used. mu is held.
+// drop removes a link from the open links, and closes it when it is no longer in use.
+// t.mu must be held.
 func (t *Translator) drop(l *link) {
 	delete(t.links, l.address)
 	t.cards -= len(l.agent.Card)

@@ -36,8 +36,8 @@ func (t *Translator) ServeRemote(w http.ResponseWriter, r *http.Request, agent *
 	l.serve(w, r.WithContext(ctx), base)
 }
 
-// Drain refuses new requests, waits for the running tasks, and ends the streams. When ctx
-// ends first, it fails the tasks that still run.
+// Drain refuses new requests, waits for the running tasks, and ends the streams. If ctx
+// ends first, Drain fails the tasks that still run.
 func (t *Translator) Drain(ctx context.Context) error {
 	t.mu.Lock()
 	t.draining = true

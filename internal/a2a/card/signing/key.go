@@ -30,15 +30,15 @@ const minRSA = 2048
 // Key signs cards.
 type Key struct {
 	private crypto.Signer
-	// public is the public key, as in the JWK set.
+	// public is the public key with its id and algorithm, as published in the JWK set.
 	public jose.JSONWebKey
 }
 
 var _ jose.OpaqueSigner = (*Key)(nil)
 
-// ParseKey reads a private key: PEM (PKCS #8, or the older forms for EC and RSA), or
-// a JWK. The id of the key is the id of the JWK, or else the thumbprint of the public
-// key (RFC 7638), which is unique.
+// ParseKey reads a private key in PEM (PKCS #8, or the older formats for EC and RSA) or a
+// JWK. The id of the key is the id in the JWK. Without one, it is the thumbprint of the
+// public key (RFC 7638), which is unique.
 func ParseKey(text []byte) (*Key, error) {
 	private, id, err := parsePrivate(text)
 	if err != nil {
@@ -78,8 +78,8 @@ func ParseKey(text []byte) (*Key, error) {
 	return k, nil
 }
 
-// whole reports whether the public key belongs to the private key. A JWK has both,
-// and a verifier needs the public key that is published.
+// whole reports whether the public key belongs to the private key. A JWK contains both
+// independently, and verifiers use the published public key.
 func whole(k *ecdsa.PrivateKey) bool {
 	private, err := k.ECDH()
 	if err != nil {
@@ -89,8 +89,8 @@ func whole(k *ecdsa.PrivateKey) bool {
 	return err == nil && private.PublicKey().Equal(public)
 }
 
-// parsePrivate returns the key and its id, "" for none. It drops the errors of
-// parsers, which can quote the text.
+// parsePrivate returns the key and its id, "" for none. It does not return the errors of
+// parsers, because they may quote the text of the key.
 func parsePrivate(text []byte) (crypto.Signer, string, error) {
 	if block, _ := pem.Decode(text); block != nil {
 		private, err := parseBlock(block)
@@ -135,9 +135,8 @@ func (k *Key) Algs() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{jose.SignatureAlgorithm(k.public.Algorithm)}
 }
 
-// SignPayload implements jose.OpaqueSigner. Equal payloads get equal
-// signatures, ECDSA by RFC 6979, so that all replicas of an agent serve the
-// same bytes.
+// SignPayload implements jose.OpaqueSigner. Signatures of equal payloads are equal, for
+// ECDSA by RFC 6979, so that all replicas of an agent serve the same bytes.
 func (k *Key) SignPayload(payload []byte, algorithm jose.SignatureAlgorithm) ([]byte, error) {
 	hash := crypto.SHA256
 	switch algorithm { //nolint:exhaustive // these are the ones of Algs
@@ -153,7 +152,8 @@ func (k *Key) SignPayload(payload []byte, algorithm jose.SignatureAlgorithm) ([]
 	if err != nil || !isEC {
 		return signature, err
 	}
-	// RFC 7518 section 3.4 requires the concatenation of the two numbers, not ASN.1.
+	// The signature is the concatenation of the two numbers, which RFC 7518 section 3.4
+	// requires instead of ASN.1.
 	var numbers struct{ R, S *big.Int }
 	if _, err := asn1.Unmarshal(signature, &numbers); err != nil {
 		return nil, err

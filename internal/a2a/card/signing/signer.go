@@ -13,18 +13,19 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// Path is the path of the public keys.
+// Path is the URL path at which the sidecar serves the public keys.
 const Path = "/.well-known/jwks.json"
 
-// Signer signs cards with one or more keys. During a rotation these are the old and
-// the new key, so that a verifier needs one of them.
+// Signer signs cards with one or more keys. During a rotation it has the old and the new
+// key, so that verifiers that have one of them accept the card.
 type Signer struct {
 	signers []jose.Signer
 	keys    jose.JSONWebKeySet
 }
 
-// NewSigner returns a signer with the keys, the preferred one first. jwksURL is the
-// URL of the public keys, which signatures then contain; "" for none.
+// NewSigner returns a signer with the keys, the preferred one first. jwksURL is the URL
+// of the public keys, and each signature contains it. If jwksURL is "", signatures
+// contain no URL.
 func NewSigner(keys []*Key, jwksURL string) (*Signer, error) {
 	s := &Signer{keys: jose.JSONWebKeySet{Keys: []jose.JSONWebKey{}}}
 	options := (&jose.SignerOptions{}).WithType("JOSE")
@@ -45,7 +46,8 @@ func NewSigner(keys []*Key, jwksURL string) (*Signer, error) {
 	return s, nil
 }
 
-// Sign returns the signatures of a card: one for each key over each reading.
+// Sign returns the signatures of a card: one for each key and each text of
+// card.SignedTexts.
 func (s *Signer) Sign(c *card.Card) ([]card.Signature, error) {
 	readings, err := card.SignedTexts(c)
 	if err != nil {

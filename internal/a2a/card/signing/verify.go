@@ -15,25 +15,26 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// MaxSignatures bounds the signatures that Verify accepts. Sign makes at most seven for each
-// of two keys.
+// MaxSignatures is the maximum number of signatures that Verify accepts. Sign makes at
+// most seven signatures with each of two keys.
 const MaxSignatures = 16
 
 const (
-	// maxKeys bounds the keys that Verify accepts: the present and the previous one.
+	// maxKeys is the maximum number of keys that Verify accepts: the present and the
+	// previous key.
 	maxKeys = 2
-	// maxKeyBits bounds an RSA key, because the time of a verification grows with its square.
+	// maxKeyBits is the maximum length of an RSA key. It is bounded, because the time of a
+	// verification grows with the square of the length.
 	maxKeyBits = 16384
 )
 
-// algorithms are those of keys that ParseKey accepts.
+// algorithms are the algorithms of the keys that ParseKey accepts.
 var algorithms = []jose.SignatureAlgorithm{jose.ES256, jose.ES384, jose.EdDSA, jose.RS256}
 
-// Verify returns nil if each signature is one of Sign over this card, by a key of a JWK set.
-// The set has at most two keys, with different ids, so that Verify checks each signature
-// once. The signatures are in the order of Sign.
-// It proves that the signatures belong to the card and the keys, and not that a verifier
-// trusts the keys.
+// Verify returns nil if the signatures are ones that Sign makes for the card with keys of
+// a JWK set. It proves that the signatures belong to the card and the keys, and not that
+// a verifier trusts the keys. The signatures must be in the order of Sign. The set has at
+// most two keys, with different ids, so that Verify checks each signature once.
 func Verify(c *card.Card, signatures []card.Signature, jwks []byte) error {
 	if n := len(signatures); n == 0 || n > MaxSignatures {
 		return fmt.Errorf("card has %d signatures, must have 1 to %d", n, MaxSignatures)
@@ -57,8 +58,8 @@ func Verify(c *card.Card, signatures []card.Signature, jwks []byte) error {
 	return nil
 }
 
-// checkKeys returns an error for keys that would cost more than one verification of usual
-// length for each signature.
+// checkKeys returns an error for keys that would make the verification of a signature
+// costly: more than maxKeys keys, equal ids, or RSA keys longer than maxKeyBits.
 func checkKeys(keys []jose.JSONWebKey) error {
 	if n := len(keys); n > maxKeys {
 		return fmt.Errorf("key set has %d keys, must have at most %d", n, maxKeys)

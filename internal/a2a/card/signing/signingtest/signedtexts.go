@@ -14,9 +14,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// signedTexts returns the texts that a client of a form's version, FormV03 or FormV10,
-// verifies signatures over: the members of the card that the version knows. A
-// client of 1.0 may omit empty lists of scopes.
+// signedTexts returns the texts over which clients verify signatures. The clients have
+// the version of a form, FormV03 or FormV10, and their texts contain the members of the
+// card that the version defines. There is a second text for clients of 1.0 that omit
+// empty lists of scopes.
 func signedTexts(text []byte, f card.Form) ([][]byte, error) {
 	if !jsontext.Value(text).IsValid() {
 		return nil, errors.New("read card: not valid JSON, or a duplicate member")
@@ -72,14 +73,14 @@ func dropEmptyScopes(card map[string]any) {
 	}
 }
 
-// shape lists the members of an object that a version knows. A nil shape accepts
-// any value. each is the shape of the members of a map.
+// shape lists the members that a version defines for an object. A nil shape accepts any
+// value. For a map, each is the shape of the values.
 type shape struct {
 	members map[string]*shape
 	each    *shape
 }
 
-// keep returns a copy of the value with the members of the shape.
+// keep returns a copy of the value that contains only the members of the shape.
 func (s *shape) keep(value any) any {
 	switch v := value.(type) {
 	case []any:

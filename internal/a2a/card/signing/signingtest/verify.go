@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package signingtest verifies the signatures of Agent Cards, as clients of each
-// version do. Only tests import it: the product does not verify the cards of others.
+// Package signingtest verifies the signatures of Agent Cards, as clients of each version
+// do. Only tests import it, because the product does not verify cards of other agents.
 package signingtest
 
 import (
@@ -28,9 +28,9 @@ var algorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
 }
 
-// Verify verifies a card as a client of the form's version reads it. One valid
-// signature of a trusted key is enough. It ignores the key URL in the card, which
-// proves nothing.
+// Verify verifies a card as a client of the form's version does. One valid signature by a
+// trusted key is enough. It ignores the key URL in the card, because anyone can write a
+// URL into a card.
 func Verify(text []byte, f card.Form, trusted jose.JSONWebKeySet) error {
 	var signed struct {
 		Signatures []card.Signature `json:"signatures"`
