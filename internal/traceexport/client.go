@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -48,15 +49,23 @@ func newClient(c *Config, o *Options) *client {
 	dialer := &net.Dialer{Timeout: c.Timeout}
 	transport := &http.Transport{
 		DialContext:            dialer.DialContext,
-		TLSClientConfig:        c.TLS,
 		TLSHandshakeTimeout:    c.Timeout,
 		MaxIdleConns:           1,
 		IdleConnTimeout:        idleTimeout,
 		MaxResponseHeaderBytes: maxResponse,
 		DisableCompression:     true,
 	}
-	if c.TLS == nil {
-		transport.DialTLSContext = o.DialTLS
+	transport.DialTLSContext = o.DialTLS
+	if c.TLS != nil {
+		transport.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			settings, err := c.TLS()
+			if err != nil {
+				return nil, err
+			}
+			ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+			defer cancel()
+			return (&tls.Dialer{NetDialer: dialer, Config: settings}).DialContext(ctx, network, address) //nolint:wrapcheck // post wraps it
+		}
 	}
 	return &client{config: c, transport: transport, stopped: stopped, stop: stop}
 }

@@ -24,8 +24,9 @@ type Config struct {
 	Timeout time.Duration
 	// Gzip compresses requests.
 	Gzip bool
-	// TLS replaces the settings of Options.DialTLS; nil for those.
-	TLS *tls.Config
+	// TLS returns the settings of one connection, in place of those of Options.DialTLS; nil
+	// for those. It reads its files each time, because certificates are renewed.
+	TLS func() (*tls.Config, error)
 	// Sampler decides which traces are recorded.
 	Sampler Sampler
 	// ServiceName and Attributes describe the program. They override those of Options.

@@ -165,7 +165,7 @@ func (e *environment) number(n *int, name string, least, most int) {
 	*n = read
 }
 
-// tls reads the authorities of the collector and the client certificate.
+// tls sets the authorities of the collector and the client certificate, and checks their files.
 func (e *environment) tls(c *Config) {
 	caName, ca := e.signal("CERTIFICATE")
 	certificateName, certificate := e.signal("CLIENT_CERTIFICATE")
@@ -173,23 +173,27 @@ func (e *environment) tls(c *Config) {
 	if ca == "" && certificate == "" && key == "" {
 		return
 	}
-	c.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
-	if ca != "" {
-		pem, err := os.ReadFile(ca) //nolint:gosec // the environment names it
-		c.TLS.RootCAs = x509.NewCertPool()
-		if err != nil || !c.TLS.RootCAs.AppendCertsFromPEM(pem) {
-			e.refusef("%s is %q, must be a readable file of PEM certificates", caName, ca)
+	c.TLS = func() (*tls.Config, error) {
+		settings := &tls.Config{MinVersion: tls.VersionTLS12}
+		if ca != "" {
+			pem, err := os.ReadFile(ca) //nolint:gosec // the environment names it
+			settings.RootCAs = x509.NewCertPool()
+			if err != nil || !settings.RootCAs.AppendCertsFromPEM(pem) {
+				return nil, fmt.Errorf("%s is %q, must be a readable file of PEM certificates", caName, ca)
+			}
 		}
+		if certificate != "" || key != "" {
+			pair, err := tls.LoadX509KeyPair(certificate, key)
+			if err != nil {
+				return nil, fmt.Errorf("%s and %s must be readable PEM files of a certificate and its key: %w", certificateName, keyName, err)
+			}
+			settings.Certificates = []tls.Certificate{pair}
+		}
+		return settings, nil
 	}
-	if certificate == "" && key == "" {
-		return
+	if _, err := c.TLS(); err != nil {
+		e.errs = append(e.errs, err)
 	}
-	pair, err := tls.LoadX509KeyPair(certificate, key)
-	if err != nil {
-		e.refusef("%s and %s must be readable PEM files of a certificate and its key: %w", certificateName, keyName, err)
-		return
-	}
-	c.TLS.Certificates = []tls.Certificate{pair}
 }
 
 func (e *environment) sampler(s *Sampler) {
