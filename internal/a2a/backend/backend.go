@@ -1,13 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backend defines what runs a turn: the interface between the engine and the
-// agent's container. Each protocol that a container may speak is a package below this
-// one.
+// Package backend defines the interface between the engine and the agent's container: a
+// Backend runs turns. Each protocol that a container may use has a package below this one.
 //
-// A backend turns one message into events and keeps no state between turns. It knows no
-// client, no binding of A2A and no store. It does not decide the state of a task: it
-// emits the events of the agent, and the engine evaluates them.
+// A backend turns one message into events and holds no state between turns. It depends on no
+// client, no binding of A2A and no store. It does not decide the state of a task: it emits
+// the events of the agent, and the engine evaluates them.
 package backend
 
 import (
@@ -20,30 +19,33 @@ import (
 
 // Backend runs turns.
 type Backend interface {
-	// Run runs one turn. It calls emit with the events of the agent as they arrive, from
-	// its own goroutine only. It returns
+	// Run runs one turn. It calls emit with the events of the agent as they arrive, from its
+	// own goroutine only. It returns
 	//
 	//   - nil when the agent has ended its response,
 	//   - a *TurnError when the agent has failed or has rejected the message,
 	//   - ErrInputAccepted for an input with which the waiting run continues,
-	//   - the error of emit as soon as emit returns one, after it has closed the call.
+	//   - the error of emit as soon as emit returns one, after Run has closed the call to
+	//     the agent.
 	//
-	// When ctx ends, Run ends the call to the agent at once. The cause of ctx is
-	// ErrCanceled when the client has canceled the task, and ErrSuperseded when a later
-	// run continues the turn.
+	// When ctx ends, Run ends the call to the agent at once. The cause of ctx is ErrCanceled
+	// when the client has canceled the task, and ErrSuperseded when a later run continues
+	// the turn.
 	Run(ctx context.Context, t *Turn, emit Emit) error
 }
 
-// Canceler is a Backend whose agent has tasks of its own.
+// Canceler is a Backend for an agent that has tasks of its own, which must be canceled with
+// the sidecar's tasks.
 type Canceler interface {
-	// Canceled is called for a task that was canceled while no run worked on it. It does
-	// not block. It may use the values of ctx, the context of the request, but not its
-	// end.
+	// Canceled is called for a task that was canceled while no run worked on it. It does not
+	// block. ctx is the context of the request: Canceled may use its values, and must ignore
+	// its end.
 	Canceled(ctx context.Context, t *a2a.Task)
 }
 
-// Emit takes one or more events in order. It owns what the events point to, but not the
-// slice. Ids, contexts and times of an event may be missing.
+// Emit passes one or more events to the engine, in order. The engine owns the values that
+// the events point to; the backend may reuse the slice. Ids, contexts and times of an event
+// may be missing.
 type Emit func(events []a2a.Event) error
 
 var (
@@ -69,7 +71,7 @@ type Turn struct {
 	Attempt int
 	// Owner is the principal that sent the message, without its tenant.
 	Owner a2a.Owner
-	// AccountingPrincipal is whom limits charge for the turn.
+	// AccountingPrincipal is the principal whose limits the turn counts toward.
 	AccountingPrincipal a2a.AccountingPrincipal
 	Message             *a2a.Message
 	// Task is the task that the turn continues, without the message. It is nil for a new
@@ -86,11 +88,12 @@ type Turn struct {
 	Trace               a2a.TraceContext
 	// Input is true if an earlier run of the task is paused and still waits for input.
 	Input bool
-	// ReportUsage takes the usage of the call so far, from the goroutine of Run, if the
-	// backend learns it other than by the metadata of an event that it emits. It may be nil.
+	// ReportUsage records the usage of the call so far. The backend calls it, from the
+	// goroutine of Run, for a usage that is not in the metadata of an emitted event. It may
+	// be nil.
 	ReportUsage func(Usage)
-	// ReportChunk counts a chunk of output, which is at least one token, until a usage
-	// includes it. It is called from the goroutine of Run. It may be nil.
+	// ReportChunk counts a chunk of output as at least one token, until a reported usage
+	// includes the chunk. The backend calls it from the goroutine of Run. It may be nil.
 	ReportChunk func()
 }
 
@@ -98,30 +101,31 @@ type Turn struct {
 type TurnError struct {
 	// State is failed or rejected.
 	State a2a.State
-	// Reason is shown to the client. It may contain an excerpt of the agent's answer that
-	// Excerpt made, and no other text of the agent.
+	// Reason is shown to the client. The only text of the agent that it may contain is an
+	// excerpt made by Excerpt.
 	Reason string
-	// Err is logged. It is nil if Reason has all information.
+	// Err is logged. It is nil if Reason contains all information.
 	Err error
-	// Interrupted is true if the turn ended before the agent reported an outcome, which
-	// may differ when the turn runs again.
+	// Interrupted is true if the turn ended before the agent reported an outcome. If the
+	// turn runs again, its outcome may differ.
 	Interrupted bool
 	// Unrecognized is true if the agent sent something that the backend does not
 	// understand. A metric counts these failures.
 	Unrecognized bool
 }
 
-// Failed returns the failure of an agent.
+// Failed returns a TurnError with the state failed.
 func Failed(reason string, err error) *TurnError {
 	return &TurnError{State: a2a.StateFailed, Reason: reason, Err: err}
 }
 
-// Interrupted returns a failure for a turn whose outcome the agent has not reported.
+// Interrupted returns the TurnError of a turn that ended before the agent reported an
+// outcome.
 func Interrupted(reason string, err error) *TurnError {
 	return &TurnError{State: a2a.StateFailed, Reason: reason, Err: err, Interrupted: true}
 }
 
-// Rejected returns the rejection of a message by the agent.
+// Rejected returns a TurnError with the state rejected.
 func Rejected(reason string) *TurnError {
 	return &TurnError{State: a2a.StateRejected, Reason: reason}
 }
@@ -147,7 +151,8 @@ const (
 	maxHistoryBytes = 256 << 10
 )
 
-// Newest returns the newest messages of a history within the limits.
+// Newest returns the newest messages of a history: at most maxHistory, of at most
+// maxHistoryBytes together.
 func Newest(history []*a2a.Message) []*a2a.Message {
 	from, bytes := len(history), 0
 	for from > 0 && len(history)-from < maxHistory {

@@ -29,11 +29,11 @@ const (
 )
 
 // Unrecognized returns the failure of a turn in which the agent sent something that the
-// backend does not understand. Every backend fails the turn instead of skipping what it
-// received, so that a lost answer does not look like a success. The reason names what was
-// not understood, its position in the answer (a line or the number of an event) and the
-// cause. Unrecognized adds an excerpt of received, which must be text of the body of a
-// successful response and not of a header.
+// backend does not understand. Every backend fails such a turn instead of skipping the
+// unknown part, so that a lost answer does not look like a success. The reason names the
+// part that was not understood, its position in the answer (a line or the number of an
+// event) and the cause. Unrecognized adds an excerpt of received, which must be text of the
+// body of a successful response and not of a header.
 func Unrecognized(reason string, received []byte, err error, secrets ...string) *TurnError {
 	excerpt := Excerpt(received, secrets...)
 	if excerpt == "" {
@@ -42,11 +42,11 @@ func Unrecognized(reason string, received []byte, err error, secrets ...string) 
 	return &TurnError{State: a2a.StateFailed, Reason: reason + "; received: " + excerpt, Err: err, Unrecognized: true}
 }
 
-// Excerpt returns the beginning of a text of another program, for a status message: at
-// most 200 bytes of valid UTF-8 on one line, without control or other invisible
-// characters. It replaces occurrences of the secrets by [redacted], and also what looks
-// like a credential: a bearer token, a JWT, an API key, the password in a URL, and the
-// value of a member named token, password, apiKey or similar.
+// Excerpt returns the beginning of a text of another program, for a status message: at most
+// 200 bytes of valid UTF-8 on one line, without control or other invisible characters. It
+// replaces by [redacted] the secrets and every text that looks like a credential: a bearer
+// token, a JWT, an API key, the password in a URL, and the value of a member named token,
+// password, apiKey or similar.
 func Excerpt(text []byte, secrets ...string) string {
 	cut := len(text) > maxExamined
 	if cut {
@@ -72,8 +72,8 @@ func Excerpt(text []byte, secrets ...string) string {
 	return s[:end] + ellipsis
 }
 
-// redactSecret replaces a secret in a text, and the beginning of the secret at the end of
-// the text, which may have been cut there.
+// redactSecret replaces a secret in a text. The end of the text may have been cut within a
+// secret, so redactSecret also replaces a beginning of the secret there.
 func redactSecret(text, secret string) string {
 	text = strings.ReplaceAll(text, secret, redacted)
 	for n := min(len(text), len(secret)-1); n >= minFragment; n-- {
@@ -84,9 +84,9 @@ func redactSecret(text, secret string) string {
 	return text
 }
 
-// spellings returns the forms in which a program may write a secret: unchanged, and in a
-// JSON string, where encoders differ in whether they escape slashes and the characters of
-// HTML. It returns nil for "".
+// spellings returns the forms in which a program may write a secret: unchanged, and as in a
+// JSON string. Encoders of JSON differ in whether they escape slashes and the characters of
+// HTML, so each combination is a form. spellings returns nil for "".
 func spellings(secret string) []string {
 	if secret == "" {
 		return nil

@@ -17,18 +17,18 @@ const MetadataUsage = "a2a-operator.dev/usage"
 // Usage is the number of tokens that one call of the agent has used so far.
 type Usage struct{ Input, Output int }
 
-// Total returns the sum.
+// Total returns the sum of Input and Output.
 func (u Usage) Total() int64 { return int64(u.Input) + int64(u.Output) }
 
-// Max returns the larger number of tokens of each type. An agent may report the usage of a
-// call several times; each report includes the former ones.
+// Max returns the larger Input and the larger Output of two reports. An agent may report the
+// usage of a call several times; each report includes the former ones.
 func (u Usage) Max(other Usage) Usage {
 	return Usage{Input: max(u.Input, other.Input), Output: max(u.Output, other.Output)}
 }
 
-// UsageIn returns the usage in metadata, the member MetadataUsage. ok is false if the
-// metadata has no such member, or if one of the numbers is missing or no integer from 0 to
-// 2^31-1.
+// UsageIn returns the usage in the member MetadataUsage of metadata. ok is false if the
+// metadata has no such member, or if one of its numbers is missing or is not an integer from
+// 0 to 2^31-1.
 func UsageIn(metadata a2a.Object) (usage Usage, ok bool) {
 	if !bytes.Contains(metadata, []byte(MetadataUsage)) {
 		return Usage{}, false

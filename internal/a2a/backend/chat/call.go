@@ -23,7 +23,8 @@ type request struct {
 	body   []byte
 }
 
-// keyField is the field, and the flag, of the API key in messages.
+// keyField names, for messages, the field of an Agent and the flag that configure the API
+// key.
 const keyField = "spec.workload.backend.chat.apiKeySecretRef (--chat-api-key-file)"
 
 // call sends a request and returns the response with the API key of the request. If the

@@ -1,17 +1,16 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chat is the backend for language model servers: POST /v1/chat/completions, as
-// defined by OpenAI and served by vLLM, Ollama, llama.cpp and others. The request has the
-// conversation as messages, and the text of the response becomes the chunks of one
-// artifact.
+// Package chat is the backend for language model servers: POST /v1/chat/completions, as defined by
+// OpenAI and served by vLLM, Ollama, llama.cpp and others. The request contains the conversation as
+// messages, and the text of the response becomes the chunks of one artifact.
 //
 // A turn is one completion. It ends its task and never waits for input. The backend does
 // not run tools: it passes the tool calls of the model to the client as data.
 // docs/reference/backends.md describes the backend to authors of agents.
 //
-// The server is the container beside the sidecar, or an external server, which the
-// backend calls through a transport of its caller and without the identity of the client.
+// The server is the container beside the sidecar, or an external server. The backend calls an external
+// server through Options.Transport and without the identity of the client.
 package chat
 
 import (
@@ -30,10 +29,10 @@ import (
 
 // Options configures a backend. A zero field has its default.
 type Options struct {
-	// URL is the URL of the completions, such as
-	// http://127.0.0.1:8080/v1/chat/completions, or the base URL of the API, such as
-	// http://127.0.0.1:8080/v1. Without a path, the base is /v1. Any other path is a base
-	// with Transport, and the path of the completions without. It is required.
+	// URL is the URL of the completions, such as http://127.0.0.1:8080/v1/chat/completions, or the base
+	// URL of the API, such as http://127.0.0.1:8080/v1. A URL without a path has the base /v1. Any
+	// other path is the base if Transport is set, and the path of the completions otherwise. URL is
+	// required.
 	URL    string
 	Limits stream.Limits
 	// Model is the name of the model. By default, the backend uses the first model that
@@ -72,7 +71,8 @@ type Backend struct {
 	closeIdle       func()
 	key, refreshKey func() string
 	headers         []Header
-	// discoveredModel is the first model that the server listed. It is nil until the server was called.
+	// discoveredModel is the first model in the server's list of models. It is nil until the backend
+	// has read the list.
 	discoveredModel atomic.Pointer[string]
 }
 

@@ -20,15 +20,15 @@ type chunk struct {
 	finishReason, model string
 	usage               a2a.Object
 	toolCalls           []toolCall
-	// known is true for an object that has choices, usage or an error.
+	// known is true for an object that has choices, usage, or an error.
 	known bool
 	// failed is true for an error in place of a completion. errorText is the error.
 	failed    bool
 	errorText []byte
 	// reasoning is true if the model sent reasoning, which is not part of its answer.
-	// unrecognized is true for content of the first choice that is not understood, or for
-	// content of another choice. unsupported names content that is understood and cannot
-	// be passed on.
+	// unrecognized is true if the first choice has content that is not understood, or if
+	// another choice has content. unsupported names content that is understood and cannot
+	// be passed on to the client.
 	reasoning, unrecognized bool
 	unsupported             string
 	// streamed is true for a chunk of a stream.
@@ -72,8 +72,8 @@ func decode(text []byte, streamed bool) (chunk, error) {
 	return c, r.End()
 }
 
-// error reads the member error. Some servers always send it: false and an empty text are
-// not an error.
+// error reads the member error. Some servers send it in every response, with false or an
+// empty text if there is no error.
 func (c *chunk) error(r *jsonread.Reader) {
 	c.known = true
 	raw := r.Raw()
@@ -84,9 +84,9 @@ func (c *chunk) error(r *jsonread.Reader) {
 	}
 }
 
-// choice reads the first choice; the request asks for one only. If a choice has the same
-// content in delta and message, as those of Perplexity, the delta of a chunk counts, and
-// the message of a completion.
+// choice reads the first choice; the request asks for one only. Some servers, such as
+// Perplexity, send the same content in delta and message. Of these, choice uses the delta
+// in a chunk of a stream, and the message in a whole completion.
 func (c *chunk) choice(r *jsonread.Reader) {
 	first := true
 	var own, delta, message chunk
@@ -131,8 +131,8 @@ func (c *chunk) choice(r *jsonread.Reader) {
 // choiceMembers are the members of which a choice must have at least one.
 var choiceMembers = []string{"finish_reason", "delta", "message"}
 
-// authoritative returns the one of delta and message that counts. It is unrecognized if
-// only the other one has content, which is lost unless other chunks have it.
+// authoritative returns either delta or message. It marks the result as unrecognized if
+// only the other one has content: that content is lost unless other chunks contain it.
 func (c *chunk) authoritative(delta, message *chunk) *chunk {
 	counts, other := delta, message
 	if !delta.known || message.known && !c.streamed {
@@ -147,7 +147,7 @@ func (c *chunk) hasContent() bool {
 	return len(c.text) > 0 || len(c.toolCalls) > 0 || c.unsupported != ""
 }
 
-// ignoredMembers are members of messages that servers add and that are not part of the
+// ignoredMembers are members that servers add to messages and that are not part of the
 // answer.
 var ignoredMembers = []string{
 	"annotations", "channel", "citations", "content_filter_results", "context", "executed_tools", "extra_content", "id", "logprobs",
@@ -156,8 +156,8 @@ var ignoredMembers = []string{
 }
 
 func (c *chunk) message(r *jsonread.Reader) {
-	// understood is true for a message with a non-empty known member. unknown is
-	// the first non-empty member that is not.
+	// understood is true for a message with a non-empty known member. unknown is the name
+	// of the first non-empty member that is not known.
 	understood, unknown := false, ""
 	for name := range r.Members() {
 		switch string(name) {
@@ -168,7 +168,8 @@ func (c *chunk) message(r *jsonread.Reader) {
 				c.toolCalls = append(c.toolCalls, c.toolCall(r, i))
 			}
 		case "function_call":
-			// The form of tool calls before a message could have several.
+			// Older servers send one tool call in this member, from before messages could
+			// have several.
 			one := toolCall{}
 			c.function(r, &one)
 			c.toolCalls = append(c.toolCalls, one)
@@ -219,7 +220,8 @@ func (c *chunk) content(r *jsonread.Reader) {
 	}
 }
 
-// part reads a text, a refusal or reasoning. Other kinds cannot be passed on.
+// part reads a part of a content array: a text, a refusal or reasoning. It records parts of
+// other kinds as unsupported.
 func (c *chunk) part(r *jsonread.Reader) {
 	kind, text, hasText, reasoning := "", "", false, false
 	for name := range r.Members() {
@@ -286,8 +288,8 @@ func (c *chunk) unknownInToolCall(r *jsonread.Reader, name []byte) {
 	}
 }
 
-// arguments returns the arguments of a tool call, which are JSON in a string or the JSON
-// itself.
+// arguments returns the arguments of a tool call as JSON text. Servers send them as a
+// string that contains JSON, or as the JSON itself.
 func arguments(r *jsonread.Reader) string {
 	if r.Kind() != '"' {
 		return string(r.Value())
@@ -331,9 +333,9 @@ func (c *toolCalls) size() int {
 	return n
 }
 
-// at returns the tool call of a piece: the last one with its index. Some servers give all
-// tool calls the same index, and each an id of its own. It returns nil if there are too
-// many.
+// at returns the tool call to which a piece belongs, or adds one. It is the last tool call
+// with the index of the piece and no other id, because some servers send the same index and
+// different ids for all tool calls. at returns nil if there are too many tool calls.
 func (c *toolCalls) at(piece toolCall) *partialToolCall {
 	for _, g := range slices.Backward(*c) {
 		if g.index == piece.index && (piece.id == "" || g.id == "" || piece.id == g.id) {
@@ -348,8 +350,8 @@ func (c *toolCalls) at(piece toolCall) *partialToolCall {
 	return g
 }
 
-// data returns the tool calls as one value, nil if there are none. The arguments are the
-// text of the model, which may not be JSON.
+// data returns the tool calls as one JSON value, nil if there are none. The arguments are a
+// string, because the model wrote them and they may not be JSON.
 func (c *toolCalls) data(secret string) a2a.Value {
 	if len(*c) == 0 {
 		return nil

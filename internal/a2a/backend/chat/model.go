@@ -13,7 +13,7 @@ import (
 )
 
 // modelName returns the configured model, or the first model that the server lists. It
-// caches the list of a server that returned one.
+// caches the first model after it has read the list once.
 func (b *Backend) modelName(ctx context.Context, t *backend.Turn) (string, error) {
 	if b.model != "" {
 		return b.model, nil

@@ -27,14 +27,14 @@ func redact(text, secret string) string {
 	return strings.ReplaceAll(text, secret, redacted)
 }
 
-// redactor replaces a secret in a text that arrives in pieces. It holds back what may be
-// the beginning of the secret.
+// redactor replaces a secret in a text that arrives in pieces. It buffers the end of a
+// piece that may be the beginning of the secret.
 type redactor struct {
 	secret string
 	held   []byte
 }
 
-// write adds a piece and returns the text that can be passed on, which is valid until the
+// write adds a piece and returns the text that can be emitted, which is valid until the
 // next call.
 func (r *redactor) write(piece []byte) []byte {
 	if len(r.secret) < minSecret {
@@ -55,7 +55,8 @@ func (r *redactor) write(piece []byte) []byte {
 	return text
 }
 
-// flush returns the text that was held back, at the end of the text.
+// flush returns the buffered text at the end of the response. If the text is a beginning of
+// the secret of at least minFragment bytes, flush returns a replacement.
 func (r *redactor) flush() []byte {
 	held := r.held
 	r.held = nil

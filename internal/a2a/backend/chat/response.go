@@ -64,7 +64,7 @@ type respondsWith struct {
 	usage               a2a.Object
 	toolCalls           toolCalls
 	// unrecognized is the first chunk with content that is not understood. reasoning is
-	// true if a chunk had reasoning.
+	// true if a chunk contained reasoning.
 	unrecognized []byte
 	reasoning    bool
 }
@@ -152,7 +152,8 @@ func (r *respondsWith) handle(what string, text []byte, streamed bool) error {
 		r.finishReason = redact(c.finishReason, r.secret)
 	}
 	if streamed && (c.hasContent() || c.reasoning) && r.turn.ReportChunk != nil {
-		// The usage is in the last chunk, which does not come if the turn is canceled.
+		// ReportChunk counts the output of a canceled turn, which never receives the last
+		// chunk with the usage.
 		r.turn.ReportChunk()
 	}
 	if len(c.usage) > 0 && len(c.usage) <= maxUsage {
@@ -169,8 +170,8 @@ func (r *respondsWith) handle(what string, text []byte, streamed bool) error {
 	return nil
 }
 
-// reportUsage reports the usage as soon as it is known: a turn that fails or is canceled
-// has no status with it.
+// reportUsage reports the usage as soon as a chunk contains it, because a turn that fails
+// or is canceled emits no status with the usage.
 func (r *respondsWith) reportUsage() {
 	if r.turn.ReportUsage == nil {
 		return
@@ -200,8 +201,8 @@ func (r *respondsWith) tooManyCalls() error {
 	return backend.Failed(fmt.Sprintf("The agent's tool calls exceed %d bytes", r.MaxEvent()), nil)
 }
 
-// addPart adds a part to the artifact of the turn. Texts are joined, so that an answer in
-// a thousand chunks is one text.
+// addPart adds a part to the artifact of the turn. The store joins consecutive texts, so
+// that an answer in a thousand chunks is one text.
 func (r *respondsWith) addPart(part a2a.Part, last bool) {
 	p := &struct {
 		update a2a.ArtifactUpdate
@@ -250,9 +251,9 @@ func (r *respondsWith) end() error {
 	return r.flush()
 }
 
-// failureAtEnd returns the reason why a response that has ended is not a success, nil if
-// it is one. A response without a part is a success if the model finished without output,
-// unless something was not understood or was left out.
+// failureAtEnd returns the reason why a response that has ended is not a success, nil if it
+// is a success. A response without a part is a success if the model finished without
+// output, unless a part of the response was not understood or was left out.
 func (r *respondsWith) failureAtEnd(calls int) error {
 	empty := !r.hasArtifact && calls == 0
 	switch {

@@ -32,8 +32,8 @@ const (
 	internalEvent
 )
 
-// decodeEvent decodes a JSON text and adds its event or part to the batch. In exact mode,
-// which is for JSON that may be data, an object without a kind is an event only if it
+// decodeEvent decodes a JSON text and adds its event or part to the batch. With exact, the
+// JSON may also be data of the agent: an object without a kind is then an event only if it
 // cannot be anything else.
 func (r *respondsWith) decodeEvent(text []byte, exact bool) (form, error) {
 	if chunk, ok := plainChunk(text); ok {
@@ -78,7 +78,7 @@ func (r *respondsWith) decodeEvent(text []byte, exact bool) (form, error) {
 	}
 	switch {
 	case err != nil && exact && shape != kindEvent:
-		// The data has the members of an event by chance.
+		// The JSON is data whose members have the names of members of an event by chance.
 		return notEvent, nil
 	case err != nil:
 		return notEvent, err
@@ -91,8 +91,8 @@ func (r *respondsWith) decodeEvent(text []byte, exact bool) (form, error) {
 	return shape, nil
 }
 
-// plainChunk returns the text of {"text":"..."} without escapes, the most frequent line,
-// without a decoder.
+// plainChunk returns the text of {"text":"..."} without escapes. It needs no decoder,
+// because this is the most frequent line.
 func plainChunk(text []byte) ([]byte, bool) {
 	inner, ok := bytes.CutPrefix(text, []byte(`{"text":`))
 	if !ok {
@@ -114,8 +114,8 @@ func plainChunk(text []byte) ([]byte, bool) {
 	return inner, true
 }
 
-// classify returns the form of a JSON text by the names of its members. The form of a
-// text that is not an object, and of an object of an unknown kind, is notEvent.
+// classify returns the form of a JSON text by the names of its members. It returns notEvent
+// for a text that is not an object, and for an object of an unknown kind.
 func classify(text []byte, exact bool) (form, string, error) {
 	if shape := classifyByPrefix(text); shape != notEvent {
 		return shape, "", nil
@@ -192,8 +192,8 @@ func dataPart(text []byte) (a2a.Part, error) {
 	return a2a.Part{Content: a2a.ContentData, Data: value}, r.End()
 }
 
-// addReason sets the message of a failure that has none from metadata.error, where some
-// agents put the reason.
+// addReason sets the message of a failed or rejected status that has none to the text in
+// metadata.error, where some agents put the reason.
 func addReason(e *a2a.Event) {
 	u := e.Status
 	if u == nil || u.Status.Message != nil || len(u.Metadata) == 0 ||

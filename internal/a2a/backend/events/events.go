@@ -4,11 +4,11 @@
 // Package events is the default backend: it sends one POST for each turn, and the agent's
 // container answers with text, JSON, a file, or a stream of A2A events.
 //
-// This package alone defines how an agent may answer. docs/reference/events-protocol.md describes it to
-// authors of agents. It may import the codecs, because requests and responses are the
-// JSON of A2A. It keeps no state between turns, follows no redirect and uses no proxy. An
-// event that it does not understand fails the turn (backend.Unrecognized). It skips blank
-// lines and [DONE] only, and passes events of a kind internal:* to metrics.
+// This package alone defines the responses that an agent may send. docs/reference/events-protocol.md
+// describes them to authors of agents. The package may import the codecs, because requests and
+// responses contain the JSON of A2A. It holds no state between turns, follows no redirect and uses no
+// proxy. An event that it does not understand fails the turn (backend.Unrecognized). It skips only
+// blank lines and [DONE], and reports events of a kind internal:* to Options.Internal.
 package events
 
 import (

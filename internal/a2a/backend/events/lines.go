@@ -25,10 +25,10 @@ func (r *respondsWith) sse() error {
 }
 
 // checkEnd checks the end of a stream without a terminal event. The stream is complete if
-// the framing of the body shows its end and if it had an event or [DONE]. Web frameworks
-// end a chunked body regularly after their generator raised an exception, so a stream
-// without an event is a failure of the agent, unless Content-Length announced an empty
-// body.
+// the framing of the body marks its end and if the stream had an event or [DONE]. After an
+// exception in a generator, web frameworks end a chunked body as if it were complete, so a
+// stream without an event is a failure of the agent, unless Content-Length announced an
+// empty body.
 func (r *respondsWith) checkEnd(err error) error {
 	switch {
 	case err != nil:
@@ -42,8 +42,8 @@ func (r *respondsWith) checkEnd(err error) error {
 	}
 }
 
-// handleEvent handles one event. It skips blank lines and [DONE]. For everything else
-// that is not an event, it emits the earlier events and fails the turn.
+// handleEvent handles one event. It skips blank lines and [DONE]. If the text is anything
+// else that is not an event, handleEvent emits the earlier events and fails the turn.
 func (r *respondsWith) handleEvent(number int, text []byte) error {
 	text = bytes.TrimSpace(text)
 	if isBlank(text) {

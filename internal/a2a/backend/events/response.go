@@ -23,13 +23,13 @@ type respondsWith struct {
 	watchdog    *stream.Watchdog
 	// batch has the events of one read.
 	batch []a2a.Event
-	// free and texts are preallocated for the next events, as many as the last batch had.
-	// lastBatch is the number of these.
+	// free and texts are memory preallocated for the next batch. lastBatch is the number of
+	// events in the last batch, for which they are sized.
 	free      []partUpdate
 	texts     strings.Builder
 	lastBatch int
-	// artifact is the id of the artifact of the turn, which exists if hasArtifact is
-	// true.
+	// artifact is the id of the artifact of the turn. hasArtifact is true once the artifact
+	// exists.
 	artifact    string
 	hasArtifact bool
 	// paused is true while the agent waits for its client.
@@ -76,15 +76,15 @@ func (r *respondsWith) flush() error {
 	return err
 }
 
-// partUpdate is an update of an artifact with its part. Those of one read are allocated
-// together.
+// partUpdate is an update of an artifact with its part. The updates of one read are
+// allocated together.
 type partUpdate struct {
 	update a2a.ArtifactUpdate
 	parts  [1]a2a.Part
 }
 
-// maxShared bounds the number of updates that are allocated together, because one that
-// stays in use keeps the memory of all.
+// maxShared bounds the number of updates that are allocated together, because one update in
+// use prevents the garbage collector from freeing the others.
 const maxShared = 32
 
 func (r *respondsWith) newPart() *partUpdate {
@@ -111,15 +111,16 @@ func (r *respondsWith) copyText(text []byte) string {
 	return r.texts.String()[at:]
 }
 
-// addPart adds a part to the artifact of the turn. Texts are joined, so that an answer in
-// a thousand chunks is one text.
+// addPart adds a part to the artifact of the turn. The store joins consecutive texts, so
+// that an answer in a thousand chunks is one text.
 func (r *respondsWith) addPart(part a2a.Part, last bool) {
 	p := r.newPart()
 	p.parts[0] = part
 	r.addUpdate(p, last)
 }
 
-// addText adds a text, as addPart does, without a copy of a Part.
+// addText adds a text to the artifact of the turn, like addPart, but without copying a
+// Part.
 func (r *respondsWith) addText(text []byte) {
 	p := r.newPart()
 	p.parts[0].Content, p.parts[0].Text = a2a.ContentText, r.copyText(text)
@@ -130,7 +131,8 @@ func (r *respondsWith) addUpdate(p *partUpdate, last bool) {
 	if !r.hasArtifact {
 		r.artifact = backend.ArtifactID(r.turn.Number)
 	}
-	// The update is zero: setting its fields is cheaper than copying a whole one.
+	// A new update is zero, and setting its fields is cheaper than copying a whole
+	// ArtifactUpdate.
 	u := &p.update
 	u.TaskID, u.ContextID = r.turn.TaskID, r.turn.ContextID
 	u.Artifact.ID, u.Artifact.Parts = r.artifact, p.parts[:]
@@ -159,7 +161,7 @@ func (r *respondsWith) json() error {
 	return r.flush()
 }
 
-// file reads a response of any other media type.
+// file reads a response of any media type without a reader of its own, as one file.
 func (r *respondsWith) file(mediaType string) error {
 	body, err := r.ReadAll()
 	if err != nil || len(body) == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// text reads a text, piece by piece, as the text of one artifact.
+// text reads a response of plain text and emits each piece as a chunk of one artifact.
 func (r *respondsWith) text() error {
 	buffer := stream.NewBuffer()
 	defer buffer.Release()
@@ -45,8 +45,8 @@ func (r *respondsWith) text() error {
 	}
 }
 
-// incompleteSuffix returns the number of bytes at the end that are the beginning of a
-// character.
+// incompleteSuffix returns the length of an incomplete UTF-8 character at the end of the
+// text, in bytes; 0 if there is none.
 func incompleteSuffix(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		tail := text[len(text)-n:]

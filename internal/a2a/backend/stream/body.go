@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
-// Limits of what is read only so that a connection can be reused.
+// Limits of reading the rest of a response only to reuse its connection.
 const (
 	maxDiscard     = 64 << 10
 	maxDiscardTime = 250 * time.Millisecond
@@ -25,8 +25,8 @@ const (
 // bytes have arrived.
 const maxPreallocated = 64 << 10
 
-// Body reads one response within the limits. Each error but io.EOF is a failure of the
-// turn.
+// Body reads one response within the limits. Each error of its methods except io.EOF is a
+// failure of the turn.
 type Body struct {
 	// Secrets are replaced in excerpts of the response.
 	Secrets []string
@@ -38,15 +38,15 @@ type Body struct {
 	read int64
 }
 
-// NewBody returns the body of a response, which the caller closes. If w is nil, reading
-// does not count as activity of the turn.
+// NewBody returns the body of a response. The caller closes the response. If w is nil,
+// reading does not count as activity of the turn.
 func (c *Client) NewBody(resp *http.Response, w *Watchdog) *Body {
 	return &Body{limits: &c.limits, watchdog: w, resp: resp}
 }
 
 // MediaType returns the media type of the response with its parameters, by default
-// application/octet-stream. It fails for a content coding, which the request did not
-// accept: the coded bytes would be read as text.
+// application/octet-stream. It fails for a response with a content coding, because the
+// request accepted none and the encoded bytes would be read as text.
 func (b *Body) MediaType() (mediaType string, params map[string]string, err error) {
 	if coding := b.resp.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
 		return "", nil, backend.Failed("The agent's answer is compressed, which the sidecar did not accept", nil)
@@ -104,8 +104,8 @@ func (b *Body) ReadAll() ([]byte, error) {
 	return body, nil
 }
 
-// ReadUpTo reads to the end of the response or beyond the limit, and reports whether the
-// response fits the limit.
+// ReadUpTo reads to the end of the response, and stops if the response exceeds limit bytes.
+// fits is true if it does not.
 func (b *Body) ReadUpTo(limit int) (text []byte, fits bool, err error) {
 	if length := b.resp.ContentLength; length >= 0 && length <= int64(min(limit, maxPreallocated)) {
 		text = make([]byte, length)
@@ -122,8 +122,8 @@ func (b *Body) HasFraming() bool {
 	return b.resp.ContentLength >= 0 || len(b.resp.TransferEncoding) > 0 || b.resp.ProtoMajor > 1
 }
 
-// DiscardRest reads the rest of a response that is not needed, if it is short, so that
-// the connection can be reused.
+// DiscardRest reads the rest of a response that is not needed, so that the connection can
+// be reused. It cancels the call if the rest does not end within maxDiscardTime.
 func (b *Body) DiscardRest() {
 	closing := time.AfterFunc(maxDiscardTime, func() { b.watchdog.cancel(nil) })
 	defer closing.Stop()

@@ -5,8 +5,8 @@ package stream
 
 import "sync"
 
-// The sizes of buffers. Most streams are idle most of the time, and keep their buffer all
-// the while, so a buffer is small while little arrives.
+// The sizes of buffers. Most streams are idle most of the time and hold their buffer
+// meanwhile, so a buffer is small as long as the reads are small.
 const (
 	smallSize = 1 << 10
 	largeSize = 8 << 10
@@ -40,8 +40,8 @@ func (b *Buffer) Release() {
 	*b = Buffer{}
 }
 
-// Resize adapts the size of the buffer to what has arrived, before the next read. filled
-// is the number of bytes that were in use; the first held bytes are kept.
+// Resize adapts the size of the buffer to the size of the last read, before the next read.
+// filled is the number of bytes that were in use. The first held bytes stay in the buffer.
 func (b *Buffer) Resize(filled, held int) {
 	switch size := len(b.Bytes); {
 	case filled == size && size < largeSize:

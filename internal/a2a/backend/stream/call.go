@@ -20,8 +20,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
 )
 
-// The delays of the backoff: between attempts to connect, and after a 429 or 503 without
-// Retry-After.
+// The delays of the exponential backoff: redial delays between attempts to connect, retry
+// delays after a 429 or 503 without Retry-After.
 const (
 	minRedialDelay = 50 * time.Millisecond
 	maxRedialDelay = time.Second
@@ -51,10 +51,9 @@ func (r *Request) http(ctx context.Context) *http.Request {
 	return out.WithContext(ctx)
 }
 
-// Do sends a request and returns the response, whatever its status. It retries a
-// connection that could not be made, and a request that the agent answered with 429 or
-// 503, within the limits. It sends no other request twice. Each error is a failure of the
-// turn.
+// Do sends a request and returns the response, whatever its status. Within the limits, it
+// retries if no connection could be made, and if the agent answered 429 or 503. It never
+// sends a request twice for another reason. Each error is a failure of the turn.
 func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	begin := c.now()
 	redial, retry := minRedialDelay, minRetryDelay
@@ -74,7 +73,8 @@ func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 			pause, redial = redial, min(2*redial, maxRedialDelay)
 		case resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable:
 			pause, retry = retryAfter(resp, retry, c.now()), min(2*retry, maxRetryDelay)
-			// With Retry-After: 0, only the first retry comes at once.
+			// The pause is at least the redial delay, so that retries with Retry-After: 0
+			// also back off.
 			pause, redial = max(pause, redial), min(2*redial, maxRedialDelay)
 			if since+pause > c.limits.FirstEvent {
 				return resp, nil
@@ -97,13 +97,14 @@ func (c *Client) send(ctx context.Context, r *Request) (*http.Response, error) {
 	return c.transport.RoundTrip(r.http(ctx))
 }
 
-// isTurnError reports whether a transport returned the reason of its failure.
+// isTurnError reports whether an error of a transport is a *backend.TurnError, the reason
+// of its failure.
 func isTurnError(err error) bool {
 	_, ok := errors.AsType[*backend.TurnError](err)
 	return ok
 }
 
-// isDialError reports whether no connection was made.
+// isDialError reports whether a request failed before a connection was made.
 func isDialError(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"
@@ -118,8 +119,8 @@ func unreachableReason(limit time.Duration, err error) string {
 	return reason
 }
 
-// retryAfter returns the delay of a Retry-After header (RFC 9110 section 10.2.3), and
-// otherwise if there is none.
+// retryAfter returns the delay in a Retry-After header (RFC 9110 section 10.2.3). Without
+// such a header, it returns otherwise.
 func retryAfter(resp *http.Response, otherwise time.Duration, now time.Time) time.Duration {
 	text := resp.Header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
@@ -134,8 +135,8 @@ func retryAfter(resp *http.Response, otherwise time.Duration, now time.Time) tim
 // IsSuccess reports whether a status is a 2xx.
 func IsSuccess(status int) bool { return status >= 200 && status <= 299 }
 
-// StatusError returns the failure for any other status. It does not read the body, whose
-// text is not meant for clients.
+// StatusError returns the failure of a turn whose response has a status other than 2xx. It
+// does not read the body, whose text is not meant for clients.
 func StatusError(status int) *backend.TurnError {
 	code := strconv.Itoa(status)
 	if text := http.StatusText(status); text != "" {
@@ -148,15 +149,16 @@ func StatusError(status int) *backend.TurnError {
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		return backend.Failed("The agent is too busy: "+code, nil)
 	case http.StatusBadGateway, http.StatusGatewayTimeout:
-		// A proxy in front of the agent reports that the agent is gone.
+		// These are the statuses with which a proxy in front of the agent reports that it
+		// does not reach the agent.
 		return backend.Interrupted("The agent answered "+code, nil)
 	default:
 		return backend.Failed("The agent answered "+code, nil)
 	}
 }
 
-// CloseResponse closes the body of a response. If little of the body is left, the
-// connection can be reused.
+// CloseResponse closes the body of a response. It first reads up to maxDiscard bytes of the
+// rest, so that the connection can be reused.
 func CloseResponse(resp *http.Response) {
 	discard(resp.Body)
 	_ = resp.Body.Close()

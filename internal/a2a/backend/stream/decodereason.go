@@ -9,9 +9,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// DecodeReason returns the reason why a text is not what was expected, such as "an
-// event", from the error of a decoder. The reason contains no part of the text;
-// backend.Unrecognized adds an excerpt.
+// DecodeReason returns the reason why a text could not be decoded. err is the error of the
+// decoder, and expected names the expected content, such as "an event". The reason contains
+// no part of the text; backend.Unrecognized adds an excerpt.
 func DecodeReason(err error, expected string) string {
 	var problem *a2a.Error
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
-// Header returns the header of every request of a turn. The names have the documented
-// case, which net/http would change.
+// Header returns the header of every request of a turn. The keys have the documented case,
+// because net/http would write canonical keys.
 func Header(t *backend.Turn, accept string) http.Header {
 	h := http.Header{
 		"Content-Type":   {"application/json"},
@@ -30,8 +30,8 @@ func Header(t *backend.Turn, accept string) http.Header {
 	return h
 }
 
-// addTrace adds the headers of a trace context. A value that is no value of a header is
-// left out, because a list with other characters is another list.
+// addTrace adds the headers of a trace context. It omits a state or a baggage that a header
+// cannot hold, because replacing characters would change the list.
 func addTrace(h http.Header, t *a2a.TraceContext) {
 	if t.Parent != "" {
 		h["traceparent"] = []string{headerValue(t.Parent)}
@@ -55,8 +55,8 @@ func isHeaderValue(s string) bool {
 }
 
 // headerValue returns a text unchanged if a header can hold it, and percent-encoded
-// otherwise, because a client may choose any context id. It also encodes the percent
-// sign, so that no two texts have the same form.
+// otherwise: a client may choose any context id. It also encodes each percent sign, so that
+// different texts have different encodings.
 func headerValue(s string) string {
 	plain := s == "" || s[0] != ' ' && s[len(s)-1] != ' '
 	for i := 0; plain && i < len(s); i++ {

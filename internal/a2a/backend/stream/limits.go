@@ -17,8 +17,9 @@ type Limits struct {
 	// Turn bounds the whole turn, 1 h by default.
 	Turn time.Duration
 	// MaxEvent bounds one event, one JSON response and one file, in bytes; 2.5 MiB by
-	// default. In base64, that stays below the 4 MiB that clients read.
+	// default. The base64 encoding of 2.5 MiB is smaller than 4 MiB, the limit of many
+	// clients.
 	MaxEvent int
-	// MaxAnswer bounds all responses of a turn, in bytes; 32 MiB by default.
+	// MaxAnswer bounds one response, in bytes; 32 MiB by default.
 	MaxAnswer int64
 }

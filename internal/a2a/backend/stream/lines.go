@@ -12,13 +12,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
-// LineFunc handles a line or an event. The text is valid until it returns. Lines are
-// counted from 1; line is the first one of an event.
+// LineFunc handles a line or an event. line is the number, from 1, of the line or of the
+// first line of the event. text is valid until the function returns.
 type LineFunc func(line int, text []byte) error
 
 // Lines reads the body line by line. It calls take with each line, without its line end,
-// and flush when it has handled all bytes that have arrived. A last line without a line
-// end counts if the body is whole.
+// and flush after each read, when it has handled all complete lines that have arrived. If
+// the body is complete, it also calls take with a last line that has no line end.
 func (b *Body) Lines(take LineFunc, flush func() error) error {
 	buffer := NewBuffer()
 	defer buffer.Release()
@@ -52,8 +52,8 @@ func (b *Body) Lines(take LineFunc, flush func() error) error {
 	}
 }
 
-// split calls take with each complete line of text, and returns what follows the last
-// one. The first seen bytes hold no line end.
+// split calls take with each complete line of text, and returns the bytes after the last
+// line end. The first seen bytes contain no line end and are not searched again.
 func split(text []byte, seen int, number *int, take LineFunc) (rest []byte, err error) {
 	for {
 		at := bytes.IndexByte(text[seen:], '\n')
@@ -74,10 +74,10 @@ func (b *Body) TooLong(line int) error {
 }
 
 // SSE reads the body as server-sent events (WHATWG HTML section 9.2). It calls take with
-// the data of each event, and flush when it has handled all bytes that have arrived. An
-// event at the end of the body needs no empty line after it. SSE ignores comments, lines
-// of white space, events without data and the fields event, id and retry. Unlike the
-// specification, it fails for any other line, because a part of the answer would be lost.
+// the data of each event, and flush after each read. An event at the end of the body needs
+// no empty line after it. SSE ignores comments, lines of white space, events without data
+// and the fields event, id and retry. Unlike the specification, it fails for any other
+// line, because a part of the answer would be lost.
 func (b *Body) SSE(take LineFunc, flush func() error) error {
 	var data []byte
 	at := 0
@@ -129,8 +129,8 @@ func (b *Body) SSE(take LineFunc, flush func() error) error {
 	return err
 }
 
-// field returns the name of a field and its value. The name is empty for comments and for
-// lines of white space.
+// field returns the name of a field and its value. The name is empty for a comment and for
+// a line of white space.
 func field(text []byte) (name, value []byte) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil

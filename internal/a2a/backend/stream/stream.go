@@ -6,9 +6,9 @@
 // response, retries requests that the agent did not receive, and splits a response into
 // lines and server-sent events.
 //
-// It knows no protocol: the packages beside it write the requests and decode the events.
-// It follows no redirect and uses no proxy. A client sees no part of a response that is
-// not understood, except for the excerpt of backend.Unrecognized.
+// It depends on no protocol: the packages beside it write the requests and decode the
+// events. It follows no redirect and uses no proxy. If a response is not understood, the
+// client sees no part of it except the excerpt of backend.Unrecognized.
 package stream
 
 import (
@@ -40,8 +40,8 @@ func setDefault[T int | int64 | time.Duration](v *T, to T) {
 }
 
 // Limits of the connection pool. Servers commonly close an idle connection after 2 s or
-// more. The client closes it earlier, so that no request meets a connection that the
-// server is closing.
+// more. The client closes an idle connection earlier, so that it never sends a request on a
+// connection that the server is closing.
 const (
 	maxIdleConnections = 64
 	idleConnection     = time.Second
@@ -52,8 +52,8 @@ const (
 type Client struct {
 	limits Limits
 	now    func() time.Time
-	// direct sends requests over http; it is nil in a client of NewWithTransport.
-	// transport sends all others.
+	// direct sends requests to http URLs. It is nil in a client of NewWithTransport.
+	// transport sends all other requests.
 	direct    *http1.Client
 	transport http.RoundTripper
 }
@@ -124,7 +124,8 @@ func (c *Client) Turn(ctx context.Context, run func(context.Context, *Watchdog) 
 	defer w.stop()
 	err := run(ctx, w)
 	if failure, ok := errors.AsType[*backend.TurnError](context.Cause(ctx)); ok {
-		// The errors that follow the end of the time do not matter.
+		// An error of run is a consequence of the end of ctx, so the failure of the limit
+		// replaces it.
 		return failure
 	}
 	return err

@@ -11,10 +11,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
-// Watchdog cancels a turn that exceeds a limit of time, with the failure as the cause.
-// One timer enforces all limits. Recording activity is cheap because it does not reset
-// the timer: when the timer fires, the watchdog reads the time of the last activity
-// and sets the timer to the next moment at which a limit may be exceeded.
+// Watchdog cancels the context of a turn that exceeds a limit of time. The cause of the
+// context is the failure of the turn. One timer enforces all limits. Recording activity is
+// cheap because it does not reset the timer. When the timer fires, the watchdog compares
+// the time of the last activity with the limits. It then sets the timer to the next moment
+// at which a limit may be exceeded.
 type Watchdog struct {
 	limits *Limits
 	cancel context.CancelCauseFunc
@@ -49,11 +50,11 @@ func (w *Watchdog) RecordActivity() {
 	w.mu.Unlock()
 }
 
-// Pause suspends all limits but Turn while the agent waits for its client, or resumes
-// them.
+// Pause suspends all limits except Turn while the agent waits for its client, and resumes
+// them afterwards. Only the goroutine that reads the response calls it.
 func (w *Watchdog) Pause(paused bool) {
 	if w.paused == paused {
-		return // only the goroutine that reads the response changes it
+		return // needs no lock: only this goroutine writes paused
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,7 +74,8 @@ func (w *Watchdog) check() {
 	now := machineTime()
 	left, reason := w.remaining(now)
 	if left > 0 {
-		// After activity from now on, Idle ends no sooner.
+		// RecordActivity does not reset the timer, and the next activity may begin an Idle
+		// limit, so the timer must fire within Idle.
 		w.timer.Reset(min(left, w.limits.Idle))
 		return
 	}
@@ -81,8 +83,8 @@ func (w *Watchdog) check() {
 	w.cancel(backend.Failed(reason, nil))
 }
 
-// remaining returns the least time until the turn exceeds a limit, and the failure of
-// that limit.
+// remaining returns the time until the turn exceeds a limit, and the failure of the limit
+// that it exceeds first.
 func (w *Watchdog) remaining(now time.Time) (left time.Duration, reason string) {
 	left, reason = w.limits.Turn-now.Sub(w.start), "The agent did not finish within "+w.limits.Turn.String()
 	switch {

@@ -13,19 +13,20 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
-// agentIDs are the ids that the agent gave the task and the context.
+// agentIDs are the agent's own ids of the task and of the context.
 type agentIDs struct {
 	task, context string
 }
 
-// note returns the text that is stored with the task.
+// note returns the JSON of the ids, which is stored with the task as its note.
 func (l agentIDs) note() string {
 	dst := jsonwrite.Member(nil, `{"task":`, l.task)
 	dst = jsonwrite.Member(dst, `,"context":`, l.context)
 	return string(append(dst, '}'))
 }
 
-// parseNote parses the note of a task. It returns no ids for a note of another backend.
+// parseNote parses the note of a task. It returns no ids for a note that another backend
+// wrote.
 func parseNote(note string) agentIDs {
 	var l agentIDs
 	if note == "" {
@@ -49,9 +50,9 @@ func parseNote(note string) agentIDs {
 // idNamespace is the namespace of the UUIDs of derivedID.
 var idNamespace = uuid.MustParse("b7a1bb6c-6a3c-4a9e-9f6e-3a8e5c0d9a11")
 
-// derivedID returns the id of a caller's context or task in requests to the agent. It
-// needs no memory: each replica derives the same id, before and after a restart. The ids
-// of other callers differ.
+// derivedID returns the id with which requests to the agent name a context or task of a
+// caller. It is a hash of the kind, the caller and the id: each replica derives the same
+// id, also after a restart, and ids of different callers differ.
 func derivedID(kind string, t *backend.Turn, id string) string {
 	data := make([]byte, 0, 128)
 	for _, s := range []string{kind, string(t.Owner), t.Tenant, id} {

@@ -19,14 +19,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// Limits of the card.
+// Limits of the card: its size in bytes, the number of its interfaces, and the time to read
+// it.
 const (
 	maxCard       = 1 << 20
 	maxInterfaces = 64
 	cardTimeout   = 10 * time.Second
 )
 
-// wellKnown are the well-known paths of a card. The first is that of 0.3 and later.
+// wellKnown are the well-known paths of a card. The first is the path of 0.3 and later.
 var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
 // readCard reads the agent's card and returns the best endpoint that it offers.
@@ -56,8 +57,9 @@ func (b *Backend) pinnedEndpoint() (*endpoint, error) {
 	return o.choose(b.url)
 }
 
-// fetchCard reads the card at its configured path. Without one, it tries the well-known
-// paths below the path of the agent's URL, if that has one, and at the root.
+// fetchCard reads the card at its configured path. If no path is configured, it tries the
+// well-known paths below the path of the agent's URL, if the URL has a path, and then at
+// the root.
 func (b *Backend) fetchCard(ctx context.Context, t *backend.Turn) ([]byte, error) {
 	places := b.cardPlaces()
 	var refusal *noCardError
@@ -111,8 +113,8 @@ func (n *noCardError) Error() string {
 	return "GET " + n.at.EscapedPath() + " was answered " + strconv.Itoa(n.status)
 }
 
-// rank returns how much the response explains: 0 for a 404, 1 for another status, and 2
-// for another status with a text.
+// rank returns how much a response explains why there is no card: 0 for a 404, 1 for
+// another status, and 2 for another status with an excerpt of the body.
 func (n *noCardError) rank() int {
 	switch {
 	case n.status == http.StatusNotFound:
@@ -125,7 +127,8 @@ func (n *noCardError) rank() int {
 }
 
 // failure returns the failure for the client if no URL serves a card. It describes the
-// first response of the highest rank, because the later URLs are guesses.
+// first response with the highest rank. Later URLs are guesses, so their responses explain
+// less.
 func (n *noCardError) failure(places []*url.URL) *backend.TurnError {
 	const cure = "; set backend.a2a.cardPath and backend.a2a.query to where the card is, or backend.a2a.version to use no card"
 	if n.rank() > 0 || len(places) == 1 {
@@ -169,8 +172,8 @@ func (b *Backend) fetchCardAt(ctx context.Context, t *backend.Turn, u *url.URL) 
 	return text, nil
 }
 
-// errorExcerpt returns an excerpt of the body of an error response, "" if the media type
-// is not one of text or the body cannot be read.
+// errorExcerpt returns an excerpt of the body of an error response, "" if the body has no
+// media type of text or JSON, or cannot be read.
 func errorExcerpt(body *stream.Body) string {
 	mediaType, _, err := body.MediaType()
 	if err != nil || mediaType != "application/json" && mediaType != "application/problem+json" && mediaType != "text/plain" {

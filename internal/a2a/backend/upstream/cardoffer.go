@@ -33,7 +33,8 @@ func (b *Backend) chooseEndpoint(text []byte) (*endpoint, error) {
 	return offer.choose(b.url)
 }
 
-// hasOrigin reports whether an interface is at an origin.
+// hasOrigin reports whether the URL of an interface has the scheme, the host and the port
+// of origin, and no user information.
 func (i *cardInterface) hasOrigin(origin *url.URL) bool {
 	u, err := url.Parse(i.url)
 	return err == nil && u.User == nil && u.Scheme == origin.Scheme && strings.EqualFold(u.Hostname(), origin.Hostname()) && portOf(u) == portOf(origin)
@@ -61,8 +62,8 @@ type cardInterface struct {
 	url, binding, version, tenant string
 }
 
-// decodeCard decodes a card of any version. It reads the interfaces and the streaming
-// capability only.
+// decodeCard decodes the interfaces and the streaming capability of a card of any version,
+// and ignores its other members.
 func decodeCard(text []byte) (*cardOffer, error) {
 	r := jsonread.New(text)
 	o := &cardOffer{}
@@ -144,8 +145,8 @@ func (o *cardOffer) choose(at *url.URL) (*endpoint, error) {
 			if v, _ := version.Parse(each.version); err != nil || o.pinned || each.version != "" && v != version.V02 && v != version.V01 {
 				return p, err
 			}
-			// Cards of 0.1 and 0.2 may have no version, so the other version is the
-			// fallback.
+			// Cards of 0.1 and 0.2 may have no version, so the assumed version may be
+			// wrong. The fallback is the other version.
 			other := rpcV01
 			if d == rpcV01 {
 				other = rpcV03
@@ -157,8 +158,9 @@ func (o *cardOffer) choose(at *url.URL) (*endpoint, error) {
 	return nil, backend.Failed(o.noInterfaceReason(), nil)
 }
 
-// assumedVersion returns the version of an interface. Without a version, the card is one
-// of 0.1 or of 0.3.
+// assumedVersion returns the version of an interface. If the interface has none, the
+// version is 0.1 for a card with members that only 0.1 has, and 0.3 otherwise. The Major of
+// an invalid version is -1.
 func (i *cardInterface) assumedVersion(o *cardOffer) version.Version {
 	switch v, ok := version.Parse(i.version); {
 	case !ok:

@@ -11,9 +11,9 @@ import (
 // maxContexts bounds the number of stored contexts.
 const maxContexts = 4096
 
-// contextNames stores the context ids of agents that choose these ids themselves. It
-// drops the context that was used least recently if it is full, and all of them at a
-// restart: the agent then begins a new context.
+// contextNames stores, in memory, the context ids of agents that choose these ids
+// themselves. If it is full, it drops the context that was used least recently. After that,
+// and after a restart, the agent begins a new context.
 type contextNames struct {
 	mu    sync.Mutex
 	names map[string]*list.Element
@@ -26,8 +26,8 @@ func newContextNames() *contextNames {
 	return &contextNames{names: map[string]*list.Element{}, order: list.New()}
 }
 
-// agentName returns the agent's id of a context, which is the derived id unless the agent
-// chose another one.
+// agentName returns the agent's id of a context: the id that the agent chose or, if none is
+// stored, the derived id in alias.
 func (c *contextNames) agentName(alias string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -38,8 +38,8 @@ type dialect struct {
 	appendGet       func([]byte, *a2a.GetRequest) []byte
 	appendCancel    func([]byte, *a2a.CancelRequest) []byte
 	appendSubscribe func([]byte, *a2a.SubscribeRequest) []byte
-	// decodeResponse decodes the response to a message, decodeEvent an event of a stream,
-	// and decodeTask the response to a request for a task.
+	// decodeResponse decodes the response to a message, decodeEvent decodes an event of a
+	// stream, and decodeTask decodes the response to a request for a task.
 	decodeResponse func([]byte) (a2a.Event, error)
 	decodeEvent    func([]byte) (a2a.Event, error)
 	decodeTask     func([]byte) (*a2a.Task, error)
@@ -91,7 +91,7 @@ var (
 	}
 )
 
-// preferred are the supported dialects, the best first.
+// preferred are the supported dialects in the order of preference.
 var preferred = []*dialect{rpcV10, restV10, rpcV03, restV03, rpcV01}
 
 // decodeTaskEventV01 decodes the response to a message in 0.1.

@@ -26,8 +26,9 @@ type endpoint struct {
 	pinned bool
 	// streaming is false once the agent has refused to stream.
 	streaming atomic.Bool
-	// fallback is the endpoint to try if the agent does not know the methods, nil for
-	// none. A card of 0.1 or 0.2 may not have its version.
+	// fallback is the endpoint with the other dialect to try if the agent does not support
+	// the methods, nil for none. It is set for a card of 0.1 or 0.2 that does not name its
+	// version.
 	fallback *endpoint
 }
 
@@ -47,14 +48,14 @@ type binding interface {
 	// unwrap returns the content of a response or of an event. If the agent sent an
 	// error, unwrap returns a *protocolError.
 	unwrap(text []byte) ([]byte, error)
-	// decodeError returns the error of a response with a status that is not 2xx, and nil
-	// if only the status is known.
+	// decodeError returns the error in the body of a response with a status other than 2xx,
+	// and nil if the body contains none.
 	decodeError(status int, text []byte) *protocolError
 }
 
-// tenantOf returns the tenant of requests: the tenant on the card or, if the card has
-// none, the tenant of the client. Over HTTP+JSON it ignores the tenant of the client, who
-// would choose a segment of the path. Versions before 1.0 have no tenants.
+// tenantOf returns the tenant of requests: the tenant on the card or, if the card has none,
+// the tenant of the client. Over HTTP+JSON, it ignores the tenant of the client, because
+// the client could then choose a segment of the path. Versions before 1.0 have no tenants.
 func (p *endpoint) tenantOf(t *backend.Turn) string {
 	switch {
 	case p.version != version.V10:

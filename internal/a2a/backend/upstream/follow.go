@@ -21,21 +21,24 @@ const (
 	// maxBrokenPolls is the number of polls in a row that may fail because a connection
 	// was lost.
 	maxBrokenPolls = 3
-	// maxUnfinishedPolls is the number of polls in a row that may return an unchanged
-	// task, though the agent reported its end or does not run it.
+	// maxUnfinishedPolls is the number of polls in a row that may return an unchanged,
+	// unfinished task, if the agent has reported the end of the task or does not know it
+	// any more.
 	maxUnfinishedPolls = 4
-	// maxIdleSubscription and a quarter of timeouts.idle bound the time for which a
-	// resumed subscription stays open without an event.
+	// maxIdleSubscription is how long a resumed subscription stays open without an event. A
+	// quarter of timeouts.idle applies if it is shorter.
 	maxIdleSubscription = 10 * time.Second
-	// maxUnstarted and half of timeouts.idle bound the time for which a task may stay
-	// submitted after an agent beside the sidecar ended its stream early.
+	// maxUnstarted is how long a task may stay submitted after an agent beside the sidecar
+	// ended its stream early. Half of timeouts.idle applies if it is shorter.
 	maxUnstarted = 30 * time.Second
 )
 
-// errUnfinished is the cause if polls contradict the end that a subscription reported.
+// errUnfinished is the cause of a failure if polls return an unfinished task after a
+// subscription has reported its end.
 var errUnfinished = errors.New("the task is unfinished")
 
-// errIdleSubscription ends a subscription without an event.
+// errIdleSubscription is the cause with which the follower closes a subscription without
+// events.
 var errIdleSubscription = errors.New("the subscription had no event")
 
 // follower follows a task whose stream ended before the task did.
@@ -43,30 +46,31 @@ type follower struct {
 	*run
 
 	call *callParams
-	// subscribes is true if the follower subscribes to the task before the next poll.
+	// subscribes is true if the follower has to subscribe to the task before the next poll.
 	subscribes bool
-	// streamWhole is true if the agent ended the stream, false if its connection was
-	// lost. taskUnknown is true if the agent refused the last subscription because it
-	// does not know the task.
+	// streamWhole is true if the agent ended the stream, and false if the connection was
+	// lost. taskUnknown is true if the agent refused the last subscription with
+	// TaskNotFound.
 	streamWhole, taskUnknown bool
-	// brokenPolls and unfinishedPolls count polls in a row. updatesSeen is the value of
-	// updates at the last poll.
+	// brokenPolls and unfinishedPolls count polls in a row: broken polls, and polls that
+	// returned an unfinished task. updatesSeen is the value of updates at the last poll.
 	brokenPolls, unfinishedPolls, updatesSeen int
-	// idleLimit bounds a subscription without an event. waited is the sum of the delays
-	// and idle subscriptions since the last update.
+	// idleLimit is how long a subscription stays open without an event. waited is the sum
+	// of the delays and of the idle subscriptions since the last update.
 	idleLimit, waited time.Duration
 }
 
 // follow subscribes to the task again and polls it until the task ends, pauses or has had
 // no update for timeouts.idle. whole is true if the agent ended the stream. Before 1.0,
-// follow does not subscribe after a lost connection, because a subscription may change
-// the stored task of an agent that still runs it.
+// follow does not subscribe after a lost connection, because a subscription may change the
+// stored task of an agent that is still running the task.
 //
-// A resumed subscription may miss events and repeat others. The follower holds an end
-// that it reports until a poll has confirmed the output of the task; otherwise the turn
-// fails. A subscription may also never end: a2a-sdk 0.3 subscribes to a queue that it
-// does not close if the task ends meanwhile. The follower closes an idle subscription,
-// and subscribes again only if a poll returns an unfinished task.
+// A resumed subscription may miss events and repeat others. If it reports the end of the
+// task, the follower holds that status until a poll has confirmed the output of the task.
+// If polls do not confirm the output, the turn fails. A subscription may also never end:
+// a2a-sdk 0.3 subscribes to a queue, and does not close the queue if the task ends
+// meanwhile. The follower closes an idle subscription, and subscribes again only if a poll
+// returns an unfinished task.
 func (r *run) follow(ctx context.Context, whole bool) error {
 	endedEarly := r.heldStatus == nil && r.endpoint.streaming.Load()
 	f := &follower{
@@ -99,8 +103,8 @@ func (r *run) follow(ctx context.Context, whole bool) error {
 	}
 }
 
-// subscribe reads a resumed subscription until it ends or is idle, and reports whether
-// that ended the turn. Other errors do not matter, because a poll follows.
+// subscribe reads a resumed subscription until it ends or is idle. ended is true if the
+// turn has ended. subscribe drops other errors, because a poll follows.
 func (f *follower) subscribe(ctx context.Context) (ended bool, err error) {
 	subscription, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -122,7 +126,8 @@ func (f *follower) subscribe(ctx context.Context) (ended bool, err error) {
 	return f.stopped(), nil
 }
 
-// evaluatePoll decides from the result of a poll whether the turn has ended, and how.
+// evaluatePoll decides from the error of a poll, or from the task that it returned, whether
+// the turn has ended, and with which error.
 func (f *follower) evaluatePoll(ctx context.Context, err error) (ended bool, _ error) {
 	failure, isFailure := errors.AsType[*backend.TurnError](err)
 	_, isProtocolError := errors.AsType[*protocolError](err)
@@ -140,7 +145,8 @@ func (f *follower) evaluatePoll(ctx context.Context, err error) (ended bool, _ e
 	case f.streamIncomplete, isFailure && failure.Interrupted:
 		return f.failUnconfirmed(err)
 	default:
-		// The agent refuses polls. Its stream was whole, so the held status counts.
+		// The agent refuses polls. It ended its stream regularly, so the held status is
+		// reliable.
 		return true, f.emitHeldStatus()
 	}
 }
@@ -170,26 +176,27 @@ func (f *follower) evaluateUnfinished() (ended bool, err error) {
 }
 
 // isUnstarted reports whether an agent beside the sidecar ended its stream early and has
-// not started its task since. Within a pod, only the server ends a connection: a2a-sdk
-// 0.3 does so if its executor raises an exception, and leaves the task and its
-// subscriptions unchanged.
+// not started its task since. Within a pod, only the server ends a connection. a2a-sdk 0.3
+// ends it if its executor raises an exception, and leaves the task and its subscriptions
+// unchanged.
 func (f *follower) isUnstarted() bool {
 	return f.backend.remote == nil && f.heldStatus == nil && f.streamIncomplete && f.state == a2a.StateSubmitted && !f.hasArtifact &&
 		f.waited >= min(maxUnstarted, f.backend.client.Limits().Idle/2)
 }
 
-// failUnconfirmed ends a turn whose output no poll has confirmed. A held status other
-// than completed is emitted, because it has its own reason.
+// failUnconfirmed fails a turn whose output no poll has confirmed. If the held status is
+// failed, canceled or rejected, failUnconfirmed emits it instead, because that status has a
+// reason of its own.
 func (f *follower) failUnconfirmed(err error) (ended bool, _ error) {
 	if state := f.heldStatus.Status.State; state.Terminal() && state != a2a.StateCompleted {
 		return true, f.emitHeldStatus()
 	}
-	// Wrapping err would make a protocol error pass for the agent's response to the
-	// message.
+	// The error is not wrapped: callers would take a wrapped protocol error for the agent's
+	// response to the message.
 	return true, backend.Interrupted("The agent's answer broke off, and its task could not be read", errors.New(err.Error()))
 }
 
-// emitHeldStatus emits the status that was held.
+// emitHeldStatus emits and clears the held status.
 func (f *follower) emitHeldStatus() error {
 	u := f.heldStatus
 	f.heldStatus = nil

@@ -49,7 +49,8 @@ func (httpJSON) request(p *endpoint, op operation, c *callParams) (method string
 	}
 }
 
-// unwrap returns the error that a stream may have in place of an event.
+// unwrap returns the text unchanged, or the error that a stream may contain in place of an
+// event.
 func (httpJSON) unwrap(text []byte) ([]byte, error) {
 	r := jsonread.New(text)
 	failed := false
@@ -77,7 +78,7 @@ func (httpJSON) decodeError(status int, text []byte) *protocolError {
 	}
 }
 
-// reasonsByName are the reasons that an error may name.
+// reasonsByName maps the names of reasons in error details to the reasons.
 var reasonsByName = func() map[string]a2a.Reason {
 	all := map[string]a2a.Reason{}
 	for _, r := range reasonsByCode {
@@ -86,8 +87,8 @@ var reasonsByName = func() map[string]a2a.Reason {
 	return all
 }()
 
-// parseError returns the error with the reason in its details (1.0), or with the reason
-// of its JSON-RPC code, which servers of 0.3 repeat.
+// parseError returns the error with the reason in its details, as in 1.0, or with the
+// reason of the JSON-RPC code that servers of 0.3 put into the body.
 func parseError(status int, text []byte) *protocolError {
 	f := &protocolError{code: status}
 	r := jsonread.New(text)

@@ -13,7 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
-// requestID is the id of every request. Each request has a connection of its own.
+// requestID is the id of every request. It need not be unique, because HTTP assigns each
+// response to its request.
 const requestID = "1"
 
 var errOtherRequest = errors.New("answer has the id of another request")
@@ -72,14 +73,14 @@ func (jsonRPC) unwrap(text []byte) ([]byte, error) {
 	return result, nil
 }
 
-// decodeError returns the JSON-RPC error of a response whose status should have been 200.
+// decodeError returns the JSON-RPC error in a response whose status should have been 200.
 func (b jsonRPC) decodeError(_ int, text []byte) *protocolError {
 	_, err := b.unwrap(text)
 	problem, _ := errors.AsType[*protocolError](err)
 	return problem
 }
 
-// reasonsByCode are the reasons of the error codes of all versions.
+// reasonsByCode maps the error codes of all versions to reasons.
 var reasonsByCode = map[int]a2a.Reason{
 	-32001: a2a.ReasonTaskNotFound,
 	-32002: a2a.ReasonTaskNotCancelable,
@@ -95,7 +96,7 @@ var reasonsByCode = map[int]a2a.Reason{
 	-32601: a2a.ReasonMethodNotFound,
 	-32602: a2a.ReasonInvalidParams,
 	-32603: a2a.ReasonInternal,
-	// Codes of an SDK, which no version defines.
+	// These codes are from an SDK; no version of A2A defines them.
 	-31401: a2a.ReasonUnauthenticated,
 	-31403: a2a.ReasonPermissionDenied,
 }

@@ -13,7 +13,7 @@ import (
 // protocolError is an error that the agent returned. It omits the agent's text, which is
 // not meant for clients of the sidecar.
 type protocolError struct {
-	// reason is "" for a code that the protocol does not know.
+	// reason is "" for a code that the protocol does not define.
 	reason a2a.Reason
 	code   int
 }
@@ -23,8 +23,8 @@ func (f *protocolError) Error() string {
 	return "agent answered error " + strconv.Itoa(f.code) + " " + string(f.reason)
 }
 
-// isUnsupported reports whether the agent does not support the request, and has therefore
-// not worked on it.
+// isUnsupported reports whether the agent does not support the method or the version of the
+// request. It has then not processed the request.
 func (f *protocolError) isUnsupported() bool {
 	return f.reason == a2a.ReasonMethodNotFound || f.reason == a2a.ReasonVersionNotSupported
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // maxHistory is the number of messages of the task's history that polls request after a
-// stream ended early. Servers with a limit refuse more than 10.
+// stream ended early. Servers with a limit refuse requests for more than 10.
 const maxHistory = 10
 
 // errStatusHeld ends the reading of a stream whose last status is held until a poll has
@@ -27,12 +27,13 @@ func (r *run) isEmptySuccess(u *a2a.StatusUpdate) bool {
 		u.Status.Message == nil && !r.hasArtifact && len(r.sentMessages) == 0 && !r.hasMessage
 }
 
-// errTaskIncomplete is the cause of the failure if the task lacks output that its stream
-// began.
+// errTaskIncomplete is the cause of a failure if the task lacks output that its stream had
+// begun to send.
 var errTaskIncomplete = errors.New("the task lacks output that its stream began")
 
-// poll reads the task once. If the history makes the response too long, or if the agent
-// refuses it, poll reads the task without its history.
+// poll reads the task once, with the history that c requests. If that fails because the
+// response is too long or the agent refuses the history, poll reads the task without its
+// history.
 func (r *run) poll(ctx context.Context, c *callParams) error {
 	err := r.call(ctx, opGet, c)
 	if err == nil || c.history == 0 || r.isTaskIncomplete(err) || ctx.Err() != nil {
@@ -50,9 +51,9 @@ func (r *run) poll(ctx context.Context, c *callParams) error {
 // isTaskIncomplete reports whether a poll returned a task without a part of its output.
 func (r *run) isTaskIncomplete(err error) bool { return errors.Is(err, errTaskIncomplete) }
 
-// recoverOutput adds to the output of a stream that ended early what only the task holds.
-// It emits the agent's messages of this turn that the stream did not contain. A server may
-// store less than it streams: LangGraph stores the message, and not the artifact
+// recoverOutput adds output that the task contains and its stream, which ended early, did
+// not. It emits the agent's messages of this turn that the stream did not contain. A server
+// may also store less than it streams: LangGraph stores the message, and not the artifact
 // that it makes from the message. recoverOutput fails the turn if the completed task lacks an
 // artifact that the stream began, or has no output, because a part of the output is lost.
 func (r *run) recoverOutput(t *a2a.Task) error {

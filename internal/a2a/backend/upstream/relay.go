@@ -74,8 +74,9 @@ func (r *run) singleResponse(op operation, body *stream.Body) error {
 	return r.flush()
 }
 
-// decodeFailure returns a protocol error or a failure unchanged, and the failure of the
-// turn for any other error of decoding.
+// decodeFailure returns the error to report if a text cannot be decoded: err itself if it
+// is a protocol error or a failure of the turn, and an Unrecognized failure with an excerpt
+// otherwise.
 func decodeFailure(what string, text []byte, err error) error {
 	if problem, ok := errors.AsType[*protocolError](err); ok {
 		return problem
@@ -93,9 +94,9 @@ func decodeFailure(what string, text []byte, err error) error {
 	}
 }
 
-// handleEvent adds an event to the batch without the agent's ids. It returns
-// errStatusHeld for a status that ends the turn and is held until a poll has confirmed
-// the output.
+// handleEvent removes the agent's ids from an event and adds it to the batch. If a status
+// that ends the turn has to wait until a poll has confirmed the output, handleEvent holds
+// it and returns errStatusHeld.
 func (r *run) handleEvent(e *a2a.Event) error {
 	r.responded = true
 	if r.onEvent != nil {
@@ -126,8 +127,8 @@ func (r *run) handleEvent(e *a2a.Event) error {
 	return nil
 }
 
-// handleStatus adds a status. It holds a status that ends the turn if the output of the
-// task is not confirmed.
+// handleStatus adds a status to the batch. It holds a status that ends the turn if the
+// output of the task is not confirmed.
 func (r *run) handleStatus(u *a2a.StatusUpdate) error {
 	ended := u.Status.State.Terminal() || u.Status.State.Interrupted()
 	switch {
@@ -141,9 +142,10 @@ func (r *run) handleStatus(u *a2a.StatusUpdate) error {
 	return nil
 }
 
-// handleTask adds the changes of a whole task. If the task begins a resumed subscription
-// and waits for its client, its status is held. The subscription may continue with events
-// that the task already contains: a2a-sdk 1.3 opens its queue before it reads the task.
+// handleTask adds the changes of a whole task. If a resumed subscription begins with a task
+// that waits for its client, handleTask holds the status. The subscription may continue
+// with events that the task already contains: a2a-sdk 1.3 opens its queue before it reads
+// the task.
 func (r *run) handleTask(t *a2a.Task) error {
 	if err := r.checkIDs(t.ID, t.ContextID); err != nil {
 		return err
@@ -186,7 +188,7 @@ func removeIDs(m *a2a.Message) *a2a.Message {
 	return m
 }
 
-// addChanges adds the parts of a task that were not emitted yet.
+// addChanges adds the artifacts and the status of a whole task that were not emitted yet.
 func (r *run) addChanges(t *a2a.Task) error {
 	if err := r.recoverOutput(t); err != nil {
 		return err
@@ -217,9 +219,10 @@ func (r *run) addChanges(t *a2a.Task) error {
 	return nil
 }
 
-// lastIndexByID returns the index of the last artifact of each id, which replaces earlier
-// ones. The first artifact without an id keeps the empty id, which means the turn's own
-// artifact. lastIndexByID gives later artifacts without an id one from their index.
+// lastIndexByID maps the id of each artifact to the index of the last artifact with this
+// id, which replaces earlier ones. The first artifact without an id keeps the empty id,
+// which means the turn's own artifact. Each later artifact without an id gets one from its
+// index.
 func lastIndexByID(all []a2a.Artifact) map[string]int {
 	last := make(map[string]int, len(all))
 	for i := range all {
@@ -231,14 +234,15 @@ func lastIndexByID(all []a2a.Artifact) map[string]int {
 	return last
 }
 
-// isPreviousPause reports whether a status is the one with which the previous turn
-// paused. Agents begin with it when a task continues.
+// isPreviousPause reports whether a status repeats the status with which the previous turn
+// paused. Agents send that status first when a task continues.
 func (r *run) isPreviousPause(s *a2a.Status) bool {
 	return r.turn.Task != nil && s.State.Interrupted() && sameStatus(&r.turn.Task.Status, s)
 }
 
-// sameStatus reports whether two statuses are equal by the id of the message or, without
-// one, by the time.
+// sameStatus reports whether two statuses have the same state and the same message, by the
+// id of the message. Without such an id, it compares their times; two statuses without a
+// time are the same unless they are interrupted.
 func sameStatus(a, b *a2a.Status) bool {
 	switch {
 	case a.State != b.State, (a.Message == nil) != (b.Message == nil):
@@ -266,7 +270,8 @@ func (r *run) addStatus(u *a2a.StatusUpdate) {
 	r.batch = append(r.batch, a2a.Event{Status: u})
 }
 
-// addArtifact adds an update of an artifact. The artifact is no longer known as a whole.
+// addArtifact adds an update of an artifact. It removes the artifact from knownArtifacts,
+// because the whole artifact is not known after an update.
 func (r *run) addArtifact(u *a2a.ArtifactUpdate) {
 	if r.state <= a2a.StateSubmitted {
 		r.state = a2a.StateWorking
@@ -282,7 +287,8 @@ func (r *run) addArtifact(u *a2a.ArtifactUpdate) {
 	r.batch = append(r.batch, a2a.Event{Artifact: u})
 }
 
-// addNote adds the note of the task, so that it is stored before any output of the task.
+// addNote adds an event with the note of the task, if the stored note differs. The note is
+// then stored before the output that follows.
 func (r *run) addNote() {
 	if r.ids.task == "" || r.ids.note() == r.storedNote {
 		return

@@ -26,9 +26,9 @@ type run struct {
 	watchdog *stream.Watchdog
 	endpoint *endpoint
 
-	// ids are the agent's ids of the task and of the context, as far as they are known.
-	// initialIDs are those before the turn. derivedContext is the id of the context for
-	// an agent that has not chosen one.
+	// ids are the agent's ids of the task and of the context, if they are known. initialIDs
+	// are the ids that were known before the turn. derivedContext is the derived id of the
+	// context, for an agent that has not chosen another one.
 	ids, initialIDs agentIDs
 	derivedContext  string
 	// taskNamed is true once the id of the agent's task is known.
@@ -37,32 +37,33 @@ type run struct {
 	storedNote string
 	// responded is true once the agent has sent an event or a response.
 	responded bool
-	// state is the state of the agent's task, StateUnknown before the first one.
-	// lastStatus is the status with that state.
+	// state is the state of the agent's task, StateUnknown before the first status.
+	// lastStatus is the status that has this state.
 	state      a2a.State
 	lastStatus a2a.Status
 	// resubscribed is true while the events come from a resumed subscription, which may
-	// miss some and repeat others. onEvent is called for each of its events. heldStatus
-	// is a status that ends the turn and is emitted after a poll has confirmed the output
-	// of the task.
+	// miss events and repeat others. onEvent is called for each event of the subscription.
+	// heldStatus is a status that ends the turn and that is emitted only after a poll has
+	// confirmed the output of the task.
 	resubscribed bool
 	onEvent      func()
 	heldStatus   *a2a.StatusUpdate
-	// updates counts the changes of the task that were new.
+	// updates counts the updates of the task, without repeated ones.
 	updates int
 	// hasMessage is true if the agent sent a message without a task.
 	hasMessage bool
-	// streamIncomplete is true once a stream ended before the task did. sentMessages has
-	// the ids of the emitted messages, openArtifacts the ids of the artifacts whose last
-	// chunk has not come. hasArtifact is true once there was an artifact.
+	// streamIncomplete is true once a stream ended before the task did. sentMessages
+	// contains the ids of the emitted messages. openArtifacts contains the ids of the
+	// artifacts whose last chunk has not arrived. hasArtifact is true once the turn has
+	// emitted an artifact.
 	streamIncomplete            bool
 	sentMessages, openArtifacts map[string]bool
 	hasArtifact                 bool
 	// streaming is true while the run reads the stream that is the response to the
 	// message.
 	streaming bool
-	// knownArtifacts has the artifacts of the last whole task that have not changed
-	// since.
+	// knownArtifacts has the artifacts of the last whole task, by their id. An artifact
+	// that an update has changed is removed.
 	knownArtifacts map[string]*a2a.Artifact
 	// batch has the events of one read.
 	batch []a2a.Event
@@ -82,8 +83,8 @@ func newRun(b *Backend, t *backend.Turn, emit backend.Emit) *run {
 	return r
 }
 
-// stop ends the call to the agent at once. If the task was canceled and its id is not
-// known yet, stop lets the run wait for the first event, which has the id.
+// stop ends the call to the agent. If the client canceled the task before its id is known,
+// stop waits for the first event, which has the id, at most for cancelTimeout.
 func (r *run) stop(cause error, stop context.CancelCauseFunc) {
 	if errors.Is(cause, backend.ErrCanceled) && !r.taskNamed.Load() {
 		time.AfterFunc(cancelTimeout, func() { stop(cause) })
@@ -92,12 +93,12 @@ func (r *run) stop(cause error, stop context.CancelCauseFunc) {
 	stop(cause)
 }
 
-// tryEndpoints runs the turn with the endpoint in use. An agent that does not support the
-// request has not worked on it, so the run tries the fallback, or reads the card again,
+// tryEndpoints runs the turn with the current endpoint. If the agent does not support the
+// request, it has not processed it, so the run tries the fallback, or reads the card again,
 // before it fails.
 func (r *run) tryEndpoints(ctx context.Context) error {
 	if r.turn.Input {
-		// The waiting run ends here, because both runs would receive the same events.
+		// This event ends the waiting run, because both runs would receive the same events.
 		if err := r.emit([]a2a.Event{{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}}}}); err != nil {
 			return err
 		}
@@ -137,7 +138,7 @@ func (r *run) sendAndFollow(ctx context.Context) error {
 	problem, isProtocolError := errors.AsType[*protocolError](err)
 	if isProtocolError && !r.responded && r.endpoint.streaming.Load() &&
 		(problem.reason == a2a.ReasonMethodNotFound || problem.reason == a2a.ReasonUnsupportedOperation) {
-		// The agent does not stream, though its card has the capability.
+		// The agent does not support streaming, although its card declares it.
 		r.endpoint.streaming.Store(false)
 		if err = r.sendMessage(ctx); err != nil && !r.responded {
 			r.endpoint.streaming.Store(true)
@@ -158,7 +159,8 @@ func (r *run) sendAndFollow(ctx context.Context) error {
 	}
 }
 
-// stopped reports whether the turn has no further event.
+// stopped reports whether the task has ended or is paused, so that the turn has no further
+// event.
 func (r *run) stopped() bool { return r.state.Terminal() || r.state.Interrupted() }
 
 // sendMessage sends the message of the turn.
@@ -182,8 +184,8 @@ func (r *run) sendMessage(ctx context.Context) error {
 	}})
 }
 
-// referencedTasks returns the agent's ids of the tasks that the message refers to. The
-// agent does not know tasks of other agents.
+// referencedTasks returns the agent's ids of the tasks that the message refers to. It omits
+// tasks without a note of this backend, because the agent does not know them.
 func (r *run) referencedTasks() []string {
 	var all []string
 	for _, t := range r.turn.References {
@@ -205,7 +207,7 @@ func (r *run) call(ctx context.Context, op operation, c *callParams) error {
 	watchdog := r.watchdog
 	if op == opGet || op == opSubscribe {
 		// The bytes of these responses, such as the comments that keep a connection open,
-		// do not show that the task makes progress. New events do.
+		// do not show that the task makes progress. Only new events count as activity.
 		watchdog = nil
 	}
 	body := client.NewBody(resp, watchdog)
@@ -221,7 +223,8 @@ func (r *run) call(ctx context.Context, op operation, c *callParams) error {
 		err = r.singleResponse(op, body)
 	}
 	if errors.Is(err, errStatusHeld) {
-		// The turn continues. A stream that stays open is closed.
+		// The turn continues with a poll. The stream is closed even if the agent keeps it
+		// open.
 		return r.flush()
 	}
 	if errors.Is(err, backend.ErrTurnEnded) && watchdog != nil {
@@ -246,7 +249,7 @@ func (r *run) statusError(status int, body *stream.Body) error {
 	return stream.StatusError(status)
 }
 
-// turnError returns the failure of the turn for an error of the agent.
+// turnError returns the failure of the turn for an error that the agent returned.
 func (r *run) turnError(f *protocolError, p *endpoint) *backend.TurnError {
 	needsCredentials := f.reason == a2a.ReasonUnauthenticated || f.reason == a2a.ReasonPermissionDenied
 	if r.backend.remote != nil && needsCredentials {
@@ -255,8 +258,9 @@ func (r *run) turnError(f *protocolError, p *endpoint) *backend.TurnError {
 	return f.turnError(p)
 }
 
-// mustCancelTask reports whether the agent has a task that is no longer needed. cause is
-// the cause of the end of the turn's context, nil if the turn ended by itself.
+// mustCancelTask reports whether the agent still has an unfinished task that the sidecar no
+// longer needs. cause is the cause of the end of the turn's context, nil if the turn ended
+// by itself.
 func (r *run) mustCancelTask(cause, err error) bool {
 	switch {
 	case err == nil, r.state == a2a.StateUnknown, r.state.Terminal(), r.ids.task == "", errors.Is(cause, backend.ErrSuperseded):

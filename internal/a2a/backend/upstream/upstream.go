@@ -5,14 +5,14 @@
 // each turn becomes a message to the agent, and the events of the agent's task become
 // events of the sidecar's task.
 //
-// The agent chooses its own ids. The backend keeps the agent's ids of the task and of the
-// context with the sidecar's task, as its note, so that a later turn and a cancel find
-// them on every replica. The agent never sees an id of the sidecar, and a client never
-// sees an id of the agent, so that no caller can name the task of another one.
+// The agent chooses its own ids. The backend stores the agent's ids of the task and of the
+// context with the sidecar's task, as its note, so that a later turn and a cancel find them
+// on every replica. The agent never sees an id of the sidecar, and a client never sees an
+// id of the agent, so that no caller can name the task of another caller.
 //
-// The agent's card determines the version and the binding, unless they are configured. Of
-// the URLs in the card only the paths count: the backend connects to the configured host
-// only.
+// The agent's card determines the version and the binding, unless they are configured. The
+// backend uses only the paths of the URLs in the card, and connects only to the configured
+// host.
 //
 // A remote agent receives the message and the credential of the caller, but no principal,
 // id or trace of the sidecar.
@@ -38,18 +38,17 @@ type Options struct {
 	// URL is the URL of the agent. Its path, if it has one, is the path of the endpoint;
 	// otherwise the card determines the path. It is required.
 	URL string
-	// Version is the version of A2A that the agent speaks, whatever its card says. By
-	// default the backend chooses the best version of the card. With a Version and
-	// without a CardPath, the backend does not read the card, and calls the agent over
-	// JSON-RPC.
+	// Version is the version of A2A that the agent uses, whatever its card says. By default
+	// the backend chooses the best version of the card. With a Version and without a
+	// CardPath, the backend does not read the card, and calls the agent over JSON-RPC.
 	Version version.Version
 	// CardPath is the path of the agent's card. By default the backend tries the
 	// well-known paths.
 	CardPath string
 	// Query is added to the URL of every request, without its question mark.
 	Query string
-	// Remote is set for a remote agent. The options other than URL, Limits and Now do not
-	// apply to one.
+	// Remote is set for a remote agent. The backend then ignores the options other than
+	// URL, Limits and Now.
 	Remote *Remote
 	// Limits bounds a turn. MaxEvent is 4 MiB by default.
 	Limits stream.Limits
@@ -57,19 +56,19 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Remote is how the backend reaches a remote agent.
+// Remote has the transport, the card and the credential for a remote agent.
 type Remote struct {
 	// Transport sends the requests. It follows no redirect.
 	Transport http.RoundTripper
 	// Card is the agent's card, which the agent may serve to authenticated callers only.
-	// Interfaces of another origin than that of the URL are ignored.
+	// The backend ignores interfaces whose origin is not the origin of Options.URL.
 	Card []byte
 	// Authorization is the Authorization header of each request to the agent, "" for
 	// none.
 	Authorization string
 }
 
-// maxEvent is the default limit of an event, in bytes. Clients read no longer ones.
+// maxEvent is the default limit of an event, in bytes, and the limit of many clients.
 const maxEvent = 4 << 20
 
 // Limits of requests that cancel an agent's task. They are best effort.
@@ -88,11 +87,11 @@ type Backend struct {
 	cardPath string
 	// remote is nil for an agent beside the sidecar.
 	remote *Remote
-	// current is the endpoint that is in use, nil until the card was read.
+	// current is the endpoint in use, nil until the card was read.
 	current atomic.Pointer[endpoint]
-	// reading is a lock of the goroutine that reads the card.
+	// reading is a lock that the goroutine holds that reads the card.
 	reading chan struct{}
-	// contextNames has the contexts that the agent gave another id.
+	// contextNames has the contexts for which the agent chose an id.
 	contextNames *contextNames
 	// canceling is a semaphore of the requests that cancel a task of the agent.
 	canceling chan struct{}
@@ -159,16 +158,17 @@ func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) e
 	return err
 }
 
-// Canceled implements backend.Canceler. The agent's task waits for input, which will not
-// come.
+// Canceled implements backend.Canceler. It cancels the agent's task, which would otherwise
+// wait for input for ever.
 func (b *Backend) Canceled(_ context.Context, t *a2a.Task) {
 	if l := parseNote(t.Note); l.task != "" {
 		b.cancel(nil, &backend.Turn{TaskID: t.ID, ContextID: t.ContextID}, l) //nolint:contextcheck // it outlives the request
 	}
 }
 
-// cancel sends a request that cancels the agent's task, and does not wait for its end.
-// Without an endpoint, it determines the endpoint first.
+// cancel sends a request that cancels the agent's task. It does not wait for the response.
+// If p is nil, cancel determines the endpoint first. It does nothing if maxCanceling
+// requests are in progress.
 func (b *Backend) cancel(p *endpoint, t *backend.Turn, l agentIDs) {
 	select {
 	case b.canceling <- struct{}{}:
@@ -193,8 +193,8 @@ func (b *Backend) cancel(p *endpoint, t *backend.Turn, l agentIDs) {
 	}()
 }
 
-// endpoint returns the endpoint that is in use. fresh is true if the card was read for it
-// just now.
+// endpoint returns the endpoint in use. fresh is true if this call, or a call that it
+// waited for, has read the card.
 func (b *Backend) endpoint(ctx context.Context, t *backend.Turn) (p *endpoint, fresh bool, err error) {
 	if p := b.current.Load(); p != nil {
 		return p, false, nil
@@ -217,8 +217,8 @@ func (b *Backend) endpoint(ctx context.Context, t *backend.Turn) (p *endpoint, f
 }
 
 // Check reads the agent's card unless an endpoint is in use. It returns nil if the agent
-// offers an interface that the backend supports, and the *backend.TurnError with which a
-// turn would end otherwise.
+// offers an interface that the backend supports. Otherwise, it returns the
+// *backend.TurnError with which a turn would fail.
 func (b *Backend) Check(ctx context.Context) error {
 	_, _, err := b.endpoint(ctx, &backend.Turn{})
 	return err
@@ -228,8 +228,8 @@ func (b *Backend) Check(ctx context.Context) error {
 // replaced the endpoint.
 func (b *Backend) forgetEndpoint(p *endpoint) { b.current.CompareAndSwap(p, nil) }
 
-// isAgentFailure reports whether the agent failed. A failure may mean that another agent
-// has taken its place.
+// isAgentFailure reports whether a turn ended because the agent failed. Another agent may
+// then have replaced it, at the same URL.
 func isAgentFailure(err error) bool {
 	failure, ok := errors.AsType[*backend.TurnError](err)
 	return ok && failure.State == a2a.StateFailed

@@ -15,9 +15,9 @@ func (r *run) reportUsage(metadata a2a.Object) {
 	}
 }
 
-// reportTaskUsage reports the usage in the metadata of a whole task, unless it equals that
-// of the former turn. A2A servers merge the metadata of statuses into the task, so the task
-// has the former usage until the agent reports another one.
+// reportTaskUsage reports the usage in the metadata of a whole task, unless it equals the
+// usage of the former turn. A2A servers merge the metadata of statuses into the task, so
+// the task has the former usage until the agent reports another one.
 func (r *run) reportTaskUsage(t *a2a.Task) {
 	if r.turn.Task != nil {
 		usage, ok := backend.UsageIn(t.Metadata)
