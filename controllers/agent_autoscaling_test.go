@@ -50,7 +50,7 @@ var _ = Describe("the replicas of an Agent", Ordered, func() {
 		f.expectReconciled(ctx, agent)
 		return agent
 	}
-	// scale acts as the autoscaler.
+	// scale writes the number of replicas as the autoscaler does.
 	scale := func(ctx context.Context, agent *a2av1alpha1.Agent, replicas int32) {
 		GinkgoHelper()
 		body := &autoscalingv1.Scale{}
@@ -170,7 +170,8 @@ var _ = Describe("the replicas of an Agent", Ordered, func() {
 		})
 		f.expectReconciled(ctx, agent)
 		expectCondition(agent, a2av1alpha1.ConditionAccepted, "False TemplateRejected")
-		// The Deployment has another generation, so the template is sent once more.
+		// The generation of the Deployment has changed, so the operator applies the
+		// template once more.
 		f.expectReconciled(ctx, agent)
 		expectReplicas(ctx, agent, 1, 0)
 	})

@@ -3,9 +3,9 @@
 
 // Package controllers reconciles the custom resources.
 //
-// A reconcile is a straight line: gather reads, desired and status compute, and apply
-// writes. This package has that line, the watches that start it and the one write of the
-// status. It decides nothing itself.
+// A reconcile has four steps: gather reads, desired and status compute, and apply writes.
+// This package calls these steps, sets up the watches that start a reconcile, and writes the
+// status. It contains no other decisions.
 package controllers
 
 import (
@@ -49,11 +49,11 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// conflictDelay is the delay of the retry after a write conflict. The watch event of the
-	// other write usually comes first.
+	// conflictDelay is the delay of the retry after a write conflict. Usually the watch event
+	// of the conflicting write starts a reconcile earlier.
 	conflictDelay = time.Second
-	// maxWrittenStatuses bounds the memo of written statuses. A lost entry costs a status
-	// write that changes nothing.
+	// maxWrittenStatuses bounds the memo of written statuses. If an entry is dropped, the
+	// next reconcile may write an unchanged status.
 	maxWrittenStatuses = 4096
 )
 
@@ -73,8 +73,8 @@ type AgentReconciler struct {
 
 var _ reconcile.ObjectReconciler[*a2av1alpha1.Agent] = (*AgentReconciler)(nil)
 
-// AgentConfig configures an AgentReconciler. All fields but TokenIssuer and Namespaces are
-// required.
+// AgentConfig configures an AgentReconciler. All fields except TokenIssuer, RegistryCA and
+// Namespaces are required.
 type AgentConfig struct {
 	// Client reads from the informer caches and writes to the API server.
 	Client client.Client
@@ -83,7 +83,8 @@ type AgentConfig struct {
 	Issuer gather.IssuerSource
 	// TokenIssuer is nil if the manager issues no tokens.
 	TokenIssuer gather.IssuerSource
-	// RegistryCA may be nil: sidecars then verify the registry by the authorities of their image.
+	// RegistryCA may be nil. Sidecars then verify the registry with the certificate
+	// authorities of their image.
 	RegistryCA gather.RegistryCASource
 	Remote     gather.RemoteSource
 	Optional   gather.OptionalKinds
@@ -119,8 +120,9 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 	}
 }
 
-// agentExists returns a live read of whether an Agent exists and is not being deleted. It
-// lists, because the operator has no right to get Agents.
+// agentExists returns a function that reports, by a live read, whether an Agent exists and is
+// not being deleted. The function lists Agents, because the operator has no right to get
+// them.
 func agentExists(live client.Reader) func(context.Context, string, apply.Owner) (bool, error) {
 	return func(ctx context.Context, namespace string, owner apply.Owner) (bool, error) {
 		list := &metav1.PartialObjectMetadataList{}
@@ -134,8 +136,8 @@ func agentExists(live client.Reader) func(context.Context, string, apply.Owner) 
 	}
 }
 
-// ReconcileRequest reconciles an Agent by its name, with the cached object itself: a copy for
-// each reconcile would be a large part of its cost.
+// ReconcileRequest reconciles the Agent that the request names. It passes the cached object
+// itself to Reconcile, because a copy for each reconcile would be a large part of the cost.
 func (r *AgentReconciler) ReconcileRequest(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	agent := &a2av1alpha1.Agent{}
 	err := r.client.Get(ctx, request.NamespacedName, agent, client.UnsafeDisableDeepCopy)
@@ -198,8 +200,8 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	return ctrl.Result{RequeueAfter: recheckAfter(next, results)}, errors.Join(writeErr, results.routesErr, annotateErr, statusErr)
 }
 
-// withWrittenStatus returns the Agent with the status that was written last, if the cache may
-// not show it yet. It does not modify the cached object.
+// withWrittenStatus returns the Agent with the status that the operator wrote last, if the
+// cache may not show this status yet. It does not modify the cached object.
 func (r *AgentReconciler) withWrittenStatus(agent *a2av1alpha1.Agent) *a2av1alpha1.Agent {
 	last, ok := r.written.Get(agent.UID, agent.ResourceVersion)
 	if !ok {
@@ -210,7 +212,7 @@ func (r *AgentReconciler) withWrittenStatus(agent *a2av1alpha1.Agent) *a2av1alph
 	return &updated
 }
 
-// writeStatus writes a status, unless the Agent has it.
+// writeStatus writes a status, unless the Agent already has the same status.
 func (r *AgentReconciler) writeStatus(ctx context.Context, agent *a2av1alpha1.Agent, next a2av1alpha1.AgentStatus) error {
 	if status.Equal(agent.Status, next) {
 		return nil
@@ -225,7 +227,8 @@ func (r *AgentReconciler) writeStatus(ctx context.Context, agent *a2av1alpha1.Ag
 }
 
 // withCopies returns the state with copies of the Agent and its skills. The desired objects
-// share parts with them, and the client decodes the API server's answers into the desired
+// share memory with the Agent and its skills, and the client decodes the responses of the API
+// server into the desired objects. Without the copies, this decoding would change cached
 // objects.
 func withCopies(in clusterstate.Agent) clusterstate.Agent {
 	in.Agent = in.Agent.DeepCopy()
@@ -240,10 +243,11 @@ func withCopies(in clusterstate.Agent) clusterstate.Agent {
 	return in
 }
 
-// anyObjects replaces the desired objects in the memo, where they would take much memory.
+// anyObjects replaces the desired objects in the memo to save memory.
 var anyObjects = &desired.Objects{}
 
-// withoutObjects returns a result that only tells whether there are desired objects.
+// withoutObjects returns the result with anyObjects instead of its desired objects, or with
+// nil if it has none.
 func withoutObjects(want desired.Result) desired.Result {
 	if want.Objects != nil {
 		want.Objects = anyObjects
@@ -251,8 +255,8 @@ func withoutObjects(want desired.Result) desired.Result {
 	return want
 }
 
-// recheckAfter returns the shortest delay after which to reconcile again if no event comes
-// first; zero for none.
+// recheckAfter returns the delay after which to reconcile again if no event starts a
+// reconcile earlier; 0 for no such reconcile.
 func recheckAfter(next status.Result, results writeResults) time.Duration {
 	var shortest time.Duration
 	for _, delay := range []time.Duration{next.RecheckAfter, results.core.RecheckAfter, results.routes.RecheckAfter, results.pods.RecheckAfter} {

@@ -206,7 +206,7 @@ var _ = Describe("the exposure of an Agent", func() {
 		defer queue.ShutDown()
 		f.reconciler.gatewayAPIChanged(ctx, queue)
 		enqueued := map[client.ObjectKey]int{}
-		for range queue.Len() { // the Agents of other specs, too
+		for range queue.Len() { // the queue also has Agents of other specs
 			request, priority, _ := queue.GetWithPriority()
 			enqueued[request.NamespacedName] = priority
 		}
@@ -269,7 +269,7 @@ var _ = Describe("the exposure of an Agent", func() {
 	})
 })
 
-// accept writes the status of a route as the controller of the Gateway does.
+// accept writes a condition of the route's status as the controller of the Gateway does.
 func accept(ctx context.Context, route client.Object, status *gatewayv1.RouteStatus, verdict metav1.ConditionStatus, reason, message string) {
 	GinkgoHelper()
 	condition := metav1.Condition{Type: "Accepted", Status: verdict, Reason: reason, Message: message, LastTransitionTime: metav1.Now(), ObservedGeneration: route.GetGeneration()}

@@ -17,7 +17,8 @@ const (
 	agentsBySkill = "spec.skillRefs"
 	// agentsByGateway is the index of Agents by the Gateways to which they refer.
 	agentsByGateway = "spec.exposure.parentRefs"
-	// anySkill is not a valid name of an AgentSkill.
+	// anySkill is the name in the key of Agents that select skills. It is not a valid name
+	// of an AgentSkill.
 	anySkill = "*"
 )
 

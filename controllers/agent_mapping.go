@@ -21,9 +21,9 @@ import (
 // agentMapping maps objects to the Agents that depend on them, by cached reads.
 type agentMapping struct{ cache client.Reader }
 
-// ofChild maps an object to the Agent that owns it, or, if no Agent does, to the existing Agent
-// whose object would have the name. agentName returns the Agent's name for an object's name,
-// "" for none.
+// ofChild maps an object to the Agent that owns it. If no Agent owns the object, ofChild maps it
+// to the existing Agent that would create an object of this name. agentName returns the name of
+// this Agent for the name of the object, "" for none.
 func (m agentMapping) ofChild(agentName func(string) string) handler.MapFunc {
 	return func(ctx context.Context, obj client.Object) []reconcile.Request {
 		owner := metav1.GetControllerOfNoCopy(obj)
@@ -42,7 +42,7 @@ func (m agentMapping) ofChild(agentName func(string) string) handler.MapFunc {
 	}
 }
 
-// ofPod maps a pod to the Agent of its label.
+// ofPod maps a pod to the Agent that the pod's label names.
 func (agentMapping) ofPod(_ context.Context, pod client.Object) []reconcile.Request {
 	name := pod.GetLabels()[a2av1alpha1.LabelAgent]
 	if name == "" {
@@ -52,7 +52,7 @@ func (agentMapping) ofPod(_ context.Context, pod client.Object) []reconcile.Requ
 }
 
 // ofSkill maps an AgentSkill to the Agents that refer to it or select it, whether they may use
-// it or not. An update calls it with the object before and after.
+// it or not. For an update event, controller-runtime calls it with the old and the new object.
 func (m agentMapping) ofSkill(ctx context.Context, skill client.Object) []reconcile.Request {
 	refers := func(agent *a2av1alpha1.Agent) bool { return skillsharing.AsksFor(agent, skill) }
 	return append(
@@ -60,8 +60,9 @@ func (m agentMapping) ofSkill(ctx context.Context, skill client.Object) []reconc
 		m.agents(ctx, refers, client.MatchingFields{agentsBySkill: skillKey(skill.GetNamespace(), anySkill)})...)
 }
 
-// ofNamespace maps a Namespace to its Agents that skills of other namespaces, or Gateways, may
-// allow because of its labels.
+// ofNamespace maps a Namespace to those of its Agents that depend on the labels of the
+// Namespace: Agents that refer to skills of other namespaces, and Agents with an exposure,
+// because AgentSkills and Gateways may admit namespaces by label.
 func (m agentMapping) ofNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
 	depends := func(agent *a2av1alpha1.Agent) bool {
 		return skillsharing.LeavesNamespace(agent) || agent.Spec.Exposure != nil
@@ -103,13 +104,13 @@ func (m agentMapping) ofIssuer(ctx context.Context, _ *clusterstate.Issuer) []re
 	return m.agents(ctx, every)
 }
 
-// ofRegistryCA maps a change of the authorities of the registry to all Agents.
+// ofRegistryCA maps a change of the certificate authorities of the registry to all Agents.
 func (m agentMapping) ofRegistryCA(ctx context.Context, _ *clusterstate.RegistryCA) []reconcile.Request {
 	return m.agents(ctx, every)
 }
 
-// agents returns requests for the cached Agents that match. It logs a failure, which only a
-// missing index can cause, and returns none.
+// agents returns requests for the cached Agents that match. If the list fails, which only a
+// missing index can cause, it logs the error and returns no requests.
 func (m agentMapping) agents(ctx context.Context, matches func(*a2av1alpha1.Agent) bool, options ...client.ListOption) []reconcile.Request {
 	list := &a2av1alpha1.AgentList{}
 	if err := m.cache.List(ctx, list, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
@@ -127,5 +128,6 @@ func (m agentMapping) agents(ctx context.Context, matches func(*a2av1alpha1.Agen
 
 func every(*a2av1alpha1.Agent) bool { return true }
 
-// sameName returns the name of the Agent of an object that has the Agent's name.
+// sameName returns the name of the Agent of an object. The object has the same name as the
+// Agent.
 func sameName(object string) string { return object }

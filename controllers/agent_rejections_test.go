@@ -202,7 +202,8 @@ var _ = Describe("an Agent whose name an object of another owner has", func() {
 		former := makeAgent(f.namespace, "echo")
 		pod := f.expectReady(ctx, former)
 		deployment := deploymentOf(ctx, former)
-		// As the garbage collector does for --cascade=orphan.
+		// Remove the owner references, as the garbage collector does for
+		// --cascade=orphan.
 		for _, kind := range []client.Object{&corev1.ServiceAccount{}, &corev1.ConfigMap{}, &corev1.Service{}, &networkingv1.NetworkPolicy{}, &appsv1.Deployment{}} {
 			name := "echo"
 			if _, ok := kind.(*corev1.ConfigMap); ok {
@@ -233,7 +234,8 @@ var _ = Describe("an Agent whose name an object of another owner has", func() {
 		f.expectReady(ctx, agent)
 		expectGone := func(stale *a2av1alpha1.Agent) {
 			GinkgoHelper()
-			// As the garbage collector does.
+			// Delete the Deployment, as the garbage collector does after the Agent is
+			// deleted.
 			Expect(cluster.Delete(ctx, deploymentOf(ctx, stale))).To(Succeed())
 			f.requests = nil
 			_, err := f.reconciler.Reconcile(ctx, stale)
@@ -250,7 +252,7 @@ var _ = Describe("an Agent whose name an object of another owner has", func() {
 		Expect(cluster.Delete(ctx, early.DeepCopy())).To(Succeed())
 		_, err := f.reconciler.Reconcile(ctx, early)
 		Expect(err).NotTo(HaveOccurred())
-		// Meanwhile the cache has shown the object.
+		// The cache now shows the object.
 		_, err = f.reconciler.Reconcile(ctx, early)
 		Expect(err).NotTo(HaveOccurred())
 		expectGone(early)

@@ -19,7 +19,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// expectKstatus expects how kstatus reads an object of the API server.
+// expectKstatus expects the status that kstatus computes for an object of the API server.
 func expectKstatus(ctx context.Context, kind string, obj client.Object, want kstatus.Status) {
 	GinkgoHelper()
 	read := &unstructured.Unstructured{}

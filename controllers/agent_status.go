@@ -45,8 +45,8 @@ func statusInputs(in clusterstate.Agent, platform desired.Platform, want desired
 	return inputs
 }
 
-// withAgentFields returns a result whose rejection names fields of the Agent instead of those
-// of the rejected object.
+// withAgentFields returns the result with a rejection that names the fields of the Agent
+// instead of the fields of the rejected object.
 func withAgentFields(agent *a2av1alpha1.Agent, platform desired.Platform, result applyresult.Result) applyresult.Result {
 	if result.Rejection == nil {
 		return result

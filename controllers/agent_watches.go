@@ -39,7 +39,8 @@ import (
 type AgentWatches struct {
 	// Issuer sends an event when the keys of the token issuer have changed.
 	Issuer *issuerkeys.Source
-	// RegistryCA sends an event when the authorities of the registry have changed. It may be nil.
+	// RegistryCA sends an event when the certificate authorities of the registry have changed.
+	// It may be nil.
 	RegistryCA *registryca.Source
 	// TokenKeys sends an event when the public keys of the registry's tokens have changed; nil
 	// if the manager issues no tokens.
@@ -65,8 +66,8 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 		return fmt.Errorf("add overdue Agents: %w", err)
 	}
 	child := handler.EnqueueRequestsFromMapFunc(mapping.ofChild(sameName))
-	// Agents have no predicate: the event of a status write must cause a reconcile, because the
-	// status may have been computed from an older one.
+	// The watch of Agents has no predicate: the event of a status write must start a reconcile,
+	// because the status may have been computed from an older Agent.
 	agents := ctrl.NewControllerManagedBy(mgr).
 		Named("agent").
 		For(&a2av1alpha1.Agent{}).
@@ -80,8 +81,8 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 		Watches(&policyv1.PodDisruptionBudget{}, child).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(mapping.ofChild(names.AgentOfConfigMap))).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(mapping.ofPod)).
-		// The status of a skill changes with each Agent that comes or goes, and no other Agent
-		// depends on it.
+		// The predicates ignore changes of a skill's status: it changes with each Agent that
+		// starts or stops using the skill, and no other Agent depends on it.
 		Watches(&a2av1alpha1.AgentSkill{}, handler.EnqueueRequestsFromMapFunc(mapping.ofSkill),
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}))).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(mapping.ofNamespace),
@@ -120,8 +121,9 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 	return nil
 }
 
-// gatewayAPIChanged enqueues the Agents that use the Gateway API after it came, went or changed
-// its schema: with another schema, the API server may accept a route that it rejected.
+// gatewayAPIChanged enqueues the Agents that use the Gateway API. It is called after a CRD of
+// the Gateway API was added, removed or changed: with another schema, the API server may accept
+// a route that it has rejected.
 func (r *AgentReconciler) gatewayAPIChanged(ctx context.Context, queue requestQueue) {
 	r.apply.ForgetRejections()
 	exposed := func(agent *a2av1alpha1.Agent) bool { return agent.Spec.Exposure != nil }
@@ -149,8 +151,9 @@ func indexAgents(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// overdueAgents returns a source that, when a manager becomes the leader, enqueues the Agents
-// whose current generation no manager has reconciled, before all others.
+// overdueAgents returns a source that enqueues, when the manager becomes the leader, the Agents
+// whose current generation no manager has reconciled. They precede all other Agents in the
+// queue.
 func overdueAgents(mgr ctrl.Manager, mapping agentMapping) (source.Source, error) {
 	queues := make(chan requestQueue, 1)
 	err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
@@ -169,8 +172,8 @@ func overdueAgents(mgr ctrl.Manager, mapping agentMapping) (source.Source, error
 	}), err
 }
 
-// issuerSource delays the first reconciles until the keys of a token issuer were requested
-// once. Otherwise every Agent would report after each start that they are unknown.
+// issuerSource delays the first reconciles until the keys of a token issuer have been requested
+// once. Otherwise, after each start, every Agent would report that the keys are unknown.
 type issuerSource struct {
 	source.Source
 	tried <-chan struct{}

@@ -48,8 +48,9 @@ var _ = Describe("the watches of Agents", func() {
 			expectEdited(ctx, skill, func(s *a2av1alpha1.AgentSkill) { s.Spec.Description = description })
 			Eventually(func() string { return published(ctx, namespace, agent) }).WithTimeout(20 * time.Second).Should(ContainSubstring(description))
 		}
-		// One worker reconciles Agents in the order in which one watch enqueues them: after the
-		// witness, it has reconciled all that were enqueued before.
+		// The single worker reconciles Agents in the order in which a watch enqueues them: once
+		// it has reconciled the witness, it has reconciled all Agents that were enqueued
+		// before.
 		counted := func(agents int32) {
 			GinkgoHelper()
 			Expect(cluster.Get(ctx, client.ObjectKeyFromObject(sing), sing)).To(Succeed())
@@ -83,7 +84,7 @@ var _ = Describe("the watches of Agents", func() {
 		}
 		labelled := &corev1.Namespace{}
 		Expect(cluster.Get(ctx, client.ObjectKey{Name: namespace}, labelled)).To(Succeed())
-		// Events of their own objects cause few reconciles.
+		// Events of the objects of the Agents cause few reconciles.
 		const labels = 30
 		before := reconciles.of("inside")
 		for n := range labels {
@@ -128,7 +129,7 @@ type reconciles struct {
 	all []string
 }
 
-// Get begins every reconcile.
+// Get records the key of an Agent. Every reconcile begins with this call.
 func (l *reconciles) Get(ctx context.Context, key types.NamespacedName, obj client.Object, options ...client.GetOption) error {
 	if _, ok := obj.(*a2av1alpha1.Agent); ok {
 		l.mu.Lock()

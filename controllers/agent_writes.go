@@ -17,28 +17,29 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/desired"
 )
 
-// writeResults holds the results of writing the objects of an Agent. Those of the routes are
-// separate, because callers inside the cluster do not need routes.
+// writeResults holds the results of writing the objects of an Agent. The results of the
+// routes are separate, because callers inside the cluster do not need routes.
 type writeResults struct {
 	core   applyresult.Result
 	routes applyresult.Result
-	// routesErr is the error that kept routes from being written, to be retried.
+	// routesErr is the error of writing the routes. The reconcile is retried.
 	routesErr error
 	// pods is the result of annotating the pods.
 	pods applyresult.Result
-	// scaled reports that there are no desired objects and only the number of replicas was
-	// written.
+	// scaled is true if only the number of replicas was written.
 	scaled bool
 }
 
-// inSync reports whether every object was in its desired state and no write is pending.
+// inSync reports whether every object was in its desired state before the reconcile, and no
+// write is pending.
 func (w writeResults) inSync() bool {
 	return w.core.InSync() && w.routes.InSync() && !w.scaled && w.routesErr == nil
 }
 
-// writeObjects writes the objects of an Agent. If it has no desired objects, or one cannot be
-// written, it writes the number of replicas alone. The error concerns the objects that
-// callers inside the cluster need.
+// writeObjects writes the objects of an Agent. If the Agent has no desired objects, or the
+// API server rejects one of them, writeObjects writes only the number of replicas. The
+// returned error is about the objects that callers inside the cluster need. The error of the
+// routes is in the results.
 func writeObjects(ctx context.Context, applier *apply.Applier, in clusterstate.Agent, want desired.Result) (writeResults, error) {
 	var results writeResults
 	var err error
@@ -59,7 +60,8 @@ func writeAll(ctx context.Context, applier *apply.Applier, in clusterstate.Agent
 		Kind: a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind),
 		Name: in.Agent.Name,
 		UID:  in.Agent.UID,
-		// The status may be one that the API server rejected because the Agent was gone.
+		// Programmed may come from a status that was never stored, because the Agent was gone
+		// when it was written.
 		Programmed: programmed(in.Agent),
 	}
 	core := corePlan(in.Children, want)
@@ -67,31 +69,33 @@ func writeAll(ctx context.Context, applier *apply.Applier, in clusterstate.Agent
 		return results, err
 	}
 	routes := routePlan(in.Children, want)
-	// A route may be missing because its CRD was.
+	// A missing route does not mean that the Agent is gone: its CRD may have been missing
+	// before.
 	owner.Programmed = false
 	results.routes, results.routesErr = routes.run(ctx, applier, owner)
 	return results, nil
 }
 
-// programmed reports whether all objects of an Agent's current spec existed.
+// programmed reports whether the status says that all objects of the Agent's current spec
+// were applied.
 func programmed(agent *a2av1alpha1.Agent) bool {
 	c := meta.FindStatusCondition(agent.Status.Conditions, a2av1alpha1.ConditionProgrammed)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == agent.Generation
 }
 
-// corePlan plans the objects that callers inside the cluster need. The ConfigMap comes before
-// a new Deployment, because its pods cannot start without the sidecar configuration. It
-// comes after an existing Deployment, so that pods do not get a configuration for a template
-// that the API server rejects.
+// corePlan plans the objects that callers inside the cluster need. The ConfigMap precedes a
+// new Deployment, because the pods cannot start without the sidecar configuration. The
+// ConfigMap follows an existing Deployment, so that the running pods do not get a
+// configuration that belongs to a template that the API server rejects.
 func corePlan(current clusterstate.Children, want *desired.Objects) plan {
 	var p plan
-	// The NetworkPolicy comes first, so that no pod runs without it.
+	// The NetworkPolicy comes first, so that no pod runs without its protection.
 	add(&p, want.NetworkPolicy, current.NetworkPolicy)
 	add(&p, want.ServiceAccount, current.ServiceAccount)
 	add(&p, want.Service, current.Service)
 	add(&p, want.Deployment, current.Deployment)
 	add(&p, want.ConfigMap, current.ConfigMap)
-	// A remote agent has a ConfigMap and no Deployment; the order does not matter then.
+	// A remote agent has a ConfigMap and no Deployment, so its plan has nothing to swap.
 	if last := len(p.apply) - 1; last > 0 && current.ConfigMap == nil {
 		p.apply[last-1], p.apply[last] = p.apply[last], p.apply[last-1]
 	}
@@ -100,8 +104,8 @@ func corePlan(current clusterstate.Children, want *desired.Objects) plan {
 	return p
 }
 
-// routePlan plans the routes. A route whose kind the cluster does not have is neither desired
-// nor current.
+// routePlan plans the routes. If the cluster does not have the kind of a route, both its
+// desired and its current object are nil.
 func routePlan(current clusterstate.Children, want *desired.Objects) plan {
 	var p plan
 	add(&p, want.HTTPRoute, current.HTTPRoute)
@@ -109,13 +113,14 @@ func routePlan(current clusterstate.Children, want *desired.Objects) plan {
 	return p
 }
 
-// plan lists objects to apply in their order, and objects to delete afterwards.
+// plan lists the objects to apply, in order, and the objects to delete afterwards.
 type plan struct {
 	apply  []apply.Object
 	delete []func(context.Context, *apply.Applier, apply.Owner, *applyresult.Result) error
 }
 
-// add plans to apply an object, or to delete the current one if none is desired.
+// add adds the desired object to the objects to apply. If there is no desired object, it adds
+// the current object to the objects to delete.
 func add[D any, T interface {
 	*D
 	apply.Configuration[T]
@@ -132,7 +137,8 @@ func add[D any, T interface {
 	})
 }
 
-// run applies and deletes. It deletes nothing if an object cannot be applied.
+// run applies the objects and then deletes. It deletes nothing if an object cannot be
+// applied.
 func (p *plan) run(ctx context.Context, a *apply.Applier, owner apply.Owner) (applyresult.Result, error) {
 	result, err := a.Set(ctx, owner, p.apply...)
 	if err != nil || !result.Complete() {

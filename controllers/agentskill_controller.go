@@ -26,16 +26,16 @@ import (
 
 const (
 	// countInterval is the shortest interval between two counts of the Agents of one
-	// AgentSkill. Ten thousand Agents that are created at once cause one count, and one
-	// status write, per second.
+	// AgentSkill. While thousands of Agents are created at once, the operator counts them, and
+	// writes the status, once a second.
 	countInterval = time.Second
-	// maxSkillMemos bounds the memos of AgentSkills. A lost entry costs a count, or a status
-	// write that changes nothing.
+	// maxSkillMemos bounds the memos of AgentSkills. If an entry is dropped, the next reconcile
+	// may count again, or write an unchanged status.
 	maxSkillMemos = 4096
 )
 
-// AgentSkillReconciler reconciles AgentSkills. It writes nothing but their status: whether a
-// skill is valid, and the number of Agents that use it.
+// AgentSkillReconciler reconciles AgentSkills. It writes only their status: whether a skill is
+// valid, and the number of Agents that use the skill.
 type AgentSkillReconciler struct {
 	client  client.Client
 	watched watchedNamespaces
@@ -48,7 +48,8 @@ type AgentSkillReconciler struct {
 var _ reconcile.ObjectReconciler[*a2av1alpha1.AgentSkill] = (*AgentSkillReconciler)(nil)
 
 // NewAgentSkillReconciler returns an AgentSkillReconciler. The client reads from a cache of the
-// namespaces given, or of all for none, with the indexes of AgentReconciler.SetupWithManager.
+// given namespaces, or of all namespaces if none is given, with the indexes that
+// AgentReconciler.SetupWithManager adds.
 func NewAgentSkillReconciler(c client.Client, namespaces []string, passive clock.PassiveClock) *AgentSkillReconciler {
 	return &AgentSkillReconciler{
 		client:  c,
@@ -81,7 +82,7 @@ func (r *AgentSkillReconciler) Reconcile(ctx context.Context, skill *a2av1alpha1
 	return ctrl.Result{}, r.writeStatus(ctx, &updated, status.AgentSkill(&updated, agents, now))
 }
 
-// writeStatus writes a status, unless the AgentSkill has it.
+// writeStatus writes a status, unless the AgentSkill already has the same status.
 func (r *AgentSkillReconciler) writeStatus(ctx context.Context, skill *a2av1alpha1.AgentSkill, next a2av1alpha1.AgentSkillStatus) error {
 	if equality.Semantic.DeepEqual(skill.Status, next) {
 		return nil
@@ -133,7 +134,7 @@ func (r *AgentSkillReconciler) allows(ctx context.Context, skill *a2av1alpha1.Ag
 	metadata := &metav1.PartialObjectMetadata{}
 	metadata.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	if err := r.client.Get(ctx, client.ObjectKey{Name: namespace}, metadata); err != nil {
-		// A namespace that is gone has no Agents.
+		// A Namespace that no longer exists has no Agents.
 		return false, client.IgnoreNotFound(err)
 	}
 	return skillsharing.Admits(skill, namespace, metadata.Labels), nil

@@ -23,14 +23,15 @@ import (
 )
 
 // SetupWithManager adds the controller of AgentSkills to a manager. tracer makes the spans
-// of its reconciles, nil for none. Call
-// AgentReconciler.SetupWithManager first: it adds the index of Agents by skill.
+// of its reconciles; nil for none. Call AgentReconciler.SetupWithManager first: it adds the
+// index of Agents by skill.
 func (r *AgentSkillReconciler) SetupWithManager(mgr ctrl.Manager, tracer *reconciletrace.Tracer) error {
 	err := ctrl.NewControllerManagedBy(mgr).
 		Named("agentskill").
 		For(&a2av1alpha1.AgentSkill{}).
-		// An update maps the object before and after, so a skill to which an Agent no longer
-		// refers is counted again, too. Nothing depends on the status of an Agent.
+		// For an update, controller-runtime maps the old and the new Agent, so a skill to
+		// which the Agent no longer refers is counted again, too. The predicate ignores
+		// changes of an Agent's status, because no AgentSkill depends on it.
 		Watches(&a2av1alpha1.Agent{}, handler.EnqueueRequestsFromMapFunc(r.skillsOfAgent),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.skillsOfNamespace),
@@ -71,8 +72,8 @@ func (r *AgentSkillReconciler) skillsOfAgent(ctx context.Context, obj client.Obj
 	return requests
 }
 
-// skillsOfNamespace maps a Namespace to the skills of other namespaces to which its Agents
-// refer, which may allow them because of its labels.
+// skillsOfNamespace maps a Namespace to skills of other namespaces to which its Agents
+// refer. Such a skill may admit or refuse these Agents by the labels of the Namespace.
 func (r *AgentSkillReconciler) skillsOfNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
 	list := &a2av1alpha1.AgentList{}
 	if err := r.client.List(ctx, list, client.InNamespace(namespace.GetName()), client.UnsafeDisableDeepCopy); err != nil {

@@ -135,7 +135,8 @@ func skillIDs(ctx context.Context, agent *a2av1alpha1.Agent) []string {
 	return ids
 }
 
-// describe returns a condition as "Status Reason: Message", "" for one of an earlier generation.
+// describe returns a condition as "Status Reason: Message", or "" if the condition belongs to an
+// earlier generation.
 func describe(agent *a2av1alpha1.Agent, condition string) string {
 	c := meta.FindStatusCondition(agent.Status.Conditions, condition)
 	if c == nil || c.ObservedGeneration != agent.Generation {
@@ -155,7 +156,7 @@ func expectCondition(agent *a2av1alpha1.Agent, condition, verdict string, parts 
 }
 
 // runDeployment acts as the Deployment controller and a kubelet: it creates one pod from the
-// template, which is ready or has the given state.
+// template. The pod is ready, or its container has the given state.
 func runDeployment(ctx context.Context, agent *a2av1alpha1.Agent, name string, ready bool, state corev1.ContainerState) *corev1.Pod {
 	GinkgoHelper()
 	deployment := deploymentOf(ctx, agent)
@@ -224,7 +225,7 @@ func (f *fixture) expectReady(ctx context.Context, agent *a2av1alpha1.Agent) *co
 	return pod
 }
 
-// edited updates an object and returns its JSON from before.
+// edited updates an object and returns the JSON that the object had before.
 func edited[O client.Object](ctx context.Context, obj O, change func(O)) string {
 	GinkgoHelper()
 	before := specOf(obj)

@@ -14,21 +14,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Priorities of reconciles of Agents, besides those of controller-runtime: 0 for an event,
-// and handler.LowPriority for objects that exist when a manager starts. A request that is
-// enqueued several times has the highest of its priorities.
+// The priorities of reconciles of Agents, besides those of controller-runtime: 0 for an
+// event, and handler.LowPriority for objects that exist when a manager starts. If a request
+// is enqueued several times, the highest priority applies.
 const (
-	// priorityAllAgents is for a change that concerns all Agents.
+	// priorityAllAgents is the priority of reconciles after a change that affects all Agents.
 	priorityAllAgents = handler.LowPriority / 2
-	// priorityOverdue is for Agents whose current generation no manager has reconciled when a
-	// manager becomes the leader. The queue of a manager that waited for long has nearly all
-	// Agents at priority 0.
+	// priorityOverdue is the priority of the Agents that overdueAgents enqueues. It is above
+	// 0, because a manager that waited long for its leadership has nearly all Agents in its
+	// queue with priority 0.
 	priorityOverdue = 1
 )
 
 type requestQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// enqueue adds requests to a queue with a priority, if it is a priority queue.
+// enqueue adds requests to a queue. If it is a priority queue, the requests have the given
+// priority.
 func enqueue(queue requestQueue, priority int, requests ...reconcile.Request) {
 	if queue, ok := queue.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, requests...)

@@ -78,7 +78,8 @@ type keys struct{ issuer *clusterstate.Issuer }
 
 func (k *keys) Current() *clusterstate.Issuer { return k.issuer }
 
-// optionalKinds has the optional kinds, which a test adds and removes.
+// optionalKinds contains the optional kinds that the cluster has. A test adds and removes
+// kinds.
 type optionalKinds map[schema.GroupResource]client.Reader
 
 func (o optionalKinds) Reader(kind schema.GroupResource) client.Reader { return o[kind] }
@@ -104,7 +105,7 @@ type fixture struct {
 	optional optionalKinds
 	// requests lists the writes and the live reads of the reconciler in their order.
 	requests []string
-	// fail has the errors with which the reconciler's writes of a kind fail.
+	// fail has, by kind, the errors with which the writes of the reconciler fail.
 	fail map[string]error
 	// notCached is an object that the reconciler's cache does not show; nil for none.
 	notCached client.Object
@@ -150,7 +151,8 @@ func (f *fixture) recordLiveReads() interceptor.Funcs {
 
 // recordWrites records the writes.
 func (f *fixture) recordWrites() interceptor.Funcs {
-	// The API server has no indexes, unlike a cache.
+	// The test client reads from the API server, which has no indexes, so list filters
+	// the objects.
 	list := func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
 		var options client.ListOptions
 		options.ApplyOptions(o)

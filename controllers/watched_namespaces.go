@@ -18,8 +18,8 @@ func (w watchedNamespaces) has(name string) bool {
 	return len(w) == 0 || slices.Contains(w, name)
 }
 
-// only accepts the events of the watched Namespace objects. The cache has all Namespace
-// objects, because they are cluster-scoped.
+// only returns a predicate that accepts only the events of watched Namespaces. The cache
+// contains all Namespaces, because they are cluster-scoped.
 func (w watchedNamespaces) only() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(namespace client.Object) bool { return w.has(namespace.GetName()) })
 }
