@@ -15,9 +15,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// free returns the hostnames that a Gateway routes to this Agent, anyHost for those of
-// the listeners, and a problem if it routes others to another Agent. Of two routes with
-// the same hostname and path, a Gateway accepts both and follows the older one.
+// free returns the hostnames that a Gateway routes to this Agent. anyHost stands for the
+// hostnames of the listeners. If the Gateway routes other hostnames to another Agent,
+// free also returns a problem. A Gateway accepts two routes with the same hostname and
+// path, and sends requests to the older route.
 func (r exposedRoute) free(in clusterstate.Agent, i int) ([]a2av1alpha1.Hostname, []usererror.Problem) {
 	wanted := r.hostnames
 	if len(wanted) == 0 {
@@ -36,8 +37,8 @@ func (r exposedRoute) free(in clusterstate.Agent, i int) ([]a2av1alpha1.Hostname
 	return free, problems
 }
 
-// conflictAt returns another Agent to which a Gateway routes a hostname of this one, and
-// nil without one.
+// conflictAt returns another Agent to which a Gateway routes a hostname of this Agent, or
+// nil if there is none.
 func (r exposedRoute) conflictAt(in clusterstate.Agent, ref a2av1alpha1.GatewayRef, host a2av1alpha1.Hostname) *a2av1alpha1.Agent {
 	for i := range in.GatewayAPI.Competitors {
 		competitor := &in.GatewayAPI.Competitors[i]
@@ -57,8 +58,8 @@ func (r exposedRoute) has(host a2av1alpha1.Hostname) bool {
 	return slices.Contains(r.hostnames, host) || len(r.hostnames) == 0 && host == anyHost
 }
 
-// precedes reports whether a Gateway follows r and not other, if both have the same
-// hostname and path.
+// precedes reports whether a Gateway prefers r to other if both have the same hostname
+// and path.
 func (r exposedRoute) precedes(other exposedRoute) bool {
 	if !r.meta.CreationTimestamp.Equal(&other.meta.CreationTimestamp) {
 		return r.meta.CreationTimestamp.Before(&other.meta.CreationTimestamp)
@@ -66,8 +67,8 @@ func (r exposedRoute) precedes(other exposedRoute) bool {
 	return cmp.Or(cmp.Compare(r.meta.Namespace, other.meta.Namespace), cmp.Compare(r.meta.Name, other.meta.Name)) < 0
 }
 
-// takenAt reports whether a Gateway accepts a route of an Agent at a listener, or at any
-// listener if section is "".
+// takenAt reports whether a Gateway accepts the route of an Agent at a listener, or at
+// any listener if section is "".
 func (r exposedRoute) takenAt(agent *a2av1alpha1.Agent, gateway types.NamespacedName, section string) bool {
 	return slices.ContainsFunc(agent.Spec.Exposure.ParentRefs, func(ref a2av1alpha1.GatewayRef) bool {
 		sameListener := section == "" || ref.SectionName == "" || section == ref.SectionName

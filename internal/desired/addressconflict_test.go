@@ -17,8 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
-// exposedAgent returns an Agent at hostnames of the Gateway "public" of "infra", whose route the Gateway has
-// accepted.
+// exposedAgent returns an Agent at the given hostnames of the Gateway "infra/public", and its route, which
+// the Gateway has accepted.
 func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostname) clusterstate.Competitor {
 	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}}
 	agent.Spec.Exposure = &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public", Namespace: "infra"}}, Hostnames: hosts}
@@ -34,7 +34,7 @@ func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostn
 	return clusterstate.Competitor{Agent: agent, HTTPRoute: route}
 }
 
-// TestAddressOfAnother has an Agent "agents/echo" whose route was created at second 100.
+// TestAddressOfAnother compares with the Agent "agents/echo", whose route was created at second 100.
 func TestAddressOfAnother(t *testing.T) {
 	const taken = a2av1alpha1.ReasonAddressConflict
 	tests := map[string]struct {

@@ -3,10 +3,10 @@
 
 // Package desired renders the objects of an Agent.
 //
-// It is pure: from the observed state and the settings of the installation it
-// renders apply configurations, or returns the user errors that keep it from
-// rendering them. It reads no clock and no cluster, writes nothing and logs nothing.
-// Equal inputs give equal objects.
+// The package is pure: from the observed state and the settings of the installation it
+// renders apply configurations, or returns the user errors that prevent the rendering. It
+// reads no clock and no cluster, writes nothing and logs nothing. Equal inputs give equal
+// objects.
 package desired
 
 import (
@@ -16,12 +16,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// Agent returns the desired state of an Agent. An error is a failure of the operator;
-// a mistake in the spec is a Problem.
+// Agent returns the desired state of an Agent. It returns an error for a failure of the
+// operator, and a Problem for a mistake in the spec.
 //
-// A mistake in the card does not keep the rest of the spec from being applied: a skill
-// that its owner has deleted must not delay a rule that revokes access. For any other
-// mistake, Objects is nil.
+// A mistake in the card does not prevent the application of the rest of the spec. For
+// example, a rule that revokes access must apply even if the owner of a skill has deleted
+// the skill. For any other mistake, Objects is nil.
 func Agent(in clusterstate.Agent, platform Platform) (Result, error) {
 	if in.Agent.Spec.Remote != nil {
 		return remoteAgent(in)

@@ -120,7 +120,7 @@ func TestAgentDoesNotModifyItsInput(t *testing.T) {
 	}
 }
 
-// TestSkillEditsDoNotChangeThePod: a skill changes without a restart of the pods.
+// TestSkillEditsDoNotChangeThePod checks that a change of a skill does not restart the pods.
 func TestSkillEditsDoNotChangeThePod(t *testing.T) {
 	in := readCase(t, filepath.Join("testdata", "skills", "input.yaml"))
 	before, err := Agent(in, testPlatform)
@@ -455,7 +455,7 @@ func render(t *testing.T, result Result) []byte {
 	return out.Bytes()
 }
 
-// The authorities of the registry are in the sidecar configuration, beside its URL.
+// The sidecar configuration contains the certificate authorities of the registry.
 func TestAgentTrustsTheRegistry(t *testing.T) {
 	in := readCase(t, "testdata/minimal/input.yaml")
 	in.RegistryCA = &clusterstate.RegistryCA{PEM: "pem", Additional: true}

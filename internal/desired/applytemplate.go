@@ -15,9 +15,9 @@ import (
 )
 
 // applyTemplate converts the typed template into an apply configuration, whose fields
-// have the same names in JSON. A typed object does not distinguish a zero value that
-// the user set from an absent one, so the few zero values that the encoder always
-// writes are omitted. It replaces encoding and decoding the template, which was a
+// have the same names in JSON. A typed object does not distinguish an absent value from a
+// zero value that the user set. The encoder always writes a few of these zero values;
+// applyTemplate omits them. It replaces encoding and decoding the template, which was a
 // third of the cost of a reconcile. The result shares memory with the template.
 func applyTemplate(template *corev1.PodTemplateSpec) *corev1ac.PodTemplateSpecApplyConfiguration {
 	config := &corev1ac.PodTemplateSpecApplyConfiguration{}
@@ -97,7 +97,8 @@ func pairsOf(config, object reflect.Type) []pair {
 	return pairs
 }
 
-// pairsWith returns the pairs for the fields of a struct at an index.
+// pairsWith returns the pairs for the fields of a struct type. at is the index of the
+// struct in the apply configuration.
 func pairsWith(written map[string]reflect.StructField, config reflect.Type, at []int) []pair {
 	var pairs []pair
 	for i := range config.NumField() {
@@ -118,8 +119,8 @@ func pairsWith(written map[string]reflect.StructField, config reflect.Type, at [
 	return pairs
 }
 
-// jsonName returns the name of a field in JSON, or inline if its own fields take its
-// place.
+// jsonName returns the name of a field in JSON. inline is true if the JSON has the fields
+// of the field's struct in its place.
 func jsonName(field reflect.StructField) (name string, inline bool) {
 	name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 	return name, name == "" && (field.Anonymous || strings.Contains(options, "inline"))

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// literal escapes an argument, so that Kubernetes expands no variable in it.
+// literal escapes an argument, so that Kubernetes does not expand variables in it.
 func literal(argument string) string {
 	return strings.ReplaceAll(argument, "$", "$$")
 }

@@ -17,8 +17,8 @@ import (
 const allNamespaces = "*"
 
 // configAuthorization returns the rules of an Agent in the form of the sidecar
-// configuration, and nil without rules. An expression that does not compile is a
-// problem.
+// configuration, or nil if there are no rules. It returns a problem for an expression
+// that does not compile.
 func configAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization, []usererror.Problem, error) {
 	rules := agent.Spec.Access.Authorization
 	if len(rules) == 0 {
@@ -54,11 +54,13 @@ func configAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization
 	return authorization, problems, nil
 }
 
-// unknownSkills returns the skills of rules that are not on the card. It is a remark
-// for an Allow rule, which then matches no call. It is a problem for a Deny rule,
-// which may have been meant for another skill. If the Deny rule is already applied,
-// the skill was removed from the card, and it is a remark, too: the owner of a skill
-// must not block later rules by deleting it.
+// unknownSkills finds the skills of rules that are not on the card.
+//
+// An unknown skill of an Allow rule is a remark: the rule matches no call. An unknown
+// skill of a Deny rule is a problem, because the author may have meant another skill. If
+// the Deny rule is already applied, the unknown skill is a remark, too: the skill was
+// removed from the card, and the owner of a skill must not block later rules by deleting
+// the skill.
 func unknownSkills(agent *a2av1alpha1.Agent, skills *ruleSkills) (problems, remarks []usererror.Problem) {
 	for i, r := range agent.Spec.Access.Authorization {
 		for j, id := range r.Skills {

@@ -18,12 +18,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// turnsMetric is the sidecar's count of turns.
+// turnsMetric is the name of the sidecar's metric with the number of running turns.
 const turnsMetric = "a2a_turns_in_flight"
 
-// autoscaler writes the number of pods into the Agent, through its scale
-// subresource. There is none for a suspended Agent: it would complain that no
-// pod has metrics.
+// autoscaler returns the HorizontalPodAutoscaler of an Agent. It writes the number of
+// pods into the Agent, through the Agent's scale subresource. autoscaler returns nil
+// without spec.workload.autoscaling, and for a suspended Agent, because an autoscaler of
+// no pods would report that the pods have no metrics.
 func autoscaler(agent *a2av1alpha1.Agent) *autoscalingv2ac.HorizontalPodAutoscalerApplyConfiguration {
 	scaling := agent.Spec.Workload.Autoscaling
 	if scaling == nil || agent.Spec.Suspend {
@@ -47,8 +48,9 @@ func autoscaler(agent *a2av1alpha1.Agent) *autoscalingv2ac.HorizontalPodAutoscal
 		WithSpec(spec)
 }
 
-// metricSpec is about the agent's container alone: the sidecar requests little,
-// and would distort a share of what all containers request.
+// metricSpec returns the specification of a metric. It measures the CPU of the agent's
+// container only: the sidecar requests little, and would distort the utilization of all
+// containers together.
 func metricSpec(agent *a2av1alpha1.Agent, metric a2av1alpha1.AutoscalingMetric) *autoscalingv2ac.MetricSpecApplyConfiguration {
 	if metric.Type == a2av1alpha1.AutoscalingMetricInFlightTurns {
 		return autoscalingv2ac.MetricSpec().WithType(autoscalingv2.PodsMetricSourceType).
@@ -67,8 +69,8 @@ func metricSpec(agent *a2av1alpha1.Agent, metric a2av1alpha1.AutoscalingMetric) 
 				WithAverageUtilization(metric.Target)))
 }
 
-// mainContainer is the container whose load counts. The API server refuses a
-// CPU metric for an Agent without a container of its own.
+// mainContainer returns the name of the container whose load the autoscaler measures. The
+// API server rejects a CPU metric for an Agent without a container of its own.
 func mainContainer(agent *a2av1alpha1.Agent) string {
 	if containers := agent.Spec.Workload.Template.Spec.Containers; len(containers) > 0 {
 		return containers[0].Name
@@ -102,8 +104,8 @@ func scalingRules(rules *a2av1alpha1.ScalingRules) *autoscalingv2ac.HPAScalingRu
 	return config
 }
 
-// autoscalerRemarks returns a remark if the autoscaler cannot read its metrics, with
-// what the metrics of the Agent require.
+// autoscalerRemarks returns a remark if the autoscaler cannot read its metrics. The
+// remark says what the metrics of the Agent require.
 func autoscalerRemarks(in clusterstate.Agent) []usererror.Problem {
 	h, scaling := in.Children.Autoscaler, in.Agent.Spec.Workload.Autoscaling
 	if scaling == nil || h == nil || !metav1.IsControlledBy(h, in.Agent) {
@@ -124,8 +126,8 @@ func autoscalerRemarks(in clusterstate.Agent) []usererror.Problem {
 	return nil
 }
 
-// metricNeeds returns what the metrics require, each type once, in the order of the
-// spec.
+// metricNeeds describes what the metrics require. It describes each type of metric once,
+// in the order of the spec.
 func metricNeeds(metrics []a2av1alpha1.AutoscalingMetric) string {
 	needs, seen := "", map[a2av1alpha1.AutoscalingMetricType]bool{}
 	for i, metric := range metrics {
@@ -142,5 +144,6 @@ func metricNeeds(metrics []a2av1alpha1.AutoscalingMetric) string {
 	return needs
 }
 
-// scalingDisabled is the reason of an autoscaler whose target was scaled to zero.
+// scalingDisabled is the reason in the condition of an autoscaler whose target was scaled
+// to zero.
 const scalingDisabled = "ScalingDisabled"

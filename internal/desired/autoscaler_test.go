@@ -51,7 +51,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestScalingDoesNotChangeThePodTemplate: the number of pods changes without a restart of the running pods.
+// TestScalingDoesNotChangeThePodTemplate checks that a change of the number of pods does not restart the
+// running pods.
 func TestScalingDoesNotChangeThePodTemplate(t *testing.T) {
 	in := readCase(t, filepath.Join("testdata", "minimal", "input.yaml"))
 	one, err := Agent(in, testPlatform)

@@ -25,7 +25,8 @@ func backendURL(agent *a2av1alpha1.Agent) string {
 	return "http://127.0.0.1:" + strconv.Itoa(int(backend.Port)) + cmp.Or(backend.Path, a2aPath(backend.A2A), defaultPaths[backendProtocol(agent)])
 }
 
-// a2aPath returns the path of the container's endpoint, and "" for the path on its card.
+// a2aPath returns the path of the container's endpoint, or "" if the container's card has
+// the path.
 func a2aPath(a2a *a2av1alpha1.AgentA2A) string {
 	if a2a == nil {
 		return ""
@@ -33,15 +34,15 @@ func a2aPath(a2a *a2av1alpha1.AgentA2A) string {
 	return a2a.Path
 }
 
-// defaultPaths are the default paths of turns. The card of an agent that speaks A2A has
-// the path.
+// defaultPaths are the default paths to which the sidecar posts turns. There is none for
+// an agent that speaks A2A, because its card has the path.
 var defaultPaths = map[sidecarconfig.Protocol]string{
 	sidecarconfig.ProtocolEvents:          "/",
 	sidecarconfig.ProtocolChatCompletions: "/v1/chat/completions",
 }
 
-// externalModelServer returns the URL of the model server that takes the place of
-// the agent's container, and "" for an Agent with a container.
+// externalModelServer returns the URL of the model server that the sidecar calls instead
+// of the agent's container, or "" for an Agent with a container.
 func externalModelServer(agent *a2av1alpha1.Agent) string {
 	if chat := agent.Spec.Workload.Backend.Chat; chat != nil {
 		return chat.URL

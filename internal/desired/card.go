@@ -10,8 +10,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// agentCard returns the card of an Agent with the interfaces of a base, the URL for
-// callers inside the cluster.
+// agentCard returns the card of an Agent. base is the URL for callers inside the cluster;
+// the card has its interfaces.
 func agentCard(agent *a2av1alpha1.Agent, base card.Base, skills []card.Skill) card.Card {
 	spec := &agent.Spec
 	c := card.Card{
@@ -32,8 +32,8 @@ func agentCard(agent *a2av1alpha1.Agent, base card.Base, skills []card.Skill) ca
 	return *c.At(base)
 }
 
-// cardBindings returns the bindings with their names on the card, and nil for the
-// default.
+// cardBindings returns the bindings with their names on the card, or nil for the default
+// bindings.
 func cardBindings(bindings []a2av1alpha1.CardBinding) []card.Binding {
 	var all []card.Binding
 	for _, b := range bindings {

@@ -31,8 +31,9 @@ var cardSigningKeys = []string{a2av1alpha1.CardSigningKey, a2av1alpha1.CardSigni
 type credential struct {
 	volume corev1.Volume
 	dir    string
-	// args are the flags of the sidecar for the mounted files. The sidecar configuration
-	// does not name them, because pods of an earlier spec do not have the volume.
+	// args are the flags of the sidecar that name the mounted files. The files are not in
+	// the sidecar configuration, because pods of an earlier spec read the same
+	// configuration and do not have the volume.
 	args []string
 }
 
@@ -77,8 +78,8 @@ func credentials(agent *a2av1alpha1.Agent) []credential {
 	return append(all, storeCredentials(agent)...)
 }
 
-// chatKey returns the API key of the model server, mounted as chatKeyFile for every key
-// of the Secret.
+// chatKey returns the credential with the API key of the model server. The file is
+// chatKeyFile for every key of the Secret.
 func chatKey(reference *a2av1alpha1.ChatAPIKeyReference) credential {
 	volume := secretVolume(a2av1alpha1.VolumeChatKey, a2av1alpha1.SecretReference{Name: reference.Name})
 	volume.Secret.Items = []corev1.KeyToPath{{Key: cmp.Or(reference.Key, chatKeyFile), Path: chatKeyFile}}
@@ -89,7 +90,8 @@ func chatKey(reference *a2av1alpha1.ChatAPIKeyReference) credential {
 // its Secret.
 const chatKeyFile = "api-key"
 
-// bundle returns the certificates of certificate authorities, mounted as caFile.
+// bundle returns the credential with the certificates of certificate authorities. The
+// file is caFile.
 func bundle(name, dir, flag string, reference *a2av1alpha1.CABundleReference) credential {
 	items := []corev1.KeyToPath{{Key: cmp.Or(reference.Key, caFile), Path: caFile}}
 	volume := corev1.Volume{Name: name}
@@ -106,9 +108,10 @@ func bundle(name, dir, flag string, reference *a2av1alpha1.CABundleReference) cr
 // caFile is the file with the certificates of certificate authorities.
 const caFile = "ca.crt"
 
-// secretVolume returns a volume with keys of a Secret, or with all keys if none is
-// given. The volume is optional, because a pod does not report that it waits for a
-// volume: instead, the sidecar exits with a code that tells what is missing.
+// secretVolume returns a volume with the given keys of a Secret, or with all keys if none
+// is given. The volume is optional, because a pod that waits for a volume does not report
+// it. With an optional volume, the sidecar starts and exits with a code that identifies
+// the missing credential.
 func secretVolume(name string, secret a2av1alpha1.SecretReference, keys ...string) corev1.Volume {
 	source := &corev1.SecretVolumeSource{SecretName: secret.Name, Optional: new(true)}
 	for _, key := range keys {
@@ -117,7 +120,7 @@ func secretVolume(name string, secret a2av1alpha1.SecretReference, keys ...strin
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{Secret: source}}
 }
 
-// redisOf returns the Redis of an Agent's task store, and nil for the memory store.
+// redisOf returns the Redis of an Agent's task store, or nil for the memory store.
 func redisOf(agent *a2av1alpha1.Agent) *a2av1alpha1.AgentRedis {
 	return agent.Spec.Workload.Tasks.Store.Redis
 }

@@ -17,10 +17,10 @@ const (
 	// progressDeadlineSeconds is the time after which a rollout without progress counts
 	// as failed. Pulling a large image takes minutes.
 	progressDeadlineSeconds = 300
-	// revisionHistoryLimit suffices for inspection. Users roll back the Agent, and never
+	// revisionHistoryLimit is enough for inspection. Users roll back the Agent, and never
 	// its Deployment.
 	revisionHistoryLimit = 3
-	// defaultReplicas is the default of the schema.
+	// defaultReplicas is the default number of replicas in the schema.
 	defaultReplicas = 1
 )
 
@@ -42,9 +42,10 @@ func deployment(agent *a2av1alpha1.Agent, platform Platform) *appsv1ac.Deploymen
 			WithTemplate(podTemplate(agent, platform)))
 }
 
-// replicas returns the number of pods. The autoscaler writes it into the Agent, and the
-// operator copies it. A number outside of the autoscaler's limits is the default of the
-// schema, or from before a change of the limits, and is adjusted to them at once.
+// replicas returns the number of pods. The autoscaler writes the number into the Agent,
+// and the operator copies it into the Deployment. The number can be outside of the
+// autoscaler's limits, because it is the default of the schema or the limits were
+// changed. replicas then returns the nearest limit.
 func replicas(agent *a2av1alpha1.Agent) int32 {
 	if agent.Spec.Suspend {
 		return 0

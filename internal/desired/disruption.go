@@ -13,8 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
-// disruptionBudget returns the PodDisruptionBudget of an Agent, and nil for an Agent
-// that never has more than one pod. It never blocks the drain of a node: at least one
+// disruptionBudget returns the PodDisruptionBudget of an Agent, or nil for an Agent that
+// never has more than one pod. The budget never blocks the drain of a node: at least one
 // pod may be unavailable, and a pod that is not ready may always be evicted.
 func disruptionBudget(agent *a2av1alpha1.Agent) *policyv1ac.PodDisruptionBudgetApplyConfiguration {
 	if mostReplicas(agent) <= 1 {

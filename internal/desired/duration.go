@@ -11,7 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// parseDuration parses a duration that the API server has validated. An empty one is 0.
+// parseDuration parses a duration that the API server has validated. It returns 0 for an
+// empty one.
 func parseDuration(field string, d a2av1alpha1.Duration) (sidecarconfig.Duration, error) {
 	if d == "" {
 		return 0, nil

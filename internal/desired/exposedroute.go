@@ -15,17 +15,19 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// exposedRoute is one of the two routes of an Agent.
+// exposedRoute is the HTTPRoute or the GRPCRoute of an Agent, with its current status.
 type exposedRoute struct {
 	kind     gatewayv1.Kind
 	resource string
 	offered  bool
-	// unreadable is why it cannot be seen, "" when there is no reason.
+	// unreadable is the reason why the operator cannot read routes of this kind, "" if it
+	// can.
 	unreadable string
 	field      string
 	hostnames  []a2av1alpha1.Hostname
-	// parents are nil for a route that does not exist, belongs to another owner, or differs from its desired
-	// state: such a status is about another route.
+	// parents is the status of the route. It is nil if the route does not exist, belongs
+	// to another owner, or differs from its desired state, because the status of such a
+	// route does not apply to the desired one.
 	parents []gatewayv1.RouteParentStatus
 	meta    metav1.ObjectMeta
 	// path is the path after the address of a Gateway.
@@ -63,7 +65,8 @@ func exposedRoutes(in clusterstate.Agent) []exposedRoute {
 	return []exposedRoute{web, grpc}
 }
 
-// removable returns the field that requires the route.
+// removable returns the field that a user can remove so that the Agent needs no such
+// route.
 func (r exposedRoute) removable() string {
 	if r.kind == kindHTTPRoute {
 		return "spec.exposure"
@@ -79,12 +82,13 @@ func exposureProblem(reason, format string, args ...any) usererror.Problem {
 	}
 }
 
-// anyHost is the hostname of a route without hostnames: it has those of the listeners.
+// anyHost stands for the hostnames of the listeners, which a route without hostnames has.
 const anyHost a2av1alpha1.Hostname = ""
 
 func isAnyHost(host a2av1alpha1.Hostname) bool { return host == anyHost }
 
-// pathOf returns the path of a route, and "" if the operator did not make the route.
+// pathOf returns the path of a route, or "" for a route in a form that the operator does
+// not write.
 func pathOf(route *gatewayv1.HTTPRoute) string {
 	if len(route.Spec.Rules) != 1 || len(route.Spec.Rules[0].Matches) != 1 {
 		return ""

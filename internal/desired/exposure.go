@@ -16,17 +16,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// exposed is how far an Agent is reached from outside the cluster.
+// exposed describes how callers reach an Agent from outside the cluster.
 type exposed struct {
-	// url is where, "" for nowhere yet.
+	// url is the URL for callers outside the cluster, "" while there is none.
 	url string
-	// bases are those of the cards that callers from outside get, that of url
-	// first.
+	// bases are the bases of the cards for callers outside the cluster. The first one has
+	// url.
 	bases    []card.Base
 	problems []usererror.Problem
 }
 
-// expose returns the addresses at which Gateways serve an Agent. A route counts once a Gateway has accepted it.
+// expose returns the addresses at which Gateways serve an Agent. A route counts only
+// after a Gateway has accepted it.
 func expose(in clusterstate.Agent) exposed {
 	exposure := in.Agent.Spec.Exposure
 	if exposure == nil {
@@ -39,7 +40,8 @@ func expose(in clusterstate.Agent) exposed {
 		urls, problems := route.servedAt(in)
 		result.problems = append(result.problems, problems...)
 		if len(urls) == 0 && route.kind == kindHTTPRoute && unseen(in) && in.Agent.Status.ExternalURL != "" {
-			// The routes and Gateways are probably unchanged.
+			// The operator cannot read the routes or Gateways, which are probably
+			// unchanged.
 			urls = []string{in.Agent.Status.ExternalURL}
 		}
 		if len(urls) == 0 {
@@ -60,11 +62,11 @@ func expose(in clusterstate.Agent) exposed {
 	return result
 }
 
-// maxExternal bounds the external bases of an Agent, because the sidecar keeps a card
-// for each. Requests for other hosts get the card of the first one.
+// maxExternal is the maximum number of external bases of an Agent. The sidecar stores one
+// card for each base. Requests for other hosts get the card of the first base.
 const maxExternal = 16
 
-// servedAt returns the URLs at which Gateways serve a route, the best one first, and
+// servedAt returns the URLs at which Gateways serve a route, in the order of urls, and
 // the problems of the route.
 func (r exposedRoute) servedAt(in clusterstate.Agent) ([]string, []usererror.Problem) {
 	if r.unreadable != "" {
@@ -114,7 +116,8 @@ func (r exposedRoute) servedAt(in clusterstate.Agent) ([]string, []usererror.Pro
 	}
 }
 
-// urls returns the URLs of addresses, the best one first, each once.
+// urls returns the distinct URLs of addresses, at most maxExternal, with the preferred
+// URL first.
 func (r exposedRoute) urls(addresses []address) []string {
 	var urls []string
 	for _, a := range slices.Concat([]address{best(addresses)}, addresses) {
@@ -126,15 +129,15 @@ func (r exposedRoute) urls(addresses []address) []string {
 	return urls
 }
 
-// unseen reports whether the operator cannot read the objects that decide where the
-// HTTPRoute is served.
+// unseen reports whether the operator cannot read the HTTPRoutes or Gateways that
+// determine the URLs of the Agent.
 func unseen(in clusterstate.Agent) bool {
 	return in.GatewayAPI.Unreadable.HTTPRoutes != "" || in.GatewayAPI.Unreadable.Gateways != "" && in.Agent.Spec.Exposure.URL == ""
 }
 
-// unseenGateways returns a problem for each Gateway that does not exist, or one if
-// Gateways cannot be read. It returns none with spec.exposure.url, which does not
-// depend on Gateways.
+// unseenGateways returns a problem for each Gateway that does not exist, or one problem
+// if Gateways cannot be read. With spec.exposure.url it returns none, because this URL
+// does not depend on Gateways.
 func unseenGateways(in clusterstate.Agent) []usererror.Problem {
 	if in.Agent.Spec.Exposure.URL != "" {
 		return nil

@@ -31,14 +31,15 @@ func listener(name, protocol, hostname string, port int32, changes ...func(*gate
 	return l
 }
 
-// from returns a change that lets a listener admit routes of namespaces.
+// from returns a change after which a listener admits routes of the given namespaces.
 func from(namespaces gatewayv1.FromNamespaces, selector *metav1.LabelSelector) func(*gatewayv1.Listener) {
 	return func(l *gatewayv1.Listener) {
 		l.AllowedRoutes = &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: &namespaces, Selector: selector}}
 	}
 }
 
-// kinds returns a change that lets a listener admit some kinds of routes of its own namespace only.
+// kinds returns a change after which a listener admits only the given kinds of routes, of its own
+// namespace.
 func kinds(kinds ...gatewayv1.RouteGroupKind) func(*gatewayv1.Listener) {
 	return func(l *gatewayv1.Listener) { l.AllowedRoutes = &gatewayv1.AllowedRoutes{Kinds: kinds} }
 }
@@ -57,7 +58,7 @@ func TestGatewayAddresses(t *testing.T) {
 		status    gatewayv1.ListenerStatus
 		section   string
 		hostnames []a2av1alpha1.Hostname
-		// namespace is the route's, "agents" unless it is said.
+		// namespace is the namespace of the route; "" means "agents".
 		namespace string
 		labels    map[string]string
 		kind      gatewayv1.Kind
@@ -342,8 +343,8 @@ func TestExpose(t *testing.T) {
 	}
 }
 
-// TestExposedBases: each hostname of an Agent has a base, that of the status first, and all have the gRPC
-// address.
+// TestExposedBases checks that each hostname of an Agent has a base, that the first base has the URL of
+// the status, and that all bases have the gRPC address.
 func TestExposedBases(t *testing.T) {
 	one := exposedAgent("agents", "echo", 100, "a.example")
 	one.Agent.Spec.Exposure.Hostnames = []a2av1alpha1.Hostname{"b.example", "*.c.example", "a.example"}
@@ -369,13 +370,13 @@ func TestExposedBases(t *testing.T) {
 	if got := expose(in); got.url != want[0].URL || !gocmp.Equal(got.bases, want) {
 		t.Errorf("expose() = %s, bases (-want +got):\n%s", got.url, gocmp.Diff(want, got.bases))
 	}
-	// A balancer's own address is the only one that is known.
+	// With spec.exposure.url, such as the URL of a load balancer, no other URL is known.
 	one.Agent.Spec.Exposure.URL = "https://front.example/x"
 	want = []card.Base{{URL: "https://front.example/x", GRPC: "grpc.example:443"}}
 	if got := expose(in); !gocmp.Equal(got.bases, want) {
 		t.Errorf("with a URL: bases (-want +got):\n%s", gocmp.Diff(want, got.bases))
 	}
-	// There may be many.
+	// The number of bases is limited to maxExternal.
 	one.Agent.Spec.Exposure.URL = ""
 	for i := range 40 {
 		gateway.Spec.Listeners = append(gateway.Spec.Listeners, listener("l"+strconv.Itoa(i), "HTTPS", "", int32(9000+i), from(gatewayv1.NamespacesFromAll, nil)))

@@ -16,7 +16,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// defaultPorts are the default ports of the schemes, which a URL omits.
+// defaultPorts are the default ports of the schemes. URLs omit them.
 var defaultPorts = map[string]int32{schemeHTTP: 80, schemeHTTPS: 443}
 
 // address is an address at which a Gateway serves a route, without a path.
@@ -34,8 +34,9 @@ func (a address) String() string {
 	return a.scheme + "://" + a.host + ":" + strconv.Itoa(int(a.port))
 }
 
-// rank orders addresses, the best one first: https before http, then default ports
-// before others, because firewalls are more likely to allow them.
+// rank returns a number by which addresses are sorted; a smaller one is better. https
+// precedes http, and default ports precede other ports, because firewalls are more likely
+// to allow them.
 func (a address) rank() int {
 	rank := 0
 	if a.scheme != schemeHTTPS {
@@ -48,7 +49,7 @@ func (a address) rank() int {
 }
 
 // gatewayAddresses returns the addresses at which a Gateway serves a route. It omits
-// names that begin with "*".
+// names with a wildcard.
 func gatewayAddresses(gateway *gatewayv1.Gateway, route attachment) []address {
 	var addresses []address
 	for i := range gateway.Spec.Listeners {
@@ -66,7 +67,8 @@ func gatewayAddresses(gateway *gatewayv1.Gateway, route attachment) []address {
 	return addresses
 }
 
-// best returns the preferred address: the best one of the first Gateway.
+// best returns the preferred address: the one with the best rank among the addresses of
+// the first Gateway.
 func best(addresses []address) address {
 	others := func(a address) bool { return a.gateway != addresses[0].gateway }
 	return slices.MinFunc(slices.DeleteFunc(slices.Clone(addresses), others), byRank)
@@ -74,8 +76,8 @@ func best(addresses []address) address {
 
 func byRank(a, b address) int { return cmp.Compare(a.rank(), b.rank()) }
 
-// listenerHosts returns the hosts at which a listener serves a route: the names that
-// both have, or the address of the Gateway if neither has a name.
+// listenerHosts returns the hosts at which a listener serves a route: the names that both
+// the listener and the route have, or the address of the Gateway if neither has a name.
 func listenerHosts(gateway *gatewayv1.Gateway, listener *gatewayv1.Listener, hostnames []a2av1alpha1.Hostname) []string {
 	own := ""
 	if listener.Hostname != nil {
@@ -96,8 +98,8 @@ func listenerHosts(gateway *gatewayv1.Gateway, listener *gatewayv1.Listener, hos
 	return hosts
 }
 
-// commonHost returns the name that matches both patterns, and "" if none or several
-// do.
+// commonHost returns the name that matches both patterns, or "" if no name or several
+// names match.
 func commonHost(route, listener string) string {
 	switch {
 	case !wildcard(route) && (listener == "" || matches(listener, route)):
@@ -119,7 +121,8 @@ func matches(pattern, host string) bool {
 	return strings.HasSuffix(host, strings.TrimPrefix(pattern, "*"))
 }
 
-// gatewayHosts returns the first address of a Gateway, in the form of a URL's host.
+// gatewayHosts returns the first address of a Gateway, in the form of the host in a URL.
+// It returns nil if the Gateway has no address.
 func gatewayHosts(gateway *gatewayv1.Gateway) []string {
 	for _, a := range gateway.Status.Addresses {
 		if ip, err := netip.ParseAddr(a.Value); err == nil && ip.Is6() {

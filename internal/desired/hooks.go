@@ -45,8 +45,9 @@ func preStopRemarks(agent *a2av1alpha1.Agent) []usererror.Problem {
 }
 
 // emptyHooks returns a problem for each hook without an action. The API server rejects
-// such a hook in a new Deployment, but server-side apply drops one that replaces another
-// hook before the validation, so that the pods would restart without a hook.
+// such a hook in a new Deployment. But if the hook replaces another one, server-side
+// apply removes the empty hook before the validation, and the pods would restart without
+// a hook.
 func emptyHooks(agent *a2av1alpha1.Agent) []usererror.Problem {
 	pod := &agent.Spec.Workload.Template.Spec
 	return append(emptyHooksOf(templateField+".initContainers", pod.InitContainers),

@@ -16,22 +16,22 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// cardChoice is the card to publish.
+// cardChoice is the card that the operator publishes, and how it was chosen.
 type cardChoice struct {
 	// card is nil if the skills cannot be resolved and no card was published before.
 	card *card.Card
-	// kept is true for the card that was published last. least is true for a card with
-	// the default skill only.
+	// kept is true if card is the card that was published last. least is true if card has
+	// only the default skill.
 	kept, least bool
-	// problems are why the card of the spec cannot be published.
+	// problems are the reasons why the card of the spec cannot be published.
 	problems []usererror.Problem
 
 	base card.Base
 	last func() *sidecarconfig.Published
 }
 
-// publishedCard returns the card of the spec, or the card that was published last if
-// the skills cannot be resolved. base is the base of the Agent's Service.
+// publishedCard returns the card of the spec, or the kept card if the skills cannot be
+// resolved. base is the base of the Agent's Service.
 func publishedCard(in clusterstate.Agent, base card.Base) *cardChoice {
 	choice := &cardChoice{base: base, last: sync.OnceValue(func() *sidecarconfig.Published { return lastPublished(in) })}
 	skills, problems := resolveSkills(in)
@@ -51,11 +51,11 @@ func (c *cardChoice) keep(in clusterstate.Agent) bool {
 	return c.kept
 }
 
-// smaller chooses the next card if the sidecar configuration is too large: the card
-// that was published last, and then the least card, so that the operator can apply
-// restrictions of access. The published card may be too large beside the current spec,
-// and a user with access to ConfigMaps may have edited it. It returns false if there
-// is no smaller card.
+// smaller chooses the next card if the sidecar configuration is too large: first the card
+// that was published last, then the least card. The operator can thus apply restrictions
+// of access in any case: the card that was published last may be too large together with
+// the current spec, and a user with access to ConfigMaps may have edited it. smaller
+// returns false if there is no smaller card.
 func (c *cardChoice) smaller(in clusterstate.Agent) bool {
 	switch {
 	case c.least:
@@ -68,8 +68,8 @@ func (c *cardChoice) smaller(in clusterstate.Agent) bool {
 	}
 }
 
-// ruleSkills returns the skills that a rule may name: those of the card and, while the
-// card is kept, those of the spec.
+// ruleSkills returns the skills that a rule may name: the skills on the card and, while
+// the card is kept, also the skills of the spec.
 func (c *cardChoice) ruleSkills(in clusterstate.Agent) *ruleSkills {
 	skills := &ruleSkills{onCard: c.card.Skills, denied: deniedBy(c.last)}
 	if c.kept {
@@ -79,8 +79,8 @@ func (c *cardChoice) ruleSkills(in clusterstate.Agent) *ruleSkills {
 }
 
 // lastPublished returns the card and the rules of the Agent's sidecar configuration in
-// the cluster. It is nil if there is no configuration, if the Agent does not own the
-// ConfigMap, and if the operator did not write its content.
+// the cluster. It returns nil if there is no configuration, if the Agent does not own the
+// ConfigMap, or if the operator did not write its content.
 func lastPublished(in clusterstate.Agent) *sidecarconfig.Published {
 	current := in.Children.ConfigMap
 	if current == nil || !metav1.IsControlledBy(current, in.Agent) {
@@ -99,11 +99,11 @@ func lastPublished(in clusterstate.Agent) *sidecarconfig.Published {
 
 // keptCard returns the card to publish while the Agent's skills cannot be resolved, so
 // that the rest of the spec can be applied. It is the card that was published last, with
-// the interfaces of the current spec. A skill that is now Extended leaves the public
-// card, because visibility restricts who sees it.
+// the interfaces of the current spec. A skill that is now Extended is removed from the
+// public card, because its visibility restricts who may see it.
 //
-// If the published card is lost and the Agent has a Deployment, it is the least card.
-// It is nil for an Agent without a Deployment.
+// If the published card is lost and the Agent has a Deployment, keptCard returns the
+// least card. For an Agent without a Deployment it returns nil.
 func keptCard(in clusterstate.Agent, base card.Base, last *sidecarconfig.Published) (kept *card.Card, least bool) {
 	if last != nil {
 		return updatedCard(in, base, last), false
@@ -114,17 +114,17 @@ func keptCard(in clusterstate.Agent, base card.Base, last *sidecarconfig.Publish
 	return leastCard(in, base), true
 }
 
-// leastCard returns the card of the current spec with the default skill only.
+// leastCard returns the card of the current spec with only the default skill.
 func leastCard(in clusterstate.Agent, base card.Base) *card.Card {
 	least := agentCard(in.Agent, base, []card.Skill{defaultSkill(in.Agent)})
 	return &least
 }
 
-// updatedCard returns a published card with the addresses and the visibility of
-// skills of the current spec.
+// updatedCard returns a published card with the addresses and the visibility of skills
+// from the current spec.
 func updatedCard(in clusterstate.Agent, base card.Base, last *sidecarconfig.Published) *card.Card {
 	kept := last.Card
-	// These members come from the current spec, as on any card.
+	// These members come from the current spec, as on every card.
 	kept.Bindings = cardBindings(in.Agent.Spec.Protocol.Bindings)
 	kept = *kept.At(base)
 	kept.SecuritySchemes, kept.SecurityOptional = nil, false
@@ -133,8 +133,8 @@ func updatedCard(in clusterstate.Agent, base card.Base, last *sidecarconfig.Publ
 	return &kept
 }
 
-// hideExtended returns the skills, with Extended set for those that are Extended in the
-// current spec, and with the default skill if none is public.
+// hideExtended returns the skills, and sets Extended for each skill that is Extended in
+// the current spec. If no skill is then public, it adds the default skill.
 func hideExtended(in clusterstate.Agent, skills []card.Skill) []card.Skill {
 	current, _ := skillOrigins(in)
 	skills = slices.Clone(skills)
@@ -150,7 +150,7 @@ func hideExtended(in clusterstate.Agent, skills []card.Skill) []card.Skill {
 	return skills
 }
 
-// pendingSkills returns the ids of the skills that the spec names, and the names of
+// pendingSkills returns the ids of the skills that the spec names, and the names of the
 // AgentSkills that do not exist.
 func pendingSkills(in clusterstate.Agent) []string {
 	current, _ := skillOrigins(in)
@@ -164,8 +164,8 @@ func pendingSkills(in clusterstate.Agent) []string {
 	return ids
 }
 
-// deniedBy returns a function that reports whether a rule that was published last denies
-// a skill.
+// deniedBy returns a function that reports whether one of the rules that were published
+// last denies a skill.
 func deniedBy(last func() *sidecarconfig.Published) func(id string) bool {
 	return func(id string) bool {
 		published := last()

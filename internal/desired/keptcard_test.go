@@ -138,14 +138,14 @@ func TestRestrictionsApplyWithoutASkill(t *testing.T) {
 	if diff := cmp.Diff(result.Objects.ConfigMap.Data, again.Objects.ConfigMap.Data); diff != "" {
 		t.Errorf("the second configuration differs from the first:\n%s", diff)
 	}
-	// With the skill, the card follows the spec again.
+	// When the skill exists again, the card follows the spec again.
 	in.Agent.Spec.SkillRefs = in.Agent.Spec.SkillRefs[:len(in.Agent.Spec.SkillRefs)-1]
 	if mended := desiredOf(t, in); mended.CardKept || configIn(t, mended).Card.Description != "Somebody else." {
 		t.Errorf("the card is still kept: %+v", mended.Problems)
 	}
 }
 
-// TestKeptConfigurationsAreStable keeps the card of every case, and keeps it again.
+// TestKeptConfigurationsAreStable checks, for every case, that keeping the card twice gives the same configuration.
 func TestKeptConfigurationsAreStable(t *testing.T) {
 	inputs, _ := filepath.Glob("testdata/*/input.yaml")
 	for _, input := range inputs {
@@ -209,13 +209,13 @@ func forge(in *clusterstate.Agent, text string) {
 	in.Children.ConfigMap.Annotations = map[string]string{a2av1alpha1.AnnotationConfigDigest: sidecarconfig.Digest([]byte(text))}
 }
 
-// TestCardWithoutRoomForRules: a user who may edit the ConfigMap could write a card that leaves no room for
-// the rules of the spec, and so prevent a revocation while a skill is missing.
+// TestCardWithoutRoomForRules: a user with access to the ConfigMap could write a card that leaves no room for the rules
+// of the spec, and so prevent a revocation of access while a skill is missing.
 func TestCardWithoutRoomForRules(t *testing.T) {
 	deny := []a2av1alpha1.AuthorizationRule{{Action: a2av1alpha1.AuthorizationDeny, Namespaces: []string{"left"}}}
 	in := agentOf(t, "minimal")
 	published := configIn(t, publish(t, &in))
-	// With indentation the text of the cluster has no more room for rules.
+	// The card fills the ConfigMap, so that the configuration has no more room for rules.
 	published.Card.Description = strings.Repeat("d", sidecarconfig.MaxSize-8<<10)
 	for range 2 {
 		encoded, err := sidecarconfig.Encode(published)
@@ -239,7 +239,7 @@ func TestCardWithoutRoomForRules(t *testing.T) {
 		t.Errorf("card %+v, want the one with the default skill", config.Card.Skills)
 	}
 
-	// The same for a card that becomes too large by itself.
+	// The result is the same if the card of the spec is too large.
 	publish(t, &in)
 	forge(&in, string(must(sidecarconfig.Encode(published))))
 	in.Agent.Spec.SkillRefs = nil
@@ -262,7 +262,8 @@ func must(text []byte, err error) []byte {
 	return text
 }
 
-// TestKeptCardHidesSkillsThatBecameExtended: the visibility of a skill is a restriction.
+// TestKeptCardHidesSkillsThatBecameExtended checks that a kept card hides a skill that is now Extended, because
+// visibility is a restriction.
 func TestKeptCardHidesSkillsThatBecameExtended(t *testing.T) {
 	in := agentOf(t, "minimal")
 	in.Agent.Spec.Skills = []a2av1alpha1.Skill{{ID: "pay", SkillDetails: a2av1alpha1.SkillDetails{Name: "Pay", Tags: []string{"p"}}}}
@@ -302,8 +303,8 @@ func TestFormerCardIsKeptForATooLargeOne(t *testing.T) {
 	}
 }
 
-// TestRulesForMissingSkills: a rule about a skill that existed does not prevent the application of a new
-// rule, and a rule about a skill that never existed does.
+// TestRulesForMissingSkills checks that a rule for a skill that once existed does not prevent the application of a new
+// rule, and that a rule for a skill that never existed does.
 func TestRulesForMissingSkills(t *testing.T) {
 	deny := func(skill string) a2av1alpha1.AuthorizationRule {
 		return a2av1alpha1.AuthorizationRule{Action: a2av1alpha1.AuthorizationDeny, Skills: []string{skill}}
@@ -335,7 +336,7 @@ func TestRulesForMissingSkills(t *testing.T) {
 		t.Errorf("a rule about a skill that never was is taken: %+v", result.Problems)
 	}
 
-	// While skills cannot be resolved, those that the spec names are known.
+	// While skills cannot be resolved, rules may name the skills of the spec.
 	loseSkill(&in)
 	in.Agent.Spec.Skills = []a2av1alpha1.Skill{{ID: "new", SkillDetails: a2av1alpha1.SkillDetails{Name: "New", Tags: []string{"n"}}}}
 	in.Agent.Spec.Access.Authorization = []a2av1alpha1.AuthorizationRule{deny("gone"), deny("new")}

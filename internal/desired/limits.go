@@ -8,8 +8,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// configLimits returns the limits of an Agent. The sidecar fills in the defaults of
-// absent ones.
+// configLimits returns the limits of an Agent. The sidecar applies the defaults of absent
+// limits.
 func configLimits(l *a2av1alpha1.AgentLimits) (limits sidecarconfig.Limits, err error) {
 	if l == nil {
 		return limits, nil

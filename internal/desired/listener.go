@@ -14,14 +14,14 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// attachment has the properties of a route that a listener checks before it accepts the
-// route. The status of a route does not say which listener accepted it, so the operator
-// evaluates the same rules as the Gateway.
+// attachment contains the properties of a route that a listener checks before it accepts
+// the route. The status of a route does not name the listener that accepted it, so the
+// operator evaluates the same rules as the Gateway.
 type attachment struct {
 	kind            gatewayv1.Kind
 	namespace       string
 	namespaceLabels map[string]string
-	// section is the listener that the route names, and "" for any.
+	// section is the name of the listener to which the route refers, "" for any listener.
 	section   string
 	hostnames []a2av1alpha1.Hostname
 }
@@ -38,14 +38,15 @@ func (a attachment) fits(gateway *gatewayv1.Gateway, listener *gatewayv1.Listene
 	return listsKind(allowed.Kinds, a.kind) && a.comesFrom(gateway, allowed.Namespaces)
 }
 
-// listsKind reports whether kinds contains a kind of routes. Empty kinds contain all.
+// listsKind reports whether kinds contains a kind of route. Empty kinds contain every
+// kind.
 func listsKind(kinds []gatewayv1.RouteGroupKind, kind gatewayv1.Kind) bool {
 	return len(kinds) == 0 || slices.ContainsFunc(kinds, func(k gatewayv1.RouteGroupKind) bool {
 		return k.Kind == kind && (k.Group == nil || *k.Group == gatewayv1.GroupName)
 	})
 }
 
-// comesFrom reports whether a listener accepts routes of the namespace.
+// comesFrom reports whether a listener accepts routes of the namespace of the route.
 func (a attachment) comesFrom(gateway *gatewayv1.Gateway, namespaces *gatewayv1.RouteNamespaces) bool {
 	if namespaces == nil || namespaces.From == nil {
 		return a.namespace == gateway.Namespace
@@ -61,8 +62,8 @@ func (a attachment) comesFrom(gateway *gatewayv1.Gateway, namespaces *gatewayv1.
 	}
 }
 
-// listenerScheme returns the scheme of a protocol, and "" for a protocol that HTTPRoutes
-// and GRPCRoutes do not use.
+// listenerScheme returns the URL scheme of a protocol, or "" for a protocol that
+// HTTPRoutes and GRPCRoutes do not use.
 func listenerScheme(protocol gatewayv1.ProtocolType) string {
 	switch protocol {
 	case gatewayv1.HTTPProtocolType:
@@ -74,8 +75,8 @@ func listenerScheme(protocol gatewayv1.ProtocolType) string {
 	}
 }
 
-// listenerWorks reports whether the status of the Gateway says that a listener works, for
-// routes of a kind.
+// listenerWorks reports whether, by the status of the Gateway, a listener serves routes
+// of a kind.
 func listenerWorks(gateway *gatewayv1.Gateway, name gatewayv1.SectionName, kind gatewayv1.Kind) bool {
 	for i := range gateway.Status.Listeners {
 		s := &gateway.Status.Listeners[i]

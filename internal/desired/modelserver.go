@@ -11,9 +11,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// modelServerProblems returns a problem if the URL of the model server leads into
-// the pod of the sidecar. The CEL rule of the field knows the usual spellings of
-// loopback, and not all of them, such as "localhost." and "[::ffff:127.0.0.1]".
+// modelServerProblems returns a problem if the URL of the model server leads to the pod
+// of the sidecar. The CEL rule of the field rejects the usual spellings of loopback, but
+// not all, such as "localhost." and "[::ffff:127.0.0.1]".
 func modelServerProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
 	url := externalModelServer(agent)
 	backend := sidecarconfig.Backend{Protocol: backendProtocol(agent), URL: url}

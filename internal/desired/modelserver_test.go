@@ -11,7 +11,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// TestModelServerURLInThePodIsRejected has the spellings of loopback that the CEL rule of the field accepts.
+// TestModelServerURLInThePodIsRejected tests spellings of loopback that the CEL rule of the field accepts.
 func TestModelServerURLInThePodIsRejected(t *testing.T) {
 	tests := map[string]bool{ // whether the URL is refused
 		"http://localhost.:8000/v1":             true,

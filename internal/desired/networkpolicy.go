@@ -15,14 +15,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// dnsPorts are the ports of DNS. A policy applies to the port of the pod that answers,
-// which differs from the port of the Service on OpenShift.
+// dnsPorts are the ports of DNS. A NetworkPolicy applies to the port of the DNS server's
+// pod, which differs on OpenShift from the port of its Service.
 var dnsPorts = []int32{53, 5353}
 
-// networkPolicy returns the NetworkPolicy of an Agent, and nil if its management is
-// None. It admits ingress to the ports of the sidecar only, so that clients cannot
-// bypass the sidecar of an agent that listens on all addresses. It restricts egress
-// only if the spec does.
+// networkPolicy returns the NetworkPolicy of an Agent, or nil if its management is None.
+// The policy admits ingress only to the ports of the sidecar, so that clients cannot
+// bypass the sidecar when the agent listens on all addresses. It restricts egress only if
+// the spec does.
 func networkPolicy(agent *a2av1alpha1.Agent, platform Platform) *networkingv1ac.NetworkPolicyApplyConfiguration {
 	policy := agent.Spec.NetworkPolicy
 	if policy.Management == a2av1alpha1.NetworkPolicyNone {
@@ -41,8 +41,9 @@ func networkPolicy(agent *a2av1alpha1.Agent, platform Platform) *networkingv1ac.
 		WithSpec(spec)
 }
 
-// egress returns the rules of the user and then those that every agent needs, so that
-// the index of a rule in a message of the API server is that of the spec.
+// egress returns the rules of the user, followed by the rules that every agent needs. In
+// this order, the index of a user's rule in a message of the API server is its index in
+// the spec.
 func egress(rules []networkingv1.NetworkPolicyEgressRule, platform Platform) []*networkingv1ac.NetworkPolicyEgressRuleApplyConfiguration {
 	var all []*networkingv1ac.NetworkPolicyEgressRuleApplyConfiguration
 	for i := range rules {

@@ -11,18 +11,18 @@ type Platform struct {
 	SidecarImage string
 	// ClusterDomain is the DNS domain of the cluster.
 	ClusterDomain string
-	// RegistryURL is the URL of the registry for sidecars. If empty, agents have no
-	// gateway.
+	// RegistryURL is the URL at which sidecars call the registry. If it is empty, agents
+	// have no gateway.
 	RegistryURL string
-	// RemoteAllow has the ranges of addresses at which remote agents are allowed, in
-	// addition to public addresses.
+	// RemoteAllow lists the ranges of addresses that remote agents may have, besides public
+	// addresses.
 	RemoteAllow []netip.Prefix
 	// IssuesTokens reports whether the registry issues tokens for calls of agents. Sidecars
-	// then need its keys.
+	// then need the keys of these tokens.
 	IssuesTokens bool
-	// RegistryNamespace is the namespace of the registry's pods. It is empty if they are
-	// not in the cluster.
+	// RegistryNamespace is the namespace of the registry's pods. It is empty if they run
+	// outside the cluster.
 	RegistryNamespace string
-	// Tracing is the tracing of the sidecars of Agents that do not override it.
+	// Tracing configures the tracing of sidecars whose Agents do not override it.
 	Tracing Tracing
 }

@@ -21,7 +21,7 @@ var podSecurity = sync.OnceValues(func() (policy.Evaluator, error) {
 	return policy.NewEvaluator(policy.DefaultChecks(), nil)
 })
 
-// restrictedLevel is the level of the operator's defaults.
+// restrictedLevel is the Pod Security level that pods have by the operator's defaults.
 var restrictedLevel = api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
 
 // securityRemarks returns remarks if a template does not meet the restricted Pod
@@ -31,7 +31,7 @@ func securityRemarks(agent *a2av1alpha1.Agent) ([]usererror.Problem, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build the Pod Security checks: %w", err)
 	}
-	// The sidecar, which always meets the level, is not part of the evaluation.
+	// Evaluate the template without the sidecar, which always meets the level.
 	template := agent.Spec.Workload.Template.DeepCopy()
 	secureContainers(&template.Spec)
 	var remarks []usererror.Problem

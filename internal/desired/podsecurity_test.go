@@ -28,7 +28,7 @@ var kubernetesVersions = []api.Version{
 	api.MajorMinorVersion(1, 36), api.LatestVersion(),
 }
 
-// unrestricted are the cases of testdata that violate the level or ask for the token on purpose.
+// unrestricted are the cases of testdata that violate the restricted level, or mount the token, on purpose.
 var unrestricted = []string{"relaxed-security", "everything"}
 
 // restrictedTemplates are templates that conform to the level.
@@ -48,8 +48,8 @@ var restrictedTemplates = map[string]string{
 	"hooks and probes": `containers: [{name: agent, image: a, livenessProbe: {httpGet: {port: 8080}}, lifecycle: {preStop: {exec: {command: [a]}}}}]`,
 }
 
-// T-PSA: the restricted Pod Security level admits every pod that the operator creates, and the agent in it has
-// no token.
+// T-PSA: the restricted Pod Security level admits every pod that the operator creates, and the agent's container
+// in the pod has no token.
 func TestPodsAreRestricted(t *testing.T) {
 	cases := map[string]clusterstate.Agent{}
 	inputs, _ := filepath.Glob("testdata/*/input.yaml")
@@ -65,7 +65,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	for name, in := range cases {
 		result := desire(t, in)
 		if result.Objects == nil {
-			continue // what is refused has no pod
+			continue // a rejected Agent has no pod
 		}
 		variants++
 		pod := podOf(t, result)
@@ -97,7 +97,8 @@ func TestPodsAreRestricted(t *testing.T) {
 	t.Logf("T-PSA: %d variants of pods admitted at restricted, at %d versions of the level", variants, len(kubernetesVersions))
 }
 
-// The author of a template may relax its security. The operator reports it, and the sidecar stays restricted.
+// The author of a template may relax the security of the pod. The operator then reports it, and the sidecar
+// stays restricted.
 func TestWeakenedRestrictionsAreReported(t *testing.T) {
 	const mine = `containers: [{name: agent, image: a, securityContext: `
 	tests := map[string]struct{ template, reason, want string }{
@@ -141,8 +142,8 @@ func TestWeakenedRestrictionsAreReported(t *testing.T) {
 	t.Logf("T-PSA: %d ways to give the level up, each named", len(tests))
 }
 
-// sidecarAlone returns the pod without the user's containers, and with the pod's securityContext merged into
-// that of the sidecar.
+// sidecarAlone returns the pod without the user's containers. The securityContext of the sidecar is merged with
+// the one of the pod.
 func sidecarAlone(pod *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	sidecar := *pod.Spec.InitContainers[0].DeepCopy()
 	own := sidecar.SecurityContext
@@ -189,7 +190,8 @@ func TestSidecarUsesTheProfileOfTheRuntime(t *testing.T) {
 	}
 }
 
-// A template that would show the sidecar's files and environment to the agent is refused.
+// The operator rejects a template that would give the agent access to the files and the environment of the
+// sidecar.
 func TestSharedProcessNamespacesAreRejected(t *testing.T) {
 	for name, pod := range map[string]string{
 		"hostPID":               `{hostPID: true, containers: [{name: agent, image: a}]}`,

@@ -28,7 +28,7 @@ func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTempl
 
 	template.Labels = podLabels(agent.Name, template.Labels)
 	pod := &template.Spec
-	// The API server sets the deprecated name of the field to the same value.
+	// The API server sets the deprecated field of the same meaning to this value.
 	pod.ServiceAccountName = cmp.Or(pod.ServiceAccountName, pod.DeprecatedServiceAccount, names.ServiceAccount(agent.Name))
 	pod.DeprecatedServiceAccount = ""
 	if pod.AutomountServiceAccountToken == nil {
@@ -42,22 +42,25 @@ func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTempl
 	spread(agent.Name, pod)
 
 	if externalModelServer(agent) != "" {
-		// The agent is outside of the pod, so nothing needs the sidecar to start first.
+		// The agent is outside of the pod, so no container needs the sidecar to start
+		// first.
 		pod.Containers = []corev1.Container{sidecar(agent, platform)}
 	} else {
 		main := &pod.Containers[0]
 		main.Env = append(agentEnv(agent, platform, main.Env), main.Env...)
 		waitForTurns(main)
-		// The first one, so that it runs when the user's init containers call others.
+		// The sidecar is the first init container, so that it runs when the init
+		// containers of the user call other agents.
 		pod.InitContainers = slices.Insert(pod.InitContainers, 0, nativeSidecar(sidecar(agent, platform)))
 	}
 	pod.Volumes = append(pod.Volumes, sidecarVolumes(agent)...)
 	return applyTemplate(template)
 }
 
-// namePortProtocols gives ports their default protocol. The API server does so in
-// a Deployment, where it is part of the key by which ports are merged. It does not
-// in an Agent, whose schema has no defaults in lists.
+// namePortProtocols sets the default protocol of ports. In a Deployment, the API server
+// sets this default, and the protocol is part of the key by which server-side apply
+// merges ports. In an Agent, the API server does not set it, because the schema has no
+// defaults in lists.
 func namePortProtocols(pod *corev1.PodSpec) {
 	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range containers {
@@ -69,8 +72,8 @@ func namePortProtocols(pod *corev1.PodSpec) {
 	}
 }
 
-// podLabels returns the operator's labels, overridden by the user's, and then the label
-// of the selector.
+// podLabels returns the operator's labels, overridden by the user's labels. The label of
+// the selector always has the operator's value.
 func podLabels(agent string, user map[string]string) map[string]string {
 	labels := map[string]string(names.Labels(agent))
 	maps.Copy(labels, user)
@@ -78,8 +81,9 @@ func podLabels(agent string, user map[string]string) map[string]string {
 	return labels
 }
 
-// spread adds soft topology spread constraints. They do not depend on the number of
-// pods: otherwise a second pod would restart the first one.
+// spread adds soft topology spread constraints, unless the template has constraints. The
+// constraints do not depend on the number of pods, because a changed constraint would
+// restart the running pods.
 func spread(agent string, pod *corev1.PodSpec) {
 	if len(pod.TopologySpreadConstraints) > 0 {
 		return
@@ -90,14 +94,14 @@ func spread(agent string, pod *corev1.PodSpec) {
 			TopologyKey:       key,
 			WhenUnsatisfiable: corev1.ScheduleAnyway,
 			LabelSelector:     &metav1.LabelSelector{MatchLabels: names.Selector(agent)},
-			// Pods of an earlier spec are about to be deleted.
+			// Pods of an earlier spec do not count, because they are about to be deleted.
 			MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey},
 		})
 	}
 }
 
-// agentEnv returns the operator's variables that the agent's container does not set.
-// They come first, so that the variables of the container can refer to them.
+// agentEnv returns the operator's environment variables that the agent's container does
+// not set. They precede the variables of the container, so that these can refer to them.
 func agentEnv(agent *a2av1alpha1.Agent, platform Platform, user []corev1.EnvVar) []corev1.EnvVar {
 	ours := []corev1.EnvVar{{Name: a2av1alpha1.EnvPort, Value: strconv.Itoa(int(agent.Spec.Workload.Backend.Port))}}
 	if platform.RegistryURL != "" {

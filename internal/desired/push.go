@@ -12,8 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// unreachable are the ranges that sidecars never post to: they lead to the pod itself,
-// to its node, or to no single host.
+// unreachable are the address ranges to which sidecars never send push notifications:
+// their addresses belong to the pod itself or its node, or do not identify a single host.
 var unreachable = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"),
 	netip.MustParsePrefix("224.0.0.0/4"), netip.MustParsePrefix("255.255.255.255/32"),
@@ -45,7 +45,8 @@ func pushProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
 	return problems
 }
 
-// configPush returns the allowed targets of push notifications, and nil if they are off.
+// configPush returns the allowed targets of push notifications, or nil if push
+// notifications are off.
 func configPush(agent *a2av1alpha1.Agent, platform Platform) *sidecarconfig.PushNotifications {
 	if agent.Spec.PushNotifications == nil {
 		return nil

@@ -20,9 +20,9 @@ var (
 	egressField        = regexp.MustCompile(`\bspec\.egress\[`)
 )
 
-// TemplateFields replaces the fields of a Deployment, in a message of the API server, by
-// the fields of the Agent that it was rendered from. It marks fields that the operator
-// added.
+// TemplateFields replaces the names of Deployment fields in a message of the API server
+// with the names of the Agent fields from which they were rendered. It marks fields that
+// the operator added.
 func TemplateFields(agent *a2av1alpha1.Agent, platform Platform, message string) string {
 	if agent.Spec.Workload == nil {
 		return message
@@ -41,8 +41,8 @@ func TemplateFields(agent *a2av1alpha1.Agent, platform Platform, message string)
 		// The sidecar is the only container.
 		message = containerField.ReplaceAllString(message, own+"spec.containers[0]")
 	} else {
-		// The sidecar is the first init container, and the operator's variables of the
-		// agent's container come before its own.
+		// The sidecar is the first init container. The operator's variables precede the
+		// container's own variables.
 		message = initContainerField.ReplaceAllStringFunc(message, behind(1, "initContainers"))
 		message = envField.ReplaceAllStringFunc(message, behind(len(agentEnv(agent, platform, containers[0].Env)), "containers[0].env"))
 	}
@@ -50,7 +50,8 @@ func TemplateFields(agent *a2av1alpha1.Agent, platform Platform, message string)
 	return podField.ReplaceAllString(message, templateField+".")
 }
 
-// EgressFields is TemplateFields for a NetworkPolicy.
+// EgressFields replaces the names of NetworkPolicy fields in a message with the names of
+// the Agent fields, like TemplateFields.
 func EgressFields(message string) string {
 	return egressField.ReplaceAllString(message, "spec.networkPolicy.egress[")
 }

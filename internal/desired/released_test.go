@@ -19,12 +19,11 @@ import (
 )
 
 const (
-	// releasedDir is what the last release has made of Agents of that time:
-	// <case>/input.yaml, template.yaml and config.json. UPDATE_RELEASED=1
-	// writes it, at a release and never else (`make released`).
+	// releasedDir contains the output of the last release for Agents of that time: <case>/input.yaml,
+	// template.yaml and config.json. UPDATE_RELEASED=1 writes it. Write it only at a release (`make released`).
 	releasedDir = "testdata/released"
-	// restartsFile has the reasons why the next release restarts agents, or writes a sidecar configuration that
-	// sidecars of the last release refuse. Without such a line it must do neither.
+	// restartsFile lists the reasons why the next release restarts agents, or writes a sidecar configuration
+	// that sidecars of the last release refuse. If the file has no line, the next release must do neither.
 	restartsFile = releasedDir + "/restarts.txt"
 )
 
@@ -57,8 +56,8 @@ func TestNextReleaseRestartsNoAgent(t *testing.T) {
 	}
 }
 
-// TestReleasedConfigurationsAreRead: the sidecar configuration of the last release is in use while this release
-// rolls out, and after a rollback.
+// TestReleasedConfigurationsAreRead checks that this release reads the sidecar configurations of the last
+// release, which are in use during a rollout and after a rollback.
 func TestReleasedConfigurationsAreRead(t *testing.T) {
 	for _, dir := range releasedCases(t) {
 		if _, err := sidecarconfig.Decode([]byte(readFile(t, filepath.Join(dir, "config.json")))); err != nil {
@@ -67,8 +66,8 @@ func TestReleasedConfigurationsAreRead(t *testing.T) {
 	}
 }
 
-// unknownMembers returns the members of today's sidecar configurations for Agents of the last release that no
-// configuration of that release had: its sidecars refuse unknown members.
+// unknownMembers returns the members that the sidecar configurations of today have and the configurations of
+// the last release do not have, for the same Agents. Sidecars of the last release refuse unknown members.
 func unknownMembers(t *testing.T) []string {
 	t.Helper()
 	known, now := map[string]bool{}, map[string]bool{}
@@ -104,7 +103,7 @@ func members(t *testing.T, text string, to map[string]bool) {
 	walk("", value)
 }
 
-// keepAsReleased stores the current results as those of a release.
+// keepAsReleased stores the current results as the results of a release.
 func keepAsReleased(t *testing.T) {
 	t.Helper()
 	inputs, err := filepath.Glob("testdata/*/input.yaml")

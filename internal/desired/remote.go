@@ -17,8 +17,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// remoteAgent is Agent for a remote agent: a ConfigMap with its card, from which the
-// registry of every replica reads it. Objects is nil while no card is known.
+// remoteAgent returns the desired state of a remote agent: a ConfigMap with its card,
+// from which the registry of every replica reads the card. Objects is nil while no card
+// is known.
 func remoteAgent(in clusterstate.Agent) (Result, error) {
 	if in.Remote == nil || in.Remote.Card == nil {
 		return Result{}, nil

@@ -16,18 +16,18 @@ import (
 
 // Result is the desired state of an Agent.
 type Result struct {
-	// Objects are the objects of the Agent. They are nil if a problem keeps them from
-	// being rendered: then the operator keeps the existing objects.
+	// Objects are the objects of the Agent. It is nil if a problem prevents the
+	// rendering. The operator then keeps the existing objects.
 	Objects *Objects
-	// CardKept is true if Objects have the kept card, because of a problem with the
-	// current one. Everything else is of the current spec.
+	// CardKept is true if Objects contain the kept card because of a problem with the
+	// card of the current spec. Everything else in Objects comes from the current spec.
 	CardKept bool
 	// Problems are the user errors in the spec.
 	Problems []usererror.Problem
-	// Remarks are messages for the user that do not keep the spec from being applied.
+	// Remarks are messages for the user about a spec that can be applied.
 	Remarks []usererror.Problem
-	// Exposure are problems that make the agent unreachable from outside the cluster only. The objects are still
-	// rendered.
+	// Exposure are problems that make the agent unreachable from outside the cluster
+	// only. They do not prevent the rendering of the objects.
 	Exposure []usererror.Problem
 	// Card describes the card in Objects.
 	Card Publication
@@ -41,12 +41,12 @@ type Objects struct {
 	Deployment     *appsv1ac.DeploymentApplyConfiguration
 	// NetworkPolicy is nil if the Agent has none.
 	NetworkPolicy *networkingv1ac.NetworkPolicyApplyConfiguration
-	// Autoscaler is nil if the number of pods is fixed, or scaled to zero.
+	// Autoscaler is nil if the number of pods is fixed, or if the Agent is suspended.
 	Autoscaler *autoscalingv2ac.HorizontalPodAutoscalerApplyConfiguration
 	// Budget is nil if the Agent never has more than one pod.
 	Budget *policyv1ac.PodDisruptionBudgetApplyConfiguration
-	// HTTPRoute and GRPCRoute are nil if the Agent has none, or if the cluster does not
-	// have their kinds.
+	// HTTPRoute and GRPCRoute are nil if the Agent has no such route, or if the cluster
+	// does not have the kind.
 	HTTPRoute *gatewayv1ac.HTTPRouteApplyConfiguration
 	GRPCRoute *gatewayv1ac.GRPCRouteApplyConfiguration
 }
@@ -55,7 +55,7 @@ type Objects struct {
 type Publication struct {
 	// URL is the URL of the agent inside the cluster.
 	URL string
-	// ExternalURL is the URL outside the cluster, and "" without one.
+	// ExternalURL is the URL of the agent outside the cluster, "" if there is none.
 	ExternalURL string
 	// CardDigest is the digest of the card.
 	CardDigest string

@@ -17,15 +17,16 @@ import (
 const GatewayAPIVersion = "v1.2"
 
 const (
-	// noTimeout turns the timeout of a Gateway off, because a stream lasts as long as
-	// its task.
+	// noTimeout disables the timeout of a Gateway, because a stream lasts as long as its
+	// task.
 	noTimeout = "0s"
-	// rootPath is the path of the sidecar.
+	// rootPath is the path of the sidecar's endpoint.
 	rootPath = "/"
 )
 
-// httpRoute returns the route of JSON-RPC, HTTP+JSON and the card to the Service. It is
-// nil without spec.exposure, or if the cluster does not have the kind.
+// httpRoute returns the HTTPRoute that routes JSON-RPC, HTTP+JSON and the card to the
+// Service. It returns nil without spec.exposure, or if the cluster does not have the
+// kind.
 func httpRoute(in clusterstate.Agent) *gatewayv1ac.HTTPRouteApplyConfiguration {
 	exposure := in.Agent.Spec.Exposure
 	if exposure == nil || !in.GatewayAPI.HTTPRoutes {
@@ -54,8 +55,9 @@ func httpRoute(in clusterstate.Agent) *gatewayv1ac.HTTPRouteApplyConfiguration {
 			WithRules(rule))
 }
 
-// grpcRoute returns the route of gRPC to the Service. It is nil without grpcHostnames,
-// because a Gateway accepts a hostname for one kind of route only.
+// grpcRoute returns the GRPCRoute that routes gRPC to the Service. It returns nil without
+// grpcHostnames. gRPC needs hostnames of its own, because a Gateway accepts a hostname
+// for one kind of route only.
 func grpcRoute(in clusterstate.Agent) *gatewayv1ac.GRPCRouteApplyConfiguration {
 	exposure := in.Agent.Spec.Exposure
 	if exposure == nil || len(exposure.GRPCHostnames) == 0 || !in.GatewayAPI.GRPCRoutes {

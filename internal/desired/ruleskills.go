@@ -9,15 +9,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// ruleSkills has the skills that a rule may name.
+// ruleSkills contains the skills that a rule may name.
 type ruleSkills struct {
 	// onCard are the skills of the card to publish.
 	onCard []card.Skill
-	// pending are ids of skills of the spec that are not on the card yet, because some
-	// skills cannot be resolved.
+	// pending are the ids of skills of the spec that are not on the card yet, because
+	// some skills cannot be resolved.
 	pending []string
-	// denied reports whether a rule that is already applied denies a skill. Such a skill
-	// was on the card once.
+	// denied reports whether a rule that is already applied denies a skill. The skill was
+	// then once on the card.
 	denied func(id string) bool
 }
 

@@ -17,9 +17,9 @@ import (
 )
 
 // Scale returns an apply configuration that changes only the number of pods of the
-// Deployment, and nil if the Deployment has the number. The operator applies it while
-// the spec has a mistake, so that users can still stop an agent and the autoscaler can
-// still scale it.
+// Deployment, or nil if the Deployment already has the number. The operator applies it
+// while the spec has a mistake, so that users can still stop an agent and the autoscaler
+// can still scale it.
 func Scale(in clusterstate.Agent) *appsv1ac.DeploymentApplyConfiguration {
 	current := in.Children.Deployment
 	if in.Agent.Spec.Workload == nil || current == nil || !metav1.IsControlledBy(current, in.Agent) {
@@ -29,7 +29,8 @@ func Scale(in clusterstate.Agent) *appsv1ac.DeploymentApplyConfiguration {
 	if current.Spec.Replicas != nil {
 		has = *current.Spec.Replicas
 	}
-	// A number above one may be meant for pods of the spec that is not applied.
+	// More than one pod needs a shared task store. The current Deployment may lack it,
+	// because the spec is not applied.
 	if wanted == has || wanted > 1 && !sharesTasks(current) {
 		return nil
 	}

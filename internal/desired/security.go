@@ -21,8 +21,8 @@ func sidecarSecurity(pod *corev1.PodSecurityContext) *corev1.SecurityContext {
 		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
-	// Nodes without AppArmor reject a pod with a profile, and OpenShift rejects one with
-	// SELinux options, so these are only set to override those of the pod.
+	// The profiles are set only to override those of the pod: nodes without AppArmor
+	// reject a pod with a profile, and OpenShift rejects SELinux options.
 	if pod != nil && pod.AppArmorProfile != nil && pod.AppArmorProfile.Type != corev1.AppArmorProfileTypeRuntimeDefault {
 		own.AppArmorProfile = &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}
 	}
@@ -32,9 +32,9 @@ func sidecarSecurity(pod *corev1.PodSecurityContext) *corev1.SecurityContext {
 	return own
 }
 
-// secureContainers sets the restricted Pod Security level on the user's containers,
-// where neither the container nor the pod sets the fields. It does not set the user and
-// the root file system.
+// secureContainers applies the restricted Pod Security level to the user's containers: it
+// sets the fields that neither the container nor the pod sets. It does not set the user
+// and the root file system.
 func secureContainers(pod *corev1.PodSpec) {
 	shared := pod.SecurityContext
 	if shared == nil {

@@ -14,20 +14,21 @@ import (
 )
 
 const (
-	// servicePort is where an agent is called, in any way.
+	// servicePort is the port at which clients call an agent without TLS, by any binding.
 	servicePort = 80
-	// serviceTLSPort is the same of an agent with TLS. At the other the sidecar
-	// tells clients without TLS to come with it.
+	// serviceTLSPort is the port at which clients call an agent with TLS. At servicePort,
+	// the sidecar of such an agent tells clients to use TLS.
 	serviceTLSPort = 443
-	// grpcServicePort is where a Gateway calls it by gRPC: which protocol a
-	// Gateway speaks to a Service depends on the port's appProtocol.
+	// grpcServicePort is the port at which a Gateway calls an agent by gRPC. It is a
+	// separate port, because the appProtocol of a port determines the protocol that a
+	// Gateway uses.
 	grpcServicePort = sidecarconfig.AgentPort
 )
 
-// service leads to the sidecars of the pods that are ready. Its type is owned, so
-// that one which was patched to NodePort or LoadBalancer, and so leads past the
-// Gateways of spec.exposure, is put right. The API server then takes back the node
-// ports, which only the two other types have.
+// service returns the Service of an Agent, which routes to the sidecars of the ready
+// pods. The operator owns the type, so that it reverts a change to NodePort or
+// LoadBalancer: such a Service would be reachable without the Gateways of spec.exposure.
+// The API server then removes the node ports, which only these two types have.
 func service(agent *a2av1alpha1.Agent) *corev1ac.ServiceApplyConfiguration {
 	spec := corev1ac.ServiceSpec().
 		WithType(corev1.ServiceTypeClusterIP).
@@ -53,7 +54,7 @@ func servicePorts(agent *a2av1alpha1.Agent) []*corev1ac.ServicePortApplyConfigur
 	return ports
 }
 
-// callPort is where an agent is called.
+// callPort returns the port of the Service at which clients call an agent.
 func callPort(agent *a2av1alpha1.Agent) int32 {
 	if agent.Spec.Access.TLS != nil {
 		return serviceTLSPort
@@ -61,7 +62,8 @@ func callPort(agent *a2av1alpha1.Agent) int32 {
 	return servicePort
 }
 
-// agentPort leads to the one port at which the sidecar is called.
+// agentPort returns a port of the Service. Every port of the Service leads to the same
+// port of the sidecar.
 func agentPort(name, protocol string, port int32) *corev1ac.ServicePortApplyConfiguration {
 	return corev1ac.ServicePort().
 		WithName(name).

@@ -10,9 +10,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
-// serviceAccount is who an agent is when its sidecar calls others. It is there
-// even when the template names another one, so that pods of an earlier spec
-// keep theirs.
+// serviceAccount returns the ServiceAccount of an Agent, the identity with which its
+// sidecar calls others. It exists even if the template names another ServiceAccount,
+// because pods of an earlier spec may still use it.
 func serviceAccount(agent *a2av1alpha1.Agent) *corev1ac.ServiceAccountApplyConfiguration {
 	return corev1ac.ServiceAccount(names.ServiceAccount(agent.Name), agent.Namespace).
 		WithLabels(names.Labels(agent.Name)).

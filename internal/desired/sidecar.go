@@ -19,11 +19,13 @@ const (
 	configDir = "/etc/a2a"
 	// sidecarProgram is the program in the sidecar's image.
 	sidecarProgram = "/sidecar"
-	// tokenDir and tokenName are the path of the sidecar's own token.
+	// tokenDir is the directory of the sidecar's own token, and tokenName the name of its
+	// file.
 	tokenDir  = "/var/run/secrets/a2a-operator.dev" //nolint:gosec // a path, not a credential
 	tokenName = "token"
 	tokenFile = tokenDir + "/" + tokenName
-	// tokenSeconds is the lifetime of a token. The kubelet renews it earlier.
+	// tokenSeconds is the lifetime of a token. The kubelet renews the token before it
+	// expires.
 	tokenSeconds = 3600
 )
 
@@ -37,9 +39,9 @@ func nativeSidecar(c corev1.Container) corev1.Container {
 // sidecar returns the container of the sidecar: a native sidecar beside the agent's
 // container, or the only container of a pod with an external model server.
 //
-// The URL and protocol of the backend are flags, too, which override the sidecar
-// configuration. All pods of the Agent share the configuration, and during a rollout the
-// pods of an earlier spec must keep their backend.
+// The URL and the protocol of the backend are also flags, which override the sidecar
+// configuration. All pods of the Agent share the configuration, but during a rollout the
+// pods of an earlier spec must use their own backend.
 func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 	container := corev1.Container{
 		Name:  a2av1alpha1.ContainerSidecar,
@@ -54,8 +56,8 @@ func sidecar(agent *a2av1alpha1.Agent, platform Platform) corev1.Container {
 			{Name: a2av1alpha1.PortAgent, ContainerPort: sidecarconfig.AgentPort, Protocol: corev1.ProtocolTCP},
 			{Name: a2av1alpha1.PortHealth, ContainerPort: sidecarconfig.HealthPort, Protocol: corev1.ProtocolTCP},
 		},
-		// The agent's container starts after this one, so this probe must not wait for the
-		// agent.
+		// The agent's container starts after the sidecar, so the startup probe must not
+		// wait for the agent.
 		StartupProbe:   probe(sidecarconfig.StartedPath, 1, 60),
 		ReadinessProbe: readinessProbe(),
 		LivenessProbe:  probe(sidecarconfig.LivezPath, 10, 3),
@@ -91,10 +93,10 @@ func probe(path string, periodSeconds, failures int32) *corev1.Probe {
 }
 
 const (
-	// readyHold is how long the sidecar may hold back its answer about readiness
-	// until the pod was ready once, and readyTimeoutSeconds when the kubelet gives
-	// up. An agent that listens within that time starts without an event Unhealthy.
-	// A sidecar that hangs is ended by its liveness probe.
+	// readyHold is how long the sidecar may delay its response to a readiness probe, until
+	// the pod has been ready once. readyTimeoutSeconds is the timeout of the kubelet for
+	// the probe. An agent that listens within this time causes no event Unhealthy. The
+	// liveness probe restarts a sidecar that hangs.
 	readyHold           = "9s"
 	readyTimeoutSeconds = 10
 )

@@ -65,7 +65,7 @@ func sidecarConfiguration(in clusterstate.Agent, platform Platform, agentCard ca
 		config.CardSigning.JWKSURL = signing.JWKSURL
 	}
 	if authorization != nil {
-		// The rules apply to callers of all namespaces.
+		// The authorization rules apply to callers of all namespaces.
 		config.Access.Namespaces, config.Access.Authorization = []string{allNamespaces}, authorization
 	}
 	config.Card.SecuritySchemes = config.Access.Schemes()
@@ -73,7 +73,7 @@ func sidecarConfiguration(in clusterstate.Agent, platform Platform, agentCard ca
 	return config, nil
 }
 
-// configObservability returns the settings that differ from the defaults.
+// configObservability returns the observability settings that differ from the defaults.
 func configObservability(o *a2av1alpha1.AgentObservability) sidecarconfig.Observability {
 	if o == nil {
 		return sidecarconfig.Observability{}
@@ -88,7 +88,7 @@ func configObservability(o *a2av1alpha1.AgentObservability) sidecarconfig.Observ
 	return c
 }
 
-// protocolOptions returns the options that differ from the defaults.
+// protocolOptions returns the protocol options that differ from the defaults.
 func protocolOptions(p *a2av1alpha1.AgentProtocol) (sidecarconfig.ProtocolOptions, error) {
 	options := sidecarconfig.ProtocolOptions{
 		StrictVersion: p.VersionCheck == a2av1alpha1.VersionCheckStrict,
@@ -122,8 +122,8 @@ func agentURL(agent *a2av1alpha1.Agent, platform Platform) string {
 	return scheme + names.Host(agent.Name, agent.Namespace, platform.ClusterDomain) + "/"
 }
 
-// serviceBases returns a base for each DNS name of an Agent's Service, the longest first,
-// which is that of agentURL.
+// serviceBases returns a base for each DNS name of an Agent's Service. The longest name
+// comes first; it is the name in agentURL.
 func serviceBases(agent *a2av1alpha1.Agent, platform Platform) []card.Base {
 	url := agentURL(agent, platform)
 	bases := []card.Base{card.NewBase(url)}
@@ -142,7 +142,8 @@ func configA2A(a2a *a2av1alpha1.AgentA2A) sidecarconfig.A2A {
 	return sidecarconfig.A2A{Version: string(a2a.Version), CardPath: a2a.CardPath, Query: a2a.Query}
 }
 
-// onInterruption omits the default, because older sidecars reject the member.
+// onInterruption returns the interruption policy, or "" for the default policy, because
+// older sidecars reject the member.
 func onInterruption(p a2av1alpha1.InterruptionPolicy) sidecarconfig.Interruption {
 	if p != a2av1alpha1.InterruptionRetry {
 		return ""
@@ -189,8 +190,8 @@ func configTimeouts(t a2av1alpha1.BackendTimeouts) (sidecarconfig.Timeouts, erro
 		errors.Join(err1, err2, err3, err4)
 }
 
-// encodeConfiguration returns the encoded configuration, or a problem if it is too
-// large.
+// encodeConfiguration returns the encoded configuration, or a problem if the
+// configuration is too large.
 func encodeConfiguration(config *sidecarconfig.Config) ([]byte, []usererror.Problem, error) {
 	encoded, err := sidecarconfig.Encode(config)
 	if errors.Is(err, sidecarconfig.ErrTooLarge) {

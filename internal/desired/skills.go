@@ -22,14 +22,14 @@ import (
 // defaultSkillTag is the tag of the default skill.
 const defaultSkillTag = "agent"
 
-// origin is a skill with its place in the Agent.
+// origin is a skill and the description of its place in the Agent.
 type origin struct {
 	skill card.Skill
 	place string
 }
 
-// resolveSkills returns the skills of a card in their order: inline skills, references,
-// and selected AgentSkills, each AgentSkill once.
+// resolveSkills returns the skills of a card in this order: inline skills, referenced
+// AgentSkills, and selected AgentSkills. Each AgentSkill appears once.
 func resolveSkills(in clusterstate.Agent) ([]card.Skill, []usererror.Problem) {
 	agent := in.Agent
 	origins, problems := skillOrigins(in)
@@ -51,7 +51,7 @@ func resolveSkills(in clusterstate.Agent) ([]card.Skill, []usererror.Problem) {
 	return resolved, nil
 }
 
-// skillOrigins returns the skills of an Agent, and the problems of the list.
+// skillOrigins returns the skills of an Agent, and the problems of resolving them.
 func skillOrigins(in clusterstate.Agent) ([]origin, []usererror.Problem) {
 	agent, skills := in.Agent, in.Skills
 	var origins []origin
@@ -89,8 +89,9 @@ func skillOrigins(in clusterstate.Agent) ([]origin, []usererror.Problem) {
 	return origins, problems
 }
 
-// notFound returns the problem that a skill does not exist for the Agent. It does not
-// reveal whether another namespace has a skill that does not admit the Agent.
+// notFound returns the problem that a referenced skill does not exist for the Agent. The
+// message does not reveal whether another namespace has a skill that does not admit the
+// Agent.
 func notFound(in clusterstate.Agent, i int, target types.NamespacedName) usererror.Problem {
 	agent := in.Agent
 	if in.Skills.Unwatched[target.Namespace] {
@@ -119,7 +120,7 @@ func sharedOrigin(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill, place
 }
 
 // sharedName returns the name of an AgentSkill, with its namespace if the Agent is in
-// another one.
+// another namespace.
 func sharedName(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkill) string {
 	if skill.Namespace == agent.Namespace {
 		return skill.Name
@@ -152,8 +153,9 @@ func duplicateIDs(origins []origin) []usererror.Problem {
 	return problems
 }
 
-// defaultSkill returns the skill on the card of an Agent without skills, made from its
-// name and description. Searches find agents by the skills on their cards.
+// defaultSkill returns the skill on the card of an Agent without skills, made from the
+// Agent's name and description. The card needs a skill, because searches find agents by
+// the skills on their cards.
 func defaultSkill(agent *a2av1alpha1.Agent) card.Skill {
 	return card.Skill{
 		ID:          agent.Name,
@@ -163,8 +165,8 @@ func defaultSkill(agent *a2av1alpha1.Agent) card.Skill {
 	}
 }
 
-// defaultSkillRemark returns the remark that the card has the default skill only. With a
-// selector, the user probably intended others.
+// defaultSkillRemark returns the remark that the card has only the default skill. For an
+// Agent with a selector, the remark differs: the user probably expected other skills.
 func defaultSkillRemark(in clusterstate.Agent) usererror.Problem {
 	const listed = "The card lists one skill, made from the agent's name and description"
 	if in.Agent.Spec.SkillSelector != nil && in.Skills.SelectorError == "" {

@@ -13,7 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// The owner of the namespace and the owner of the Agent cannot change that.
+// For an unwatched namespace, the message names the operator's flag, because neither the
+// owner of the namespace nor the owner of the Agent can change it.
 func TestSkillOfAnUnwatchedNamespace(t *testing.T) {
 	in := readCase(t, "testdata/minimal/input.yaml")
 	in.Agent.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Namespace: "library", Name: "summarize"}, {Namespace: "seen", Name: "translate"}}

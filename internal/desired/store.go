@@ -12,14 +12,15 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// podNameVariable has the name of the pod, which distinguishes replicas.
+// podNameVariable is the environment variable with the name of the pod, which
+// distinguishes replicas.
 const podNameVariable = "POD_NAME"
 
 // storeFlag is the sidecar's flag for a shared task store.
 const storeFlag = "--store"
 
-// storeArgs returns the sidecar's flags for the task store. They are flags because pods of
-// an earlier spec must keep their store.
+// storeArgs returns the sidecar's flags for the task store. They are flags and not part of
+// the sidecar configuration, because pods of an earlier spec must keep their store.
 func storeArgs(agent *a2av1alpha1.Agent) []string {
 	redis := redisOf(agent)
 	if redis == nil {
@@ -48,7 +49,7 @@ func storeURL(redis *a2av1alpha1.AgentRedis) string {
 	return scheme + "://" + user + strings.Join(redis.Addresses, ",") + "/" + strconv.Itoa(int(redis.Database))
 }
 
-// storeEnv returns the variables that the arguments refer to.
+// storeEnv returns the environment variables to which the arguments refer.
 func storeEnv(agent *a2av1alpha1.Agent) []corev1.EnvVar {
 	if redisOf(agent) == nil {
 		return nil

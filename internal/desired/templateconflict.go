@@ -17,8 +17,8 @@ import (
 // templateField is the field of an Agent with the pod spec of its template.
 const templateField = "spec.workload.template.spec"
 
-// templateConflicts returns the parts of an Agent's template that conflict with what
-// the operator adds.
+// templateConflicts returns a problem for each part of an Agent's template that conflicts
+// with the operator's additions.
 func templateConflicts(agent *a2av1alpha1.Agent) []usererror.Problem {
 	var problems []usererror.Problem
 	if port := agent.Spec.Workload.Backend.Port; sidecarPort(port) {
@@ -45,11 +45,13 @@ func templateConflicts(agent *a2av1alpha1.Agent) []usererror.Problem {
 	return problems
 }
 
-// appArmorAnnotation is the former annotation for the sidecar's AppArmor profile.
+// appArmorAnnotation is the deprecated annotation that sets the AppArmor profile of the
+// sidecar.
 const appArmorAnnotation = corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix + a2av1alpha1.ContainerSidecar
 
-// exposures returns the fields that give the agent's container access to the sidecar.
-// The API server rejects them, too, but an Agent may be older than its CEL rules.
+// exposures returns a problem for each field that gives the agent's container access to
+// the sidecar. The CEL rules of the Agent reject these fields, too, but an Agent may have
+// been created before the rules.
 func exposures(pod *corev1.PodSpec) []usererror.Problem {
 	var problems []usererror.Problem
 	for _, each := range []struct {

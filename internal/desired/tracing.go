@@ -14,14 +14,16 @@ import (
 type Tracing struct {
 	// Endpoint is the base URL of the collector, "" for none.
 	Endpoint string
-	// SamplingPercent is the percentage of the traces that begin at a sidecar and are
-	// recorded.
+	// SamplingPercent is the percentage of recorded traces among the traces that begin at
+	// a sidecar.
 	SamplingPercent int
-	// DraftAttributes adds the attributes of the draft of OpenTelemetry's conventions.
+	// DraftAttributes adds the attributes of the draft of OpenTelemetry's semantic
+	// conventions.
 	DraftAttributes bool
 }
 
-// configTracing returns the tracing of an Agent's sidecar, nil for none.
+// configTracing returns the tracing of an Agent's sidecar, or nil if the Agent is not
+// traced.
 func configTracing(agent *a2av1alpha1.Agent, platform Platform) *sidecarconfig.Tracing {
 	own := &a2av1alpha1.AgentTracing{}
 	if o := agent.Spec.Observability; o != nil && o.Tracing != nil {

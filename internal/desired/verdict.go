@@ -17,13 +17,14 @@ import (
 // parentVerdict is the status of a route at a Gateway.
 type parentVerdict struct {
 	accepted bool
-	// refusal is why the route is not accepted. It is empty while there is no status.
+	// refusal is the reason why the route is not accepted. It is empty while there is no
+	// status.
 	refusal string
 }
 
 // verdictOf returns the status of a route at one of its parents. If several controllers
-// report a status, one that accepts the route suffices. The status of an earlier
-// generation of the route does not count.
+// report a status, the route is accepted if one of them accepts it. The status of an
+// earlier generation of the route is ignored.
 func verdictOf(parents []gatewayv1.RouteParentStatus, generation int64, namespace string, ref a2av1alpha1.GatewayRef) parentVerdict {
 	var verdict parentVerdict
 	for i := range parents {
@@ -42,8 +43,8 @@ func verdictOf(parents []gatewayv1.RouteParentStatus, generation int64, namespac
 	return verdict
 }
 
-// current returns the conditions without those of an earlier generation. A condition
-// without a generation counts.
+// current returns the conditions of a generation. It also returns conditions without a
+// generation.
 func current(conditions []metav1.Condition, generation int64) []metav1.Condition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool {
 		return c.ObservedGeneration > 0 && c.ObservedGeneration < generation
