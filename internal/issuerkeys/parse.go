@@ -14,8 +14,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
-// parse reads an OpenID configuration and a JWK set. Sets with the same keys
-// give the same bytes, whatever the order.
+// parse decodes an OpenID configuration and a JWK set. It sorts the keys by their ids,
+// so that sets with the same keys have the same bytes.
 func parse(configuration, keySet []byte) (*clusterstate.Issuer, error) {
 	var discovered struct {
 		Issuer string `json:"issuer"`

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package issuerkeys keeps the public keys with which the cluster's ServiceAccount
-// tokens are verified.
+// Package issuerkeys provides the public keys that verify the cluster's ServiceAccount
+// tokens.
 //
 // It reads the API server's OpenID configuration and key set, both of which
 // are public, and nothing else. It does not verify tokens.
@@ -45,11 +45,11 @@ type Getter interface {
 	Get(ctx context.Context, path string) ([]byte, error)
 }
 
-// Change is the event of another issuer, or of other keys.
+// Change is the event that the issuer or its keys have changed.
 type Change = event.TypedGenericEvent[*clusterstate.Issuer]
 
-// Source reads the issuer's keys periodically while it runs. While it cannot read them, it
-// keeps those that it read last. Its methods are safe for concurrent use.
+// Source reads the issuer's keys periodically while it runs. If a read fails, the keys of the
+// last successful read stay current. Its methods are safe for concurrent use.
 type Source struct {
 	getter  Getter
 	current atomic.Pointer[clusterstate.Issuer]
@@ -71,17 +71,19 @@ func (s *Source) Current() *clusterstate.Issuer {
 	return s.current.Load()
 }
 
-// Changes has an element after Current has changed. Several changes may be one element.
+// Changes returns a channel that receives an element after Current has changed. One element
+// may stand for several changes.
 func (s *Source) Changes() <-chan Change {
 	return s.changes
 }
 
-// Tried is closed after the first read, successful or not.
+// Tried returns a channel that is closed after the first read, successful or not.
 func (s *Source) Tried() <-chan struct{} {
 	return s.tried
 }
 
-// NeedLeaderElection returns false, so that a new leader has the keys.
+// NeedLeaderElection returns false: replicas that do not lead read the keys as well, so that a
+// new leader has them at once.
 func (s *Source) NeedLeaderElection() bool { return false }
 
 // Start reads the keys until the context ends.
@@ -108,7 +110,8 @@ func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: retryPeriod, Factor: 2, Jitter: refreshJitter, Steps: 9, Cap: refreshPeriod}
 }
 
-// refresh reads the issuer once and sends a change.
+// refresh reads the issuer and its keys once. If they differ from Current, it stores them and
+// sends a Change.
 func (s *Source) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -124,7 +127,8 @@ func (s *Source) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Readers compare the pointer to detect a change.
+	// The pointer stays while the keys are the same, because callers of Current compare pointers
+	// to detect a change.
 	if last := s.current.Load(); last != nil && equal(last, next) {
 		return nil
 	}

@@ -6,8 +6,8 @@
 //
 // An entry has a key, the state under which its value holds, and optionally the time at
 // which it expires. Get returns the value while the caller observes that same state.
-// The first Get that observes another state, or comes too late, invalidates the entry
-// for good: a state that returns does not revive it. A lost entry (an eviction, a
+// The first Get with another state, or after the expiry, invalidates the entry for good:
+// a later Get with the former state finds no valid entry. A lost entry (an eviction, a
 // restart of the manager) costs a request or some CPU time and never correctness, so
 // nothing is persisted.
 //
@@ -53,8 +53,8 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// Memo maps keys to values that hold under a state S. Its methods are safe for concurrent
-// use.
+// Memo maps keys to values, each of which is valid for one state S. Its methods are safe for
+// concurrent use.
 type Memo[K, S comparable, V any] struct {
 	clock clock.PassiveClock
 
@@ -69,22 +69,22 @@ type entry[S comparable, V any] struct {
 	invalid bool
 }
 
-// New returns a Memo of at most size entries, of which it evicts the least recently
-// used one. A size of 0 is no limit.
+// New returns a Memo of at most size entries; 0 means no limit. A full Memo evicts its
+// least recently used entry.
 func New[K, S comparable, V any](size int, passive clock.PassiveClock) *Memo[K, S, V] {
 	return &Memo[K, S, V]{clock: passive, entries: lru.New(size)}
 }
 
-// Put remembers a value for as long as the state is the same and, if expires is not zero,
-// until then. It replaces the entry of the key.
+// Put stores the value of a key for a state, and replaces the entry of the key. The value
+// is valid until expires; the zero time means no expiry.
 func (m *Memo[K, S, V]) Put(key K, state S, value V, expires time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.entries.Add(key, &entry[S, V]{state: state, value: value, expires: expires})
 }
 
-// Get returns the value of a key if its entry is valid. It invalidates the entry if state
-// is not the entry's, or if the entry has expired.
+// Get returns the value of a key if its entry is valid. It invalidates the entry if the
+// entry has another state or has expired.
 func (m *Memo[K, S, V]) Get(key K, state S) (value V, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -30,36 +30,38 @@ import (
 )
 
 const (
-	// maxMessageBody bounds a request of A2A, in bytes.
+	// maxMessageBody bounds the body of an A2A request, in bytes.
 	maxMessageBody = 64 << 10
-	// messageBodies bounds the memory of requests that are not decoded yet, in bytes.
+	// messageBodies bounds the memory of all bodies that are not decoded yet, in bytes.
 	messageBodies = 16 << 20
-	// memoryTimeout is how long a request waits for memory.
+	// memoryTimeout is how long a request waits for a part of messageBodies.
 	memoryTimeout = time.Second
 	// messageWriteTimeout bounds each write of 64 KiB.
 	messageWriteTimeout = 10 * time.Second
-	// answerCopies are the copies of an answer in memory: as data, as text and encoded.
+	// answerCopies is the number of copies of an answer in memory: as data, as text and encoded.
 	answerCopies = 3
 )
 
 // a2aAPI serves the registry as an A2A agent: its cards, JSON-RPC and HTTP+JSON.
 type a2aAPI struct {
 	*api
-	// own is the public card without interfaces, and base where the registry is.
+	// own is the public card without interfaces, and base is the URL of the registry.
 	own   *card.Card
 	base  card.Base
 	agent *directory.Handler
 }
 
-// a2aPaths are the paths of the agent for authenticated callers, as patterns of a ServeMux.
-// Those of 0.3 do not contain the registry's own API, which is below /v1 as well.
+// a2aPaths are the paths of the directory agent for authenticated callers, as patterns of a
+// ServeMux. The paths of A2A 0.3 are below /v1, as is the registry's own API, but the two
+// sets of paths do not overlap.
 var a2aPaths = []string{
 	"POST /{$}", directory.ExtendedCardPath,
 	"/message:send", "/message:stream", "/tasks", "/tasks/", "/extendedAgentCard",
 	"/v1/message:send", "/v1/message:stream", "/v1/tasks", "/v1/tasks/", "/v1/card",
 }
 
-// handleA2A adds the agent, which is at a base URL without a slash at its end.
+// handleA2A adds the handlers of the directory agent to mux. baseURL is the URL of the
+// registry, without a slash at its end.
 func (a *api) handleA2A(mux *http.ServeMux, baseURL string) {
 	d := &a2aAPI{api: a, own: newOwnCard(), base: card.Base{URL: baseURL + "/"}}
 	d.agent = directory.New(directory.Options{
@@ -95,8 +97,8 @@ func newOwnCard() *card.Card {
 	return c
 }
 
-// legacyCard serves the card of 0.1 and 0.2: with a token the aggregate card, because 0.1
-// has no other path for it.
+// legacyCard serves the card at the path of A2A 0.1 and 0.2. A client that sends a token
+// receives the aggregate card, because 0.1 has no other path for it.
 func (d *a2aAPI) legacyCard(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Authorization")
 	if r.Header.Get("Authorization") == "" {
@@ -112,7 +114,7 @@ func (d *a2aAPI) legacyCard(w http.ResponseWriter, r *http.Request) {
 type a2aRequest struct {
 	caller   access.Caller
 	snapshot *index.Snapshot
-	// reservation is the memory of the answer, until it is sent.
+	// reservation is the memory that is reserved for the answer until it is sent.
 	reservation limit.Reservation
 }
 
@@ -154,7 +156,7 @@ func (d *a2aAPI) authenticated(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// deny answers a request that is refused before it is read.
+// deny answers a request that is refused before its body is read.
 func (d *a2aAPI) deny(w http.ResponseWriter, r *http.Request, err error) {
 	if httpcall.ClientLeft(r.Context(), err) {
 		return
@@ -195,7 +197,8 @@ func (d *a2aAPI) problemOf(ctx context.Context, err error) error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: unavailableMessage, RetryAfter: time.Second}
 }
 
-// charge counts a request that costs as much as a number of searches.
+// charge charges the caller for a request that costs as much as cost searches. It returns an
+// error if the caller has used up its rate.
 func (d *a2aAPI) charge(r *a2aRequest, cost int) error {
 	refusal, ok := d.searches.charge(principalOf(&r.caller), cost)
 	if ok {
@@ -205,8 +208,8 @@ func (d *a2aAPI) charge(r *a2aRequest, cost int) error {
 	return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: searchesMessage, RetryAfter: retryAfter(refusal)}
 }
 
-// page returns the page of a query that the caller sees, and calls use with it in the slot of
-// the search. use may be nil.
+// page charges the caller for a search and returns the page of agents that the caller sees. If
+// use is not nil, it calls use with the page while the search still has its slot.
 func (d *a2aAPI) page(ctx context.Context, parameters url.Values, cost int, use func(*index.Page)) (index.Page, error) {
 	r := a2aRequestOf(ctx)
 	if err := d.charge(r, cost); err != nil {
@@ -241,7 +244,8 @@ func (d *a2aAPI) Find(ctx context.Context, parameters url.Values) (*directory.Pa
 	if err != nil {
 		return nil, d.problemOf(ctx, err)
 	}
-	// The entries are those of the index: the answer has no memory before this.
+	// The page refers to entries of the index, so the answer uses no memory of its own before
+	// this reservation.
 	r := a2aRequestOf(ctx)
 	if err := d.searches.reserveIn(ctx, &r.reservation, principalOf(&r.caller), answerCopies*page.Size()); err != nil {
 		return nil, d.problemOf(ctx, err)
@@ -280,14 +284,14 @@ func (d *a2aAPI) Card(ctx context.Context, agent directory.Agent, protocolVersio
 	return rendered.Body, nil
 }
 
-// aggregateCard is the directory.ExtendedCard: it has the skills of the agents on the first
-// page of a search.
+// aggregateCard returns the extended card of the directory agent. It has the skills of the
+// agents on the first page of a search.
 func (d *a2aAPI) aggregateCard(r *http.Request, form card.Form) ([]byte, error) {
 	var text []byte
 	var failed error
 	request := a2aRequestOf(r.Context())
 	_, err := d.page(r.Context(), url.Values{"limit": {strconv.Itoa(aggregatecard.MaxAgents)}}, aggregateCost, func(page *index.Page) {
-		// It does not wait, because it holds a slot.
+		// The reservation does not wait for memory, because it is made in the slot of the search.
 		failed = d.searches.reserveNow(&request.reservation, principalOf(&request.caller), answerCopies*page.Size())
 		if failed == nil {
 			text, failed = d.renderAggregate(page, form)

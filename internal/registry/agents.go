@@ -103,7 +103,7 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 	return nil
 }
 
-// find returns the agent of the path if the caller sees it.
+// find returns the agent that the path names if the caller may find it, else an error.
 func (a *api) find(r *http.Request, c access.Caller, s *index.Snapshot) (*index.Entry, error) {
 	if r.URL.RawQuery != "" {
 		name, _, _ := strings.Cut(r.URL.RawQuery, "=")

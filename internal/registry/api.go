@@ -18,8 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// api serves the HTTP API from snapshots. It writes only the conditions of pods
-// whose sidecars report their health.
+// api serves the HTTP API from snapshots. It writes only the conditions and the card
+// signatures that sidecars report, into their pods.
 type api struct {
 	feed     *index.Feed
 	watches  *watches
@@ -27,14 +27,14 @@ type api struct {
 	authn    *access.Authenticator
 	authz    *access.Authorizer
 	health   *healthReports
-	// signatures are those of cards, which sidecars report.
+	// signatures finds the signatures of cards that sidecars report.
 	signatures *cardSignatures
 	// embeddings is nil without an endpoint for embeddings.
 	embeddings *embeddings
-	// exchange issues tokens; nil without keys.
+	// exchange issues tokens; nil without token keys.
 	exchange http.Handler
-	// publisher names the entries of ARD and the URL of the registry. Without it, neither
-	// ARD nor A2A is served.
+	// publisher has the domain of the identifiers of ARD and the URL of the registry. If it
+	// is nil, the registry serves neither ARD nor A2A.
 	publisher *ard.Publisher
 	// federation searches the registries of other clusters; nil for none.
 	federation *federation.Federation
@@ -48,7 +48,8 @@ var errNotIndexed = errors.New("the index is not complete yet")
 // endpoint serves an authenticated request from a snapshot.
 type endpoint func(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error
 
-// authenticated authenticates the caller before next and writes its error.
+// authenticated returns a handler that authenticates the caller, calls next, and writes
+// the error of either as the response.
 func (a *api) authenticated(next endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "private, no-cache")
@@ -71,7 +72,8 @@ func (a *api) authenticated(next endpoint) http.HandlerFunc {
 	}
 }
 
-// serve serves a request of a known caller from the last snapshot.
+// serve calls next for a request of a known caller, with the current snapshot, and writes
+// the error of next as the response.
 func (a *api) serve(w http.ResponseWriter, r *http.Request, caller access.Caller, next endpoint) {
 	snapshot := a.feed.Current()
 	if snapshot == nil {
@@ -151,15 +153,15 @@ func (a *api) logUnlessFrequent(err error, event string, keysAndValues ...any) {
 	}
 }
 
-// errPeer is the response to a peer outside of ARD. The entries of the other APIs have
-// addresses inside the cluster.
+// errPeer is the response to a peer that calls another API than ARD. The responses of these
+// APIs contain addresses inside the cluster.
 var errPeer = &problem{
 	status: http.StatusForbidden, Code: "Forbidden",
 	Message: "this caller has the right of a peer, which finds agents at " + ard.BasePath + " only; use POST " + ard.BasePath + "/search",
 }
 
-// visibleSet returns the agents that a caller sees in the APIs beside ARD. It returns errPeer
-// for a peer.
+// visibleSet returns the agents that a caller sees in the APIs other than ARD. It returns
+// errPeer for a peer.
 func (a *api) visibleSet(ctx context.Context, c access.Caller) (*access.Set, error) {
 	set, err := a.authz.VisibleSet(ctx, c)
 	if err == nil && set.IsPeer() {
@@ -171,8 +173,8 @@ func (a *api) visibleSet(ctx context.Context, c access.Caller) (*access.Set, err
 // revisionTimeout is how long a search waits for its minRevision.
 const revisionTimeout = 2 * time.Second
 
-// atLeast returns a snapshot that includes a revision: s, or a later one. It returns a
-// problem if there is none in time.
+// atLeast returns s if s includes the revision r, else it waits for a later snapshot that
+// includes r. It returns a problem if there is none within revisionTimeout.
 func (a *api) atLeast(ctx context.Context, r index.Revision, s *index.Snapshot) (*index.Snapshot, error) {
 	if s.Revision().Includes(r) {
 		return s, nil
@@ -199,10 +201,10 @@ func (a *api) signedCard(ctx context.Context, e *index.Entry, version string) (r
 	return rendered, omitted, err
 }
 
-// findKey returns an agent if the caller sees it, else nil. It decides access
-// before the lookup, so that a hidden agent and an absent one cause the same work.
-// A ServiceAccount that an agent's rules may admit finds the agent by its name,
-// because its gateway calls only agents that it finds here.
+// findKey returns an agent if the caller may find it, else nil. It resolves the caller's
+// set before the lookup, so that a hidden agent and an absent one cause the same work.
+// A ServiceAccount that an agent's rules may admit finds the agent even if its set lacks
+// the agent, because a gateway calls only agents that it finds here.
 func (a *api) findKey(ctx context.Context, c access.Caller, s *index.Snapshot, key index.Key) (*index.Entry, error) {
 	set, err := a.visibleSet(ctx, c)
 	if err != nil {

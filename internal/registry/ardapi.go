@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// maxARDBody bounds the body of a request.
+	// maxARDBody bounds the body of a request, in bytes.
 	maxARDBody = 64 << 10
 	// catalogPage is the number of agents in one catalog of a namespace.
 	catalogPage = 200
@@ -34,21 +34,23 @@ const (
 type ardAPI struct {
 	*api
 	publisher *ard.Publisher
-	// explorations has a slot for one exploration, which reads all matches: others wait,
-	// and searches have slots of their own.
+	// explorations has one slot, because an exploration reads all matches. Further
+	// explorations wait for it. Searches have other slots.
 	explorations chan struct{}
-	// anonymous bounds the requests without a token, which see anonymousSet.
+	// anonymous limits the requests without a token. anonymousSet has the agents that their
+	// senders see.
 	anonymous    *searches
 	anonymousSet *access.Set
 	// isOutside is true for the catalog outside of the cluster.
 	isOutside bool
 }
 
-// ardEndpoint serves a request. It returns what is encoded.
+// ardEndpoint serves the requests of one route. The result of serve, or of finish if it is
+// not nil, is encoded as the response.
 type ardEndpoint struct {
 	serve func(r *ardRequest) (any, error)
-	// cost is the number of searches that a request counts for, and slots where it runs
-	// with a token.
+	// cost is the number of searches that a request is charged for. A request with a token
+	// runs in one of slots.
 	cost  int
 	slots chan struct{}
 	// prepare completes the request before it runs in a slot; nil for none.
@@ -57,8 +59,8 @@ type ardEndpoint struct {
 	finish func(w http.ResponseWriter, r *ardRequest, result any) (any, error)
 }
 
-// ardRequest is a request with its body, the agents, and the set of those that the caller
-// sees.
+// ardRequest is a request with its body, a snapshot of the agents, and the set of agents that
+// the caller sees.
 type ardRequest struct {
 	*http.Request
 	from  requester
@@ -66,13 +68,14 @@ type ardRequest struct {
 	body  []byte
 	set   *access.Set
 	s     *index.Snapshot
-	// vector is that of the query's text, nil without one.
+	// vector is the embedding of the query's text, nil if there is none.
 	vector *embedding.Vector
 }
 
-// restrictToExports leaves in the set what leaves the cluster, if another registry sent the
-// request: federated agents if it is a peer, and public ones. The right of a peer marks a
-// registry, even if the request has none of the headers of one.
+// restrictToExports removes the agents from the set that the registry does not show to other
+// registries, if another registry sent the request. Public agents stay, and federated ones if
+// the caller sees them in every namespace, as a peer does. A caller with the right of a peer is
+// a registry, even if its request has no headers of a forwarded query.
 func (r *ardRequest) restrictToExports() {
 	r.route.FromPeer = r.set.IsPeer()
 	if r.route.IsForwarded() {
@@ -80,10 +83,10 @@ func (r *ardRequest) restrictToExports() {
 	}
 }
 
-// entry returns the entry of an agent. For another registry it is cut, so that no agent makes
-// a page too large, and is not shown if it has no URL outside of the cluster.
+// entry returns the entry of an agent. For another registry, the entry is cut, so that no agent
+// makes a page too large, and shown is false if the agent has no external URL.
 func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bool, err error) {
-	if shown = true; r.route.IsForwarded() && !d.isOutside { // outside, all entries have such a URL
+	if shown = true; r.route.IsForwarded() && !d.isOutside { // outside, all agents have an external URL
 		entry, shown, err = d.publisher.ExternalEntry(e.Body())
 	} else {
 		entry, err = d.publisher.AgentEntry(e.Body())
@@ -96,7 +99,7 @@ func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bo
 
 // requester is the sender of a request: a caller, or a client without a token.
 type requester struct {
-	// principal pays for the request in searches.
+	// principal is the account that searches charges for the request.
 	principal a2a.AccountingPrincipal
 	searches  *searches
 	// visibleSet resolves which agents the sender sees.
@@ -105,7 +108,8 @@ type requester struct {
 }
 
 // requester returns the sender of a request. A client without a token sees public agents.
-// A token that is not valid is an error, and outside of the cluster every token is.
+// requester returns an error for a token that is not valid, and, in the catalog outside of the
+// cluster, for every token.
 func (d *ardAPI) requester(r *http.Request) (requester, error) {
 	switch {
 	case len(r.Header.Values("Authorization")) == 0:
@@ -127,11 +131,12 @@ func (d *ardAPI) requester(r *http.Request) (requester, error) {
 	}, err
 }
 
-// anonymousCacheControl lets caches keep a response to a client without a token for a
-// minute. All such clients get the same.
+// anonymousCacheControl allows caches to reuse the response to a client without a token for a
+// minute. All such clients receive the same response.
 const anonymousCacheControl = "public, max-age=60"
 
-// handle finds the sender of a request before next, and writes its result or error.
+// handle returns a handler that determines the sender of a request, calls next, and writes the
+// result or the error.
 func (d *ardAPI) handle(mediaType string, next ardEndpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "private, no-cache")
@@ -161,7 +166,8 @@ func (d *ardAPI) handle(mediaType string, next ardEndpoint) http.HandlerFunc {
 	}
 }
 
-// call returns the encoded result of next. The sender is charged for its memory until sent.
+// call returns the encoded result of next. The memory of the result stays reserved for the
+// sender until the caller calls sent.
 func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, next ardEndpoint) (body []byte, sent func(), err error) {
 	snapshot := d.feed.Current()
 	if snapshot == nil {
@@ -193,8 +199,8 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, ne
 	if from.isAnonymous {
 		slots = from.searches.slots
 	}
-	// A result without memory is dropped: one that waited in the slot would delay all callers,
-	// and those that waited outside of it would need memory.
+	// A result is dropped if no memory is free for it. A result that waited for memory in the
+	// slot would delay all callers, and results that waited outside of it would need memory.
 	reservation := &limit.Reservation{}
 	defer func() {
 		if err != nil {
@@ -303,8 +309,8 @@ func (d *ardAPI) errorOf(w http.ResponseWriter, r *http.Request, err error) *ard
 	}
 }
 
-// query returns the query of the index for all agents, those with a text, or those
-// of a namespace, after a page token.
+// query returns the query of the index for the agents after a page token: all agents if value
+// is "", else those that a parameter with this value selects.
 func (d *ardAPI) query(parameter, value, token string, limit int) (*index.Query, error) {
 	parameters := url.Values{"limit": {strconv.Itoa(limit)}}
 	if value != "" {

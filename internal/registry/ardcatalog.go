@@ -12,8 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// manifest serves the root: the registry's own entry, a catalog for each namespace, and the
-// peers for callers with a token.
+// manifest serves the root: the registry's own entry, a catalog for each namespace that the
+// caller sees, and, for callers with a token, the peers.
 func (d *ardAPI) manifest(r *ardRequest) (any, error) {
 	if r.URL.RawQuery != "" {
 		return nil, errNoParameters
@@ -27,7 +27,7 @@ func (d *ardAPI) manifest(r *ardRequest) (any, error) {
 
 var errNoParameters error = &ard.RequestError{Field: "query", Cure: "this path has no parameters; omit them"}
 
-// catalog serves the agents of a namespace.
+// catalog serves a page of the agents of a namespace.
 func (d *ardAPI) catalog(r *ardRequest) (any, error) {
 	namespace := r.PathValue("namespace")
 	missing := &ardError{http.StatusNotFound, "NOT_FOUND", "no agent of namespace " + strconv.Quote(namespace) + " exists, or you may not see it"}

@@ -16,10 +16,10 @@ type localSearch struct {
 	page    federation.LocalPage
 }
 
-// searchPeers returns the response to a search: the local results, merged with those of
-// peers if the search is automatic, or with referrals if it asks for them. Each peer
-// that it asks costs the caller as much as a search. A client without a token gets the
-// local results.
+// searchPeers returns the response to a search: the local results, merged with the results of
+// peers if the search has the federation mode auto, or followed by referrals if it has the mode
+// referrals. The caller is charged one search for each peer that is asked. A client without a
+// token receives the local results only.
 func (d *ardAPI) searchPeers(w http.ResponseWriter, r *ardRequest, result any) (any, error) {
 	local, ok := result.(*localSearch)
 	if !ok {

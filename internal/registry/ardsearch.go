@@ -14,10 +14,11 @@ import (
 // fewer matches has a token for the rest.
 const scanLimit = 2000
 
-// maxARDPage ends a page: the entry that reaches so many bytes of JSON is its last one.
+// maxARDPage limits a page, in bytes of JSON: the entry that reaches the limit is the last one.
 const maxARDPage = 4 << 20
 
-// embedQuery finds the vector of the text of a search. Callers without a token cause no requests to the endpoint.
+// embedQuery sets the vector of the text of a search. Callers without a token cause no requests to the endpoint
+// for embeddings.
 func (d *ardAPI) embedQuery(r *ardRequest) {
 	if request, err := ard.ParseSearch(r.body); err == nil && !r.from.isAnonymous {
 		r.vector = d.embeddings.vector(r.Context(), r.from.principal, request.Query.Text)
@@ -61,8 +62,8 @@ func (d *ardAPI) list(r *ardRequest) (any, error) {
 	return response, err
 }
 
-// pageRequest selects a page: agents by a parameter of the index, and of these the
-// entries that match.
+// pageRequest selects a page: the agents that a parameter of the index selects, without
+// those whose entries do not match.
 type pageRequest struct {
 	parameter, value string
 	token            string
@@ -70,8 +71,8 @@ type pageRequest struct {
 	matches          func(*ard.Entry) bool
 }
 
-// page adds the entries of a page, each with its score and the token of the page after
-// it, and returns the token of the next page.
+// page calls add for each entry of a page, with its score and the token of the page that
+// begins after the entry. It returns the token of the next page, "" if there is none.
 func (d *ardAPI) page(r *ardRequest, p pageRequest, add func(e ard.Entry, score float64, after string)) (next string, err error) {
 	for scanned, added, size := 0, 0, 0; r.Context().Err() == nil; {
 		q, err := d.query(p.parameter, p.value, p.token, catalogPage)

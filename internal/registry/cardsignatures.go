@@ -37,25 +37,25 @@ const (
 type cardSignatures struct {
 	// objects reads Agents and pods from the manager's cache, which has the index gather.PodsByAgent.
 	objects client.Reader
-	// verified has whether the report of a pod is valid for a card, by the digests of both, so
-	// that a report costs its verification once.
+	// verified caches whether the report of a pod is valid for a card. Its keys are the digests
+	// of both, so that a report is verified once for each card.
 	verified *lru.Cache
-	// verifications has a slot for one verification: others wait, and searches have slots of
-	// their own.
+	// verifications has one slot. Further verifications wait for it. Searches have other
+	// slots.
 	verifications chan struct{}
 	clock         clock.PassiveClock
 }
 
-// rememberedVerifications bounds the results in memory.
+// rememberedVerifications bounds the results in verified.
 const rememberedVerifications = 4096
 
 func newCardSignatures(objects client.Reader, c clock.PassiveClock) *cardSignatures {
 	return &cardSignatures{objects: objects, verified: lru.New(rememberedVerifications), verifications: make(chan struct{}, 1), clock: c}
 }
 
-// of returns the signatures of a card that an agent's pod reports, if they are over this
-// card. omitted is true if the Agent signs its card and no pod reports such signatures:
-// the pods have not read this card yet, or none runs.
+// of returns the signatures of the card c that a pod of the agent reports, if they are valid.
+// omitted is true if the Agent signs its card and no pod reports valid signatures: the pods
+// have not read this card yet, or no pod runs.
 func (s *cardSignatures) of(ctx context.Context, key index.Key, c *card.Card) (signatures []card.Signature, omitted bool, err error) {
 	agent := &a2av1alpha1.Agent{}
 	if err := s.objects.Get(ctx, types.NamespacedName(key), agent); err != nil {
@@ -83,8 +83,9 @@ func (s *cardSignatures) of(ctx context.Context, key index.Key, c *card.Card) (s
 	return nil, true, nil
 }
 
-// verify returns the signatures of a report if they are over a card, which unsigned
-// identifies, else nil. It returns a problem if other verifications take too long.
+// verify returns the signatures of a report if they are valid for a card, else nil. unsigned
+// is the card without signatures. verify returns a problem if other verifications take too
+// long.
 func (s *cardSignatures) verify(ctx context.Context, c *card.Card, unsigned []byte, report string) ([]card.Signature, error) {
 	var reported sidecarconfig.CardSignatures
 	if json.Unmarshal([]byte(report), &reported) != nil {
@@ -95,7 +96,7 @@ func (s *cardSignatures) verify(ctx context.Context, c *card.Card, unsigned []by
 	valid, found := s.verified.Get(key)
 	if !found {
 		err := runIn(ctx, s.verifications, s.clock, func() {
-			// A request that held the slot before may have verified the same.
+			// A request that had the slot before may have verified the same report and card.
 			if valid, found = s.verified.Get(key); !found {
 				valid = signing.Verify(c, reported.Signatures, reported.Keys) == nil
 				s.verified.Add(key, valid)
@@ -111,17 +112,17 @@ func (s *cardSignatures) verify(ctx context.Context, c *card.Card, unsigned []by
 	return reported.Signatures, nil
 }
 
-// podReport is the report of a pod.
+// podReport is the report of a pod on the signatures of its card.
 type podReport struct {
 	text    string
 	created time.Time
 }
 
-// maxReportsRead bounds the reports of an agent's pods that differ and are verified.
+// maxReportsRead bounds the different reports of an agent's pods that are verified.
 const maxReportsRead = 8
 
-// reportsOf returns the reports of the pods that are ready and are not being deleted. It
-// omits those that are longer than any of a sidecar.
+// reportsOf returns the different reports of pods that are ready and are not being deleted, at
+// most maxReportsRead. It omits reports that are longer than any report of a sidecar.
 func reportsOf(pods []corev1.Pod) []podReport {
 	var all []podReport
 	for i := range pods {
@@ -131,7 +132,7 @@ func reportsOf(pods []corev1.Pod) []podReport {
 			all = append(all, podReport{text, pod.CreationTimestamp.Time})
 		}
 	}
-	// The newest pod has read the present keys, if any has.
+	// If any pod has read the present keys, the newest one has, so its report comes first.
 	slices.SortFunc(all, func(a, b podReport) int {
 		return cmp.Or(b.created.Compare(a.created), cmp.Compare(a.text, b.text))
 	})

@@ -16,8 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// denials is the audit log of the registry. It has the keys of the audit log of a sidecar, and
-// is safe for concurrent use.
+// denials is the audit log of the registry. Its events have the same keys as the audit log of a
+// sidecar. It is safe for concurrent use.
 type denials struct{ log *auditlog.Log }
 
 func newDenials(log logr.Logger, c clock.PassiveClock) *denials {

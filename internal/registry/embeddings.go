@@ -19,14 +19,14 @@ import (
 
 // Embeddings configures ranked searches by similarity of meaning.
 type Embeddings struct {
-	// URL is that of an endpoint with the API of OpenAI, such as https://models.example/v1/embeddings. Model is its
-	// model.
+	// URL is the URL of an endpoint with the API of OpenAI, such as https://models.example/v1/embeddings. Model is the
+	// model to use.
 	URL, Model string
-	// KeyFile has the API key of the endpoint, "" for none.
+	// KeyFile is the path of the file with the API key of the endpoint, "" for none.
 	KeyFile string
 }
 
-// embeddings ranks by similarity of meaning. A nil one ranks by words alone.
+// embeddings ranks agents by similarity of meaning, in addition to words. A nil *embeddings does nothing.
 type embeddings struct {
 	embedder *embedding.Embedder
 	feed     *index.Feed
@@ -65,7 +65,7 @@ func (e *embeddings) run(ctx context.Context) {
 	}
 }
 
-// text returns the texts of an agent that an embedding is made of, and false if the agent is gone.
+// text returns the text of an agent that is embedded, and false if the agent does not exist.
 func (e *embeddings) text(key embedding.Key) (string, bool) {
 	entry := e.feed.Current().Get(index.Key(key))
 	if entry == nil {
@@ -82,7 +82,7 @@ func (e *embeddings) text(key embedding.Key) (string, bool) {
 		} `json:"skills"`
 	}
 	if err := json.Unmarshal(entry.Body(), &item); err != nil {
-		return "", true // the registry has encoded it; no text, no vector
+		return "", true // cannot happen, because the registry has encoded the body; an agent without text has no vector
 	}
 	lines := []string{item.DisplayName, item.Description}
 	for _, s := range item.Skills {
@@ -91,8 +91,8 @@ func (e *embeddings) text(key embedding.Key) (string, bool) {
 	return strings.Join(lines, "\n"), true
 }
 
-// vector returns the vector of the text of a caller's query, or nil without one. It may wait, and must be called outside of the
-// slots of searches.
+// vector returns the vector of the text of a caller's query, or nil if there is none. It may wait for the endpoint, so it must be
+// called outside of the slots of searches.
 func (e *embeddings) vector(ctx context.Context, caller a2a.AccountingPrincipal, text string) *embedding.Vector {
 	if e == nil || text == "" {
 		return nil
@@ -100,7 +100,7 @@ func (e *embeddings) vector(ctx context.Context, caller a2a.AccountingPrincipal,
 	return e.embedder.Query(ctx, caller.Principal, text)
 }
 
-// rankBySimilarity makes a query find similar agents, too, if it has a vector.
+// rankBySimilarity makes a query also find agents that are similar to vector, if vector is not nil.
 func (e *embeddings) rankBySimilarity(q *index.Query, vector *embedding.Vector) {
 	if e == nil || vector == nil || q.RankedText() == "" {
 		return

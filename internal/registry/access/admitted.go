@@ -15,8 +15,8 @@ import (
 // allNamespaces is the Admitted of an Agent that admits every namespace.
 const allNamespaces Admitted = "*"
 
-// Admitted is a set of namespaces: those whose ServiceAccounts an Agent's rules may
-// admit beside its own. The names are sorted and separated by commas.
+// Admitted is the set of namespaces whose ServiceAccounts an Agent's rules may admit, in
+// addition to the Agent's own namespace. The names are sorted and separated by commas.
 type Admitted string
 
 // Contains reports whether namespace is in the set. It is false for "", the
@@ -25,9 +25,10 @@ func (a Admitted) Contains(namespace string) bool {
 	return namespace != "" && (a == allNamespaces || slices.Contains(strings.Split(string(a), ","), namespace))
 }
 
-// AdmittedBy returns the namespaces that an Agent's rules may admit. An Agent
-// without rules admits only its own namespace. A rule that allows some calls
-// counts, whatever else it requires, because the Agent decides about each call.
+// AdmittedBy returns the namespaces that an Agent's rules may admit. It is empty for an
+// Agent without rules, which admits only its own namespace, and for an Agent that accepts
+// no ServiceAccount tokens. A rule that allows some calls counts, whatever else it
+// requires, because the Agent decides about each call.
 func AdmittedBy(agent *a2av1alpha1.Agent) Admitted {
 	ways := agent.Spec.Access.Authentication
 	byToken := len(ways) == 0 || slices.ContainsFunc(ways, func(a a2av1alpha1.Authentication) bool {

@@ -18,17 +18,18 @@ import (
 )
 
 // reviewRate bounds the TokenReviews that one address causes. Each token without a
-// remembered answer costs one.
+// cached result costs one.
 var reviewRate = limit.Rate{PerSecond: 10, Burst: 100}
 
 const (
-	// acceptedLifetime is how long the registry accepts a token after its review,
-	// refusedLifetime how long it refuses one.
+	// After the review of a token, the registry accepts the token for acceptedLifetime,
+	// or refuses it for refusedLifetime, without another review.
 	acceptedLifetime = 30 * time.Second
 	refusedLifetime  = 10 * time.Second
-	// rememberedTokens bounds the accepted and the refused tokens in memory.
+	// rememberedTokens bounds the accepted tokens in memory, and separately the refused ones.
 	rememberedTokens = 4096
-	// limitedAddresses bounds the addresses with a rate of their own; others share.
+	// limitedAddresses bounds the addresses with a rate of their own. Further addresses
+	// share one rate.
 	limitedAddresses = 4096
 	// maxToken bounds a token, in bytes.
 	maxToken = 16 << 10
@@ -44,12 +45,12 @@ type Authenticator struct {
 	flights  singleflight.Group
 	rates    *limit.Table
 	clock    clock.PassiveClock
-	// people is nil if there is no issuer of tokens for people.
+	// people verifies the tokens of the OpenID Connect issuer. It is nil without an issuer.
 	people *OIDC
 }
 
-// LimitedError is returned for a token without a review, because its address
-// has sent too many unknown tokens.
+// LimitedError is the error for a token that the registry did not verify, because the
+// address of its sender has sent too many unknown tokens.
 type LimitedError struct{ limit.Refusal }
 
 func (LimitedError) Error() string { return "too many unknown tokens from this address" }
@@ -65,19 +66,19 @@ func NewAuthenticator(review func(context.Context, string) (Caller, bool, error)
 	}
 }
 
-// AcceptPeople makes the Authenticator accept the tokens of an issuer, which it verifies
-// without a review.
+// AcceptPeople makes the Authenticator also accept the tokens of the issuer of o. It
+// verifies them with the keys of the issuer, without a TokenReview.
 func (a *Authenticator) AcceptPeople(o *OIDC) { a.people = o }
 
 // Caller returns the sender of a request, and false if the request has no valid
 // token. It returns a LimitedError for an address beyond its rate, and ErrNoIssuerKeys
-// for a token of a person that cannot be verified now.
+// for a token of the OpenID Connect issuer while the keys of the issuer are unknown.
 func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 	token, found := bearerToken(r)
 	if !found {
 		return Caller{}, false, nil
 	}
-	// The memory holds digests instead of tokens.
+	// The caches contain digests of tokens instead of tokens.
 	sum := sha256.Sum256([]byte(token))
 	key := string(sum[:])
 	if caller, found := a.accepted.get(key); found {
@@ -86,7 +87,7 @@ func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 	if _, found := a.refused.get(key); found {
 		return Caller{}, false, nil
 	}
-	// Tokens of the issuer have their own cache, which forgets them with their keys.
+	// OIDC has its own cache of verified tokens, which drops tokens together with their keys.
 	ofPeople := a.people != nil && a.people.issued(token)
 	if ofPeople {
 		if _, verified := a.people.tokens.VerifiedBefore(r); verified {
@@ -144,7 +145,8 @@ func (a *Authenticator) ask(ctx context.Context, key, token, address string) (Ca
 	}
 }
 
-// bearerToken returns the credential of RFC 6750, section 2.1.
+// bearerToken returns the token in the header Authorization (RFC 6750, section 2.1), and
+// false unless the header occurs once with a token of at most maxToken bytes.
 func bearerToken(r *http.Request) (string, bool) {
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {

@@ -16,49 +16,51 @@ import (
 )
 
 const (
-	// confirmedLifetime bounds the age of a review that agrees with the RBAC objects.
-	// Each review expires up to a fifth earlier, so that those of one moment do not
-	// expire together. The objects tell of changes of RBAC earlier; the bound is for
-	// authorizers that veto what RBAC allows.
+	// confirmedLifetime bounds the age of a review whose result agrees with the RBAC
+	// objects. Each review expires up to a fifth earlier, so that reviews of the same time
+	// do not expire together. The Authorizer observes changes of RBAC objects at once; the
+	// bound is for other authorizers, which may deny what RBAC allows.
 	confirmedLifetime = 10 * time.Minute
-	// A review that contradicts the RBAC objects is from an API server that has not
-	// seen their last change yet, or from another authorizer. It is repeated soon
-	// after a change, and else every contradictedLifetime.
+	// The result of a review contradicts the RBAC objects if the API server has not observed
+	// their last change yet, or if another authorizer made the decision. Such a review is
+	// repeated after minContradictedLifetime if the last change is recent, and after
+	// contradictedLifetime if it is not.
 	contradictedLifetime    = 10 * time.Second
 	minContradictedLifetime = time.Second
 	// parallelReviews bounds the concurrent reviews for one caller.
 	parallelReviews = 8
 )
 
-// Authorizer resolves the set of Agents that a caller sees: those of the namespaces in
-// which it may list Agents, those that its right as a peer shows, and public ones. A
-// ServiceAccount also sees its own namespace, whose callers Agents admit by default. A set is resolved once per caller, whatever the request, so neither the time nor the
-// number of reviews tells what exists.
+// Authorizer resolves the set of Agents that a caller sees: the Agents of the namespaces in
+// which it may list Agents, federated Agents if it has the right of a peer, and public
+// Agents. A ServiceAccount also sees its own namespace, whose callers Agents admit by
+// default. The Authorizer resolves a set once per caller, whatever the request, so neither
+// the time nor the number of reviews reveals which Agents exist.
 //
-// A caller costs one review for all namespaces, and one for each namespace in which an
-// RBAC object lets it list Agents, and for the right of a peer if an RBAC object grants
-// it. A binding that is deleted removes its right at once, without a review. Its methods
-// are safe for concurrent use.
+// A caller costs one review for all namespaces, one for each namespace in which an RBAC
+// object lets it list Agents, and one for the right of a peer if an RBAC object grants it.
+// The deletion of a binding removes its right at once, without a review. The methods of an
+// Authorizer are safe for concurrent use.
 type Authorizer struct {
 	options AuthorizerOptions
 	flights singleflight.Group
 	callers *knownCallers
 }
 
-// AuthorizerOptions are what an Authorizer needs.
+// AuthorizerOptions configure an Authorizer.
 type AuthorizerOptions struct {
 	// Review reports whether a caller has a right.
 	Review func(ctx context.Context, c Caller, r Right) (bool, error)
-	// Bindings names the rights that are reviewed for a caller.
+	// Bindings determines the rights that are reviewed for a caller.
 	Bindings *Bindings
-	// Candidates returns namespaces that are reviewed for every caller, as is the right
-	// of a peer, for clusters whose authorizers grant what no RBAC object shows. It may
-	// be nil.
+	// Candidates returns namespaces that are reviewed for every caller. It is for clusters
+	// with authorizers that grant rights without RBAC objects, and may be nil. If it is
+	// not nil, the right of a peer is reviewed for every caller as well.
 	Candidates func() []string
 	Clock      clock.PassiveClock
 }
 
-// NewAuthorizer returns an Authorizer. The Bindings must not serve another one.
+// NewAuthorizer returns an Authorizer. No other Authorizer may use its Bindings.
 func NewAuthorizer(o AuthorizerOptions) *Authorizer {
 	a := &Authorizer{options: o, callers: newKnownCallers()}
 	o.Bindings.notify(a.callers.markAllStale)
@@ -66,8 +68,8 @@ func NewAuthorizer(o AuthorizerOptions) *Authorizer {
 }
 
 // VisibleSet returns the set of Agents that the caller sees now. It returns an error if
-// the API server does not answer a review, and that of ctx. Concurrent calls for one
-// caller share their reviews.
+// the API server does not answer a review, and the error of ctx if ctx ends first.
+// Concurrent calls for one caller share their reviews.
 func (a *Authorizer) VisibleSet(ctx context.Context, c Caller) (*Set, error) {
 	if set := a.callers.current(c.fingerprint, a.options.Clock.Now()); set != nil {
 		return set, nil
@@ -107,7 +109,7 @@ func (a *Authorizer) resolve(ctx context.Context, c Caller) (*Set, error) {
 	}
 	set, err := r.run(ctx)
 	if err != nil {
-		// The next call continues with the decisions that were made.
+		// The next call reuses the decisions that this one has made.
 		maps.Copy(former, r.decisions)
 		a.callers.put(c.fingerprint, nil, former)
 		return nil, err
@@ -153,8 +155,8 @@ func (r *resolution) run(ctx context.Context) (*Set, error) {
 	return NewSet(least, names...), nil
 }
 
-// candidates returns the rights that the caller may have, except for that in all
-// namespaces.
+// candidates returns the rights that need a decision, except the right in all namespaces
+// and the right in a ServiceAccount's own namespace, which it always sees.
 func (r *resolution) candidates() map[Right]struct{} {
 	rights := map[Right]struct{}{}
 	list := r.authorizer.options.Candidates
@@ -173,7 +175,8 @@ func (r *resolution) candidates() map[Right]struct{} {
 	return rights
 }
 
-// decide returns the decision about a right, by a review unless a former one counts.
+// decide reports whether the caller has a right. It sends a review unless a former decision
+// is still valid.
 func (r *resolution) decide(ctx context.Context, right Right) (bool, error) {
 	granted := r.grants.cover(right)
 	d, found := r.former[right]
@@ -199,7 +202,7 @@ func (r *resolution) decide(ctx context.Context, right Right) (bool, error) {
 // until returns the time until which the Set is valid if no RBAC object changes.
 func (r *resolution) until() time.Time {
 	lifetime := confirmedLifetime
-	if r.authorizer.options.Candidates != nil { // whose list changes unnoticed
+	if r.authorizer.options.Candidates != nil { // no event reports a change of the candidates
 		lifetime = contradictedLifetime
 	}
 	until := r.authorizer.options.Clock.Now().Add(lifetime)

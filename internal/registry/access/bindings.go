@@ -24,26 +24,28 @@ const (
 )
 
 // Bindings indexes the RBAC objects that let users and groups list Agents, or make them
-// peers. It tells which rights are worth a review, and when a review may have another
-// outcome. It grants nothing: a review decides. Its methods are safe for
-// concurrent use.
+// peers. It determines which rights need a review, and when a review may have another
+// result. It grants no right itself: only reviews do. Its methods are safe for concurrent
+// use.
 type Bindings struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// granting has the roles whose rules grant a right. A ClusterRole has no namespace.
+	// granting has the roles whose rules grant a right. The key of a ClusterRole has no
+	// namespace.
 	granting map[types.NamespacedName]roleRights
-	// bindings has those of all roles, because the rules of a role may change. A
-	// ClusterRoleBinding has no namespace.
+	// bindings has the bindings of all roles, because the rules of a role may change. The
+	// key of a ClusterRoleBinding has no namespace.
 	bindings map[types.NamespacedName]binding
-	// bySubject has the bindings of each subject, byRole those of each role.
+	// bySubject has the bindings of each subject, and byRole the number of bindings of each
+	// role.
 	bySubject map[subject]map[types.NamespacedName]struct{}
 	byRole    map[types.NamespacedName]int
 	changedAt time.Time
 	onChange  func()
 }
 
-// binding is the part of a RoleBinding or ClusterRoleBinding that counts.
+// binding is the part of a RoleBinding or ClusterRoleBinding that determines rights.
 type binding struct {
 	role     types.NamespacedName
 	subjects []subject
@@ -91,7 +93,7 @@ func (g *grants) cover(r Right) bool {
 	}
 }
 
-// of returns what the objects grant to a caller.
+// of returns the rights that the RBAC objects grant to a caller.
 func (b *Bindings) of(c *Caller) grants {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +118,7 @@ func (b *Bindings) add(g *grants, s subject) {
 	}
 }
 
-// setRole records the rules of a role, or none for a role that is gone.
+// setRole records the rules of a role. A deleted role has no rules.
 func (b *Bindings) setRole(name types.NamespacedName, rules []rbacv1.PolicyRule) {
 	b.mu.Lock()
 	last := b.granting[name]
@@ -129,7 +131,7 @@ func (b *Bindings) setRole(name types.NamespacedName, rules []rbacv1.PolicyRule)
 	b.unlockChanged(next != last && b.byRole[name] > 0)
 }
 
-// setBinding records a binding, or none (no subjects) for a binding that is gone.
+// setBinding records a binding. A deleted binding has no subjects.
 func (b *Bindings) setBinding(name types.NamespacedName, ref rbacv1.RoleRef, subjects []rbacv1.Subject) {
 	next := binding{role: roleOf(name.Namespace, ref), subjects: subjectsOf(name.Namespace, subjects)}
 	b.mu.Lock()
@@ -165,7 +167,7 @@ func (b *Bindings) setBinding(name types.NamespacedName, ref rbacv1.RoleRef, sub
 	b.unlockChanged(lastGranted && len(last.subjects) > 0 || nextGrants && len(next.subjects) > 0)
 }
 
-// unlockChanged unlocks mu and calls onChange after a change.
+// unlockChanged unlocks mu. After a change, it also records the time and calls onChange.
 func (b *Bindings) unlockChanged(changed bool) {
 	onChange := b.onChange
 	if changed {
@@ -201,8 +203,8 @@ func subjectsOf(namespace string, subjects []rbacv1.Subject) []subject {
 		case rbacv1.UserKind, rbacv1.GroupKind:
 			distinct[subject{s.Kind, s.Name}] = struct{}{}
 		case rbacv1.ServiceAccountKind:
-			// The API server requires the namespace of a ServiceAccount; RBAC reads none
-			// as that of the binding.
+			// The API server requires the namespace of a ServiceAccount. For a missing one, the
+			// RBAC authorizer uses the namespace of the binding.
 			of := s.Namespace
 			if of == "" {
 				of = namespace

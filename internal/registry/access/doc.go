@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package access authenticates the callers of the registry and decides which Agents each
-// one sees. It asks the API server by TokenReview and SubjectAccessReview, keeps
+// one sees. It asks the API server by TokenReview and SubjectAccessReview, caches
 // the answers for a bounded time in bounded memory, and limits the rate at which
-// one address causes reviews. It knows neither the index nor HTTP responses.
+// one address causes reviews. It depends on neither the index nor HTTP responses.
 //
 //	review        TokenReviews and SubjectAccessReviews
 //	authn         bearer token -> Caller
@@ -20,8 +20,8 @@
 //	metrics       reviews and fetches of keys
 package access
 
-// The registry asks the API server who calls and what the caller may list. The RBAC
-// objects tell it which reviews are worth their cost, and when to repeat them.
+// The registry asks the API server who calls and what the caller may list. From the RBAC
+// objects, it determines which reviews it needs, and when to repeat them.
 //
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create

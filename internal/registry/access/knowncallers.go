@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxCallers and maxDecisions bound the memory: callers, and namespaces of all
-	// callers together. The callers that were not seen for longest are forgotten.
+	// maxCallers bounds the callers in memory, and maxDecisions the decisions about all
+	// of them. The least recently seen callers are evicted first.
 	maxCallers   = 16384
 	maxDecisions = 1 << 18
 )
@@ -20,8 +20,8 @@ const (
 // decision is the outcome of a review.
 type decision struct {
 	allowed bool
-	// granted is what the RBAC objects said. When they say something else, the
-	// decision does not count any more.
+	// granted is true if the RBAC objects granted the right at the time of the review. The
+	// decision is not valid any more when this changes.
 	granted bool
 	until   time.Time
 }
@@ -34,11 +34,12 @@ type knownCallers struct {
 	byUsage  *list.List // of *knownCaller, the latest first
 	// total is the number of decisions of all callers.
 	total int
-	// changed is closed by the next markAllStale. All sets since the last one have it.
+	// changed is closed by the next markAllStale. All Sets that were resolved since the
+	// last markAllStale share it.
 	changed chan struct{}
 }
 
-// knownCaller is what is remembered of one caller.
+// knownCaller has the set and the decisions of one caller.
 type knownCaller struct {
 	fingerprint string
 	// set is nil after a resolution that failed.
@@ -65,8 +66,8 @@ func (k *knownCallers) current(fingerprint string, now time.Time) *Set {
 	return nil
 }
 
-// decisions returns a copy of the decisions about a caller, and the channel that a Set
-// made of them has: it is closed by a change of RBAC objects since this call.
+// decisions returns a copy of the decisions about a caller, and the channel for the Set
+// that is resolved with them. A change of RBAC objects after this call closes the channel.
 func (k *knownCallers) decisions(fingerprint string) (former map[Right]decision, changed <-chan struct{}) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

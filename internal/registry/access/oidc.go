@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	// systemPrefix begins the names of users and groups that only Kubernetes gives.
+	// systemPrefix is the prefix of the users and groups that Kubernetes reserves.
 	systemPrefix = "system:"
 	// groupAuthenticated is the group of every caller that Kubernetes authenticates.
 	groupAuthenticated = "system:authenticated"
-	// emailClaim is a claim that counts only if the issuer has verified it.
+	// emailClaim is a claim that names no user if the issuer marks it as not verified.
 	emailClaim = "email"
 )
 
@@ -84,8 +84,8 @@ func NewOIDC(o OIDCOptions) *OIDC {
 	})}
 }
 
-// Run fetches the keys of the issuer until ctx ends: every five minutes, and at most a
-// minute after a token of an unknown key.
+// Run fetches the keys of the issuer until ctx ends: every five minutes, and within a
+// minute after a token with an unknown key.
 func (o *OIDC) Run(ctx context.Context) { o.keys.Run(ctx) }
 
 // issued reports whether a token names the issuer. It verifies nothing.
@@ -105,7 +105,7 @@ func (o *OIDC) issued(token string) bool {
 }
 
 // caller returns the person that the token of a request authenticates, and false if the
-// token is not valid. It returns ErrNoIssuerKeys while it cannot tell.
+// token is not valid. It returns ErrNoIssuerKeys while the keys are unknown.
 func (o *OIDC) caller(r *http.Request) (Caller, bool, error) {
 	if !o.keys.Known() {
 		return Caller{}, false, ErrNoIssuerKeys
@@ -122,20 +122,21 @@ func (o *OIDC) caller(r *http.Request) (Caller, bool, error) {
 	return c, err == nil, err
 }
 
-// ErrNotPerson is returned for an ID token that authenticates no person for its client.
+// ErrNotPerson is returned for an ID token that does not authenticate a person to the
+// client Audience.
 var ErrNotPerson = errors.New("ID token is not valid for this client")
 
 // Person is the owner of an ID token.
 type Person struct {
 	Caller Caller
-	// Nonce binds the token to a sign-in.
+	// Nonce is the claim nonce, which binds the token to a sign-in.
 	Nonce string
 	// Expires is when the token expires.
 	Expires time.Time
 }
 
-// Person returns the owner of an ID token whose client is the Audience (OpenID Connect Core 1.0, section
-// 3.1.3.7). It returns ErrNotPerson for another token, and ErrNoIssuerKeys while it cannot tell.
+// Person returns the owner of an ID token that the issuer made for the client Audience (OpenID Connect Core
+// 1.0, section 3.1.3.7). It returns ErrNotPerson for any other token, and ErrNoIssuerKeys while the keys are unknown.
 func (o *OIDC) Person(token string) (*Person, error) {
 	if !o.keys.Known() {
 		return nil, ErrNoIssuerKeys
@@ -146,7 +147,7 @@ func (o *OIDC) Person(token string) (*Person, error) {
 		return nil, ErrNotPerson
 	}
 	claims := *verified.Claims
-	// A token for several clients names the one that asked for it.
+	// In a token for several clients, azp names the client that requested the token.
 	if party, present := claims["azp"]; present && party != o.options.Audience {
 		return nil, ErrNotPerson
 	}
@@ -164,7 +165,8 @@ func (o *OIDC) Person(token string) (*Person, error) {
 	return person, nil
 }
 
-// userOf returns the user that verified claims describe, and false if they may not name one.
+// userOf returns the user that verified claims describe, and false if the claims name no
+// user, or one that Kubernetes reserves.
 func (o *OIDC) userOf(claims authz.Claims) (authenticationv1.UserInfo, bool) {
 	name, _ := claims[o.options.UsernameClaim].(string)
 	if o.options.UsernameClaim == emailClaim {
@@ -189,7 +191,7 @@ func (o *OIDC) userOf(claims authz.Claims) (authenticationv1.UserInfo, bool) {
 	return user, true
 }
 
-// textsOf returns the texts of a claim that is a string or a list of strings.
+// textsOf returns the strings of a claim that is a string or a list, else nil.
 func textsOf(claim any) []string {
 	switch value := claim.(type) {
 	case string:

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Watch feeds b from the informers of the RBAC kinds. The channels are closed when b
-// has all objects.
+// Watch registers b with the informers of the RBAC kinds. The returned channels are closed
+// when b has all objects.
 func (b *Bindings) Watch(ctx context.Context, informers cache.Informers) ([]<-chan struct{}, error) {
 	var synced []<-chan struct{}
 	for _, object := range []client.Object{&rbacv1.Role{}, &rbacv1.ClusterRole{}, &rbacv1.RoleBinding{}, &rbacv1.ClusterRoleBinding{}} {
@@ -66,8 +66,8 @@ func (b *Bindings) remove(object any) {
 	}
 }
 
-// Strip is a transform of an informer cache for the RBAC kinds. It keeps what
-// Bindings reads: the rules that grant a right, the roles and the subjects.
+// Strip is a transform of an informer cache for the RBAC kinds. It removes all but the
+// parts that Bindings reads: the rules that grant a right, the roles and the subjects.
 func Strip(object any) (any, error) {
 	switch o := object.(type) {
 	case *rbacv1.Role:
@@ -87,7 +87,7 @@ func identity(o client.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion()}
 }
 
-// grantingRules returns one rule for each right that the rules grant.
+// grantingRules returns rules that grant the same rights: one at most for each right.
 func grantingRules(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	var granting []rbacv1.PolicyRule
 	for _, allows := range []func(rbacv1.PolicyRule) bool{allowsList, allowsPeer} {

@@ -33,26 +33,26 @@ const (
 )
 
 // ErrTooManyReviews is returned for a review that the Reviewer did not send
-// because waitingReviews others wait.
+// because waitingReviews other reviews wait.
 var ErrTooManyReviews = errors.New("too many reviews wait for the API server")
 
-// Caller is the sender of a request, as the API server knows it.
+// Caller is the sender of a request, with the attributes of a user of Kubernetes.
 type Caller struct {
 	Username string              `json:"username"`
 	UID      string              `json:"uid"`
 	Groups   []string            `json:"groups"`
 	Extra    map[string][]string `json:"extra"`
-	// namespace is that of a ServiceAccount, "" for other callers.
+	// namespace is the namespace of a ServiceAccount, "" for other callers.
 	namespace string
-	// fingerprint is equal for callers whose reviews are the same.
+	// fingerprint is equal for callers whose SubjectAccessReviews are equal.
 	fingerprint string
 }
 
 // serviceAccountPrefix begins the user names of ServiceAccounts.
 const serviceAccountPrefix = "system:serviceaccount:"
 
-// Right is what a SubjectAccessReview decides: whether a caller may list the Agents of a
-// namespace, or of all namespaces for "".
+// Right is a right that a SubjectAccessReview decides about: to list the Agents of
+// Namespace, or of all namespaces if Namespace is "".
 type Right struct {
 	Namespace string
 	// Peer is true for the right to read the Agents that peers see, in all namespaces.
@@ -60,8 +60,8 @@ type Right struct {
 	Peer bool
 }
 
-// The requests that RBAC allows. Agents have no subresource federated: the API server
-// serves none, and RBAC grants it like others.
+// The verbs and resources of rights. The API server serves no subresource federated of
+// Agents, but RBAC can grant it like any other.
 const (
 	verbList             = "list"
 	verbGet              = "get"
@@ -91,8 +91,9 @@ func (r Right) String() string {
 	}
 }
 
-// extraCredentialID is the extra attribute with the id of a token (KEP-4193). It is no
-// part of a Caller: each renewed token would be another caller, with reviews of its own.
+// extraCredentialID is the extra attribute with the id of a token (KEP-4193). NewCaller
+// leaves it out, because it would make each renewed token another caller, with reviews of
+// its own.
 const extraCredentialID = "authentication.kubernetes.io/credential-id"
 
 // The extra attributes of a token that is bound to a pod on a node (KEP-4193).
@@ -103,8 +104,8 @@ const (
 	ExtraNodeUID  = "authentication.kubernetes.io/node-uid"
 )
 
-// NewCaller returns the caller that the API server describes. Its pods share the
-// decisions about a ServiceAccount.
+// NewCaller returns the caller that user describes. All pods of a ServiceAccount share the
+// decisions about it.
 func NewCaller(user authenticationv1.UserInfo) (Caller, error) { return newCaller(user, false) }
 
 // newCaller is NewCaller. With reviewsPods, each pod of a ServiceAccount is a caller with
@@ -177,10 +178,10 @@ type queue struct {
 	sent           prometheus.Counter
 }
 
-// NewReviewer returns a Reviewer that creates reviews by c. It increments limited for
-// each review that it does not send. With reviewsPods, a SubjectAccessReview has the pod
-// and the node of its caller, for authorizers that read them; RBAC does not. Each pod of
-// a ServiceAccount then costs reviews of its own.
+// NewReviewer returns a Reviewer that creates reviews with c. The Reviewer increments
+// limited for each review that it returns ErrTooManyReviews for. With reviewsPods, a
+// SubjectAccessReview has the pod and the node of its caller, for authorizers that read
+// them; RBAC does not. Each pod of a ServiceAccount then costs reviews of its own.
 func NewReviewer(c client.Writer, limited prometheus.Counter, reviewsPods bool) *Reviewer {
 	newQueue := func(kind string) queue {
 		return queue{
@@ -191,8 +192,8 @@ func NewReviewer(c client.Writer, limited prometheus.Counter, reviewsPods bool) 
 	return &Reviewer{client: c, limited: limited, reviewsPods: reviewsPods, tokens: newQueue("token"), access: newQueue("access")}
 }
 
-// Token returns the caller that a token authenticates, and false if the API server
-// refuses it or if it is meant for another audience.
+// Token returns the caller that a token authenticates, and false if the API server refuses
+// the token, or if the token is for another audience.
 func (r *Reviewer) Token(ctx context.Context, token string) (Caller, bool, error) {
 	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{
 		Token: token, Audiences: []string{a2av1alpha1.Audience},
@@ -200,8 +201,8 @@ func (r *Reviewer) Token(ctx context.Context, token string) (Caller, bool, error
 	if err := r.create(ctx, r.tokens, review); err != nil {
 		return Caller{}, false, fmt.Errorf("review token: %w", err)
 	}
-	// An authenticator without support for audiences leaves them out. Such a token is
-	// meant for the API server, and its sender may have stolen it.
+	// An authenticator without support for audiences returns none. Its tokens are for the
+	// API server, and the sender of such a token may have stolen it.
 	if !review.Status.Authenticated || !slices.Contains(review.Status.Audiences, a2av1alpha1.Audience) {
 		return Caller{}, false, nil
 	}

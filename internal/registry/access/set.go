@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Set is the set of Agents that a caller sees: those of some namespaces, and those of
-// every namespace with at least some Visibility. Its members do not change. IsStale
-// tells when to ask the Authorizer for the next Set.
+// Set is the set of Agents that a caller sees: all Agents of some namespaces, and the Agents
+// of every namespace whose Visibility is at least a given one. Its members do not change.
+// IsStale reports when to ask the Authorizer for the next Set.
 type Set struct {
 	// least is the lowest Visibility that the caller sees in every namespace. It is
 	// VisibilityCluster for a caller that sees all Agents.
@@ -19,12 +19,12 @@ type Set struct {
 
 	// changed is closed when RBAC objects change. It is nil for a Set that never changes.
 	changed <-chan struct{}
-	// until is the end of the first review that expires, zero if there is none.
+	// until is the time at which the first review expires, zero if none does.
 	until time.Time
 }
 
-// NewSet returns the Set of the Agents of namespaces, and of those with at least the
-// Visibility least in every namespace. It never gets stale.
+// NewSet returns the Set of the Agents of namespaces, and of the Agents of every namespace
+// whose Visibility is at least least. The Set never gets stale.
 func NewSet(least Visibility, namespaces ...string) *Set {
 	names := slices.Clone(namespaces)
 	slices.Sort(names)
@@ -79,6 +79,6 @@ func (s *Set) IsStale(now time.Time) bool {
 // Changed returns a channel that is closed when RBAC objects change.
 func (s *Set) Changed() <-chan struct{} { return s.changed }
 
-// Until returns the time at which the Set gets stale if no RBAC object changes, and the
-// zero time if it does not.
+// Until returns the time at which the Set gets stale if no RBAC object changes, or the zero
+// time if the Set then never gets stale.
 func (s *Set) Until() time.Time { return s.until }

@@ -23,22 +23,22 @@ const MaxAgents = 200
 //
 //	{"agents": [{"namespace": "…", "name": "…", "url": "…", "externalURL": "…"}], "total": 1, "nextCursor": "…"}
 //
-// with an agent for each two first segments of a skill id. The extension changes no
-// message, so clients need not activate it.
+// where agents has the namespace and name with which the id of each skill begins. The
+// extension changes no message, so clients need not activate it.
 const AgentsExtension = "https://a2a-operator.dev/extensions/aggregate-card/v1"
 
 // Agents are the agents that a caller sees.
 type Agents struct {
-	// Items are the first ones in the order of namespace and name, as the registry lists
-	// them.
+	// Items are the first agents in the order of namespace and name, each as its JSON in a
+	// list of the registry.
 	Items [][]byte
-	// Total counts all of them.
+	// Total is the number of all agents that the caller sees.
 	Total int
-	// NextCursor is where a search for the agents after Items begins, "" if there are none.
+	// NextCursor is the cursor of a search for the agents after Items, "" if there are none.
 	NextCursor string
 }
 
-// agent is what a card needs of an agent, as the registry lists it.
+// agent has the fields that a card needs from the JSON of an agent in a list of the registry.
 type agent struct {
 	Namespace          string   `json:"namespace"`
 	Name               string   `json:"name"`
@@ -67,13 +67,13 @@ type reference struct {
 	ExternalURL string `json:"externalURL,omitempty"`
 }
 
-// New returns the aggregate card: own, the card of the registry, and after its skills those
-// of the agents. The id of such a skill is namespace.agent.skill; namespaces and agents have
-// no dot in their names, so that the first two dots separate the parts.
+// New returns the aggregate card: the card of the registry (own), with the skills of the
+// agents after its own skills. The id of an agent's skill is namespace.agent.skill. Names of
+// namespaces and agents contain no dot, so the first two dots separate the parts.
 func New(own *card.Card, agents Agents) (*card.Card, error) {
 	out := *own
-	// The caller is authenticated, so that the card lists the schemes without a requirement:
-	// a2a-go v2.4.0 cannot read the requirements of a card of 1.0.
+	// The card lists its security schemes without a requirement. Its reader is already
+	// authenticated, and a2a-go v2.4.0 cannot read the requirements of a card of 1.0.
 	out.SecurityOptional = true
 	out.Skills = slices.Clone(own.Skills)
 	references := make([]reference, 0, len(agents.Items))
@@ -102,7 +102,7 @@ func New(own *card.Card, agents Agents) (*card.Card, error) {
 	return &out, nil
 }
 
-// describe explains the skills of the agents, and where the others are.
+// describe returns an explanation of the agents' skills, and of how to find further agents.
 func describe(agents *Agents) string {
 	text := "A skill whose id is <namespace>.<agent>.<skill> is that of an agent: send its messages to the URL in its description."
 	if agents.NextCursor == "" {

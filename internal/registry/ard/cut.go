@@ -13,7 +13,7 @@ import (
 // the largest size then has less than 1 MiB, which is the most that registries of this operator read.
 const MaxExported = 9 << 10
 
-// Limits of the parts of an entry that Cut shortens, as JSON in bytes.
+// Limits of the parts of an entry that Cut shortens, in bytes of JSON.
 const (
 	cutName        = 512
 	cutVersion     = 256
@@ -22,8 +22,9 @@ const (
 	cutMetadata    = 1536
 )
 
-// Cut shortens an entry whose Size is larger than limit, of at least MaxExported: it cuts
-// texts, and drops the last metadata, tags and capabilities. The identifier and the URL stay.
+// Cut shortens an entry whose Size exceeds limit. It cuts texts, and drops the last metadata,
+// tags and capabilities, but does not change the identifier and the URL. limit must be at least
+// MaxExported.
 func (e *Entry) Cut(limit int) {
 	if e.Size() <= limit {
 		return
@@ -62,8 +63,8 @@ func firstTexts(texts []string, bytes int) []string {
 	return texts
 }
 
-// firstMembers returns the members with at most so many bytes of JSON, the first ones by
-// their names.
+// firstMembers returns members with at most so many bytes of JSON in total. It adds them in
+// the order of their names, and leaves out each one that does not fit.
 func firstMembers(members map[string]any, bytes int) map[string]any {
 	kept := make(map[string]any, len(members))
 	for _, name := range slices.Sorted(maps.Keys(members)) {

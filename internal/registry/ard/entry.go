@@ -51,7 +51,7 @@ type Entry struct {
 	Metadata              map[string]any `json:"metadata,omitempty"`
 }
 
-// Manifest is the document at ManifestPath, and a catalog.
+// Manifest is the document at ManifestPath. The catalog of a namespace has the same form.
 type Manifest struct {
 	SpecVersion string  `json:"specVersion"`
 	Host        Host    `json:"host"`
@@ -64,7 +64,7 @@ type Host struct {
 	Identifier  string `json:"identifier"`
 }
 
-// Publisher names entries and their URLs.
+// Publisher makes the identifiers and the URLs of entries.
 type Publisher struct {
 	// Domain is the fully qualified domain name that anchors identifiers.
 	Domain string
@@ -94,8 +94,8 @@ func (p *Publisher) Source() string { return p.BaseURL + BasePath + "/" }
 // AgentID returns the identifier of an agent.
 func (p *Publisher) AgentID(namespace, name string) string { return p.id(namespace, name) }
 
-// Segments of identifiers that are no agents begin with a character that names of
-// Kubernetes do not have.
+// catalogID and registryID use segments that begin with an underscore. No name of Kubernetes
+// contains one, so the identifiers differ from those of agents.
 func (p *Publisher) catalogID(namespace string) string { return p.id("_catalog", namespace) }
 func (p *Publisher) registryID() string                { return p.id("_registry") }
 
@@ -121,7 +121,7 @@ func (p *Publisher) ParseAgentID(id string) (namespace, name string, ok bool) {
 	return parts[3], parts[4], true
 }
 
-// agent is what an entry needs of an agent, as the registry lists it.
+// agent has the fields that an entry needs from the JSON of an agent in a list of the registry.
 type agent struct {
 	Namespace   string `json:"namespace"`
 	Name        string `json:"name"`
@@ -181,7 +181,7 @@ func (p *Publisher) AgentEntry(item []byte) (Entry, error) {
 	return e, nil
 }
 
-// addState adds what only clients inside the cluster may know.
+// addState adds the state of the agent in the cluster, which only clients inside the cluster may see.
 func (p *Publisher) addState(e *Entry, a *agent) {
 	e.UpdatedAt = a.UpdatedAt
 	maps.Copy(e.Metadata, map[string]any{"namespace": a.Namespace, "name": a.Name, "ready": a.Ready, "remote": a.Remote})
@@ -190,8 +190,9 @@ func (p *Publisher) addState(e *Entry, a *agent) {
 	}
 }
 
-// ExternalEntry returns the entry of an agent for clients outside of the cluster, whose
-// URL is that of the card at the external URL. ok is false for an agent without one.
+// ExternalEntry returns the entry of an agent for clients outside of the cluster. Its URL
+// leads to the card below the external URL of the agent. ok is false for an agent without
+// an external URL.
 func (p *Publisher) ExternalEntry(item []byte) (e Entry, ok bool, err error) {
 	if e, err = p.AgentEntry(item); err != nil {
 		return Entry{}, false, err
@@ -204,8 +205,8 @@ func (p *Publisher) ExternalEntry(item []byte) (e Entry, ok bool, err error) {
 // cardPath is the path of the card below the URL of an agent.
 const cardPath = "/.well-known/agent-card.json"
 
-// cardURL returns the URL of the card. An agent serves its own card without a
-// credential; the registry serves that of a remote agent.
+// cardURL returns the URL of the agent's card. An agent serves its own card without a
+// credential. The registry serves the card of a remote agent, or of an agent without a URL.
 func (p *Publisher) cardURL(a *agent) string {
 	if p.Outside {
 		return strings.TrimSuffix(a.ExternalURL, "/") + cardPath
@@ -216,8 +217,9 @@ func (p *Publisher) cardURL(a *agent) string {
 	return strings.TrimSuffix(a.URL, "/") + cardPath
 }
 
-// queries returns what users may ask the agent: the examples of its skills, one of each
-// skill first; if they are too few, also descriptions and names.
+// queries returns sample queries for the agent: the examples of its skills, beginning with
+// the first example of each skill. If there are fewer than minQueries examples, it adds
+// descriptions and names. It returns nil if these do not suffice either.
 func (a *agent) queries() []string {
 	var queries []string
 	add := func(text string) {

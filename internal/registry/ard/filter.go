@@ -16,8 +16,8 @@ const (
 	maxFilterValues = 64
 )
 
-// Filter maps a field of an entry to the values of which it must have one. An entry
-// must satisfy all fields.
+// Filter maps fields of entries to accepted values. An entry satisfies the filter if it has
+// an accepted value in each of the fields.
 type Filter map[string]Values
 
 // Values is a list of texts. In JSON, one text stands for a list of one.
@@ -38,7 +38,7 @@ func (v *Values) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// fields lead from the name of a field to its values in an entry.
+// fields maps the name of a field to the function that returns its values in an entry.
 var fields = map[string]func(p *Publisher, e *Entry) []string{
 	"identifier":   func(_ *Publisher, e *Entry) []string { return []string{e.Identifier} },
 	"displayName":  func(_ *Publisher, e *Entry) []string { return []string{e.DisplayName} },
@@ -59,7 +59,7 @@ func isField(name string) bool {
 	return ok && slices.Contains(metadata, key) || fields[name] != nil
 }
 
-// values returns the values of a field, which isField accepts, in an entry.
+// values returns the values of a field in an entry. isField must accept the field.
 func (p *Publisher) values(e *Entry, field string) []string {
 	if key, ok := strings.CutPrefix(field, metadataPrefix); ok {
 		value, has := e.Metadata[key]
@@ -104,8 +104,8 @@ func (f Filter) validate() error {
 	return nil
 }
 
-// Matches reports whether an entry satisfies the filter. Types and publishers are
-// compared without case, and types without parameters; other values exactly.
+// Matches reports whether an entry satisfies the filter. It ignores letter case in types
+// and publishers, and the parameters of types. It compares other values exactly.
 func (p *Publisher) Matches(f Filter, e *Entry) bool {
 	for name, wanted := range f {
 		if !slices.ContainsFunc(p.values(e, name), func(value string) bool {

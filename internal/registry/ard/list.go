@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// List is the parameters of GET /agents (section 7.4).
+// List has the parameters of GET /agents (section 7.4).
 type List struct {
 	Filter       Filter
 	UpdatedAfter time.Time
@@ -40,7 +40,7 @@ type Result struct {
 
 // ParseList reads the parameters of a list. Its errors are *RequestError.
 //
-// The specification gives no grammar of the parameter filter. It is read as conditions
+// The specification defines no grammar of the parameter filter. ParseList accepts conditions
 // joined by AND: field = 'value', where commas separate alternatives (appendix A), and
 // updatedAfter > 'time'.
 func ParseList(raw string) (*List, error) {
@@ -81,7 +81,7 @@ func (l *List) set(name, value string) error {
 	return nil
 }
 
-// listFields maps the names of appendix A to fields of entries.
+// listFields maps names of appendix A to the fields of entries with another name.
 var listFields = map[string]string{"publisherId": "publisher"}
 
 func (l *List) filter(text string) error {
@@ -125,7 +125,7 @@ func parseTime(text string) (time.Time, error) {
 	return time.Parse(time.DateOnly, text)
 }
 
-// MatchesList reports whether an entry is in a list.
+// MatchesList reports whether an entry satisfies the filter and UpdatedAfter of a list.
 func (p *Publisher) MatchesList(l *List, e *Entry) bool {
 	if !l.UpdatedAfter.IsZero() {
 		at, err := time.Parse(time.RFC3339, e.UpdatedAt)

@@ -31,14 +31,14 @@ type Search struct {
 	PageToken  string `json:"pageToken"`
 }
 
-// Query selects entries by relevance and by structure (section 7.1). Text is empty for
+// Query selects entries by relevance and by structure (section 7.1). An empty Text selects
 // all entries.
 type Query struct {
 	Text   string `json:"text"`
 	Filter Filter `json:"filter"`
 }
 
-// Facet is a field whose values are counted. Limit is the number of buckets, and
+// Facet is a field whose values are counted. Limit is the largest number of buckets, and
 // MinCount the smallest count of a bucket, 1 if absent.
 type Facet struct {
 	Field    string `json:"field"`

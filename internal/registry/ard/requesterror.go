@@ -17,7 +17,7 @@ func invalid(field, format string, args ...any) error {
 	return &RequestError{Field: field, Cure: fmt.Sprintf(format, args...)}
 }
 
-// shortened returns a text of a client in a form that fits into a message.
+// shortened returns the beginning of a text of a client as valid UTF-8, for a message.
 func shortened(text string) string {
 	const most = 64
 	if len(text) > most {

@@ -4,8 +4,8 @@
 package ard
 
 const (
-	// memberSize bounds the names of the members of an entry, a result or a response, and
-	// their values that are no strings.
+	// memberSize bounds the bytes for the names of the members of an entry, a result or a
+	// response, and for those of their values that are not strings.
 	memberSize = 512
 	// escapedSize is the size of an escaped character in JSON.
 	escapedSize = 6

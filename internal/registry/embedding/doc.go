@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package embedding compares texts by meaning, with the vectors of an endpoint for embeddings that speaks the API
-// of OpenAI (POST /v1/embeddings). It knows neither agents nor Kubernetes.
+// of OpenAI (POST /v1/embeddings). It depends on neither agents nor Kubernetes.
 //
-// An Embedder computes the vectors of documents in the background, in batches, and that of a query within a time
-// budget. While the endpoint fails, a query has no vector, and documents are retried with backoff.
+// An Embedder requests the vectors of documents in the background, in batches, and the vector of a query within a
+// time budget. While the endpoint fails, a query has no vector, and the Embedder retries documents with backoff.
 //
 //	vector    a vector of 8-bit numbers, and the similarity of two
 //	endpoint  texts -> vectors, by HTTP; everything in a response is bounded and validated

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// MaxDocuments bounds the documents with a vector. Others are found by their words only.
+// MaxDocuments bounds the documents with a vector. Searches find further documents by their words only.
 const MaxDocuments = 200_000
 
 // Key names a document.
@@ -31,13 +31,13 @@ type shared struct {
 	users int
 }
 
-// documents holds vectors. It is safe for concurrent use.
+// documents has the vectors of documents. It is safe for concurrent use.
 type documents struct {
 	mu sync.RWMutex
-	// byKey has the vector of each document, byText that of each text.
+	// byKey has the vector of each document, and byText the vector of each text.
 	byKey  map[Key]*shared
 	byText map[digest]*shared
-	// dimensions are those of all vectors; 0 before the first one.
+	// dimensions is the number of dimensions that all vectors have; 0 before the first vector.
 	dimensions int
 }
 
@@ -45,8 +45,8 @@ func newDocuments() *documents {
 	return &documents{byKey: map[Key]*shared{}, byText: map[digest]*shared{}}
 }
 
-// has reports whether a document has the vector of a text. It uses the vector of another document with the
-// same text.
+// has reports whether a document has the vector of a text. If another document with the same text has a
+// vector, has first assigns this vector to the document.
 func (d *documents) has(key Key, text digest) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -57,7 +57,8 @@ func (d *documents) has(key Key, text digest) bool {
 	return known != nil && d.assign(key, known)
 }
 
-// put sets the vector of a document. It returns errOtherDimensions for one that cannot be compared with others.
+// put sets the vector of a document. It returns errOtherDimensions for a vector with another number of dimensions
+// than the other vectors.
 func (d *documents) put(key Key, text digest, v *Vector) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -80,7 +81,7 @@ func (d *documents) assign(key Key, v *shared) bool {
 	if d.byKey[key] == nil && len(d.byKey) >= MaxDocuments {
 		return false
 	}
-	v.users++ // first, so that the vector of an unchanged text stays
+	v.users++ // before release, which otherwise deletes the vector of an unchanged text
 	d.release(key)
 	d.byKey[key], d.byText[v.text] = v, v
 	vectorsGauge.Set(float64(len(d.byText)))
@@ -104,7 +105,7 @@ func (d *documents) release(key Key) {
 	}
 }
 
-// full reports whether no further document gets a vector.
+// full reports whether MaxDocuments documents have a vector.
 func (d *documents) full() bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -136,7 +137,8 @@ func (d *documents) nearest(query *Vector, keys iter.Seq[Key], n int) []Key {
 	return found
 }
 
-// coarseFactor is how many times as many documents are compared exactly as are wanted. The signs select them.
+// coarseFactor is the number of documents that nearest compares exactly for each document that it returns. It selects
+// them by the signs of their vectors.
 const coarseFactor = 10
 
 // candidate is a document with its score.
@@ -145,7 +147,8 @@ type candidate struct {
 	score float64
 }
 
-// best keeps the candidates with the highest scores, the highest first; equal ones in the order of their keys.
+// best has the candidates with the highest scores, the highest score first, and candidates with equal scores in the order
+// of their keys.
 type best struct {
 	list []candidate
 	size int

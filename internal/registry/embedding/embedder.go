@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// batchSize is the number of texts of a request for documents, batchInterval the least time between two such
-	// requests.
+	// batchSize is the largest number of texts of a request for documents, and batchInterval the least time between
+	// two such requests.
 	batchSize     = 32
 	batchInterval = 200 * time.Millisecond
 	batchTimeout  = 30 * time.Second
@@ -30,13 +30,13 @@ const (
 
 // Options configure an Embedder.
 type Options struct {
-	// URL is that of the endpoint, such as https://models.example/v1/embeddings. Model is its model.
+	// URL is the URL of the endpoint, such as https://models.example/v1/embeddings. Model is the model to use.
 	URL, Model string
-	// KeyFile has the API key of the endpoint, "" for none.
+	// KeyFile is the path of the file with the API key of the endpoint, "" for none.
 	KeyFile string
 	// Transport defaults to http.DefaultTransport.
 	Transport http.RoundTripper
-	// Text returns the present text of a document, and false if it is gone.
+	// Text returns the present text of a document, and false if the document does not exist.
 	Text func(Key) (string, bool)
 	Log  logr.Logger
 	// Now returns the time.
@@ -50,13 +50,13 @@ type Embedder struct {
 	queries   *queries
 	text      func(Key) (string, bool)
 	log       logr.Logger
-	// batchFailing and queryFailing are true after a failure, which the log has, until a request succeeds.
+	// batchFailing and queryFailing are true from the first failed request, which is logged, until a request succeeds.
 	batchFailing, queryFailing atomic.Bool
 	// batch is the number of texts of the next request for documents. Only Run uses it.
 	batch int
 
 	mu sync.Mutex
-	// queue has the documents of pending, those that wait longest first.
+	// queue has the documents of pending, in the order of their arrival.
 	queue   []Key
 	pending map[Key]struct{}
 	wake    chan struct{}
@@ -67,7 +67,7 @@ func New(o Options) *Embedder {
 	e := &Embedder{
 		endpoint: endpoint{url: o.URL, model: o.Model, keyFile: o.KeyFile, client: &http.Client{
 			Transport: o.Transport,
-			// Another server must not get the texts and the API key.
+			// A redirect could send the texts and the API key to another server.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}},
 		documents: newDocuments(), text: o.Text, log: o.Log,
@@ -141,14 +141,15 @@ func (e *Embedder) Run(ctx context.Context) {
 	}
 }
 
-// document is a document whose vector is wanted.
+// document is a document without the vector of its text.
 type document struct {
 	key    Key
 	text   string
 	digest digest
 }
 
-// nextBatch takes pending documents until a request has enough.
+// nextBatch removes pending documents from the queue until it has enough for a request. It returns those that
+// need a vector.
 func (e *Embedder) nextBatch() []document {
 	var batch []document
 	for len(batch) < e.batch {
@@ -177,12 +178,12 @@ func (e *Embedder) takePending() (Key, bool) {
 		return Key{}, false
 	}
 	key := e.queue[0]
-	e.queue = e.queue[1:] // the next append that grows it drops what was taken
+	e.queue = e.queue[1:] // append releases the removed elements when it grows the queue
 	delete(e.pending, key)
 	return key, true
 }
 
-// embedBatch sets the vectors of documents. After a failure, they are pending again.
+// embedBatch requests and sets the vectors of documents. After a failure, the documents are pending again.
 func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
@@ -201,7 +202,7 @@ func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 		e.batch = min(2*e.batch, batchSize)
 		return nil
 	}
-	// One text may be the reason, which must not hold up the others.
+	// One of the texts may be the cause. Requests with one text let the others succeed.
 	e.batch = 1
 	for i := range batch {
 		e.Changed(batch[i].key)
@@ -209,8 +210,8 @@ func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 	return err
 }
 
-// Query returns the vector of a caller's query, or nil if the endpoint fails or takes more than 300 ms. While the endpoint
-// fails, Query waits for it once in 5 s.
+// Query returns the vector of a caller's query, or nil if the endpoint fails or takes more than 300 ms. After a failure,
+// Query sends no request for 5 s.
 func (e *Embedder) Query(ctx context.Context, caller, text string) *Vector {
 	return e.queries.vector(ctx, caller, text)
 }

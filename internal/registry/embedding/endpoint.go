@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxValueBytes is at least the size of a number in a response, with its separator.
+	// maxValueBytes bounds a number in a response with its separator, in bytes.
 	maxValueBytes = 32
 	// maxEnvelope bounds a response without its numbers, in bytes.
 	maxEnvelope = 64 << 10
@@ -27,7 +27,8 @@ const (
 // endpoint requests vectors.
 type endpoint struct {
 	url, model string
-	// keyFile has the API key, "" for none. It is read for each request, so that a new key takes effect.
+	// keyFile is the path of the file with the API key, "" for none. Each request reads it, so that a new key takes
+	// effect.
 	keyFile string
 	client  *http.Client
 }
@@ -45,7 +46,7 @@ type embeddingsResponse struct {
 	} `json:"data"`
 }
 
-// embed returns the vectors of texts, in their order. All have the same dimensions.
+// embed returns the vectors of texts, in the order of the texts. All vectors have the same number of dimensions.
 func (e *endpoint) embed(ctx context.Context, texts []string) ([]*Vector, error) {
 	body, err := json.Marshal(embeddingsRequest{Model: e.model, Input: texts, EncodingFormat: "float"})
 	if err != nil {
@@ -131,5 +132,5 @@ func decodeVectors(text []byte, count int) ([]*Vector, error) {
 	return vectors, nil
 }
 
-// errOtherDimensions is returned for vectors that cannot be compared with earlier ones.
+// errOtherDimensions is returned for vectors with different numbers of dimensions, which cannot be compared.
 var errOtherDimensions = errors.New("the endpoint returns vectors of different dimensions: restart the manager after a change of the model")

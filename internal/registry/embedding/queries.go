@@ -15,21 +15,21 @@ import (
 const (
 	// queryBudget is how long a search waits for the vector of its query.
 	queryBudget = 300 * time.Millisecond
-	// queryPause is the time after a failure in which queries do without a vector.
+	// queryPause is the time after a failure in which new queries have no vector.
 	queryPause = 5 * time.Second
-	// rememberedQueries bounds the vectors of queries in memory, concurrentQueries those that are requested at a
-	// time.
+	// rememberedQueries bounds the vectors of queries in memory, and concurrentQueries the concurrent requests for
+	// such vectors.
 	rememberedQueries = 1024
 	concurrentQueries = 8
 	// maxQueryBytes bounds the sent part of a query.
 	maxQueryBytes = 2 << 10
 )
 
-// queryKey identifies a query. Callers share no vector: the time of a search would tell a caller what others search
-// for.
+// queryKey identifies a query. Callers share no vector, because the duration of a search would reveal to a caller
+// what others search for.
 type queryKey struct{ caller, text string }
 
-// queries finds the vectors of queries.
+// queries requests and caches the vectors of queries. It is safe for concurrent use.
 type queries struct {
 	embed func(ctx context.Context, texts []string) ([]*Vector, error)
 	now   func() time.Time
@@ -38,11 +38,11 @@ type queries struct {
 	slots   chan struct{}
 
 	mu sync.Mutex
-	// known has vectors by caller and text; order has these keys, the oldest at next.
+	// known has vectors by caller and text. order is a ring of its keys, with the oldest key at next.
 	known map[queryKey]*Vector
 	order [rememberedQueries]queryKey
 	next  int
-	// pausedUntil is the end of a pause.
+	// pausedUntil is the end of the last queryPause.
 	pausedUntil time.Time
 }
 
@@ -63,7 +63,7 @@ func (q *queries) vector(ctx context.Context, caller, text string) *Vector {
 		requests.WithLabelValues(kindQuery, resultSkipped).Inc()
 		return nil
 	}
-	// Equal queries of a caller share a request, which goes on when the first of them is canceled.
+	// Concurrent equal queries of a caller share a request. The request continues when the first of them is canceled.
 	result := q.flights.DoChan(key.caller+"\x00"+key.text, func() (any, error) { return q.request(context.WithoutCancel(ctx), key), nil })
 	timer := time.NewTimer(queryBudget)
 	defer timer.Stop()
@@ -78,7 +78,7 @@ func (q *queries) vector(ctx context.Context, caller, text string) *Vector {
 	}
 }
 
-// request requests a vector and remembers it. It returns nil after a failure.
+// request requests a vector and stores it in known. It returns nil after a failure, or if too many requests run.
 func (q *queries) request(ctx context.Context, key queryKey) *Vector {
 	select {
 	case q.slots <- struct{}{}:

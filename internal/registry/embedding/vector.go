@@ -9,7 +9,7 @@ import (
 	"math/bits"
 )
 
-// MaxDimensions bounds the dimensions of a vector. A vector takes one byte for each.
+// MaxDimensions bounds the dimensions of a vector. A vector uses a byte of memory for each dimension.
 const MaxDimensions = 4096
 
 // Vector is the direction of an embedding, with 8 bits for each dimension. It is immutable.
@@ -27,7 +27,8 @@ var (
 	errZero       = errors.New("a vector has no direction: all values are zero")
 )
 
-// newVector returns the direction of an embedding.
+// newVector returns the direction of an embedding. It returns an error if the embedding has no dimensions or too many, a
+// value that is not finite, or only zeros.
 func newVector(embedding []float64) (*Vector, error) {
 	if len(embedding) == 0 || len(embedding) > MaxDimensions {
 		return nil, errDimensions
@@ -56,8 +57,8 @@ func newVector(embedding []float64) (*Vector, error) {
 	return vector, nil
 }
 
-// signDistance returns the number of dimensions whose signs differ. It is much faster than similarity, and smaller
-// for similar vectors. The dimensions must be equal.
+// signDistance returns the number of dimensions whose signs differ, which is smaller for similar vectors. It is much
+// faster than similarity. The vectors must have the same number of dimensions.
 func (v *Vector) signDistance(other *Vector) int {
 	distance := 0
 	others := other.signs[:len(v.signs)]
@@ -67,7 +68,7 @@ func (v *Vector) signDistance(other *Vector) int {
 	return distance
 }
 
-// similarity returns the cosine of the angle between two vectors. The dimensions must be equal.
+// similarity returns the cosine of the angle between two vectors, which must have the same number of dimensions.
 func (v *Vector) similarity(other *Vector) float64 {
 	sum := int32(0) // at most 4,096 * 127 * 127
 	others := other.values[:len(v.values)]
