@@ -24,14 +24,14 @@ import (
 // Program is the name of the CLI in texts for users.
 const Program = "kubectl a2a"
 
-// app holds the flags, the streams and the connection that all commands share.
+// app contains the flags, the streams and the connection to the cluster that all commands share.
 type app struct {
 	genericiooptions.IOStreams
 	flags   *genericclioptions.ConfigFlags
 	cluster *clusteraccess.Cluster
 	output  string
 	debug   bool
-	// interactive is true if the user can be asked.
+	// interactive is true if a command can ask the user a question.
 	interactive bool
 	settings    settings
 }
@@ -47,8 +47,7 @@ const (
 
 var errInterrupted = failure.New(failure.Internal, "interrupted")
 
-// output adds the flag --output with the values that the command supports, the first one being the
-// default.
+// outputFlag adds the flag --output with the values that the command supports. The first value is the default.
 func (a *app) outputFlag(cmd *cobra.Command, values ...string) {
 	cmd.Flags().StringVarP(&a.output, "output", "o", values[0], "Output format: "+strings.Join(values, ", ")+".")
 	if cmd.Annotations == nil {
@@ -58,12 +57,12 @@ func (a *app) outputFlag(cmd *cobra.Command, values ...string) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// warnf writes a line that is not part of the result.
+// warnf writes a line to stderr.
 func (a *app) warnf(format string, args ...any) {
 	_, _ = fmt.Fprintf(a.ErrOut, "%s\n", terminal.Line(fmt.Sprintf(format, args...)))
 }
 
-// debugf logs a line of --debug. It returns nil without the flag.
+// debugf returns a function that writes a line for --debug, nil without the flag.
 func (a *app) debugf() func(format string, args ...any) {
 	if !a.debug {
 		return nil
@@ -84,7 +83,7 @@ func display(cmd *cobra.Command) string {
 	return strings.Replace(cmd.CommandPath(), "kubectl-a2a", Program, 1)
 }
 
-// quoted returns an argument for a command that the user copies into a shell.
+// quoted returns an argument with the quotes that a shell needs.
 func quoted(argument string) string {
 	if argument != "" && strings.IndexFunc(argument, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._:/@%+=,-", r)
@@ -94,7 +93,7 @@ func quoted(argument string) string {
 	return "'" + strings.ReplaceAll(terminal.Line(argument), "'", `'\''`) + "'"
 }
 
-// exactArgs returns a check of the number of arguments.
+// exactArgs returns a check that a command has exactly one argument for each of the names.
 func exactArgs(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == len(names) {
@@ -121,7 +120,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// printJSON writes a value as one document.
+// printJSON writes a value to stdout as one JSON document.
 func (a *app) printJSON(value any) error {
 	text, err := json.MarshalIndent(value, "", "  ")
 	if err != nil {
@@ -135,7 +134,7 @@ func (a *app) printText(text []byte) error {
 	return broken(err)
 }
 
-// broken returns the failure of a write to stdout.
+// broken returns the failure for an error of a write to stdout. It returns nil for nil and for a closed pipe.
 func broken(err error) error {
 	if err == nil || errors.Is(err, io.ErrClosedPipe) {
 		return nil

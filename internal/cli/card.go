@@ -65,7 +65,7 @@ func (a *app) cardGetCommand() *cobra.Command {
 	return cmd
 }
 
-// printCard writes a card as text, with the outcome of its verification.
+// printCard writes a card as text, with the outcome of the verification of its signatures.
 func (a *app) printCard(c *a2aclient.Card, signatures *verification) error {
 	w := terminal.NewWriter(a.Out)
 	field := func(label, value string) {

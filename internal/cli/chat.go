@@ -17,7 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// chatOptions are the flags of a chat. Without a terminal, the command sends its one message.
+// chatOptions are the flags of `kubectl a2a chat`. Without a terminal, the command sends only the message of its
+// arguments.
 type chatOptions struct {
 	sendOptions
 }
@@ -65,7 +66,7 @@ the answer as kubectl a2a send does, and ends.`,
 	return cmd
 }
 
-// canChat reports whether input and output are a terminal that can be controlled.
+// canChat reports whether stdin and stdout are a terminal that accepts control sequences.
 func (a *app) canChat() bool {
 	return isTerminal(a.In) && isTerminal(a.Out) && os.Getenv("TERM") != "dumb"
 }
@@ -89,7 +90,7 @@ func (o *chatOptions) sendOnce(ctx context.Context, name string, texts []string)
 	return o.followSend(ctx, agent, request)
 }
 
-// chat runs the chat, and says how to continue it.
+// chat runs the chat, and prints the command that continues it.
 func (o *chatOptions) chat(ctx context.Context, agent *agent, text string) error {
 	files := &fileSaver{directory: o.save}
 	result, err := chat.Run(ctx, &chat.Options{

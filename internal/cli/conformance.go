@@ -15,14 +15,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// errChecksFailed ends the command with status 1 after the table.
+// errChecksFailed is returned after the table is written, so that the command ends with status 1.
 var errChecksFailed = failure.New(failure.Internal, "the agent does not follow A2A in every check")
 
 // check is a check of an agent, and its result.
 type check struct {
 	Name   string `json:"name"`
 	Passed bool   `json:"passed"`
-	// Detail is what was wrong, "" if the check passed.
+	// Detail is the reason why the check failed, "" if it passed.
 	Detail string `json:"detail,omitempty"`
 }
 
@@ -66,7 +66,7 @@ command also sends a message, and reads the task that the agent makes of it. It 
 	return cmd
 }
 
-// runChecks checks an agent. Its error is a credential that the agent refuses, or a connection that fails.
+// runChecks checks an agent. It returns an error only if the agent refuses the credential or the connection fails.
 func runChecks(ctx context.Context, agent *agent, f *agentFlags, text string) ([]check, error) {
 	checks := []check{newCheck("the card follows its schema", strings.Join(cardProblems(agent.card.JSON), "; "))}
 	missing := uuid.NewString()
@@ -142,7 +142,7 @@ func (a *app) printChecks(checks []check) error {
 		if err := a.printJSON(map[string]any{"checks": checks, "passed": !failed}); err != nil || !failed {
 			return err
 		}
-		return errProblems // the document says it
+		return errProblems // the JSON document contains the failures
 	}
 	if err := a.printTable(rows); err != nil {
 		return err

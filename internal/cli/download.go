@@ -14,10 +14,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
 )
 
-// downloaded is a part of an artifact, and its file.
+// downloaded describes a part of an artifact and the file into which it was saved.
 type downloaded struct {
 	ArtifactID string `json:"artifactId"`
-	// Path is the file. It is empty for a part with a URL, which the command does not fetch.
+	// Path is the path of the file. It is "" for a part with a URL, because the command does not fetch URLs.
 	Path string `json:"path,omitempty"`
 	URL  string `json:"url,omitempty"`
 }

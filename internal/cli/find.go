@@ -19,12 +19,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
 )
 
-// finding is a search of the registry.
+// finding is `kubectl a2a find`: its flags, and the search of the registry.
 type finding struct {
 	*app
 	registryFlags
 	allNamespaces, watch, everyPage bool
-	// filters are the values of the flags that are conditions, by the name of the parameter.
+	// filters are the values of the flags that restrict the search, by the name of the query parameter.
 	filters       map[string]*[]string
 	ready, remote bool
 	limit         int
@@ -88,7 +88,7 @@ see the agents that the registry shows to the ServiceAccount of the token: those
 	return cmd
 }
 
-// query returns the query of the flags.
+// query returns the query that the words and the flags describe.
 func (f *finding) query(cmd *cobra.Command, words string) (q registryclient.Query, err error) {
 	q = registryclient.Query{Words: words, Limit: f.limit, Cursor: f.pageToken, Filters: url.Values{}}
 	for parameter, values := range f.filters {
@@ -162,7 +162,7 @@ func (f *finding) print(page *registryclient.Page) error {
 	return nil
 }
 
-// printDocument writes the agents in the form of a response of the registry.
+// printDocument writes the agents as JSON, in the form of a response of the registry.
 func (f *finding) printDocument(page *registryclient.Page) error {
 	items := make([]json.RawMessage, 0, len(page.Agents))
 	for i := range page.Agents {
@@ -179,7 +179,7 @@ func (f *finding) printDocument(page *registryclient.Page) error {
 	return f.printText([]byte(terminal.Clean(string(text))))
 }
 
-// maxDescription is how much of a description a table has, in bytes.
+// maxDescription bounds a description in the table, in bytes.
 const maxDescription = 60
 
 func (f *finding) heading() []string {

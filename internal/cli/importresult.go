@@ -17,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
 )
 
-// importFlags are the flags of all imports.
+// importFlags are the flags that all import commands have.
 type importFlags struct {
 	*app
 	name, dryRun string
@@ -61,7 +61,7 @@ func (f *importFlags) finish(ctx context.Context, result *conversion.Result) err
 	return f.printManifests(objects)
 }
 
-// validate lets the API server validate a manifest if --dry-run is server.
+// validate lets the API server validate the manifest of an Agent if --dry-run is server.
 func (f *importFlags) validate(ctx context.Context, agent *a2av1alpha1.Agent, object map[string]any) error {
 	if f.dryRun != dryRunServer {
 		return nil
@@ -73,15 +73,15 @@ func (f *importFlags) validate(ctx context.Context, agent *a2av1alpha1.Agent, ob
 	return f.cluster.DryRun(ctx, agent.Namespace, agent.Name, text) //nolint:wrapcheck // it is a failure
 }
 
-// printNotes writes the report to stderr, a line for each field.
+// printNotes writes the report to stderr, one line for each note.
 func (a *app) printNotes(report []conversion.Note) {
 	for _, note := range report {
 		a.warnf("%s", note)
 	}
 }
 
-// printManifests writes objects as YAML documents. An object with characters that would control a terminal
-// is written as JSON, which has escapes for them and is YAML, too.
+// printManifests writes objects as YAML documents. It writes an object with terminal control characters as JSON, which
+// escapes these characters and is also valid YAML.
 func (a *app) printManifests(objects []map[string]any) error {
 	var out bytes.Buffer
 	for i, object := range objects {
@@ -103,7 +103,7 @@ func (a *app) printManifests(objects []map[string]any) error {
 	return a.printText(out.Bytes())
 }
 
-// manifest returns an Agent without the fields that its encoder writes although nothing is set.
+// manifest returns an Agent as a map, without the fields that encoding/json writes although they are not set.
 func manifest(agent *a2av1alpha1.Agent) (map[string]any, error) {
 	text, err := json.Marshal(agent)
 	if err != nil {
@@ -117,7 +117,7 @@ func manifest(agent *a2av1alpha1.Agent) (map[string]any, error) {
 	return object, nil
 }
 
-// withoutEmpty removes null values and empty resources.
+// withoutEmpty removes null values and empty resources fields from a decoded JSON value.
 func withoutEmpty(value any) {
 	switch value := value.(type) {
 	case map[string]any:

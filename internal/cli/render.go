@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
 )
 
-// Labels of the text format. They are an interface: scripts read them.
+// Labels of the text format. They must not change, because scripts parse them.
 const (
 	labelTask     = "Task"
 	labelContext  = "Context"
@@ -24,13 +24,13 @@ const (
 	labelHistory  = "History"
 )
 
-// renderer writes the events of one task as text: fields for ids and states, and a block for each
-// message and artifact, which grows while the agent writes it. It shows each piece once.
+// renderer writes the events of one task as text: fields for ids and states, and a block for each message and artifact.
+// A block grows while the agent sends its content. The renderer writes each piece of content once.
 type renderer struct {
 	w *terminal.Writer
-	// everyEvent shows all states; otherwise the last one only.
+	// everyEvent is true to show every state, false to show only the last one.
 	everyEvent bool
-	// files saves file parts, nil for not.
+	// files saves file parts. If it is nil, they are not saved.
 	files *fileSaver
 
 	answer answer.Reader
@@ -40,7 +40,7 @@ func newRenderer(w io.Writer) *renderer {
 	return &renderer{w: terminal.NewWriter(w)}
 }
 
-// event shows an event.
+// event writes the new content of an event.
 func (r *renderer) event(e *a2aclient.Event) error {
 	for _, p := range r.answer.Read(&e.Event) {
 		if err := r.piece(&p); err != nil {
@@ -73,7 +73,7 @@ func (r *renderer) piece(p *answer.Piece) error {
 	return nil
 }
 
-// end shows the ids and the state again: who reads only the end needs them.
+// end writes the ids and the state again, for readers who see only the end of the output.
 func (r *renderer) end() error {
 	r.w.Close()
 	if r.answer.TaskID() != "" {

@@ -21,13 +21,13 @@ import (
 // maxSettings bounds a file with settings, in bytes.
 const maxSettings = 64 << 10
 
-// settings are where the values of flags come from: a flag, a variable, a file, or the default (a2a-cli
-// specification, section 8.3). A .env in the working directory is not read: a directory that another
-// person wrote could send credentials to their agent.
+// settings reads the values of flags from environment variables and a file, and records the source of each value: flag,
+// variable, file or default (a2a-cli specification, section 8.3). It does not read a .env in the working directory:
+// with such a file, the author of the directory could make the CLI send credentials to an agent of theirs.
 type settings struct {
-	// file is --config.
+	// file is the value of --config.
 	file string
-	// sources are the sources of the flags that have another value than the default, by name.
+	// sources are the sources of values other than defaults, by the name of the flag.
 	sources map[string]string
 }
 
@@ -47,7 +47,7 @@ func isSecret(f *pflag.Flag) bool {
 	return slices.Contains([]string{"bearer", "api-key", "svc-param", "webhook-token", "webhook-credentials"}, f.Name)
 }
 
-// isReadableByOthers reports whether other users of the machine may read a file.
+// isReadableByOthers reports whether the mode of a file lets other users of the machine read it.
 func isReadableByOthers(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && info.Mode().Perm()&0o077 != 0

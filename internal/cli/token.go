@@ -36,7 +36,7 @@ password until it expires.`,
 		if err != nil {
 			return err
 		}
-		// A token for an agent that does not exist would only fail later.
+		// Without this check, the mistake in the name would show only when the token is used.
 		if _, err := a.cluster.Agent(cmd.Context(), namespace, name); err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/ui"
 )
 
-// uiOptions are the flags of the page.
+// uiOptions are the flags of `kubectl a2a ui`.
 type uiOptions struct {
 	registryFlags
 	port           int
@@ -62,7 +62,7 @@ func (a *app) serveUI(ctx context.Context, o *uiOptions) error {
 		return err
 	}
 	defer end()
-	// A missing right is an error of the command, and not of the page.
+	// Search once before the start, so that a missing right is an error of the command and not of the page.
 	if _, err := registry.Search(ctx, registryclient.Query{Limit: 1, Namespace: namespace}); err != nil {
 		return err //nolint:wrapcheck // it is a failure
 	}
@@ -87,7 +87,7 @@ func (a *app) serveUI(ctx context.Context, o *uiOptions) error {
 	return server.Serve(ctx) //nolint:wrapcheck // it is a failure
 }
 
-// caller names who reads the registry.
+// caller describes the identity with which the page reads the registry.
 func (o *uiOptions) caller(namespace string) string {
 	if o.token != "" || o.url != "" {
 		return "the owner of --registry-token"
@@ -95,7 +95,8 @@ func (o *uiOptions) caller(namespace string) string {
 	return "ServiceAccount " + namespace + "/" + o.serviceAccount
 }
 
-// connectPage returns a client for an agent of the page, with a token for just that agent.
+// connectPage returns a client for an agent of the page. If the agent needs a token, the client sends one that only this
+// agent accepts.
 func (a *app) connectPage(ctx context.Context, namespace, name string) (*a2aclient.Client, func(), error) {
 	agent, err := a.connect(ctx, &agentFlags{serviceAccount: "default"}, namespace+"/"+name)
 	if err != nil {
@@ -104,7 +105,7 @@ func (a *app) connectPage(ctx context.Context, namespace, name string) (*a2aclie
 	return agent.Client, agent.close, nil
 }
 
-// openBrowser opens an address in the browser of the user. The address is printed in any case.
+// openBrowser opens an address in the browser of the user. The caller also prints the address.
 func (a *app) openBrowser(ctx context.Context, address string) {
 	program, args := "xdg-open", []string{address}
 	switch runtime.GOOS {

@@ -30,7 +30,8 @@ func apiKeyScheme(c *Card) *card.SecurityScheme {
 	return nil
 }
 
-// authenticate adds the credential where the card asks for it.
+// authenticate adds the credential to a request. An API key is sent in the header, query parameter or cookie that the
+// card declares.
 func (c Credential) authenticate(r *http.Request, to *Card) {
 	if c.Bearer != "" {
 		r.Header.Set("Authorization", "Bearer "+c.Bearer)
@@ -51,7 +52,7 @@ func (c Credential) authenticate(r *http.Request, to *Card) {
 	}
 }
 
-// schemesHint says which credentials the card asks for.
+// schemesHint returns a hint that lists the credentials that the card requires.
 func schemesHint(c *Card) string {
 	for i := range c.SecuritySchemes {
 		switch s := &c.SecuritySchemes[i]; s.Type {

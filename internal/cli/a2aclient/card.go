@@ -1,15 +1,15 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package a2aclient is the A2A client of the CLI. It reads a card, chooses an interface of it,
+// Package a2aclient is the A2A client of the CLI. It reads a card, chooses an interface of the card,
 // and calls the agent in any version from 0.1 to 1.0, over JSON-RPC or HTTP+JSON, through the
 // proxy of the environment.
 //
-// It uses the codecs of this project, which speak all versions. The official SDK for Go does not
-// speak 0.1, and drops members that it does not know. The client of the sidecar's backends has no
-// proxy and no limit on what it sends, and its errors are for other readers.
+// It uses the codecs of this project, which support all versions. The official SDK for Go does not
+// support 0.1, and drops unknown members. The client of the sidecar's backends is no alternative:
+// it uses no proxy, does not limit what it sends, and its errors are not for users of a CLI.
 //
-// Its errors are of package failure.
+// It returns errors of package failure.
 package a2aclient
 
 import (
@@ -29,7 +29,7 @@ import (
 // maxCard bounds a card, in bytes.
 const maxCard = 1 << 20
 
-// wellKnown are the paths of a card, the latest first. Versions up to 0.2 have the second.
+// wellKnown are the paths of a card, the latest first. Versions up to 0.2 use the second path.
 var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
 // Card is the card of an agent.
@@ -37,7 +37,7 @@ type Card struct {
 	*card.Card
 	// JSON is the text of the card.
 	JSON []byte
-	// URL is where the card was read, nil for a file.
+	// URL is the address from which the card was read, nil for a file.
 	URL *url.URL
 }
 
@@ -63,7 +63,7 @@ func ReadCard(ctx context.Context, client *http.Client, reference string) (*Card
 	return fetchCard(ctx, client, u)
 }
 
-// defaultScheme is https, except for hosts of this machine.
+// defaultScheme returns http for loopback hosts, and https for all others.
 func defaultScheme(host string) string {
 	name, _, _ := strings.Cut(host, "/")
 	name = strings.TrimPrefix(strings.ToLower(name), "[")
@@ -88,7 +88,7 @@ func readCardFile(path string) (*Card, error) {
 
 // places returns the URLs at which a card may be.
 func places(u *url.URL) []*url.URL {
-	if u.Path == "" || u.Path[0] != '/' { // of a host with a query only
+	if u.Path == "" || u.Path[0] != '/' { // the URL has no path, such as https://host?query
 		rooted := *u
 		rooted.Path, rooted.RawPath = "/"+u.Path, ""
 		u = &rooted
@@ -101,7 +101,7 @@ func places(u *url.URL) []*url.URL {
 		all = append(all, u.JoinPath(path))
 	}
 	if u.Path != "/" {
-		all = append(all, u) // a card at another path
+		all = append(all, u) // the URL may be the URL of the card
 		for _, path := range wellKnown {
 			all = append(all, (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}).JoinPath(path))
 		}
@@ -109,7 +109,7 @@ func places(u *url.URL) []*url.URL {
 	return all
 }
 
-// fetchCard reads the card at the first place that has one.
+// fetchCard reads the card from the first of the places that serves one.
 func fetchCard(ctx context.Context, client *http.Client, u *url.URL) (*Card, error) {
 	var first error
 	for _, place := range places(u) {

@@ -24,12 +24,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/sse"
 )
 
-// maxAnswer bounds an answer that is no stream, in bytes.
+// maxAnswer bounds a response that is no stream, in bytes.
 const maxAnswer = 64 << 20
 
 // Options configure a Client.
 type Options struct {
-	// HTTP sends the requests. It should follow no redirects. Required.
+	// HTTP sends the requests. It should not follow redirects. Required.
 	HTTP       *http.Client
 	Choice     Choice
 	Credential Credential
@@ -44,7 +44,7 @@ type Client struct {
 	options  Options
 }
 
-// New returns a client for an interface of the card. It does not call the agent.
+// New returns a client for the interface of the card that options.Choice selects. It does not call the agent.
 func New(c *Card, options Options) (*Client, error) {
 	e, err := c.choose(options.Choice)
 	if err != nil {
@@ -66,15 +66,15 @@ func (c *Client) Address() (v version.Version, binding card.Binding, u string) {
 	return c.endpoint.version, c.endpoint.binding, c.endpoint.url.String()
 }
 
-// Event is an event of a stream, or an answer.
+// Event is an event of a stream, or the answer to a request.
 type Event struct {
 	a2a.Event
-	// JSON is the event in the form of 1.0, on one line: a StreamResponse, or a Task if the
-	// answer is one. It is what the agent sent, if the agent speaks 1.0.
+	// JSON is the event as JSON of 1.0 on one line: a Task if the answer is a Task, and otherwise a StreamResponse. If the
+	// agent speaks 1.0, it is the JSON that the agent sent, without white space.
 	JSON []byte
-	// ID is the id of the last event of the stream, "" for none. The stream resumes behind it.
+	// ID is the last event id that the stream sent, "" for none. A client resumes the stream after this event.
 	ID string
-	// isTask is true if JSON is a Task, and not a StreamResponse.
+	// isTask is true if JSON is a Task, false if it is a StreamResponse.
 	isTask bool
 }
 
@@ -87,19 +87,19 @@ func (c *Client) Send(ctx context.Context, r *a2a.SendRequest) (*Event, error) {
 	return c.event(text, c.endpoint.decodeAnswer)
 }
 
-// Stream sends a message and calls each for the events of the answer. An answer that is no stream
-// is one event. Stream returns nil at the end of the stream.
+// Stream sends a message and calls each for the events of the answer. If the agent does not answer with a stream, Stream
+// calls each once. It returns nil at the end of the stream.
 func (c *Client) Stream(ctx context.Context, r *a2a.SendRequest, each func(*Event) error) error {
 	return c.stream(ctx, opStream, &params{send: c.prepare(r)}, "", each)
 }
 
-// Subscribe calls each for the events of a task: from a snapshot on, or those after the event with
-// lastID if the agent still has them. It returns nil at the end of the stream.
+// Subscribe calls each for the events of a task: for the events after the event with lastID if the agent still has them,
+// and otherwise for a snapshot and the events after it. It returns nil at the end of the stream.
 func (c *Client) Subscribe(ctx context.Context, taskID, lastID string, each func(*Event) error) error {
 	return c.stream(ctx, opSubscribe, &params{taskID: taskID}, lastID, each)
 }
 
-// Task returns a task, with at most history messages of its history, or all for nil.
+// Task returns a task with at most history messages of its history, or with all of them if history is nil.
 func (c *Client) Task(ctx context.Context, id string, history *int) (*Event, error) {
 	text, err := c.call(ctx, opGet, &params{taskID: id, history: history})
 	if err != nil {
@@ -126,7 +126,8 @@ type Page struct {
 	TotalSize     int
 }
 
-// Tasks returns a page of tasks. Only 1.0 lists tasks.
+// Tasks returns a page of tasks. It returns an error if the agent does not speak 1.0, because earlier versions do not
+// list tasks.
 func (c *Client) Tasks(ctx context.Context, r *a2a.ListRequest) (*Page, error) {
 	if c.endpoint.version != version.V10 {
 		return nil, failure.New(failure.OfReason(a2a.ReasonUnsupportedOperation), "A2A %s does not list tasks", c.endpoint.version).
@@ -164,14 +165,14 @@ func IsUnsupported(err error) bool {
 	return ok && problem.isUnsupported()
 }
 
-// IsReported reports whether an error is one that the agent reported, and not one of the
-// connection.
+// IsReported reports whether the agent reported an error. It returns false for an error of the connection.
 func IsReported(err error) bool {
 	_, ok := errors.AsType[*protocolError](err)
 	return ok
 }
 
-// prepare adds what the endpoint needs.
+// prepare returns a copy of the request with the tenant of the endpoint and, for versions in which clients choose task
+// ids, with a new task id.
 func (c *Client) prepare(r *a2a.SendRequest) *a2a.SendRequest {
 	prepared := *r
 	prepared.Tenant = c.endpoint.tenant
@@ -183,7 +184,7 @@ func (c *Client) prepare(r *a2a.SendRequest) *a2a.SendRequest {
 	return &prepared
 }
 
-// stream sends a request whose answer is a stream.
+// stream sends a request, and calls each for each event of the stream or for the answer that is no stream.
 func (c *Client) stream(ctx context.Context, op operation, p *params, lastID string, each func(*Event) error) error {
 	header := http.Header{"Accept": {"text/event-stream, application/json"}}
 	if lastID != "" {
@@ -205,7 +206,7 @@ func (c *Client) stream(ctx context.Context, op operation, p *params, lastID str
 		}
 		return each(e)
 	}
-	var own error // of each, or of an event
+	var own error // the error of each, or of decoding an event
 	err = sse.Read(resp.Body, func(sent sse.Event) error {
 		own = c.deliver(sent, each)
 		return own
@@ -281,7 +282,8 @@ func (c *Client) unwrap(ctx context.Context, resp *http.Response) ([]byte, error
 	return c.result(resp.StatusCode, text)
 }
 
-// result returns the result in an answer or in an event of a stream.
+// result returns the result in a response or in an event of a stream: the member result in JSON-RPC, the whole text in
+// HTTP+JSON. If the text contains an error, it returns the failure.
 func (c *Client) result(status int, text []byte) ([]byte, error) {
 	if problem := decodeError(status, text); problem != nil {
 		return nil, c.refusal(status, problem)
@@ -319,7 +321,7 @@ func (c *Client) refusal(status int, problem *protocolError) error {
 	return out
 }
 
-// event decodes a result.
+// event decodes a result, and sets Event.JSON.
 func (c *Client) event(text []byte, decode func([]byte) (a2a.Event, error)) (*Event, error) {
 	decoded, err := decode(text)
 	if err != nil {
@@ -334,7 +336,7 @@ func (c *Client) event(text []byte, decode func([]byte) (a2a.Event, error)) (*Ev
 	return e, err
 }
 
-// task decodes a Task.
+// task decodes a Task, and sets Event.JSON.
 func (c *Client) task(text []byte) (*Event, error) {
 	t, err := c.endpoint.decodeTask(text)
 	if err != nil {
@@ -349,8 +351,8 @@ func (c *Client) task(text []byte) (*Event, error) {
 	return e, err
 }
 
-// StreamResponse returns the event in the form of 1.0, as a StreamResponse on one line. For an
-// answer to a message, this is a SendMessageResponse, too.
+// StreamResponse returns the event as a StreamResponse of 1.0 on one line. If the event is the answer to a message, the
+// text is also a valid SendMessageResponse.
 func (e *Event) StreamResponse() []byte {
 	if !e.isTask {
 		return e.JSON
@@ -358,7 +360,7 @@ func (e *Event) StreamResponse() []byte {
 	return slices.Concat([]byte(`{"task":`), e.JSON, []byte("}"))
 }
 
-// TaskJSON returns the Task in an event, in the form of 1.0.
+// TaskJSON returns the Task in an event as JSON of 1.0. If the event contains no Task, it returns JSON.
 func (e *Event) TaskJSON() []byte {
 	if e.isTask {
 		return e.JSON

@@ -28,13 +28,13 @@ const (
 
 // TransportOptions configure connections to an agent.
 type TransportOptions struct {
-	// DialContext replaces the network, and the proxy of the environment. Nil is for none.
+	// DialContext makes the connections, and disables the proxy of the environment. Nil stands for the network.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
-	// CAFile has the PEM certificates of authorities that are trusted beside those of the
-	// system, "" for none.
+	// CAFile is a PEM file of certificate authorities that are trusted in addition to the authorities of the system, "" for
+	// none.
 	CAFile string
-	// Authorities are PEM certificates of authorities that are trusted in place of those of the
-	// system, nil for none.
+	// Authorities are PEM certificates of authorities that are trusted instead of the authorities of the system. Nil stands
+	// for the authorities of the system.
 	Authorities []byte
 	// CertificateFile and KeyFile are the client certificate, "" for none.
 	CertificateFile, KeyFile string
@@ -42,8 +42,8 @@ type TransportOptions struct {
 	Insecure bool
 }
 
-// NewHTTPClient returns a client that follows redirects of GET only. Debug, if it is not nil,
-// gets the requests and responses.
+// NewHTTPClient returns a client that follows redirects of GET requests only. It logs requests and responses by debug
+// unless debug is nil.
 func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (*http.Client, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: o.Insecure} //nolint:gosec // --insecure asks for it, and warns
 	if o.Authorities != nil {
@@ -98,7 +98,7 @@ func ExplainConnection(ctx context.Context, err error, u *url.URL) error {
 		return context.Cause(ctx) //nolint:wrapcheck // it is a failure, or the user's interrupt
 	}
 	if problem, ok := errors.AsType[*failure.Error](err); ok {
-		return problem // of a forwarded connection
+		return problem // port forwarding returns failures
 	}
 	place := u.Scheme + "://" + u.Host
 	if inner, ok := errors.AsType[*url.Error](err); ok {

@@ -39,8 +39,8 @@ const (
 type dialect struct {
 	version version.Version
 	binding card.Binding
-	// methods are the names of the operations in JSON-RPC, "" for those that the version
-	// does not have. HTTP+JSON has prefix in place of them.
+	// methods are the names of the operations in JSON-RPC, "" for operations that the version does not have. HTTP+JSON uses
+	// prefix, the begin of the paths, instead.
 	methods [operations]string
 	prefix  string
 
@@ -51,10 +51,10 @@ type dialect struct {
 	decodeAnswer    func([]byte) (a2a.Event, error)
 	decodeEvent     func([]byte) (a2a.Event, error)
 	decodeTask      func([]byte) (*a2a.Task, error)
-	// namesTasks is true if clients choose the ids of their tasks.
+	// namesTasks is true if the version requires clients to choose the ids of their tasks.
 	namesTasks bool
-	// subscribes is true if the CLI subscribes to running tasks. Up to 0.3, servers with the
-	// official SDK store each artifact chunk once for each subscriber, so it polls.
+	// subscribes is true if the CLI subscribes to running tasks. In versions up to 0.3, the CLI polls, because servers with
+	// the official SDK store each artifact chunk once for each subscriber.
 	subscribes bool
 }
 
@@ -106,19 +106,19 @@ type endpoint struct {
 	tenant string
 }
 
-// Choice is how an interface of a card is chosen.
+// Choice contains the criteria by which the client chooses an interface of a card.
 type Choice struct {
 	// Transports are the preferred bindings, the best first: JSONRPC or HTTP+JSON.
 	Transports []string
-	// Version is the version to speak, "" for the highest one from 1.0 on. Earlier ones are
-	// spoken on request only (a2a-cli specification, section 13.2).
+	// Version is the version to use, "" for the highest version from 1.0 on. The client uses earlier versions only if Version
+	// names them (a2a-cli specification, section 13.2).
 	Version string
-	// Origin restricts the interfaces to those of an origin, nil for no restriction.
+	// Origin restricts the choice to interfaces whose URL has this origin, nil for no restriction.
 	Origin *url.URL
 }
 
-// choose returns the interface to call. Among the interfaces of the version in choice, it
-// takes the first of the preferred bindings; among equal ones, the first on the card.
+// choose returns the interface to call. Among the interfaces of the chosen version, it prefers the binding that comes
+// first in choice.Transports. Among interfaces with this binding, it prefers the first on the card.
 func (c *Card) choose(choice Choice) (*endpoint, error) {
 	offered, other, err := c.endpoints(choice)
 	if err != nil {
@@ -139,8 +139,8 @@ func (c *Card) choose(choice Choice) (*endpoint, error) {
 	return offered[0], nil
 }
 
-// endpoints returns the interfaces of the requested version in the order of the card, and the
-// versions of the others that the CLI speaks.
+// endpoints returns the interfaces of the requested version in the order of the card, and the versions of the other
+// interfaces that the CLI can call.
 func (c *Card) endpoints(choice Choice) (offered []*endpoint, other []version.Version, err error) {
 	wanted := version.V10
 	if choice.Version != "" {
@@ -173,8 +173,8 @@ func sameOrigin(a, b *url.URL) bool {
 	return a.Scheme == b.Scheme && strings.EqualFold(a.Host, b.Host)
 }
 
-// speaks returns the dialect of a version, nil for none. 0.2 has that of 0.3. Without a binding
-// it returns the first dialect of the version.
+// speaks returns the dialect of a version over a binding, nil if the CLI has none. 0.2 uses the dialect of 0.3. If the
+// binding is "", speaks returns the first dialect of the version.
 func speaks(v version.Version, binding card.Binding) *dialect {
 	if v == version.V02 {
 		v = version.V03
@@ -187,7 +187,7 @@ func speaks(v version.Version, binding card.Binding) *dialect {
 	return nil
 }
 
-// noEndpoint says why no interface of the card can be called.
+// noEndpoint returns the failure for a card without an interface that the CLI can call.
 func (c *Card) noEndpoint(choice Choice, other []version.Version) error {
 	offers := make([]string, 0, len(c.Interfaces))
 	for i := range c.Interfaces {

@@ -16,15 +16,15 @@ const (
 	// resumeFirst and resumeMost bound the backoff between two attempts to resume a stream.
 	resumeFirst = 500 * time.Millisecond
 	resumeMost  = 10 * time.Second
-	// maxFailures is how many attempts without an event may fail in a row.
+	// maxFailures is the number of failed attempts in a row, without an event, after which the client gives up.
 	maxFailures = 8
 )
 
 // maxPollBackoff bounds the time between two polls, as a multiple of the first one.
 const maxPollBackoff = 8
 
-// NextPoll returns the pause after a pause between two polls, of which first was the first one: half as
-// long again, up to eight times the first.
+// NextPoll returns the pause between polls that follows pause. Each pause is 1.5 times the previous one, and at most 8
+// times the first one.
 func NextPoll(pause, first time.Duration) time.Duration {
 	return min(pause+pause/2, maxPollBackoff*first)
 }
@@ -35,15 +35,14 @@ type Following struct {
 	Client *Client
 	// PollInterval is the time between the first two polls. It grows up to eight times.
 	PollInterval time.Duration
-	// Observe is called for each event in order. Its error ends the following.
+	// Observe is called for each event in order. If it returns an error, Send or Task returns this error.
 	Observe func(*Event) error
-	// Resuming is called when a stream broke and is resumed. Nil is for none.
+	// Resuming is called before the client resumes a stream that broke. It may be nil.
 	Resuming func(cause error)
 
 	taskID, contextID, lastID string
 	state                     a2a.State
-	// answered is true once there was an event, and message if it was the agent's answer
-	// without a task.
+	// answered is true after the first event. message is true if the agent answered with a message instead of a task.
 	answered, message bool
 }
 
@@ -104,25 +103,25 @@ func (f *Following) ContextID() string { return f.contextID }
 // State returns the last state of the task.
 func (f *Following) State() a2a.State { return f.state }
 
-// settled reports whether nothing more is to come.
+// settled reports whether no further event is expected.
 func (f *Following) settled() bool { return f.message || f.state.Terminal() || f.state.Interrupted() }
 
-// errEnd ends a stream after the event that ends the task: some agents do not close it.
+// errEnd ends a stream after the event with which the task ends or waits, because some agents do not close the stream.
 var errEnd = errors.New("task has ended or waits")
 
-// observeError is an error of Observe, which ends the following.
+// observeError is an error that Observe returned.
 type observeError struct{ error }
 
 // Unwrap returns the error of Observe.
 func (e *observeError) Unwrap() error { return e.error }
 
-// isObserved reports whether an error is one of Observe.
+// isObserved reports whether Observe returned an error.
 func isObserved(err error) bool {
 	_, ok := errors.AsType[*observeError](err)
 	return ok
 }
 
-// ended returns the error of a task that has ended or waits: only one of Observe counts.
+// ended returns the result for a task that has ended or waits: err if Observe returned it, and otherwise nil.
 func ended(err error) error {
 	if isObserved(err) {
 		return err
@@ -130,7 +129,7 @@ func ended(err error) error {
 	return nil
 }
 
-// take takes an event.
+// take records an event and passes it to Observe. It returns errEnd after the last event.
 func (f *Following) take(e *Event) error {
 	f.answered = true
 	if e.ID != "" {
@@ -146,7 +145,7 @@ func (f *Following) take(e *Event) error {
 	return nil
 }
 
-// note keeps the ids and the state of an event.
+// note stores the ids and the state of an event in f.
 func (f *Following) note(e *Event) {
 	set := func(task, contextID string) {
 		if task != "" {
@@ -171,7 +170,7 @@ func (f *Following) note(e *Event) {
 	}
 }
 
-// incomplete is the error of a stream that ended without a task.
+// incomplete returns the error for a stream that ended before the task ended or waited: err, or a failure if err is nil.
 func (f *Following) incomplete(err error) error {
 	if err != nil {
 		return err
@@ -180,7 +179,7 @@ func (f *Following) incomplete(err error) error {
 		WithHint("repeat the message")
 }
 
-// resume follows a task whose stream ended with err.
+// resume continues to follow a task whose stream ended early with err.
 func (f *Following) resume(ctx context.Context, err error) error {
 	failures := 0
 	for pause := resumeFirst; ; pause = min(2*pause, resumeMost) {
@@ -202,7 +201,7 @@ func (f *Following) resume(ctx context.Context, err error) error {
 		case f.settled():
 			return ended(err)
 		case IsUnsupported(err):
-			return f.poll(ctx) // the task has ended meanwhile, or the agent cannot resume
+			return f.poll(ctx) // the task has ended in the meantime, or the agent cannot resume a stream
 		case f.answered:
 			failures, pause = 0, resumeFirst
 		case IsReported(err) && failure.Of(err).Code != failure.Internal:

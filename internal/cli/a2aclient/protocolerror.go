@@ -31,8 +31,8 @@ func (e *protocolError) Error() string {
 	return string(e.reason) + ": " + e.message
 }
 
-// isUnsupported reports whether the agent does not have the operation, and has therefore not
-// worked on it.
+// isUnsupported reports whether the agent does not support the operation. It has then not started to process the
+// request.
 func (e *protocolError) isUnsupported() bool {
 	return e.reason == a2a.ReasonMethodNotFound || e.reason == a2a.ReasonUnsupportedOperation
 }
@@ -90,7 +90,7 @@ var reasonsOfStatuses = map[int]a2a.Reason{
 	http.StatusGatewayTimeout:        a2a.ReasonUnavailable,
 }
 
-// known reports whether the protocol has a reason.
+// known reports whether A2A defines a reason.
 func known(reason a2a.Reason) bool {
 	return slices.Contains(slices.Collect(maps.Values(reasonsOfCodes)), reason) || slices.Contains(slices.Collect(maps.Values(reasonsOfStatuses)), reason)
 }
@@ -99,19 +99,19 @@ func known(reason a2a.Reason) bool {
 type errorObject struct {
 	Code    json.Number `json:"code"`
 	Message string      `json:"message"`
-	// Data and Details have the ErrorInfo of 1.0, in JSON-RPC and in HTTP+JSON.
+	// Data (in JSON-RPC) and Details (in HTTP+JSON) contain the ErrorInfo of 1.0.
 	Data    json.RawMessage `json:"data"`
 	Details json.RawMessage `json:"details"`
 }
 
-// decodeError returns the error in an answer with an HTTP status, which may be 200. text is the
-// whole answer. It returns nil for an answer with status 2xx and without an error.
+// decodeError returns the error in a response. text is the whole body of the response. A response with status 200 may
+// contain an error, too. decodeError returns nil for a response with status 2xx and without an error.
 func decodeError(status int, text []byte) *protocolError {
 	var envelope struct {
 		errorObject
 		Error json.RawMessage `json:"error"`
 	}
-	_ = json.Unmarshal(text, &envelope) // the status decides if it is no JSON
+	_ = json.Unmarshal(text, &envelope) // if the body is no JSON, only the status counts
 	failed := status < http.StatusOK || status >= http.StatusMultipleChoices
 	object := envelope.errorObject
 	if len(envelope.Error) > 0 && string(envelope.Error) != "null" {
@@ -133,7 +133,7 @@ func decodeError(status int, text []byte) *protocolError {
 		var infos []struct {
 			Reason a2a.Reason `json:"reason"`
 		}
-		_ = json.Unmarshal(details, &infos) // versions before 1.0 have other data
+		_ = json.Unmarshal(details, &infos) // it fails for versions before 1.0, whose data has another type
 		for _, info := range infos {
 			if known(info.Reason) {
 				out.reason = info.Reason

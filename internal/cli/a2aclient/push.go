@@ -31,8 +31,8 @@ type PushPage struct {
 	JSON          []byte
 }
 
-// CreatePush registers a push configuration of a task. Only 1.0 and cards with push notifications have
-// the operations of push configurations.
+// CreatePush registers a push configuration of a task. Like all methods for push configurations, it returns an error
+// unless the agent speaks 1.0 and its card declares push notifications.
 func (c *Client) CreatePush(ctx context.Context, config *a2a.PushConfig) (*PushConfig, error) {
 	return c.pushConfig(ctx, opCreatePush, &params{taskID: config.TaskID, push: config})
 }

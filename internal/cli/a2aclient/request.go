@@ -22,7 +22,7 @@ type params struct {
 	taskID  string
 	history *int
 	push    *a2a.PushConfig
-	// pageToken is that of a page of push configurations.
+	// pageToken is the token of a page of push configurations.
 	pageToken string
 }
 
@@ -54,7 +54,7 @@ func (e *endpoint) encode(op operation, p *params) (method string, u *url.URL, b
 func (e *endpoint) encodeHTTPJSON(op operation, p *params) (method string, u *url.URL, body []byte) {
 	at := e.url.JoinPath(e.prefix)
 	if path := e.url.Path; e.prefix != "" && len(path) >= len(e.prefix) && path[len(path)-len(e.prefix):] == e.prefix {
-		at = e.url // the card names the prefix, too
+		at = e.url // the URL on the card already ends with the prefix
 	}
 	if e.tenant != "" {
 		at = at.JoinPath(url.PathEscape(e.tenant))
@@ -141,7 +141,7 @@ func listParams(r *a2a.ListRequest, tenant string) []byte {
 	return text
 }
 
-// encodePush returns an operation on push configurations in HTTP+JSON. at is their URL.
+// encodePush encodes an operation on push configurations in HTTP+JSON. at is the URL of the task's push configurations.
 func (*endpoint) encodePush(op operation, p *params, at *url.URL) (method string, u *url.URL, body []byte) {
 	switch op {
 	case opCreatePush:

@@ -20,10 +20,10 @@ const maxLogged = 64 << 10
 // redacted is logged in place of a credential.
 const redacted = "[redacted]"
 
-// shownHeaders are the headers whose values are logged. Every other one may be a credential.
+// shownHeaders are the headers whose values are logged. The value of any other header may be a credential.
 var shownHeaders = []string{"A2a-Extensions", "A2a-Version", "Accept", "Content-Length", "Content-Type", "Date", "Last-Event-Id", "Retry-After", "Www-Authenticate"}
 
-// secretMembers are the members of a push configuration that have credentials, with their values.
+// secretMembers matches the members of a push configuration that contain credentials, with their values.
 var secretMembers = regexp.MustCompile(`"(token|credentials)"\s*:\s*"(?:[^"\\]|\\.)*"?`)
 
 // redact replaces credentials in a body.
@@ -81,7 +81,7 @@ func (w *wireLog) header(mark string, header http.Header) {
 	}
 }
 
-// loggedBody logs what is read, up to maxLogged bytes.
+// loggedBody is a body of which the first maxLogged bytes are logged when they are read.
 type loggedBody struct {
 	io.ReadCloser
 	logf   func(format string, args ...any)

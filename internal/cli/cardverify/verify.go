@@ -28,7 +28,7 @@ const (
 	maxKeyBits = 16384
 )
 
-// algorithms are those with a public key.
+// algorithms are the accepted signature algorithms: the ones with a public key.
 var algorithms = []jose.SignatureAlgorithm{
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA, jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
 }
@@ -47,7 +47,7 @@ type Signature struct {
 	card.Signature
 }
 
-// Match is a signature that is valid.
+// Match describes a valid signature.
 type Match struct {
 	Header
 	// Covers is the part of the card that the signature covers, in words.
@@ -57,7 +57,7 @@ type Match struct {
 // ErrNoKey is returned if no key has the id of a signature.
 var ErrNoKey = errors.New("no key has the id of a signature")
 
-// ErrInvalid is returned if no signature is over the card by its key.
+// ErrInvalid is returned if a key exists for a signature, and no signature is valid for the card.
 var ErrInvalid = errors.New("no signature is over this card by its key: the card was changed, or another key signed it")
 
 // Signatures returns the signatures of a card, at most 32, without those whose header cannot be read.
@@ -106,8 +106,8 @@ func ParseKeys(text []byte) (*jose.JSONWebKeySet, error) {
 	return &set, nil
 }
 
-// Verify returns the first signature that is valid by a key of the set. A key with an id verifies the
-// signatures with this id, and a key without one all.
+// Verify returns the first signature that a key of the set verifies. A key with an id verifies only signatures with
+// this id. A key without an id verifies all signatures.
 func Verify(text []byte, parsed *card.Card, signatures []Signature, keys *jose.JSONWebKeySet) (*Match, error) {
 	candidates, err := readings(text, parsed)
 	if err != nil {
@@ -131,20 +131,20 @@ func Verify(text []byte, parsed *card.Card, signatures []Signature, keys *jose.J
 	return nil, result
 }
 
-// reading is a text that a signature may be over.
+// reading is a form of the card over which a signer may have computed the signature.
 type reading struct {
 	text   []byte
 	covers string
 }
 
-// readings returns the texts of a card that signers sign: the card as it is, without empty members, and
-// the ones of its version's members.
+// readings returns the forms of a card that signers sign: the whole card, the card without empty members, and the
+// members that the card's version defines. All are canonical JSON without the signatures.
 func readings(text []byte, parsed *card.Card) ([]reading, error) {
 	var members map[string]any
 	if err := json.Unmarshal(text, &members); err != nil {
 		return nil, fmt.Errorf("read the card: %w", err)
 	}
-	// Canonicalize refuses duplicate names, which readers understand in different ways.
+	// Canonicalize refuses duplicate names: programs that read the card could use different values.
 	if whole := jsontext.Value(slices.Clone(text)); whole.Canonicalize() != nil {
 		return nil, errors.New("the card has no canonical form: a name occurs twice, or a text is not UTF-8")
 	}
@@ -208,7 +208,7 @@ func withoutEmpty(value any) any {
 	return value
 }
 
-// isValid reports whether a signature is over a text by a key.
+// isValid reports whether a key verifies a signature of a text.
 func isValid(s *Signature, text []byte, key *jose.JSONWebKey) bool {
 	if key.Algorithm != "" && key.Algorithm != s.Algorithm {
 		return false

@@ -1,13 +1,13 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chat is the conversation with an agent in a terminal. The conversation is printed into the
-// terminal, with its scrollback, and the last rows are the input. The program keeps no more of the
-// conversation than the rows that are not printed yet.
+// Package chat implements the conversation with an agent in a terminal. It prints the conversation into the
+// scrollback of the terminal, below which the last rows are the input. It stores only the rows of the
+// conversation that are not printed yet.
 //
-// The model (model.go) gets keys and events and changes its state (update.go), and shows it (view.go).
-// It neither calls nor waits: calls run in commands of the program. Text of the agent is cleaned,
-// wrapped and indented in the transcript.
+// The model (model.go) receives keys and events and changes its state (update.go), and shows its state
+// (view.go). Its methods do not block: calls to the agent run in commands (tea.Cmd). The transcript cleans,
+// wraps and indents the text of the agent.
 package chat
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// Run runs a chat in a terminal until the user leaves, or ctx ends. It then returns the cause.
+// Run runs a chat in a terminal until the user leaves or ctx ends. If ctx ends, it returns the cause.
 func Run(ctx context.Context, o *Options, in io.Reader, out io.Writer) (Result, error) {
 	running, end := context.WithCancel(ctx)
 	defer end()

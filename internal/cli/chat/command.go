@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// callTimeout bounds a call of a command.
+	// callTimeout bounds a call to the agent by a command.
 	callTimeout = 15 * time.Second
 	// maxAttached bounds the files of a message.
 	maxAttached = 20
@@ -45,7 +45,7 @@ func commands() []command {
 	}
 }
 
-// command runs a command of the chat.
+// command runs the command of the chat that the text names.
 func (m *model) command(text string) tea.Cmd {
 	name, argument, _ := strings.Cut(text, " ")
 	m.transcript.user(text)
@@ -65,8 +65,8 @@ func (m *model) help(string) tea.Cmd {
 	return nil
 }
 
-// currentTask returns the id in an argument. Without an argument, it returns the task of the running turn,
-// and between turns that of the last turn: never a task that /task showed.
+// currentTask returns the argument, which is the id of a task. If the argument is "", it returns the id of the task of the
+// running turn or, between turns, of the last turn. It never returns a task that only /task showed.
 func (m *model) currentTask(argument string) string {
 	switch {
 	case argument != "":
@@ -78,7 +78,7 @@ func (m *model) currentTask(argument string) string {
 	}
 }
 
-// notices returns a command whose result is lines.
+// notices returns a command that shows the lines and the error of do.
 func (m *model) notices(do func(context.Context) ([]string, error)) tea.Cmd {
 	return m.call(func(ctx context.Context) tea.Msg {
 		ctx, end := context.WithTimeout(ctx, callTimeout)
@@ -91,7 +91,8 @@ func (m *model) notices(do func(context.Context) ([]string, error)) tea.Cmd {
 	})
 }
 
-// withTask returns a command that calls the agent about a task. It shows the error of the call.
+// withTask returns a command that makes a call about a task. If the call fails, the chat shows the error in place of the
+// result.
 func (m *model) withTask(do func(context.Context) (*a2aclient.Event, error), result func(*a2aclient.Event) tea.Msg) tea.Cmd {
 	return m.call(func(ctx context.Context) tea.Msg {
 		ctx, end := context.WithTimeout(ctx, callTimeout)
@@ -115,7 +116,7 @@ func (m *model) cancel(argument string) tea.Cmd {
 		func(e *a2aclient.Event) tea.Msg { return canceledMsg{e} })
 }
 
-// showCanceled shows the result of a cancel. The next message continues the task unless it has ended.
+// showCanceled shows the task after a cancel. If the task has ended, the next message does not continue it.
 func (m *model) showCanceled(e *a2aclient.Event) {
 	id, state := e.Task.ID, e.Task.Status.State
 	if id == m.taskID && state.Terminal() {
@@ -125,7 +126,7 @@ func (m *model) showCanceled(e *a2aclient.Event) {
 	m.transcript.notice("Task " + id + " is " + state.String() + ".")
 }
 
-// answerCancel takes the answer whether the task of the stopped turn is to be canceled.
+// answerCancel handles the key with which the user answers whether to cancel the task of the stopped turn.
 func (m *model) answerCancel(key string) tea.Cmd {
 	switch key {
 	case "y", "Y", "shift+y":
@@ -166,14 +167,14 @@ func (m *model) task(id string) tea.Cmd {
 		func(e *a2aclient.Event) tea.Msg { return taskMsg{e} })
 }
 
-// showTask shows a task that was read.
+// showTask shows the task that /task read.
 func (m *model) showTask(e *a2aclient.Event) {
 	if m.phase == phaseIdle {
 		m.transcript.begin()
 	}
 	var reader answer.Reader
 	for _, p := range reader.Read(&e.Event) {
-		if p.Kind != answer.KindIDs { // the conversation stays in its context
+		if p.Kind != answer.KindIDs { // the context of a shown task does not become the context of the conversation
 			m.showPiece(&p)
 		}
 	}
@@ -224,7 +225,7 @@ func (m *model) save(argument string) tea.Cmd {
 		m.transcript.notice("There is no such file.")
 		return nil
 	}
-	parts := make([]a2a.Part, len(wanted)) // the contents of parts are dropped later
+	parts := make([]a2a.Part, len(wanted)) // copies, because the chat may drop the contents of the parts during the command
 	for i, p := range wanted {
 		parts[i] = *p
 	}

@@ -6,20 +6,20 @@ package chat
 import "github.com/a2a-operator/a2a-operator/internal/a2a"
 
 const (
-	// maxKept bounds the content of received files that the chat keeps for /save, in bytes.
+	// maxKept bounds the content of received files that the chat stores for /save, in bytes.
 	maxKept = 64 << 20
 	// maxFiles bounds the received files.
 	maxFiles = 1000
 )
 
-// receivedFiles are the files of answers, numbered from 1. The content of the oldest ones is dropped
-// beyond maxKept.
+// receivedFiles are the files of answers, numbered from 1. Above maxKept bytes, the content of the oldest files is
+// dropped.
 type receivedFiles struct {
 	parts []*a2a.Part
 	bytes int
 }
 
-// add keeps a file and returns its number, 0 beyond maxFiles.
+// add stores a file and returns its number. It returns 0, and stores nothing, if there are maxFiles files.
 func (f *receivedFiles) add(p *a2a.Part) int {
 	if len(f.parts) >= maxFiles {
 		return 0

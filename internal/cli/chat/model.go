@@ -18,32 +18,32 @@ import (
 const (
 	// maxInputRows bounds the rows of the input that are visible.
 	maxInputRows = 6
-	// maxInput bounds a message, in characters, and maxInputLines its lines.
+	// maxInput bounds a message in characters, and maxInputLines in lines.
 	maxInput, maxInputLines = 100_000, 2_000
 	// maxHistory bounds the messages that the arrow keys recall.
 	maxHistory = 100
-	// firstFrame is longer than the program takes to draw its first frame. Rows that are printed before
-	// go into the scrollback, above the visible part of the terminal.
+	// firstFrame is a time after which the program has drawn its first frame. Rows that are printed earlier would go into the
+	// scrollback, above the visible part of the terminal.
 	firstFrame = 100 * time.Millisecond
 	// maxTasks bounds the tasks that /task lists.
 	maxTasks = 100
 )
 
-// phase is what the chat waits for.
+// phase is the event for which the chat waits.
 type phase uint8
 
 const (
-	// phaseIdle waits for the user.
+	// phaseIdle waits for input of the user.
 	phaseIdle phase = iota
-	// phaseRunning waits for the agent.
+	// phaseRunning waits for the answer of the agent.
 	phaseRunning
 	// phaseStopping waits for the end of a turn that the user interrupted.
 	phaseStopping
-	// phaseAsking waits for the answer whether the task is to be canceled.
+	// phaseAsking waits for the user's answer whether to cancel the task.
 	phaseAsking
-	// phaseLeaving prints the last rows.
+	// phaseLeaving waits until the last rows are printed.
 	phaseLeaving
-	// phaseLeft has an empty view.
+	// phaseLeft shows an empty view before the program ends.
 	phaseLeft
 )
 
@@ -56,28 +56,28 @@ type model struct {
 	input      textarea.Model
 	transcript transcript
 	height     int
-	// printing is true while rows are being printed. The next event of the turn is requested when
-	// all rows are printed, if wanted is true.
+	// printing is true while rows are being printed. If wanted is true, the model requests the next event of the turn when
+	// all rows are printed.
 	printing, wanted bool
 
 	phase phase
 	turn  *turn
-	// seconds is how long the turn takes.
+	// seconds is the duration of the turn so far.
 	seconds int
-	// leave is true after one Ctrl-C: the next one leaves.
+	// leave is true after one Ctrl-C. The next Ctrl-C then ends the chat.
 	leave bool
 
 	// taskID is the task that waits for the user, and contextID the context of the conversation.
 	taskID, contextID string
 	// lastTaskID is the task of the last turn that had one, "" for none.
 	lastTaskID string
-	// tasks are the tasks of the turns, and those that /task showed.
+	// tasks are the tasks of the turns, and the tasks that /task showed.
 	tasks    []taskState
 	files    receivedFiles
 	attached []a2a.Part
 
 	history []string
-	// recalled is the index in history of the text in the input.
+	// recalled is the index in history of the message that the input shows.
 	recalled int
 }
 
@@ -94,11 +94,11 @@ type (
 	tickMsg    struct{ turn *turn }
 	// noticesMsg is the result of a command.
 	noticesMsg []string
-	// taskMsg is a task that was read.
+	// taskMsg is the task that /task read.
 	taskMsg struct{ event *a2aclient.Event }
-	// canceledMsg is a task after a cancel.
+	// canceledMsg is the task that a cancel returned.
 	canceledMsg struct{ event *a2aclient.Event }
-	// attachedMsg is a file that was read.
+	// attachedMsg is the file that /attach read.
 	attachedMsg struct{ part a2a.Part }
 )
 
@@ -117,7 +117,7 @@ func newModel(o *Options, call func(func(context.Context) tea.Msg) tea.Cmd) *mod
 	m.input.CharLimit, m.input.MaxContentHeight = maxInput, maxInputLines
 	m.input.DynamicHeight, m.input.MinHeight, m.input.MaxHeight = true, 1, maxInputRows
 	m.input.KeyMap.InsertNewline.SetKeys("alt+enter", "shift+enter", "ctrl+j")
-	m.input.KeyMap.Paste.SetEnabled(false) // terminals paste themselves
+	m.input.KeyMap.Paste.SetEnabled(false) // the terminal implements paste
 	m.input.SetWidth(80)
 	m.input.Focus()
 	return m
@@ -130,7 +130,7 @@ func (m *model) quit() tea.Cmd {
 	return nil
 }
 
-// start begins a turn that continues or follows a task, "" for a new one.
+// start begins a turn that continues or follows the task with taskID, or a new task if it is "".
 func (m *model) start(taskID string, start func(context.Context, *a2aclient.Following) error) tea.Cmd {
 	t := newTurn(taskID)
 	m.turn, m.phase, m.seconds, m.wanted = t, phaseRunning, 0, true
@@ -143,7 +143,7 @@ func (m *model) tick() tea.Cmd {
 	return tea.Tick(time.Second, func(time.Time) tea.Msg { return tickMsg{t} })
 }
 
-// remember keeps the state of a task for /task.
+// remember stores the state of a task for /task.
 func (m *model) remember(id string, state a2a.State) {
 	if id == "" {
 		return

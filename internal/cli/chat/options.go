@@ -13,29 +13,29 @@ import (
 // Options configure a chat.
 type Options struct {
 	Client *a2aclient.Client
-	// Name and Description are those of the card.
+	// Name and Description are the name and the description on the card.
 	Name, Description string
 	// Message is the first message, "" for none. TaskID and ContextID continue a task or a context.
 	Message, TaskID, ContextID string
 	// Skill is the id of the skill to use, "" for none.
 	Skill string
-	// PollInterval is the time between two reads of a task that cannot be streamed. Timeout bounds
-	// a turn, 0 for no limit.
+	// PollInterval is the time between two reads of a task if the agent does not stream it. Timeout bounds a turn, 0 for no
+	// limit.
 	PollInterval, Timeout time.Duration
-	// Attach reads a file of the user, or returns a part with the URL.
+	// Attach returns a part with the content of a file of the user or, if path is a URL, a part with the URL.
 	Attach func(path string) (a2a.Part, error)
 	// Save writes a file of the agent, and returns its path.
 	Save func(*a2a.Part) (path string, err error)
-	// Command returns the command line that does the same for the agent, for example "task get".
+	// Command returns the command line of the command with this name, such as "task get", for the agent.
 	Command func(name string, arguments ...string) string
 	// Color allows colors and other styles.
 	Color bool
-	// Environment is the environment of the terminal.
+	// Environment contains the environment variables from which the program detects the terminal, as NAME=value.
 	Environment []string
 }
 
 // Result has the ids with which a later command can continue the chat.
 type Result struct {
-	// TaskID is the task that waits for the user, "" for none.
+	// TaskID is the id of the task that waits for the user, ContextID the id of the conversation's context, "" for none.
 	TaskID, ContextID string
 }

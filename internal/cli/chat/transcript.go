@@ -17,34 +17,34 @@ const (
 	indent = "  "
 	// minWidth is the least width of a row, in cells.
 	minWidth = 10
-	// maxTail bounds the open row, in bytes: characters without a width do not fill it.
+	// maxTail bounds the incomplete row, in bytes, because characters without a width never fill a row.
 	maxTail = 4 << 10
 	// maxShown bounds the text of a turn that is shown, in bytes.
 	maxShown = 256 << 10
 )
 
-// transcript lays out the conversation in rows of the terminal. Complete rows wait in it until they
-// are printed above the input, and leave it then.
+// transcript lays out the conversation in rows of the terminal. It stores complete rows until they are printed above the
+// input.
 type transcript struct {
 	width int
-	// color allows styles.
+	// color is true if the terminal may show colors and other styles.
 	color bool
-	// rows are complete and not printed yet.
+	// rows are the complete rows that are not printed yet.
 	rows []string
-	// label is the label of the open block, "" for none, and tail is its last row, which grows.
+	// label is the label of the open block, "" for none. tail is the last, incomplete row of this block.
 	label, tail string
-	// shown is the number of bytes of text of the turn, and omitted those beyond maxShown.
+	// shown is the number of bytes of text shown in this turn, and omitted the number of bytes beyond maxShown.
 	shown, omitted int
 }
 
-// Styles of lines of the chat itself. The colors are those that each terminal has.
+// Styles. They use only the basic colors, which every terminal has.
 var (
 	styleUser   = lipgloss.NewStyle().Bold(true)
 	styleNotice = lipgloss.NewStyle().Faint(true)
 	styleLabel  = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
 )
 
-// begin starts a turn, which has bounds of its own.
+// begin starts a turn, and resets the counters for maxShown.
 func (t *transcript) begin() {
 	t.close()
 	t.shown, t.omitted = 0, 0
@@ -57,14 +57,14 @@ func (t *transcript) user(text string) {
 	t.line(styleUser, "> ", text)
 }
 
-// notice adds a line of the chat itself.
+// notice adds a line that comes from the chat and not from the agent.
 func (t *transcript) notice(text string) {
 	t.close()
 	t.line(styleNotice, "* ", terminal.Line(text))
 }
 
-// line adds a text whose first row begins with a prefix, and all others with the indent, so that no part of
-// the text looks like a line of its own.
+// line adds a text. Its first row begins with the prefix, and all further rows with the indent, so that no part of the
+// text looks like a separate line of the chat.
 func (t *transcript) line(style lipgloss.Style, prefix, text string) {
 	for line := range strings.SplitSeq(terminal.Clean(text), "\n") {
 		for _, row := range t.wrap(line) {
@@ -115,7 +115,7 @@ func (t *transcript) close() {
 	t.label, t.tail = "", ""
 }
 
-// open returns the row that grows, "" for none.
+// open returns the incomplete row, "" for none.
 func (t *transcript) open() string {
 	if t.tail == "" {
 		return ""

@@ -15,26 +15,25 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// errStopped ends a turn that the user interrupts.
+// errStopped is the cause with which a turn ends that the user interrupts.
 var errStopped = failure.New(failure.Internal, "stopped")
 
-// turn is one exchange: a message, or the request to follow a task, and the events of the answer. It
-// runs in a command of the program, and hands over an event only when the model asks for it, so that an
-// agent that writes faster than the terminal has to wait.
+// turn is one exchange: a message, or the request to follow a task, and the events of the answer. It runs in a command of
+// the program. It delivers an event only when the model requests it, so that an agent cannot send faster than the terminal
+// prints.
 type turn struct {
-	// requested is the task that the turn continues or follows, "" for a new one.
+	// requested is the id of the task that the turn continues or follows, "" for a new task.
 	requested string
-	// answer belongs to the model.
+	// answer is used only by the methods of the model.
 	answer answer.Reader
 	events chan turnEvent
 	// stop is closed to end the turn.
 	stop chan struct{}
-	// err is why the turn ended, nil if its task has ended or waits. It is set before events is
-	// closed.
+	// err is the error that ended the turn, nil if the task has ended or waits. It is set before events is closed.
 	err error
 }
 
-// turnEvent is an event of the answer, or why its stream is resumed.
+// turnEvent is an event of the answer, or the error because of which the stream is resumed.
 type turnEvent struct {
 	event    *a2aclient.Event
 	resuming error
@@ -44,11 +43,11 @@ func newTurn(requested string) *turn {
 	return &turn{requested: requested, events: make(chan turnEvent), stop: make(chan struct{})}
 }
 
-// taskID returns the id of the task of the turn: that of the answer, or the requested one before the first
-// event. It is "" while the id of a new task is unknown.
+// taskID returns the id of the task of the turn: the id in the answer or, before the first event, the requested id. It
+// returns "" while the id of a new task is unknown.
 func (t *turn) taskID() string { return cmp.Or(t.answer.TaskID(), t.requested) }
 
-// run sends the message or follows the task, by start.
+// run runs start, which sends the message or follows the task, and delivers its events.
 func (t *turn) run(ctx context.Context, o *Options, start func(context.Context, *a2aclient.Following) error) tea.Msg {
 	defer close(t.events)
 	if o.Timeout > 0 {
@@ -94,7 +93,7 @@ type (
 	turnEndedMsg struct{ turn *turn }
 )
 
-// next waits for the next event.
+// next waits for the next event and returns it, or turnEndedMsg if the turn has ended.
 func (t *turn) next() tea.Msg {
 	if e, ok := <-t.events; ok {
 		return turnMsg{t, e}

@@ -18,7 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
 )
 
-// Init greets the user.
+// Init implements tea.Model. It greets the user.
 func (m *model) Init() tea.Cmd {
 	m.transcript.notice(strings.TrimSpace("Chat with " + terminal.Clip(m.o.Name, 200) + ". " + terminal.Clip(m.o.Description, 500)))
 	m.transcript.notice("Enter sends, Alt-Enter begins a line, Ctrl-C stops an answer, /help helps.")
@@ -26,7 +26,7 @@ func (m *model) Init() tea.Cmd {
 	return tea.Tick(firstFrame, func(time.Time) tea.Msg { return startMsg{} })
 }
 
-// begin sends the first message or follows the task of the options.
+// begin sends the message of the options, or follows the task of the options.
 func (m *model) begin() tea.Cmd {
 	m.printing = false
 	switch {
@@ -38,7 +38,7 @@ func (m *model) begin() tea.Cmd {
 	return nil
 }
 
-// Update takes a message.
+// Update implements tea.Model.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	cmd := m.take(msg)
 	return m, tea.Batch(cmd, m.print())
@@ -82,7 +82,7 @@ func (m *model) take(msg tea.Msg) tea.Cmd {
 	return nil
 }
 
-// resize adapts the chat to the terminal.
+// resize adapts the chat to the size of the terminal.
 func (m *model) resize(width, height int) {
 	m.height = max(height, 3)
 	m.transcript.width = max(width, minWidth)
@@ -131,7 +131,7 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	return m.edit(msg)
 }
 
-// interrupt stops the turn. A second Ctrl-C leaves.
+// interrupt handles Ctrl-C: the first one stops the turn, a second one ends the chat.
 func (m *model) interrupt() tea.Cmd {
 	switch {
 	case m.phase == phaseRunning:
@@ -146,7 +146,7 @@ func (m *model) interrupt() tea.Cmd {
 	return nil
 }
 
-// recall puts an earlier message into the input.
+// recall replaces the input by an earlier or later message of the history.
 func (m *model) recall(step int) {
 	m.recalled = max(min(m.recalled+step, len(m.history)), 0)
 	text := ""
@@ -198,7 +198,7 @@ func (m *model) send(text string) tea.Cmd {
 	})
 }
 
-// end ends a turn.
+// end shows the result of a turn that has ended.
 func (m *model) end(t *turn) {
 	if m.phase == phaseLeaving || m.phase == phaseLeft {
 		return

@@ -38,11 +38,11 @@ func (m *model) showPiece(p *answer.Piece) {
 		m.transcript.close()
 	case answer.KindArtifact:
 		m.showParts(m.o.Name+" ("+terminal.Clip(p.Name, 100)+")", p.Parts)
-	case answer.KindState: // the view has it
+	case answer.KindState: // View shows the state
 	}
 }
 
-// showParts shows text and data as blocks, and files by a line.
+// showParts shows text and data as blocks, and each file as a line.
 func (m *model) showParts(label string, parts []a2a.Part) {
 	label = terminal.Clip(label, 300)
 	for i := range parts {
@@ -62,7 +62,7 @@ func (m *model) showParts(label string, parts []a2a.Part) {
 	}
 }
 
-// noteOmitted says how to read text that the chat leaves out.
+// noteOmitted shows the command that prints the whole answer if the chat has omitted text.
 func (m *model) noteOmitted(id string) {
 	if m.transcript.omitted > 0 {
 		m.transcript.notice(fmt.Sprintf("The chat leaves out %d bytes. All of the answer: %s", m.transcript.omitted, m.o.Command("task get", id)))
@@ -101,8 +101,8 @@ func describe(err error) []string {
 	return lines
 }
 
-// print prints rows above the input, and requests the next event when none is left. An answer that
-// arrives faster than the terminal takes it is held back by this.
+// print returns a command that prints complete rows above the input, or, if there is none, requests the next event. This
+// applies back-pressure: an agent cannot send faster than the terminal prints.
 func (m *model) print() tea.Cmd {
 	if m.printing {
 		return nil
@@ -111,7 +111,7 @@ func (m *model) print() tea.Cmd {
 		m.printing = true
 		text := strings.Join(rows, "\n")
 		if text == "" {
-			text = " " // the program prints no empty text
+			text = " " // tea.Program does not print empty text
 		}
 		return tea.Sequence(tea.Println(text), func() tea.Msg { return printedMsg{} })
 	}
@@ -126,7 +126,7 @@ func (m *model) print() tea.Cmd {
 	return nil
 }
 
-// View returns the last rows: the row that grows, the status, and the input.
+// View returns the rows at the bottom: the incomplete row of the answer, the status, and the input.
 func (m *model) View() tea.View {
 	if m.phase == phaseLeft {
 		return tea.NewView("")
@@ -148,7 +148,7 @@ func (m *model) View() tea.View {
 	return view
 }
 
-// status is the line above the input.
+// status returns the line above the input.
 func (m *model) status() string {
 	switch {
 	case m.phase == phaseAsking:

@@ -1,11 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusteraccess reaches the agents of a cluster with the rights of a person: it reads
-// Agents, requests tokens, and forwards connections to pods, all through the API server.
+// Package clusteraccess accesses the agents of a cluster with the rights of the kubeconfig's user: it
+// reads Agents, requests tokens, and forwards connections to pods, all through the API server.
 //
-// Its errors are of package failure. If a right is missing, the hint has the RBAC rule that
-// grants it.
+// It returns errors of package failure. If a right is missing, the hint of the error contains the
+// RBAC rule that grants the right.
 package clusteraccess
 
 import (
@@ -29,13 +29,13 @@ import (
 // requestTimeout bounds a request to the API server. Streams, such as logs, have no bound.
 const requestTimeout = 30 * time.Second
 
-// errSlow is the cause of the end of a request to the API server.
+// errSlow is the cause with which a request to the API server ends after requestTimeout.
 var errSlow = failure.New(failure.Unreachable, "the API server did not answer within %s", requestTimeout)
 
 // Cluster is the cluster of a kubeconfig. It is safe for concurrent use.
 type Cluster struct {
 	getter genericclioptions.RESTClientGetter
-	// connect returns the same clients each time.
+	// connect makes the clients in its first call, and returns the same clients in each call.
 	connect func() (*clients, error)
 }
 
@@ -62,7 +62,7 @@ func (c *Cluster) newClients() (*clients, error) {
 	if err != nil {
 		return nil, failure.Wrap(failure.Usage, err, "kubeconfig cannot be used").WithHint("see kubectl config view")
 	}
-	// The warnings of the API server concern authors of manifests.
+	// Discard the warnings of the API server: they concern authors of manifests.
 	config.WarningHandlerWithContext = rest.NoWarnings{}
 	out := &clients{config: config}
 	scheme := runtime.NewScheme()
@@ -84,14 +84,14 @@ func (c *Cluster) newClients() (*clients, error) {
 	return out, nil
 }
 
-// isConfigured reports whether a cluster is named by a kubeconfig, by a flag, or by the pod in
-// which the CLI runs. Without this check, client-go calls localhost:8080.
+// isConfigured reports whether a kubeconfig, a flag, or the pod in which the CLI runs names a cluster. Without this
+// check, client-go would call localhost:8080.
 func (c *Cluster) isConfigured() bool {
 	if flags, ok := c.getter.(*genericclioptions.ConfigFlags); ok && flags.APIServer != nil && *flags.APIServer != "" {
 		return true
 	}
 	if raw, err := c.getter.ToRawKubeConfigLoader().RawConfig(); err != nil || len(raw.Clusters) > 0 {
-		return true // the error is reported by those who use the configuration
+		return true // the functions that use the configuration report the error
 	}
 	_, err := rest.InClusterConfig()
 	return err == nil
@@ -124,7 +124,7 @@ func (c *Cluster) Core() (corev1client.CoreV1Interface, error) {
 	return all.core, nil
 }
 
-// Agents returns the Agents of a namespace, and those of all namespaces for "".
+// Agents returns the Agents of a namespace, or of all namespaces for "".
 func (c *Cluster) Agents(ctx context.Context, namespace, selector string) (*a2av1alpha1.AgentList, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
 	defer cancel()
@@ -167,8 +167,7 @@ type Token struct {
 	Expires time.Time
 }
 
-// Token requests a token of a ServiceAccount for one audience. The API server issues tokens for
-// 10 minutes at least.
+// Token requests a token of a ServiceAccount for one audience. The API server refuses a lifetime below 10 minutes.
 func (c *Cluster) Token(ctx context.Context, namespace, serviceAccount, audience string, lifetime time.Duration) (*Token, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
 	defer cancel()

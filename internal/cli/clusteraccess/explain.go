@@ -17,8 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// Access is a request to the API server, as RBAC describes it. An empty Namespace stands for all
-// namespaces.
+// Access describes a request to the API server in the terms of RBAC. An empty Namespace stands for all namespaces.
 type Access struct {
 	Verb, Group, Resource, Subresource, Namespace, Name string
 }
@@ -39,7 +38,7 @@ func (a Access) rule() string {
 	return rule + "verbs: [" + a.Verb + "]}"
 }
 
-// hint says how to get the right.
+// hint returns a sentence that names the Role or ClusterRole to ask for.
 func (a Access) hint() string {
 	if a.Namespace == "" {
 		return "ask for a ClusterRole with the rule " + a.rule() + ", or name a namespace with -n"
@@ -47,12 +46,12 @@ func (a Access) hint() string {
 	return "ask for a Role in namespace " + a.Namespace + " with the rule " + a.rule()
 }
 
-// forbidden is the failure without the right.
+// forbidden returns the failure for a request that RBAC denies.
 func (a Access) forbidden() error {
 	return failure.New(failure.AuthFailed, "you may not %s %s", a.Verb, describe(a)).WithHint("%s", a.hint())
 }
 
-// object names what the access is to.
+// object describes the requested object for people.
 func (a Access) object() string {
 	object := a.Resource
 	if a.Name != "" {
@@ -106,16 +105,15 @@ func findHint(a Access) string {
 	return fmt.Sprintf("kubectl get %s -n %s lists those that exist", a.Resource, a.Namespace)
 }
 
-// isAnswer reports whether an error is an answer of the API server. Some have no reason.
+// isAnswer reports whether an error is an answer of the API server, with a reason or without one.
 func isAnswer(err error) bool {
-	var status apierrors.APIStatus // an interface that is no error
+	var status apierrors.APIStatus // errors.AsType does not accept it: the interface is no error
 	return errors.As(err, &status)
 }
 
-// isMissingKind reports whether the API server does not know the kind at all: its answer then
-// names no object.
+// isMissingKind reports whether the API server does not serve the kind. Its answer 404 then names no object.
 func isMissingKind(err error) bool {
-	var status apierrors.APIStatus // an interface that is no error
+	var status apierrors.APIStatus // errors.AsType does not accept it: the interface is no error
 	if !errors.As(err, &status) || !apierrors.IsNotFound(err) {
 		return false
 	}

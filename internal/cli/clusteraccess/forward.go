@@ -22,21 +22,20 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// Forward makes connections to the ready pods of a Service or to one pod, by port forwarding of the
-// API server. It opens no local port, so that other users of the machine cannot use it. It is safe
-// for concurrent use.
+// Forward makes connections to a ready pod of a Service, or to a given pod, by port forwarding through the API server.
+// It opens no local port, so other users of the machine cannot use its connections. It is safe for concurrent use.
 type Forward struct {
 	cluster                  *Cluster
 	namespace, service, port string
-	// fixedPod and fixedPort name a pod in place of the Service.
+	// fixedPod and fixedPort are set by ForwardPod, and replace the Service.
 	fixedPod  string
 	fixedPort int32
 
 	mu sync.Mutex
-	// tunnel is the connection to a pod, nil for none. target is the port of the pod.
+	// tunnel is the connection that port forwarding multiplexes, nil if there is none. target is the port of the pod.
 	tunnel httpstream.Connection
 	target int32
-	// next numbers the connections in the tunnel.
+	// next is the number of the next connection in the tunnel.
 	next int
 }
 
@@ -50,8 +49,7 @@ func (c *Cluster) ForwardPod(namespace, pod string, port int32) *Forward {
 	return &Forward{cluster: c, namespace: namespace, fixedPod: pod, fixedPort: port}
 }
 
-// DialContext returns a connection to a ready pod, whatever the address is. It is for
-// http.Transport.
+// DialContext returns a connection to the pod. It implements http.Transport.DialContext, and ignores the address.
 func (f *Forward) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -141,8 +139,7 @@ func (f *Forward) open(ctx context.Context) error {
 	}
 }
 
-// explainTunnel returns the failure for an error of a dialer, which has only the text of the answer
-// of the API server.
+// explainTunnel returns the failure for an error of a dialer. The error contains the API server's answer only as text.
 func explainTunnel(err error, a Access) error {
 	if strings.Contains(err.Error(), "is forbidden:") {
 		return a.forbidden()
@@ -150,8 +147,7 @@ func explainTunnel(err error, a Access) error {
 	return failure.Wrap(failure.Unreachable, err, "forward a connection to %s", a.object())
 }
 
-// tunnelTo returns a dialer that speaks WebSocket, and SPDY with API servers and proxies that do
-// not support it.
+// tunnelTo returns a dialer that uses WebSocket. For API servers and proxies without WebSocket, it falls back to SPDY.
 func (c *clients) tunnelTo(namespace, pod string) (httpstream.Dialer, error) {
 	u := c.core.RESTClient().Post().Resource("pods").Namespace(namespace).Name(pod).SubResource("portforward").URL()
 	transport, upgrader, err := spdy.RoundTripperFor(c.config)

@@ -13,21 +13,20 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// maxProblem bounds the text with which the kubelet says why a connection failed, in bytes.
+// maxProblem bounds the kubelet's text about a failed connection, in bytes.
 const maxProblem = 4096
 
-// forwardedConn is a connection to the port of a pod. It has no deadlines: http.Transport sets
-// none.
+// forwardedConn is a connection to a port of a pod. It ignores deadlines, because http.Transport sets none.
 type forwardedConn struct {
 	tunnel         httpstream.Connection
 	data, problems httpstream.Stream
 	closing        sync.Once
-	// failed is closed when problem is set.
+	// failed is closed when the error stream has ended. problem is then set if the kubelet reported a failure.
 	failed  chan struct{}
 	problem error
 }
 
-// watch waits for the reason of a failure.
+// watch reads the error stream of the connection, and sets problem if the kubelet reports a failure.
 func (c *forwardedConn) watch() {
 	text, _ := io.ReadAll(io.LimitReader(c.problems, maxProblem))
 	if len(text) > 0 {
@@ -39,7 +38,8 @@ func (c *forwardedConn) watch() {
 	}
 }
 
-// Read returns the reason of the kubelet in place of the end of a connection that failed.
+// Read implements net.Conn. At the end of a connection that failed, it returns the reason of the kubelet in place of
+// io.EOF.
 func (c *forwardedConn) Read(p []byte) (int, error) {
 	n, err := c.data.Read(p)
 	if n == 0 && err != nil {
@@ -93,7 +93,7 @@ func (c *forwardedConn) SetReadDeadline(time.Time) error { return nil }
 // SetWriteDeadline implements net.Conn, and does nothing.
 func (c *forwardedConn) SetWriteDeadline(time.Time) error { return nil }
 
-// forwardedAddr is the address of both ends.
+// forwardedAddr is the address of both ends of a forwardedConn.
 type forwardedAddr struct{}
 
 // Network implements net.Addr.

@@ -27,7 +27,7 @@ func (c *Cluster) Events(ctx context.Context, namespace string) (*corev1.EventLi
 	return list, nil
 }
 
-// Pods returns the pods with the labels.
+// Pods returns the pods that a label selector selects.
 func (c *Cluster) Pods(ctx context.Context, namespace, selector string) (*corev1.PodList, error) {
 	core, err := c.Core()
 	if err != nil {

@@ -32,7 +32,7 @@ type RegistryService struct {
 	TLSSecret string
 }
 
-// FindRegistry returns the registry of a namespace, and that of any namespace for "".
+// FindRegistry returns the registry in a namespace, or in any namespace for "".
 func (c *Cluster) FindRegistry(ctx context.Context, namespace string) (*RegistryService, error) {
 	core, err := c.Core()
 	if err != nil {
@@ -71,7 +71,7 @@ func (c *Cluster) FindRegistry(ctx context.Context, namespace string) (*Registry
 	return out, nil
 }
 
-// explainRegistry adds to the failure of a list in all namespaces that one namespace needs no ClusterRole.
+// explainRegistry adds a hint to the failure of a list in all namespaces: with one namespace, no ClusterRole is needed.
 func explainRegistry(err error, namespace string) error {
 	problem := failure.Of(err)
 	if namespace != "" || problem.Code != failure.AuthFailed || problem.Hint == "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// fieldManager is the name of the CLI as an owner of fields.
+// fieldManager is the field manager of the CLI in server-side apply.
 const fieldManager = "kubectl-a2a"
 
 // Deployment returns the JSON of a Deployment.
@@ -49,7 +49,7 @@ func (c *Cluster) Services(ctx context.Context, namespace string) ([]corev1.Serv
 	return list.Items, nil
 }
 
-// DryRun lets the API server validate the JSON of an Agent, whether it exists or not. It stores nothing.
+// DryRun lets the API server validate the JSON of a new or an existing Agent. It stores nothing.
 func (c *Cluster) DryRun(ctx context.Context, namespace, name string, text []byte) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
 	defer cancel()
@@ -62,7 +62,7 @@ func (c *Cluster) DryRun(ctx context.Context, namespace, name string, text []byt
 	access := Access{Verb: "apply", Group: a2av1alpha1.GroupVersion.Group, Resource: "agents", Namespace: namespace, Name: name}
 	switch {
 	case apierrors.IsForbidden(err):
-		// The API server checks the right to patch, and that to create if the Agent does not exist.
+		// The API server requires the right to patch, and also the right to create if the Agent does not exist.
 		rule := access
 		rule.Verb = "create, patch"
 		return failure.Of(access.forbidden()).WithHint("%s", rule.hint())

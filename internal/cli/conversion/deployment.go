@@ -17,21 +17,21 @@ import (
 // descriptionAnnotation is the annotation with which Kubernetes describes an object.
 const descriptionAnnotation = "kubernetes.io/description"
 
-// Deployment is a Deployment with what is known about its pods.
+// Deployment is the input of FromDeployment: a Deployment, and the known properties of its pods.
 type Deployment struct {
 	Object *appsv1.Deployment
-	// Unknown are the fields that Decode did not know.
+	// Unknown are the paths of the fields that Decode found and the type does not have.
 	Unknown []string
 	// Target is the container and port of the agent.
 	Target *Target
-	// Name is the name of the Agent, "" for that of the Deployment. Description is its description,
-	// "" for that of the card or of the Deployment.
+	// Name is the name of the Agent, "" for the name of the Deployment. Description is the description of the Agent, "" for
+	// the description of the card or of the Deployment.
 	Name, Description string
 	// Protocol is the protocol of the container.
 	Protocol a2av1alpha1.BackendProtocol
 	// Card is the card of the container, nil for none.
 	Card *card.Card
-	// Guessed is true if the container answered HTTP and nothing of the answer told the protocol.
+	// Guessed is true if the container answered HTTP and the answer did not identify the protocol.
 	Guessed bool
 }
 
@@ -67,8 +67,8 @@ func NewAgent(namespace, name string) *a2av1alpha1.Agent {
 	return agent
 }
 
-// Metadata reports the metadata of the source except for the annotations to keep. The Agent gets none of it: tools such as
-// Helm and Argo CD find the objects that they own by labels and annotations.
+// Metadata reports the metadata of the source except for the annotations to keep. The Agent receives no labels and
+// annotations of the source, because tools such as Helm and Argo CD find the objects that they own by them.
 func (s *Source) Metadata(keep ...string) {
 	for _, name := range []string{"kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision"} {
 		s.Drop("metadata", "annotations", name)
@@ -116,7 +116,7 @@ func (s *Source) rollout() {
 	s.LeftOut("an Agent is suspended or not", "set spec.suspend: true if no pod may run", "spec", "paused")
 }
 
-// describe fills the texts of the card.
+// describe sets the fields of the Agent that become texts of the card.
 func (s *Source) describe(agent *a2av1alpha1.Agent, in *Deployment) {
 	spec := &agent.Spec
 	var report []Note

@@ -22,8 +22,8 @@ const (
 // IsSidecarPort reports whether the sidecar listens at a port.
 func IsSidecarPort(port int32) bool { return port >= FirstSidecarPort && port <= LastSidecarPort }
 
-// template converts the pod template of a source at spec.template. The container at agent becomes the
-// first one. Labels of selectors are left out.
+// template converts the pod template at spec.template of the source. It moves the container with the index agent to the
+// front, and leaves out the labels by which selectors select the pods.
 func (s *Source) template(template *corev1.PodTemplateSpec, agent int, selectors map[string]string) corev1.PodTemplateSpec {
 	out := *template.DeepCopy()
 	s.templateMetadata(&out, selectors)
@@ -106,7 +106,7 @@ func (s *Source) dropPodDefaults(pod *corev1.PodSpec) {
 	}
 }
 
-// refusedByOperator leaves out what an Agent must not have.
+// refusedByOperator leaves out the pod fields that the operator refuses in an Agent.
 func (s *Source) refusedByOperator(pod *corev1.PodSpec) {
 	field := func(name string) []any { return []any{"spec", "template", "spec", name} }
 	s.LeftOut("pods of an Agent always restart", NothingToDo, field("restartPolicy")...)
@@ -118,7 +118,7 @@ func (s *Source) refusedByOperator(pod *corev1.PodSpec) {
 	s.Volumes(pod.Volumes, field("volumes")...)
 }
 
-// Volumes reports volumes whose names the sidecar uses.
+// Volumes reports volumes that have the name of a volume of the sidecar.
 func (s *Source) Volumes(volumes []corev1.Volume, path ...any) {
 	for i := range volumes {
 		if slices.Contains(sidecarVolumes, volumes[i].Name) {
@@ -134,7 +134,8 @@ var sidecarVolumes = []string{
 	a2av1alpha1.VolumeStoreTLS, a2av1alpha1.VolumeChatKey,
 }
 
-// Container removes defaults of the API server and what conflicts with the sidecar.
+// Container removes defaults of the API server from a container, renames it if it has the sidecar's name, and leaves out
+// ports that the sidecar needs.
 func (s *Source) Container(c *corev1.Container, path ...any) {
 	field := func(names ...any) []any { return append(slices.Clone(path), names...) }
 	if c.TerminationMessagePath == corev1.TerminationMessagePathDefault {
@@ -162,7 +163,7 @@ func (s *Source) Container(c *corev1.Container, path ...any) {
 	c.Ports = kept
 }
 
-// ownDefaults reports the defaults of the operator that differ from those of a Deployment.
+// ownDefaults reports the defaults of the operator that differ from the defaults of a Deployment.
 func (s *Source) ownDefaults(pod *corev1.PodSpec, agent int) {
 	field := func(names ...any) []any { return append([]any{"spec", "template", "spec"}, names...) }
 	if pod.ServiceAccountName != "" && pod.AutomountServiceAccountToken == nil {

@@ -17,10 +17,10 @@ import (
 // cardPaths are the usual paths of a card, below the path of the agent.
 var cardPaths = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
-// cardPath is the form of spec.remote.cardPath.
+// cardPath is the pattern that the API server requires for spec.remote.cardPath.
 var cardPath = regexp.MustCompile(`^/([A-Za-z0-9/._~!$&()*+,;=:@-]|%[0-9A-Fa-f]{2})*$`)
 
-// FromCard returns the remote Agent for a card that was read at a URL.
+// FromCard returns a remote Agent for a card. place is the URL from which the card was read.
 func FromCard(c *card.Card, place *url.URL, namespace, name string) (*Result, error) {
 	if place == nil {
 		return nil, failure.New(failure.Usage, "the card is a file, and a remote Agent needs the URL of the agent").
@@ -53,7 +53,7 @@ func FromCard(c *card.Card, place *url.URL, namespace, name string) (*Result, er
 	return result, nil
 }
 
-// interfaces reports the addresses that the operator does not list.
+// interfaces reports the interfaces of the card that the operator does not list.
 func (s *Source) interfaces(c *card.Card, place *url.URL) {
 	listed := 0
 	for i := range c.Interfaces {

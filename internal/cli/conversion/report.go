@@ -1,12 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conversion makes Agents from other objects: from a Deployment with its Services, and
-// from the card of a remote agent. Package kagent below it does so for manifests of kagent.
+// Package conversion makes Agents from a Deployment with its Services, and from the card of a
+// remote agent. Its subpackage kagent makes Agents from manifests of kagent.
 //
-// A conversion reports each field of its source that has no place in the Agent, with the reason
-// and what to do instead. The package is pure: values in, values out. Its errors are of package
-// failure.
+// A conversion reports each field of its source that has no equivalent in the Agent, with the
+// reason and an advice. The package is pure: it reads and writes nothing outside of its
+// arguments. It returns errors of package failure.
 package conversion
 
 import (
@@ -15,15 +15,15 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// Action is what a conversion did with a field.
+// Action is the kind of a Note: what a conversion did with a field.
 type Action string
 
 const (
-	// LeftOut is a field that the Agent does not have.
+	// LeftOut marks a field that the Agent does not have.
 	LeftOut Action = "LeftOut"
-	// Changed is a field that the Agent has with another value.
+	// Changed marks a field that has another value in the Agent.
 	Changed Action = "Changed"
-	// Check is a field whose effect differs, or that the conversion had to guess.
+	// Check marks a field that has another effect in the Agent, or whose value the conversion guessed.
 	Check Action = "Check"
 )
 
@@ -34,7 +34,7 @@ type Note struct {
 	// Field is the path of the field. The note covers all fields below it.
 	Field  string `json:"field"`
 	Action Action `json:"action"`
-	// Because is the reason, and Do what to do about it.
+	// Because is the reason for the action, and Do an advice to the user.
 	Because string `json:"because"`
 	Do      string `json:"do"`
 }

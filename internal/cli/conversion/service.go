@@ -17,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// report reports the fields of the Services that lead to the pods.
+// report reports the fields of all Services that select the pods.
 func (t *Target) report(agent *a2av1alpha1.Agent, notes *[]Note) {
 	if t.Service != nil {
 		reportService(t.Service, t.ServicePort, agent, notes)
@@ -29,7 +29,7 @@ func (t *Target) report(agent *a2av1alpha1.Agent, notes *[]Note) {
 	}
 }
 
-// reportService reports the fields of the Service that the one of the Agent replaces.
+// reportService reports the fields of a Service that the Service of the Agent replaces.
 func reportService(service *corev1.Service, port int, agent *a2av1alpha1.Agent, notes *[]Note) {
 	s := NewSource("Service "+service.Namespace+"/"+service.Name, service, nil, notes)
 	s.Drop("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration")
@@ -69,18 +69,18 @@ func IsWebURL(text string) bool {
 
 // Target is the container of a pod template that serves the agent, and its port.
 type Target struct {
-	// Service selects the pods, nil for none, and ServicePort is the index of the port in it that leads to Port.
+	// Service is the Service of the agent, nil for none. ServicePort is the index of its port whose target is Port.
 	Service     *corev1.Service
 	ServicePort int
 	// Container is the index of the container.
 	Container int
 	Port      int32
-	// others select the pods, too.
+	// others are the other Services that select the pods.
 	others []*corev1.Service
 }
 
-// FindTarget returns the container and port of the agent in the pods of a Deployment: those to which a Service leads, or the
-// first ones. container and port choose others, unless they are "" and 0.
+// FindTarget returns the container and the port of the agent in the pods of a Deployment: the target of a Service, or else
+// the first container and its first port. A container other than "" and a port other than 0 override this choice.
 func FindTarget(d *appsv1.Deployment, services []corev1.Service, container string, port int32) (*Target, error) {
 	containers := d.Spec.Template.Spec.Containers
 	if len(containers) == 0 {
@@ -114,7 +114,8 @@ func FindTarget(d *appsv1.Deployment, services []corev1.Service, container strin
 	return t, nil
 }
 
-// findService chooses the Service with a port that fits: that with the name of the Deployment, or the first one.
+// findService chooses a Service that selects the pods and has a port with a matching target. It prefers the Service with
+// the name of the Deployment, and then the first by name.
 func (t *Target) findService(d *appsv1.Deployment, services []corev1.Service) {
 	labels := d.Spec.Template.Labels
 	for i := range services {
@@ -151,7 +152,8 @@ func selects(service *corev1.Service, labels map[string]string) bool {
 	return len(service.Spec.Selector) > 0
 }
 
-// targetPort returns the port of the pod for a port of a Service, 0 if no container has the name.
+// targetPort returns the container port to which a port of a Service leads, 0 if the target is a name that no container
+// port has.
 func targetPort(port *corev1.ServicePort, containers []corev1.Container) int32 {
 	if number := port.TargetPort.IntVal; number != 0 {
 		return number

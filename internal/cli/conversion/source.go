@@ -18,8 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// Decode decodes the JSON of an object. Field names are case-sensitive. unknown are the paths of
-// fields that T does not have, at most 100.
+// Decode decodes the JSON of an object, with case-sensitive field names. unknown contains the paths of at most 100
+// fields that T does not have.
 func Decode[T any](text []byte) (value *T, unknown []string, err error) {
 	value = new(T)
 	strict, err := kjson.UnmarshalStrict(text, value)
@@ -34,20 +34,19 @@ func Decode[T any](text []byte) (value *T, unknown []string, err error) {
 	return value, unknown, nil
 }
 
-// Source is an object that is converted. It knows which of its fields are not yet converted or
-// reported. A path is a list of names and indexes.
+// Source is an object that is converted. It contains the fields that are not yet converted or reported. A path is a list
+// of names and indexes.
 type Source struct {
 	object string
 	fields any
 	report *[]Note
 }
 
-// gone takes the place of an element of a list, so that the indexes of the others remain.
+// gone replaces a removed element of a list, so that the indexes of the other elements do not change.
 type gone struct{}
 
-// NewSource returns the source for an object. Its notes go to report. unknown are fields that
-// Decode did not know: they are reported at once. The source contains no status, and of the
-// metadata only what users set.
+// NewSource returns the source for an object, which appends its notes to report. It reports the fields in unknown, the
+// second result of Decode, at once. The source does not contain the status and the metadata that the API server sets.
 func NewSource(object string, value any, unknown []string, report *[]Note) *Source {
 	text, _ := json.Marshal(value) //nolint:errchkjson // it was decoded from JSON
 	s := &Source{object: object, report: report}
@@ -80,18 +79,18 @@ func (s *Source) Has(path ...any) bool {
 // Drop marks a field as handled, without a note.
 func (s *Source) Drop(path ...any) { s.fields = removed(s.fields, path) }
 
-// DropDefault marks a field as handled if it has the value that the API server gives it by default.
+// DropDefault marks a field as handled if it has the given value, which is the default of the API server.
 func (s *Source) DropDefault(value any, path ...any) {
 	if current, ok := at(s.fields, path); ok && reflect.DeepEqual(current, generic(value)) {
 		s.Drop(path...)
 	}
 }
 
-// LeftOut reports a field with all fields below it, and marks it as handled. It ignores a field that the
-// source does not have.
+// LeftOut reports that the Agent does not have a field and the fields below it, and marks them as handled. It ignores a
+// field that the source does not have.
 func (s *Source) LeftOut(because, do string, path ...any) { s.handle(LeftOut, because, do, path) }
 
-// Changed is LeftOut for a field that the Agent has with another value.
+// Changed reports that the Agent has another value for a field, and otherwise works like LeftOut.
 func (s *Source) Changed(because, do string, path ...any) { s.handle(Changed, because, do, path) }
 
 func (s *Source) handle(action Action, because, do string, path []any) {
@@ -101,11 +100,12 @@ func (s *Source) handle(action Action, because, do string, path []any) {
 	}
 }
 
-// Check reports a field, whether the source has it or not, and does not mark it as handled.
+// Check reports a field that the user should check, even if the source does not have it. It does not mark the field as
+// handled.
 func (s *Source) Check(because, do string, path ...any) { s.note(Check, Path(path...), because, do) }
 
-// Converted marks the fields below a path as handled that have the same values in out, which is what the
-// Agent has in their place.
+// Converted compares the fields below a path with out, the value of the Agent in their place, and marks the fields with
+// equal values as handled.
 func (s *Source) Converted(out any, path ...any) {
 	current, ok := at(s.fields, path)
 	if !ok {
@@ -122,7 +122,7 @@ func (s *Source) Converted(out any, path ...any) {
 // NoSuchField is the reason for a field that no rule of a conversion concerns.
 const NoSuchField = "the Agent has no such field"
 
-// Close reports all fields that are left.
+// Close reports all fields that are not handled as LeftOut.
 func (s *Source) Close() {
 	for _, path := range leaves(s.fields, nil) {
 		s.note(LeftOut, Path(path...), NoSuchField, "see whether the API reference of the Agent has a field for the same purpose")
@@ -130,7 +130,7 @@ func (s *Source) Close() {
 	s.fields = nil
 }
 
-// generic returns a value as encoding/json decodes it.
+// generic returns a value in the types that encoding/json decodes into any.
 func generic(value any) any {
 	var out any
 	text, _ := json.Marshal(value) //nolint:errchkjson // values of Kubernetes objects
@@ -172,7 +172,7 @@ func set(value any, path []any, to any) {
 	}
 }
 
-// removed returns a value without the field at a path, and without its parents that are then empty.
+// removed returns a value without the field at a path, and without parents that become empty by this. It changes value.
 func removed(value any, path []any) any {
 	if len(path) == 0 {
 		return gone{}
@@ -209,7 +209,7 @@ func isGone(value any) bool {
 	return ok
 }
 
-// subtracted returns what of a value is not in out, and whether this is nothing.
+// subtracted returns the part of a value that differs from out, and whether there is no difference. It changes value.
 func subtracted(value, out any) (rest any, none bool) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -245,7 +245,7 @@ func subtracted(value, out any) (rest any, none bool) {
 	}
 }
 
-// leaves returns the paths of all values in a value that contain no others, sorted by name.
+// leaves returns the paths of all scalars and empty collections in a value, sorted by name.
 func leaves(value any, path []any) [][]any {
 	var all [][]any
 	switch value := value.(type) {

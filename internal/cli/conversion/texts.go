@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// Limits of the texts of an Agent, in characters, and of its lists.
+// Limits of the texts of an Agent, in characters, and of its lists, in elements.
 const (
 	maxAgentName   = 52
 	maxName        = 128
@@ -57,7 +57,7 @@ func Clip(text string, limit int) string {
 	return string([]rune(text)[:limit])
 }
 
-// Description returns a text as the description of an Agent, or a made one if it is empty.
+// Description returns a text within the limit of an Agent's description. If the text is empty, it returns made.
 func (s *Source) Description(text, made string, path ...any) string {
 	switch {
 	case text == "":
@@ -77,7 +77,7 @@ type SkillTexts struct {
 	Tags, Examples, InputModes, OutputModes []string
 }
 
-// Skills returns skills within the limits of an Agent. It reports what it changes below the path.
+// Skills returns skills within the limits of an Agent. It reports its changes at fields below the path.
 func (s *Source) Skills(texts []SkillTexts, path ...any) []a2av1alpha1.Skill {
 	var skills []a2av1alpha1.Skill
 	used := map[a2av1alpha1.SkillID]bool{}
@@ -128,8 +128,8 @@ func skillID(t *SkillTexts) a2av1alpha1.SkillID {
 	return a2av1alpha1.SkillID(Clip(firstOf(id, "skill"), maxName))
 }
 
-// distinct returns the texts that are not empty, each once, with at most the given numbers of texts and
-// of characters.
+// distinct returns the texts that are not empty, without duplicates: at most maxTexts texts of at most maxCharacters
+// characters.
 func distinct(texts []string, maxTexts, maxCharacters int) []string {
 	var out []string
 	used := map[string]bool{}

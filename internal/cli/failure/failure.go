@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package failure has the errors of the CLI: a code, a message and a hint, and the exit
-// status that belongs to the code. Codes and statuses are those of the a2a-cli
-// specification 0.2 (appendix D and section 11.6).
+// Package failure defines the errors of the CLI: a code, a message and a hint, and the exit
+// status for each code. The a2a-cli specification 0.2 defines the codes (appendix D) and the
+// statuses (section 11.6).
 package failure
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Code names a failure: one of the constants below for a failure of the CLI itself, and
-// the name of an A2A error for a failure that the agent reported.
+// Code identifies a failure: a constant below for a failure of the CLI itself, or the name of an
+// A2A error for a failure that the agent reported.
 type Code string
 
 // The failures of the CLI itself.
@@ -40,7 +40,7 @@ const (
 	exitTimeout     = 5
 )
 
-// exits are the statuses of the codes. All others have exitFailure.
+// exits are the exit statuses by code. All other codes have exitFailure.
 var exits = map[Code]int{
 	Usage: exitUsage, CardNotFound: exitUnreachable, Unreachable: exitUnreachable,
 	CredentialsMissing: exitAuth, AuthFailed: exitAuth, Timeout: exitTimeout,
@@ -50,11 +50,11 @@ var exits = map[Code]int{
 type Error struct {
 	Code    Code
 	Message string
-	// Hint is what the user can do, "" for nothing.
+	// Hint is a sentence about what the user can do, "" for none.
 	Hint string
 	// A2ACode is the code of the agent's error, 0 for none.
 	A2ACode int
-	// Cause is the error behind it, nil for none. The message has its text.
+	// Cause is the wrapped error, nil for none. Message contains its text.
 	Cause error
 }
 
@@ -106,7 +106,7 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 	return json.Marshal(map[string]envelope{"error": out}) //nolint:wrapcheck // it has no cause
 }
 
-// Of returns the *Error in err, and one with the code Internal for any other error.
+// Of returns the *Error in the chain of err. For any other error, it returns an *Error with the code Internal.
 func Of(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -114,7 +114,7 @@ func Of(err error) *Error {
 	return &Error{Code: Internal, Message: err.Error(), Cause: err}
 }
 
-// names are the names of the A2A errors whose names do not follow from their reasons.
+// names are the codes of the reasons from which the name of the A2A error cannot be derived.
 var names = map[a2a.Reason]Code{
 	a2a.ReasonParse:           "JSONParseError",
 	a2a.ReasonInternal:        "InternalError",
@@ -122,8 +122,8 @@ var names = map[a2a.Reason]Code{
 	a2a.ReasonUnavailable: Internal, a2a.ReasonResourceExhausted: Internal, a2a.ReasonTooLarge: Internal,
 }
 
-// OfReason returns the code for an error of an agent: its name in A2A 1.0, section 3.3.2,
-// such as TaskNotFoundError.
+// OfReason returns the code for an error of an agent: the name of the error in A2A 1.0, section
+// 3.3.2, such as TaskNotFoundError.
 func OfReason(reason a2a.Reason) Code {
 	if name, ok := names[reason]; ok {
 		return name

@@ -4,7 +4,7 @@
 // Package registryclient is the CLI's client of the registry: it searches agents, reads their
 // cards, and watches changes.
 //
-// Its errors are of package failure.
+// It returns errors of package failure.
 package registryclient
 
 import (
@@ -114,7 +114,7 @@ func (c *Client) read(ctx context.Context, header http.Header, query url.Values,
 	return text, nil
 }
 
-// do returns a response with status 200, whose body the caller closes.
+// do returns a response with status 200. The caller closes its body.
 func (c *Client) do(ctx context.Context, header http.Header, query url.Values, path ...string) (*http.Response, error) {
 	token, err := c.Token(ctx)
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *Client) do(ctx context.Context, header http.Header, query url.Values, p
 	return response, nil
 }
 
-// tokenHint says which tokens the registry accepts.
+// tokenHint is the hint for a refused token.
 const tokenHint = "the registry accepts tokens of ServiceAccounts for the audience a2a-operator.dev, and of its OpenID Connect issuer: set A2ACLI_REGISTRY_TOKEN"
 
 // refusal returns the failure for a response with another status than 200.

@@ -18,14 +18,14 @@ const (
 	// resumeFirst and resumeMost bound the backoff between two attempts to resume a watch.
 	resumeFirst = 500 * time.Millisecond
 	resumeMost  = 10 * time.Second
-	// maxFailures is how many attempts without an event may fail in a row.
+	// maxFailures is the number of failed attempts in a row, without an event, after which Follow gives up.
 	maxFailures = 8
 )
 
-// ChangeType says what happened to an agent.
+// ChangeType is the kind of a change of an agent.
 type ChangeType string
 
-// Types of changes. An agent that stops to match the search is Removed, too.
+// Types of changes. Removed also stands for an agent that no longer matches the search.
 const (
 	Added   ChangeType = "Added"
 	Changed ChangeType = "Changed"
@@ -35,13 +35,13 @@ const (
 // Change is a change of the agents that match a search.
 type Change struct {
 	Type ChangeType
-	// Agent has the namespace and the name only, if it was removed.
+	// Agent is the changed agent. If it was removed, only its namespace and name are set.
 	Agent Agent
 }
 
-// Follow calls observe for each agent that matches a query without words and for each later change,
-// until ctx ends or observe returns an error. It resumes a watch that ends or breaks, and then reports
-// the changes since. resuming is called before each attempt to resume a broken watch.
+// Follow calls observe for each agent that matches the query, and for each later change, until ctx ends or observe
+// returns an error. The query must have no words. Follow resumes a watch that ends or breaks, and then reports the
+// changes since. It calls resuming before each attempt to resume a broken watch.
 //
 // It keeps a digest of each agent in memory, so that it reports no agent twice.
 func (c *Client) Follow(ctx context.Context, q Query, observe func(Change) error, resuming func(cause error)) error {
@@ -92,17 +92,17 @@ type follower struct {
 	lastID  string
 	// known are the digests of the agents that match, by namespace and name.
 	known map[string][sha256.Size]byte
-	// stale are the agents that were known before a reset and did not come again. It is nil except
-	// between a reset and the end of the state that follows.
+	// stale are the agents that were known before a reset and that the registry has not sent again since. It is nil except
+	// between the events Reset and Synced.
 	stale map[string]struct{}
-	// received is true once the stream had an event. failed is what ends the watch.
+	// received is true after the first event of the stream. failed is the error that ends Follow.
 	received bool
 	failed   error
 }
 
 var errStop = errors.New("watch ends")
 
-// take takes an event. Its error ends the stream.
+// take applies an event. An error of take ends the stream.
 func (w *follower) take(e Event) error {
 	w.received = true
 	if e.ID != "" {

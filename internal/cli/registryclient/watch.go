@@ -13,15 +13,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registryapi"
 )
 
-// watchIdle is the time without an event after which a watch is lost. The registry sends a
-// bookmark every 20 s.
+// watchIdle is the time without an event after which the client gives a watch up. The registry sends a bookmark every
+// 20 s.
 const watchIdle = time.Minute
 
 var errIdle = failure.New(failure.Unreachable, "the registry sent nothing for %s", watchIdle)
 
-// Watch calls each for the changes of the agents that match a query without words: from the event with
-// lastID on, and for all agents first if lastID is "". It returns nil when the registry ends the watch, which
-// it does after some minutes.
+// Watch calls each for the changes of the agents that match the query, which must have no words: for the changes after
+// the event with lastID, or, if lastID is "", for all agents and then for changes. It returns nil when the registry ends
+// the watch, after some minutes.
 func (c *Client) Watch(ctx context.Context, q Query, lastID string, each func(Event) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -36,7 +36,7 @@ func (c *Client) Watch(ctx context.Context, q Query, lastID string, each func(Ev
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	var own error // of each, or of an event
+	var own error // the error of each, or of decoding an event
 	err = sse.Read(response.Body, func(sent sse.Event) error {
 		idle.Reset(watchIdle)
 		own = deliver(sent, each)

@@ -18,7 +18,7 @@ var errEventTooLarge = errors.New("event of the stream is larger than 16 MiB")
 
 // Event is an event of a stream.
 type Event struct {
-	// ID is the last id that the stream had, "" for none.
+	// ID is the last event id that the stream sent, "" for none.
 	ID string
 	// Type is the type of the event, "" for none.
 	Type string
@@ -57,7 +57,7 @@ func Read(from io.Reader, each func(Event) error) error {
 	}
 }
 
-// take takes a line of the event. It reports whether the line has data.
+// take applies a line to the event, and reports whether it is a data line. hasData is true if the event already has one.
 func (e *Event) take(line []byte, hasData bool) (isData bool, err error) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))

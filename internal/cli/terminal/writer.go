@@ -11,14 +11,12 @@ import (
 // indent begins each line of a block, so that no line of it looks like a field.
 const indent = "  "
 
-// Writer writes fields and blocks: the text format of the a2a-cli specification, section
-// 11.2. It cleans all values. The first error of the underlying writer ends the output; Err
-// returns it.
+// Writer writes fields and blocks: the text format of the a2a-cli specification, section 11.2. It passes all values
+// through Clean or Line. After the first error of the underlying writer it writes nothing; Err returns this error.
 type Writer struct {
 	to  io.Writer
 	err error
-	// open is the label of the open block, "" for none. lineStart is true at the start of a
-	// line of it.
+	// open is the label of the open block, "" for none. lineStart is true if the next byte begins a line of the block.
 	open      string
 	lineStart bool
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/ui"
 )
 
-// guard returns the handler of all requests. It refuses other hosts (DNS rebinding), requests of
-// other web pages that change state, and paths without the secret.
+// guard returns the handler of all requests. It refuses requests with another host (DNS rebinding), cross-origin
+// requests that change state, and paths without the secret.
 func (s *Server) guard() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /open/{code}", s.open)
@@ -28,7 +28,7 @@ func (s *Server) guard() http.Handler {
 	})
 }
 
-// authorize serves paths that begin with the secret, without it.
+// authorize passes requests whose path begins with the secret to next, without the secret in the path.
 func (s *Server) authorize(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		secret := r.PathValue("secret")
@@ -40,8 +40,8 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 	})
 }
 
-// open redirects the first browser with the code to the page. Other users of the machine may see
-// the code, because the command line of the browser has it. They do not see the secret.
+// open redirects the first request with the code to the page, and refuses all later ones. Other users of the machine
+// may see the code in the command line of the browser. They do not see the secret.
 func (s *Server) open(w http.ResponseWriter, r *http.Request) {
 	s.opening.Lock()
 	defer s.opening.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/ui"
 )
 
-// explained is the registry of the pages, with failures for their reader.
+// explained reads the registry and Agents for the pages. Its errors are *ui.PageError.
 type explained struct{ options *Options }
 
 func (r *explained) Search(ctx context.Context, q registryapi.Query) (*registryapi.Page, error) {
@@ -44,7 +44,7 @@ func (r *explained) Conditions(ctx context.Context, namespace, name string) ([]m
 	return object.Status.Conditions, nil
 }
 
-// explain returns an error for the reader of a page, and nil for nil.
+// explain returns the *ui.PageError for an error, nil for nil.
 func explain(err error) error {
 	if err == nil {
 		return nil
@@ -52,7 +52,7 @@ func explain(err error) error {
 	return problemOf(err)
 }
 
-// problemOf returns the failure in an error for the reader of a page.
+// problemOf returns the error that a page shows, with an HTTP status, for the failure in err.
 func problemOf(err error) *ui.PageError {
 	cause := failure.Of(err)
 	problem := &ui.PageError{Status: http.StatusBadGateway, Message: cause.Message, Hint: cause.Hint}

@@ -30,8 +30,7 @@ const (
 	pollInterval = 2 * time.Second
 )
 
-// send sends a message and responds with the updates of the answer. The end of the request does not end
-// the task.
+// send sends a message and responds with the updates of the answer. The task continues when the request ends.
 func (s *Server) send(w http.ResponseWriter, r *http.Request) {
 	s.call(w, r, func(ctx context.Context, write func(update) error) error {
 		r.Body = http.MaxBytesReader(w, r.Body, maxMessage)
@@ -57,8 +56,8 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// call runs a call to an agent, whose updates are the response: one JSON object a line. The last one has
-// the error of the call.
+// call runs a call to an agent and writes its updates as the response, one JSON object per line. If the call fails, the
+// last update has the error.
 func (s *Server) call(w http.ResponseWriter, r *http.Request, run func(ctx context.Context, write func(update) error) error) {
 	select {
 	case s.calls <- struct{}{}:

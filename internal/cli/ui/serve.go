@@ -30,7 +30,7 @@ func Listen(ctx context.Context, port string, options Options) (*Server, error) 
 }
 
 // Serve serves the page until ctx ends, and then closes the listener and all connections. It
-// returns nil when ctx ended it.
+// returns nil if ctx ended.
 func (s *Server) Serve(ctx context.Context) error {
 	s.pages = ui.New(ctx, ui.Options{
 		Registry: &explained{options: &s.options}, Namespace: s.options.Namespace, Heading: "kubectl a2a", Calls: true,

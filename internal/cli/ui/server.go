@@ -4,9 +4,9 @@
 // Package ui serves the pages of internal/ui for `kubectl a2a ui`, and calls agents for them: it sends
 // messages, lists tasks and follows them. The browser gets no token.
 //
-// The server listens on the loopback interface, where all programs and users of the machine and all
-// web pages in the browser reach it. So its paths begin with a secret, which the browser gets once
-// for a code that is printed.
+// The server listens on the loopback interface, which all programs and users of the machine and all web pages in the
+// browser can reach. Therefore its paths begin with a secret. The browser receives the secret once, in exchange for a
+// code that the command prints.
 //
 //	updates  events of an agent -> lines for the script
 //	send     messages and cancellations
@@ -30,7 +30,7 @@ import (
 const (
 	// maxConnections bounds the connections of browsers.
 	maxConnections = 64
-	// maxStreams bounds the open pages that get changes.
+	// maxStreams bounds the open pages that receive changes.
 	maxStreams = 32
 	// maxHeader bounds the header of a request, in bytes.
 	maxHeader = 32 << 10
@@ -46,7 +46,7 @@ type Options struct {
 	Registry *registryclient.Client
 	// Namespace is the namespace whose agents are listed, "" for all.
 	Namespace string
-	// Caller names the ServiceAccount whose agents are listed. Required.
+	// Caller describes the identity with which the registry is read, such as a ServiceAccount. Required.
 	Caller string
 	// Object reads an Agent from the API server. Required.
 	Object func(ctx context.Context, namespace, name string) (*a2av1alpha1.Agent, error)
@@ -60,13 +60,13 @@ type Options struct {
 type Server struct {
 	options Options
 	pages   *ui.Pages
-	// calls has a value for each call to an agent.
+	// calls is a semaphore that contains a value for each call to an agent that runs.
 	calls chan struct{}
-	// code opens the page once, and secret begins all other paths.
+	// code is in the path that opens the page once. All other paths begin with secret.
 	code, secret string
 	opening      sync.Mutex
 	opened       bool
-	// host is the address of the listener, which requests name.
+	// host is the address of the listener. Requests must name it as their host.
 	host     string
 	listener net.Listener
 }

@@ -33,7 +33,7 @@ type task struct {
 type taskList struct {
 	ui.Layout
 	Tasks []task
-	// Total counts the tasks of the caller, 0 if the agent does not tell.
+	// Total is the number of tasks of the caller, 0 if the agent does not report it.
 	Total int
 }
 
@@ -45,7 +45,7 @@ func (s *Server) tasks(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	page, err := s.listTasks(ctx, namespace, name)
 	if err != nil {
-		// It is the content of this part of the page: an agent may not list tasks.
+		// The page shows the error in place of the list, because some agents do not list tasks.
 		list.Problem = problemOf(err)
 		ui.Render(w, http.StatusOK, "tasks", &list)
 		return
@@ -79,8 +79,8 @@ func (s *Server) listTasks(ctx context.Context, namespace, name string) (*a2acli
 	return client.Tasks(ctx, &a2a.ListRequest{PageSize: shownTasks, HistoryLength: new(0)})
 }
 
-// taskEvents responds with the updates of a task: all events from the first one on if the agent keeps
-// them, and else the task as it is. The response lasts until the task has ended.
+// taskEvents responds with the updates of a task: with all events from the first one on if the agent stores them, and
+// otherwise with the current task and its further events. The response ends when the task has ended.
 func (s *Server) taskEvents(w http.ResponseWriter, r *http.Request) {
 	// firstEvent requests the whole log of a sidecar. Other agents ignore it.
 	const firstEvent = "0"
@@ -107,8 +107,8 @@ func (s *Server) taskEvents(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// history adds the messages of the caller to the updates of a task. The events of an agent do not have
-// them: the first one begins the task, and each further one answers a question.
+// history inserts the messages of the caller into the updates of a task, because the events of an agent do not contain
+// them. It assumes that the first message begins the task, and that each further one answers a question.
 type history struct {
 	messages []update
 	write    func(update) error
@@ -134,7 +134,7 @@ func (h *history) next() error {
 	return h.write(message)
 }
 
-// take writes updates, and after a question the answer of the caller.
+// take writes updates. After each question of the agent, it writes the next message of the caller.
 func (h *history) take(all []update) error {
 	for _, u := range all {
 		if err := h.write(u); err != nil {

@@ -14,24 +14,25 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
 )
 
-// update is a line of the response to a message: one event of the answer, for the script.
+// update is one line of a response: a change of a task, which the script of the page shows.
 type update struct {
 	// Task and Context are the ids of the task, "" if they are unknown.
 	Task    string `json:"task,omitempty"`
 	Context string `json:"context,omitempty"`
-	// State is the new state of the task, "" if it is as before, and Time when it began, in RFC 3339, ""
-	// if that is unknown. Waits is true if the agent waits for an answer, and Ended if nothing more follows.
+	// State is the new state of the task, "" if it is unchanged. Time is the start of the state in RFC 3339, "" if it is
+	// unknown. Waits is true if the agent waits for an answer, and Ended if no update follows.
 	State string `json:"state,omitempty"`
 	Time  string `json:"time,omitempty"`
 	Waits bool   `json:"waits,omitempty"`
 	Ended bool   `json:"ended,omitempty"`
-	// Artifact is the artifact of Parts, "" for a message. Append is true if they continue it.
+	// Artifact is the id of the artifact that has Parts, "" if a message has them. Append is true if Parts continue the
+	// artifact.
 	Artifact string      `json:"artifact,omitempty"`
 	Append   bool        `json:"append,omitempty"`
 	Parts    []shownPart `json:"parts,omitempty"`
 	// Own is true if Parts are a message of the caller.
 	Own bool `json:"own,omitempty"`
-	// Problem is why the answer is not complete, or why it is late, with a Hint.
+	// Problem is the reason why the answer is incomplete or late, and Hint what the user can do.
 	Problem string `json:"problem,omitempty"`
 	Hint    string `json:"hint,omitempty"`
 }
@@ -48,8 +49,8 @@ type shownPart struct {
 	Image   bool   `json:"image,omitempty"`
 }
 
-// updatesOf returns the updates for an event of an agent. Those of a task are its artifacts, which
-// replace the shown ones, and its state.
+// updatesOf returns the updates for an event of an agent. The updates for a task replace the shown artifacts and the
+// state.
 func updatesOf(e *a2a.Event) []update {
 	switch {
 	case e.Task != nil:

@@ -21,7 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/conversion"
 )
 
-// Filler sets every field of a value, texts and numbers to values that occur once.
+// Filler sets every field of a value. Each text and number that it sets is unique.
 type Filler struct{ last int }
 
 // Fill sets the fields of the value that a pointer points to.
@@ -73,7 +73,7 @@ func (f *Filler) fill(v reflect.Value) {
 	}
 }
 
-// addressable returns a field, also an embedded struct whose type has a small letter.
+// addressable returns a field that can be set, even if it is an embedded struct of an unexported type.
 func addressable(v reflect.Value) reflect.Value {
 	if v.CanSet() {
 		return v
@@ -81,8 +81,8 @@ func addressable(v reflect.Value) reflect.Value {
 	return reflect.NewAt(v.Type(), v.Addr().UnsafePointer()).Elem()
 }
 
-// Check reports the fields of an object that are neither in the Agents of a result nor in its report. Names
-// of ignored fields begin with one of the prefixes.
+// Check fails the test for each field of an object that is neither in the Agents of a result nor in its report. ignored
+// are prefixes of the paths of fields that Check skips.
 func Check(t *testing.T, name string, object any, result *conversion.Result, ignored ...string) {
 	t.Helper()
 	var agents []any
@@ -109,7 +109,7 @@ func Check(t *testing.T, name string, object any, result *conversion.Result, ign
 	}
 }
 
-// hasFlag reports whether the Agents have a field that is true and ends with the last name of a path.
+// hasFlag reports whether the Agents have a field that is true and whose path ends with the last name of path.
 func hasFlag(agents []any, path string) bool {
 	end := path[strings.LastIndexByte(path, '.')+1:]
 	for other, value := range leaves(agents) {

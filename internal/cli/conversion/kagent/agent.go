@@ -33,7 +33,8 @@ func (c *conversions) agent(from *agent, source *conversion.Source) {
 	c.result.Agents = append(c.result.Agents, k.to)
 }
 
-// workload converts the type of the Agent. If it cannot, it returns the reason, what to do, and the field.
+// workload converts the part of the spec that spec.type selects. If it cannot, it returns the reason, the advice and the
+// path of the field.
 func (k *conversionOf) workload() (because, do string, path []any) {
 	spec := &k.from.Spec
 	switch {
@@ -77,7 +78,7 @@ func (k *conversionOf) card() {
 	}
 }
 
-// surroundings reports what kagent makes around an Agent of either type.
+// surroundings reports the fields outside of spec.byo and spec.declarative that an Agent of the operator does not have.
 func (k *conversionOf) surroundings() {
 	from := &k.from.Spec
 	k.LeftOut("the operator loads no files into the pod", "copy the skills into the image, or mount a volume with them", "spec", "skills")
@@ -85,7 +86,7 @@ func (k *conversionOf) surroundings() {
 	k.LeftOut("the operator runs agents in Deployments only", "set runtimeClassName in the template for a sandboxed container", "spec", "platform")
 	k.LeftOut("the operator runs agents in Deployments only", "set runtimeClassName in the template for a sandboxed container", "spec", "substrate")
 	if a := from.AllowedNamespaces; a == nil || (a.From == "" || a.From == "Same") && a.Selector == nil {
-		k.Drop("spec", "allowedNamespaces") // the default of both
+		k.Drop("spec", "allowedNamespaces") // the default of kagent and of the operator
 	}
 	k.LeftOut("an Agent admits the callers of its own namespace, and others by rules", "set spec.access.authorization", "spec", "allowedNamespaces")
 }

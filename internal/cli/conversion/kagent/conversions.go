@@ -29,14 +29,14 @@ type conversionOf struct {
 
 // Options configure a conversion.
 type Options struct {
-	// Namespace is the namespace of objects that name none.
+	// Namespace is the namespace of objects without metadata.namespace.
 	Namespace string
-	// ModelURL is the URL of a server with the chat completions API, for models of providers without it. Agents of
-	// these models are left out if it is "".
+	// ModelURL is the URL of a server with the chat completions API, for models of providers without this API. If it is "",
+	// the import leaves out the Agents of these models.
 	ModelURL string
 }
 
-// conversions are the objects of the manifests that refer to each other, by namespace and name.
+// conversions is the state of an import: the result, and the objects to which Agents refer, by namespace/name.
 type conversions struct {
 	Options
 	result     *conversion.Result
@@ -45,7 +45,7 @@ type conversions struct {
 	configMaps map[string]map[string]string
 }
 
-// pod converts the fields of a Deployment that concern its pods, and not their containers.
+// pod converts the fields of a kagent deployment that concern the whole pod and not one container.
 func (k *conversionOf) pod(d *sharedDeployment, path []any) {
 	field := func(names ...any) []any { return append(append([]any{}, path...), names...) }
 	template := &k.to.Spec.Workload.Template

@@ -98,7 +98,7 @@ func (c *conversions) convert(o *object) error {
 		}
 		a.Namespace = o.Metadata.Namespace
 		c.agent(a, conversion.NewSource(o.String(), a, unknown, &c.result.Report))
-	case version + "/ModelConfig": // reported with the Agents that use it
+	case version + "/ModelConfig": // reportModels reports it
 	case "v1/ConfigMap", "v1/Secret", "v1/Namespace", "v1/ServiceAccount":
 		c.leaveOut(o, "it stays as it is", "apply it, if the cluster does not have it")
 	case version + "/RemoteMCPServer", group + "v1alpha1/MCPServer", "v1/Service":
@@ -121,7 +121,7 @@ func (c *conversions) leaveOut(o *object, because, do string) {
 	c.result.Report = append(c.result.Report, conversion.Note{Object: o.String(), Field: "the whole object", Action: conversion.LeftOut, Because: because, Do: do})
 }
 
-// reportModels reports the rest of the models, in the order of their names.
+// reportModels reports unused models, and the fields of used models that were not converted, in the order of the names.
 func (c *conversions) reportModels() {
 	var keys []string
 	for key := range c.models {

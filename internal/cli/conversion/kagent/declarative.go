@@ -12,10 +12,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/conversion"
 )
 
-// defaultModel is the ModelConfig of Agents that name none.
+// defaultModel is the name of the ModelConfig of Agents that name no ModelConfig.
 const defaultModel = "default-model-config"
 
-// declarative converts an Agent that consists of a model and a prompt: the sidecar calls the model.
+// declarative converts an Agent that consists of a model and a prompt to an Agent whose sidecar calls the model.
 func (k *conversionOf) declarative(d *declarativeAgent) (because, do string, path []any) {
 	here := func(names ...any) []any { return append([]any{"spec", "declarative"}, names...) }
 	name := cmp.Or(d.ModelConfig, defaultModel)
@@ -44,7 +44,7 @@ func (k *conversionOf) declarative(d *declarativeAgent) (because, do string, pat
 	return "", "", nil
 }
 
-// prompt converts the system message.
+// prompt converts the system message to the system prompt of the chat backend.
 func (k *conversionOf) prompt(d *declarativeAgent, chat *a2av1alpha1.AgentChat) {
 	here := func(name string) []any { return []any{"spec", "declarative", name} }
 	chat.SystemPrompt = d.SystemMessage
@@ -64,7 +64,7 @@ func (k *conversionOf) prompt(d *declarativeAgent, chat *a2av1alpha1.AgentChat) 
 	k.Drop(here("systemMessage")...)
 }
 
-// tools reports the tools, which the sidecar does not run.
+// tools reports the tools of the Agent, because the sidecar does not run tools.
 func (k *conversionOf) tools(d *declarativeAgent) {
 	for i := range d.Tools {
 		tool := &d.Tools[i]
@@ -90,7 +90,7 @@ func (k *conversionOf) tools(d *declarativeAgent) {
 	k.LeftOut("the sidecar calls no tools", conversion.NothingToDo, "spec", "declarative", "tools")
 }
 
-// runtime reports the settings of the programs of kagent that run an agent.
+// runtime reports the settings of kagent's own agent runtime.
 func (k *conversionOf) runtime() {
 	for _, each := range []struct{ name, because, do string }{
 		{"runtime", "no program of kagent runs the agent: the sidecar calls the model", conversion.NothingToDo},
@@ -101,10 +101,10 @@ func (k *conversionOf) runtime() {
 	} {
 		k.LeftOut(each.because, each.do, "spec", "declarative", each.name)
 	}
-	k.Drop("spec", "declarative", "stream") // the sidecar streams for clients that stream
+	k.Drop("spec", "declarative", "stream") // the sidecar streams to each client that requests a stream
 }
 
-// declarativePod converts the settings of the pod, which runs the sidecar only.
+// declarativePod converts the settings of the pod, in which only the sidecar runs.
 func (k *conversionOf) declarativePod(d *declarativeDeployment) {
 	path := []any{"spec", "declarative", "deployment"}
 	const because = "the sidecar is the only container of the pod"

@@ -21,7 +21,7 @@ const (
 	MaxInput = 8 << 20
 	// maxObjects bounds the number of objects.
 	maxObjects = 2000
-	// maxObject bounds one object, in bytes of JSON after YAML aliases are expanded. The API server accepts less.
+	// maxObject bounds one object, in bytes of JSON after YAML aliases are expanded. It is above the API server's limit.
 	maxObject = 4 << 20
 )
 
@@ -45,7 +45,8 @@ func (o *object) String() string {
 	return o.Kind + " " + name
 }
 
-// key names an object of one kind. An object without a namespace is in the default one.
+// key returns namespace/name, which is unique among the objects of one kind. collect has set the namespace of objects
+// without one.
 func (o *object) key() string { return o.Metadata.Namespace + "/" + o.Metadata.Name }
 
 // readObjects returns the objects of YAML or JSON documents and the items of lists.
@@ -77,7 +78,7 @@ func readObjects(text []byte) ([]*object, error) {
 	}
 }
 
-// appended adds the object of a document, or those of a list.
+// appended appends the object of a document or, if the document is a List, its items.
 func appended(all []*object, text []byte, number int, mayBeList bool) ([]*object, error) {
 	o := &object{text: text}
 	if err := json.Unmarshal(text, o); err != nil || o.Kind == "" || o.APIVersion == "" {

@@ -33,12 +33,12 @@ const (
 type model struct {
 	*modelConfig
 	source *conversion.Source
-	// used is true once an Agent uses the model. Its fields are then reported.
+	// used is true if an Agent uses the model. The import reports an unused model as a whole, and otherwise its fields.
 	used bool
 }
 
-// chat returns the settings of the sidecar for the model, or why there are none. other is a URL for models of providers
-// without the chat completions API.
+// chat returns the settings with which the sidecar calls the model, or the reason why it cannot. other is the URL of a
+// server for models of providers without the chat completions API.
 func (m *model) chat(other string) (chat *a2av1alpha1.AgentChat, reason string) {
 	first := !m.used
 	m.used = true
@@ -64,7 +64,7 @@ func (m *model) hasAPI() bool {
 	return slices.Contains([]string{"", providerOpenAI, providerOllama, providerAnthropic, providerGemini}, m.Spec.Provider)
 }
 
-// url returns the base URL of the API.
+// url returns the base URL of the chat completions API, or the reason why there is none.
 func (m *model) url(other string) (address, reason string) {
 	switch s := &m.Spec; s.Provider {
 	case "", providerOpenAI:
@@ -106,7 +106,7 @@ func withVersion(address string) string {
 
 var ownHost = regexp.MustCompile(`^(localhost$|127[.]|169[.]254[.]|0[.]0[.]0[.]0$|::1?$)`)
 
-// isServer reports whether the API server accepts a URL of a model server.
+// isServer reports whether the API server accepts a URL as the URL of a model server.
 func isServer(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && conversion.IsWebURL(address) && u.Hostname() != "" && !strings.ContainsAny(address, "@#") && !ownHost.MatchString(strings.ToLower(u.Hostname()))
@@ -146,7 +146,7 @@ func (m *model) headers() []a2av1alpha1.ChatHeader {
 	return out
 }
 
-// trustBundle returns the authorities of the model server.
+// trustBundle returns the CA bundle that verifies the model server.
 func (m *model) trustBundle() *a2av1alpha1.CABundleReference {
 	if m.Spec.TLS == nil || m.Spec.TLS.CACertSecretRef == "" || m.Spec.TLS.CACertSecretKey == "" {
 		return nil
@@ -154,7 +154,7 @@ func (m *model) trustBundle() *a2av1alpha1.CABundleReference {
 	return &a2av1alpha1.CABundleReference{Kind: a2av1alpha1.CABundleSecret, Name: m.Spec.TLS.CACertSecretRef, Key: m.Spec.TLS.CACertSecretKey}
 }
 
-// report reports the fields that Agents do not have.
+// report reports the fields of the model that Agents do not have.
 func (m *model) report(chat *a2av1alpha1.AgentChat) {
 	s := m.source
 	s.Drop("spec", "provider")

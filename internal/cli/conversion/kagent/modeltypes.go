@@ -29,7 +29,7 @@ type modelSpec struct {
 	Ollama            *ollama           `json:"ollama,omitempty"`
 	TLS               *modelTLS         `json:"tls,omitempty"`
 
-	// The fields of providers without the chat completions API are left out as a whole.
+	// Providers without the chat completions API: the import leaves out each of these fields as a whole.
 	AzureOpenAI       json.RawMessage `json:"azureOpenAI,omitempty"`
 	Gemini            json.RawMessage `json:"gemini,omitempty"`
 	GeminiVertexAI    json.RawMessage `json:"geminiVertexAI,omitempty"`
@@ -74,7 +74,7 @@ type modelTLS struct {
 	DisableSystemCAs bool   `json:"disableSystemCAs,omitempty"`
 }
 
-// mcpServer is a RemoteMCPServer, of which the import reads the URL only.
+// mcpServer is a RemoteMCPServer. The import reads only its URL.
 type mcpServer struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`

@@ -1,11 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kagent makes Agents from manifests of kagent.dev/v1alpha2. It knows the fields of
-// kagent 0.9.9, and those that releases up to August 2026 added.
+// Package kagent makes Agents from manifests of kagent.dev/v1alpha2. It converts the fields of
+// kagent 0.9.9, and the fields that later releases up to August 2026 added.
 //
-// It has types of its own, because the module of kagent would bring the dependencies of its
-// controller. An unknown field is reported, like each field that has no place in an Agent.
+// It declares its own types, because the module of kagent would add the dependencies of its
+// controller. It reports unknown fields, like all fields that have no equivalent in an Agent.
 package kagent
 
 import (
