@@ -10,12 +10,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// typeAgentCard is the type of an entry of ARD for an agent.
+// typeAgentCard is the type of an ARD entry that describes an agent.
 const typeAgentCard = "application/a2a-agent-card+json"
 
-// rewriteARDURLs returns an answer of ARD in which the URLs of the registry, a base without a
-// slash at its end, and of its agents lead through the gateway. Entries of other registries
-// keep theirs. It changes nothing else.
+// rewriteARDURLs returns an ARD response in which the URLs of the registry and of its agents
+// lead through the gateway. registry is the base URL of the registry without a slash at its
+// end. The URLs of entries of other registries, and everything else, stay unchanged.
 func rewriteARDURLs(body []byte, registry, gateway string) ([]byte, error) {
 	p := &ardParser{Decoder: jsontext.NewDecoder(bytes.NewBuffer(body)), registry: registry, gateway: gateway}
 	if err := p.object(true); err != nil {
@@ -30,19 +30,20 @@ type ardParser struct {
 	edits             []edit
 }
 
-// located is a string of an answer with its place.
+// located is a string in a response and its position.
 type located struct {
 	edit
 	text string
 }
 
-// ardEntry has what the parser has read of one entry.
+// ardEntry contains the members of one entry that the parser has read.
 type ardEntry struct {
 	mediaType, namespace, name string
 	url, source, external      *located
 }
 
-// object reads an entry, or, if it may be one, a document with entries.
+// object reads an entry. If document is true, it may also read a document that contains
+// entries.
 func (p *ardParser) object(document bool) error {
 	if p.PeekKind() != '{' {
 		return errNoEntries
@@ -102,7 +103,7 @@ func (p *ardParser) list() error {
 	return err
 }
 
-// metadata reads the metadata of an entry, which name the agent.
+// metadata reads the metadata of an entry, which contain the name of the agent.
 func (p *ardParser) metadata(e *ardEntry) error {
 	if _, err := p.ReadToken(); err != nil {
 		return err
@@ -152,7 +153,8 @@ func (p *ardParser) locate() (*located, error) {
 	return l, err
 }
 
-// rewrite adds the edits of an entry. An entry with the source of another registry stays.
+// rewrite adds the edits of an entry. It adds none if the source of the entry is another
+// registry.
 func (p *ardParser) rewrite(e *ardEntry) error {
 	if e.source != nil && !p.isOwn(e.source.text) {
 		return nil
@@ -179,7 +181,7 @@ func (p *ardParser) rewrite(e *ardEntry) error {
 	return nil
 }
 
-// isOwn reports whether a URL is one of the registry that the gateway calls.
+// isOwn reports whether a URL is below the base URL of the registry that the gateway calls.
 func (p *ardParser) isOwn(url string) bool { return strings.HasPrefix(url, p.registry+"/") }
 
 func (p *ardParser) set(l *located, url string) error {

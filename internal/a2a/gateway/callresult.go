@@ -12,15 +12,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 )
 
-// callResult is the result of a call of an agent, for its span. The goroutine of the request
-// sets it.
+// callResult is the result of a call of an agent, for its span. Only the goroutine of the
+// request accesses it.
 type callResult struct {
-	// status is the HTTP status of the agent's response, 0 for no response.
+	// status is the HTTP status of the agent's response, or 0 if there was none.
 	status int
 	// reason is the reason of the error with which the gateway answered, "" for none.
 	reason a2a.Reason
-	// clientLeft is true if the caller disconnected before the end of the response, and complete if
-	// the gateway wrote all of the response.
+	// clientLeft is true if the caller disconnected before the end of the response. complete is
+	// true if the gateway wrote the whole response.
 	clientLeft, complete bool
 }
 
@@ -40,8 +40,8 @@ func (c *callResult) outcome() string {
 	}
 }
 
-// serve calls next, which writes the response of an agent. A panic of next means that the
-// response has no end: the caller left, or the agent broke off.
+// serve calls next, which writes the response of an agent. If next panics, the response is
+// incomplete: the caller disconnected, or the agent's response broke off.
 func (c *callResult) serve(ctx context.Context, next func()) {
 	defer func() { c.clientLeft = c.clientLeft || !c.complete && ctx.Err() != nil }()
 	next()
@@ -54,16 +54,16 @@ func (d *destination) end() {
 	d.span.End(d.result.outcome())
 }
 
-// Conclude keeps the result of the call that Remotes serves with ctx: the reason of the error in
-// the response, "" for none, or that the caller left before its end. Remotes calls it on the
-// goroutine of ServeRemote.
+// Conclude stores the result of a call: the reason of the error in the response, "" for none,
+// and whether the caller disconnected before the end of the response. The Remotes call it
+// with the context and on the goroutine of ServeRemote.
 func Conclude(ctx context.Context, reason a2a.Reason, clientLeft bool) {
 	if to, ok := ctx.Value(destinationKey{}).(*destination); ok {
 		to.result.reason, to.result.clientLeft = reason, clientLeft
 	}
 }
 
-// statusWriter keeps the status of a response.
+// statusWriter stores the status of a response in the result of a call.
 type statusWriter struct {
 	http.ResponseWriter
 	result *callResult
@@ -85,5 +85,5 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p) //nolint:wrapcheck // the error of the response
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap implements the unwrapping of http.ResponseController.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// maxBody bounds the requests that the gateway keeps in memory, in bytes.
+	// maxBody is the maximum size of a request that the gateway holds in memory, in bytes.
 	maxBody = 10 << 20
 	// bodyTimeout bounds the time in which the agent's container must send such a request.
 	bodyTimeout = 25 * time.Second
-	// firstPiece is the memory for a body of unknown length, in bytes. It doubles until the
-	// body fits.
+	// firstPiece is the first size of the buffer for a body of unknown length, in bytes. The
+	// size doubles until the body fits.
 	firstPiece = 64 << 10
 )
 
@@ -31,8 +31,9 @@ var errBusy = &a2a.Error{
 	Reason: a2a.ReasonUnavailable, Message: "Too much is held in memory for other requests; try again", RetryAfter: retrySoon,
 }
 
-// chargedBody is a body in memory. Its memory is released once it is read or closed: the
-// response to a request may be a long stream.
+// chargedBody is a request or response body in memory. It releases its memory when it has
+// been read to its end or is closed. It does not wait for the end of the exchange, because
+// the response to a request may be a long stream.
 type chargedBody struct {
 	rest    []byte
 	release func()
@@ -55,10 +56,10 @@ func (b *chargedBody) Close() error {
 	return nil
 }
 
-// readBody reads a request into memory. It charges the budget for two copies, until release is
-// called, unless the request comes from this process: the MCP server has charged the budget
-// for the copies of its requests. The errors are *a2a.Error, or that of the context if the
-// client has left.
+// readBody reads the body of a request into memory. It charges the budget for two copies of
+// the body until release is called. It does not charge for requests from this process,
+// because the MCP server has already charged the budget for the copies of its requests. Its
+// errors are *a2a.Error. If the client disconnects, the error wraps the cause of the context.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (body []byte, release func(), err error) {
 	tooLarge := &a2a.Error{Reason: a2a.ReasonTooLarge, Message: fmt.Sprintf("Request body with the header %s is larger than %d MiB", headerTask, maxBody>>20)}
 	if r.ContentLength > maxBody {
@@ -90,9 +91,10 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (body []byte,
 // errTooLong is the error of a body that is larger than its limit.
 var errTooLong = errors.New("body is too large")
 
-// readCharged reads a body with a limit of most bytes, whose length is declared, or negative if it
-// is unknown. charge raises the charge to a number of bytes before they are read, and returns
-// false if there is no memory for them, which is errBusy.
+// readCharged reads a body whose maximum size is most bytes. declared is the length of the
+// body, or negative if the length is unknown. readCharged calls charge with a size before it
+// reads that many bytes. charge returns false if there is not enough memory, and readCharged
+// then returns errBusy. A longer body is errTooLong.
 func readCharged(from io.Reader, declared, most int64, charge func(size int64) bool) ([]byte, error) {
 	size := declared
 	if declared < 0 {
@@ -104,7 +106,8 @@ func readCharged(from io.Reader, declared, most int64, charge func(size int64) b
 		if !charge(size) {
 			return nil, errBusy
 		}
-		// The byte more shows the end.
+		// The buffer has one byte more than the body, so that the read after the last byte returns
+		// the end.
 		body = append(make([]byte, 0, size+1), body...)
 		for len(body) < cap(body) {
 			n, err := from.Read(body[len(body):cap(body)])

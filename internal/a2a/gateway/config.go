@@ -3,17 +3,18 @@
 
 package gateway
 
-// Config says where the registry and the agents are.
+// Config has the addresses of the registry and the agents, and the token for the registry.
 type Config struct {
 	// RegistryURL is the base of the registry's API.
 	RegistryURL string
-	// AgentURL is the base of an agent, with {name} and {namespace} in it.
+	// AgentURL is the base URL of an agent, a template with {name} and {namespace}.
 	AgentURL string
-	// TokenFile has the sidecar's token for the registry. It is read for every request,
-	// because the kubelet replaces it.
+	// TokenFile is the file with the sidecar's token for the registry. It is read for every
+	// request, because the kubelet replaces it.
 	TokenFile string
-	// TokenURL is where the registry exchanges that token for one for an agent.
+	// TokenURL is the URL at which the registry exchanges the sidecar's token for a token for
+	// one agent.
 	TokenURL string
-	// Audience is the audience of an agent, with {name} and {namespace} in it.
+	// Audience is the audience of an agent, a template with {name} and {namespace}.
 	Audience string
 }

@@ -14,8 +14,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 )
 
-// refuse answers a request that the gateway does not forward: in the shape of its protocol
-// if it is for an agent, and else with the registry's JSON.
+// refuse answers a request that the gateway does not forward. If the request is for an agent,
+// the error has the shape of the request's protocol. Otherwise it has the JSON of the
+// registry.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 	if destinationOf(r.Context()).kind != kindAgent {
 		writeError(w, no.status, no.code, no.message)
@@ -24,7 +25,7 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 	h.deny(w, r, &a2a.Error{Reason: no.reason, Message: no.message})
 }
 
-// deny answers with an error, in the shape that refuse describes.
+// deny answers with an error, in the same shapes as refuse.
 func (h *Handler) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	to := destinationOf(r.Context())
 	if problem.RetryAfter > 0 {
@@ -38,9 +39,10 @@ func (h *Handler) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Erro
 	writeError(w, http.StatusServiceUnavailable, "Unavailable", problem.Message)
 }
 
-// failed answers a request that was not forwarded or not answered. The text says what failed
-// and what to do, and has nothing of what the other side sent. An *a2a.Error is a mistake of the
-// agent's container, or a limit, and is not logged.
+// failed answers a request that could not be forwarded, or that received no response. The
+// text describes the failure and what to do. It contains no text of the registry or the
+// agent. An *a2a.Error is not logged, because it is a mistake of the agent's container or the
+// effect of a limit.
 func (h *Handler) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && r.Context().Err() != nil {
 		destinationOf(r.Context()).result.clientLeft = true

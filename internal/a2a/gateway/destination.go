@@ -13,43 +13,43 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 )
 
-// kind says what serves a request.
+// kind is the kind of server that serves a request.
 type kind int
 
 const (
-	// kindNone is a path that nothing serves.
+	// kindNone is for a path that nothing serves.
 	kindNone kind = iota
 	kindRegistry
 	kindAgent
-	// kindEndpoint is one of the Endpoints.
+	// kindEndpoint is for a path that one of the Endpoints serves.
 	kindEndpoint
 )
 
-// destination is where the gateway forwards one request.
+// destination is the place to which the gateway forwards one request.
 type destination struct {
 	kind kind
-	// refusal is why there is no destination; for kindNone.
+	// refusal is the reason why there is no destination, for kindNone.
 	refusal refusal
-	// gateway is the base URL of the gateway by which the agent called it, without a slash
-	// at its end.
+	// gateway is the base URL of the gateway from the Host header of the request, without a
+	// slash at its end.
 	gateway string
-	// namespace and name are those of an agent, "" for the registry. rest is the path
-	// behind them, or behind the prefix of the registry, as it was escaped.
+	// namespace and name are the agent's, and "" for the registry. rest is the escaped path
+	// after these names, or after the prefix of the registry.
 	namespace, name, rest string
 
-	// listed is the listing of an agent. prepareCall sets it.
+	// listed is the listing of the agent. prepareCall sets it.
 	listed *listing
 	// registry is the base URL of the registry, without a slash at its end. resolve sets it.
 	registry string
 	// target is the URL of the request to the registry or the agent. resolve sets it.
 	target *url.URL
-	// token is the sidecar's token for the registry, and that for the agent with this
-	// audience after prepareCall.
+	// token is the sidecar's token for the registry. prepareCall replaces it by a token for the
+	// agent, and sets audience to the audience of this token.
 	token, audience string
 	// rewrites is what the gateway rewrites in the response.
 	rewrites rewriting
 
-	// span is that of a call of an agent, nil while tracing is off.
+	// span is the span of a call of an agent. It is nil while tracing is off.
 	span   *tracing.Span
 	result callResult
 }
@@ -57,7 +57,7 @@ type destination struct {
 // agent returns the name of the agent with its namespace.
 func (d *destination) agent() string { return d.namespace + "/" + d.name }
 
-// host returns the host of the target, "" before resolve.
+// host returns the host of the target, or "" before resolve.
 func (d *destination) host() string {
 	if d.target == nil {
 		return ""
@@ -65,11 +65,11 @@ func (d *destination) host() string {
 	return d.target.Host
 }
 
-// base returns the URL of the agent through the gateway, for its card.
+// base returns the agent's URL through the gateway, for the agent's card.
 func (d *destination) base() string { return d.gateway + agentsPrefix + d.agent() }
 
-// path returns the path that the agent would see, and its escaped form ("" for the
-// default one).
+// path returns the path of the request as the agent would see it, without the gateway's
+// prefix. escaped is its escaped form, or "" if that is the default encoding of the path.
 func (d *destination) path() (plain, escaped string) {
 	if d.rest == "" {
 		return "/", ""
@@ -81,7 +81,7 @@ func (d *destination) path() (plain, escaped string) {
 	return plain, d.rest
 }
 
-// seenByAgent returns the request with the path that the agent would see.
+// seenByAgent returns a copy of the request whose path is the path that the agent would see.
 func (d *destination) seenByAgent(r *http.Request) *http.Request {
 	out := r.Clone(r.Context())
 	out.URL.Path, out.URL.RawPath = d.path()
@@ -94,12 +94,13 @@ func (d *destination) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, destinationKey{}, d)
 }
 
-// destinationOf returns the destination that ServeHTTP has put into the context.
+// destinationOf returns the destination in the context of a request. ServeHTTP stores it
+// there.
 func destinationOf(ctx context.Context) *destination {
 	return ctx.Value(destinationKey{}).(*destination)
 }
 
-// parseDestination reads the path of a request.
+// parseDestination returns the destination of a request by its path.
 func parseDestination(r *http.Request) *destination {
 	d := &destination{gateway: "http://" + r.Host, refusal: refusalNoSuchPath}
 	if unclean(r.URL.Path) {
@@ -129,7 +130,7 @@ func parseDestination(r *http.Request) *destination {
 	return d
 }
 
-// methods returns the methods that the gateway forwards to a path of the registry.
+// methods returns the HTTP methods that the gateway forwards for a path of the registry.
 func (d *destination) methods() []string {
 	if d.rest == ardSearch || d.rest == ardExplore {
 		return []string{http.MethodPost}
@@ -137,7 +138,7 @@ func (d *destination) methods() []string {
 	return []string{http.MethodGet, http.MethodHead}
 }
 
-// resolve sets the target.
+// resolve sets target and registry.
 func (d *destination) resolve(c *Config) (err error) {
 	base := c.RegistryURL
 	d.registry = strings.TrimSuffix(base, "/")
@@ -148,7 +149,7 @@ func (d *destination) resolve(c *Config) (err error) {
 	return err
 }
 
-// expand replaces the names in a pattern by those of the agent.
+// expand replaces {name} and {namespace} in a template by the agent's.
 func (d *destination) expand(pattern string) string {
 	return strings.NewReplacer("{name}", d.name, "{namespace}", d.namespace).Replace(pattern)
 }

@@ -8,12 +8,12 @@ import "net/http"
 // MCPPath is the path of the MCP server.
 const MCPPath = "/mcp"
 
-// Endpoints are what the gateway itself serves, for requests of its own pod. They call
-// agents and the registry through the gateway's Handler.
+// Endpoints are the handlers that the gateway itself serves to its own pod. They call agents
+// and the registry through the gateway's Handler.
 type Endpoints struct {
-	// Agent is the directory as an A2A agent. It serves all paths but those of the
-	// registry, of agents and of MCP. A nil Agent serves none.
+	// Agent is the directory as an A2A agent. It serves all paths except those of the registry,
+	// of agents and of MCP. If it is nil, these paths are not served.
 	Agent http.Handler
-	// MCP is the MCP server; nil for none.
+	// MCP is the MCP server, or nil to serve none.
 	MCP http.Handler
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxEntries bounds the responses with entries that are rewritten, in bytes. A page of the
-// registry ends after 4 MiB, behind the entry that exceeds them.
+// maxEntries is the maximum size of a response with entries that is rewritten, in bytes. The
+// registry ends a page after the entry with which the page exceeds 4 MiB.
 const maxEntries = 8 << 20
 
-// edit replaces a range of bytes.
+// edit is the replacement of a range of bytes by text.
 type edit struct {
 	from, to int64
 	text     []byte
@@ -24,9 +24,9 @@ type edit struct {
 
 var errNoEntries = errors.New("answer is no JSON object")
 
-// rewriteURLs returns an entry of the registry, or a page of entries, in which url and
-// externalURL of each entry are the URL of its agent through the gateway. It changes
-// nothing else.
+// rewriteURLs returns an entry of the registry, or a page of entries, in which the members
+// url and externalURL of each entry are replaced by the agent's URL through the gateway.
+// Everything else stays unchanged.
 func rewriteURLs(body []byte, gateway string) ([]byte, error) {
 	p := &entryParser{Decoder: jsontext.NewDecoder(bytes.NewBuffer(body)), gateway: gateway}
 	if err := p.object(true); err != nil {
@@ -37,7 +37,8 @@ func rewriteURLs(body []byte, gateway string) ([]byte, error) {
 
 // applyEdits returns a changed copy of a body.
 func applyEdits(body []byte, edits []edit) []byte {
-	// The URLs of an entry, and an entry with a page in it, have theirs out of order.
+	// Edits are not in the order of the text: an entry adds its edits when it ends, after the
+	// edits of entries inside it, and an ARD entry adds the edits of its URLs in a fixed order.
 	slices.SortFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
 	size := len(body)
 	for _, e := range edits {
@@ -58,14 +59,16 @@ type entryParser struct {
 	edits   []edit
 }
 
-// entry has what the parser has read of one entry.
+// entry contains the members of one entry that the parser has read.
 type entry struct {
 	namespace, name string
-	// urls are edits without their text.
+	// urls are the positions of the URLs. The text of these edits is set at the end of the
+	// entry.
 	urls []edit
 }
 
-// object reads an entry, or, if it may be one, a page with entries in its items.
+// object reads an entry. If page is true, it may also read a page with entries in its member
+// items.
 func (p *entryParser) object(page bool) error {
 	if p.PeekKind() != '{' {
 		return errNoEntries

@@ -11,13 +11,15 @@ import (
 	"io"
 )
 
-// eventRewriter is the body of an event stream of the registry in which the URLs of entries
-// lead through the gateway. It forwards each line when it has arrived.
+// eventRewriter is the body of an event stream of the registry. It rewrites the URLs of
+// entries to lead through the gateway, and forwards each line as soon as the line has
+// arrived.
 type eventRewriter struct {
 	io.Closer
 	lines   *bufio.Reader
 	gateway string
-	// pending is the rest of the last line, and err the end of the body behind it.
+	// pending is the part of the last line that was not read yet. err is the error or io.EOF
+	// after the line.
 	pending []byte
 	err     error
 }
@@ -26,7 +28,8 @@ func newEventRewriter(body io.ReadCloser, gateway string) *eventRewriter {
 	return &eventRewriter{Closer: body, lines: bufio.NewReader(body), gateway: gateway}
 }
 
-// Read implements io.Reader. Its errors, but for those of the body, wrap errEntries.
+// Read implements io.Reader. Its errors wrap errEntries, except for errors of the body
+// itself.
 func (r *eventRewriter) Read(p []byte) (int, error) {
 	for len(r.pending) == 0 {
 		if r.err != nil {
@@ -48,7 +51,8 @@ func (r *eventRewriter) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// line reads a line with its end, of at most maxEntries bytes.
+// line reads a line including its line break. A line of more than maxEntries bytes is an
+// error.
 func (r *eventRewriter) line() (line []byte, err error) {
 	for {
 		part, err := r.lines.ReadSlice('\n')
@@ -62,7 +66,8 @@ func (r *eventRewriter) line() (line []byte, err error) {
 	}
 }
 
-// rewrite returns a line whose data, if it is an object, has rewritten URLs.
+// rewrite returns a line. If the line is data with a JSON object, the URLs in it are
+// rewritten.
 func (r *eventRewriter) rewrite(line []byte) ([]byte, error) {
 	data, ok := bytes.CutPrefix(line, []byte("data:"))
 	if object := bytes.TrimLeft(data, " "); !ok || len(object) == 0 || object[0] != '{' {

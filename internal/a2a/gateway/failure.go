@@ -19,38 +19,38 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 )
 
-// Causes for which a request is not forwarded, beside those of the connection.
+// Reasons why a request is not forwarded, in addition to failures of the connection.
 var (
-	// errRegistry means that the registry failed, or answered what is no answer of a
-	// registry.
+	// errRegistry means that the registry failed, or that its response is not valid.
 	errRegistry = errors.New("the registry does not answer as it should")
-	// errNotListed means that the registry lists no agent of that name.
+	// errNotListed means that the registry does not list the agent.
 	errNotListed = errors.New("the registry lists no such agent")
 	// errNoAddress means that the agent has no Service yet.
 	errNoAddress = errors.New("agent has no address yet")
-	// errNoCard means that the operator has not read the card of a remote agent yet.
+	// errNoCard means that the operator has not yet read the card of a remote agent.
 	errNoCard = errors.New("agent has no card yet")
-	// errNoRemotes means that this sidecar calls no remote agents.
+	// errNoRemotes means that this sidecar does not call remote agents.
 	errNoRemotes = errors.New("remote agents are not served here")
-	// errToken means that the sidecar's token is not mounted.
+	// errToken means that the file with the sidecar's token could not be read.
 	errToken = errors.New("read token")
-	// errEntries means that the registry sent what are no entries.
+	// errEntries means that the response of the registry does not consist of entries.
 	errEntries = errors.New("read entries of the registry")
-	// errCard means that a card is too large, or no JSON object.
+	// errCard means that a card is too large or is not a JSON object.
 	errCard = errors.New("read card")
-	// errTLSWanted means that the agent has TLS since its last probe.
+	// errTLSWanted means that the agent requires TLS, which it did not at its last probe.
 	errTLSWanted = errors.New("agent is served with TLS now; try again")
-	// errRedirect means that the agent or the registry answered with a redirect.
+	// errRedirect means that the agent or the registry responded with a redirect.
 	errRedirect = errors.New("answer is a redirect")
 	// errMisconfigured means that a URL of the Config is invalid.
 	errMisconfigured = errors.New("a URL of the gateway's configuration is invalid")
 )
 
-// retrySoon is the delay after which a request may succeed that met a transient failure.
+// retrySoon is the delay that is named to clients after a transient failure.
 const retrySoon = time.Second
 
-// explain returns the error of the protocol for a failure: UNAVAILABLE if the agent was not
-// reached or not trusted, INVALID_AGENT_RESPONSE if its response is not forwarded.
+// explain returns the error of the protocol for a failure. The reason is UNAVAILABLE if the
+// agent was not reached or its certificate is not trusted, and INVALID_AGENT_RESPONSE if the
+// agent's response is not forwarded.
 func explain(subject string, err error) *a2a.Error {
 	if problem := explainListing(subject, err); problem != nil {
 		return problem
@@ -82,7 +82,8 @@ func unavailable(text string, retry time.Duration) *a2a.Error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: text, RetryAfter: retry}
 }
 
-// explainListing returns the error for a request that was not sent; nil for one that was.
+// explainListing returns the error for the failures that this package or agenttokens defines,
+// such as an agent that is not listed. It returns nil for other failures.
 func explainListing(subject string, err error) *a2a.Error {
 	switch {
 	case errors.Is(err, errNotListed), errors.Is(err, agenttokens.ErrRefused):
@@ -115,7 +116,8 @@ func explainListing(subject string, err error) *a2a.Error {
 	}
 }
 
-// explainTLS returns what is wrong with the TLS of an agent; "" for other failures.
+// explainTLS returns a description of the failure of a TLS connection to an agent, and "" for
+// other failures.
 func explainTLS(err error) string {
 	var (
 		authority x509.UnknownAuthorityError

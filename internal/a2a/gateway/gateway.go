@@ -1,16 +1,16 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gateway is the port through which the agent reaches the registry and other
-// agents, over loopback, from its own container. It adds the sidecar's identity, which
-// the agent itself never has: the registry gets the sidecar's ServiceAccount token, and
-// each agent a token that no other agent accepts. Remote agents do not receive that
-// identity: Remotes calls them.
+// Package gateway is the port through which the agent's own container reaches the registry
+// and other agents, over loopback. The gateway adds the sidecar's identity, which the agent
+// itself never receives: the registry gets the sidecar's ServiceAccount token, and each agent
+// gets a token that no other agent accepts. Remote agents do not get this identity. Remotes
+// calls them.
 //
-// It reaches no other host. A URL consists of two names, which must be DNS labels, and a
-// pattern that the agent cannot influence. It calls only agents that the registry lists
-// for these names, follows and returns no redirect, and drops the credentials that the
-// agent sends.
+// The gateway reaches no other host. A URL consists of two names, which must be DNS labels,
+// and a template that the agent cannot change. The gateway calls only agents that the
+// registry lists for these names. It does not follow or return redirects, and it drops the
+// credentials that the agent sends.
 package gateway
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 )
 
-// New returns a handler. With a nil configuration it denies all requests.
+// New returns a handler. If c is nil, it denies all requests until Swap.
 func New(c *Config, options Options) *Handler {
 	if options.ObserveExchange == nil {
 		options.ObserveExchange = func(error) {}
@@ -44,7 +44,7 @@ func New(c *Config, options Options) *Handler {
 		Transport:      h.schemes,
 		Rewrite:        rewrite,
 		ModifyResponse: h.modify,
-		// Events of a stream are forwarded one by one.
+		// Each event of a stream is forwarded at once.
 		FlushInterval: -1,
 		ErrorHandler:  h.failed,
 		ErrorLog:      slog.NewLogLogger(options.Log.Handler(), slog.LevelDebug),
@@ -58,7 +58,7 @@ func (h *Handler) Tokens() int { return h.tokens.Len() }
 // Swap replaces the configuration.
 func (h *Handler) Swap(c *Config) { h.config.Store(c) }
 
-// ServeHTTP forwards a request.
+// ServeHTTP forwards a request, or serves it by an endpoint.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	to := parseDestination(r)
 	r = r.WithContext(to.in(r.Context()))
@@ -109,8 +109,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	to.result.serve(r.Context(), func() { h.proxy.ServeHTTP(w, r) })
 }
 
-// prepareCall looks up the agent of a request and gets a token for it. It returns false after it has answered the
-// request, and true if the proxy is to forward it.
+// prepareCall looks up the agent of a request and gets a token for the agent. It returns true
+// if the proxy must forward the request. It returns false if the request was answered
+// already, by an error or by Remotes.
 func (h *Handler) prepareCall(w http.ResponseWriter, r *http.Request, config *Config, to *destination) bool {
 	listed, err := h.listings.find(r.Context(), config, to)
 	switch {
@@ -156,8 +157,8 @@ func (h *Handler) serveEndpoint(w http.ResponseWriter, r *http.Request) {
 	next.ServeHTTP(w, r)
 }
 
-// serveRemote passes a request to Remotes, without the id of the calling agent's task, which
-// is for agents of the cluster only.
+// serveRemote passes a request to Remotes. It removes the id of the calling agent's task,
+// because only agents of the cluster may receive this id.
 func (h *Handler) serveRemote(w http.ResponseWriter, r *http.Request, agent *Remote, to *destination) {
 	if h.options.Remotes == nil {
 		h.failed(w, r, errNoRemotes)

@@ -33,20 +33,21 @@ type Handler struct {
 
 // Options are the dependencies of a gateway.
 type Options struct {
-	// Tracer starts the spans of calls; nil for none.
+	// Tracer starts the spans of calls. Nil starts none.
 	Tracer *tracing.Tracer
-	// Transport is required, and must use no proxy from the environment.
+	// Transport sends the requests to the registry and the agents. It is required, and must
+	// ignore the proxies in the environment.
 	Transport http.RoundTripper
-	// Remotes calls remote agents; nil for none.
+	// Remotes calls remote agents. If it is nil, calls of remote agents are refused.
 	Remotes Remotes
-	// Deny answers a request for an agent with an error, in the shape of the request's
-	// protocol. The path of the request is the one that the agent would see. It is
-	// required.
+	// Deny answers a request for an agent with an error, in the shape of the request's protocol.
+	// The path of the given request is the path that the agent would see. Deny is required.
 	Deny func(http.ResponseWriter, *http.Request, *a2a.Error)
-	// ObserveExchange is called after each exchange of a token, with its error; nil for none.
-	// It must not block.
+	// ObserveExchange is called after each token exchange, with its error or nil. It must not
+	// block. It may be nil.
 	ObserveExchange func(error)
-	// Bodies is the memory budget of requests that the gateway changes. It is required.
+	// Bodies is the memory budget of requests and responses that the gateway changes. It is
+	// required.
 	Bodies *limit.Budget
 	// Log and Now, the clock, are required.
 	Log *slog.Logger

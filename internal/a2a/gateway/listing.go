@@ -6,26 +6,28 @@ package gateway
 import "time"
 
 const (
-	// listedAge is how long a listing of an agent is used before the registry is asked
-	// again, and missingAge how long that of a missing agent.
+	// listedAge is how long a listing of an agent is used until the registry is asked again.
+	// missingAge is the same for an agent that the registry does not list.
 	listedAge  = 15 * time.Second
 	missingAge = 2 * time.Second
-	// listedAgeLost is how long a listing is used while the registry does not answer. A
-	// token for an agent of the cluster is not valid for longer.
+	// listedAgeLost is how long a listing is used while the registry does not respond. A token
+	// for an agent of the cluster is not valid for longer.
 	listedAgeLost = 10 * time.Minute
 )
 
-// listing is the entry of an agent. It does not change, except for tried.
+// listing is the registry's entry of an agent. It is immutable, except for tried.
 type listing struct {
-	// found is true if the registry lists the agent, and address if the agent has a URL:
-	// before that, a Service of its name may belong to something else.
+	// found is true if the registry lists the agent. address is true if the listed agent has a
+	// URL. An agent without a URL is not called, because a Service of its name may belong to
+	// something else.
 	found, address bool
-	// secure is true if the URL of an agent of the cluster is one of https.
+	// secure is true for an agent of the cluster whose URL has the scheme https.
 	secure bool
-	// agent is nil for an agent of the cluster.
+	// agent is the remote agent, or nil for an agent of the cluster.
 	agent *Remote
 	asked time.Time
-	// tried is the time of the last failed request for the entry. listings.mu guards it.
+	// tried is the time of the last failed attempt to read the entry again. listings.mu guards
+	// it.
 	tried time.Time
 }
 
@@ -36,7 +38,8 @@ func (l *listing) size() int {
 	return len(l.agent.Card)
 }
 
-// fresh reports whether the listing is used without a request to the registry.
+// fresh reports whether the listing is recent enough to be used without a request to the
+// registry.
 func (l *listing) fresh(now time.Time) bool {
 	age := listedAge
 	if !l.found || !l.address {
@@ -45,12 +48,12 @@ func (l *listing) fresh(now time.Time) bool {
 	return now.Sub(l.asked) < age
 }
 
-// holds reports whether the listing is used while the registry does not answer.
+// holds reports whether the listing may be used while the registry does not respond.
 func (l *listing) holds(now time.Time) bool {
 	return l.found && l.address && now.Sub(l.asked) < listedAgeLost
 }
 
-// err returns why the agent cannot be called; nil if it can.
+// err returns the reason why the agent cannot be called, or nil if it can be called.
 func (l *listing) err() error {
 	switch {
 	case !l.found:

@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// retryAge is the time until the registry is asked again after it has not answered.
+	// retryAge is the time until the registry is asked again after it did not respond.
 	retryAge = 5 * time.Second
-	// maxKnown bounds the cached listings, maxCards their cards, and maxEntry a response.
-	// The latter two are in bytes.
+	// maxKnown is the maximum number of cached listings. maxCards is the maximum size of all
+	// their cards, and maxEntry of a response, in bytes.
 	maxKnown = 256
 	maxCards = 8 << 20
 	maxEntry = 1 << 20
-	// lookupTimeout bounds the requests for an entry and its card together.
+	// lookupTimeout bounds the time of both requests of a lookup, for an entry and for its card.
 	lookupTimeout = 5 * time.Second
 )
 
@@ -38,20 +38,20 @@ type listings struct {
 	asking    singleflight.Group
 
 	mu sync.Mutex
-	// known has the listings by namespace and name.
+	// known maps an agent's namespace/name to its listing.
 	known map[string]*listing
-	// cards is the size of the cards of remote agents, in bytes.
+	// cards is the total size of the cards of remote agents, in bytes.
 	cards int
 }
 
-// find returns the listing of an agent that may be called.
+// find returns the listing of an agent. It returns an error if the agent cannot be called.
 func (d *listings) find(ctx context.Context, c *Config, to *destination) (*listing, error) {
 	key, now := to.agent(), d.now()
 	last, tried := d.recall(key)
 	if last != nil && (last.fresh(now) || last.holds(now) && now.Sub(tried) < retryAge) {
 		return last, last.err()
 	}
-	// The request that begins the lookup may end first.
+	// The lookup continues if ctx of this request ends, because other requests may wait for it.
 	asking := context.WithoutCancel(ctx)
 	found, err, _ := d.asking.Do(key, func() (any, error) { return d.ask(asking, c, to) })
 	if err != nil {
@@ -64,7 +64,7 @@ func (d *listings) find(ctx context.Context, c *Config, to *destination) (*listi
 	return next, next.err()
 }
 
-// ask asks the registry, and caches the listing.
+// ask reads the agent's entry from the registry and caches the listing.
 func (d *listings) ask(ctx context.Context, c *Config, to *destination) (*listing, error) {
 	last, _ := d.recall(to.agent())
 	if last != nil && last.fresh(d.now()) {
@@ -86,7 +86,7 @@ func (d *listings) ask(ctx context.Context, c *Config, to *destination) (*listin
 	return next, nil
 }
 
-// recall returns the cached listing, nil for none, and the time of the last failed request.
+// recall returns the cached listing, or nil, and the time of the last failed request.
 func (d *listings) recall(key string) (last *listing, tried time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -96,7 +96,7 @@ func (d *listings) recall(key string) (last *listing, tried time.Time) {
 	return last, tried
 }
 
-// keep caches a listing. It drops the oldest ones if there is no room.
+// keep caches a listing. If there is no room, it drops the oldest listings.
 func (d *listings) keep(key string, l *listing) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -114,7 +114,7 @@ func (d *listings) keep(key string, l *listing) {
 	d.cards += l.size()
 }
 
-// forget requires mu.
+// forget removes a listing from the cache. d.mu must be held.
 func (d *listings) forget(key string) {
 	if l := d.known[key]; l != nil {
 		d.cards -= l.size()
@@ -122,7 +122,8 @@ func (d *listings) forget(key string) {
 	}
 }
 
-// look reads the agent's entry and, for a remote agent, its card, unless last has it.
+// look reads the agent's entry and, for a remote agent, its card. It does not read a card
+// that last already contains.
 func (d *listings) look(ctx context.Context, c *Config, to *destination, last *listing) (*listing, error) {
 	var listed struct {
 		Namespace  string `json:"namespace"`

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// local reports whether a program of the pod made the request, rather than a web page: a
-// host name that was rebound to loopback (DNS rebinding) has another Host, and the request
-// of a page has an Origin.
+// local reports whether a program in the pod made the request. It returns false for requests
+// of web pages: a page whose host name was rebound to loopback (DNS rebinding) sends its own
+// name as Host, and the requests of other pages have an Origin that is not loopback.
 func local(r *http.Request) bool {
 	if !loopback(r.Host) {
 		return false

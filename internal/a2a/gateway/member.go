@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// enter reads an object up to the value of the first member with one of the names, and reports
-// whether there is one.
+// enter reads an object up to the value of the first member with one of the names. It returns
+// false if there is no such member.
 func enter(d *jsontext.Decoder, names ...string) bool {
 	if d.PeekKind() != '{' {
 		return false

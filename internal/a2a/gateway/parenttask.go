@@ -14,10 +14,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// addParentTask adds the agent's own task to the tasks to which a message refers, so that
-// the task of the called agent refers to its parent. It changes nothing but the message of a
-// request of JSON-RPC or HTTP+JSON. It keeps such a request in memory, which the budget is
-// charged for until the body is closed. Its errors are *a2a.Error.
+// addParentTask adds the id of the agent's own task to the tasks to which a message refers,
+// so that the task of the called agent refers to its parent. It changes only the message in a
+// request of JSON-RPC or HTTP+JSON. It reads such a request into memory, and charges the
+// budget for it until the body is closed. Its errors are *a2a.Error, or wrap the cause of a
+// canceled request.
 func (h *Handler) addParentTask(w http.ResponseWriter, r *http.Request, to *destination) error {
 	task := r.Header.Get(headerTask)
 	if task == "" || !isJSON(r.Header.Get("Content-Type")) || r.Method != http.MethodPost || r.Body == nil {
@@ -48,26 +49,27 @@ func (h *Handler) addParentTask(w http.ResponseWriter, r *http.Request, to *dest
 	return nil
 }
 
-// isJSON reports whether a content type is one of the JSON of a binding.
+// isJSON reports whether a content type is one of JSON in the bindings.
 func isJSON(contentType string) bool {
 	mediaType, _, err := mime.ParseMediaType(contentType)
 	return err == nil && (mediaType == "application/json" || mediaType == "application/a2a+json")
 }
 
-// isRESTMessage reports whether an escaped path is one of HTTP+JSON that takes a message.
+// isRESTMessage reports whether an escaped path is a path of HTTP+JSON that accepts a
+// message.
 func isRESTMessage(path string) bool {
 	return strings.HasSuffix(path, "/message:send") || strings.HasSuffix(path, "/message:stream")
 }
 
-// The paths of members to the message of a request: of JSON-RPC, and of HTTP+JSON, which calls
-// it request in 0.2.
+// The paths of the members that lead to the message in a request of JSON-RPC and of
+// HTTP+JSON. In 0.2, the member of HTTP+JSON is named request.
 var (
 	messagePath     = [][]string{{"params"}, {"message"}}
 	messagePathREST = [][]string{{"message", "request"}}
 )
 
-// messageAt returns the offset of the message, behind its brace. It returns false if there is
-// none, or if it is empty or has references of its own.
+// messageAt returns the offset after the opening brace of the message. It returns false if
+// there is no message, or if the message is empty or already refers to tasks.
 func messageAt(body []byte, path [][]string) (at int64, ok bool) {
 	d := jsontext.NewDecoder(bytes.NewBuffer(body))
 	for _, names := range path {

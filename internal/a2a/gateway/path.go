@@ -14,25 +14,26 @@ const (
 	agentsPrefix   = "/agents/"
 )
 
-// The paths of ARD below the base URL of the registry.
+// The paths of ARD, below the base URL of the registry.
 const (
 	ardPrefix = "/ard/"
 	ardSearch = ardPrefix + "search"
-	// ardExplore counts values of fields, none of which is a URL.
+	// ardExplore returns counts of the values of fields. None of these values is a URL, so its
+	// responses are not rewritten.
 	ardExplore = ardPrefix + "explore"
 )
 
-// isManifestPath reports whether a path is that of a manifest of ARD. The gateway has it at
-// its root, too, where clients of ARD look for it.
+// isManifestPath reports whether a path is the path of an ARD manifest. The gateway also
+// serves the manifests at its root, where clients of ARD look for them.
 func isManifestPath(path string) bool {
 	return path == "/.well-known/ard.json" || path == "/.well-known/ai-catalog.json"
 }
 
-// registryAgents is the path of the registry's entries.
+// registryAgents is the path of the entries in the registry.
 const registryAgents = "/v1/agents"
 
-// isCardPath reports whether GET of an escaped path returns a card: the public one, or, at
-// the paths of 0.2, 0.3 and 1.0, the extended one, also of a tenant.
+// isCardPath reports whether GET of an escaped path returns a card. This is the public card,
+// or the extended card at its paths in 0.2, 0.3 and 1.0, with or without a tenant.
 func isCardPath(path string) bool {
 	if strings.HasPrefix(path, "/.well-known/agent") || path == "/agent/authenticatedExtendedCard" {
 		return true
@@ -49,7 +50,7 @@ func isCardPath(path string) bool {
 	return last == name && tenant != "tasks"
 }
 
-// unclean reports whether a server could read the path as another one.
+// unclean reports whether some servers could interpret the path as a different path.
 func unclean(p string) bool {
 	return strings.Contains(p, "\\") || strings.Contains(p, "//") || p != "/" && path.Clean(p) != strings.TrimSuffix(p, "/")
 }

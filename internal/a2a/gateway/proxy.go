@@ -8,8 +8,8 @@ import (
 	"net/http/httputil"
 )
 
-// rewrite addresses a request to its destination, with the sidecar's credential instead of
-// the agent's. The proxy drops hop-by-hop and forwarding headers.
+// rewrite directs a request to its destination. It replaces the agent's credential by the
+// sidecar's. The proxy drops hop-by-hop and forwarding headers.
 func rewrite(r *httputil.ProxyRequest) {
 	to := destinationOf(r.In.Context())
 	query := r.Out.URL.RawQuery
@@ -25,14 +25,14 @@ func rewrite(r *httputil.ProxyRequest) {
 	}
 	r.Out.Header.Del("Accept-Encoding")
 	if to.rewrites.isCard() {
-		// A rewritten card has no ETag that the client could compare.
+		// The client has no ETag of the rewritten card, so its If-None-Match does not apply.
 		r.Out.Header.Del("If-None-Match")
 		r.Out.Header.Del("If-Modified-Since")
 	}
 }
 
-// modify refuses redirects, which lead past the gateway, rewrites the addresses in
-// responses, and drops a token that an agent has not accepted.
+// modify refuses redirects, because they lead around the gateway. It rewrites the addresses
+// in responses, and removes a token from the cache if the agent has rejected it.
 func (h *Handler) modify(response *http.Response) error {
 	redirect := response.StatusCode >= 300 && response.StatusCode < 400
 	if redirect && response.StatusCode != http.StatusNotModified {
@@ -41,7 +41,7 @@ func (h *Handler) modify(response *http.Response) error {
 	response.Header.Del("Set-Cookie")
 	to := destinationOf(response.Request.Context())
 	to.result.status = response.StatusCode
-	// gRPC-Web has its status in a header of a response without messages.
+	// gRPC-Web responses without messages have their status in a header.
 	unauthenticated := response.StatusCode == http.StatusUnauthorized || response.Header.Get("Grpc-Status") == "16"
 	if to.kind == kindAgent && unauthenticated {
 		h.tokens.Reject(to.audience, to.token)

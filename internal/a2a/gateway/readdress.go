@@ -11,8 +11,8 @@ import (
 	"slices"
 )
 
-// readdressRPCCard returns a JSON-RPC response in which the interfaces of its card are
-// those of base. A response with an error is returned unchanged.
+// readdressRPCCard returns a JSON-RPC response in which the interfaces of the card are
+// replaced by interfaces at base. It returns a response with an error unchanged.
 func readdressRPCCard(body []byte, base string) ([]byte, error) {
 	var answer map[string]json.RawMessage
 	if err := json.Unmarshal(body, &answer); err != nil {
@@ -28,9 +28,10 @@ func readdressRPCCard(body []byte, base string) ([]byte, error) {
 	return encode(answer)
 }
 
-// readdressCard returns a card whose interfaces are those of base, the URL of its agent
-// through the gateway: the sidecar's identity is then added to the calls that follow. It
-// leaves out the signatures, which cover the original addresses.
+// readdressCard returns a card whose interfaces are replaced by interfaces at base, the
+// agent's URL through the gateway. Calls to these interfaces pass through the gateway, which
+// adds the sidecar's identity. The result has no signatures, because they cover the original
+// addresses.
 func readdressCard(text []byte, base string) ([]byte, error) {
 	var card map[string]any
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -51,12 +52,12 @@ func encode(value any) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// forwarded are the bindings that the gateway forwards, by their names on a card. Every
-// sidecar serves both, whether its card lists them or not.
+// forwarded lists the bindings that the gateway forwards, by their names on a card. Every
+// sidecar serves both, even if its card does not list them.
 var forwarded = []string{"JSONRPC", "HTTP+JSON"}
 
-// moveInterfaces replaces the interfaces of a card: those of 1.0, which name a version
-// each, and those of 0.2 and 0.3.
+// moveInterfaces replaces the interfaces of a card: the members of 1.0, in which each
+// interface has a version, and the members of 0.2 and 0.3.
 func moveInterfaces(card map[string]any, base string) {
 	if listed, ok := card["supportedInterfaces"].([]any); ok {
 		card["supportedInterfaces"] = interfaces(base, listed, "protocolBinding", "protocolVersion")
@@ -84,8 +85,9 @@ func isObject(value any) bool {
 	return ok
 }
 
-// interfaces returns an entry for each listed one that the gateway forwards, in the same
-// order, each once; if there is none, one for each that it forwards.
+// interfaces returns an interface at base for each listed interface whose binding the gateway
+// forwards, in the same order and without duplicates. If there is none, it returns one for
+// each forwarded binding.
 func interfaces(base string, listed []any, binding, version string) []any {
 	moved := []any{}
 	seen := map[string]bool{}
@@ -95,8 +97,9 @@ func interfaces(base string, listed []any, binding, version string) []any {
 		}
 		seen[name+" "+of] = true
 		out := maps.Clone(entry)
-		// A path belongs to the route from outside; the Service has none. Clients append
-		// the paths of HTTP+JSON to the URL.
+		// The path of a listed URL is not used: it belongs to the route from outside of the
+		// cluster, and the Service has no path. The URL of HTTP+JSON has no slash at its end,
+		// because clients append their paths to it.
 		out["url"], out[binding] = base+"/", name
 		if name == "HTTP+JSON" {
 			out["url"] = base

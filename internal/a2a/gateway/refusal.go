@@ -11,10 +11,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// refusal is a request that the gateway does not forward because of the request itself.
+// refusal describes why the gateway does not forward a request, if the reason is the request
+// itself.
 type refusal struct {
 	status int
-	// code is that of the registry's errors, and reason that of the protocol.
+	// code is a code of the registry's errors, and reason a reason of A2A errors.
 	code    string
 	reason  a2a.Reason
 	message string
@@ -42,9 +43,9 @@ var (
 	}
 )
 
-// writeError writes an error in the JSON of the registry.
+// writeError writes an error in the JSON form of the registry.
 func writeError(w http.ResponseWriter, status int, code, message string) {
-	// Text that is not UTF-8 is written with replacement characters, so the error is nil.
+	// The error is nil, because text that is not UTF-8 is written with replacement characters.
 	body, _ := jsontext.AppendQuote([]byte(`{"error":{"code":"`+code+`","message":`), message)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -3,8 +3,8 @@
 
 package gateway
 
-// rewriting is what the gateway rewrites in a response, so that the addresses in it lead
-// through the gateway.
+// rewriting selects the content of a response that the gateway rewrites, so that the
+// addresses in it lead through the gateway.
 type rewriting int
 
 const (
@@ -15,7 +15,7 @@ const (
 	rewriteRPCCard
 	// rewriteEntries is for an entry of the registry, or a page of entries.
 	rewriteEntries
-	// rewriteARD is for a document of ARD.
+	// rewriteARD is for an ARD document.
 	rewriteARD
 )
 

@@ -21,14 +21,15 @@ import (
 )
 
 const (
-	// maxCardRequest bounds the JSON-RPC requests that are searched for their method, in
-	// bytes. A request for the extended card has little more than its method.
+	// maxCardRequest is the maximum size of a JSON-RPC request whose method the gateway reads,
+	// in bytes. A request for the extended card contains little more than its method.
 	maxCardRequest = 16 << 10
-	// maxCard bounds the cards that are rewritten, in bytes.
+	// maxCard is the maximum size of a card that is rewritten, in bytes.
 	maxCard = 4 << 20
 )
 
-// readdressing returns what the path of a request says of the response.
+// readdressing returns which content of the response must be rewritten, by the path of the
+// request. For JSON-RPC, the path does not determine this, so readdressingRPC follows.
 func (d *destination) readdressing(r *http.Request) rewriting {
 	if d.kind == kindRegistry && (isManifestPath(d.rest) || strings.HasPrefix(d.rest, ardPrefix) && d.rest != ardExplore) {
 		return rewriteARD
@@ -58,7 +59,7 @@ func (d *destination) readdressing(r *http.Request) rewriting {
 	case !deeper:
 		return rewriteEntries
 	case rest == "card":
-		// The card's interfaces are replaced with those of this agent.
+		// The interfaces on the card are replaced by interfaces at the URL of this agent.
 		d.namespace, d.name = namespace, name
 		return rewriteCard
 	default:
@@ -66,9 +67,9 @@ func (d *destination) readdressing(r *http.Request) rewriting {
 	}
 }
 
-// readdressingRPC returns whether a request asks for the extended card over JSON-RPC. It
-// reads the first maxCardRequest bytes of the request and puts them back. An error says
-// that the body ended early.
+// readdressingRPC reports whether a request asks for the extended card over JSON-RPC. It
+// reads up to maxCardRequest bytes of the request and puts them back. It returns an error if
+// the body ends early.
 func (d *destination) readdressingRPC(r *http.Request) (rewriting, error) {
 	if r.Method != http.MethodPost || d.target.Path != "/" || r.Body == nil || r.ContentLength > maxCardRequest {
 		return rewriteNone, nil
@@ -88,13 +89,13 @@ func (d *destination) readdressingRPC(r *http.Request) (rewriting, error) {
 	return rewriteNone, nil
 }
 
-// isCardMethod reports whether a JSON-RPC method returns a card, by its names of 1.0 and
-// 0.3.
+// isCardMethod reports whether a JSON-RPC method returns a card. The method may have its name
+// of 1.0 or of 0.3.
 func isCardMethod(method string) bool {
 	return method == "GetExtendedAgentCard" || method == "agent/getAuthenticatedExtendedCard"
 }
 
-// methodOf returns the method of a JSON-RPC request; "" for none.
+// methodOf returns the method of a JSON-RPC request, or "" if there is none.
 func methodOf(body []byte) string {
 	d := jsontext.NewDecoder(bytes.NewReader(body))
 	if !enter(d, "method") || d.PeekKind() != '"' {
@@ -107,7 +108,7 @@ func methodOf(body []byte) string {
 	return method.String()
 }
 
-// putBack returns a body that begins with bytes that were read from it.
+// putBack returns a body that starts with head, the bytes that were already read from body.
 func putBack(head []byte, body io.ReadCloser) io.ReadCloser {
 	return struct {
 		io.Reader
@@ -115,9 +116,9 @@ func putBack(head []byte, body io.ReadCloser) io.ReadCloser {
 	}{io.MultiReader(bytes.NewReader(head), body), body}
 }
 
-// rewriteBody replaces the addresses in a response. It charges the budget for the response and
-// its rewritten copy until the response is sent. Its errors are errBusy, or wrap errCard or
-// errEntries.
+// rewriteBody replaces the addresses in a response. It charges the budget for the response
+// and its rewritten copy until the response has been sent. Its error is errBusy, or wraps
+// errCard or errEntries.
 func (h *Handler) rewriteBody(d *destination, response *http.Response) error {
 	if d.rewrites == rewriteEntries && strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
 		response.Body = newEventRewriter(response.Body, d.gateway)

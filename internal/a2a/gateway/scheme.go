@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// schemeAge is how long the scheme of an agent without TLS is cached, and
-	// schemeAgeTLS that of an agent with TLS.
+	// schemeAge is how long the gateway caches that an agent has no TLS, and schemeAgeTLS that
+	// an agent has TLS.
 	schemeAge    = time.Minute
 	schemeAgeTLS = time.Hour
-	// maxSchemes bounds the cache.
+	// maxSchemes is the maximum number of cached schemes.
 	maxSchemes = 1024
 	// probeTimeout bounds a probe.
 	probeTimeout = 5 * time.Second
 )
 
-// schemes finds out which agents are served with TLS, which their names do not show. It uses
-// TLS for an agent that the registry lists with https, whatever the network answers. For
-// others, whose listing may be older than their TLS, the transport probes each agent without a
-// token before it sends one: a sidecar with TLS answers a request without TLS by 426.
+// schemes determines which agents are served with TLS, because their names do not show it. If
+// the registry lists an agent with https, it always uses TLS. For other agents, the listing
+// may be older than their TLS. It therefore probes each agent without a token before it sends
+// one: a sidecar with TLS answers a request without TLS with status 426.
 type schemes struct {
 	http.RoundTripper
 	now func() time.Time
@@ -37,7 +37,7 @@ type schemes struct {
 
 type scheme struct {
 	secure bool
-	// found is the time of the probe.
+	// found is the time of the probe. until is the time until which its result is used.
 	found, until time.Time
 }
 
@@ -61,9 +61,9 @@ func (s *schemes) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := s.RoundTripper.RoundTrip(r)
 	switch {
 	case secure && err != nil:
-		// The agent has lost its TLS if the registry has listed it without TLS since the
-		// probe: the next request probes it again. Otherwise an attacker may have caused the
-		// error, to get a token without TLS.
+		// The registry may have listed the agent without TLS after the probe. Then the agent has no
+		// TLS any more, and the next request probes it again. Otherwise an attacker may have caused
+		// the error, to receive a token without TLS.
 		s.forgetBefore(host, to.listed.asked)
 	case !secure && err == nil && wantsTLS(response):
 		s.forget(host)
@@ -73,10 +73,12 @@ func (s *schemes) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// named reports whether a URL has the name of an agent only, without scheme or port.
+// named reports whether a URL has the scheme http and no port, as in the default AgentURL.
+// For other URLs, the configuration determines the scheme.
 func named(u *url.URL) bool { return u.Scheme == "http" && u.Port() == "" }
 
-// of reports whether a host is served with TLS.
+// of reports whether a host is served with TLS. It probes the host unless the scheme is
+// cached.
 func (s *schemes) of(ctx context.Context, host string) (bool, error) {
 	s.mu.Lock()
 	known, ok := s.known[host]
@@ -123,7 +125,7 @@ func (s *schemes) forget(host string) {
 	delete(s.known, host)
 }
 
-// forgetBefore drops the scheme of a host if it was found before a time.
+// forgetBefore removes the cached scheme of a host if it was found before limit.
 func (s *schemes) forgetBefore(host string, limit time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +134,7 @@ func (s *schemes) forgetBefore(host string, limit time.Time) {
 	}
 }
 
-// wantsTLS reports whether a response asks for TLS (RFC 2817).
+// wantsTLS reports whether a response requests an upgrade to TLS (RFC 2817).
 func wantsTLS(r *http.Response) bool {
 	return r.StatusCode == http.StatusUpgradeRequired && strings.HasPrefix(r.Header.Get("Upgrade"), "TLS/")
 }

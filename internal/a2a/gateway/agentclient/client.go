@@ -1,9 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentclient calls agents through the gateway, for the endpoints that the gateway
-// itself serves. It sends one message and follows the task until the task has ended or waits
-// for its client. It speaks 1.0 over JSON-RPC, which every sidecar and the translator serve.
+// Package agentclient calls agents through the gateway. The endpoints that the gateway itself
+// serves use it. It sends one message and follows the task until the task has ended or waits
+// for its client. It uses A2A 1.0 over JSON-RPC, which every sidecar and the translator
+// serve.
 package agentclient
 
 import (
@@ -19,26 +20,30 @@ import (
 )
 
 const (
-	// firstTimeout bounds the time until an agent answers a request. A message may wait in the
-	// queue of the agent.
+	// firstTimeout bounds the time until the agent begins to respond to a request. It allows for
+	// the time of a message in the agent's queue.
 	firstTimeout = time.Minute
-	// idleTimeout bounds the silence of a stream. Sidecars send a comment every 15 s.
+	// idleTimeout is the longest time without a byte in a stream. Sidecars send a comment every
+	// 15 s.
 	idleTimeout = time.Minute
-	// maxEvent bounds one event, and maxTask the final task, in bytes.
+	// maxEvent is the maximum size of one event, and maxTask of the final task, in bytes.
 	maxEvent = 5 << 20
 	maxTask  = 16 << 20
-	// maxStream bounds the bytes of one stream. A longer one is followed by another.
+	// maxStream is the maximum size of one stream, in bytes. After it, another stream continues
+	// the task.
 	maxStream = 64 << 20
-	// cancelTimeout bounds a cancel, and the wait for the id of a task that is to be canceled.
+	// cancelTimeout bounds the cancel request. It also bounds the wait for the id of a task that
+	// is to be canceled.
 	cancelTimeout = 5 * time.Second
-	// maxSends is how often a message is sent that met a busy or unready agent, or whose stream
-	// broke before its first event. The agent recognizes a repeated message. maxReads is how
-	// often the task is read at the end.
+	// maxSends is how often a message is sent if the agent is busy or not ready, or if the
+	// stream breaks before its first event. The agent recognizes a repeated message. maxReads is
+	// how often the final task is read until a read succeeds.
 	maxSends = 3
 	maxReads = 3
-	// maxFailures is how many reads of a task may fail in a row.
+	// maxFailures is the number of consecutive reads of a task that may fail.
 	maxFailures = 5
-	// pollFirst and pollMost bound the backoff between two requests for a task.
+	// pollFirst and pollMost are the first and the longest wait of the backoff between requests
+	// for a task.
 	pollFirst = 500 * time.Millisecond
 	pollMost  = 5 * time.Second
 )
@@ -47,7 +52,7 @@ const (
 type Options struct {
 	// Gateway sends requests to the gateway.
 	Gateway http.RoundTripper
-	// Memory is charged for tasks that are read.
+	// Memory is the budget that is charged for the tasks that the client reads.
 	Memory *limit.Budget
 	// MaxWait bounds the time for which a task is followed.
 	MaxWait time.Duration
@@ -75,31 +80,31 @@ type Call struct {
 	Header http.Header
 	// Message is the message to send; nil waits for the task only.
 	Message *a2a.Message
-	// TaskID is the task to wait for if there is no message.
+	// TaskID is the id of the task to wait for, if Message is nil.
 	TaskID string
-	// Observe is called for each event in order, from one goroutine at a time.
+	// Observe is called for each event, in the order of the events and never concurrently.
 	Observe func(*a2a.Event)
-	// Reservation holds the memory of the result. The caller releases it.
+	// Reservation is the memory of the result. The caller must release it.
 	Reservation *limit.Reservation
 }
 
-// Result is a task that has ended or waits, a task that still runs after Options.MaxWait, or
-// a message without a task. Either Task or Message is set.
+// Result is the result of a call. It is either a Message without a task, or a Task: one that
+// has ended, one that waits for its client, or one that still runs after Options.MaxWait.
 type Result struct {
 	Task    *a2a.Task
 	Message *a2a.Message
-	// Failure is why the task could not be followed or read to its end; nil if it could. Task
-	// then has what the events of the agent had, and Truncated is true if some of that is
-	// missing.
+	// Failure is the reason why the task could not be followed or read to its end, nil if it
+	// could. With a Failure, Task is composed of the events that the agent sent, and Truncated
+	// is true if a part of them is missing.
 	Failure   *a2a.Error
 	Truncated bool
 }
 
-// errWaited ends a call whose task still runs.
+// errWaited is the cause of the end of a call whose task still runs after Options.MaxWait.
 var errWaited = errors.New("task still runs")
 
-// Read returns the task of a call as it is now. Its errors are *a2a.Error, and the cause of the
-// end of ctx.
+// Read returns the present state of a call's task. Its errors are *a2a.Error. If ctx ends,
+// the error is the cause of its end.
 func (c *Client) Read(ctx context.Context, call *Call) (*a2a.Task, error) {
 	task, err := newFollower(c, call).read(ctx)
 	switch {
@@ -111,13 +116,14 @@ func (c *Client) Read(ctx context.Context, call *Call) (*a2a.Task, error) {
 	return task, nil
 }
 
-// Do calls an agent. When ctx ends, it cancels a task to which it has sent a message. Its
-// errors are *a2a.Error with a text for the caller, and the cause of the end of ctx. There is
-// no error once the agent has sent an event of the task.
+// Do calls an agent and waits for the result. If ctx ends, Do cancels the task that received
+// the call's message, and returns the cause of the end of ctx. Its other errors are
+// *a2a.Error with a text for the caller. Once the agent has sent an event of a task, a
+// failure is not an error but Result.Failure.
 func (c *Client) Do(ctx context.Context, call *Call) (*Result, error) {
 	f := newFollower(c, call)
-	// The call outlives ctx until the id of its task is known, without which the task
-	// cannot be canceled.
+	// When ctx ends, the call continues until the id of its task is known, because the task
+	// cannot be canceled without the id.
 	inner, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	defer context.AfterFunc(ctx, func() { f.leave(context.Cause(ctx), stop) })()
@@ -147,7 +153,7 @@ func (c *Client) Do(ctx context.Context, call *Call) (*Result, error) {
 	return &Result{Task: task}, nil
 }
 
-// explain returns the error for the caller.
+// explain returns the *a2a.Error for the caller.
 func explain(err error) *a2a.Error {
 	if problem, ok := errors.AsType[*a2a.Error](err); ok {
 		return problem

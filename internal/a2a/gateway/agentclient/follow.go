@@ -15,17 +15,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// follower follows one task.
+// follower follows the task of one call.
 type follower struct {
 	*Call
 	client *Client
 
-	// taskID is "" until the agent has named the task. named is then true, and left is true
-	// once the caller has left.
+	// taskID is "" until an event contains the id of the task. named is true from then on. left
+	// is true once ctx of the caller has ended.
 	taskID      string
 	named, left atomic.Bool
 	state       a2a.State
-	// message is the answer of an agent that made no task.
+	// message is the response of an agent that created no task.
 	message *a2a.Message
 	// answered is true once the agent has sent an event.
 	answered bool
@@ -41,7 +41,8 @@ func newFollower(c *Client, call *Call) *follower {
 	return f
 }
 
-// failed returns the task as its events show it, or the error if there was none.
+// failed returns the task as composed of its events, with the error as its Failure. If there
+// was no event of a task, it returns the error.
 func (f *follower) failed(err error) (*Result, error) {
 	problem := explain(err)
 	if task := f.seen.result(); task != nil {
@@ -50,11 +51,11 @@ func (f *follower) failed(err error) (*Result, error) {
 	return nil, problem
 }
 
-// errLeft ends a stream whose caller has left.
+// errLeft ends a stream after the ctx of its caller has ended.
 var errLeft = errors.New("caller has left")
 
-// leave ends the call when the caller leaves: at once, or, if the task has no name yet, with
-// its first event.
+// leave ends the call because the ctx of the caller has ended: at once if the id of the task
+// is known, and otherwise with the next event, but after cancelTimeout at the latest.
 func (f *follower) leave(cause error, stop context.CancelCauseFunc) {
 	f.left.Store(true)
 	if f.Message == nil || f.named.Load() {
@@ -64,15 +65,16 @@ func (f *follower) leave(cause error, stop context.CancelCauseFunc) {
 	time.AfterFunc(cancelTimeout, func() { stop(cause) })
 }
 
-// errNoEvent is the failure of streams that ended before their first event.
+// errNoEvent is the error for streams that ended before their first event.
 var errNoEvent = errors.New("the answer has no event")
 
-// settled reports whether nothing more is to come.
+// settled reports whether the call has its result: a message, or a task that has ended or
+// waits for its client.
 func (f *follower) settled() bool {
 	return f.message != nil || f.state.Terminal() || f.state.Interrupted()
 }
 
-// follow sends the message and stays until the task has ended or waits.
+// follow sends the message, and returns when the task has ended or waits for its client.
 func (f *follower) follow(ctx context.Context) error {
 	op := methodSubscribe
 	if f.Message != nil {
@@ -112,15 +114,15 @@ func (f *follower) follow(ctx context.Context) error {
 	}
 }
 
-// interrupted reports whether an error is that of a connection, and not of the agent. The end
-// of a stream without an event counts.
+// interrupted reports whether the connection failed, rather than the agent. The end of a
+// stream without an event (a nil error) counts as a failure of the connection.
 func interrupted(err error) bool {
 	failure, ok := errors.AsType[*backend.TurnError](err)
 	return err == nil || ok && failure.Interrupted
 }
 
-// mayRepeat reports whether a message that ended with an error, and without an event, is sent
-// again.
+// mayRepeat reports whether a message is sent again after an error. There was no event before
+// the error.
 func mayRepeat(err error) bool {
 	if problem, refused := errors.AsType[*a2a.Error](err); refused {
 		return transient(problem)
@@ -128,12 +130,13 @@ func mayRepeat(err error) bool {
 	return interrupted(err)
 }
 
-// transient reports whether the same request may succeed soon.
+// transient reports whether the same request may succeed if it is sent again soon.
 func transient(problem *a2a.Error) bool {
 	return problem.Reason == a2a.ReasonUnavailable || problem.Reason == a2a.ReasonResourceExhausted
 }
 
-// readWithRetry reads the task at its end.
+// readWithRetry reads the final task. It repeats transient failures up to maxReads reads in
+// all.
 func (f *follower) readWithRetry(ctx context.Context) (*a2a.Task, error) {
 	pause := pollFirst
 	for reads := 1; ; reads++ {
@@ -149,8 +152,9 @@ func (f *follower) readWithRetry(ctx context.Context) (*a2a.Task, error) {
 	}
 }
 
-// poll reads the state of the task. It reports whether the call is done: the task has ended or
-// waits, or the agent does not know it.
+// poll reads the task and stores its state. done is true if the call has ended: the task has
+// ended or waits for its client, or the agent refuses the read for a reason that is not
+// transient.
 func (f *follower) poll(ctx context.Context) (done bool, err error) {
 	if f.taskID == "" {
 		return true, &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: "The agent's answer broke off and names no task; try again"}
@@ -167,7 +171,7 @@ func (f *follower) poll(ctx context.Context) (done bool, err error) {
 	return f.settled(), nil
 }
 
-// fold adds an event to the task that the caller gets if the task cannot be read.
+// fold adds an event to seen, from which the result is composed if the task cannot be read.
 func (f *follower) fold(ctx context.Context, e *a2a.Event) {
 	f.seen.charge = func(bytes int64) bool {
 		memory := f.client.options.Memory
@@ -176,7 +180,7 @@ func (f *follower) fold(ctx context.Context, e *a2a.Event) {
 	f.seen.apply(e)
 }
 
-// event takes one event of a stream.
+// event processes one event of a stream.
 func (f *follower) event(ctx context.Context, e *a2a.Event) error {
 	f.answered = true
 	f.fold(ctx, e)

@@ -18,7 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 )
 
-// The methods of 1.0.
+// The JSON-RPC methods of A2A 1.0.
 const (
 	methodStream    = "SendStreamingMessage"
 	methodSend      = "SendMessage"
@@ -27,19 +27,19 @@ const (
 	methodCancel    = "CancelTask"
 )
 
-// maxMessage bounds the text of an error that is shown, in bytes.
+// maxMessage is the maximum length of the text of an agent's error for the caller, in bytes.
 const maxMessage = 2048
 
-// accounting is whom the memory of tasks is charged to: there is one caller, the agent's own
-// container.
+// accounting is the principal that is charged for the memory of tasks. There is only one
+// caller, the agent's own container.
 var accounting = a2a.AccountingPrincipal{Principal: "gateway"}
 
 // gateway is the transport of all requests.
 type gateway struct{ http.RoundTripper }
 
-// RoundTrip returns a refusal that is an error of JSON-RPC with the status of other errors:
-// follower retries it, and knows its reason, while the stream client would retry it for
-// firstTimeout.
+// RoundTrip implements http.RoundTripper. It changes the status of a refusal that is a
+// JSON-RPC error from 503 or 429 to 500. Otherwise the stream client would retry the request
+// for firstTimeout. With 500, follower reads the reason and retries the request itself.
 func (g gateway) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := g.RoundTripper.RoundTrip(r)
 	if err != nil {
@@ -52,7 +52,7 @@ func (g gateway) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// request makes a request. Its params are those of the method.
+// request returns the request for a method, with the parameters of this method.
 func (f *follower) request(method string) (*stream.Request, error) {
 	u, err := url.Parse(f.URL)
 	if err != nil {
@@ -77,8 +77,8 @@ func (f *follower) request(method string) (*stream.Request, error) {
 	return &stream.Request{Method: http.MethodPost, URL: u, Header: header, Body: append(body, '}')}, nil
 }
 
-// call sends a request and takes the events of the response. It returns nil at the end of a
-// response, an *a2a.Error of the agent, or a *backend.TurnError.
+// call sends a request and processes the events of the response. It returns nil at the end of
+// the response, an *a2a.Error that the agent has sent, or a *backend.TurnError.
 func (f *follower) call(ctx context.Context, method string) error {
 	r, err := f.request(method)
 	if err != nil {
@@ -110,10 +110,11 @@ func (f *follower) call(ctx context.Context, method string) error {
 	})
 }
 
-// errSettled ends a stream after the event that ends it.
+// errSettled ends a stream after the event with which the task has ended or waits for its
+// client.
 var errSettled = errors.New("task has ended or waits")
 
-// line takes one JSON-RPC response, with an event or an error.
+// line processes one JSON-RPC response, which contains an event or an error.
 func (f *follower) line(ctx context.Context, text []byte) error {
 	result, err := open(text)
 	if err != nil {
@@ -170,7 +171,7 @@ func open(text []byte) (result json.RawMessage, err error) {
 	return nil, problem
 }
 
-// reasons are the meanings of the codes of errors without an ErrorInfo.
+// reasons are the reasons for the codes of JSON-RPC errors that contain no ErrorInfo.
 var reasons = map[int]a2a.Reason{
 	-32001: a2a.ReasonTaskNotFound,
 	-32002: a2a.ReasonTaskNotCancelable,
@@ -187,7 +188,8 @@ func clipped(text string) string {
 	return strings.ToValidUTF8(text[:maxMessage], "") + "…"
 }
 
-// read reads the task. The memory of the task stays reserved.
+// read reads the task. It reserves the memory of the task in f.Reservation, which the caller
+// releases.
 func (f *follower) read(ctx context.Context) (*a2a.Task, error) {
 	r, err := f.request(methodGet)
 	if err != nil {
@@ -230,7 +232,8 @@ func (f *follower) read(ctx context.Context) (*a2a.Task, error) {
 	return task, nil
 }
 
-// cancel cancels the task, if it has a name. It waits for the answer, for cancelTimeout.
+// cancel cancels the task, if its id is known. It waits for the response for at most
+// cancelTimeout.
 func (f *follower) cancel(ctx context.Context) {
 	if f.taskID == "" {
 		return

@@ -10,34 +10,39 @@ import (
 )
 
 const (
-	// maxSeen bounds the task that the events of a call are folded into, in bytes.
+	// maxSeen is the maximum size of the task that is composed of the events of a call, in
+	// bytes.
 	maxSeen = 4 << 20
-	// seenStep is the step in which its memory is charged, in bytes.
+	// seenStep is the unit in which the memory of this task is charged, in bytes.
 	seenStep = 64 << 10
 )
 
-// seen is the fold of the events of a call: the result if the task cannot be read at its end.
+// seen composes a task of the events of a call. This task is the result if the task cannot be
+// read at its end.
 type seen struct {
-	// charge raises the charge to a number of bytes, and returns false if there is no memory.
+	// charge sets the charged memory to a number of bytes. It returns false if there is not
+	// enough memory.
 	charge func(bytes int64) bool
 
 	task      a2a.Task
 	artifacts []*seenArtifact
-	// size is an estimate of the bytes of task and artifacts, and charged what was charged.
+	// size is an estimate of the bytes of task and artifacts. charged is the number of bytes
+	// that charge has reserved.
 	size, charged int
-	// truncated is true once there was no room for an event. Further content is dropped.
+	// truncated is true once there was no room for an event. The content of later events is
+	// dropped, until a snapshot of the task replaces all.
 	truncated bool
 }
 
-// seenArtifact is an artifact whose last part, if it is plain text, is in text. size is that of
-// its parts, in bytes.
+// seenArtifact is an artifact. If its last part is plain text, this part is in text and not
+// in Parts. size is the size of all parts, in bytes.
 type seenArtifact struct {
 	a2a.Artifact
 	text []byte
 	size int
 }
 
-// apply adds an event.
+// apply adds an event to the task.
 func (s *seen) apply(e *a2a.Event) {
 	switch {
 	case e.Task != nil:
@@ -64,7 +69,7 @@ func (s *seen) identify(task, context string) {
 	}
 }
 
-// replace takes a snapshot in place of all events before.
+// replace discards the content of all earlier events, and copies a snapshot of the task.
 func (s *seen) replace(t *a2a.Task) {
 	s.task = a2a.Task{ID: t.ID, ContextID: t.ContextID, Status: t.Status}
 	s.artifacts, s.size, s.truncated = nil, 0, false
@@ -110,7 +115,8 @@ func isPlain(p *a2a.Part) bool {
 	return p.Content == a2a.ContentText && p.Filename == "" && len(p.Metadata) == 0 && (p.MediaType == "" || p.MediaType == "text/plain")
 }
 
-// add adds a part. The pieces in which agents send a text become one part.
+// add adds a part. Consecutive parts of plain text become one part, because agents send a
+// text in pieces.
 func (a *seenArtifact) add(p a2a.Part) {
 	if isPlain(&p) {
 		a.text = append(a.text, p.Text...)
@@ -120,7 +126,7 @@ func (a *seenArtifact) add(p a2a.Part) {
 	a.text = nil
 }
 
-// parts returns the parts with the text.
+// parts returns the parts, including the plain text at the end.
 func (a *seenArtifact) parts() []a2a.Part {
 	if len(a.text) == 0 {
 		return a.Parts
@@ -146,7 +152,7 @@ func (s *seen) grow(bytes int) bool {
 	return true
 }
 
-// result returns the task; nil if no event named it.
+// result returns the composed task, or nil if no event contained the id of a task.
 func (s *seen) result() *a2a.Task {
 	if s.task.ID == "" {
 		return nil

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// maxAnswer bounds a response, in bytes, and maxToken a token.
+	// maxAnswer is the maximum size of a response, and maxToken of a token, in bytes.
 	maxAnswer = 64 << 10
 	maxToken  = 16 << 10
 	// maxLifetime is the longest time that a token is cached.
@@ -30,14 +30,14 @@ const (
 	typeJWT   = "urn:ietf:params:oauth:token-type:jwt"
 )
 
-// answer is an issued token.
+// answer contains an issued token.
 type answer struct {
 	token    string
 	lifetime time.Duration
 }
 
-// exchange sends one request. wait is the time after which the registry allows the next one
-// after an error, 0 if it does not say.
+// exchange sends one request for a token. After an error, wait is the time after which the
+// registry allows the next request, or 0 if the registry does not name one.
 func (s *Source) exchange(ctx context.Context, r Request) (_ answer, wait time.Duration, err error) {
 	form := url.Values{
 		"grant_type":         {grantType},
@@ -72,7 +72,7 @@ func (s *Source) exchange(ctx context.Context, r Request) (_ answer, wait time.D
 
 func unavailable(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, err) }
 
-// refusal returns the error for a response that is not 200.
+// refusal returns the error for a response with another status than 200.
 func refusal(status string, text []byte) error {
 	var problem struct {
 		Error string `json:"error"`
@@ -83,7 +83,8 @@ func refusal(status string, text []byte) error {
 	return unavailable(fmt.Errorf("status %s, error %.64q", status, problem.Error))
 }
 
-// read reads a successful response (RFC 8693, section 2.2.1). Its errors contain no token.
+// read parses a successful response (RFC 8693, section 2.2.1). Its errors do not contain the
+// token.
 func read(text []byte) (answer, error) {
 	var issued struct {
 		AccessToken string  `json:"access_token"`

@@ -4,7 +4,8 @@
 // Package agenttokens gets the tokens with which a sidecar calls agents, and caches them.
 //
 // Each token is for one agent. The registry issues it in exchange for the sidecar's
-// ServiceAccount token (OAuth 2.0 Token Exchange, RFC 8693), which goes to no one else.
+// ServiceAccount token (OAuth 2.0 Token Exchange, RFC 8693). The ServiceAccount token is sent
+// to the registry only.
 package agenttokens
 
 import (
@@ -18,43 +19,44 @@ import (
 )
 
 const (
-	// maxTokens bounds the agents whose tokens are cached.
+	// maxTokens is the maximum number of agents whose tokens are cached.
 	maxTokens = 256
 	// exchangeTimeout bounds one exchange.
 	exchangeTimeout = 5 * time.Second
-	// expiryMargin is how long before its expiry a token is not used any more, because a
+	// expiryMargin is the time before its expiry from which a token is no longer used, because a
 	// request takes time to arrive.
 	expiryMargin = 10 * time.Second
-	// retryAfter is the time between two attempts after a failure, unless the registry says
-	// more, and maxRetryAfter the longest.
+	// retryAfter is the minimum time from a failure to the next attempt. The registry can
+	// request a longer time, up to maxRetryAfter.
 	retryAfter    = time.Second
 	maxRetryAfter = 30 * time.Second
-	// refreshRetryAfter is the same while the cached token is still valid.
+	// refreshRetryAfter is used instead of retryAfter while the cached token is still valid.
 	refreshRetryAfter = 5 * time.Second
-	// minAge is the least age of a token that Reject removes, so that an agent that rejects
-	// every token does not cause an exchange for each call.
+	// minAge is the minimum age of a token that Reject removes. It prevents an exchange for each
+	// call of an agent that rejects every token.
 	minAge = 5 * time.Second
 )
 
 // Errors of Token.
 var (
-	// ErrRefused: the registry does not list the agent for the caller.
+	// ErrRefused means that the registry does not list the agent for the caller.
 	ErrRefused = errors.New("the registry refuses a token for the agent")
-	// ErrUnavailable: the registry has not answered as it should.
+	// ErrUnavailable means that the registry did not respond, or responded unexpectedly.
 	ErrUnavailable = errors.New("the registry issues no token")
 )
 
 // Options configure a Source. All fields are required.
 type Options struct {
 	Transport http.RoundTripper
-	// Observe is called after each exchange with its error, nil for a token. It must not block.
+	// Observe is called after each exchange. Its argument is the error, or nil if the registry
+	// issued a token. It must not block.
 	Observe func(error)
 	Now     func() time.Time
 }
 
 // Request describes a token.
 type Request struct {
-	// URL is the address of the exchange.
+	// URL is the URL of the token exchange.
 	URL string
 	// SubjectToken is the token of the sidecar for the registry.
 	SubjectToken string
@@ -76,11 +78,11 @@ type Source struct {
 type entry struct {
 	// token is "" if there is none.
 	token string
-	// issued is before the request for the token, refresh is when another one is requested,
-	// and expires is when the token is not used any more.
+	// issued is the time just before the token was requested. From refresh on, the next token is
+	// requested. From expires on, the token is no longer used.
 	issued, refresh, expires time.Time
-	// err is the error of the last exchange after that of the token, nil if there was none,
-	// and retry is when the next one is allowed.
+	// err is the error of the last exchange, if an exchange has failed since the token was
+	// issued. retry is the time from which the next exchange is allowed.
 	err   error
 	retry time.Time
 }
@@ -103,17 +105,17 @@ func (s *Source) Len() int {
 	return count
 }
 
-// Token returns a token for an audience. After half of the lifetime of a cached token, it
-// requests the next one in the background. If the registry does not answer, it returns the
-// cached token until that expires. Concurrent calls for one audience share an exchange. Its
-// error is one of this package.
+// Token returns a token for the audience of r. After half of the lifetime of a cached token,
+// it requests the next token in the background. If the registry does not respond, it returns
+// the cached token until that token expires. Concurrent calls for one audience share an
+// exchange. Its errors wrap ErrRefused or ErrUnavailable, or are the error of ctx.
 func (s *Source) Token(ctx context.Context, r Request) (string, error) {
 	now := s.options.Now()
 	last := s.last(r.Audience)
 	if !last.due(now) {
 		return last.at(now)
 	}
-	// The exchange continues if the first caller leaves.
+	// The exchange continues if ctx of the first caller ends, because other callers wait for it.
 	result := s.exchanges.DoChan(r.Audience, func() (any, error) { return s.renew(context.WithoutCancel(ctx), r) })
 	if last.valid(now) {
 		return last.token, nil
@@ -127,7 +129,7 @@ func (s *Source) Token(ctx context.Context, r Request) (string, error) {
 	}
 }
 
-// last returns the entry of an audience, an empty one if there is none.
+// last returns a copy of the entry of an audience. The copy is empty if there is no entry.
 func (s *Source) last(audience string) entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,13 +142,13 @@ func (s *Source) last(audience string) entry {
 // valid reports whether the token can be used.
 func (e *entry) valid(now time.Time) bool { return e.token != "" && now.Before(e.expires) }
 
-// due reports whether an exchange is needed, and allowed.
+// due reports whether an exchange is needed and allowed now.
 func (e *entry) due(now time.Time) bool {
 	fresh := e.valid(now) && now.Before(e.refresh)
 	return !fresh && !now.Before(e.retry)
 }
 
-// at returns the result of Token without an exchange.
+// at returns what Token returns without an exchange: the cached token, or the last error.
 func (e *entry) at(now time.Time) (string, error) {
 	if e.valid(now) {
 		return e.token, nil
@@ -154,8 +156,8 @@ func (e *entry) at(now time.Time) (string, error) {
 	return "", e.err
 }
 
-// Reject removes a token that the agent has not accepted, so that the next call gets another
-// one. It keeps a token that is only a few seconds old.
+// Reject removes a token that the agent has rejected, so that the next call gets a new one.
+// It does not remove a token that is younger than minAge.
 func (s *Source) Reject(audience, token string) {
 	now := s.options.Now()
 	s.mu.Lock()
@@ -198,8 +200,8 @@ func (s *Source) renew(ctx context.Context, r Request) (string, error) {
 	return "", err
 }
 
-// keep caches an entry. If the cache is full, it evicts expired entries, or else the one that
-// expires first. It needs mu.
+// keep caches an entry. If the cache is full, it evicts expired entries, or if there are
+// none, the entry that expires first. s.mu must be held.
 func (s *Source) keep(audience string, e *entry, now time.Time) {
 	delete(s.cached, audience)
 	if len(s.cached) >= maxTokens {

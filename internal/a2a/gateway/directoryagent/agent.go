@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package directoryagent serves the directory agent at the root of the gateway, over the
-// registry as the gateway forwards it: all URLs in its answers lead through the gateway.
+// Package directoryagent serves the directory agent at the root of the gateway. It reads the
+// registry through the gateway, so that all URLs in its responses lead through the gateway.
 package directoryagent
 
 import (
@@ -22,7 +22,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
 )
 
-// owner is the principal of all callers: they are programs of the agent's own pod.
+// owner is the principal of all callers, because all of them are programs in the agent's own
+// pod.
 const owner a2a.Owner = "gateway"
 
 // Options configure a Handler. All fields are required.
@@ -30,7 +31,7 @@ type Options struct {
 	Registry *registryclient.Client
 	// Limits bound requests and responses.
 	Limits *httpcall.Limits
-	// Version is that of the card.
+	// Version is the version on the agent's card.
 	Version string
 	Log     *slog.Logger
 	Now     func() time.Time
@@ -51,7 +52,7 @@ func New(o Options) *Handler {
 	})}
 }
 
-// forwarded is the registry as the gateway forwards it.
+// forwarded implements directory.Registry. It reads the registry through the gateway.
 type forwarded struct{ client *registryclient.Client }
 
 func (f forwarded) Find(ctx context.Context, parameters url.Values) (*directory.Page, error) {
@@ -64,13 +65,15 @@ func (f forwarded) Card(ctx context.Context, a directory.Agent, version string) 
 
 type originKey struct{}
 
-// originOf returns the URL of the gateway as the caller knows it, without a slash at its end.
+// originOf returns the URL by which the caller reached the gateway, without a slash at its
+// end.
 func originOf(ctx context.Context) string {
 	origin, _ := ctx.Value(originKey{}).(string)
 	return origin
 }
 
-// ServeHTTP serves one request. The gateway has checked that it comes from its own pod.
+// ServeHTTP serves one request. The gateway has checked that the request comes from its own
+// pod.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if grpc.Owns(r) {
 		grpc.Deny(w, r, &a2a.Error{Reason: a2a.ReasonUnsupportedOperation, Message: "The directory serves JSON-RPC and HTTP+JSON"})

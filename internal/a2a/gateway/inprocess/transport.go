@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inprocess calls an http.Handler of the same process as an http.RoundTripper, with
-// streams, backpressure and cancellation as over a connection, and without a socket.
+// Package inprocess is an http.RoundTripper that calls an http.Handler in the same process.
+// Streams, backpressure and cancellation work as over a connection, without a socket.
 package inprocess
 
 import (
@@ -25,16 +25,16 @@ var _ http.RoundTripper = (*Transport)(nil)
 
 type sentKey struct{}
 
-// Sent reports whether ctx is that of a request that a Transport has sent.
+// Sent reports whether ctx belongs to a request that a Transport has sent.
 func Sent(ctx context.Context) bool { return ctx.Value(sentKey{}) != nil }
 
-// errHandlerFailed ends the body of a response whose handler panicked: net/http would close
-// the connection.
+// errHandlerFailed is the error at the end of a response's body after the handler has
+// panicked. In this case, net/http would close the connection.
 var errHandlerFailed = fmt.Errorf("handler failed: %w", io.ErrUnexpectedEOF)
 
-// RoundTrip returns the response once its header is written. The handler then runs until the
-// body is read or closed; closing the body cancels the context of the handler's request.
-// The handler blocks while the body is not read.
+// RoundTrip implements http.RoundTripper. It returns the response when its header is written.
+// The handler continues to run, and blocks while the body is not read. Closing the body
+// cancels the context of the handler's request.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	in := r.Clone(context.WithValue(ctx, sentKey{}, true))
@@ -61,8 +61,8 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// serve runs the handler. It returns an error if the handler panicked, as it does with
-// http.ErrAbortHandler for a response that it cannot finish.
+// serve runs the handler. It returns an error if the handler panics. Handlers panic with
+// http.ErrAbortHandler to abort a response that they cannot finish.
 func serve(h http.Handler, w *responseWriter, r *http.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -71,14 +71,15 @@ func serve(h http.Handler, w *responseWriter, r *http.Request) (err error) {
 				err = fmt.Errorf("%w: panic: %v", errHandlerFailed, p)
 			}
 		}
-		// A panic before the header leaves an empty 200, which ends with the error.
+		// If the handler panics before it writes a header, the response is a 200 whose body ends
+		// with the error.
 		w.WriteHeader(http.StatusOK)
 	}()
 	h.ServeHTTP(w, r)
 	return nil
 }
 
-// responseWriter is the handler's end of a call.
+// responseWriter is the http.ResponseWriter of the handler.
 type responseWriter struct {
 	header http.Header
 	body   *io.PipeWriter
@@ -91,7 +92,8 @@ type responseWriter struct {
 
 func (w *responseWriter) Header() http.Header { return w.header }
 
-// WriteHeader ignores informational responses and all calls after the first.
+// WriteHeader implements http.ResponseWriter. It ignores informational responses and all
+// calls after the first.
 func (w *responseWriter) WriteHeader(status int) {
 	if status < http.StatusOK {
 		return
@@ -107,7 +109,7 @@ func (w *responseWriter) Write(p []byte) (int, error) {
 	return w.body.Write(p) //nolint:wrapcheck // io.ErrClosedPipe: the caller has left
 }
 
-// FlushError writes the header; the body is not buffered.
+// FlushError writes the header, if it is not written yet. The body is never buffered.
 func (w *responseWriter) FlushError() error {
 	w.WriteHeader(http.StatusOK)
 	return nil
@@ -116,10 +118,12 @@ func (w *responseWriter) FlushError() error {
 // Flush implements http.Flusher.
 func (w *responseWriter) Flush() { _ = w.FlushError() }
 
-// SetReadDeadline does nothing: the request is in memory.
+// SetReadDeadline implements the method for http.ResponseController. It does nothing, because
+// the request is in memory.
 func (w *responseWriter) SetReadDeadline(time.Time) error { return nil }
 
-// SetWriteDeadline does nothing: the caller bounds the time of its call.
+// SetWriteDeadline implements the method for http.ResponseController. It does nothing,
+// because the caller bounds the time of its call.
 func (w *responseWriter) SetWriteDeadline(time.Time) error { return nil }
 
 func (w *responseWriter) response(r *http.Request, b io.ReadCloser) *http.Response {
@@ -134,13 +138,13 @@ func (w *responseWriter) response(r *http.Request, b io.ReadCloser) *http.Respon
 	}
 }
 
-// body is the caller's end of a response.
+// body is the body of the response that the caller receives.
 type body struct {
 	*io.PipeReader
 	cancel context.CancelFunc
 }
 
-// Close ends the handler's request.
+// Close cancels the context of the handler's request.
 func (b *body) Close() error {
 	b.cancel()
 	return b.PipeReader.Close() //nolint:wrapcheck // it returns nil

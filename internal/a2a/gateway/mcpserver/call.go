@@ -19,20 +19,22 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
-// maxRounds bounds how often one call asks the user.
+// maxRounds is the maximum number of questions to the user in one call.
 const maxRounds = 8
 
-// notAnswered is the note on a question that the user declined, or did not answer in time.
+// notAnswered is the note for a question that the user declined or did not answer in time.
 const notAnswered = "The user did not answer the question of the agent."
 
-// answeredLate is the note on a question that the agent has withdrawn before the answer.
+// answeredLate is the note for an answer to a question that the agent has withdrawn in the
+// meantime.
 const answeredLate = "The agent does not wait for the answer any more. It was not sent."
 
-// conversation is one call of call_agent: a message, and the answers to what the agent asks.
+// conversation is one call of the tool call_agent: a message, and the user's answers to the
+// agent's questions.
 type conversation struct {
 	tools   *tools
 	request *mcp.CallToolRequest
-	// agent is the agent's name.
+	// agent is the agent's name, as namespace/name.
 	agent string
 	call  *agentclient.Call
 }
@@ -72,7 +74,7 @@ func (t *tools) call(ctx context.Context, r *mcp.CallToolRequest) (*result, erro
 	return c.run(ctx)
 }
 
-// maxFiles bounds the files of one call.
+// maxFiles is the maximum number of files in one call.
 const maxFiles = 1000
 
 // readCall reads the arguments of call_agent.
@@ -107,7 +109,8 @@ func readCall(r *mcp.CallToolRequest) (*callArguments, error) {
 	return a, cmp.Or(err, unknown)
 }
 
-// run calls the agent until its task has ended, or the user is needed and cannot be asked.
+// run calls the agent until the task has ended, or until the task waits for an answer that
+// the client cannot get from its user.
 func (c *conversation) run(ctx context.Context) (*result, error) {
 	for round := 0; ; round++ {
 		answer, err := c.tools.agents.Do(ctx, c.call)
@@ -134,7 +137,7 @@ func (c *conversation) run(ctx context.Context) (*result, error) {
 		case err != nil && late:
 			return c.task(answer.Task, notAnswered), nil //nolint:nilerr // the result says it
 		case err != nil:
-			// The client said that it can ask, and failed: the model asks.
+			// The client declared that it can ask the user, and failed. The model has to answer.
 			return c.task(answer.Task, ""), nil //nolint:nilerr // as said
 		}
 		text, accepted := replyOf(reply)
@@ -147,8 +150,8 @@ func (c *conversation) run(ctx context.Context) (*result, error) {
 	}
 }
 
-// answer has the next round send the user's answer. It returns a result if the task does not
-// wait for the answer any more.
+// answer makes the next round send the user's answer. It returns a result if the task no
+// longer waits for this answer.
 func (c *conversation) answer(ctx context.Context, q *question, text string) (*result, error) {
 	c.call.Message, c.call.TaskID = nil, q.TaskID
 	task, err := c.now(ctx)
@@ -162,8 +165,8 @@ func (c *conversation) answer(ctx context.Context, q *question, text string) (*r
 	return nil, nil //nolint:nilnil // the call goes on
 }
 
-// now returns the task of the call, or nil if the agent does not show it. The error is the cause
-// of the end of ctx.
+// now returns the present task of the call, or nil if the agent does not return it. The error
+// is the cause of the end of ctx.
 func (c *conversation) now(ctx context.Context) (*a2a.Task, error) {
 	task, err := c.tools.agents.Read(ctx, c.call)
 	if ctx.Err() != nil {
@@ -175,8 +178,8 @@ func (c *conversation) now(ctx context.Context) (*a2a.Task, error) {
 	return task, nil
 }
 
-// refuseSensitive returns a result if the task of the call waits for sensitive input: a model
-// has written the message.
+// refuseSensitive returns a result that refuses the call if its task waits for sensitive
+// input. The message of the call was written by a model, which must not see sensitive input.
 func (c *conversation) refuseSensitive(ctx context.Context) (*result, error) {
 	task, err := c.now(ctx)
 	if err != nil || task == nil {
@@ -190,12 +193,14 @@ func (c *conversation) refuseSensitive(ctx context.Context) (*result, error) {
 	return refusal, nil
 }
 
-// forwardedHeaders are those of the client's request that belong to the request to the agent:
-// the task of the turn, for the link to the sub-agent's task, and the trace.
+// forwardedHeaders are the headers of the client's request that are copied to the request to
+// the agent: the id of the calling task, which links it to the sub-agent's task, and the
+// trace context.
 var forwardedHeaders = []string{"A2A-Task-Id", "Traceparent", "Tracestate", "Baggage"}
 
-// forwarded returns the headers for the agent. The trace context of the request's _meta takes
-// precedence over that of the HTTP request, which may be that of a whole session.
+// forwarded returns the headers for the request to the agent. The trace context in the
+// request's _meta overrides the trace context in the HTTP request, which may be the same for
+// a whole session.
 func forwarded(r *mcp.CallToolRequest) http.Header {
 	out := http.Header{}
 	for _, name := range forwardedHeaders {
@@ -225,7 +230,7 @@ func isHeaderValue(text string) bool {
 	return true
 }
 
-// message returns the message for the agent; nil to wait for a task only.
+// message returns the message for the agent. It is nil if the call only waits for a task.
 func (a *callArguments) message() (*a2a.Message, error) {
 	m := &a2a.Message{ID: uuid.NewString(), Role: a2a.RoleUser, TaskID: a.TaskID, ContextID: a.ContextID}
 	if a.Message != "" {

@@ -16,17 +16,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 )
 
-// facts are the last text of the result of call_agent. A client continues with them.
+// facts are the last text in the result of call_agent. A client uses them to continue the
+// task.
 type facts struct {
 	Agent     string `json:"agent"`
 	TaskID    string `json:"taskId,omitempty"`
 	ContextID string `json:"contextId,omitempty"`
 	State     string `json:"state,omitempty"`
-	// Next says how to go on with a task that has not ended.
+	// Next describes how to continue with a task that has not ended.
 	Next string `json:"next,omitempty"`
 }
 
-// next says how to go on with a task in each state that is no end.
+// next maps the states in which a task has not ended to descriptions of how to continue.
 var next = map[a2a.State]string{
 	a2a.StateInputRequired: "The agent waits for input: call " + ToolCall + " again with this taskId and the answer as message.",
 	a2a.StateAuthRequired:  "The agent waits for an authorization outside of this call: once it is given, call " + ToolCall + " again with this taskId and no message.",
@@ -34,7 +35,7 @@ var next = map[a2a.State]string{
 	a2a.StateWorking:       "The task still runs: call " + ToolCall + " again with this taskId and no message to wait for it.",
 }
 
-// outcome returns the result for a task that has ended, waits or still runs.
+// outcome returns the result for a task that has ended, waits for its client or still runs.
 func (c *conversation) outcome(r *agentclient.Result) *result {
 	if r.Failure == nil {
 		return c.task(r.Task, "")
@@ -50,7 +51,7 @@ func (c *conversation) outcome(r *agentclient.Result) *result {
 	return out
 }
 
-// task returns the result for a task. note, unless it is "", comes first.
+// task returns the result for a task. The result begins with note, unless note is "".
 func (c *conversation) task(t *a2a.Task, note string) *result {
 	out := &result{&mcp.CallToolResult{}, OutcomeSucceeded}
 	if note != "" {
@@ -80,7 +81,7 @@ func (c *conversation) task(t *a2a.Task, note string) *result {
 	return c.end(out, f)
 }
 
-// message returns the result for an answer without a task.
+// message returns the result for an agent's message without a task.
 func (c *conversation) message(m *a2a.Message) *result {
 	out := &result{&mcp.CallToolResult{}, OutcomeSucceeded}
 	out.Content = appendParts(out.Content, m.Parts, "a2a://"+c.agent+"/messages/"+url.PathEscape(m.ID), "")
@@ -95,8 +96,9 @@ func (c *conversation) end(out *result, f *facts) *result {
 	return out
 }
 
-// appendParts appends parts of an agent as content of MCP. uri identifies the artifact or
-// message, for files that have no other URI. name is that of files without one.
+// appendParts appends the parts of an agent's message or artifact as MCP content. uri
+// identifies the message or artifact, and becomes the URI of files that have none. name is
+// the name of files that have none.
 func appendParts(dst []mcp.Content, parts []a2a.Part, uri, name string) []mcp.Content {
 	for i := range parts {
 		p := &parts[i]
@@ -126,7 +128,7 @@ func fileContent(p *a2a.Part, uri string) mcp.Content {
 	}
 }
 
-// textOf returns the text of a message; "" for none.
+// textOf returns the text of a message, or "" for nil or a message without text.
 func textOf(m *a2a.Message) string {
 	if m == nil {
 		return ""

@@ -1,12 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mcpserver serves the agents of the cluster as an MCP server, over streamable HTTP,
-// for the frameworks in the agent's own container: tools find agents, read a card, and call an
-// agent. It calls through the gateway, and so with the sidecar's identity.
+// Package mcpserver serves the agents of the cluster as an MCP server, over streamable HTTP.
+// It is for the frameworks in the agent's own container. Its tools find agents, read a card,
+// and call an agent. It calls through the gateway, and therefore with the sidecar's identity.
 //
-// Clients of the versions with sessions and clients of the version without them are served at
-// the same path. The MCP server is made at the first request.
+// One path serves clients of all versions of MCP, with and without sessions. The MCP server
+// is created for the first request.
 package mcpserver
 
 import (
@@ -30,38 +30,40 @@ import (
 )
 
 const (
-	// maxRequests bounds the HTTP requests that are served at a time, with those that hold a
-	// stream open: one stream per session, each call, and as many for notifications and the
-	// answers of users.
+	// maxRequests is the maximum number of open HTTP requests, including streams: one stream per
+	// session, one request per call, and as many for notifications and the answers of users.
 	maxRequests = 2 * (maxSessions + maxCalls)
-	// maxCalls bounds the calls of tools that run at a time. One request may have many.
+	// maxCalls is the maximum number of calls of tools that run at a time. One request may
+	// contain many calls.
 	maxCalls = 64
-	// maxSessions bounds the sessions. The one that was idle for longest is closed for a new
-	// one. idleSession is how long a session stays open without a request.
+	// maxSessions is the maximum number of sessions. Beyond it, the session that was idle for
+	// longest is closed for the new session. idleSession is how long a session stays open
+	// without a request.
 	maxSessions = 64
 	idleSession = time.Hour
-	// maxWait bounds the time for which a call of an agent follows its task.
+	// maxWait is how long a call of an agent follows its task.
 	maxWait = time.Hour
 )
 
-// The versions of MCP without sessions begin with this one.
+// sessionless is the first version of MCP without sessions. Versions are dates, so they are
+// compared as texts.
 const sessionless = "2026-07-28"
 
 const (
 	headerVersion = "Mcp-Protocol-Version"
 	headerSession = "Mcp-Session-Id"
-	// headerOrigin carries the URL of the gateway, as the client knows it, to the tools. A
-	// value from outside is replaced.
+	// headerOrigin passes the URL of the gateway, from the Host header of the client, to the
+	// tools. A value that the client sends is replaced.
 	headerOrigin = "A2a-Gateway-Origin"
-	// headerRequest carries the id of the HTTP request to the tools. A value from outside is
-	// replaced.
+	// headerRequest passes the id of the HTTP request to the tools. A value that the client
+	// sends is replaced.
 	headerRequest = "A2a-Gateway-Request"
 )
 
 // Outcome is the result of a call of a tool, for metrics.
 type Outcome string
 
-// The outcomes. InputRequired is a task that waits for its client.
+// The outcomes. InputRequired means that the task waits for its client.
 const (
 	OutcomeSucceeded     Outcome = "succeeded"
 	OutcomeFailed        Outcome = "failed"
@@ -71,19 +73,19 @@ const (
 
 // Options configure a Handler. All fields are required.
 type Options struct {
-	// Gateway sends requests to the gateway.
+	// Gateway sends requests through the gateway.
 	Gateway http.RoundTripper
-	// Limits bound requests, and the memory of results.
+	// Limits bound requests and the memory of results.
 	Limits *httpcall.Limits
-	// Version is that of the server.
+	// Version is the version of the MCP server.
 	Version string
-	// Observe is called for each call of a tool.
+	// Observe is called after each call of a tool.
 	Observe func(tool string, o Outcome)
 	Log     *slog.Logger
 	Now     func() time.Time
 }
 
-// Handler serves MCP, until Close.
+// Handler serves MCP until Close. It is safe for concurrent use.
 type Handler struct {
 	options  Options
 	requests chan struct{}
@@ -94,21 +96,21 @@ type Handler struct {
 	closed bool
 }
 
-// New returns a handler that has done nothing yet.
+// New returns a Handler. It creates the MCP server only for the first request.
 func New(o Options) *Handler { return &Handler{options: o, requests: make(chan struct{}, maxRequests)} }
 
-// server has what all requests share.
+// server contains what all requests share.
 type server struct {
 	sdk *mcp.Server
-	// withSessions and withoutSessions serve the versions of MCP that have sessions, and those
-	// that have none.
+	// withSessions serves the versions of MCP with sessions, and withoutSessions the versions
+	// without them.
 	withSessions, withoutSessions http.Handler
 	sessions                      *sessions
 	requests                      *requests
 	tools                         *tools
 }
 
-// open returns the server, and makes it if there is none. It returns nil after Close.
+// open returns the server, and creates it if there is none. It returns nil after Close.
 func (h *Handler) open() *server {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -132,7 +134,8 @@ func (h *Handler) open() *server {
 	s.tools.addTo(s.sdk)
 	s.sessions.listed = s.sdk.Sessions
 	get := func(*http.Request) *mcp.Server { return s.sdk }
-	// The limits of this package come first, so the SDK reads what is in memory already.
+	// The SDK's own limit is off, because this package limits requests and reads them into
+	// memory before it calls the SDK.
 	s.withSessions = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{SessionTimeout: idleSession, MaxRequestBodyBytes: -1})
 	s.withoutSessions = mcp.NewStreamableHTTPHandler(get, &mcp.StreamableHTTPOptions{
 		Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: -1,
@@ -151,7 +154,7 @@ func (h *Handler) Sessions() int {
 	return h.server.sessions.count()
 }
 
-// Close ends the calls that run, which cancels their tasks, and closes all sessions. It waits
+// Close closes all sessions and cancels the running calls, which cancel their tasks. It waits
 // for the calls. Later requests are denied.
 func (h *Handler) Close() {
 	h.mu.Lock()
@@ -163,7 +166,8 @@ func (h *Handler) Close() {
 	}
 }
 
-// ServeHTTP serves one request. The gateway has checked that it comes from its own pod.
+// ServeHTTP serves one request. The gateway has checked that the request comes from its own
+// pod.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	select {
 	case h.requests <- struct{}{}:
@@ -206,12 +210,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.withSessions.ServeHTTP(w, r)
 }
 
-// copies is the number of copies of a request's body that a call of a tool has in memory,
-// beside the body: those of the SDK, the decoded arguments, and the request to the agent.
+// copies is the number of copies of a request's body that a call of a tool has in memory, in
+// addition to the body: the text in the SDK, the decoded arguments, and the request to the
+// agent.
 const copies = 3
 
-// read replaces the body of a request with one in memory. The budget is charged for it and its
-// copies until the release of the call. read returns false after it has denied the request.
+// read replaces the body of a request by a body in memory. It charges the budget for the body
+// and its copies until the call is released. If it returns false, it has denied the request.
 func read(call *httpcall.Call) bool {
 	text, err := call.Body()
 	if err == nil {
@@ -227,8 +232,8 @@ func read(call *httpcall.Call) bool {
 	return false
 }
 
-// deny answers a request that does not reach the SDK, with an error of JSON-RPC and the status
-// of HTTP.
+// deny answers a request that is not passed to the SDK. The response is a JSON-RPC error with
+// the matching HTTP status.
 func deny(w http.ResponseWriter, problem *a2a.Error) {
 	row := errormap.Lookup(problem, errormap.Profile101)
 	body := errormap.AppendString([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":`+strconv.Itoa(row.JSONRPC)+`,"message":`), row.Text(problem))
@@ -240,7 +245,8 @@ func deny(w http.ResponseWriter, problem *a2a.Error) {
 	_, _ = w.Write(append(body, "}}"...))
 }
 
-// boundedWriter bounds each write, so that a client that does not read holds no request.
+// boundedWriter sets a deadline for each write, so that a client that does not read cannot
+// block a request forever.
 type boundedWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -248,14 +254,14 @@ type boundedWriter struct {
 	now     func() time.Time
 }
 
-// Write writes p within the timeout.
+// Write writes p. It fails if the write takes longer than the timeout.
 func (w *boundedWriter) Write(p []byte) (int, error) {
 	_ = w.control.SetWriteDeadline(w.now().Add(w.timeout))
 	defer func() { _ = w.control.SetWriteDeadline(time.Time{}) }()
 	return w.ResponseWriter.Write(p) //nolint:wrapcheck // the SDK reports it
 }
 
-// FlushError flushes within the timeout.
+// FlushError flushes the response. It fails if this takes longer than the timeout.
 func (w *boundedWriter) FlushError() error {
 	_ = w.control.SetWriteDeadline(w.now().Add(w.timeout))
 	defer func() { _ = w.control.SetWriteDeadline(time.Time{}) }()

@@ -15,27 +15,28 @@ import (
 )
 
 const (
-	// progressInterval is the least time between two notifications. Texts in between are
-	// joined into one.
+	// progressInterval is the minimum time between two notifications. Texts that arrive in
+	// between are joined into one notification.
 	progressInterval = 100 * time.Millisecond
-	// maxProgress bounds the text of a notification, in bytes. The last bytes are kept.
+	// maxProgress is the maximum length of the text of a notification, in bytes. Of a longer
+	// text, the end is sent.
 	maxProgress = 4 << 10
 )
 
-// progress sends the events of a task as progress notifications of a request. It sends none to
-// a client that did not ask for them.
+// progress sends the events of a task as progress notifications of an MCP request. It sends
+// none if the client did not request progress.
 type progress struct {
-	// send sends one notification, and returns an error if the client does not read.
+	// send sends one notification. It returns an error if the notification cannot be sent.
 	send func(count int, text string) error
 
 	mu      sync.Mutex
 	pending strings.Builder
-	// complete reports whether the last text of pending was a status, which the next text does
-	// not continue.
+	// complete is true if pending ends with the text of a status. The next text then begins a
+	// new line.
 	complete bool
 	count    int
 	state    a2a.State
-	// timer runs for progressInterval after each notification; nil otherwise.
+	// timer runs for progressInterval after each notification, and is nil otherwise.
 	timer   *time.Timer
 	stopped bool
 }
@@ -73,7 +74,8 @@ func (p *progress) event(e *a2a.Event) {
 	}
 }
 
-// status adds the text of a status, or its state if that is another than before.
+// status adds the text of a status. For a status without a text, it adds the state if the
+// state has changed.
 func (p *progress) status(s *a2a.Status) {
 	text := textOf(s.Message)
 	if text == "" && s.State != p.state {
@@ -89,7 +91,7 @@ func (p *progress) status(s *a2a.Status) {
 	p.complete = true
 }
 
-// output adds a piece of an artifact, which continues the piece before.
+// output adds a piece of an artifact to the preceding piece.
 func (p *progress) output(text string) {
 	if text == "" {
 		return
@@ -101,7 +103,7 @@ func (p *progress) output(text string) {
 	p.complete = false
 }
 
-// flush sends what is pending. p.mu is held.
+// flush sends the pending text. p.mu must be held.
 func (p *progress) flush() {
 	p.timer = nil
 	text := p.pending.String()
@@ -124,7 +126,8 @@ func (p *progress) flush() {
 	})
 }
 
-// stop sends no more: the result has everything.
+// stop discards the pending text and ends the notifications. The result of the call contains
+// the whole text.
 func (p *progress) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,19 +16,20 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// question is what a task waits for. Its JSON is the request state of clients without
-// sessions. A client that changes it reaches no task that its own arguments could not name.
+// question is the question of a task that waits for input. Its JSON is the request state for
+// clients without sessions. A client that changes this state reaches no task that it could
+// not also name in the arguments of a call.
 type question struct {
 	TaskID    string `json:"taskId"`
 	ContextID string `json:"contextId,omitempty"`
-	// InputID is the id of the agent's input request, "" for none. MessageID is that of the
+	// InputID is the id of the agent's input request, "" for none. MessageID is the id of the
 	// message with the question.
 	InputID   string `json:"inputId,omitempty"`
 	MessageID string `json:"messageId,omitempty"`
 
 	text      string
 	sensitive bool
-	// timeout is how long the agent waits for the answer; maxWait at most.
+	// timeout is how long the agent waits for the answer, but at most maxWait.
 	timeout time.Duration
 }
 
@@ -53,8 +54,9 @@ func questionOf(t *a2a.Task) *question {
 	return q
 }
 
-// same reports whether other, nil for none, is the same question: an agent that has withdrawn a
-// question, or asks another one, must not get the answer.
+// same reports whether other is the same question. other is nil if the task does not wait for
+// input. An agent that has withdrawn a question, or asks another question, must not receive
+// the answer.
 func (q *question) same(other *question) bool {
 	switch {
 	case other == nil:
@@ -66,22 +68,23 @@ func (q *question) same(other *question) bool {
 	}
 }
 
-// sessionless reports whether the client speaks a version of MCP without sessions. It then
-// gets questions in results, and repeats its request with the answer.
+// sessionless reports whether the client uses a version of MCP without sessions. Such a
+// client receives a question in a result, and repeats its request with the answer.
 func (c *conversation) sessionless() bool { return c.request.ProtocolVersion() >= sessionless }
 
-// canAsk reports whether the client can ask its user. MCP forbids forms that ask for sensitive
-// input, and for its other mode the sidecar has no page that the browser of a user reaches.
+// canAsk reports whether the client can ask its user the question. It returns false for
+// sensitive input: MCP forbids asking for it by a form, and the other mode of MCP needs a web
+// page, which the sidecar cannot serve to the user's browser.
 func (c *conversation) canAsk(q *question) bool {
 	capabilities := c.request.ClientCapabilities()
 	if q.sensitive || capabilities == nil || capabilities.Elicitation == nil {
 		return false
 	}
-	// A client that names neither form nor URL can show a form.
+	// A client that declares neither the form mode nor the URL mode supports forms.
 	return capabilities.Elicitation.Form != nil || capabilities.Elicitation.URL == nil
 }
 
-// answerName names the question in the result, and the answer in its form.
+// answerName is the name of the question in the result, and of the answer in the form.
 const answerName = "answer"
 
 // elicitation returns the form with the question.
@@ -95,7 +98,8 @@ func (q *question) elicitation(agent string) *mcp.ElicitParams {
 	}
 }
 
-// replyOf returns the text of the user's answer, and false if there is none.
+// replyOf returns the text of the user's answer. accepted is false if the user did not
+// answer.
 func replyOf(r *mcp.ElicitResult) (text string, accepted bool) {
 	text, ok := r.Content[answerName].(string)
 	return text, ok && r.Action == "accept"
@@ -108,8 +112,8 @@ func (q *question) reply(text string) *a2a.Message {
 	return m
 }
 
-// suspend returns the question to a client without a session, which repeats its request with
-// the answer.
+// suspend returns the result with the question for a client without a session. The client
+// then repeats its request with the answer.
 func (c *conversation) suspend(q *question) (*result, error) {
 	state, err := json.Marshal(q)
 	if err != nil {
@@ -120,8 +124,8 @@ func (c *conversation) suspend(q *question) (*result, error) {
 	}, OutcomeInputRequired}, nil
 }
 
-// resume reads the answer of a client without a session, and has the call send it. It returns
-// a result if the user has not answered, or too late.
+// resume reads the answer in the repeated request of a client without a session, and makes
+// the call send it. It returns a result if the user did not answer, or answered too late.
 func (c *conversation) resume(ctx context.Context) (*result, error) {
 	var q question
 	if json.Unmarshal([]byte(c.request.Params.RequestState), &q) != nil || q.TaskID == "" {

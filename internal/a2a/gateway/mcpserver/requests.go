@@ -9,14 +9,14 @@ import (
 	"sync"
 )
 
-// requests has the contexts of the HTTP requests that are served, by an id. For the versions
-// of MCP with sessions, the SDK gives tools a context that outlives the request, and no client
-// can get the result of such a call later.
+// requests maps an id to the context of each open HTTP request. For the versions of MCP with
+// sessions, the SDK passes a context to tools that continues after the end of the request.
+// Such a call is canceled with its request, because no client can get its result later.
 type requests struct {
 	served sync.Map
 }
 
-// begin registers a request, until the returned function is called.
+// begin registers the context of a request until the returned function is called.
 func (s *requests) begin(ctx context.Context) (id string, ended func()) {
 	id = rand.Text()
 	ctx, end := context.WithCancel(ctx)
@@ -27,7 +27,7 @@ func (s *requests) begin(ctx context.Context) (id string, ended func()) {
 	}
 }
 
-// of returns the context of a request; a canceled one if the request has ended.
+// of returns the context of a request, or a canceled context if the request has ended.
 func (s *requests) of(id string) context.Context {
 	if ctx, ok := s.served.Load(id); ok {
 		return ctx.(context.Context) //nolint:forcetypeassert // begin has stored it

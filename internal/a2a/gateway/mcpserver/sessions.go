@@ -13,23 +13,23 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// sessions bounds the sessions, and ends the calls of a session with it: the SDK waits for
-// them.
+// sessions limits the number of sessions. When a session ends, it cancels the calls of the
+// session, because the SDK waits for them.
 type sessions struct {
 	now func() time.Time
-	// listed are the sessions that the SDK has.
+	// listed returns the open sessions of the SDK.
 	listed func() iter.Seq[*mcp.ServerSession]
 	// all ends when the server is closed.
 	all    context.Context //nolint:containedctx // it is the parent of the contexts of calls
 	endAll context.CancelFunc
 
-	// opening is held from the choice of an id for a session until the SDK has asked for it.
+	// opening is held from the time at which next is set until the SDK has read it.
 	opening sync.Mutex
 
 	mu sync.Mutex
-	// next is the id for which the SDK asks next; "" while no session opens.
+	// next is the id of the session that the SDK opens next, or "" while no session opens.
 	next string
-	// known are the sessions, also those that a request is about to open.
+	// known are the sessions by their ids, including sessions that a request is about to open.
 	known map[string]*session
 }
 
@@ -40,7 +40,7 @@ type session struct {
 	last time.Time
 	// opening is true until the request that opens the session has ended.
 	opening bool
-	// requests are those that are served now.
+	// requests is the number of open requests of the session.
 	requests int
 }
 
@@ -50,16 +50,17 @@ func newSessions(now func() time.Time) *sessions {
 	return s
 }
 
-// open calls serve with a request that may open a session, and makes room for it. It closes the
-// session that was idle for longest if all places are taken, and returns false without a call
-// if none is idle.
+// open calls serve with a request that may open a session. If there are maxSessions sessions,
+// it closes the session that was idle for longest. If none is idle, it returns false and does
+// not call serve.
 func (s *sessions) open(serve func()) bool {
 	id := rand.Text()
 	if !s.add(id) {
 		return false
 	}
 	defer s.opened(id)
-	// The SDK asks for an id before it reads the request, and does not name the request.
+	// The SDK asks for the id of a session without naming the request. The lock therefore allows
+	// one request at a time until the SDK has asked for the id.
 	s.opening.Lock()
 	s.mu.Lock()
 	s.next = id
@@ -69,7 +70,8 @@ func (s *sessions) open(serve func()) bool {
 	return true
 }
 
-// nextID returns the id of the session that opens. The SDK calls it.
+// nextID returns the id of the session that opens. The SDK calls it, before it reads the
+// request.
 func (s *sessions) nextID() string {
 	s.mu.Lock()
 	id := s.next
@@ -78,7 +80,8 @@ func (s *sessions) nextID() string {
 	return id
 }
 
-// take lets the next session open, unless an earlier call with the id has.
+// take clears next and unlocks opening, so that the next session can open. It does nothing if
+// an earlier call with this id has done so.
 func (s *sessions) take(id string) {
 	s.mu.Lock()
 	waits := id != "" && s.next == id
@@ -91,7 +94,7 @@ func (s *sessions) take(id string) {
 	}
 }
 
-// add adds a session that opens, and returns false if there is no place for it.
+// add adds a session that is about to open. It returns false if there is no room for it.
 func (s *sessions) add(id string) bool {
 	s.mu.Lock()
 	s.forgetClosed()
@@ -119,7 +122,8 @@ func (s *sessions) add(id string) bool {
 	return true
 }
 
-// opened ends the opening of a session. A request that opened none leaves no session.
+// opened marks a session as open. If the request has opened no session, it removes the
+// session.
 func (s *sessions) opened(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +133,7 @@ func (s *sessions) opened(id string) {
 	s.forgetClosed()
 }
 
-// forgetClosed drops sessions that the SDK has closed. s.mu is held.
+// forgetClosed removes the sessions that the SDK has closed. s.mu must be held.
 func (s *sessions) forgetClosed() {
 	open := map[string]bool{}
 	for each := range s.listed() {
@@ -143,7 +147,7 @@ func (s *sessions) forgetClosed() {
 	}
 }
 
-// use counts a request of a session, until the returned function is called.
+// use counts a request of a session as open until the returned function is called.
 func (s *sessions) use(id string) (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +164,7 @@ func (s *sessions) use(id string) (done func()) {
 	}
 }
 
-// end ends the calls of a session.
+// end cancels the calls of a session and removes the session.
 func (s *sessions) end(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,8 +174,9 @@ func (s *sessions) end(id string) {
 	}
 }
 
-// of returns the context of a session, or that of all for a request without a session. The
-// context is canceled if the session has ended.
+// of returns the context of a session. It returns a canceled context if the session has
+// ended. For a request without a session (""), it returns the context that ends with the
+// server.
 func (s *sessions) of(id string) context.Context {
 	if id == "" {
 		return s.all
@@ -193,7 +198,7 @@ func (s *sessions) count() int {
 	return len(s.known)
 }
 
-// close ends all calls, and closes all sessions.
+// close cancels all calls and closes all sessions.
 func (s *sessions) close() {
 	s.endAll()
 	for each := range s.listed() {

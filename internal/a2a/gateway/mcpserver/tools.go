@@ -24,7 +24,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
 )
 
-// The tools.
+// The names of the tools.
 const (
 	ToolFind = "find_agents"
 	ToolGet  = "get_agent"
@@ -34,7 +34,7 @@ const (
 const instructions = "These tools reach the other agents of the Kubernetes cluster. Find an agent with find_agents, read its skills with get_agent if " +
 	"find_agents did not say enough, and give it work with call_agent. An agent is named namespace/name."
 
-// tools are the implementations.
+// tools implements the tools.
 type tools struct {
 	options  Options
 	registry *registryclient.Client
@@ -44,7 +44,8 @@ type tools struct {
 	calls    chan struct{}
 }
 
-// findArguments are the parameters of the registry's search.
+// findArguments are the arguments of find_agents, which are the parameters of the registry's
+// search.
 type findArguments struct {
 	Q          string   `json:"q,omitempty" jsonschema:"What the agent must be able to do, in any words. The best matches come first."`
 	Text       string   `json:"text,omitempty" jsonschema:"Words that all occur in the names, descriptions, ids, tags or examples of the agent and its skills."`
@@ -60,7 +61,8 @@ type findArguments struct {
 	Cursor     string   `json:"cursor,omitempty" jsonschema:"nextCursor of the answer before, for the next page."`
 }
 
-// defaultLimit is smaller than that of the registry: models read the answer.
+// defaultLimit is the default number of agents in a result. It is smaller than the registry's
+// default, because models read the result.
 const defaultLimit = 20
 
 type getArguments struct {
@@ -119,14 +121,15 @@ func (t *tools) addTo(s *mcp.Server) {
 	}, t.handler(ToolCall, t.call))
 }
 
-// result is that of a tool.
+// result is the result of a tool, with its outcome for metrics.
 type result struct {
 	*mcp.CallToolResult
 	outcome Outcome
 }
 
-// handler bounds the calls of a tool, ties them to their session and their HTTP request, and turns errors into errors
-// of the tool, which models read.
+// handler returns the handler of a tool. It limits the number of running calls, cancels a
+// call when its session or its HTTP request ends, and converts errors to results with an
+// error, which models read.
 func (t *tools) handler(name string, run func(context.Context, *mcp.CallToolRequest) (*result, error)) mcp.ToolHandler {
 	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		select {
@@ -159,8 +162,7 @@ var (
 	errRequestEnded = errors.New("the MCP request has ended")
 )
 
-// explain returns the text of an error for the model, and logs an error that is none of the
-// protocol.
+// explain returns the text of an error for the model. It logs errors that are not *a2a.Error.
 func (t *tools) explain(ctx context.Context, tool string, err error) string {
 	problem, ok := errors.AsType[*a2a.Error](err)
 	if !ok {
@@ -177,7 +179,8 @@ func failed(text string) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// decode reads the arguments of a tool: an object with the members of readers, each once. Null means absent.
+// decode reads the arguments of a tool: an object in which each member has a reader and
+// occurs once. Absent arguments are an empty object.
 func decode(r *mcp.CallToolRequest, readers map[string]func(*jsonread.Reader)) error {
 	if len(r.Params.Arguments) == 0 {
 		return nil
@@ -187,7 +190,8 @@ func decode(r *mcp.CallToolRequest, readers map[string]func(*jsonread.Reader)) e
 	return cmp.Or(unknown, directory.Explain(r.Params.Arguments, in.End())) //nolint:wrapcheck // each is an *a2a.Error
 }
 
-// readObject reads an object. It returns an error for a member without a reader; in has the errors of values.
+// readObject reads an object. It returns an error for the first member without a reader.
+// Errors of values are stored in the reader in.
 func readObject(in *jsonread.Reader, problem string, readers map[string]func(*jsonread.Reader)) (unknown error) {
 	for name := range in.Members() {
 		if read := readers[string(name)]; read != nil {
@@ -199,12 +203,13 @@ func readObject(in *jsonread.Reader, problem string, readers map[string]func(*js
 	return unknown //nolint:wrapcheck // it is an *a2a.Error
 }
 
-// textInto returns the reader of a string.
+// textInto returns a function that reads a string into to.
 func textInto(to *string) func(*jsonread.Reader) {
 	return func(in *jsonread.Reader) { *to = in.String() }
 }
 
-// structured returns a result that is one JSON value, also as text for models.
+// structured returns a result with a JSON value as structured content, and the same JSON as
+// text for models.
 func structured(value any) (*result, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -215,10 +220,10 @@ func structured(value any) (*result, error) {
 	}, OutcomeSucceeded}, nil
 }
 
-// originOf returns the URL of the gateway as the client knows it.
+// originOf returns the URL of the gateway that the client has called.
 func originOf(r *mcp.CallToolRequest) string { return r.Extra.Header.Get(headerOrigin) }
 
-// findParameters are the arguments of find_agents.
+// findParameters are the names of the arguments of find_agents.
 var findParameters = []string{"q", "text", "skill", "tag", "inputMode", "outputMode", "provider", "namespace", "ready", "remote", "limit", "cursor"}
 
 func (t *tools) find(ctx context.Context, r *mcp.CallToolRequest) (*result, error) {

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registryclient reads the registry through the gateway, for the endpoints that the
-// gateway itself serves. All URLs in its results lead through the gateway.
+// Package registryclient reads the registry through the gateway. The endpoints that the
+// gateway itself serves use it. All URLs in its results lead through the gateway.
 package registryclient
 
 import (
@@ -24,24 +24,26 @@ import (
 const (
 	// timeout bounds one request.
 	timeout = 10 * time.Second
-	// maxAnswer bounds a response, in bytes. A page of the registry has 4 MiB and one
-	// entry at most.
+	// maxAnswer is the maximum size of a response in bytes. A page of the registry has at most 4
+	// MiB plus one entry.
 	maxAnswer = 8 << 20
-	// maxQuery bounds the parameters of a search, in bytes. The registry reads headers of 32 KiB.
+	// maxQuery is the maximum length of the parameters of a search, in bytes. The registry
+	// accepts headers of up to 32 KiB.
 	maxQuery = 24 << 10
-	// maxMessage bounds the text of an error of the registry that is shown, in bytes.
+	// maxMessage is the maximum length of the text of the registry's error in a result, in
+	// bytes.
 	maxMessage = 1024
 )
 
-// Client reads the registry. It is safe for concurrent use. Its errors are *a2a.Error, and
-// those of the context.
+// Client reads the registry. It is safe for concurrent use. Its errors are *a2a.Error and the
+// errors of ctx.
 type Client struct {
-	// Gateway sends requests to the gateway.
+	// Gateway sends requests through the gateway.
 	Gateway http.RoundTripper
 }
 
-// Find searches the registry with the parameters of its API. origin is the URL of the gateway
-// as its client knows it, without a slash at its end.
+// Find searches the registry with the parameters of the registry's API. origin is the URL by
+// which the client of the gateway has reached it, without a slash at its end.
 func (c *Client) Find(ctx context.Context, origin string, parameters url.Values) (*directory.Page, error) {
 	query := parameters.Encode()
 	if len(query) > maxQuery {
@@ -58,19 +60,19 @@ func (c *Client) Find(ctx context.Context, origin string, parameters url.Values)
 	return page, nil
 }
 
-// Entry returns the entry of an agent, a JSON object.
+// Entry returns the registry's entry of an agent as a JSON object.
 func (c *Client) Entry(ctx context.Context, origin string, a directory.Agent) (json.RawMessage, error) {
 	return c.object(ctx, origin, request{path: "/v1/agents/" + a.String(), missing: "no agent " + a.String()})
 }
 
-// Card returns the card of an agent, a JSON object: the card of 1.0 for "1.0", and the union
-// card for any other version.
+// Card returns the card of an agent as a JSON object: the card of 1.0 if version is "1.0",
+// and the union card for any other version.
 func (c *Client) Card(ctx context.Context, origin string, a directory.Agent, version string) (json.RawMessage, error) {
 	return c.object(ctx, origin, request{path: "/v1/agents/" + a.String() + "/card", missing: "no card of agent " + a.String(), version: version})
 }
 
-// request is a request of the registry. missing says what does not exist if the response is
-// 404. version is that of a card, "" for any.
+// request is a request to the registry. If the response is 404, missing describes what does
+// not exist. version is the version of a card, "" for any.
 type request struct{ path, missing, version string }
 
 func (c *Client) object(ctx context.Context, origin string, q request) (json.RawMessage, error) {
@@ -115,7 +117,8 @@ func (c *Client) get(ctx context.Context, origin string, q request) ([]byte, err
 	}
 }
 
-// late returns the error of a request that was not answered in time, or not to its end.
+// late returns the error for a request whose response did not arrive in time or not
+// completely.
 func late(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("read the registry: %w", context.Cause(ctx))
@@ -126,7 +129,7 @@ func late(ctx context.Context, err error) error {
 	return errUnreadable
 }
 
-// refused returns the error for an answer with another status than 200.
+// refused returns the error for a response with another status than 200.
 func refused(status int, text []byte, missing string) error {
 	var answer struct {
 		Error struct {

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package exchangetest has a fake of the registry's token exchange, for tests.
+// Package exchangetest provides a fake of the registry's token exchange for tests.
 package exchangetest
 
 import (
@@ -15,8 +15,9 @@ const Path = "/v1/token"
 // Token returns the token that Serve issues in exchange for a subject token.
 func Token(subject, audience string) string { return subject + "-for-" + audience }
 
-// Serve answers a request for a token, and returns false for another request. It issues a
-// token for every subject token and every audience, for ten minutes.
+// Serve responds to a request for a token, and returns true. It returns false for any other
+// request, and writes no response. It issues a token for every subject token and every
+// audience. The token is valid for ten minutes.
 func Serve(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodPost || r.URL.Path != Path {
 		return false
