@@ -40,7 +40,7 @@ func (t *task) createNamed(ctx context.Context, tn *turn) (created bool, err err
 		return false, a2a.TaskNotFound(t.key.TaskID)
 	}
 	if t.loaded {
-		// A turn that may be answered without a task has the id.
+		// A running turn uses the id, and may still be answered without a task.
 		return false, a2a.InvalidParams("message.taskId", "is not available")
 	}
 	if err = t.startFirstTurn(ctx, tn, true); !errors.Is(err, store.ErrExists) {
@@ -51,8 +51,8 @@ func (t *task) createNamed(ctx context.Context, tn *turn) (created bool, err err
 	return false, err
 }
 
-// startFirstTurn starts the first turn of a task. The task is created now, or when the
-// agent sends its first event.
+// startFirstTurn starts the first turn of a task. If createNow is false, the task is
+// created when the agent sends its first event or is silent for Options.DecideAfter.
 func (t *task) startFirstTurn(ctx context.Context, tn *turn, createNow bool) error {
 	m := tn.message
 	contextID := m.ContextID
@@ -102,8 +102,8 @@ func (t *task) acceptLoaded(ctx context.Context, tn *turn) error {
 	return t.enqueue(ctx, tn)
 }
 
-// ensureOwner returns a elsewhereError error if another replica runs the task. If the
-// replica that held the task died, it takes the task over.
+// ensureOwner returns an elsewhereError if another replica runs the task. If the replica
+// that held the task is dead, ensureOwner takes the task over.
 func (t *task) ensureOwner(ctx context.Context) error {
 	if t.working() {
 		if t.lost {
@@ -135,7 +135,8 @@ func (t *task) awaitsMessage() bool {
 	return t.state().Interrupted() && t.input == nil && len(t.waiting) == 0
 }
 
-// enqueue adds a message to those that wait for their turn.
+// enqueue adds a message to the waiting messages of the task. If the request sets
+// ReturnImmediately, the current task decides the turn.
 func (t *task) enqueue(ctx context.Context, tn *turn) error {
 	var now *a2a.Record
 	if tn.request.ReturnImmediately {
@@ -158,7 +159,8 @@ func (t *task) enqueue(ctx context.Context, tn *turn) error {
 	return nil
 }
 
-// continueTask begins the turn of a message, with the run that waits or a new one.
+// continueTask begins the turn of a message. It delivers the message to the run that
+// waits, or starts a new run.
 func (t *task) continueTask(ctx context.Context, tn *turn) error {
 	said := t.paused
 	tn.continues = true

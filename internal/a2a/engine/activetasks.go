@@ -12,8 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// acquire returns the task with a key for use, until release. named is true if the task
-// need not exist because its client chose the id (0.1).
+// acquire returns the task with a key, and counts one more user of it until release.
+// named is true if the task need not exist because its client chose the id (0.1).
 func (e *Engine) acquire(ctx context.Context, k store.Key, named bool) (*task, error) {
 	e.mu.Lock()
 	if t := e.tasks[k]; t != nil {
@@ -64,9 +64,10 @@ func (e *Engine) releaseLocked(t *task) {
 	}
 }
 
-// reserveRun counts a turn as running and its run as a user of the task. It returns
-// errTurnLimit if the limits of turns do not allow the run. refusable is false for a run
-// that has to start.
+// reserveRun counts a turn as running and its run as a user of the task. It returns an
+// error if the engine drains, if the lease may have ended, or if the limits of turns do
+// not allow the run (errTurnLimit). If refusable is false, the run has to start and
+// reserveRun returns nil.
 func (e *Engine) reserveRun(t *task, tn *turn, refusable bool) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -94,8 +95,9 @@ func (e *Engine) cancelReservation(t *task, tn *turn) {
 	e.runReturned(t)
 }
 
-// freeTurn counts the turn of a run as ended, once. It takes no lock of the engine, so
-// that a client which has its answer may send the next message at once.
+// freeTurn counts the turn of a run as ended, once. Callers call it before the client can
+// see the end of the turn, so that the client may send its next message at once. It does
+// not lock Engine.mu.
 func (e *Engine) freeTurn(r *run) {
 	if !r.freed {
 		r.freed = true
@@ -103,7 +105,8 @@ func (e *Engine) freeTurn(r *run) {
 	}
 }
 
-// runReturned follows the end of the goroutine of a run.
+// runReturned counts the goroutine of a run as ended. It signals idle if the engine
+// drains and no run is left.
 func (e *Engine) runReturned(t *task) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -114,7 +117,7 @@ func (e *Engine) runReturned(t *task) {
 	}
 }
 
-// signalIdle closes idle. The lock is held.
+// signalIdle closes idle, once. The caller holds Engine.mu.
 func (e *Engine) signalIdle() {
 	select {
 	case <-e.idle:

@@ -17,13 +17,14 @@ import (
 // firstEventCount is the number of events with which every task begins.
 const firstEventCount = 2
 
-// firstEvents returns these events, in a slice that is valid until the next append.
+// firstEvents returns the events with which the task of a turn begins: the message and
+// the state submitted. The slice is valid until the next append.
 func (t *task) firstEvents(tn *turn) []a2a.Event {
 	return append(t.batch[:0], a2a.Event{Message: tn.logged}, t.statusEvent(a2a.StateSubmitted, nil))
 }
 
-// create creates the task of a turn with its first events and those of the agent that
-// follow them.
+// create creates the task of a turn. events are the first events of the task and any
+// events of the agent that follow them.
 func (t *task) create(ctx context.Context, tn *turn, events []a2a.Event) error {
 	origin := store.Origin{ContextID: t.contextID, Dialect: tn.request.Dialect}
 	t.descriptor = tn.descriptor(1)
@@ -49,8 +50,9 @@ func (t *task) create(ctx context.Context, tn *turn, events []a2a.Event) error {
 }
 
 // createWith creates the task of a turn with events of the agent. If the store has no
-// room for all of them, it creates the task first and then appends the events, so that
-// the task fails as one that is too large, or ends, which a full store accepts.
+// room for all events, createWith first creates the task and then appends the events of
+// the agent. A full store accepts this append if the events end the task; otherwise the
+// task fails as too large.
 func (t *task) createWith(ctx context.Context, tn *turn, events []a2a.Event) error {
 	err := t.create(ctx, tn, events)
 	if len(events) == firstEventCount || !errors.Is(err, store.ErrFull) {
@@ -66,8 +68,8 @@ func (t *task) createWith(ctx context.Context, tn *turn, events []a2a.Event) err
 // task as it was before the message.
 //
 // If the append is indeterminate, the log may contain a message that a waiting run of
-// this task did not receive, so the run must not complete the task: begin gives it up. The
-// same holds if the store has lost events.
+// this task did not receive, so the run must not complete the task: begin gives the task
+// up. It does the same if the store has lost events.
 func (t *task) begin(ctx context.Context, tn *turn) error {
 	for {
 		turns := t.turns
@@ -126,8 +128,8 @@ func (t *task) beginAfter(ctx context.Context, tn *turn, before *a2a.Task) error
 	return nil
 }
 
-// withoutStaleNote returns a task without the backend's note if the run that it is about
-// has ended.
+// withoutStaleNote returns a task without the backend's note if the task is terminal,
+// because the note is about the run that has ended.
 func withoutStaleNote(t *a2a.Task) *a2a.Task {
 	if !t.Status.State.Terminal() || t.Note == "" {
 		return t
@@ -138,7 +140,7 @@ func withoutStaleNote(t *a2a.Task) *a2a.Task {
 }
 
 // accepts returns an error if the state of the task does not allow a turn to begin, and
-// errFollowed if the same message began one before.
+// errFollowed if the same message began a turn before, which tn now follows.
 func (t *task) accepts(ctx context.Context, tn *turn) error {
 	followed, err := t.followRepeated(ctx, tn)
 	switch {
@@ -156,8 +158,8 @@ func (t *task) accepts(ctx context.Context, tn *turn) error {
 	}
 }
 
-// appliedFirst follows the append of the first events of a turn. It folds them itself:
-// reading the log could fail.
+// appliedFirst applies the first events of a turn, which the log has stored, to the fold
+// and to the task in memory. It does not read the log, because a read could fail.
 func (t *task) appliedFirst(ctx context.Context, fold *store.Fold, events []a2a.Event) {
 	for i := range events {
 		fold.Apply(&events[i])
@@ -166,8 +168,8 @@ func (t *task) appliedFirst(ctx context.Context, fold *store.Fold, events []a2a.
 	t.applied(ctx, events)
 }
 
-// turnBegan decides a turn: its task exists, and the turn began with the event numbered
-// seq.
+// turnBegan decides a turn whose task exists. seq is the number of the last of the turn's
+// first events.
 func (t *task) turnBegan(tn *turn, fold *store.Fold, seq uint64) {
 	tn.open(t.log, &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}})
 	t.begun = append(t.begun, tn)
@@ -184,9 +186,10 @@ func (t *task) attachPush(ctx context.Context, tn *turn) error {
 	return wrapUnlessClientError("attach push configuration", t.engine.options.Pushes.Attach(ctx, t.key, config))
 }
 
-// followRepeated makes a turn follow the same message, if that is the last message of
-// the task and began its turn within the deduplication window. Its client was refused
-// while another replica had the message.
+// followRepeated makes tn follow the turn of an earlier copy of its message, if that copy
+// is the client's last message in the task and began its turn within the deduplication
+// window. A client sends such a message again if it was refused while another replica
+// processed the first copy.
 func (t *task) followRepeated(ctx context.Context, tn *turn) (followed bool, err error) {
 	if t.engine.coordinator.Exclusive() || tn.recent == nil {
 		return false, nil
@@ -196,7 +199,7 @@ func (t *task) followRepeated(ctx context.Context, tn *turn) (followed bool, err
 		return false, storeError("read task", t.key.TaskID, err)
 	}
 	if !tn.request.ClientTaskID && t.turns == 1 {
-		return false, nil // a client may use the id of the message that created the task again
+		return false, nil // a client may reuse the id of the message that created the task
 	}
 	m, last := tn.message, lastOfClient(now.Task.History)
 	if last == nil || last.ID != m.ID ||
@@ -232,8 +235,8 @@ func (t *task) ensureCreated(ctx context.Context, r *run) error {
 	return t.create(ctx, r.turn, t.firstEvents(r.turn))
 }
 
-// loggedForm returns what the log contains of a message: a redacted copy if the message
-// answers a request for sensitive input.
+// loggedForm returns the form of a message in the log: a redacted copy if the message
+// answers a request for sensitive input, and otherwise the message itself.
 func (t *task) loggedForm(m *a2a.Message) *a2a.Message {
 	if request, ok := t.inputRequest(); ok && request.Sensitive {
 		return m.Redacted()

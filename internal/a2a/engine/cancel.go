@@ -12,8 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Cancel implements a2a.Handler. The task is canceled at once, without waiting for the
-// agent, whose run ends with its context. Calls at the same time succeed together.
+// Cancel implements a2a.Handler. It cancels the task and the context of its runs at once,
+// and does not wait for the agent. Concurrent calls for the same task all succeed.
 func (e *Engine) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, error) {
 	t, err := e.acquire(ctx, store.Key{Owner: r.Owner, TaskID: r.TaskID}, false)
 	if err != nil {
@@ -44,7 +44,8 @@ func (e *Engine) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, e
 }
 
 // cancel appends the state canceled and cancels the runs. It succeeds for a task that was
-// canceled while the caller waited for the lock. wasCanceled is whether it was before.
+// canceled while the caller waited for the lock. wasCanceled is true if the task was
+// canceled before this wait.
 func (t *task) cancel(ctx context.Context, wasCanceled bool) error {
 	if t.log == nil {
 		return a2a.TaskNotFound(t.key.TaskID)

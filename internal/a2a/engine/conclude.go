@@ -71,8 +71,8 @@ func (t *task) failure(ctx context.Context, err error) (state a2a.State, reason 
 	}
 }
 
-// rememberArtifact adds the artifact of the turn to the conversation: it is an answer
-// of the agent like a message.
+// rememberArtifact adds the artifact of the turn to the conversation, because an artifact
+// answers the client as a message does.
 func (t *task) rememberArtifact(ctx context.Context, r *run) {
 	if !r.wroteArtifact {
 		return

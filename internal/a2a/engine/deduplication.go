@@ -17,15 +17,15 @@ import (
 // messages of running turns, and answers without a task.
 const maxDeduplicatedBytes = 16 << 20
 
-// deduplication remembers recent turns by their messages, so that a message that a
-// client sends again joins its turn. A message is forgotten after the window, and
-// once its task is continued or canceled: the client has the answer then, and the
-// same message is a new one.
+// deduplication remembers recent turns by their messages, so that a message that a client
+// sends again joins its turn. A message is forgotten after the window, and once its task
+// is continued or canceled: the client has received its answer by then, so an equal
+// message begins a new turn.
 type deduplication struct {
 	window func() time.Duration
 	limit  int
 	// shared is true if another replica may continue or cancel a task. The claim in the
-	// store then tells whether a message is forgotten (store.Claims).
+	// store then decides whether a message is forgotten (store.Claims).
 	shared bool
 	seed   maphash.Seed
 
@@ -33,8 +33,8 @@ type deduplication struct {
 	turns map[messageKey]*recentMessage
 	// tasks indexes the turns that have a task.
 	tasks map[store.Key][]*recentMessage
-	// order has the entries by age, the oldest first. A forgotten entry stays in it
-	// without its turn.
+	// order lists the entries by age, the oldest first. A forgotten entry stays in order
+	// with a nil turn.
 	order []*recentMessage
 	bytes int
 }
@@ -46,9 +46,10 @@ func newDeduplication(window func() time.Duration, limit int, shared bool) *dedu
 	}
 }
 
-// findOrAdd returns the turn of the same message, or a new one. If another replica may
-// have continued or canceled the task of the turn that it finds, it returns a new
-// turn with the found one as its former turn; the claim in the store then decides.
+// findOrAdd returns the known turn of the same message and true, or a new turn and false.
+// If another replica may have continued or canceled the task of the known turn, findOrAdd
+// returns a new turn whose former turn is the known one. The claim in the store then
+// decides which of the two is valid.
 func (d *deduplication) findOrAdd(r *a2a.SendRequest, now time.Time) (tn *turn, joined bool) {
 	window := d.window()
 	if r.Message.ID == "" || window <= 0 {

@@ -61,7 +61,8 @@ func (t *task) stopWaiting(ctx context.Context) {
 	}
 }
 
-// shutDown fails a task with a run, or hands its turn over, and cancels its runs.
+// shutDown fails a task that has a run, or hands its turn over to other replicas, and
+// cancels the runs.
 func (t *task) shutDown(ctx context.Context) {
 	t.lock(ctx)
 	defer t.unlock()

@@ -31,9 +31,9 @@ func (t *task) runTurns(ctx context.Context, r *run) {
 	}
 }
 
-// runInput delivers a message to a run that waits. returned is nil if the agent's status
-// said that the run waits. Otherwise the run may be about to end, so runInput first waits
-// for that, for Options.InputGrace.
+// runInput delivers a message to a run that waits. returned is nil if the last status had
+// Paused set. Otherwise the waiting run may be about to return, so runInput first waits
+// until returned closes, for at most Options.InputGrace.
 func (t *task) runInput(ctx context.Context, r *run, returned <-chan struct{}) {
 	if returned != nil {
 		grace := time.NewTimer(t.engine.options.InputGrace)
@@ -71,8 +71,8 @@ func (t *task) callBackend(base context.Context, r *run) error {
 	})
 }
 
-// beginCall makes the call of a run cancelable, and reports whether the run was not
-// canceled before.
+// beginCall stores the function that cancels the call of a run. It returns false if the
+// run has already been canceled.
 func (t *task) beginCall(ctx context.Context, r *run, cancel context.CancelCauseFunc) bool {
 	t.lock(ctx)
 	defer t.unlock()
@@ -98,7 +98,8 @@ func (t *task) decideSilentTurn(ctx context.Context, r *run) {
 	}
 }
 
-// emit takes events of the agent. It returns backend.ErrTurnEnded when the agent should stop.
+// emit processes events of the agent: it appends them to the log, or answers the client
+// without a task. It returns backend.ErrTurnEnded if the agent should stop.
 func (t *task) emit(ctx context.Context, r *run, events []a2a.Event) error {
 	t.lock(ctx)
 	defer t.unlock()
@@ -187,8 +188,8 @@ func (t *task) continuePaused(ctx context.Context) {
 	}
 }
 
-// beginWaiting begins the turn of a message that waited for it. It begins without a further
-// check if the client has been answered.
+// beginWaiting begins the turn of a message that waited. It first calls Options.Allow,
+// unless the client already has an answer.
 func (t *task) beginWaiting(ctx context.Context, tn *turn) error {
 	if !tn.isDecided() {
 		if err := t.engine.allow(ctx, tn); err != nil {
@@ -205,8 +206,8 @@ func (t *task) nextWaiting() *turn {
 	return tn
 }
 
-// runEnded follows the return of a call. It returns the next run for this goroutine, nil
-// for none.
+// runEnded is called when the call of a run has returned. It removes the run, and returns
+// the next run for the same goroutine, nil for none.
 func (t *task) runEnded(ctx context.Context, r *run, err error) *run {
 	t.lock(ctx)
 	defer t.unlock()
@@ -243,8 +244,8 @@ func (t *task) removeRun(ctx context.Context, r *run, err error) (last bool) {
 			t.continuePaused(ctx)
 			return false
 		}
-		// The agent confirmed that the run took the input, and the run has returned since.
-		// The turn ends as the run did.
+		// The agent confirmed that the waiting run received the input, and this run has
+		// returned since. The turn of the input ends with the error of that run.
 		err = t.runErr
 	case t.input == r:
 		t.replaceRun(r)
@@ -297,7 +298,7 @@ func (t *task) startRun(ctx context.Context, tn *turn) {
 }
 
 // deliverInput starts the goroutine that delivers a message to the run that waits. said
-// is true if the agent's status said that the run waits.
+// is true if the last status had Paused set.
 func (t *task) deliverInput(ctx context.Context, tn *turn, said bool) {
 	t.input = t.newRun(tn)
 	t.input.input = true

@@ -3,13 +3,13 @@
 
 // Package engine runs turns and owns tasks. It implements a2a.Handler.
 //
-// Everything that happens to a task passes through one append path, under the
-// task's lock: validate, append to the log, publish. A task belongs to the
-// engine and not to a connection: a client that leaves changes nothing.
+// Every change of a task takes one path, under the task's lock: the engine validates the
+// events, appends them to the log and publishes them. A task belongs to the engine and
+// not to a connection, so it continues when its client disconnects.
 //
-// The engine knows no transport, no encoding and no protocol version, and it
-// learns who owns what from its caller. docs/explanation/concurrency.md lists its
-// goroutines and locks.
+// The engine depends on no transport, no encoding and no protocol version. Its caller
+// passes the owner of each request. docs/explanation/concurrency.md lists its goroutines
+// and locks.
 package engine
 
 import (
@@ -33,22 +33,23 @@ type Engine struct {
 	recent      *deduplication
 
 	draining atomic.Bool
-	// turns counts the running turns. A turn ends with its outcome; its goroutine, which
-	// runs counts, may return later.
+	// turns limits and counts the running turns. A turn ends with its outcome. Its
+	// goroutine may return later and is counted in runs.
 	turns *turnQueue
 	// idle closes when the engine drains and no run is left.
 	idle        chan struct{}
 	subscribers subscribers
-	// retries ends with cutOff, when Drain does not wait for turns any more.
+	// retries is the context of repeated store calls (retryOutage). Drain cancels it with
+	// cutOff when it no longer waits for turns.
 	retries context.Context //nolint:containedctx // it lasts as long as the engine
 	cutOff  context.CancelFunc
 
-	// waitingBytes is the size of the messages that wait for a turn. The store does not
-	// count them.
+	// waitingBytes is the total size of the messages that wait for a turn, in bytes. The
+	// store does not count these messages.
 	waitingBytes atomic.Int64
 
 	mu sync.Mutex
-	// tasks are those that a run or a request uses.
+	// tasks are the tasks that a run or a request uses.
 	tasks map[store.Key]*task
 	runs  int
 }
@@ -70,11 +71,11 @@ func (e *Engine) Queued() int {
 // LimitsChanged applies changed limits of turns (Options.Turns) to waiting messages.
 func (e *Engine) LimitsChanged() { e.turns.limitsChanged() }
 
-// maxWaitingBytes bounds the size of all messages that wait.
+// maxWaitingBytes bounds the total size of the messages that wait for a turn.
 const maxWaitingBytes = 32 << 20
 
-// reserveWaitingBytes counts the bytes of a message that waits, and reports whether they
-// are within the bound.
+// reserveWaitingBytes adds the size of a message to waitingBytes. It returns false and
+// adds nothing if the sum would exceed maxWaitingBytes.
 func (e *Engine) reserveWaitingBytes(tn *turn) bool {
 	size := int64(tn.message.Size())
 	if e.waitingBytes.Add(size) <= maxWaitingBytes {
@@ -86,8 +87,8 @@ func (e *Engine) reserveWaitingBytes(tn *turn) bool {
 
 func (e *Engine) releaseWaitingBytes(tn *turn) { e.waitingBytes.Add(-int64(tn.message.Size())) }
 
-// retryOutage calls call and retries it during an outage of a shared store, for
-// Options.OutageRetryFor. The caller holds no lock.
+// retryOutage calls call, and repeats it for at most Options.OutageRetryFor while a
+// shared store has an outage. The caller holds no lock.
 func (e *Engine) retryOutage(ctx context.Context, call func() error) error {
 	err := call()
 	if e.coordinator.Exclusive() || !errors.Is(err, store.ErrUnavailable) {
@@ -101,9 +102,10 @@ func (e *Engine) retryOutage(ctx context.Context, call func() error) error {
 
 func (e *Engine) now() time.Time { return toWirePrecision(e.options.Now()) }
 
-// task is a task while a run or a request uses it. Its lock guards all fields but key,
-// users and canceled. A method holds the lock from its beginning to its end, also while
-// the store retries an append; other users of the task wait for the lock.
+// task is the state of a task in memory, while a run or a request uses it. The lock mutex
+// guards all fields but key, users and canceled. A method that locks the task holds the
+// lock until it returns, even while the store retries an append; other users of the task
+// wait for the lock.
 type task struct {
 	engine *Engine
 	key    store.Key
@@ -111,46 +113,50 @@ type task struct {
 	users int
 
 	mutex *semaphore.Weighted
-	// loaded is false until the fields that follow were read from the log.
+	// loaded is true once the fields that follow have been read from the log, or set by
+	// the first turn.
 	loaded bool
 	// contextID is set before the first run and does not change.
 	contextID string
 	// log is nil until the task is created. The agent may answer without a task.
 	log store.Log
-	// seq is the number of the last event of the log, status the status that it leads to,
-	// and paused whether a run stays connected for the client's answer.
+	// seq is the number of the last event of the log, and status is the status of the
+	// task after this event. paused is true if the agent set StatusUpdate.Paused: a run
+	// stays connected until the client answers.
 	seq    uint64
 	status a2a.Status
 	paused bool
-	// turns counts the turns that began, from the messages of the client in the log.
+	// turns is the number of turns that began. It equals the number of the client's
+	// messages in the log.
 	turns int
 	// answered is true if the agent answered without a task.
 	answered bool
 
-	// run is the call of the backend in progress, and input the call that delivers a
-	// message to a run that waits. runErr is how the run ended for which an input was
-	// meant.
+	// run is the backend call in progress, and input is the call that delivers a message
+	// to a run that waits. If the waiting run returns before input does, runErr is its
+	// error.
 	run, input *run
 	runErr     error
 	// waiting are the messages that wait for their turn, at most Options.MaxWaiting.
 	waiting []*turn
-	// begun are the turns that began and have not stopped.
+	// begun are the turns that have begun and not stopped.
 	begun []*turn
 	// canceled is true after a cancel, until a message restarts the task.
 	canceled atomic.Bool
-	// inputTimer fails the task if the client does not answer. Every status starts a new
-	// question, so that a late timer does nothing.
+	// inputTimer fails the task if the client does not answer in time. question is the
+	// number of the wait for which the timer was started. Every status increases it, so
+	// that a timer that fires late does nothing.
 	inputTimer *time.Timer
 	question   uint64
 	// batch is the reused memory for the events of one append.
 	batch []a2a.Event
 
-	// descriptor is the turn descriptor of the current turn, and rerun the turn that
-	// follows the current run because the agent's process crashed.
+	// descriptor is the turn descriptor of the current turn. If the agent's process
+	// crashed, rerun is the next attempt of the turn, which begins after the current run.
 	descriptor store.TurnDescriptor
 	rerun      *turn
-	// lost is true if another replica may run the task: the runs of this one are
-	// canceled, and append nothing.
+	// lost is true if another replica may run the task. The runs of this replica are then
+	// canceled and append nothing.
 	lost bool
 }
 
@@ -158,7 +164,7 @@ func newTask(e *Engine, k store.Key, log store.Log) *task {
 	return &task{engine: e, key: k, log: log, mutex: semaphore.NewWeighted(1)}
 }
 
-// toWirePrecision returns a time in UTC and in milliseconds, which is how every
-// version of the protocol writes it. Lists are ordered by this time, so that clients
-// see the order in the times that they get.
+// toWirePrecision returns a time in UTC, truncated to milliseconds, the precision of
+// times in every version of the protocol. Lists are ordered by the truncated times, so
+// that the order agrees with the times that clients receive.
 func toWirePrecision(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }

@@ -16,21 +16,22 @@ import (
 var (
 	errDrained = errors.New("server is shutting down")
 	errOver    = errors.New("task has ended")
-	// errLost: another replica runs the task or may run it.
+	// errLost means that another replica runs or may run the task.
 	errLost = errors.New("another replica runs the task")
-	// errStore: the store does not answer; also the error of a turn that could not be
-	// prepared.
+	// errStore means that the store does not answer. It is also the error of a turn that
+	// could not be prepared.
 	errStore = errors.New("store is not available")
 )
 
-// errNoRerun: the turn cannot be re-run.
+// errNoRerun means that a turn cannot be re-run.
 var errNoRerun = errors.New("turn cannot be run again")
 
-// Outcomes of beginning a turn that no client sees.
+// Internal outcomes of the beginning of a turn. No client receives them.
 var (
-	// errFollowed: the same message began a turn before, which the new turn follows.
+	// errFollowed means that the same message began a turn before, which the new turn
+	// follows.
 	errFollowed = errors.New("message began a turn before")
-	// errNotPaused: the task that a reply was meant for is not paused any more.
+	// errNotPaused means that the task to which a message replies is no longer paused.
 	errNotPaused = errors.New("task is not paused")
 )
 
@@ -58,8 +59,8 @@ func errStoreDown() error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task store is not available"}
 }
 
-// errRolledBack ends a stream, or refuses a request, of a task of which the store has
-// lost events. The client reads the task again.
+// errRolledBack is the error of a stream or a request for a task of which the store has
+// lost events. The client should read the task again.
 func errRolledBack() error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: reasonRolledBack}
 }
@@ -95,8 +96,8 @@ func errTooManyWaiting(id string) *a2a.Error {
 	}
 }
 
-// wrapUnlessClientError adds the failed operation to an error that is not sent to
-// clients.
+// wrapUnlessClientError adds the failed operation to an error, unless it is an
+// *a2a.Error, which the client receives unchanged.
 func wrapUnlessClientError(doing string, err error) error {
 	if _, ok := errors.AsType[*a2a.Error](err); err == nil || ok {
 		return err
@@ -104,7 +105,7 @@ func wrapUnlessClientError(doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// unlessMissing returns nil for the error that a task does not exist.
+// unlessMissing returns nil if err means that a task does not exist, and err otherwise.
 func unlessMissing(err error) error {
 	if problem, ok := errors.AsType[*a2a.Error](err); ok && problem.Reason == a2a.ReasonTaskNotFound || errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -112,7 +113,8 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// storeError returns an error of the store with the error that is sent to the client.
+// storeError translates an error of the store into an error that contains the *a2a.Error
+// for the client.
 func storeError(doing, id string, err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):

@@ -14,8 +14,8 @@ import (
 )
 
 // claim claims the message of a turn, so that no other replica processes it. If another
-// replica has it, or had it, claim makes the turn follow that replica's turn and returns
-// true.
+// replica processes or has processed the message, claim makes the turn follow that
+// replica's turn and returns true.
 func (e *Engine) claim(ctx context.Context, tn *turn) (followed bool, err error) {
 	tn.term = e.coordinator.Term()
 	if tn.recent == nil {
@@ -49,9 +49,9 @@ func (e *Engine) claim(ctx context.Context, tn *turn) (followed bool, err error)
 	}
 }
 
-// forward sends the message of a turn to another replica, which decides the turn. newTask
-// is the task that the message creates if it creates one, for a message that the other
-// replica claimed; otherwise "".
+// forward sends the message of a turn to another replica, which decides the turn. If the
+// other replica claimed the message, newTask is the id of the task that the message may
+// create; otherwise it is "".
 func (e *Engine) forward(tn *turn, to store.Replica, newTask string) error {
 	request, message := *tn.request, *tn.request.Message
 	message.ID = tn.message.ID
@@ -76,8 +76,8 @@ func (e *Engine) forward(tn *turn, to store.Replica, newTask string) error {
 	})
 }
 
-// followFrom decides a turn that another replica runs or ran, and that began with an
-// event of a log.
+// followFrom decides a turn that another replica runs or ran. at is the event with which
+// that turn began.
 func (tn *turn) followFrom(ctx context.Context, at *coordination.Position) error {
 	first, err := taskAt(ctx, at.Log, at.Key, at.Seq)
 	if err != nil {
@@ -111,8 +111,8 @@ func (a accepted) Wait(ctx context.Context) (coordination.Outcome, error) {
 	}}, nil
 }
 
-// outcome follows the log of a turn that another replica runs until its task stops, and
-// returns the task as it is then.
+// outcome reads the log of a turn that another replica runs until the task is terminal or
+// interrupted, and returns the task in that state.
 func (e *Engine) outcome(ctx context.Context, tn *turn) (*a2a.Record, error) {
 	s := e.follow(tn.log, nil, tn.first.Seq, func(u *a2a.StatusUpdate) bool {
 		return u.Status.State.Terminal() || u.Status.State.Interrupted()
@@ -135,7 +135,8 @@ func (e *Engine) outcome(ctx context.Context, tn *turn) (*a2a.Record, error) {
 	}
 }
 
-// drop refuses a message, which the client may then send again.
+// drop refuses the message of a turn and forgets it, so that the client may send it
+// again.
 func (e *Engine) drop(tn *turn, err error) {
 	e.recent.forget(tn)
 	if tn.releaseClaim != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// host is the engine as its coordinator calls it.
+// host adapts the engine to coordination.Host, the interface through which the
+// coordinator calls it.
 type host struct{ *Engine }
 
 var _ coordination.Host = host{}
@@ -85,7 +86,8 @@ func (h host) StopRuns(ctx context.Context) {
 	group.Wait()
 }
 
-// Accept implements coordination.Host. The message goes to no further replica.
+// Accept implements coordination.Host. It does not forward the message to a further
+// replica.
 func (h host) Accept(ctx context.Context, f coordination.Forwarded) coordination.Accepted {
 	tn, joined := h.recent.findOrAdd(f.Request, h.options.Now())
 	a := accepted{tn, f.Request.Owner}
@@ -93,7 +95,8 @@ func (h host) Accept(ctx context.Context, f coordination.Forwarded) coordination
 		return a
 	}
 	if former := tn.former; former != nil {
-		// The replica that forwarded the message has just read the claim.
+		// The replica that forwarded the message has just read the claim, so f.Claim is
+		// current.
 		if f.Claim.Message == "" || f.Claim == former.claim {
 			tn.become(former)
 			return a

@@ -10,7 +10,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// The page size of a request without one, and the largest, in tasks.
+// Page sizes in tasks: the size for a request that names none, and the largest that a
+// request may name.
 const (
 	defaultPageSize = 50
 	maxPageSize     = 100

@@ -11,7 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// New returns an engine. Start follows, before the first request.
+// New returns an engine, or an error if the options have no store or no backend. The
+// caller calls Start before the first request.
 func New(options Options) (*Engine, error) {
 	if options.Member != nil {
 		options.Store = options.Member
@@ -32,9 +33,10 @@ func New(options Options) (*Engine, error) {
 	return e, nil
 }
 
-// Start begins the protocol of the replicas, until Drain returns. The engine calls its
-// backend and Options from then on, because it may take over the tasks of other replicas. The
-// engine that shares its store with no other does nothing here. Start is called once.
+// Start starts the coordination with other replicas, which ends with Drain. From then on,
+// the engine may call its backend and the functions in Options, because it may take over
+// tasks of other replicas. If no other replica shares the store, Start does nothing. The
+// caller calls it once.
 func (e *Engine) Start() { e.coordinator.Start(host{e}) }
 
 // coordinator returns the coordinator of the replica.

@@ -7,9 +7,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// normalize appends the events of an agent to out as events that may be appended to
-// the log of a task in a state: with all ids and times, allowed by transition, and up
-// to the first terminal state.
+// normalize converts the events of an agent into events for the log of a task in the
+// given state, and appends them to out. It sets missing ids and times, omits events
+// that transition does not allow, and drops the events behind the first terminal
+// state.
 func (t *task) normalize(r *run, state a2a.State, out, events []a2a.Event) []a2a.Event {
 	s := normalizer{task: t, run: r, state: state, out: out}
 	for i := range events {
@@ -44,8 +45,8 @@ func (s *normalizer) event(e *a2a.Event) {
 	}
 }
 
-// snapshot takes artifacts, status and metadata of a task that an agent sent as a
-// whole, and ignores its ids and its history.
+// snapshot converts a task that an agent sent as a whole into events with its
+// artifacts, status and metadata. It ignores the ids and the history of that task.
 func (s *normalizer) snapshot(t *a2a.Task) {
 	for i := range t.Artifacts {
 		s.artifact(&a2a.ArtifactUpdate{Artifact: t.Artifacts[i], LastChunk: true})
@@ -93,7 +94,8 @@ func (s *normalizer) artifact(u *a2a.ArtifactUpdate) {
 		s.run.wroteArtifact = true
 	}
 	if rerun := s.run.turn.rerun; rerun != nil && rerun.stale[u.Artifact.ID] {
-		// The first update of a re-run replaces what the interrupted attempt wrote.
+		// The first update of an artifact in a re-run replaces the content that the
+		// interrupted attempt wrote.
 		u.Append = false
 		delete(rerun.stale, u.Artifact.ID)
 	}

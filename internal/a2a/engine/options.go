@@ -20,8 +20,8 @@ type Options struct {
 	// Store and Backend are required.
 	Store   store.Store
 	Backend backend.Backend
-	// Member is this replica's side of a store that several replicas share; the engine
-	// then uses it instead of Store. Nil if no other process uses the store.
+	// Member is this replica's access to a store that several replicas share. The engine
+	// then uses Member instead of Store. Nil means that no other process uses the store.
 	Member store.Member
 	// Lease is how long the lease of this replica lasts without a renewal, 10 s by
 	// default.
@@ -33,25 +33,26 @@ type Options struct {
 	// bounds the runs of one turn, 3 by default.
 	Retry       func() bool
 	MaxAttempts int
-	// Pushes keeps the push configurations that come with messages. If it is nil, such
-	// messages are refused.
+	// Pushes stores the push configurations that come with messages. If it is nil, the
+	// engine refuses messages with a push configuration.
 	Pushes Pushes
 	// Turns returns the limits of running turns. They may change at any time, see
 	// LimitsChanged. Nil means 256 turns of any principals, and no queue.
 	Turns func() TurnLimits
 	// Allow returns nil if a message of a principal may begin a turn, and otherwise its
-	// refusal: an *a2a.Error, or another error during an outage of a shared store. It is
-	// called when a message arrives, before it has an effect, and again when the turn of a
-	// message that waited begins, unless the client has been answered. It may block for as
-	// long as a call of the store. Nil allows all.
+	// refusal: an *a2a.Error, or another error during an outage of a shared store. The
+	// engine calls it when a message arrives, before the message has an effect. It calls
+	// it again when the turn of a message that waited begins, unless the client already
+	// has an answer. Allow may block for as long as a call of the store. Nil allows all
+	// messages.
 	Allow func(ctx context.Context, by a2a.AccountingPrincipal) error
 	// MaxWaiting bounds the messages that wait for one task, 8 by default.
 	MaxWaiting int
 	// DecideAfter is how long an agent may be silent before its turn becomes a task,
 	// 1 s by default.
 	DecideAfter time.Duration
-	// BlockingCap bounds how long Send waits, 5 min by default. After that it returns
-	// the task as it is.
+	// BlockingCap bounds how long Send waits, 5 min by default. After that time, Send
+	// returns the current task.
 	BlockingCap time.Duration
 	// DeduplicationWindow returns how long a new message is remembered. 0 turns
 	// deduplication off; nil means 1 min. MaxDeduplicated bounds the remembered
@@ -62,15 +63,15 @@ type Options struct {
 	// continues the only paused task of its owner in that context. If it is nil or
 	// returns false, such a message begins a task.
 	ContinuePaused func() bool
-	// InputGrace is how long the engine waits for a paused run to end before it gives
-	// the run its input, 100 ms by default. A run whose status says that it waits gets
-	// the input at once.
+	// InputGrace is how long the engine waits for the run of an interrupted task to
+	// return before it delivers an input to the run, 100 ms by default. If the last
+	// status had Paused set, the engine delivers the input at once.
 	InputGrace time.Duration
 	// PageKey returns the key that authenticates page tokens. Engines that share a
 	// store must share the key. If it is nil, the engine uses a random key.
 	PageKey func(ctx context.Context) ([]byte, error)
-	// InputTimeout returns how long a run whose status says that it waits may wait for
-	// its client, 5 min by default. The agent's request for input may set less.
+	// InputTimeout returns how long a run may wait for its client after a status with
+	// Paused set, 5 min by default. The agent's request for input may set a shorter time.
 	InputTimeout func() time.Duration
 	// Observer receives metrics; nil means none.
 	Observer Observer
@@ -81,21 +82,23 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Pushes keeps push configurations.
+// Pushes stores push configurations.
 type Pushes interface {
 	// Check returns an error for a configuration that can never be used. It is called
 	// without a lock, possibly before the task exists, and may block.
 	Check(ctx context.Context, config a2a.PushConfig) error
 	// Attach adds a configuration to a task that exists. The configuration covers the
-	// events behind the last one in the task's log. An error refuses the message.
+	// events that are appended to the task's log after the call. If Attach returns an
+	// error, the engine refuses the message.
 	//
 	// Attach is called under the task's lock, so that no event is appended meanwhile.
 	// It may use the store and must not call the engine.
 	Attach(ctx context.Context, k store.Key, config a2a.PushConfig) error
 }
 
-// Observer receives what metrics count. Its methods must not block. The contexts are those of
-// turns, which have the values of the request that began the turn, such as its trace.
+// Observer receives the events that metrics count. Its methods must not block. Their
+// contexts are the contexts of runs, with the values, such as the trace, of the request
+// that started the run's goroutine.
 type Observer interface {
 	// TurnStarted and TurnEnded are called at the start and the end of a turn. A turn
 	// that is answered without a task ends as completed.
@@ -106,8 +109,9 @@ type Observer interface {
 	FirstEvent(ctx context.Context, took time.Duration)
 	// Refused is called for each message that the concurrency limit of turns refuses.
 	Refused()
-	// Appended counts the events that were appended to logs, Dropped those that agents
-	// sent after the end of their task or turn.
+	// Appended is called with the number of events that were appended to a log. Dropped
+	// is called with the number of events that an agent sent after the end of its task or
+	// turn.
 	Appended(events int)
 	Dropped(events int)
 }
@@ -168,7 +172,7 @@ func (noObserver) Appended(int)                                        {}
 func (noObserver) Dropped(int)                                         {}
 
 // beginRetryFor is how long the store retries the write that begins a turn, and how long
-// a client waits for the lock of a task. After that the message is refused. If the store
-// has stored it (an indeterminate write), the first replica that finds the
-// task fails it.
+// a client waits for the lock of a task. After that time, the engine refuses the message.
+// If the store has the message (an indeterminate write), the first replica that finds the
+// task fails the task.
 const beginRetryFor = 5 * time.Second

@@ -14,9 +14,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// pageTokens encodes and decodes page tokens. A token is a place in a list behind a
-// message authentication code (HMAC-SHA-256, 16 bytes) over the place and the
-// conditions of the list. It is valid for that list only and cannot be forged.
+// pageTokens encodes and decodes page tokens. A token consists of a message
+// authentication code (HMAC-SHA-256, 16 bytes) and a place in a list. The code covers the
+// place and the conditions of the list, so a token is valid for that list only and cannot
+// be forged.
 type pageTokens struct{ key []byte }
 
 const (
@@ -69,7 +70,8 @@ func (p *pageTokens) code(r *a2a.ListRequest, place []byte) []byte {
 	return h.Sum(nil)[:codeSize]
 }
 
-// appendTime appends seconds and nanoseconds, which hold the whole range of time.Time.
+// appendTime appends seconds and nanoseconds, which can represent the whole range of
+// time.Time.
 func appendTime(dst []byte, t time.Time) []byte {
 	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Unix()))        //nolint:gosec // the bits come back
 	return binary.BigEndian.AppendUint32(dst, uint32(t.Nanosecond())) //nolint:gosec // below 1e9

@@ -14,11 +14,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// maxReferences bounds the tasks to which a message may refer.
+// maxReferences bounds the referenced tasks of a message that the agent receives. Further
+// references are ignored.
 const maxReferences = 16
 
-// prepare reads what the agent receives with a message, and adds the message to the
-// conversation. Reads of a shared store are retried for Options.OutageRetryFor.
+// prepare returns the input of the backend for a run. It reads the conversation and the
+// referenced tasks, and adds the message to the conversation. Reads of a shared store are
+// retried for Options.OutageRetryFor.
 func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 	tn := r.turn
 	c := store.Conversation{Owner: t.key.Owner, ContextID: t.contextID}
@@ -60,8 +62,9 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 	}, nil
 }
 
-// historyBefore returns a conversation without a message of the task and what the task
-// added after it, so that a re-run receives what the first attempt received.
+// historyBefore returns a conversation without the message of the task with an id, and
+// without the messages that the task added after it. A re-run therefore receives the same
+// history as the first attempt.
 func (t *task) historyBefore(history []*a2a.Message, id string) []*a2a.Message {
 	at := slices.IndexFunc(history, func(m *a2a.Message) bool { return m.ID == id && m.TaskID == t.key.TaskID })
 	if at < 0 {
@@ -99,8 +102,8 @@ func (e *Engine) references(ctx context.Context, k store.Key, ids []string) ([]*
 	return tasks, nil
 }
 
-// asInput reports whether the message of a run is an input for another run. It makes the
-// run the run of the task if the other one has returned.
+// asInput reports whether r delivers its message to another run. If the other run has
+// returned, asInput makes r the run of the task and returns false.
 func (t *task) asInput(ctx context.Context, r *run) bool {
 	t.lock(ctx)
 	defer t.unlock()

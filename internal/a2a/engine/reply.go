@@ -10,9 +10,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// findPaused finds the task that a message may continue although it names a context only
-// (Options.ContinuePaused): the only paused task of its owner in that context. It searches
-// once, when the message arrives.
+// findPaused finds the task that a message with a context and no task may continue
+// (Options.ContinuePaused): the only paused task of the owner in that context. It
+// searches once for each turn, when the message arrives.
 func (e *Engine) findPaused(ctx context.Context, tn *turn) error {
 	m := tn.message
 	if tn.searched || m.TaskID != "" || m.ContextID == "" || !e.options.ContinuePaused() {
@@ -29,9 +29,9 @@ func (e *Engine) findPaused(ctx context.Context, tn *turn) error {
 	return nil
 }
 
-// reply accepts a message that names a context only for the paused task of that context,
-// and reports whether there is one. Of two replies at the same time, one continues the
-// task, and the other begins a new task.
+// reply accepts a message with a context and no task for the paused task of the context.
+// It returns false if the message has to begin a new task. Of two concurrent replies, one
+// continues the paused task, and the other begins a new task.
 func (e *Engine) reply(ctx context.Context, tn *turn) (accepted bool, err error) {
 	if err := e.findPaused(ctx, tn); err != nil {
 		return false, err
@@ -66,8 +66,8 @@ func (e *Engine) replyTo(ctx context.Context, tn *turn, id string) (accepted boo
 	})
 }
 
-// withTask calls do with a task of the owner of a turn, locked and loaded. It returns false
-// without a call if there is no such task.
+// withTask locks and loads a task of the owner of a turn, and calls do with it. If there
+// is no such task, it returns false and does not call do.
 func (e *Engine) withTask(ctx context.Context, tn *turn, id string, do func(*task) (bool, error)) (bool, error) {
 	t, err := e.acquire(ctx, store.Key{Owner: tn.request.Owner, TaskID: id}, false)
 	if err != nil {
@@ -87,9 +87,10 @@ func (e *Engine) withTask(ctx context.Context, tn *turn, id string, do func(*tas
 	return do(t)
 }
 
-// claimNewTask makes the claim on a message name a new task if it names a task that the
-// message does not continue after all: other replicas look for the message in that task.
-// accepted is true if another replica was first.
+// claimNewTask replaces the claim on a message if it names a task that the message does
+// not continue after all. The new claim names a new task, because other replicas look for
+// the message in the task of the claim. accepted is true if another replica claimed the
+// message first.
 func (e *Engine) claimNewTask(ctx context.Context, tn *turn) (accepted bool, err error) {
 	if tn.releaseClaim == nil || tn.taskID != "" {
 		return false, nil
@@ -99,9 +100,9 @@ func (e *Engine) claimNewTask(ctx context.Context, tn *turn) (accepted bool, err
 	return e.claim(ctx, tn)
 }
 
-// answerInput accepts a message without a task as the answer to an input request of the
-// only task to which it refers, and reports whether that task waits for it. A message
-// that refers to other tasks begins a task of its own.
+// answerInput accepts a message without a task id as the answer to the input request of
+// the only task to which the message refers. It returns false if the message does not
+// answer such a request, or refers to several tasks.
 func (e *Engine) answerInput(ctx context.Context, tn *turn) (accepted bool, err error) {
 	if len(tn.message.ReferenceTasks) != 1 || !tn.message.HasResult() {
 		return false, nil

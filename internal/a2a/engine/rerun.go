@@ -23,8 +23,8 @@ var rerunDelays = []time.Duration{time.Second, 5 * time.Second}
 const maxRestored = 2560 << 10
 
 // rebuildTurn returns the next attempt of an interrupted turn, with the input of the
-// first attempt, and the events that restore the task. It returns errNoRerun if there
-// were MaxAttempts attempts, or if the log does not contain all that is needed.
+// first attempt, and the events that restore the task. It returns errNoRerun after
+// MaxAttempts attempts, or if the log no longer contains the data that the attempt needs.
 func (t *task) rebuildTurn(ctx context.Context, d store.TurnDescriptor) (*turn, []a2a.Event, error) {
 	if d.Begin == 0 || d.Redacted || d.Attempt >= t.engine.options.MaxAttempts {
 		return nil, nil, errNoRerun
@@ -110,8 +110,8 @@ func (t *task) readLog(ctx context.Context) ([]*a2a.Record, error) {
 }
 
 // retryAfterCrash prepares the next attempt of a turn during which the agent's process
-// ended, and reports whether there is one. An engine that drains leaves it to other
-// replicas.
+// ended, and reports whether there is one. An engine that drains leaves this attempt to
+// other replicas.
 func (t *task) retryAfterCrash(ctx context.Context, err error) bool {
 	failure, ok := errors.AsType[*backend.TurnError](err)
 	if !ok || !failure.Interrupted || !t.engine.options.Retry() {
@@ -138,7 +138,7 @@ func (t *task) retryAfterCrash(ctx context.Context, err error) bool {
 }
 
 // handOver leaves the current turn to other replicas, which re-run it without counting an
-// attempt. It reports whether they can.
+// attempt. It returns false if they cannot.
 func (t *task) handOver(ctx context.Context) bool {
 	if t.engine.coordinator.Exclusive() || !t.engine.options.Retry() || t.descriptor.Redacted || t.lost {
 		return false
@@ -155,8 +155,8 @@ func (t *task) handOver(ctx context.Context) bool {
 	return true
 }
 
-// release ends the hold on a task that waits for its client without a run. If that
-// fails, the next takeover does it.
+// release ends the hold on a task that waits for its client without a run. If the write
+// fails, the replica that next takes the task over ends the hold.
 func (t *task) release(ctx context.Context) {
 	if t.log != nil && !t.working() && !t.lost && t.state().Interrupted() {
 		_ = t.changeHold(ctx, store.Release, nil)

@@ -14,7 +14,7 @@ import (
 // run is one call of the backend.
 type run struct {
 	turn *turn
-	// principal is whom the turn queue charges for the run.
+	// principal is the accounting principal that the turn queue charges for the run.
 	principal a2a.AccountingPrincipal
 	started   time.Time
 	// cancelCall cancels the context of the call; nil until the call begins.
@@ -24,15 +24,15 @@ type run struct {
 	freed bool
 	// done closes when the call has returned; nil until whenReturned needs it.
 	done chan struct{}
-	// ignored is true once the engine ignores what the agent sends, returned once the
-	// call has returned.
+	// ignored is true once the engine ignores the events of the agent. returned is true
+	// once the call has returned.
 	ignored, returned bool
 	// responded is true once the agent has sent an event.
 	responded bool
 	// input is true while the run delivers a message to another run.
 	input bool
 	// lastMessage is the current status message if the agent sent it without a status. It
-	// is the status message of the completed task, too.
+	// stays the status message when the task completes.
 	lastMessage *a2a.Message
 	// artifact is the id of the turn's artifact, "" until artifactID is called.
 	// wroteArtifact is true if the agent wrote to it.

@@ -42,7 +42,7 @@ func (e *Engine) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 }
 
 // waitStopped waits until the turn stops, at most for Options.BlockingCap. It returns the
-// task at that moment, or nil if the current task is the answer.
+// task at that moment, or nil if the caller has to answer with the current task.
 func (e *Engine) waitStopped(ctx context.Context, tn *turn) (*a2a.Record, error) {
 	limit := time.NewTimer(e.options.BlockingCap)
 	defer limit.Stop()
@@ -81,8 +81,9 @@ func (e *Engine) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, er
 	return e.follow(tn.log, withHistory(tn.first, r.HistoryLength), tn.first.Seq, closesSend), nil
 }
 
-// submit starts to process a message and returns its turn, which may be that of the same
-// message sent before. A message that is refused is decided when submit returns.
+// submit starts to process a message and returns its turn. If the client has sent the
+// same message before, this is the turn of the first copy. If submit refuses the message,
+// the turn is decided when submit returns.
 func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 	if e.draining.Load() {
 		tn := newTurn(r)
@@ -120,7 +121,7 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 	return tn
 }
 
-// allow returns the refusal of a message by Options.Allow.
+// allow returns nil if Options.Allow accepts a message, and otherwise its refusal.
 func (e *Engine) allow(ctx context.Context, tn *turn) error {
 	if e.options.Allow == nil {
 		return nil
@@ -136,9 +137,9 @@ func isElsewhere(err error) (store.Replica, bool) {
 	return elsewhere.replica, true
 }
 
-// admit gives the turn of a message to a task. If the limits of turns allow no run now,
-// the message waits without a lock, and admit looks for its task again afterwards, because that
-// may have changed.
+// admit assigns a message to a task. If the limits of turns allow no run now, the message
+// first waits in the turn queue, without a lock. admit then looks for the task again,
+// because the task of the message may have changed.
 func (e *Engine) admit(ctx context.Context, tn *turn) error {
 	err := e.route(ctx, tn)
 	if err == error(errTurnLimit) { //nolint:errorlint // it is this very error
@@ -150,7 +151,8 @@ func (e *Engine) admit(ctx context.Context, tn *turn) error {
 		}
 	}
 	if tn.reserved {
-		// It was refused, or waits for its task.
+		// The message was refused, or waits for another turn of its task, so its own turn
+		// does not run yet.
 		tn.reserved = false
 		e.turns.end(tn.principal)
 	}
@@ -160,7 +162,7 @@ func (e *Engine) admit(ctx context.Context, tn *turn) error {
 	return err
 }
 
-// queue waits in the turn queue.
+// queue waits in the turn queue. It returns nil once the turn counts as running.
 func (e *Engine) queue(ctx context.Context, tn *turn) error {
 	if !e.reserveWaitingBytes(tn) {
 		return errQueueFull
@@ -169,8 +171,8 @@ func (e *Engine) queue(ctx context.Context, tn *turn) error {
 	return e.turns.wait(ctx, tn.principal)
 }
 
-// route gives the turn of a message to the task that the message names, or whose input
-// request it answers, or that is paused in its context, or to a new task.
+// route assigns a message to a task: the task that it names, the task whose input request
+// it answers, the paused task of its context, or a new task.
 func (e *Engine) route(ctx context.Context, tn *turn) error {
 	tn.setMessage()
 	m := tn.message
@@ -212,7 +214,7 @@ func (e *Engine) startTask(ctx context.Context, tn *turn) error {
 	}
 	tn.message.TaskID = tn.taskID
 	t := newTask(e, store.Key{Owner: tn.request.Owner, TaskID: tn.taskID}, nil)
-	t.lock(ctx) // Drain must find the run once it is reserved
+	t.lock(ctx) // Drain must not see the reservation before the run is set
 	defer t.unlock()
 	return t.startFirstTurn(ctx, tn, tn.request.ReturnImmediately || tn.request.Push != nil)
 }

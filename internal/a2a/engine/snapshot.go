@@ -26,8 +26,8 @@ func snapshot(ctx context.Context, log store.Log, id string, history *int) (*a2a
 	return record.Task.WithHistory(history), nil
 }
 
-// taskAt returns the task as it was at an event, or as it is now if the log has trimmed
-// its beginning.
+// taskAt returns the task as it was after the event numbered seq, or the current task if
+// the log no longer has its beginning.
 func taskAt(ctx context.Context, log store.Log, k store.Key, seq uint64) (*a2a.Record, error) {
 	record, err := store.TaskAt(ctx, log, seq)
 	if record == nil {
@@ -48,8 +48,8 @@ func artifactOf(t *a2a.Task, id string) *a2a.Artifact {
 	return nil
 }
 
-// withHistory returns a snapshot with at most the newest n messages; nil means all. A
-// snapshot within the bound is returned itself, with its encodings.
+// withHistory returns a snapshot with at most the newest *n messages of the history; nil
+// means all. It returns r itself, with its cached encodings, if r has no more messages.
 func withHistory(r *a2a.Record, n *int) *a2a.Record {
 	t := r.Task.WithHistory(n)
 	if t == r.Task {

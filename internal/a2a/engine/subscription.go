@@ -24,9 +24,10 @@ type subscription struct {
 	subscribers *subscribers
 	wake        chan struct{}
 	stop        func()
-	// batch is what Next returns. Before the first call it may hold the snapshot.
+	// batch is the result of Next. Before the first call, it may contain the snapshot.
 	batch []*a2a.Record
-	// returned is true once Next has returned the batch, ended once there is no more.
+	// returned is true once Next has returned the batch. ended is true once no further
+	// record follows.
 	returned, ended bool
 	// withMessages includes the messages of the client.
 	withMessages bool
@@ -169,7 +170,7 @@ func (s *subscribers) remove(sub *subscription) {
 	delete(s.open, sub)
 }
 
-// close wakes all subscriptions. A subscription that is added later reads closed.
+// close wakes all subscriptions. A subscription that is added later finds closed set.
 func (s *subscribers) close() {
 	s.closed.Store(true)
 	s.mu.Lock()

@@ -86,7 +86,7 @@ func (t *task) appendIfUnclaimed(ctx context.Context, status a2a.Event, hold sto
 	return nil
 }
 
-// rerunTurn runs the turn of a replica that died again.
+// rerunTurn re-runs the turn of a dead replica, which d describes.
 func (t *task) rerunTurn(ctx context.Context, d store.TurnDescriptor) error {
 	tn, events, err := t.rebuildTurn(ctx, d)
 	if err != nil {

@@ -19,9 +19,9 @@ func (t *task) lock(ctx context.Context) {
 
 func (t *task) unlock() { t.mutex.Release(1) }
 
-// lockWithin waits for the lock on behalf of a client, as long as the client waits for
-// an append of its own. It returns an error if the lock is held by an append that the
-// store does not answer.
+// lockWithin waits for the lock on behalf of a client, for at most beginRetryFor. After
+// this time it returns an UNAVAILABLE error, because an append that the store does not
+// answer may hold the lock. If ctx ends, it returns the cause of ctx.
 func (t *task) lockWithin(ctx context.Context) error {
 	if t.mutex.TryAcquire(1) {
 		return nil
@@ -42,7 +42,8 @@ func (t *task) state() a2a.State { return t.status.State }
 // working reports whether a call of the backend is in progress.
 func (t *task) working() bool { return t.run != nil || t.input != nil }
 
-// load reads the state of the log, unless it is known and no other replica can append to it.
+// load reads the state of the task from the log, unless the state is known and no other
+// replica can append to the log.
 func (t *task) load(ctx context.Context) error {
 	if t.loaded && (t.engine.coordinator.Exclusive() || t.working()) {
 		return nil
@@ -54,7 +55,7 @@ func (t *task) load(ctx context.Context) error {
 	return err
 }
 
-// read reads the state of the log and returns its snapshot.
+// read reads the snapshot of the log, updates the task from the snapshot and returns it.
 func (t *task) read(ctx context.Context) (*a2a.Record, error) {
 	record, err := t.log.Snapshot(ctx)
 	if err != nil {
@@ -106,7 +107,7 @@ func (t *task) remember(ctx context.Context, m *a2a.Message) {
 }
 
 // startRemembering adds a message to the conversation before the next append. stored
-// waits for it.
+// waits until the message is stored.
 func (t *task) startRemembering(ctx context.Context, m *a2a.Message) (stored func() error) {
 	return t.engine.options.Store.Remember(ctx, store.Conversation{Owner: t.key.Owner, ContextID: t.contextID}, m)
 }

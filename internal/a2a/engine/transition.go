@@ -20,9 +20,10 @@ const inputTimedOut = `{"a2a.inputTimeout":true}`
 // transition is the state machine of a task. It returns the state to which an event
 // leads, and false for an event that is not allowed in the state from.
 //
-// An agent may skip states and alternate between working and waiting. No event is
-// allowed after a terminal state. A status without a state starts a submitted
-// task, and else changes nothing. Submitted after a later state changes nothing.
+// An agent may skip states and alternate between working and waiting. No event is allowed
+// after a terminal state. A status without a state moves a submitted task to working and
+// leaves any other state as it is. A status with the state submitted leaves the state of
+// an existing task as it is.
 func transition(from a2a.State, e *a2a.Event) (to a2a.State, ok bool) {
 	switch {
 	case from.Terminal(), e.Task != nil:
@@ -47,7 +48,7 @@ func transition(from a2a.State, e *a2a.Event) (to a2a.State, ok bool) {
 }
 
 // The methods in this file append events to the log of a task and then apply them to the
-// task in memory. The lock of the task is held. The transitions in memory are:
+// task in memory. Their callers hold the lock of the task. The transitions in memory are:
 //
 //	applied         events are in the log
 //	stopTurns       the task has ended or waits for its client
@@ -55,12 +56,13 @@ func transition(from a2a.State, e *a2a.Event) (to a2a.State, ok bool) {
 //	lose            another replica may run the task
 //	replaceRun      a run that delivers an input takes the place of the run that waits
 //
-// drive.go has those that start a run or follow the return of a call of the backend:
-// startRun, deliverInput and runEnded.
+// drive.go has the transitions that start a run, or that follow the return of a backend
+// call: startRun, deliverInput and runEnded.
 
 // append appends events of a run. The caller has checked each of them with transition.
-// The store retries the append for Options.OutageRetryFor; meanwhile the agent is not read (back-pressure). It returns
-// backend.ErrTurnEnded when the task has ended or was lost.
+// The store retries the append for Options.OutageRetryFor; meanwhile no events of the
+// agent are read (back-pressure). append returns backend.ErrTurnEnded if the task has
+// ended or was lost.
 func (t *task) append(ctx context.Context, events []a2a.Event) error {
 	return t.write(ctx, events, store.Keep)
 }
@@ -98,9 +100,10 @@ func (t *task) write(ctx context.Context, events []a2a.Event, hold store.HoldCha
 	}
 }
 
-// catchUp reads what another replica appended, after ErrConflict. It returns
-// backend.ErrTurnEnded if the task has ended, or if a run may not continue: it cannot
-// complete a task that has a message which the run did not receive.
+// catchUp reads the events that another replica appended, after ErrConflict. It returns
+// backend.ErrTurnEnded if the task has ended, or if a run has to give the task up. A run
+// gives the task up if the store has an outage, or if the log has a message that the run
+// did not receive: it must not complete such a task.
 func (t *task) catchUp(ctx context.Context, hold store.HoldChange) error {
 	turns := t.turns
 	_, err := t.read(ctx)
@@ -120,8 +123,8 @@ func (t *task) catchUp(ctx context.Context, hold store.HoldChange) error {
 	return nil
 }
 
-// appendEnd appends a terminal status. If the store does not take it, the task ends in
-// memory all the same, so that its clients do not wait.
+// appendEnd appends a terminal status. If the store does not accept the status, the task
+// still ends in memory, so that its clients do not wait.
 func (t *task) appendEnd(ctx context.Context, last a2a.Event) {
 	err := t.append(ctx, append(t.batch[:0], last))
 	if t.lost {
@@ -138,7 +141,8 @@ func (t *task) finish(ctx context.Context, state a2a.State, m *a2a.Message) {
 	t.appendEnd(ctx, t.statusEvent(state, m))
 }
 
-// applied follows an append of events. It clears the slice.
+// applied updates the task in memory after its log has stored events. It clears the
+// slice.
 func (t *task) applied(ctx context.Context, events []a2a.Event) {
 	t.engine.options.Observer.Appended(len(events))
 	for i := range events {
@@ -160,8 +164,8 @@ func (t *task) applied(ctx context.Context, events []a2a.Event) {
 }
 
 // taskStopped stops the turns of a task that has ended or waits for its client. If a
-// message waits, the task is about to continue, so it keeps the task for callers that
-// read it later.
+// message waits, the task is about to continue. taskStopped then stores the current task
+// as the outcome of the turns, for clients that read it later.
 func (t *task) taskStopped(ctx context.Context) {
 	if len(t.waiting) > 0 {
 		if outcome, err := t.log.Snapshot(ctx); err == nil {
@@ -181,8 +185,8 @@ func (t *task) stopTurns() {
 	t.begun = t.begun[:0]
 }
 
-// ended follows a terminal state: it cancels the runs, except the one that ended the
-// task, and refuses the waiting messages.
+// ended is called after a terminal state. It stops the turns, cancels the runs except the
+// run that ended the task, and refuses the waiting messages that cannot restart the task.
 func (t *task) ended(except *run, why error) {
 	t.stopTurns()
 	t.stopInputTimer()
@@ -195,7 +199,7 @@ func (t *task) ended(except *run, why error) {
 	})
 }
 
-// endedElsewhere follows a terminal state that another replica appended.
+// endedElsewhere is called after another replica has appended a terminal state.
 func (t *task) endedElsewhere() {
 	if t.state() == a2a.StateCanceled {
 		t.canceled.Store(true)
@@ -206,8 +210,8 @@ func (t *task) endedElsewhere() {
 }
 
 // lose gives up a task that another replica may run, or whose log cannot be appended to.
-// It cancels the runs and appends nothing, so that the next owner finds the task as it
-// is. Clients that wait for the task follow its log.
+// It cancels the runs and appends nothing, so that the replica that takes the task over
+// finds it unchanged. Clients that wait for the task read its outcome from the log.
 func (t *task) lose(why error) {
 	t.lost = true
 	t.stopInputTimer()
@@ -242,8 +246,8 @@ func (t *task) refuseWaiting(why func(*turn) error) {
 	t.waiting = kept
 }
 
-// replaceRun makes a run that delivers an input the run of the task, because the agent
-// answers the input with events.
+// replaceRun makes r the run of the task if r delivers an input, and cancels the run that
+// waited: the agent answers the input in the call r.
 func (t *task) replaceRun(r *run) {
 	if !r.input {
 		return
@@ -254,8 +258,9 @@ func (t *task) replaceRun(r *run) {
 	t.run, t.input, r.input = r, nil, false
 }
 
-// startInputTimer follows every status. It limits how long a run waits for its client. A
-// task without a run may wait for as long as the store keeps it.
+// startInputTimer is called after every status. It stops the timer, and starts it again
+// if a run waits for input. The timer limits this wait. A task without a run may wait for
+// as long as the store keeps the task.
 func (t *task) startInputTimer(ctx context.Context) {
 	t.stopInputTimer()
 	if t.run == nil || t.run.ignored || !t.paused || t.state() != a2a.StateInputRequired {

@@ -14,53 +14,57 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// turn is a message of a client with its outcome. It is decided once the client can be
-// answered, and stops when its task has ended or waits for the client.
+// turn is a message of a client with its outcome. A turn is decided once the engine can
+// answer the client. It stops when its task has ended or waits for the client.
 type turn struct {
 	// recent is the entry by which repeated messages find the turn, nil for none.
 	recent *recentMessage
-	// request and the fields up to taskBefore are nil once the run has returned.
+	// request, message, logged and taskBefore are nil once the run has returned.
 	request *a2a.SendRequest
-	// message is that of the request with all ids, and logged what the log contains of it.
+	// message is a copy of the request's message with all ids. logged is the form of the
+	// message in the log, without sensitive input.
 	message, logged *a2a.Message
 	// taskBefore is the task without the message, nil for a new task.
 	taskBefore *a2a.Task
-	// former is the turn of the same message that this one replaces if the claim of the
-	// former one has ended; nil for none.
+	// former is an earlier turn of the same message, nil for none. This turn replaces it
+	// if the claim of the earlier turn has ended.
 	former *turn
 
-	// principal is whom the turn queue charges. reserved is true while the turn queue
-	// counts the turn and no run does.
+	// principal is the accounting principal that the turn queue charges. reserved is true
+	// while the turn queue counts the turn as running and no run has been counted for it.
 	principal a2a.AccountingPrincipal
 	reserved  bool
 	// taskID is the id of the task that the message continues or creates.
 	taskID string
-	// newContext is true if the conversation of the context is empty.
+	// newContext is true if the engine made the context id, so that the conversation is
+	// empty.
 	newContext bool
 	// number counts the turns of the task from 1.
 	number int
 	// rerun is set if an earlier attempt of the turn was interrupted.
 	rerun *rerun
 	// claim is the claim on the message in a shared store, the zero value without one.
-	// releaseClaim ends it; nil if the claim belongs to another turn.
+	// releaseClaim ends the claim; nil if the claim belongs to another turn or must stay.
 	claim        store.ClaimedMessage
 	releaseClaim func()
 	// term is the term of the lease in which the message was claimed (coordination.Lease).
 	term uint64
-	// continues is true if the message continues a task which had stopped. onlyPaused is
-	// true if the message names only a context, and may continue a paused task only.
+	// continues is true if the message continues a task that had stopped. onlyPaused is
+	// true if the message names a context and no task, and may continue only a paused
+	// task.
 	continues, onlyPaused bool
-	// pausedTask is the paused task of that context, "" for none, once searched is true.
+	// searched is true once findPaused has searched the context for a paused task.
+	// pausedTask is the id of this task, "" for none.
 	pausedTask string
 	searched   bool
 
-	// decided closes when one of refusal, answer and first is set. They do not change
-	// afterwards.
+	// decided closes when one of refusal, answer and first is set. These fields do not
+	// change afterwards.
 	decided chan struct{}
 	refusal error
 	// answer is the agent's answer without a task.
 	answer *a2a.Record
-	// first is the task at the beginning of the turn, and log its log.
+	// first is the task at the beginning of the turn, and log is the log of the task.
 	first *a2a.Record
 	log   store.Log
 
@@ -68,11 +72,12 @@ type turn struct {
 	// turn began, or when the turn will not begin.
 	stopped   chan struct{}
 	isStopped bool
-	// outcome is the task at that moment if it was about to continue, otherwise nil. It
-	// does not change once stopped is closed.
+	// outcome is the task at the moment when stopped closes, if a waiting message is
+	// about to continue the task; otherwise nil. It does not change once stopped is
+	// closed.
 	outcome *a2a.Record
-	// elsewhere is true if another replica runs the turn or will: its outcome has to be
-	// read from the log. It does not change once stopped is closed.
+	// elsewhere is true if another replica runs or will run the turn. Its outcome then
+	// has to be read from the log. The field does not change once stopped is closed.
 	elsewhere bool
 }
 
@@ -95,15 +100,15 @@ func chargedTo(r *a2a.SendRequest) a2a.AccountingPrincipal {
 	return cmp.Or(r.AccountingPrincipal, a2a.AccountingPrincipal{Principal: r.Owner.Principal()})
 }
 
-// setMessage copies the message of the request and adds the ids that it lacks. The
-// message keeps its id however often it is called.
+// setMessage copies the message of the request and adds the ids that it lacks. A repeated
+// call does not change the id of the message.
 func (tn *turn) setMessage() {
 	m := *tn.request.Message
 	if tn.message != nil {
 		m.ID = tn.message.ID
 	}
 	tn.message, tn.logged = &m, &m
-	m.Role = a2a.RoleUser // turns are counted by it, and the agent must recognize its own messages
+	m.Role = a2a.RoleUser // task.read counts turns by the role, and the agent must recognize its own messages
 	if m.ID == "" {
 		m.ID = newID()
 	}
@@ -152,7 +157,8 @@ func (tn *turn) mayBeForgotten() bool {
 	}
 }
 
-// become decides a turn like another one of the same message, which has stopped.
+// become decides the turn with the outcome of another turn of the same message, which has
+// stopped.
 func (tn *turn) become(other *turn) {
 	tn.taskID, tn.claim, tn.outcome, tn.elsewhere = other.taskID, other.claim, other.outcome, other.elsewhere
 	tn.open(other.log, other.first)
@@ -160,15 +166,16 @@ func (tn *turn) become(other *turn) {
 	tn.releaseRequest()
 }
 
-// follow decides a turn that another replica runs or ran.
+// follow decides a turn that another replica runs or ran. first is the task at the
+// beginning of that turn.
 func (tn *turn) follow(log store.Log, k store.Key, first *a2a.Record) {
 	tn.taskID, tn.elsewhere = k.TaskID, true
 	tn.open(log, first)
 	tn.stop()
 }
 
-// refuse, reply and open decide a turn, unless it is decided. The caller holds the lock
-// of the task, or is the only user of the turn.
+// refuse, reply and open decide a turn, unless it is decided already; refuse stops such a
+// turn. The caller holds the lock of the task, or is the only user of the turn.
 func (tn *turn) refuse(err error) {
 	if tn.isDecided() {
 		tn.stop()
@@ -201,7 +208,8 @@ func (tn *turn) stop() {
 	}
 }
 
-// releaseRequest releases what only the run needed, because deduplication keeps the turn.
+// releaseRequest releases the fields that only the run needs, because deduplication keeps
+// the turn in memory.
 func (tn *turn) releaseRequest() {
 	tn.request, tn.message, tn.logged, tn.taskBefore, tn.former = nil, nil, nil, nil, nil
 }

@@ -14,7 +14,8 @@ import (
 
 // TurnLimits bound the turns that run and the messages that wait for a turn.
 type TurnLimits struct {
-	// Max bounds the running turns, MaxPerPrincipal those of one accounting principal.
+	// Max bounds all running turns. MaxPerPrincipal bounds the running turns of one
+	// accounting principal.
 	Max, MaxPerPrincipal int
 	// MaxQueued bounds the waiting messages and QueueTimeout how long each waits. If
 	// either is 0, a message that exceeds Max or MaxPerPrincipal is refused at once.
@@ -50,7 +51,8 @@ type account struct {
 	queue     []*waiter
 }
 
-// waiter is a message that waits for a turn. done closes when granted is known.
+// waiter is a message that waits for a turn. done closes when its turn starts (granted is
+// true) or the message is refused.
 type waiter struct {
 	done    chan struct{}
 	granted bool
@@ -89,7 +91,7 @@ func (q *turnQueue) start(by a2a.AccountingPrincipal) {
 	q.charge(q.accountOf(by))
 }
 
-// end counts a turn as ended and starts those of waiting messages.
+// end counts a turn as ended and starts turns of waiting messages.
 func (q *turnQueue) end(by a2a.AccountingPrincipal) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -189,8 +191,8 @@ func (q *turnQueue) enqueue(by a2a.AccountingPrincipal) (*waiter, TurnLimits, er
 	return w, limits, nil
 }
 
-// evictFor refuses the last message of the longest queue, unless the queue of a with
-// one more message is as long.
+// evictFor refuses the last message of the longest queue and returns true. It returns
+// false if the queue of a with one more message would be as long.
 func (q *turnQueue) evictFor(a *account) bool {
 	longest := a
 	for _, other := range q.rotation {
