@@ -17,7 +17,7 @@ import (
 // the last request. The fields must not change during a call.
 type Handler struct {
 	// Event, Task, Page, Push, Pushes and Card are the results of calls. Records are the
-	// records of streams, and Batch is how many of them Next returns; 0 means 1.
+	// records of streams, and Batch is the number of records that Next returns; 0 means 1.
 	Event   a2a.Event
 	Task    *a2a.Task
 	Page    *a2a.TaskPage
@@ -34,8 +34,8 @@ type Handler struct {
 	Endless   bool
 	// Entered is called at the beginning of each call, if it is not nil.
 	Entered func()
-	// Left receives the error of the context of each call, which waits for it; nil
-	// means that calls do not wait.
+	// If Left is not nil, each call waits for the end of its context and sends the error of
+	// the context to Left.
 	Left chan error
 
 	mu   sync.Mutex
@@ -48,15 +48,15 @@ var (
 	_ a2a.PushHandler = (*Handler)(nil)
 )
 
-// Last returns the last request, nil for none. The request of an extended card is its
-// form.
+// Last returns the last request, nil for none. For a request of an extended card, it
+// returns the form.
 func (h *Handler) Last() any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.last
 }
 
-// Sent returns how often Next was called on the streams.
+// Sent returns the number of calls of Next on all streams.
 func (h *Handler) Sent() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -128,7 +128,8 @@ func (h *Handler) DeletePush(ctx context.Context, r *a2a.PushRequest) error {
 	return h.called(ctx, r)
 }
 
-// ExtendedCard returns Card, for the field ExtendedCard of the configuration of a binding.
+// ExtendedCard returns Card. It is a value for the field ExtendedCard of the configuration
+// of a binding.
 func (h *Handler) ExtendedCard(r *http.Request, _ string, form card.Form) ([]byte, error) {
 	return h.Card, h.called(r.Context(), form)
 }

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bindingtest provides what the tests of all bindings share: a handler that
-// returns what it is given, and records to return.
+// Package bindingtest provides a handler that returns fixed results, and records to return,
+// for the tests of all bindings.
 package bindingtest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
-// Limits returns limits of which tests reach only that of a request body.
+// Limits returns limits. Tests reach only the limit of a request body, maxBody.
 func Limits(maxBody int64) *httpcall.Limits {
 	const plenty = 1 << 30
 	return &httpcall.Limits{

@@ -12,7 +12,7 @@ import (
 // Time is the time of all statuses.
 var Time = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Task returns a task with the id t1 in the context c1 that a client of a dialect made.
+// Task returns a task with the id t1 in the context c1, made by a client of a dialect.
 func Task(d a2a.Dialect, state a2a.State) *a2a.Task {
 	return &a2a.Task{ID: "t1", ContextID: "c1", Status: a2a.Status{State: state, Time: Time}, Dialect: d}
 }

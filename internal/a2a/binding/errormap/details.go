@@ -15,11 +15,12 @@ import (
 // Domain is the domain of every ErrorInfo.
 const Domain = "a2a-protocol.org"
 
-// SupportedVersions is the metadata value of VERSION_NOT_SUPPORTED.
+// SupportedVersions is the value of supportedVersions in the metadata of
+// VERSION_NOT_SUPPORTED.
 const SupportedVersions = "0.1,0.2,0.3,1.0"
 
-// Metadata returns the metadata entry of the ErrorInfo of an error; the name is ""
-// if it has none.
+// Metadata returns the metadata entry of the ErrorInfo of an error. The name is "" if the
+// error has no entry.
 func Metadata(problem *a2a.Error) (name, value string) {
 	switch {
 	case problem.Reason == a2a.ReasonVersionNotSupported:
@@ -32,8 +33,8 @@ func Metadata(problem *a2a.Error) (name, value string) {
 }
 
 // AppendDetails appends the details of an error in 1.0: a JSON array of
-// google.protobuf.Any with an ErrorInfo, a BadRequest if the error names a field,
-// and a RetryInfo if it has a delay.
+// google.protobuf.Any. It contains an ErrorInfo, a BadRequest if the error names a field,
+// and a RetryInfo if the error has a delay.
 func AppendDetails(dst []byte, problem *a2a.Error) []byte {
 	row := Lookup(problem, Profile101)
 	dst = append(dst, `[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"`...)
@@ -62,8 +63,8 @@ func AppendDetails(dst []byte, problem *a2a.Error) []byte {
 	return append(dst, ']')
 }
 
-// RetrySeconds returns the delay after which a client may retry, in seconds, rounded
-// up; 0 if the error has none.
+// RetrySeconds returns the delay after which a client may retry, in seconds, rounded up; 0
+// if the error has no delay.
 func RetrySeconds(problem *a2a.Error) int {
 	return int((problem.RetryAfter + time.Second - 1) / time.Second)
 }

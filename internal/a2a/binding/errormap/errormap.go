@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package errormap maps the errors of the domain to those of JSON-RPC, HTTP and
-// gRPC (A2A 1.0.1 section 5.4). The bindings encode what it returns.
+// Package errormap maps the errors of the domain to the errors of JSON-RPC, HTTP and gRPC
+// (A2A 1.0.1 section 5.4). The bindings encode the rows that it returns.
 package errormap
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Row is one row of the table: how an error is reported.
+// Row is one row of the table: the codes and texts with which the bindings report an error.
 type Row struct {
 	// JSONRPC is the JSON-RPC error code.
 	JSONRPC int
@@ -22,12 +22,12 @@ type Row struct {
 	GRPC uint32
 	// Reason is the reason of the ErrorInfo.
 	Reason string
-	// Name is the name by which clients of 0.3 recognize the error over REST and
-	// gRPC: its class in the official Python SDK, as no specification lists names.
-	// It is "" for errors that clients recognize by the HTTP status or the gRPC
-	// code.
+	// Name is the name by which clients of 0.3 recognize the error over REST and gRPC. No
+	// specification lists such names, so it is the name of the error's class in the
+	// official Python SDK. It is "" for errors that clients recognize by the HTTP status or
+	// the gRPC code.
 	Name string
-	// Message is the text of an error that has none.
+	// Message is the text of an error without a message of its own.
 	Message string
 
 	// http100 and grpc100 replace HTTP and GRPC in 1.0.0; 0 replaces nothing.
@@ -61,8 +61,8 @@ var statusNames = map[uint32]string{
 	unauthenticated:    "UNAUTHENTICATED",
 }
 
-// Profile is the release of 1.0 whose mapping to HTTP and gRPC is used. The zero
-// value is Profile101.
+// Profile is the release of 1.0 that determines the HTTP statuses and gRPC codes of errors.
+// The zero value means Profile101.
 type Profile string
 
 // The profiles.
@@ -71,8 +71,8 @@ const (
 	Profile100 Profile = "1.0.0"
 )
 
-// The columns are: JSONRPC, HTTP, GRPC, Reason, Name, Message; then HTTP and GRPC of
-// 1.0.0 where they differ.
+// The columns are: JSONRPC, HTTP, GRPC, Reason, Name, Message, and the HTTP and GRPC of
+// 1.0.0, which are 0 where they do not differ.
 var table = map[a2a.Reason]Row{
 	a2a.ReasonParse:                   {-32700, 400, invalidArgument, "INVALID_REQUEST", "JSONParseError", "Invalid JSON payload", 0, 0},
 	a2a.ReasonInvalidRequest:          {-32600, 400, invalidArgument, "INVALID_REQUEST", "InvalidRequestError", "Request payload validation error", 0, 0},
@@ -98,8 +98,8 @@ var table = map[a2a.Reason]Row{
 	a2a.ReasonTooLarge:            {-32600, 413, resourceExhausted, "INVALID_REQUEST", "", "Request body is too large", 0, 0},
 }
 
-// Lookup returns the row of an error. An error with an unknown reason has the row
-// of an internal error.
+// Lookup returns the row of an error. For an unknown reason, it returns the row of an
+// internal error.
 func Lookup(problem *a2a.Error, p Profile) Row {
 	row, ok := table[problem.Reason]
 	if !ok {
@@ -117,8 +117,8 @@ func Lookup(problem *a2a.Error, p Profile) Row {
 // Reasons returns all reasons of the table, in no order.
 func Reasons() iter.Seq[a2a.Reason] { return maps.Keys(table) }
 
-// ReasonOf returns the reason of an error, and that of an internal error for a reason that
-// is not in the table.
+// ReasonOf returns the reason of an error, or ReasonInternal if the reason is not in the
+// table.
 func ReasonOf(problem *a2a.Error) a2a.Reason {
 	if _, ok := table[problem.Reason]; !ok {
 		return a2a.ReasonInternal
@@ -129,7 +129,7 @@ func ReasonOf(problem *a2a.Error) a2a.Reason {
 // Status returns the name of the gRPC status code, which REST responses contain.
 func (r Row) Status() string { return statusNames[r.GRPC] }
 
-// Text returns the message of an error, or that of the row if it has none.
+// Text returns the message of an error, or the message of the row if the error has none.
 func (r Row) Text(problem *a2a.Error) string {
 	if problem.Message != "" {
 		return problem.Error()
@@ -137,6 +137,6 @@ func (r Row) Text(problem *a2a.Error) string {
 	return r.Message
 }
 
-// IsTransport reports whether every binding answers an error with an HTTP status,
-// or a gRPC code, from which a client knows what to do without knowledge of A2A.
+// IsTransport reports whether every binding answers an error with an HTTP status or a gRPC
+// code from which a client without knowledge of A2A can determine its reaction.
 func IsTransport(problem *a2a.Error) bool { return Lookup(problem, Profile101).Name == "" }

@@ -29,8 +29,8 @@ type call struct {
 	w       *writer
 	method  *method
 	started time.Time
-	// source is the request as the server handed it over, and body what connect
-	// reads in place of its body.
+	// source is the request as the HTTP server received it. body is the request body that
+	// connect reads instead of the body of source.
 	source *http.Request
 	body   body
 	// conn is nil until connect has accepted the call.
@@ -44,7 +44,7 @@ type call struct {
 	head [frameHead]byte
 }
 
-// callKey is the key of the *call in the context of its request.
+// callKey is the key of the *call in the context of a request.
 type callKey struct{}
 
 // body is a request body that was read into memory.
@@ -54,17 +54,17 @@ type body struct{ bytes.Reader }
 func (*body) Close() error { return nil }
 
 var (
-	// errGone ends a call whose client can no longer be answered.
+	// errGone ends a call whose client can no longer receive a response.
 	errGone    = errors.New("client is gone")
 	errFraming = &a2a.Error{Reason: a2a.ReasonParse, Message: "Request is not one whole gRPC message, encoded as grpc-encoding names"}
 )
 
-// frameHead is the length of what precedes a message: a flag that says whether
-// it is compressed, and its length.
+// frameHead is the length of the head of a message in its frame: one byte that is 1 if the
+// message is compressed, and four bytes with the length of the message.
 const frameHead = 5
 
-// receive reads the request, which is a single message, and decodes it. The
-// memory that the message takes is charged before the message is read.
+// receive reads and decodes a request with a single message. It charges the memory of the
+// message to the caller before it reads the message.
 func receive[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, err error) {
 	x := httpcall.Call{W: c.w, R: c.source, Limits: h.Limits, Framing: frameHead}
 	framed, err := x.Body()
@@ -95,17 +95,18 @@ func receive[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, e
 	return r, err
 }
 
-// copied returns the bytes that connect needs beside a body to read its message.
+// copied returns the number of bytes that connect needs, in addition to the body, to read
+// its message.
 func (c *call) copied(body, maxBody int64) int64 {
 	if c.Header.Get("Grpc-Encoding") == "" {
 		return body
 	}
-	// The buffer doubles as it grows.
+	// The buffer for the decompressed message doubles as it grows.
 	return body + 2*min(maxBody, body*maxInflation)
 }
 
-// receive reads the next message. Its error is io.EOF if the client sends no
-// more, and otherwise an *a2a.Error or that of the context.
+// receive reads the next message. It returns io.EOF after the last message of the client,
+// the error of the context if that has ended, and otherwise an *a2a.Error.
 func (c *call) receive(m message) error {
 	err := c.conn.Receive(&m)
 	if err == nil {
@@ -123,8 +124,8 @@ func (c *call) receive(m message) error {
 	return errFraming
 }
 
-// request reads the request of an operation, once the extensions that the card
-// requires are active.
+// request activates extensions, and then reads the request of an operation. It fails if the
+// client does not request an extension that the card requires.
 func request[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, err error) {
 	if c.extensions, err = h.activate(c); err != nil {
 		return r, err
@@ -132,7 +133,7 @@ func request[R any](h *Handler, c *call, decode func([]byte) (R, error)) (r R, e
 	return receive(h, c, decode)
 }
 
-// begin has the header of the response precede what is written next.
+// begin lets connect send the header of the response, before the first message.
 func (c *call) begin() {
 	if !c.w.begun {
 		c.w.begun = true
@@ -140,8 +141,8 @@ func (c *call) begin() {
 	}
 }
 
-// reply sends a message. It frames the message itself, because connect copies
-// each message, while subscribers share theirs.
+// reply sends a message. It writes the frame itself, because connect copies each message,
+// and subscribers share the bytes of a message.
 func (c *call) reply(message []byte) error {
 	c.begin()
 	binary.BigEndian.PutUint32(c.head[1:], uint32(len(message))) //nolint:gosec // events and answers have megabytes
@@ -154,7 +155,8 @@ func (c *call) reply(message []byte) error {
 	return nil
 }
 
-// answer sends the only message of an answer; size is an estimate of its bytes.
+// answer sends a response with a single message. size is an estimate of its length, in
+// bytes.
 func (h *Handler) answer(c *call, size int, encode func() []byte) error {
 	x := httpcall.Call{R: c.Request, Limits: h.Limits}
 	release, err := x.ReserveAnswer(size)
@@ -165,14 +167,14 @@ func (h *Handler) answer(c *call, size int, encode func() []byte) error {
 	return c.reply(encode())
 }
 
-// The metadata that lists extensions, in 1.0 and in 0.3.
+// The names of the metadata that lists extensions, in 1.0 and in 0.3.
 const (
 	extensions    = "A2a-Extensions"
 	oldExtensions = "X-A2a-Extensions"
 )
 
-// activate returns the activated extensions, and sends them back under the name
-// that the client used.
+// activate returns the activated extensions. The response lists them under the metadata
+// name that the client used.
 func (h *Handler) activate(c *call) ([]string, error) {
 	name, asked := extensions, c.Header.Values(extensions)
 	if old := c.Header.Values(oldExtensions); len(old) > 0 {
@@ -199,22 +201,22 @@ type Config struct {
 	PublicCard func(r *http.Request, form card.Form) ([]byte, error)
 	// Serving reports whether the sidecar accepts new calls, for health checks.
 	Serving func() bool
-	// Profile returns the release of 1.0 whose codes errors have.
+	// Profile returns the release of 1.0 that determines the codes of errors.
 	Profile func() errormap.Profile
 }
 
 // Handler serves gRPC and gRPC-Web.
 type Handler struct {
 	Config
-	// single serves methods with one request message, bidirectional those to which a
-	// client streams messages.
+	// single serves methods with one request message. bidirectional serves methods whose
+	// request may have several messages.
 	single, bidirectional *connect.Handler
 }
 
-// method is one rpc.
+// method is one RPC.
 type method struct {
 	name string
-	// operation is the rpc's name in 1.0.
+	// operation is the name of the RPC in 1.0.
 	operation a2a.Method
 	dialect   *dialect
 	serve     func(*Handler, *call) error
@@ -224,9 +226,9 @@ type method struct {
 	streamsRequests bool
 }
 
-// message receives the bytes of a message of a client. The function must not
-// keep them.
+// message is a function that receives the bytes of a message of a client. It must not use
+// them after it has returned.
 type message func([]byte) error
 
-// maxInflation is the most bytes to which DEFLATE expands one byte.
+// maxInflation is the largest number of bytes to which DEFLATE expands one byte.
 const maxInflation = 1032

@@ -13,7 +13,7 @@ import (
 )
 
 // encodeCard encodes a card in the dialect's form as a protobuf message. It uses
-// reflection, which is slow, because the extended card is rarely requested.
+// reflection: this is slow, but clients rarely request the extended card.
 func (d *dialect) encodeCard(text []byte) ([]byte, error) {
 	known, err := files()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// codec hands the bytes of messages to their receivers. It encodes the status of
-// calls, which is the only message that connect sends.
+// codec passes the bytes of messages from clients to a message function. It encodes only
+// the status of a call, because connect sends no other message.
 type codec struct{}
 
 // Name implements connect.Codec.
@@ -33,8 +33,8 @@ func (codec) Marshal(m any) ([]byte, error) {
 // Unmarshal implements connect.Codec.
 func (codec) Unmarshal(text []byte, m any) error { return (*m.(*message))(text) }
 
-// decompressor reads gzip, and fails once a message is longer than a request may
-// be: connect would go on to read the rest of it.
+// decompressor reads gzip, and fails once a message exceeds the limit of a request. Without
+// it, connect would read the rest of the message.
 type decompressor struct {
 	gzip.Reader
 	max  func() int64

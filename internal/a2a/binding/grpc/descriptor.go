@@ -13,27 +13,26 @@ import (
 	"google.golang.org/protobuf/runtime/protoimpl"
 )
 
-// descriptors are the protos of all services and their imports, compiled by
-// hack/descriptors. The proto of 0.3 has the fields that later SDKs of 0.3 added.
+// descriptors contain the protos of all services and their imports, compiled by
+// hack/descriptors. The proto of 0.3 includes the fields that later SDKs of 0.3 added.
 //
 //go:embed proto/descriptors.binpb
 var descriptors []byte
 
-// protos are the descriptors, for lookups and for reflection.
+// protos have the parsed protos, for lookups and for reflection.
 type protos struct {
 	*protoregistry.Files
-	// encoded are the encoded files by path.
+	// encoded maps the path of each file to the encoded file.
 	encoded map[string][]byte
 }
 
-// files returns the protos, which are parsed at the first call. They are not in the
-// global registry, which may have other copies of them. They are parsed as generated
-// code does it: linking protodesc and descriptorpb would make every process allocate
-// 220 KB before main.
+// files returns the protos, and parses them at the first call. They are not in the global
+// registry, which may have other copies of them. files parses them like generated code:
+// linking protodesc and descriptorpb would make every process allocate 220 KB before main.
 var files = sync.OnceValues(func() (*protos, error) {
 	all := &protos{Files: new(protoregistry.Files), encoded: map[string][]byte{}}
 	for rest := descriptors; len(rest) > 0; {
-		// A FileDescriptorSet has only files, and imports precede their importers.
+		// A FileDescriptorSet contains only files, and each file comes after its imports.
 		number, kind, n := protowire.ConsumeTag(rest)
 		if n < 0 || number != 1 || kind != protowire.BytesType {
 			return nil, fmt.Errorf("read descriptors: no file at byte %d", len(descriptors)-len(rest))

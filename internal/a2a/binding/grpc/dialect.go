@@ -13,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// dialect is how one protocol version uses gRPC.
+// dialect describes the use of gRPC in one protocol version.
 type dialect struct {
 	// label names the version in metrics.
 	label string
@@ -37,13 +37,13 @@ type dialect struct {
 
 	// versions are the versions that a call may name if a2a-version is strict.
 	versions []version.Version
-	// followsTerminal is true if a client may subscribe to a task that has ended: it
-	// receives the task. Otherwise this is an error.
+	// followsTerminal is true if a client that subscribes to a task that has ended receives
+	// the task, and false if it receives an error.
 	followsTerminal bool
 	// lacksExtension is the reason of the error for a missing required extension.
 	lacksExtension a2a.Reason
-	// closesSend and closesSubscribe report whether an event ends the stream of a
-	// message, and that of a task.
+	// closesSend reports whether an event ends the stream of a message, and closesSubscribe
+	// whether it ends the stream of a subscription.
 	closesSend, closesSubscribe func(*a2a.Event) bool
 }
 
@@ -94,9 +94,10 @@ var dialectV10 = &dialect{
 	closesSubscribe: streamend.EndsTask,
 }
 
-// serves reports whether a call that names a version may use the service. Unless
-// strict, a client of 1.0 may keep its version when it uses 0.3, and a client that
-// names none may use 1.0; by the specification that means 0.3.
+// serves reports whether a call that names version v may use the service. By the
+// specification, a call that names no version has 0.3. Unless strict, a client that names
+// 1.0 may also use the service of 0.3, and a client that names no version may also use the
+// service of 1.0.
 func (d *dialect) serves(v version.Version, strict bool) bool {
 	lenient := v == version.V10 && d == dialectV03 || v == version.Version{} && d == dialectV10
 	return slices.Contains(d.versions, v) || lenient && !strict

@@ -1,16 +1,15 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package grpc is the gRPC binding: it serves the service of a2a.v1 to clients
-// of 0.2 and 0.3, and that of lf.a2a.v1 to clients of 1.0, over gRPC and
-// gRPC-Web.
+// Package grpc is the gRPC binding: over gRPC and gRPC-Web, it serves the service of a2a.v1
+// to clients of 0.2 and 0.3, and the service of lf.a2a.v1 to clients of 1.0.
 //
-// connect implements the protocol: framing, compression, deadlines, status and
-// the trailers of gRPC-Web. It does so as an http.Handler, so that calls pass
-// the same chain of handlers as the requests of every binding; the chain has
-// authenticated the caller. Messages have no generated types: the codecs read
-// and write their bytes, and subscribers share the bytes of an event. The
-// package keeps no state between calls and does not know the backend.
+// The library connect implements the protocol: framing, compression, deadlines, status and
+// the trailers of gRPC-Web. It is an http.Handler, so that calls pass the same chain of
+// handlers as the requests of the other bindings. The chain has authenticated the caller.
+// Messages have no generated types: the codecs read and write their bytes, and subscribers
+// share the bytes of an event. The package holds no state between calls and does not depend
+// on the backend.
 package grpc
 
 import (
@@ -33,7 +32,7 @@ func New(c Config) *Handler {
 	h := &Handler{Config: c}
 	options := connect.WithHandlerOptions(
 		connect.WithCodec(codec{}),
-		// Answers are not compressed: subscribers share the bytes of an event.
+		// Responses are not compressed, because subscribers share the bytes of an event.
 		connect.WithCompression("gzip", h.newDecompressor, nil),
 		connect.WithCompressMinBytes(1<<31-1),
 		connect.WithInterceptors(interceptor(h.serve)),
@@ -43,8 +42,8 @@ func New(c Config) *Handler {
 	return h
 }
 
-// Owns reports whether r is a call of gRPC or gRPC-Web: a POST with the content
-// type of either. gRPC needs HTTP/2, gRPC-Web does not.
+// Owns reports whether r is a call of gRPC or gRPC-Web: a POST with the content type of one
+// of them. gRPC requires HTTP/2, gRPC-Web does not.
 func Owns(r *http.Request) bool {
 	const grpc, web = "application/grpc", "application/grpc-web"
 	contentType := r.Header.Get("Content-Type")
@@ -56,7 +55,7 @@ func Owns(r *http.Request) bool {
 	return ok && r.Method == http.MethodPost && (codec == "" || codec[0] == '+' || codec[0] == ';')
 }
 
-// OwnsHealth reports whether r is a health check. A health check needs no
+// OwnsHealth reports whether r is a health check. Health checks are served without a
 // credential, because load balancers have none.
 func OwnsHealth(r *http.Request) bool { return r.URL.Path == healthCheck && Owns(r) }
 
@@ -76,13 +75,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	handler.ServeHTTP(c.w, framed)
 	if c.conn == nil {
-		// The library refused the timeout, the compression or the content type.
+		// connect refused the timeout, the compression or the content type without calling
+		// serve.
 		h.Observe(r.Context(), httpcall.Outcome{Binding: "grpc", Started: c.started}.Refused(errFraming))
 	}
 }
 
-// interceptor is a connect.Interceptor that serves all calls itself, in place of
-// the implementation that it wraps.
+// interceptor is a connect.Interceptor that serves all calls itself and never calls the
+// handler that it wraps.
 type interceptor connect.StreamingHandlerFunc
 
 func (i interceptor) WrapUnary(next connect.UnaryFunc) connect.UnaryFunc { return next }
@@ -95,12 +95,12 @@ func (i interceptor) WrapStreamingHandler(connect.StreamingHandlerFunc) connect.
 	return connect.StreamingHandlerFunc(i)
 }
 
-// serve serves the call of a context, which has the deadline of the client. Its
-// error is the status of the call.
+// serve serves the call in ctx, which ends at the deadline of the client. The error is the
+// status of the call.
 func (h *Handler) serve(ctx context.Context, conn connect.StreamingHandlerConn) error {
 	c := ctx.Value(callKey{}).(*call)
 	c.Request, c.conn = c.source.WithContext(ctx), conn
-	// No answer is compressed, see New.
+	// No response is compressed, see New.
 	c.w.Header().Del("Grpc-Encoding")
 	return h.end(c, h.run(c)) //nolint:contextcheck // the call has its context
 }
@@ -125,9 +125,9 @@ func (h *Handler) run(c *call) error {
 	return c.method.serve(h, c)
 }
 
-// end logs and observes a call that ended with err, and returns its status. A
-// client that left and a deadline that passed are no failure of the call, and
-// do not end the task. The end of a stream that the client can resume is no failure, too.
+// end logs and observes a call that ended with err, and returns the status of the call. If
+// the client disconnected or its deadline passed, the call has not failed, and its task
+// continues. The end of a stream that the client can resume is no failure either.
 func (h *Handler) end(c *call, err error) error {
 	outcome := httpcall.Outcome{Binding: "grpc", Started: c.started}
 	if c.dialect != nil {

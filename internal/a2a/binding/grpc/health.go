@@ -16,7 +16,8 @@ const (
 	healthNotServing = 2
 )
 
-// health serves Check of grpc.health.v1. Watch is not implemented; clients then poll.
+// health serves the Check method of grpc.health.v1. Watch is not implemented; clients poll
+// Check instead.
 func (h *Handler) health(c *call) error {
 	service, err := receive(h, c, func(text []byte) (service string, err error) {
 		r := pbwire.New(text)

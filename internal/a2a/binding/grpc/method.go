@@ -9,15 +9,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// unknown is the method of calls to other paths.
+// unknown is the method for calls to paths that name no method.
 var unknown = &method{unversioned: true, serve: func(*Handler, *call) error {
 	return &a2a.Error{Reason: a2a.ReasonMethodNotFound}
 }}
 
-// methods are those of all services, by path.
+// methods has the methods of all services by their paths.
 var methods = func() map[string]*method {
 	all := map[string]*method{healthCheck: {unversioned: true, serve: (*Handler).health}}
-	// Both versions have the same messages. Many clients know only v1alpha.
+	// Both versions of reflection have the same messages. Many clients support only
+	// v1alpha.
 	for _, service := range []string{reflection, alphaReflection} {
 		all["/"+service+"/ServerReflectionInfo"] = &method{unversioned: true, serve: (*Handler).reflect, streamsRequests: true}
 	}
@@ -32,7 +33,7 @@ var methods = func() map[string]*method {
 		"ListTaskPushNotificationConfig":   (*Handler).listPush,
 		"DeleteTaskPushNotificationConfig": (*Handler).deletePush,
 		"GetAgentCard":                     (*Handler).extendedCard,
-		// Their names in 0.2.2 to 0.2.4; the messages are the same.
+		// These are the names in 0.2.2 to 0.2.4; the messages are the same.
 		"CreateTaskPushNotification": (*Handler).setPush,
 		"GetTaskPushNotification":    (*Handler).getPush,
 		"ListTaskPushNotification":   (*Handler).listPush,
@@ -53,7 +54,8 @@ var methods = func() map[string]*method {
 	return all
 }()
 
-// formerNames are the operations whose name in 0.2 and 0.3 is not that of 1.0.
+// formerNames maps the names of 0.2 and 0.3 to operations, for the operations that have
+// another name in 1.0.
 var formerNames = map[string]a2a.Method{
 	"TaskSubscription":               a2a.MethodSubscribeToTask,
 	"ListTaskPushNotificationConfig": a2a.MethodListPushConfigs,

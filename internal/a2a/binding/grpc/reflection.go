@@ -17,8 +17,8 @@ import (
 // maxQuestion is the limit of a reflection request, in bytes.
 const maxQuestion = 4 << 10
 
-// reflect answers reflection requests one by one, until the client sends no more or
-// sends none for too long.
+// reflect answers reflection requests one by one, until the client ends its stream or sends
+// no request for too long.
 func (h *Handler) reflect(c *call) error {
 	known, err := files()
 	if err != nil {
@@ -55,7 +55,8 @@ var questionFields = pbwire.Message{
 	7: pbwire.Bytes("listServices"),
 }
 
-// answerOf encodes a ServerReflectionResponse. The protos have no extensions.
+// answerOf encodes the ServerReflectionResponse to a request. The protos define no protobuf
+// extensions, so requests for extensions find none.
 func answerOf(known *protos, question []byte) ([]byte, error) {
 	r := pbwire.New(question)
 	number, name := 0, ""

@@ -18,8 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 )
 
-// namesErrors reports whether a call is one of 0.2 or 0.3, whose clients tell
-// errors apart by their names.
+// namesErrors reports whether a call is a call of 0.2 or 0.3. Clients of these versions
+// distinguish errors by their names.
 func namesErrors(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/"+service03+"/") }
 
 // statusOf returns the status of an error: a code, a message, an ErrorInfo, and
@@ -48,7 +48,8 @@ func statusOf(problem *a2a.Error, profile errormap.Profile, named bool) *connect
 	return status
 }
 
-// addDetail adds a detail, unless it is no valid UTF-8 and cannot be encoded.
+// addDetail adds a detail. It omits a detail that cannot be encoded, because it contains
+// invalid UTF-8.
 func addDetail(status *connect.Error, m proto.Message) {
 	if detail, err := connect.NewErrorDetail(m); err == nil {
 		status.AddDetail(detail)
@@ -57,8 +58,8 @@ func addDetail(status *connect.Error, m proto.Message) {
 
 var denials = connect.NewErrorWriter()
 
-// Deny answers a call that is refused before it is read. The errors of such
-// calls have the same code in every profile.
+// Deny answers a call that is refused before its body is read. The errors of such calls
+// have the same code in every profile.
 func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	_ = denials.Write(w, r, statusOf(problem, errormap.Profile101, namesErrors(r)))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// lastEventID is the metadata that resumes a stream: the trailer of a stream that ends
-// before its task has it, and a client sends it when it subscribes again.
+// lastEventID is the metadata with which a client resumes a stream. The trailer of a stream
+// that ends before its task contains it, and the client sends it when it subscribes again.
 const lastEventID = "Last-Event-Id"
 
 func (h *Handler) stream(c *call) error {
@@ -43,16 +43,16 @@ func (h *Handler) subscribe(c *call) error {
 	}
 	defer stream.Close()
 	if req.After != nil {
-		// The header is sent at once: the next event may be late, and no error precedes
-		// it.
+		// The header is sent at once, because the next event may be late, and all checks of
+		// the subscription have passed.
 		c.begin()
 		c.w.flush()
 	}
 	return c.follow(stream, c.dialect.closesSubscribe, c.dialect.followsTerminal || req.After != nil)
 }
 
-// follow sends the events of a stream, up to the one that ends it. Unless terminal is
-// true, a task that has ended already is an error.
+// follow sends the events of a stream up to the event that ends it. Unless terminal is
+// true, it returns an error for a task that has already ended.
 func (c *call) follow(stream a2a.Stream, closing func(*a2a.Event) bool, terminal bool) error {
 	last := uint64(0)
 	for {

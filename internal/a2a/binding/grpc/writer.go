@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// writer bounds the time of each write of 64 KiB: a client that does not read is
-// disconnected, and one that reads slowly or has nothing to read is not.
+// writer bounds the time of each write of 64 KiB. It disconnects a client that does not
+// read, but no client that reads slowly or to which nothing is written.
 type writer struct {
 	http.ResponseWriter
 	control http.ResponseController
@@ -22,21 +22,21 @@ type writer struct {
 
 	mu      sync.Mutex
 	writing bool
-	// late is true if the timer fired when its write had ended, so that cut has yet to
-	// be called for it.
+	// late is true if the timer fired at the end of its write and cut has not run yet. cut
+	// then does nothing.
 	late  bool
 	timer *time.Timer
 }
 
-// newWriter returns a writer. It removes the write deadline of the server, which is
-// for whole responses.
+// newWriter returns a writer. It removes the write deadline of the server, which would
+// bound the whole response.
 func newWriter(w http.ResponseWriter, timeout time.Duration) *writer {
 	out := &writer{ResponseWriter: w, control: *http.NewResponseController(w), timeout: timeout}
 	_ = out.control.SetWriteDeadline(time.Time{})
 	return out
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the wrapped writer to http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Write implements http.ResponseWriter.
@@ -50,19 +50,20 @@ func (w *writer) Write(p []byte) (written int, err error) {
 	return written, err
 }
 
-// Flush implements http.Flusher for connect, which flushes after each message
-// and at the end of a call. The call itself knows when it has no more to send.
+// Flush implements http.Flusher. connect calls it after each message and at the end of a
+// call, so it does nothing after the first message: the call calls flush itself when it has
+// no more messages to write.
 func (w *writer) Flush() {
 	if !w.begun {
 		w.flush()
 	}
 }
 
-// flush sends what was written.
+// flush sends the written bytes.
 func (w *writer) flush() { w.within(func() { _ = w.control.Flush() }) }
 
-// within runs one write. A timer costs less than a deadline of HTTP/2, which is a
-// message to the goroutine of the connection.
+// within runs one write and bounds its time. It uses a timer because a write deadline of
+// HTTP/2 costs more: it is a message to the goroutine of the connection.
 func (w *writer) within(write func()) {
 	w.mu.Lock()
 	w.writing = true
@@ -79,7 +80,7 @@ func (w *writer) within(write func()) {
 	w.mu.Unlock()
 }
 
-// cut ends the running write. A deadline in the past resets the stream.
+// cut resets the stream of a running write, by a deadline in the past.
 func (w *writer) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

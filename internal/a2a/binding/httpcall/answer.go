@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
-// WriteError writes an error response. Call.Status replaces status if it is set.
+// WriteError writes an error response. If Call.Status is set, it replaces status.
 func (c *Call) WriteError(problem *a2a.Error, status int, contentType string, body []byte) {
 	status = cmp.Or(c.Status, status)
 	h := c.W.Header()
@@ -33,9 +33,9 @@ func (c *Call) WriteError(problem *a2a.Error, status int, contentType string, bo
 	c.write(status, contentType, body)
 }
 
-// ReserveAnswer reserves memory for a response of about size bytes until release
-// is called. A response of at most 64 KiB needs none. A response that is larger
-// than the budget reserves all of it.
+// ReserveAnswer reserves memory for a response of about size bytes. The caller calls
+// release when the response is written. A response of at most 64 KiB needs no reservation.
+// A response that is larger than the budget reserves the whole budget.
 func (c *Call) ReserveAnswer(size int) (release func(), err error) {
 	if size <= maxPooled || c.Limits.Answers == nil {
 		return func() {}, nil
@@ -50,10 +50,10 @@ func (c *Call) ReserveAnswer(size int) (release func(), err error) {
 // answerBuffers hold encoded responses.
 var answerBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// WriteResult writes a successful response, which appendTo appends to pooled
-// memory. size is an estimate of its length, in bytes. The response is not encoded
-// before there is memory for it, and WriteResult returns an error if there is none
-// in time.
+// WriteResult writes a successful response. appendTo appends the encoded response to pooled
+// memory. size is an estimate of its length, in bytes. WriteResult calls appendTo only
+// after it has reserved memory for the response, and returns an error if it cannot reserve
+// memory in time.
 func (c *Call) WriteResult(contentType string, size int, appendTo func([]byte) []byte) error {
 	release, err := c.ReserveAnswer(size)
 	if err != nil {
@@ -70,8 +70,9 @@ func (c *Call) WriteResult(contentType string, size int, appendTo func([]byte) [
 	return nil
 }
 
-// write writes a response. Each piece has a deadline of its own, so that a client
-// that does not read is disconnected, and a slow one is not before the AnswerTimeout.
+// write writes a response. Each piece has a deadline of its own, so that a client that does
+// not read is disconnected. A client that reads slowly is disconnected only after
+// AnswerTimeout.
 func (c *Call) write(status int, contentType string, body []byte) {
 	c.Answered = true
 	h := c.W.Header()

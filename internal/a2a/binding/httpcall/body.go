@@ -14,14 +14,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// BodyTimeout bounds the time in which a client must send its request.
+// BodyTimeout bounds the time that a client has to send its request body.
 const BodyTimeout = 25 * time.Second
 
 // bodyBuffers hold request bodies.
 var bodyBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// Body reads the request body into memory that is charged to the caller until
-// Release. Its errors are an *a2a.Error, or that of the context if the client left.
+// Body reads the request body into memory that is charged to the caller until Release. It
+// returns the error of the context if the client disconnected, and otherwise an *a2a.Error.
 func (c *Call) Body() ([]byte, error) {
 	limit := c.Limits.MaxBody() + c.Framing
 	if c.R.ContentLength > limit {
@@ -30,7 +30,7 @@ func (c *Call) Body() ([]byte, error) {
 	c.pooled = bodyBuffers.Get().(*[]byte)
 	c.body = (*c.pooled)[:0]
 	control := http.NewResponseController(c.W)
-	// The write timeout of the server would end responses that take long.
+	// The write timeout of the server would end long responses, such as streams.
 	_ = control.SetWriteDeadline(time.Time{})
 	_ = control.SetReadDeadline(c.Limits.Now().Add(BodyTimeout))
 	err := c.readBody(http.MaxBytesReader(c.W, c.R.Body, limit))
@@ -41,7 +41,8 @@ func (c *Call) Body() ([]byte, error) {
 		return nil, err
 	}
 	if err != nil {
-		// The read deadline stays, or the server would wait for the rest of the body.
+		// The read deadline stays; otherwise the server would wait for the rest of the
+		// body.
 		late := errors.Is(err, os.ErrDeadlineExceeded)
 		if late {
 			c.Status = http.StatusRequestTimeout
@@ -55,7 +56,7 @@ func (c *Call) Body() ([]byte, error) {
 	return c.body, nil
 }
 
-// Charge charges the caller for so many bytes beside the body, until Release.
+// Charge charges bytes to the caller in addition to the body, until Release.
 func (c *Call) Charge(bytes int64) error {
 	if !c.charge(int64(len(c.body)) + bytes) {
 		return errBusy
@@ -63,9 +64,9 @@ func (c *Call) Charge(bytes int64) error {
 	return nil
 }
 
-// Release releases the body, which must not be used any more, and its memory. A
-// call that waits for its response releases its body first: the bodies of all
-// open streams would exhaust the budget.
+// Release releases the memory of the body, which must not be used afterwards. A call that
+// waits for its response releases its body first, because the bodies of all open streams
+// would exhaust the budget.
 func (c *Call) Release() {
 	if c.pooled != nil && c.body != nil && cap(c.body) <= maxPooled {
 		*c.pooled = c.body
@@ -75,8 +76,8 @@ func (c *Call) Release() {
 	c.reservation.Release()
 }
 
-// readBody reads the body into c.body. A body with a declared length is charged
-// and allocated once.
+// readBody reads the body into c.body. If the length of the body is declared, readBody
+// charges and allocates its memory once.
 func (c *Call) readBody(r io.Reader) error {
 	need := maxPooled
 	if declared := c.R.ContentLength; declared >= 0 {
@@ -99,13 +100,13 @@ func (c *Call) readBody(r io.Reader) error {
 	return err
 }
 
-// pieceSize is the size of the pieces in which a large body of unknown length is
-// kept until its end. A buffer that grows would leave as much garbage as the body
-// is long.
+// pieceSize is the size of the pieces in which a large body of unknown length is stored
+// until its end, in bytes. A growing buffer would leave as much garbage as the body is
+// long.
 const pieceSize = 1 << 20
 
-// readRest reads the rest of a body that exceeds its buffer. It returns io.EOF at
-// its end.
+// readRest reads the rest of a body that exceeds its buffer. It returns io.EOF at the end
+// of the body.
 func (c *Call) readRest(r io.Reader) error {
 	var pieces []*[pieceSize]byte
 	total := len(c.body)
@@ -141,8 +142,8 @@ func fill(r io.Reader, buffer []byte) (n int, err error) {
 	return n, err
 }
 
-// charge charges the caller for so many bytes in all. It reports whether the budget
-// has room for them in time.
+// charge raises the caller's charge to bytes in total. It reports whether the budget had
+// room in time.
 func (c *Call) charge(bytes int64) bool {
 	return c.Limits.Bodies.Grow(c.R.Context(), &c.reservation, principalOf(c.R), bytes)
 }

@@ -1,10 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package httpcall reads HTTP requests and writes their responses for the bindings:
-// a body is read within limits, and a client that does not read its response is
-// disconnected. It knows no method and no version, and no errors but those of
-// HTTP.
+// Package httpcall reads HTTP requests and writes their responses for the bindings. It reads
+// a body within limits, and disconnects a client that does not read its response. It depends
+// on no method and no version of A2A, and reports only errors of HTTP itself.
 package httpcall
 
 import (
@@ -20,8 +19,9 @@ import (
 type Limits struct {
 	// MaxBody returns the limit of a request body, in bytes.
 	MaxBody func() int64
-	// Bodies is the memory budget of request bodies that are not decoded yet, and
-	// Answers that of large responses that are not sent yet; nil if the handler charges them.
+	// Bodies is the memory budget of request bodies that are not decoded yet. Answers is the
+	// memory budget of large responses that are not written yet; it is nil if the handler
+	// charges them.
 	Bodies, Answers *limit.Budget
 	// WriteTimeout bounds each write of 64 KiB, and AnswerTimeout all writes of a response;
 	// 0 is no bound.
@@ -33,15 +33,15 @@ type Limits struct {
 type Call struct {
 	W http.ResponseWriter
 	R *http.Request
-	// Limits is nil for a response to a request that is refused before it is read;
-	// the server bounds the time of writing it.
+	// Limits is nil for a response to a request that is refused before its body is read. The
+	// server then bounds the time of writing the response.
 	Limits *Limits
-	// Status is the HTTP status of an error response, for errors of HTTP itself; 0
-	// if the error determines it.
+	// Status is the HTTP status of the response for an error of HTTP itself, 0 if the error
+	// determines the status.
 	Status int
 	// Answered is true once the response has begun.
 	Answered bool
-	// Framing is the number of bytes of a body beside the message in it.
+	// Framing is the number of bytes in a body in addition to its message.
 	Framing int64
 
 	// pooled is the pool's buffer of a body, nil if there is none.
@@ -50,7 +50,7 @@ type Call struct {
 	reservation limit.Reservation
 }
 
-// maxPooled is the capacity above which a buffer is not kept, in bytes.
+// maxPooled is the largest capacity of a buffer that is returned to its pool, in bytes.
 const maxPooled = 64 << 10
 
 // errBusy is the error of a request for which a memory budget has no room.

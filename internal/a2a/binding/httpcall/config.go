@@ -12,21 +12,21 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// Config has the settings that all bindings have. Only StrictVersion is optional. The
-// results of the functions may change at any time.
+// Config has the settings that all bindings share. Only StrictVersion is optional. Each
+// function may return another result at each call.
 type Config struct {
-	// Handler runs the operations on tasks. It has checked requests against the card.
+	// Handler runs the operations on tasks. It checks requests against the card.
 	Handler a2a.Handler
-	// Push keeps push configurations.
+	// Push runs the operations on push configurations.
 	Push a2a.PushHandler
-	// Card returns the card that is served now.
+	// Card returns the card that is served at the time of the call.
 	Card func() *card.Card
-	// ExtendedCard returns the extended card for the caller of r in a form. Its error is
-	// an *a2a.Error if the agent has none or the caller may not have it.
+	// ExtendedCard returns the extended card for the caller of r in a form. It returns an
+	// *a2a.Error if the agent has no extended card or the caller may not read it.
 	ExtendedCard func(r *http.Request, tenant string, form card.Form) ([]byte, error)
-	// StrictVersion reports whether a request must name a version of A2A that has its
-	// method or path: those of 1.0 need A2A-Version, and a client that names 1.0 has no
-	// others. Nil means false.
+	// StrictVersion reports whether a request must name a version of A2A that has its method
+	// or path. Methods and paths of 1.0 then require A2A-Version, and a client that names 1.0
+	// can use no others. A nil StrictVersion means false.
 	StrictVersion func() bool
 	// Limits bound requests and responses.
 	Limits *Limits

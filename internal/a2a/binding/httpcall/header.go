@@ -10,9 +10,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 )
 
-// IsJSON reports whether the content type of a request is a JSON type. A request
-// without a content type may be JSON unless it has an Origin: a web page could
-// send it without a preflight.
+// IsJSON reports whether the content type of a request is a JSON type. It also accepts a
+// request without a content type, unless the request has an Origin: a web page could send
+// such a request without a preflight.
 func IsJSON(h http.Header) bool {
 	text := h.Get("Content-Type")
 	if text == "" {
@@ -22,9 +22,9 @@ func IsJSON(h http.Header) bool {
 	return err == nil && (mediaType == "application/json" || mediaType == "application/a2a+json")
 }
 
-// SetChallenge sets WWW-Authenticate, which every 401 must have (RFC 9110 section
-// 11.6.1), unless it is set already. A caller that was admitted without a
-// credential gets a value for each authentication method.
+// SetChallenge sets WWW-Authenticate, which every 401 must have (RFC 9110 section 11.6.1),
+// unless it is set already. For a caller that was admitted without a credential, it adds a
+// value for each authentication method.
 func SetChallenge(h http.Header, r *http.Request) {
 	if h.Get("WWW-Authenticate") != "" {
 		return
@@ -39,8 +39,8 @@ func SetChallenge(h http.Header, r *http.Request) {
 	}
 }
 
-// SetPrivate forbids all caches to store a response that is meant for one caller.
-// Vary alone would not do: the credential may be in any header, in the query or a
+// SetPrivate forbids all caches to store a response for one caller. A Vary header alone
+// would not suffice, because the credential may be in any header, in the query or a
 // certificate.
 func SetPrivate(h http.Header) {
 	h.Set("Cache-Control", "private, no-store")

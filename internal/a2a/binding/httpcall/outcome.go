@@ -13,8 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 )
 
-// Outcome is the result of a request, for metrics and for the access log. Its fields have few
-// values, except for Started: Method and Version are "" if they are not supported ones.
+// Outcome is the result of a request, for metrics and for the access log. Each field except
+// Started has few values: Method and Version are "" unless they are supported.
 type Outcome struct {
 	// Binding is jsonrpc, rest, grpc or wellknown.
 	Binding string
@@ -31,15 +31,14 @@ type Outcome struct {
 	ClientLeft bool
 }
 
-// Refused returns the outcome with the error of a request.
+// Refused returns the outcome with the code and the reason of an error.
 func (o Outcome) Refused(problem *a2a.Error) Outcome {
 	o.Code, o.Reason = Code(problem), errormap.ReasonOf(problem)
 	return o
 }
 
-// Conclude observes a request that ended with err, and logs an internal error. It
-// returns the error to report to the client; nil if there is none, or if the
-// client left.
+// Conclude observes a request that ended with err, and logs an internal error. It returns the
+// error to report to the client, nil if there is none or if the client disconnected.
 func (o Outcome) Conclude(ctx context.Context, log *slog.Logger, observe func(context.Context, Outcome), err error) *a2a.Error {
 	if err == nil {
 		observe(ctx, o)
@@ -58,10 +57,10 @@ func (o Outcome) Conclude(ctx context.Context, log *slog.Logger, observe func(co
 	return problem
 }
 
-// ClientLeft reports whether err is due to the end of the context of a request.
+// ClientLeft reports whether a request ended with err because its context ended.
 func ClientLeft(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && errors.Is(err, ctx.Err())
 }
 
-// Code returns the code of an error in an Outcome.
+// Code returns the value of Outcome.Code for an error.
 func Code(problem *a2a.Error) int { return errormap.Lookup(problem, errormap.Profile101).JSONRPC }

@@ -13,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// dialect is how one protocol version uses JSON-RPC. Codec functions that its
+// dialect describes the use of JSON-RPC in one protocol version. Codec functions that its
 // methods do not need are nil.
 type dialect struct {
 	// label names the version in metrics.
@@ -29,28 +29,28 @@ type dialect struct {
 	cardForm card.Form
 	// detailed is true if errors have an array of details.
 	detailed bool
-	// history is the default length of a task's history; nil is all of it.
+	// history is the default length of a task's history. nil means the whole history.
 	history *int
-	// deleted is the result of a deletion.
+	// deleted is the JSON result of a deletion.
 	deleted string
-	// ofTask returns the dialect of the answer with a task; nil if it is always
-	// this one.
+	// ofTask returns the dialect of a response with a task. It is nil if the dialect of the
+	// response is always this dialect.
 	ofTask func(*a2a.Task) *dialect
 
-	// earlyErrorInStream is true if an error before the first event is sent in a
-	// stream even to clients that do not accept one.
+	// earlyErrorInStream is true if an error before the first event is sent as an event,
+	// even to clients that do not accept a stream.
 	earlyErrorInStream bool
 	// plainStreams is true if streams have no ids and no comments, unless the client
 	// sends Last-Event-ID.
 	plainStreams bool
-	// open returns the records that replace the snapshot at the begin of a stream;
-	// nil keeps the snapshot.
+	// open returns the records that replace the snapshot at the beginning of a stream. If
+	// open is nil, the snapshot is sent.
 	open func(snapshot *a2a.Record, subscribed bool) []*a2a.Record
 	// followsTerminal is true if a client may subscribe to a task that has ended: it
 	// receives the task and a final event. Otherwise this is an error.
 	followsTerminal bool
-	// closesSend and closesSubscribe report whether an event ends the stream of a
-	// message, and that of a task.
+	// closesSend reports whether an event ends the stream of a message, and closesSubscribe
+	// whether it ends the stream of a subscription.
 	closesSend, closesSubscribe func(*a2a.Event) bool
 }
 
@@ -130,7 +130,7 @@ var dialectV03 = &dialect{
 	closesSubscribe:    streamend.IsFinal,
 }
 
-// dialectUnion is the dialect of answers that clients of 0.1 to 0.3 can all read.
+// dialectUnion is the dialect of responses that clients of 0.1, 0.2 and 0.3 can all read.
 var dialectUnion = func() *dialect {
 	d := *dialectV03
 	d.id = a2a.DialectUnion
@@ -167,9 +167,9 @@ var dialectV10 = &dialect{
 	closesSubscribe:  streamend.EndsTask,
 }
 
-// dialectUnnamed is the dialect of clients that call a method of 0.1 to 0.3 without
-// naming their version. They are answered in the dialect in which the task was
-// made, if it is one of these versions, and otherwise in dialectUnion.
+// dialectUnnamed is the dialect of clients that call a method of 0.1 to 0.3 without naming
+// their version. The response is in the dialect in which the task was made, if that dialect
+// belongs to one of these versions, and in dialectUnion otherwise.
 var dialectUnnamed = func() *dialect {
 	d := *dialectV03
 	d.ofTask = dialectOfTask
@@ -187,7 +187,7 @@ func dialectOfTask(t *a2a.Task) *dialect {
 	}
 }
 
-// answering returns the dialect of an answer with a task.
+// answering returns the dialect of a response with a task.
 func (d *dialect) answering(t *a2a.Task) *dialect {
 	if d.ofTask == nil {
 		return d

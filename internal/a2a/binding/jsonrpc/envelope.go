@@ -12,11 +12,11 @@ import (
 
 // request is a JSON-RPC 2.0 request. Its members are slices of the body.
 type request struct {
-	// id is the token as the client wrote it, and null if it is missing. It is sent
-	// back byte for byte, because clients compare it.
+	// id is the JSON token of the id as the client wrote it, null if it is missing. The
+	// response repeats it byte for byte, because clients compare it.
 	id     []byte
 	method string
-	// params is nil if they are missing or null.
+	// params is nil if the member is missing or null.
 	params []byte
 	// marked is true if the request has the member jsonrpc.
 	marked bool
@@ -24,19 +24,20 @@ type request struct {
 
 var null = []byte("null")
 
-// maxID is the limit of an id in bytes: it is repeated in every event of a stream.
+// maxID is the limit of an id, in bytes. Ids are limited because every event of a stream
+// repeats the id.
 const maxID = 256
 
 var names = jsonread.NewNames("jsonrpc", "id", "method", "params")
 
-// parse reads a request. On an error it returns a request with the id, if the id
+// parse decodes a request. With an error, it returns a request that has the id, if the id
 // could be read.
 func parse(body []byte) (request, error) {
 	req := request{id: null}
 	r := jsonread.New(body)
 	if kind := r.Kind(); kind != '{' {
-		// Invalid JSON is a parse error; JSON that is no object, such as a batch, is
-		// an invalid request.
+		// Invalid JSON is a parse error. JSON that is not an object, such as a batch, is an
+		// invalid request.
 		r.Skip()
 		if err := r.End(); err != nil {
 			return req, err
@@ -85,7 +86,7 @@ func parse(body []byte) (request, error) {
 // hasObject reports whether params is an object.
 func (r *request) hasObject() bool { return r.params != nil && r.params[0] == '{' }
 
-// readID reads an id. It returns null if the id cannot be sent back.
+// readID reads an id. It returns null if the response cannot repeat the id.
 func readID(r *jsonread.Reader, problem *string) []byte {
 	kind := r.Kind()
 	raw := r.Raw()
@@ -101,8 +102,8 @@ func readID(r *jsonread.Reader, problem *string) []byte {
 	}
 }
 
-// readString reads a string. Another kind of value is a problem of the request,
-// and not an error of the JSON.
+// readString reads a string. A value of another kind is a problem of the request and not an
+// error of the JSON, so readString stores it in problem and skips the value.
 func readString(r *jsonread.Reader, problem *string, message string) string {
 	if r.Kind() != '"' {
 		*problem = message

@@ -10,12 +10,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 )
 
-// appendError appends an error response in a dialect, which is nil if it is not
+// appendError appends an error response in a dialect, which is nil if the dialect is not
 // known. The data of an error is an object in versions up to 0.3, and an array of
 // google.protobuf.Any in 1.0.
 func (c *call) appendError(dst []byte, d *dialect, problem *a2a.Error) []byte {
 	if d == dialectV01 && problem.Reason == a2a.ReasonInvalidAgentResponse {
-		// 0.1 has no such code.
+		// 0.1 has no code for this reason.
 		problem = &a2a.Error{Reason: a2a.ReasonInternal, Message: problem.Message}
 	}
 	row := errormap.Lookup(problem, errormap.Profile101)

@@ -12,15 +12,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// extendedCard answers with the extended card. It depends on the caller, so that no
-// cache may store it.
+// extendedCard responds with the extended card. The card depends on the caller, so no cache
+// may store it.
 func (h *Handler) extendedCard(c *call) error {
 	var tenant string
 	var malformed error
 	if c.dialect == dialectV10 {
 		tenant, malformed = protojson.V10.DecodeExtendedCard(c.params())
 	}
-	// A missing card is reported before invalid params.
+	// The error of a missing card takes precedence over invalid params.
 	text, err := h.ExtendedCard(c.R, tenant, c.dialect.cardForm)
 	if err != nil {
 		return c.noExtendedCard(err)
@@ -32,9 +32,9 @@ func (h *Handler) extendedCard(c *call) error {
 	return c.result(len(text), func(dst []byte) []byte { return append(dst, text...) })
 }
 
-// noExtendedCard returns the error for a missing extended card in the version of
-// the client. 1.0 distinguishes a card that is not offered from one that is not
-// configured, 0.3 has one code for both, and 0.2 has none.
+// noExtendedCard returns the error for a missing extended card in the version of the
+// client. 1.0 distinguishes a card that the agent does not offer from one that is not
+// configured. 0.3 has one code for both, and 0.2 has none.
 func (c *call) noExtendedCard(err error) error {
 	problem, ok := errors.AsType[*a2a.Error](err)
 	if !ok || c.dialect == dialectV10 {

@@ -3,10 +3,10 @@
 
 // Package jsonrpc is the JSON-RPC 2.0 binding of all protocol versions.
 //
-// A request is checked in this order: size, JSON, envelope, version, method,
-// capability, params; the engine checks existence and state of the task. The
-// chain of handlers has authenticated the caller. The package keeps no state
-// between requests and does not know the backend.
+// The binding checks a request in this order: size, JSON, envelope, version, method,
+// capability, params. The engine then checks the existence and the state of the task. The
+// chain of handlers has authenticated the caller. The package holds no state between
+// requests and does not depend on the backend.
 package jsonrpc
 
 import (
@@ -68,15 +68,15 @@ func (h *Handler) serve(c *call) error {
 	return c.method.serve(h, c)
 }
 
-// Deny answers a request that is refused before it is read.
+// Deny answers a request that is refused before its body is read.
 func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	c := &call{Call: httpcall.Call{W: w, R: r}, request: request{id: null}}
 	c.asked, _ = version.Of(r)
 	c.reject(problem)
 }
 
-// reject writes an error response. Its status is 200 unless the error is one of
-// HTTP itself.
+// reject writes an error response. Its status is 200 unless IsTransport is true for the
+// error.
 func (c *call) reject(problem *a2a.Error) {
 	status := http.StatusOK
 	if errormap.IsTransport(problem) {

@@ -5,8 +5,8 @@ package jsonrpc
 
 import "github.com/a2a-operator/a2a-operator/internal/a2a"
 
-// methods are the methods of all versions by name. Unless a method is shared, its
-// name determines the dialect, and A2A-Version only confirms it.
+// methods maps names to the methods of all versions. Unless a method is shared, its name
+// determines the dialect, and A2A-Version is only checked against it.
 var methods = index([]method{
 	{name: "tasks/send", operation: a2a.MethodSendMessage, dialect: dialectV01, serve: (*Handler).send},
 	{name: "tasks/sendSubscribe", operation: a2a.MethodSendStreamingMessage, dialect: dialectV01, serve: (*Handler).stream},
@@ -36,7 +36,7 @@ var methods = index([]method{
 	{name: "CreateTaskPushNotificationConfig", operation: a2a.MethodCreatePushConfig, dialect: dialectV10, serve: (*Handler).setPush},
 	{name: "GetTaskPushNotificationConfig", operation: a2a.MethodGetPushConfig, dialect: dialectV10, serve: (*Handler).getPush},
 	{name: "ListTaskPushNotificationConfigs", operation: a2a.MethodListPushConfigs, dialect: dialectV10, serve: (*Handler).listPush},
-	// Its name in the release candidate of 1.0.
+	// These are the names in the release candidate of 1.0.
 	{name: "ListTaskPushNotificationConfig", operation: a2a.MethodListPushConfigs, dialect: dialectV10, serve: (*Handler).listPush},
 	{name: "DeleteTaskPushNotificationConfig", operation: a2a.MethodDeletePushConfig, dialect: dialectV10, serve: (*Handler).deletePush},
 	{name: "GetExtendedAgentCard", operation: a2a.MethodGetExtendedCard, dialect: dialectV10, serve: (*Handler).extendedCard},

@@ -9,8 +9,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// opened is a stream whose snapshot is replaced by other events, for clients that
-// cannot read snapshots.
+// opened is a stream that replaces its snapshot by other events, for clients that cannot
+// read snapshots.
 type opened struct {
 	a2a.Stream
 	open func(snapshot *a2a.Record) []*a2a.Record
@@ -29,9 +29,9 @@ func (s *opened) replace(records []*a2a.Record) []*a2a.Record {
 	return append(s.open(records[0]), records[1:]...)
 }
 
-// openV01 returns the events of 0.1 that describe a task: its status and, for a
-// subscriber, its artifacts. A client that sends a message to the task has them.
-// A task that has ended is one event, after which clients stop reading.
+// openV01 returns the events of 0.1 that describe a task: its status and, for a subscriber,
+// its artifacts. A client that sends a message to the task already has the artifacts. For a
+// task that has ended, the only event is its status, because clients stop reading after it.
 func openV01(snapshot *a2a.Record, subscribed bool) []*a2a.Record {
 	t := snapshot.Task
 	events := []*a2a.Record{statusOf(t)}
@@ -42,20 +42,21 @@ func openV01(snapshot *a2a.Record, subscribed bool) []*a2a.Record {
 			}}})
 		}
 	}
-	// A client that resumes after this number has received all of them.
+	// Only the last event has the number of the snapshot, so that a client that resumes
+	// after this number has received all of them.
 	events[len(events)-1].Seq = snapshot.Seq
 	return events
 }
 
-// openStatus returns the status of a task.
+// openStatus returns the status of a task in place of its snapshot.
 func openStatus(snapshot *a2a.Record, _ bool) []*a2a.Record {
 	r := statusOf(snapshot.Task)
 	r.Seq = snapshot.Seq
 	return []*a2a.Record{r}
 }
 
-// statusOf returns the status of a task as an event. It is final only if the task
-// has ended: the stream continues while the task waits for its client.
+// statusOf returns the status of a task as an event. The event is final only if the task
+// has ended, because the stream continues while the task waits for its client.
 func statusOf(t *a2a.Task) *a2a.Record {
 	return &a2a.Record{Event: a2a.Event{Status: &a2a.StatusUpdate{
 		TaskID: t.ID, ContextID: t.ContextID, Status: t.Status, Paused: t.Status.State.Interrupted(),

@@ -23,13 +23,13 @@ func (h *Handler) send(c *call) error {
 	return c.result(event.Size(), func(dst []byte) []byte { return c.dialect.appendAnswer(dst, &event) })
 }
 
-// activate returns the activated extensions, and sends them back in the header of
-// the dialect.
+// activate returns the activated extensions. The response lists them in the extensions
+// header of the dialect.
 func (h *Handler) activate(c *call) ([]string, error) {
 	d := c.dialect
 	activated, err := requestcheck.Activate(h.Card(), c.R.Header.Values(d.extensionsHeader))
 	if problem, ok := errors.AsType[*a2a.Error](err); ok && !d.detailed {
-		// Only 1.0 has a code for it.
+		// Only 1.0 has a code for a missing extension.
 		return nil, invalid(problem.Message)
 	}
 	if len(activated) > 0 {
@@ -83,7 +83,8 @@ func (h *Handler) cancel(c *call) error {
 	return c.answerTask(task, nil)
 }
 
-// answerTask answers with a task; history is the length that the client asked for.
+// answerTask responds with a task. history is the length of the history that the client
+// requests, nil if it requests none.
 func (c *call) answerTask(task *a2a.Task, history *int) error {
 	d := c.dialect.answering(task)
 	if history == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 )
 
-// decode decodes the params of a call that has the required extensions, and then
-// releases the body.
+// decode decodes the params of a call and then releases the body. It fails if a required
+// extension is missing.
 func decode[T any](c *call, read func([]byte) (T, error)) (req T, err error) {
 	if c.missing != nil {
 		return req, c.missing
@@ -52,9 +52,9 @@ func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
 	return req, nil
 }
 
-// checkMarker is the rule for a request without the member jsonrpc, which examples
-// of 0.2 omit: it is accepted if it is otherwise a valid request of a version up to
-// 0.3, with an object as params. paramsErr is the error of decoding the params.
+// checkMarker returns an error if a request must not omit the member jsonrpc. Examples of
+// 0.2 omit it, so it may be missing in an otherwise valid request of a version up to 0.3
+// with an object as params. paramsErr is the error of decoding the params.
 func (r *request) checkMarker(d *dialect, paramsErr error) error {
 	if r.marked {
 		return paramsErr

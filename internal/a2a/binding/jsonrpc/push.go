@@ -67,8 +67,8 @@ func (h *Handler) deletePush(c *call) error {
 	return c.result(0, func(dst []byte) []byte { return append(dst, c.dialect.deleted...) })
 }
 
-// pushes returns an error if the card does not declare push notifications. It is
-// checked before the params are decoded.
+// pushes returns an error if the card does not declare push notifications. Callers call it
+// before they decode the params.
 func (h *Handler) pushes() error {
 	if !h.Card().Capabilities.PushNotifications {
 		return &a2a.Error{Reason: a2a.ReasonPushNotSupported}

@@ -38,13 +38,14 @@ func (h *Handler) subscribe(c *call) error {
 	return h.subscribeTo(c, req, nil)
 }
 
-// subscribeTo subscribes to a task. open is that of the dialect if it is nil.
+// subscribeTo subscribes to a task. If open is nil, the stream opens as in the dialect.
 func (h *Handler) subscribeTo(c *call, req *a2a.SubscribeRequest, open opening) (err error) {
 	req.Owner = c.owner
 	req.After = sse.ParseLastEventID(c.R.Header.Get("Last-Event-ID"))
 	d := c.dialect
 	if d.ofTask != nil && req.After != nil && open == nil {
-		// The stream will have no snapshot that shows the dialect of the task.
+		// A resumed stream has no snapshot, which would show the dialect of the task, so
+		// the task is read.
 		task, err := h.Handler.Get(c.R.Context(), &a2a.GetRequest{
 			Owner: req.Owner, TaskID: req.TaskID, HistoryLength: new(0), Within: a2a.MethodSubscribeToTask,
 		})
@@ -62,13 +63,13 @@ func (h *Handler) subscribeTo(c *call, req *a2a.SubscribeRequest, open opening) 
 	if req.After == nil {
 		return h.follow(c, stream, f)
 	}
-	// The header is sent at once: the next event may be late, and no error precedes
-	// it.
+	// The header is sent at once, because the next event may be late, and all checks of the
+	// subscription have passed.
 	return h.reply(c, d, f.replaceSnapshot(d, stream), nil, f.closing)
 }
 
-// asksToFollow reports whether the params of tasks/get ask for a stream, as those
-// of one client of 0.3 do: see v03.DecodeFollow.
+// asksToFollow reports whether the params of tasks/get request a stream, as one client of
+// 0.3 does: see v03.DecodeFollow.
 func (c *call) asksToFollow() (*a2a.SubscribeRequest, bool) {
 	if !c.method.shared || c.dialect == dialectV01 {
 		return nil, false
@@ -89,18 +90,19 @@ func (c *call) readsStreams() bool {
 
 type opening func(snapshot *a2a.Record, subscribed bool) []*a2a.Record
 
-// following says how a stream is served.
+// following has the settings of one stream.
 type following struct {
 	open    opening
 	closing func(*a2a.Event) bool
-	// terminal is true if the task may have ended.
+	// terminal is true if a task that has ended is no error.
 	terminal bool
 	// subscribed is true for the stream of a task, and false for the stream of a
 	// message.
 	subscribed bool
 }
 
-// replaceSnapshot returns the stream with its snapshot replaced as the dialect asks.
+// replaceSnapshot returns the stream with its snapshot replaced according to f.open or, if
+// that is nil, to the dialect.
 func (f *following) replaceSnapshot(d *dialect, stream a2a.Stream) a2a.Stream {
 	open := f.open
 	if open == nil {
@@ -112,8 +114,8 @@ func (f *following) replaceSnapshot(d *dialect, stream a2a.Stream) a2a.Stream {
 	return &opened{Stream: stream, open: func(r *a2a.Record) []*a2a.Record { return open(r, f.subscribed) }}
 }
 
-// follow serves a stream. It waits for the first records before it sends the
-// header, because until then an error can be an ordinary response.
+// follow serves a stream. It waits for the first records before it sends the header, so
+// that an error before them can be an ordinary response.
 func (h *Handler) follow(c *call, stream a2a.Stream, f following) error {
 	first, err := stream.Next(c.R.Context())
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -138,7 +140,7 @@ func (h *Handler) follow(c *call, stream a2a.Stream, f following) error {
 	return h.reply(c, d, stream, first, f.closing)
 }
 
-// reply sends a stream in a dialect, after its first records.
+// reply sends a stream in a dialect. first has the records that were already read from it.
 func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Record, closing func(*a2a.Event) bool) error {
 	reply := &sse.Reply{
 		Frame:       sse.Frame{Dialect: d.id, Append: d.appendEvent, Prefix: c.prefix(), Suffix: []byte("}")},
@@ -165,8 +167,8 @@ func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Rec
 	return sse.FailureOf(c.R.Context(), h.Log, method, streams.Serve(c.R.Context(), c.W, reply))
 }
 
-// early reports an error before the first event. A client that accepts a stream
-// gets the error in one: the SDKs for Go and Python read nothing else.
+// early reports an error before the first event. For a client that accepts a stream, the
+// error is an event of a stream, because the SDKs for Go and Python read nothing else.
 func (h *Handler) early(c *call, err error) error {
 	inStream := c.dialect.earlyErrorInStream || strings.Contains(c.R.Header.Get("Accept"), sse.ContentType)
 	if !inStream || errormap.IsTransport(a2a.ErrorOf(err)) || httpcall.ClientLeft(c.R.Context(), err) {

@@ -10,12 +10,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// supported are the versions that have methods of JSON-RPC.
+// supported are the versions that have methods of JSON-RPC. The zero version stands for a
+// request that names none.
 var supported = []version.Version{{}, version.V01, version.V02, version.V03, version.V10}
 
-// resolve resolves the method of a request. asked is the version that its client
-// names, and readable whether it is a version. The result says in which form the
-// client reads errors even if resolve returns one.
+// resolve resolves the method of a request. asked is the version that the client names;
+// readable is false if the version is invalid. Even with an error, the resolution
+// determines the form in which the client reads errors.
 func resolve(r *request, asked version.Version, readable, strict bool) (resolution, error) {
 	out := resolution{asked: asked, unreadable: !readable}
 	if out.method = methods[r.method]; out.method != nil {
@@ -49,7 +50,8 @@ func (m *method) dialectFor(asked version.Version, strict bool) (*dialect, error
 	case m.shared && asked == version.V01:
 		return dialectV01, nil
 	case asked == version.Version{}:
-		// By the specification this means 0.3, which has no methods of 1.0.
+		// By the specification, a client that names no version uses 0.3, which has no
+		// methods of 1.0.
 		if strict && m.dialect == dialectV10 {
 			return m.dialect, &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
 		}
@@ -58,7 +60,8 @@ func (m *method) dialectFor(asked version.Version, strict bool) (*dialect, error
 		if strict {
 			return dialectV10, &a2a.Error{Reason: a2a.ReasonMethodNotFound}
 		}
-		// Clients of 1.0 keep their header when they use an older version.
+		// Clients of 1.0 send the header of 1.0 even if they call a method of an older
+		// version.
 		return unnamed, nil
 	default:
 		return m.dialect, &a2a.Error{Reason: a2a.ReasonVersionNotSupported}

@@ -21,14 +21,14 @@ type Config struct {
 	// PublicCard returns the public card in a form. It is the response to a client of 0.3
 	// that requests the extended card of an agent without one.
 	PublicCard func(r *http.Request, form card.Form) ([]byte, error)
-	// ErrorProfile returns the release of 1.0 whose statuses errors have. Nil means the
-	// latest.
+	// ErrorProfile returns the release of 1.0 that determines the statuses of errors. A nil
+	// ErrorProfile means the latest release.
 	ErrorProfile func() errormap.Profile
 	// Streams configures streams.
 	Streams sse.Config
 }
 
-// Handler serves the requests that it Owns.
+// Handler serves the requests for which Owns returns true.
 type Handler struct{ Config }
 
 // call is the state of one request.
@@ -47,16 +47,16 @@ type call struct {
 	extensions []string
 }
 
-// operation is a verb on a resource. Its name is that of 1.0.
+// operation is the operation of a verb on a resource. name is its name in 1.0.
 type operation struct {
 	name  a2a.Method
 	serve func(*Handler, *call) error
 }
 
-// target is what the path of a request names.
+// target has the parts of the path of a request.
 type target struct {
 	resource resource
-	// legacy is true under /v1, which is older than 1.0.
+	// legacy is true for a path under /v1, which versions before 1.0 use.
 	legacy bool
 	// tenant is "" if the path has none.
 	tenant       string
@@ -72,7 +72,9 @@ func (c *call) outcome() httpcall.Outcome {
 	return o
 }
 
-// within returns the tenant of a request whose body or query names one as well.
+// within returns the tenant of a request. named is the tenant in the body or the query, ""
+// for none. If the path also has a tenant, the two must be equal. Under /v1, within ignores
+// named.
 func (c *call) within(named string) (string, error) {
 	if c.legacy || named == "" {
 		return c.tenant, nil
@@ -83,7 +85,7 @@ func (c *call) within(named string) (string, error) {
 	return named, requestcheck.CheckTenant(named)
 }
 
-// names returns an error if the body names another task than the path.
+// names returns an error if id, from the body, is not the task of the path.
 func (c *call) names(field, id string) error {
 	if id != "" && id != c.task {
 		return a2a.InvalidParams(field, "is not the task of the path")
@@ -91,12 +93,13 @@ func (c *call) names(field, id string) error {
 	return nil
 }
 
-// result writes the response that appendTo appends; size is an estimate of its bytes.
+// result writes a successful response. appendTo appends its body. size is an estimate of
+// its length, in bytes.
 func (c *call) result(size int, appendTo func([]byte) []byte) error {
 	return c.WriteResult(c.dialect.answersIn(c.R.Header), size, appendTo)
 }
 
-// resource is the kind of a path.
+// resource is a kind of path.
 type resource uint8
 
 const (

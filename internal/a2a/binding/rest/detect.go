@@ -11,14 +11,14 @@ import (
 
 // signs are the features of a message that show its dialect.
 type signs struct {
-	// proto is true for features that only ProtoJSON has, kind for those that it
-	// cannot have.
+	// proto is true if the message has a feature that only ProtoJSON has, and kind if it
+	// has a feature that ProtoJSON cannot have.
 	proto, kind bool
 }
 
-// speaksKind reports whether the body of a request under /v1 has a message with a
-// kind, as one project of 0.3 sends it, and not in ProtoJSON. It returns false for
-// invalid JSON, which the codec refuses.
+// speaksKind reports whether the body of a request under /v1 is in JSON with kinds, which
+// one project of 0.3 sends, and not in ProtoJSON. It returns false for invalid JSON, which
+// the codec refuses.
 func speaksKind(body []byte) bool {
 	var s signs
 	r := jsonread.New(body)
@@ -47,7 +47,7 @@ func (s *signs) message(r *jsonread.Reader) {
 	}
 }
 
-// role reads a role. In ProtoJSON it begins with ROLE_, or is a number.
+// role evaluates a role. In ProtoJSON, a role begins with ROLE_ or is a number.
 func (s *signs) role(r *jsonread.Reader) {
 	switch r.Kind() {
 	case '0':

@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// dialect is how one protocol version uses REST.
+// dialect describes the use of REST in one protocol version.
 type dialect struct {
 	// label names the version in metrics.
 	label string
@@ -29,7 +29,7 @@ type dialect struct {
 	appendPush      func([]byte, *a2a.PushConfig) []byte
 	appendPushPage  func([]byte, *a2a.PushPage) []byte
 
-	// versions are the versions whose clients use its paths.
+	// versions are the versions whose clients use the paths of the dialect.
 	versions []version.Version
 	// extensionsHeader is the header that lists activated extensions.
 	extensionsHeader string
@@ -38,16 +38,17 @@ type dialect struct {
 	// mediaType is the media type that a client may accept instead of
 	// application/json; "" for none.
 	mediaType string
-	// legacy is true if errors have the members of JSON-RPC beside those of 1.0.
+	// legacy is true if errors have the members of JSON-RPC in addition to the members of
+	// 1.0.
 	legacy bool
-	// zeroHistory is true if a history length of 0 means that it is not set.
+	// zeroHistory is true if a history length of 0 means the whole history.
 	zeroHistory bool
-	// followsTerminal is true if a client may subscribe to a task that has ended: it
-	// receives the task, and the event of last. Otherwise this is an error.
+	// followsTerminal is true if a client that subscribes to a task that has ended receives
+	// the task and the event that last returns, and false if it receives an error.
 	followsTerminal bool
 	last            func(*a2a.Event) *a2a.Event
-	// closesSend and closesSubscribe report whether an event ends the stream of a
-	// message, and that of a task.
+	// closesSend reports whether an event ends the stream of a message, and closesSubscribe
+	// whether it ends the stream of a subscription.
 	closesSend, closesSubscribe func(*a2a.Event) bool
 }
 
@@ -97,7 +98,8 @@ var dialectV03 = &dialect{
 	closesSubscribe:  streamend.IsFinal,
 }
 
-// dialectKind has objects with a kind, as one project of 0.3 sends them.
+// dialectKind is the dialect whose objects have a member kind, which one project of 0.3
+// sends.
 var dialectKind = func() *dialect {
 	d := *dialectV03
 	d.id = a2a.DialectKindREST

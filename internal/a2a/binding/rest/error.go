@@ -16,8 +16,8 @@ func (c *call) status(problem *a2a.Error) int {
 	return cmp.Or(c.Status, errormap.Lookup(problem, c.profile).HTTP)
 }
 
-// appendError appends the body of an error response. Clients before 1.0 read the
-// members of JSON-RPC, those of gRPC, or a type: they get all of them.
+// appendError appends the body of an error response. Clients before 1.0 read the members of
+// JSON-RPC, the members of gRPC, or a type, so their errors have all of them.
 func (c *call) appendError(dst []byte, problem *a2a.Error) []byte {
 	if !c.dialect.legacy {
 		return c.appendStatus(append(dst, '{'), problem)

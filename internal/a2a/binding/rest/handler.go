@@ -1,14 +1,14 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rest is the HTTP+JSON binding: of 1.0 at the root and below tenants, and of
-// 0.2 and 0.3 under /v1, in ProtoJSON or, for one project of that time, in objects
-// with a kind.
+// Package rest is the HTTP+JSON binding. It serves 1.0 at the root and below tenants, and
+// 0.2 and 0.3 under /v1. Objects are in ProtoJSON or, for one project of 0.3, have a member
+// kind.
 //
-// A request is checked in this order: path, verb, content type, size, version,
-// tenant, extensions, query, body; the engine checks existence and state of the task.
-// The chain of handlers has authenticated the caller. The package keeps no state
-// between requests and does not know the backend.
+// The binding checks a request in this order: path, verb, content type, size, version,
+// tenant, extensions, query, body. The engine then checks the existence and the state of
+// the task. The chain of handlers has authenticated the caller. The package holds no state
+// between requests and does not depend on the backend.
 package rest
 
 import (
@@ -44,7 +44,7 @@ func newCall(w http.ResponseWriter, r *http.Request) *call {
 	return c
 }
 
-// Deny answers a request that is refused before it is read.
+// Deny answers a request that is refused before its body is read.
 func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) { newCall(w, r).reject(problem) }
 
 // ServeHTTP serves one request.
@@ -73,8 +73,8 @@ func (h *Handler) serve(c *call) error {
 			Message: "Content-Type must be application/json or application/a2a+json",
 		}
 	}
-	// The body of every request is read, because that removes the deadlines of the
-	// server from a connection whose response may be late.
+	// The body of every request is read, because Body removes the deadlines of the server,
+	// which would end a late response.
 	body, err := c.Body()
 	defer c.Release()
 	if err != nil {
@@ -121,8 +121,8 @@ func (c *call) find() error {
 	return nil
 }
 
-// checkVersion returns an error if the client names another version than that of the
-// path.
+// checkVersion returns an error if the client names a version to which the path does not
+// belong.
 func (h *Handler) checkVersion(c *call) error {
 	asked, ok := version.Of(c.R)
 	switch {
@@ -130,12 +130,14 @@ func (h *Handler) checkVersion(c *call) error {
 	case slices.Contains(c.dialect.versions, asked):
 		return nil
 	case asked == version.Version{}:
-		// By the specification this means 0.3, which has no paths of 1.0.
+		// By the specification, a client that names no version uses 0.3, which has no paths
+		// of 1.0.
 		if c.legacy || !h.IsStrict() {
 			return nil
 		}
 	case asked == version.V10:
-		// Clients of 1.0 keep their header when they use an older version.
+		// Clients of 1.0 send the header of 1.0 even if they use a path of an older
+		// version.
 		if !h.IsStrict() {
 			return nil
 		}
@@ -155,17 +157,18 @@ func (t *target) check() error {
 	return requestcheck.CheckTenant(t.tenant)
 }
 
-// activate sets the activated extensions, and sends them back in the header of the
-// dialect.
+// activate sets the activated extensions. The response lists them in the extensions header
+// of the dialect.
 func (h *Handler) activate(c *call) error {
-	// Clients learn from the card which extensions are required.
+	// This operation needs no extension, because clients learn from the card which
+	// extensions are required.
 	if c.operation.name == a2a.MethodGetExtendedCard {
 		return nil
 	}
 	header := c.dialect.extensionsHeader
 	activated, err := requestcheck.Activate(h.Card(), c.R.Header.Values(header))
 	if problem, ok := errors.AsType[*a2a.Error](err); ok && c.legacy {
-		// Only 1.0 has a code for it.
+		// Only 1.0 has a code for a missing extension.
 		return &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: problem.Message}
 	}
 	if len(activated) > 0 {

@@ -11,8 +11,8 @@ import (
 
 const plainJSON = "application/json"
 
-// answersIn returns the media type of a response: that of A2A only if the client accepts
-// it by name, because some clients know application/json only.
+// answersIn returns the media type of a response. It is the media type of A2A only if the
+// client accepts that by name, because some clients accept application/json only.
 func (d *dialect) answersIn(h http.Header) string {
 	if asked, _ := asksFor(h, d.mediaType); asked {
 		return d.mediaType
@@ -20,8 +20,8 @@ func (d *dialect) answersIn(h http.Header) string {
 	return plainJSON
 }
 
-// refusesIn returns the media type of an error: application/json if the client accepts
-// both, because some clients read no other errors.
+// refusesIn returns the media type of an error. It is the media type of A2A only if the
+// client accepts no other type, because some clients read only errors in application/json.
 func (d *dialect) refusesIn(h http.Header) string {
 	if asked, others := asksFor(h, d.mediaType); asked && !others {
 		return d.mediaType
@@ -30,7 +30,7 @@ func (d *dialect) refusesIn(h http.Header) string {
 }
 
 // asksFor reports whether a client accepts a media type by name, and whether it accepts
-// others.
+// other media types.
 func asksFor(h http.Header, mediaType string) (asked, others bool) {
 	if mediaType == "" {
 		return false, true
@@ -40,7 +40,7 @@ func asksFor(h http.Header, mediaType string) (asked, others bool) {
 			name, params, err := mime.ParseMediaType(each)
 			switch {
 			case err != nil, strings.Trim(params["q"], "0.") == "" && params["q"] != "":
-				// Empty, or excluded by q=0.
+				// The entry is empty, or its q=0 excludes it.
 			case name == mediaType:
 				asked = true
 			default:

@@ -38,14 +38,14 @@ func (c *call) sendRequest() (*a2a.SendRequest, error) {
 	return req, nil
 }
 
-// decode decodes the body and releases it, because the response may be late.
+// decode decodes the body of a call and then releases it, because the response may be late.
 func decode[T any](c *call, read func([]byte) (T, error)) (T, error) {
 	req, err := read(c.body)
 	c.releaseBody()
 	return req, err
 }
 
-// decodeAny is decode for a body that may be empty.
+// decodeAny decodes a body that may be empty, and then releases it.
 func decodeAny[T any](c *call, read func([]byte) (*T, error)) (*T, error) {
 	if len(bytes.TrimSpace(c.body)) > 0 {
 		return decode(c, read)
@@ -59,7 +59,8 @@ func (c *call) releaseBody() {
 	c.body = nil
 }
 
-// history returns the length of the history that a client asks for; nil is all.
+// history returns the length of the history that a client requests; nil means the whole
+// history.
 func (c *call) history() *int {
 	n := c.query.length("historyLength")
 	if n != nil && *n == 0 && c.dialect.zeroHistory {
@@ -68,7 +69,7 @@ func (c *call) history() *int {
 	return n
 }
 
-// asked checks the query, and returns the tenant that the request names.
+// asked returns the tenant of a request. It returns an error if the query is invalid.
 func (c *call) asked() (tenant string, err error) {
 	named := c.query.id("tenant")
 	if c.query.err != nil {
@@ -134,8 +135,8 @@ func (c *call) answerTask(task *a2a.Task, err error) error {
 	return c.result(task.Size(), func(dst []byte) []byte { return d.appendTask(dst, task) })
 }
 
-// answering returns the dialect of an answer with a task. Under /v1 it is the one in
-// which the task was made, if that is served there.
+// answering returns the dialect of a response with a task. Under /v1, it is dialectKind for
+// a task that was made in that dialect.
 func (c *call) answering(task *a2a.Task) *dialect {
 	if c.legacy && task.Dialect == a2a.DialectKindREST {
 		return dialectKind
@@ -143,8 +144,8 @@ func (c *call) answering(task *a2a.Task) *dialect {
 	return c.dialect
 }
 
-// extendedCard answers with the extended card. It depends on the caller, so that no
-// cache may store it.
+// extendedCard responds with the extended card. The card depends on the caller, so no cache
+// may store it.
 func (h *Handler) extendedCard(c *call) error {
 	tenant, err := c.asked()
 	if err != nil {

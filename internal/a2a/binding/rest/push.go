@@ -77,8 +77,8 @@ func (c *call) answerPush(config *a2a.PushConfig, err error) error {
 	return c.result(0, func(dst []byte) []byte { return c.dialect.appendPush(dst, config) })
 }
 
-// pushes returns an error if the card does not declare push notifications. It is
-// checked before the body is decoded.
+// pushes returns an error if the card does not declare push notifications. Callers call it
+// before they decode the body.
 func (h *Handler) pushes() error {
 	if !h.Card().Capabilities.PushNotifications {
 		return &a2a.Error{Reason: a2a.ReasonPushNotSupported}

@@ -15,15 +15,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 )
 
-// query reads the parameters of a URL. It keeps its first error, which the caller
+// query reads the parameters of a URL. It stores the first error in err, which the caller
 // checks after the last parameter.
 type query struct {
 	values url.Values
 	err    error
 }
 
-// names are the names of each parameter: its own, that of the proto, and that of
-// clients of 0.3 that list tasks.
+// names maps each parameter to its spellings: its own, the spelling of the proto, and the
+// spelling of clients of 0.3 that list tasks.
 var names = map[string][]string{
 	"contextId":            {"contextId", "context_id"},
 	"historyLength":        {"historyLength", "history_length"},
@@ -43,7 +43,7 @@ func newQuery(raw string) *query {
 	}
 	values, err := url.ParseQuery(raw)
 	if err != nil {
-		// The text of the error quotes the input.
+		// err is not reported, because its text quotes the input.
 		return &query{err: &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "Query is malformed"}}
 	}
 	q := &query{values: values}
@@ -61,7 +61,7 @@ func (q *query) fail(name, message string) {
 	}
 }
 
-// get returns a parameter by any of its names.
+// get returns the value of a parameter under any of its names.
 func (q *query) get(name string) (value string, there bool) {
 	var all []string
 	for _, each := range names[name] {
@@ -92,7 +92,7 @@ func (q *query) text(name string) string {
 	return text
 }
 
-// number returns nil if the parameter is missing.
+// number returns a parameter as a number, and nil if it is missing.
 func (q *query) number(name string) *int {
 	text, there := q.get(name)
 	if !there {
@@ -106,7 +106,7 @@ func (q *query) number(name string) *int {
 	return new(int(n))
 }
 
-// length returns nil if the parameter is missing.
+// length returns a parameter as a length, and nil if it is missing.
 func (q *query) length(name string) *int {
 	n := q.number(name)
 	if n != nil && *n < 0 {
@@ -117,7 +117,7 @@ func (q *query) length(name string) *int {
 
 const maxPage = 100
 
-// pageSize returns 0 if the parameter is missing.
+// pageSize returns a parameter as a page size, and 0 if it is missing.
 func (q *query) pageSize(name string) int {
 	n := q.number(name)
 	if n == nil {

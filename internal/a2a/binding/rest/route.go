@@ -12,21 +12,22 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
-// Owns reports whether a request is for this binding. This includes unknown paths below
-// a known one, so that their errors have the form of this binding.
+// Owns reports whether a request is for this binding. It also returns true for unknown
+// paths below known ones, so that their errors have the form of this binding.
 func Owns(r *http.Request) bool {
 	_, owned := parse(r.URL.EscapedPath())
 	return owned
 }
 
-// parse parses an escaped path, because an id may contain an escaped slash.
+// parse parses an escaped path. The path is escaped because an id may contain an escaped
+// slash.
 func parse(path string) (t target, owned bool) {
 	path, ok := strings.CutPrefix(path, "/")
 	if !ok {
 		return target{}, false
 	}
 	if rest, ok := strings.CutPrefix(path, "v1/"); ok {
-		// The proto of 0.2.2 has another slash here.
+		// The proto of 0.2.2 has a second slash here.
 		if strings.HasPrefix(rest, "/message:") {
 			rest = rest[1:]
 		}
@@ -95,7 +96,8 @@ func (t *target) readTask(path string) bool {
 
 func (t *target) readPush(id, path string) bool {
 	collection, config, one := strings.Cut(path, "/")
-	// The name in the protos from 0.2.2 to 0.2.4.
+	// The protos from 0.2.2 to 0.2.4 have pushNotifications in place of
+	// pushNotificationConfigs.
 	if collection != "pushNotificationConfigs" && (!t.legacy || collection != "pushNotifications") {
 		return false
 	}
@@ -115,15 +117,15 @@ func (t *target) set(found resource, id, config string) bool {
 	return true
 }
 
-// operations are the operations of each resource by verb. They depend on the path alone,
-// so that Allow does not reveal which tasks exist.
+// operations maps resources and verbs to operations. They depend on the path alone, so that
+// the Allow header does not reveal which tasks exist.
 var operations = map[resource]map[string]*operation{
 	messageSend:   {http.MethodPost: {a2a.MethodSendMessage, (*Handler).send}},
 	messageStream: {http.MethodPost: {a2a.MethodSendStreamingMessage, (*Handler).stream}},
 	taskList:      {http.MethodGet: {a2a.MethodListTasks, (*Handler).list}},
 	task:          {http.MethodGet: {a2a.MethodGetTask, (*Handler).get}},
 	taskCancel:    {http.MethodPost: {a2a.MethodCancelTask, (*Handler).cancel}},
-	// The specification has POST, its proto GET.
+	// The text of the specification has POST, its proto has GET.
 	taskSubscribe: {
 		http.MethodGet:  {a2a.MethodSubscribeToTask, (*Handler).subscribe},
 		http.MethodPost: {a2a.MethodSubscribeToTask, (*Handler).subscribe},

@@ -36,7 +36,8 @@ func (h *Handler) subscribe(c *call) (err error) {
 	}
 	d := c.dialect
 	if c.legacy && req.After != nil {
-		// The stream will have no snapshot that shows the dialect of the task.
+		// A resumed stream has no snapshot, which would show the dialect of the task, so
+		// the task is read.
 		task, err := h.Handler.Get(c.R.Context(), &a2a.GetRequest{
 			Owner: c.owner, Tenant: req.Tenant, TaskID: req.TaskID, HistoryLength: new(0), Within: a2a.MethodSubscribeToTask,
 		})
@@ -51,8 +52,8 @@ func (h *Handler) subscribe(c *call) (err error) {
 	}
 	defer func() { sse.CloseUnlessParked(stream, err) }()
 	var first []*a2a.Record
-	// The header of a resumed stream is sent at once: the next event may be late, and
-	// no error precedes it.
+	// The header of a resumed stream is sent at once, because the next event may be late,
+	// and all checks of the subscription have passed.
 	if req.After == nil {
 		if first, err = begin(c, stream); err != nil {
 			return err
@@ -92,8 +93,8 @@ func (c *call) subscribeRequest() (*a2a.SubscribeRequest, error) {
 	return req, err
 }
 
-// begin waits for the first records of a stream. Until then an error has an HTTP
-// status.
+// begin waits for the first records of a stream. An error before them is an ordinary
+// response with an HTTP status.
 func begin(c *call, stream a2a.Stream) ([]*a2a.Record, error) {
 	first, err := stream.Next(c.R.Context())
 	if errors.Is(err, io.EOF) {
@@ -102,7 +103,7 @@ func begin(c *call, stream a2a.Stream) ([]*a2a.Record, error) {
 	return first, err
 }
 
-// reply sends a stream in a dialect, after its first records.
+// reply sends a stream in a dialect. first has the records that were already read from it.
 func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Record, closing func(*a2a.Event) bool) error {
 	c.Answered = true
 	name, outcome := string(c.operation.name), c.outcome()

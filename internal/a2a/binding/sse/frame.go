@@ -11,14 +11,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Frame says how records become server-sent events.
+// Frame has the settings with which records are encoded as server-sent events.
 type Frame struct {
-	// Dialect and Append encode an event. All streams of a dialect share the
-	// encoded bytes.
+	// Dialect names the encoding of an event, and Append appends it. All streams of a
+	// dialect share the encoded bytes.
 	Dialect a2a.Dialect
 	Append  func(dst []byte, e *a2a.Event) []byte
-	// Event is the value of the event field; "" omits the field. Only errors
-	// have one.
+	// Event is the value of the event field; "" omits the field. Only the frames of errors
+	// have an event field.
 	Event string
 	// Prefix and Suffix surround each encoded event, as a JSON-RPC envelope does.
 	Prefix, Suffix []byte
@@ -27,15 +27,15 @@ type Frame struct {
 	Unnumbered bool
 }
 
-// encodeBuffers hold an event while its size is unknown, so that the log keeps
-// no more bytes than the event has.
+// encodeBuffers hold an event while its size is unknown. The log then stores a copy with
+// exactly the size of the event.
 var encodeBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}
 
-// maxPooled is the capacity above which a buffer is not kept, in bytes.
+// maxPooled is the largest capacity of a buffer that is returned to its pool, in bytes.
 const maxPooled = 256 << 10
 
-// Encoded returns the encoded event of a record. All streams of a dialect share
-// the result.
+// Encoded returns the encoded event of a record. All streams of a dialect share the
+// returned bytes.
 func (f *Frame) Encoded(record *a2a.Record) []byte {
 	return record.Encoded(f.Dialect, func(dst []byte, e *a2a.Event) []byte {
 		buffer := encodeBuffers.Get().(*[]byte)
@@ -49,9 +49,9 @@ func (f *Frame) Encoded(record *a2a.Record) []byte {
 	})
 }
 
-// ParseLastEventID returns the number of the last event that a client received,
-// from its Last-Event-ID header. It returns nil if the header is missing or does
-// not end in a number. A prefix up to a colon is ignored.
+// ParseLastEventID returns the number of the last event that a client received, from its
+// Last-Event-ID header. It returns nil if the header is missing or does not end in a
+// number. It ignores a prefix up to the last colon.
 func ParseLastEventID(header string) *uint64 {
 	if i := strings.LastIndexByte(header, ':'); i >= 0 {
 		header = header[i+1:]
@@ -63,7 +63,8 @@ func ParseLastEventID(header string) *uint64 {
 	return &seq
 }
 
-// appendHead appends what precedes the encoded event; seq 0 has no id field.
+// appendHead appends the bytes before the encoded event. For seq 0, they contain no id
+// field.
 func (f *Frame) appendHead(dst []byte, seq uint64) []byte {
 	if seq > 0 && !f.Unnumbered {
 		dst = append(dst, "id: "...)
@@ -79,7 +80,7 @@ func (f *Frame) appendHead(dst []byte, seq uint64) []byte {
 	return append(dst, f.Prefix...)
 }
 
-// appendTail appends what follows the encoded event.
+// appendTail appends the bytes after the encoded event.
 func (f *Frame) appendTail(dst []byte) []byte {
 	dst = append(dst, f.Suffix...)
 	return append(dst, "\n\n"...)

@@ -10,23 +10,23 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// CloseUnlessParked closes a stream whose Serve returned err. OnEnd closes a
-// parked stream.
+// CloseUnlessParked closes a stream whose Serve returned err, unless the stream is parked.
+// The OnEnd of a parked stream closes it.
 func CloseUnlessParked(stream a2a.Stream, err error) {
 	if !errors.Is(err, ErrParked) {
 		stream.Close()
 	}
 }
 
-// setConn sets the connection that is written to from now on.
+// setConn sets the connection for all following writes.
 func (s *Stream) setConn(conn Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.conn = conn
 }
 
-// resume restarts the timer of a stream that was to be parked, and returns its
-// new context.
+// resume restarts the timer of a stream after an attempt to park it, and returns a new
+// context for it.
 func (s *Stream) resume(ctx context.Context) context.Context {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s.mu.Lock()
@@ -38,7 +38,7 @@ func (s *Stream) resume(ctx context.Context) context.Context {
 	return ctx
 }
 
-// abort leaves the response incomplete.
+// abort records err as the error of the stream, so that the response stays incomplete.
 func (s *Stream) abort(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,34 +18,34 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Reply is a stream to serve and how to encode it.
+// Reply is a stream to serve, with the settings of its encoding.
 type Reply struct {
 	Frame Frame
-	// First are the records that were read before the header of the response was
-	// sent; Stream yields the records after them.
+	// First are the records that were read before the header of the response was sent.
+	// Stream returns the records after First.
 	First  []*a2a.Record
 	Stream a2a.Stream
 	// IsLast reports whether an event ends the response, even if the stream has
 	// more events.
 	IsLast func(*a2a.Event) bool
-	// FinalEvent returns an event to send after the stream ended with last, or
-	// nil.
+	// FinalEvent returns the event to send after a stream that ended with last, nil for
+	// none.
 	FinalEvent func(last *a2a.Event) *a2a.Event
-	// EncodeError encodes an error that ends the stream; ErrorFrame is its frame.
+	// EncodeError encodes an error that ends the stream. ErrorFrame is the frame of the
+	// encoded error.
 	EncodeError func(error) []byte
 	ErrorFrame  Frame
-	// Request is the request, which must have been read to its end. A stream
-	// without it is not parked.
+	// Request is the request, whose body must have been read to its end. If Request is nil,
+	// the stream is never parked.
 	Request *http.Request
-	// OnEnd is called at the end of a parked stream, with the context of the client
-	// and with what Serve returns for other streams.
+	// OnEnd is called at the end of a parked stream, with the context of the client, and
+	// with the error that Serve returns for a stream that is not parked.
 	OnEnd func(ctx context.Context, err error)
 }
 
-// Serve writes a reply until it ends. It returns nil if the client received all
-// of it, and ErrParked if the stream was parked. A client can resume a stream
-// that ends by a drain or because the client is slow; such a stream ends without
-// an error event.
+// Serve writes a reply until it ends. It returns nil if the client received the whole
+// reply, and ErrParked if the stream was parked. A stream that ends because of a drain or a
+// slow client ends without an error event, because the client can resume it.
 func (c Config) Serve(ctx context.Context, w http.ResponseWriter, r *Reply) error {
 	parkAfter := c.ParkAfter
 	if c.Park == nil || r.Request == nil {
@@ -54,8 +54,8 @@ func (c Config) Serve(ctx context.Context, w http.ResponseWriter, r *Reply) erro
 	running, out := c.open(ctx, w, parkAfter)
 	parked := false
 	defer func() {
-		// Also after a panic: a timer that writes to the response of a handler
-		// that has returned ends the process.
+		// This is deferred because it must also happen after a panic: a timer that writes
+		// to the response of a handler that has returned would end the process.
 		if !parked {
 			out.Close()
 		}
@@ -64,8 +64,8 @@ func (c Config) Serve(ctx context.Context, w http.ResponseWriter, r *Reply) erro
 	r.First = nil
 	var err error
 	if len(s.records) == 0 {
-		// The first event may be late, and clients and proxies limit the wait for
-		// a header.
+		// The header is sent now, because the first event may be late, and clients and
+		// proxies limit the wait for a header.
 		err = out.Flush()
 	}
 	if err = s.run(running, err); errors.Is(err, errIdle) {
@@ -81,13 +81,13 @@ func (c Config) Serve(ctx context.Context, w http.ResponseWriter, r *Reply) erro
 type serving struct {
 	*Reply
 	out *Stream
-	// records are not sent yet; last is the last event that was sent.
+	// records are the records that are not sent yet. last is the last event that was sent.
 	records []*a2a.Record
 	last    *a2a.Event
 }
 
-// run writes records until the stream ends or is idle. err ends the stream after
-// the records that are not sent yet.
+// run writes records until the stream ends or is idle. If err is not nil, run writes the
+// remaining records and then ends the stream with err.
 func (s *serving) run(ctx context.Context, err error) error {
 	for {
 		if len(s.records) > 0 {
@@ -104,7 +104,8 @@ func (s *serving) run(ctx context.Context, err error) error {
 		if s.records, err = s.Stream.Next(ctx); err == nil {
 			continue
 		}
-		// If the stream was idle, its own error comes again with the next call.
+		// If ctx was canceled because the stream was idle, the next call of Next returns
+		// the error of the stream again.
 		if cause := context.Cause(ctx); cause != nil {
 			// The HTTP server ends the context of the request with a failed write.
 			return cmp.Or(s.out.failure(), cause)
@@ -112,7 +113,7 @@ func (s *serving) run(ctx context.Context, err error) error {
 	}
 }
 
-// end writes what follows the last record of a stream that ended with err.
+// end writes the events after the last record of a stream that ended with err.
 func (s *serving) end(err error) error {
 	switch {
 	case errors.Is(err, io.EOF):
@@ -130,9 +131,9 @@ func (s *serving) end(err error) error {
 	}
 }
 
-// FailureOf returns the error of Serve if it is a failure of the sidecar, or
-// ErrParked, or the error of ctx if the client left before the end of the stream,
-// and otherwise nil. It logs that a slow consumer was disconnected.
+// FailureOf returns the error of Serve if it is ErrParked or a failure of the sidecar. If
+// the client disconnected before the end of the stream, it returns the error of ctx, and
+// otherwise nil. It logs that a slow consumer was disconnected.
 func FailureOf(ctx context.Context, log *slog.Logger, method string, err error) error {
 	if errors.Is(err, ErrParked) {
 		return err
@@ -154,9 +155,8 @@ func FailureOf(ctx context.Context, log *slog.Logger, method string, err error) 
 	return err
 }
 
-// Open sends the header of a stream. From then on an error can only be sent as an
-// event. The context that it returns ends when the client cannot be written to
-// any more.
+// Open sends the header of a stream. After that, an error can only be sent as an event. The
+// returned context ends when a write to the client has failed.
 func (c Config) Open(ctx context.Context, w http.ResponseWriter) (context.Context, *Stream) {
 	return c.open(ctx, w, 0)
 }
@@ -172,7 +172,7 @@ func (c Config) open(ctx context.Context, w http.ResponseWriter, parkAfter time.
 		config: c, conn: response{w, http.NewResponseController(w)}, cancel: cancel,
 		timer: timer{parkAfter: parkAfter, onIdle: cancel},
 	}
-	// The write timeout of the server is for whole responses.
+	// The write timeout of the server would bound the whole response.
 	if err := s.conn.SetWriteDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		s.fail(err)
 	}
@@ -180,7 +180,7 @@ func (c Config) open(ctx context.Context, w http.ResponseWriter, parkAfter time.
 	return ctx, s
 }
 
-// park parks a stream, and reports whether it did.
+// park tries to park a stream, and reports whether the stream is parked.
 func (s *serving) park(c Config, w http.ResponseWriter) bool {
 	request := s.Request
 	s.Request = nil // a parked stream must not keep it
