@@ -22,7 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
-// tokenLifetime is how long a token for an agent is valid: the least that the API server issues.
+// tokenLifetime is the lifetime of tokens for agents: the shortest that the API server accepts.
 const tokenLifetime = 10 * time.Minute
 
 // agentFlags are the flags of commands that call an agent.
@@ -65,7 +65,7 @@ func (f *agentFlags) addWaiting(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&f.pollInterval, "poll-interval", 2*time.Second, "Time between the first two reads of a task that cannot be streamed; it grows up to eight times.")
 }
 
-// aliases are further names of flags. The names of the a2a-cli specification come second.
+// aliases maps further names of flags to the names in the a2a-cli specification.
 var aliases = map[string]string{
 	"url": "agent-card", "task": "task-id", "no-wait": "async", "return-immediately": "async", "watch": "wait",
 }
@@ -75,12 +75,12 @@ type agent struct {
 	*a2aclient.Client
 	card *a2aclient.Card
 	http *http.Client
-	// arguments name the agent in commands that are shown to the user.
+	// arguments are the arguments that name the agent in command lines for the user.
 	arguments string
 	close     func()
 }
 
-// commandLine returns a command for the agent that the user can copy into a shell.
+// commandLine returns a command line with the agent that the user can copy into a shell.
 func (a *agent) commandLine(name string, arguments ...string) string {
 	words := []string{Program, name, a.arguments}
 	for _, each := range arguments {
@@ -89,8 +89,8 @@ func (a *agent) commandLine(name string, arguments ...string) string {
 	return strings.Join(words, " ")
 }
 
-// take removes the name of the agent from the arguments of a command, unless --url names the
-// agent.
+// take returns the name of the agent and the remaining arguments. If --url names the agent, the name is "" and all
+// arguments remain.
 func (f *agentFlags) take(cmd *cobra.Command, args []string) (name string, rest []string, err error) {
 	if f.reference != "" {
 		return "", args, nil
@@ -133,8 +133,8 @@ func (a *app) connect(ctx context.Context, f *agentFlags, name string) (*agent, 
 	return out, nil
 }
 
-// find returns an agent with its card, and prepares the flags for calls to it. credential is false
-// for commands that only read the card.
+// find reads the card of an agent, and configures the transport and the credential in the flags for calls to it.
+// credential is false for commands that only read the card.
 func (a *app) find(ctx context.Context, f *agentFlags, name string, credential bool) (*agent, error) {
 	if f.transport.Insecure {
 		a.warnf("Warning: --insecure: the certificate of the agent is not verified. Anyone on the way can read the credential and change the answer.")
@@ -186,7 +186,7 @@ func (a *app) split(name string) (namespace, agent string, err error) {
 	return namespace, name, err
 }
 
-// arguments name an Agent on the command line.
+// arguments returns the arguments that name an Agent on the command line.
 func (a *app) arguments(object *a2av1alpha1.Agent) string {
 	if current, err := a.cluster.Namespace(); err == nil && current == object.Namespace && *a.flags.Namespace == "" {
 		return object.Name
@@ -206,7 +206,7 @@ func (a *app) readCard(ctx context.Context, f *agentFlags, reference, arguments 
 	return &agent{card: card, http: client, arguments: arguments, close: func() {}}, nil
 }
 
-// remoteAgent reads the card of a remote agent, which is called directly.
+// remoteAgent reads the card of a remote agent. The CLI calls it directly and not through the API server.
 func (a *app) remoteAgent(ctx context.Context, f *agentFlags, object *a2av1alpha1.Agent) (*agent, error) {
 	origin, err := url.Parse(object.Spec.Remote.URL)
 	if err != nil {
@@ -220,8 +220,7 @@ func (a *app) remoteAgent(ctx context.Context, f *agentFlags, object *a2av1alpha
 	return a.readCard(ctx, f, reference, a.arguments(object))
 }
 
-// authenticate gets a token for the Agent, unless the user has a credential or the Agent admits
-// anonymous callers.
+// authenticate requests a token for the Agent, unless the flags have a credential or the Agent admits anonymous callers.
 func (a *app) authenticate(ctx context.Context, f *agentFlags, object *a2av1alpha1.Agent) error {
 	if !f.credential.IsZero() || f.transport.CertificateFile != "" {
 		return nil
@@ -245,7 +244,7 @@ func (a *app) authenticate(ctx context.Context, f *agentFlags, object *a2av1alph
 	return nil
 }
 
-// withReason adds why an Agent is not ready to an error of its connection.
+// withReason adds a hint to the error of a connection to an Agent: the reason why the Agent is not ready.
 func withReason(err error, object *a2av1alpha1.Agent) error {
 	problem := failure.Of(err)
 	condition := meta.FindStatusCondition(object.Status.Conditions, a2av1alpha1.ConditionReady)
@@ -255,7 +254,7 @@ func withReason(err error, object *a2av1alpha1.Agent) error {
 	return problem.WithHint("Agent %s is not ready: %s: %s", object.Name, condition.Reason, condition.Message)
 }
 
-// completeAgents completes the name of an Agent.
+// completeAgents returns the names of Agents for shell completion.
 func (a *app) completeAgents(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
@@ -275,7 +274,7 @@ func (a *app) completeAgents(cmd *cobra.Command, args []string, _ string) ([]str
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
-// takeTask returns the agent and the id of the task of the arguments.
+// takeTask returns the name of the agent, "" with --url, and the id of the task in the arguments.
 func (f *agentFlags) takeTask(cmd *cobra.Command, args []string) (name, id string, err error) {
 	name, rest, err := f.take(cmd, args)
 	if err == nil && len(rest) != 1 {

@@ -15,8 +15,8 @@ import (
 // maxProblems bounds the problems of a card that are reported.
 const maxProblems = 20
 
-// member is a required member of an object: a text, a list of texts, an object, or a list of objects with
-// members of their own.
+// member is a required member of an object: a text, a list of texts, an object, or a list of objects with required
+// members.
 type member struct {
 	name    string
 	kind    memberKind
@@ -32,14 +32,14 @@ const (
 	kindObjects
 )
 
-// String returns what the value of a member must be.
+// String returns a description of the type that the value of a member must have.
 func (k memberKind) String() string {
 	return []string{"a text", "a list of texts", "an object", "a list of objects"}[k]
 }
 
 var skillMembers = []member{{name: "id"}, {name: "name"}, {name: "description"}, {name: "tags", kind: kindTexts}}
 
-// membersV10 are the required members of a card of 1.0 (section 4.4.1), and membersV03 those of 0.2 and 0.3.
+// membersV10 are the required members of a card of 1.0 (section 4.4.1), membersV03 of a card of 0.2 or 0.3.
 var (
 	membersV10 = []member{
 		{name: "name"},
@@ -63,8 +63,8 @@ var (
 	}
 )
 
-// cardProblems returns the required members of a card that are missing or have another type. A card with
-// supportedInterfaces is one of 1.0.
+// cardProblems describes the required members of a card that are missing or have another type. It checks a card with
+// supportedInterfaces as a card of 1.0, and any other card as a card of 0.2 or 0.3.
 func cardProblems(text []byte) []string {
 	var card map[string]json.RawMessage
 	if err := json.Unmarshal(text, &card); err != nil {
@@ -95,7 +95,7 @@ func objectProblems(path string, object map[string]json.RawMessage, members []me
 	return problems
 }
 
-// problems returns the problems of the value of a member.
+// problems returns the problems with the value of a member at a path.
 func (m *member) problems(at string, value json.RawMessage) []string {
 	var err error
 	switch m.kind {

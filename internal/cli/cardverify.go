@@ -28,13 +28,13 @@ const (
 	maxKeySet = 1 << 20
 	// keySetTimeout bounds the read of a key set.
 	keySetTimeout = 10 * time.Second
-	// keySetPath is where an agent of the operator serves its keys.
+	// keySetPath is the path at which agents of the operator serve their keys.
 	keySetPath = "/.well-known/jwks.json"
 )
 
 // verification is the outcome of a verification of a card.
 type verification struct {
-	// Outcome is verified, absent, unverifiable or invalid.
+	// Outcome is one of the outcomes below.
 	Outcome   string `json:"outcome"`
 	KeyID     string `json:"keyId,omitempty"`
 	Algorithm string `json:"algorithm,omitempty"`
@@ -42,7 +42,7 @@ type verification struct {
 	Keys string `json:"keys,omitempty"`
 	// Covers is the part of the card that the signature covers.
 	Covers string `json:"covers,omitempty"`
-	// Reason is why the card is not verified.
+	// Reason is the reason why the card is not verified.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -96,7 +96,7 @@ The exit status is 0 if a signature is valid, and if the card has none: the fiel
 	return cmd
 }
 
-// reportVerification writes the outcome. A card with signatures none of which is valid is a failure.
+// reportVerification writes the outcome. For the outcomes invalid and unverifiable, it returns a failure.
 func (a *app) reportVerification(v *verification) error {
 	if v.Outcome == outcomeInvalid || v.Outcome == outcomeUnverifiable {
 		problem := failure.New(failure.CardInvalid, "the card is not verified (%s): %s", v.Outcome, v.Reason)
@@ -119,8 +119,8 @@ func (a *app) reportVerification(v *verification) error {
 	return broken(w.Err())
 }
 
-// verifyCard verifies a card by the keys of a file or a URL, or by those of its host for "". Its error is
-// a mistake of the user.
+// verifyCard verifies a card by the keys in source, a file or a URL, or by the keys of the card's host for "". It returns
+// an error only for a mistake of the user, or if ctx ends.
 func verifyCard(ctx context.Context, client *http.Client, c *a2aclient.Card, source string) (*verification, error) {
 	signatures, err := cardverify.Signatures(c.JSON)
 	switch {
@@ -146,7 +146,7 @@ func verifyCard(ctx context.Context, client *http.Client, c *a2aclient.Card, sou
 	return &verification{Outcome: outcomeVerified, KeyID: match.KeyID, Algorithm: match.Algorithm, Keys: place, Covers: match.Covers}, nil
 }
 
-// readKeys reads the keys, and returns their file or URL.
+// readKeys reads the keys, and returns them and the file or URL that contains them.
 func readKeys(ctx context.Context, client *http.Client, c *a2aclient.Card, signatures []cardverify.Signature, source string) (*jose.JSONWebKeySet, string, error) {
 	if source != "" && !strings.HasPrefix(source, "https://") {
 		text, err := os.ReadFile(source) //nolint:gosec // the user names the file
@@ -208,7 +208,7 @@ func fetchKeys(ctx context.Context, client *http.Client, address string) (*jose.
 	return keys, nil
 }
 
-// describeVerification is the outcome in one line, for the card.
+// describeVerification returns the outcome as one line for the output of a card.
 func describeVerification(v *verification) string {
 	switch v.Outcome {
 	case outcomeAbsent:

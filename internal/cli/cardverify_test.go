@@ -21,8 +21,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 )
 
-// signedServer serves a signed card, changed by change, and its keys at a path. jku is the address of the
-// keys in the signatures, in which HOST is the server. It returns a file with the public key, too.
+// signedServer serves a signed card after change has changed it, and serves the keys at a path. jku is the address of the
+// keys in the signatures; HOST in it stands for the server. It returns the address of the server and a file with the
+// public key.
 func signedServer(t *testing.T, jku, path string, change func(string) string) (address, keyFile string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -26,7 +26,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// Keys of a terminal.
+// The bytes that a terminal sends for keys.
 const (
 	keyEnter    = "\r"
 	keyAltEnter = "\x1b\r"
@@ -46,7 +46,7 @@ type screen struct {
 	raw      bytes.Buffer
 }
 
-// runOnTerminal runs a command in a terminal of a size.
+// runOnTerminal runs a command in a terminal of the given size.
 func runOnTerminal(t *testing.T, columns, rows int, args ...string) *screen {
 	t.Helper()
 	keys, tty, err := pty.Open()
@@ -232,7 +232,7 @@ func TestChatStopsAnAnswerAndOffersToCancelTheTask(t *testing.T) {
 	}
 }
 
-// taskOtherThan returns the id of the task of an agent that has two.
+// taskOtherThan returns the id of the other one of an agent's two tasks.
 func taskOtherThan(t *testing.T, url, other string) string {
 	t.Helper()
 	r := run(t, "task", "list", "--url", url, "-o", "json")
@@ -259,7 +259,7 @@ func TestChatCancelsAndFollowsTheTaskOfItsTurnAfterItShowedAnotherTask(t *testin
 	}
 	for name, test := range map[string]struct {
 		before, after func(t *testing.T, s *screen)
-		// want is the state of the task of the turn afterwards.
+		// want is the state of the turn's task after the chat has ended.
 		want string
 	}{
 		"answer yes": {after: func(t *testing.T, s *screen) {
@@ -396,8 +396,8 @@ func TestASecondInterruptLeavesTheChat(t *testing.T) {
 	}
 }
 
-// fakeAgent is an agent of 1.0 over JSON-RPC. answer writes the response to a method; the text of
-// the message is "" for methods without one.
+// fakeAgent starts an agent of 1.0 over JSON-RPC and returns its URL. answer writes the response to a
+// method; text is the text of the message, "" for methods without a message.
 func fakeAgent(t *testing.T, answer func(w http.ResponseWriter, r *http.Request, method, text string)) string {
 	t.Helper()
 	var server *httptest.Server
@@ -416,7 +416,7 @@ func fakeAgent(t *testing.T, answer func(w http.ResponseWriter, r *http.Request,
 			}
 		}
 		body, _ := io.ReadAll(r.Body)
-		r.Body = io.NopCloser(bytes.NewReader(body)) // answer may read more of it
+		r.Body = io.NopCloser(bytes.NewReader(body)) // answer may read the body again
 		_ = json.Unmarshal(body, &request)
 		text := ""
 		if parts := request.Params.Message.Parts; len(parts) > 0 {

@@ -31,8 +31,8 @@ const pictureStyle = `
     }
 `
 
-// TestTheChatLooksAsThePagesShowIt runs the chat of the picture, in which the agent asks back, and compares the
-// screen with the picture. UPDATE_GOLDEN=1 writes the picture.
+// TestTheChatLooksAsThePagesShowIt runs a chat in which the agent asks a question, and compares the screen with the picture
+// on the pages. UPDATE_GOLDEN=1 writes the picture.
 func TestTheChatLooksAsThePagesShowIt(t *testing.T) {
 	setTerminal(t)
 	u := fakeAgent(t, func(w http.ResponseWriter, _ *http.Request, _, text string) {
@@ -74,7 +74,7 @@ func TestTheChatLooksAsThePagesShowIt(t *testing.T) {
 	}
 }
 
-// picture returns the screen of a terminal as SVG. It follows the color scheme of its reader.
+// picture returns the screen of a terminal as SVG, in the light or dark colors that the reader prefers.
 func picture(terminal vt10x.Terminal, columns, rows int) string {
 	var text strings.Builder
 	last := 0
@@ -93,7 +93,7 @@ func picture(terminal vt10x.Terminal, columns, rows int) string {
 `, width, height, pictureFont, pictureStyle, width-1, height-1, text.String())
 }
 
-// pictureText returns a row as runs of one style.
+// pictureText returns a row of the screen as SVG text, with one element for each run of a style.
 func pictureText(terminal vt10x.Terminal, y, columns int) string {
 	var out, run strings.Builder
 	style := ""
@@ -110,7 +110,7 @@ func pictureText(terminal vt10x.Terminal, y, columns int) string {
 		}
 		run.Reset()
 	}
-	note := terminal.Cell(0, y).Char == '*' // the emulator knows no faint text
+	note := terminal.Cell(0, y).Char == '*' // the emulator does not support faint text, in which notices are shown
 	for x := range columns {
 		cell := terminal.Cell(x, y)
 		next := ""

@@ -43,7 +43,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// cluster is a real API server. Its pods are processes of the test, to which a kubelet of the test
+// cluster is a real API server with fake pods: servers in the test process, to which a fake kubelet
 // forwards connections.
 type cluster struct {
 	client.Client
@@ -114,8 +114,8 @@ func startCluster(t *testing.T) *cluster {
 	return c
 }
 
-// mayForward asks the API server whether the caller may forward ports. If not, the API server
-// answers the request itself.
+// mayForward asks the API server whether the caller may forward ports. If the caller may not, the
+// request goes to the API server, which refuses it.
 func (c *cluster) mayForward(r *http.Request) bool {
 	user := rest.AnonymousClientConfig(c.config)
 	user.BearerToken = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -130,7 +130,7 @@ func (c *cluster) mayForward(r *http.Request) bool {
 	return cl.Create(r.Context(), review) == nil && review.Status.Allowed
 }
 
-// forward is the kubelet. It speaks SPDY only, as an old API server.
+// forward is the fake kubelet. It supports only SPDY, like an old API server.
 func (c *cluster) forward(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Upgrade") == "websocket" {
 		http.Error(w, "no WebSocket here", http.StatusBadRequest)
@@ -166,7 +166,7 @@ func (c *cluster) forward(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// connect connects a stream with a process of the test.
+// connect copies data between a stream and the server of a pod.
 func (c *cluster) connect(pod string, data, problem httpstream.Stream) {
 	defer func() { _ = problem.Close() }()
 	c.mu.Lock()
@@ -195,7 +195,7 @@ func (c *cluster) create(t *testing.T, objects ...client.Object) {
 	}
 }
 
-// createNamespace makes the namespace team with its ServiceAccount default, which a controller would make.
+// createNamespace makes the namespace team and its ServiceAccount default. No controller runs that would make it.
 func (c *cluster) createNamespace(t *testing.T) {
 	t.Helper()
 	const name = "team"
@@ -234,7 +234,7 @@ func (c *cluster) user(t *testing.T, name string, rules ...rbacv1.PolicyRule) st
 	return file
 }
 
-// awaitRule returns when the authorizer knows a rule of a user.
+// awaitRule waits until the authorizer of the API server grants a rule to a user.
 func (c *cluster) awaitRule(t *testing.T, namespace, token string, rule rbacv1.PolicyRule) {
 	t.Helper()
 	user := rest.AnonymousClientConfig(c.config)
@@ -261,7 +261,7 @@ func (c *cluster) awaitRule(t *testing.T, namespace, token string, rule rbacv1.P
 	t.Fatalf("the authorizer does not know %v", rule)
 }
 
-// agent makes an Agent of the namespace team whose pod is the sidecar at an address, "" for none.
+// agent makes an Agent in the namespace team. Its pod is the server at the address, which may be "" for no pod.
 func (c *cluster) agent(t *testing.T, name, address string, change ...func(*a2av1alpha1.Agent)) {
 	t.Helper()
 	const namespace = "team"
@@ -295,7 +295,7 @@ func (c *cluster) agent(t *testing.T, name, address string, change ...func(*a2av
 	}
 }
 
-// endpoint makes a ready pod of a Service of the namespace team, at an address of the test.
+// endpoint makes a ready pod of a Service in the namespace team. The pod is the server at the address.
 func (c *cluster) endpoint(t *testing.T, service, portName string, port int32, address string) {
 	t.Helper()
 	const namespace = "team"

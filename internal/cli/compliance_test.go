@@ -136,8 +136,8 @@ func TestChatContinuesATaskAfterAnAuthorization(t *testing.T) {
 	}
 }
 
-// TestEachClassOfFaultHasItsStatusAndItsCure covers the faults outside of a cluster. Those of rights are in
-// cluster_test.go.
+// TestEachClassOfFaultHasItsStatusAndItsCure covers the faults that need no cluster. cluster_test.go covers missing
+// rights.
 func TestEachClassOfFaultHasItsStatusAndItsCure(t *testing.T) {
 	serve := func(handler http.HandlerFunc) string {
 		server := httptest.NewServer(handler)

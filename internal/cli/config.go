@@ -16,7 +16,7 @@ func (a *app) configCommand() *cobra.Command {
 	return group("config", "Show the settings", a.configShowCommand())
 }
 
-// setting is a setting and where it comes from.
+// setting is the value of a setting and its source.
 type setting struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`

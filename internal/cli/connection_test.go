@@ -46,7 +46,7 @@ func authorityOf(t *testing.T, server *httptest.Server) string {
 }
 
 func TestCallsGoThroughTheProxyOfTheEnvironment(t *testing.T) {
-	const address = "https://example.com" // a name of the certificate of httptest
+	const address = "https://example.com" // a host name in the certificate of httptest
 	server := httptest.NewTLSServer(answering(func() string { return address }))
 	defer server.Close()
 	var tunnels atomic.Int32

@@ -18,7 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
 )
 
-// errProblems ends a command that has reported problems already.
+// errProblems is returned by a command that has already written the problems that it found.
 var errProblems = failure.New(failure.Internal, "problems were found")
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -70,7 +70,7 @@ The exit status is 1 if there is a problem, and 0 if there are warnings only. Th
 	return cmd
 }
 
-// diagnose checks the Agent in args, or all Agents of one or of all namespaces.
+// diagnose checks the Agent that args names or, without args, all Agents of the namespace (all is false) or of the cluster.
 func (a *app) diagnose(ctx context.Context, args []string, all bool, calls *doctor.CallOptions) (*doctor.Report, error) {
 	namespace, agents, err := a.checkedAgents(ctx, args, all)
 	if err != nil {
@@ -86,7 +86,7 @@ func (a *app) diagnose(ctx context.Context, args []string, all bool, calls *doct
 	return doctor.NewReport(shared, facts), nil
 }
 
-// checkedAgents returns the Agents to check, and their namespace, "" for all.
+// checkedAgents returns the Agents to check, and their namespace, "" for all namespaces.
 func (a *app) checkedAgents(ctx context.Context, args []string, all bool) (string, []*a2av1alpha1.Agent, error) {
 	if len(args) > 0 {
 		namespace, name, err := a.split(args[0])
@@ -117,7 +117,7 @@ func (a *app) checkedAgents(ctx context.Context, args []string, all bool) (strin
 	return namespace, agents, nil
 }
 
-// printReport writes a report. If it is detailed, it has the checks that found nothing, too.
+// printReport writes a report. If detailed is true, the report includes checks that found no problem.
 func (a *app) printReport(r *doctor.Report, detailed bool) error {
 	switch a.output {
 	case outputJSON:
@@ -141,7 +141,7 @@ func (a *app) printReport(r *doctor.Report, detailed bool) error {
 	return broken(w.err)
 }
 
-// reportWriter writes findings as text. Its first error ends the output.
+// reportWriter writes findings as text. After the first error of a write, it writes nothing.
 type reportWriter struct {
 	to       io.Writer
 	detailed bool

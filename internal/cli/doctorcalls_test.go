@@ -38,7 +38,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// proxyTo returns a handler that passes requests on, with their Host, and changes the responses.
+// proxyTo returns a reverse proxy that keeps the Host of requests and applies change to responses.
 func proxyTo(t *testing.T, target string, change func(*http.Response)) http.Handler {
 	t.Helper()
 	u, err := url.Parse(target)
@@ -76,7 +76,7 @@ func findingOf(t *testing.T, check string, args ...string) doctor.Finding {
 	return all[i]
 }
 
-// writeCertificate returns a directory with a new certificate for loopback and a name, which is its own authority.
+// writeCertificate returns a directory with a new self-signed certificate for loopback and a name.
 func writeCertificate(t *testing.T, name string) string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -184,7 +184,7 @@ func TestDoctorNamesFaultsThatOnlyCallsShow(t *testing.T) {
 		c.mu.Lock()
 		c.pods[fmt.Sprintf("team/%s:%d", pod.Name, sidecarconfig.HealthPort)] = strings.TrimPrefix(probe.URL, "http://")
 		c.mu.Unlock()
-		// It is part of the finding about the condition, whose status is not computed yet.
+		// The sidecar's reason is merged into the finding about conditions: the status of the Agent is not computed yet.
 		if f := findingOf(t, "conditions", "waiting"); !slices.Contains(f.Seen, "the sidecar of pod waiting-5d9c-x2x reports: the task store redis.team:6379 cannot be reached") {
 			t.Errorf("%+v", f)
 		}

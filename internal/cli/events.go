@@ -47,7 +47,7 @@ func (a *app) eventsCommand() *cobra.Command {
 	return cmd
 }
 
-// concerns reports whether an event is of an Agent, of an object of the Agent, or of a pod of it.
+// concerns reports whether an event is about an Agent, an object that the operator made for it, or one of its pods.
 func concerns(e *corev1.Event, agent string) bool {
 	switch o := &e.InvolvedObject; o.Kind {
 	case a2av1alpha1.AgentKind, "Deployment", "Service", "ServiceAccount", "NetworkPolicy", "HorizontalPodAutoscaler", "PodDisruptionBudget", "HTTPRoute", "GRPCRoute":
@@ -64,8 +64,8 @@ func concerns(e *corev1.Event, agent string) bool {
 	}
 }
 
-// isReplicaSet reports whether a ReplicaSet belongs to the Deployment of an Agent: its name is
-// that of the Deployment and a hash.
+// isReplicaSet reports whether a ReplicaSet belongs to the Deployment of an Agent: its name is the name of the
+// Deployment and a hash.
 func isReplicaSet(name, agent string) bool {
 	hash, ok := strings.CutPrefix(name, names.Deployment(agent)+"-")
 	return ok && hash != "" && !strings.Contains(hash, "-")

@@ -18,17 +18,18 @@ import (
 )
 
 const (
-	// maxNameTries is how many names are tried for a file whose name is taken.
+	// maxNameTries bounds the attempts to find an unused name for a file.
 	maxNameTries = 1000
 	// maxFilename bounds the name of a saved file, in bytes.
 	maxFilename = 200
 )
 
-// fileSaver writes the files that an agent sends into a directory. It overwrites no file, and a
-// name of an agent leads nowhere else.
+// fileSaver writes the files that an agent sends into a directory. It overwrites no file, and writes no file outside of
+// the directory, whatever name the agent sends.
 type fileSaver struct{ directory string }
 
-// save writes a file part with its content. A nil saver and a part with a URL are ignored.
+// save writes the content of a file part into a file. It does nothing if the saver is nil, or if the part has a URL in
+// place of content.
 func (s *fileSaver) save(p *a2a.Part, w *terminal.Writer) error {
 	if s == nil || p.Content != a2a.ContentRaw {
 		return nil

@@ -123,7 +123,7 @@ func testFind(t *testing.T, c *cluster) {
 	c.registry(t)
 	c.publish(t, "echo", "Says back what it hears.\x1b[2J")
 	c.publish(t, "open", "Paints a picture.")
-	for range 500 { // until the registry has both
+	for range 500 { // until the registry lists both agents
 		if r := find(t, "--skill quote --ready -o name"); r.status != 0 || strings.Count(r.stdout, "\n") == 2 {
 			break
 		}
@@ -227,7 +227,7 @@ func testFind(t *testing.T, c *cluster) {
 		if err := c.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: names.ConfigMap("open")}}); err != nil {
 			t.Fatal(err)
 		}
-		next("Removed open") // it has no skill any more
+		next("Removed open") // it does not have the skill anymore
 		cancel()
 		if got := <-status; got != 1 {
 			t.Errorf("an interrupted watch ended with %d", got)

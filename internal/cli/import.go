@@ -102,7 +102,8 @@ kubectl apply -f -, and to stderr each field that has no place in them, with wha
 	return cmd
 }
 
-// readManifests returns at most the bytes of a file or of stdin that the import accepts, and one more.
+// readManifests reads a file or stdin. It reads at most one byte more than the import accepts, so that the import can
+// detect too large an input.
 func (a *app) readManifests(name string) ([]byte, error) {
 	from := a.In
 	switch name {

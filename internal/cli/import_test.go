@@ -123,7 +123,7 @@ var (
 	applyAgents     = rbacv1.PolicyRule{APIGroups: []string{"a2a-operator.dev"}, Resources: []string{"agents"}, Verbs: []string{"create", "patch"}}
 )
 
-// models serves a list of models, as servers of language models do.
+// models serves a list of models in the format of the chat completions API.
 func models(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/v1/models" {
 		http.NotFound(w, r)

@@ -40,7 +40,7 @@ var protocols = []string{
 	string(a2av1alpha1.BackendProtocolEvents), string(a2av1alpha1.BackendProtocolA2A), string(a2av1alpha1.BackendProtocolChatCompletions),
 }
 
-// deploymentImport is an import of a Deployment.
+// deploymentImport contains the flags of `kubectl a2a import deployment`.
 type deploymentImport struct {
 	importFlags
 	container, protocol, probing, description string
@@ -118,7 +118,7 @@ func (o *deploymentImport) run(ctx context.Context, name string) error {
 	if o.protocol == "" {
 		if err := o.probe(ctx, in); err != nil {
 			problem, hint := failure.Of(err), "name the protocol of the container with --protocol: "+strings.Join(protocols, ", ")
-			if problem.Hint != "" { // such as the rule of a missing right
+			if problem.Hint != "" { // for example the RBAC rule that grants a missing right
 				hint = problem.Hint + ", or " + hint
 			}
 			return problem.WithHint("%s", hint)
@@ -131,8 +131,8 @@ func (o *deploymentImport) run(ctx context.Context, name string) error {
 	return o.finish(ctx, result)
 }
 
-// probe calls the container through its Service to find its protocol. The Host of the requests is the one that the
-// sidecar of an Agent sends, because servers on loopback refuse others to prevent DNS rebinding.
+// probe calls the container through its Service to find its protocol. It sends the same Host header as the sidecar of an
+// Agent, because some servers accept only loopback hosts to prevent DNS rebinding.
 func (o *deploymentImport) probe(ctx context.Context, in *conversion.Deployment) error {
 	service := in.Target.Service
 	if service == nil {
@@ -166,7 +166,7 @@ func (o *deploymentImport) probe(ctx context.Context, in *conversion.Deployment)
 	return nil
 }
 
-// listsModels reports whether a server answers with a list of models, as those with the chat completions API do.
+// listsModels reports whether a server answers with a list of models, like servers with the chat completions API.
 func listsModels(ctx context.Context, client *http.Client, address string) (bool, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {

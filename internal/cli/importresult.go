@@ -117,7 +117,7 @@ func manifest(agent *a2av1alpha1.Agent) (map[string]any, error) {
 	return object, nil
 }
 
-// withoutEmpty removes null values and empty resources fields from a decoded JSON value.
+// withoutEmpty removes null values, and empty fields resources and metadata, from a decoded JSON value.
 func withoutEmpty(value any) {
 	switch value := value.(type) {
 	case map[string]any:

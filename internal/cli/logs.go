@@ -26,7 +26,7 @@ import (
 // maxLogLine bounds a line of a log, in bytes. The rest of a longer one is left out.
 const maxLogLine = 64 << 10
 
-// Values of --container that stand for more than one name.
+// Special values of --container.
 const (
 	containersAll     = "all"
 	containersAgent   = "agent"
@@ -39,9 +39,10 @@ type logOptions struct {
 	follow, prior   bool
 	since           time.Duration
 	tail            int64
-	// mu keeps lines whole, and guards printed and missing.
+	// mu serializes the writes of lines, and guards printed and missing.
 	mu sync.Mutex
-	// printed is true once a container had a log. missing is why one had none, nil for no such container.
+	// printed is true if at least one container had a log. missing is the reason why a container had none, nil if all had
+	// one.
 	printed bool
 	missing error
 }
@@ -98,7 +99,7 @@ func (o *logOptions) print(ctx context.Context, namespace, agent string) error {
 	if err := all.Wait(); err != nil {
 		return err //nolint:wrapcheck // it is a failure
 	}
-	if o.missing != nil && (!o.prior || !o.printed) { // few containers have restarted
+	if o.missing != nil && (!o.prior || !o.printed) { // most containers have no prior log
 		return o.missing
 	}
 	if o.follow {
@@ -128,7 +129,8 @@ func (o *logOptions) containers(spec *corev1.PodSpec) []string {
 	return all
 }
 
-// printContainer writes the log of a container. It notes a container without a log, such as one that has not started.
+// printContainer writes the log of a container. If the container has no log, because it has not started for example,
+// printContainer calls miss.
 func (o *logOptions) printContainer(ctx context.Context, pod *corev1.Pod, container string) error {
 	options := &corev1.PodLogOptions{Container: container, Follow: o.follow, Previous: o.prior}
 	if o.since > 0 {
@@ -168,7 +170,7 @@ func (o *logOptions) printContainer(ctx context.Context, pod *corev1.Pod, contai
 	}
 }
 
-// miss notes that a container has no log. The logs of the others are printed.
+// miss records that a container has no log, so that the command prints the other logs before it reports the error.
 func (o *logOptions) miss(err *failure.Error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -186,7 +188,7 @@ func explainLog(ctx context.Context, err error, pod string) error {
 	return failure.Wrap(failure.Unreachable, err, "read the log of pod %s", pod)
 }
 
-// line writes a line of a log, unless it is of another task.
+// line writes a line of a log. With --task, it skips lines of other tasks.
 func (o *logOptions) line(pod, container, line string) error {
 	if !strings.Contains(line, o.task) {
 		return nil

@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(runsCommand) != "" { // a test runs the CLI as a process of its own
 		os.Exit(Run(context.Background(), os.Args[1:], genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}))
 	}
-	// The tests must not find a cluster of the machine.
+	// The tests must not use a cluster or a proxy that the machine configures.
 	for _, name := range []string{"KUBECONFIG", "KUBERNETES_SERVICE_HOST", "HTTPS_PROXY", "HTTP_PROXY"} {
 		_ = os.Unsetenv(name)
 	}
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// runsCommand is the variable that makes the test program the CLI.
+// runsCommand is the environment variable that makes the test program run the CLI instead of the tests.
 const runsCommand = "A2A_TEST_RUNS_COMMAND"
 
 // runProcess runs a command line in a process of its own, with further variables.
@@ -55,7 +55,7 @@ func runProcess(t *testing.T, variables []string, args ...string) result {
 	return result{out.String(), problems.String(), cmd.ProcessState.ExitCode()}
 }
 
-// result is what a command left behind.
+// result is the exit status and the output of a command.
 type result struct {
 	stdout, stderr string
 	status         int
@@ -86,8 +86,8 @@ var (
 	ages  = regexp.MustCompile(`\b\d+(s|ms)\b`)
 )
 
-// golden compares what a command left behind with testdata/<name>.golden. Ids, times and ports have
-// placeholders.
+// golden compares the result of a command with testdata/<name>.golden, in which placeholders stand for
+// ids, times and ports.
 func (r result) golden(t *testing.T, name string) {
 	t.Helper()
 	text := fmt.Sprintf("exit status %d\n--- stdout\n%s--- stderr\n%s", r.status, r.stdout, r.stderr)
@@ -101,7 +101,7 @@ func (r result) golden(t *testing.T, name string) {
 	text = times.ReplaceAllString(text, "<time>")
 	text = ports.ReplaceAllString(text, "<host>")
 	text = ages.ReplaceAllString(text, "<age>")
-	text = gaps.ReplaceAllString(text, "$1  ") // the width of columns depends on what was replaced
+	text = gaps.ReplaceAllString(text, "$1  ") // the width of columns depends on the replaced values
 	file := filepath.Join("testdata", name+".golden")
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		if err := os.MkdirAll("testdata", 0o750); err != nil {

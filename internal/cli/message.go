@@ -27,7 +27,7 @@ type partFlags struct {
 	parts []partFlag
 }
 
-// partFlag is one part: the flag, its value and its media type, "" if the type is to be found.
+// partFlag is one part: the flag, its value and its media type. If the type is "", read detects it.
 type partFlag struct {
 	flag, value, mediaType string
 }
@@ -69,8 +69,8 @@ func (v *partValue) Set(value string) error {
 	return nil
 }
 
-// message returns a message with the texts of the arguments and the parts of the flags. The text -
-// is read from in.
+// message returns a message with the texts of the arguments and the parts of the flags. It reads the
+// text "-" from in.
 func (p *partFlags) message(texts []string, in io.Reader) (*a2a.Message, error) {
 	all := p.parts
 	if len(texts) > 0 {
@@ -91,7 +91,7 @@ func (p *partFlags) message(texts []string, in io.Reader) (*a2a.Message, error) 
 	return m, nil
 }
 
-// read returns the part.
+// read returns the part that the flag describes.
 func (p *partFlag) read(in io.Reader) (a2a.Part, error) {
 	switch p.flag {
 	case "data":
@@ -136,7 +136,7 @@ func (p *partFlag) readFile() (a2a.Part, error) {
 	return a2a.Part{Content: a2a.ContentRaw, Raw: content, Filename: filepath.Base(p.value), MediaType: mediaType}, nil
 }
 
-// readInput reads a file, or in for -.
+// readInput reads a file, or in if path is "-".
 func readInput(path string, in io.Reader) ([]byte, error) {
 	if path != "-" || in == nil {
 		file, err := os.Open(path) //nolint:gosec // the user names the file

@@ -21,8 +21,8 @@ func (a *app) pushConfigCommand() *cobra.Command {
 		a.pushCreateCommand(), a.pushGetCommand(), a.pushListCommand(), a.pushDeleteCommand())
 }
 
-// pushCommand returns a command on push configurations. do gets the task, and the id of the
-// configuration if the command has one.
+// pushCommand adds the flags and arguments of commands for push configurations to cmd. cmd calls do with the id of the
+// task and, if hasID is true, with the id of the configuration.
 func (a *app) pushCommand(cmd *cobra.Command, hasID bool, do func(ctx context.Context, agent *agent, task, id string) error) *cobra.Command {
 	f := &agentFlags{}
 	f.addTo(a, cmd)
@@ -133,7 +133,7 @@ func (a *app) pushDeleteCommand() *cobra.Command {
 	})
 }
 
-// printPush writes a push configuration. The text format has no secrets.
+// printPush writes a push configuration. The text format contains no secrets.
 func (a *app) printPush(c *a2aclient.PushConfig) error {
 	if a.output == outputJSON {
 		return a.printJSON(json.RawMessage(c.JSON))

@@ -34,7 +34,7 @@ func (f *registryFlags) addTo(cmd *cobra.Command) {
 	flags.BoolVar(&f.transport.Insecure, "insecure", false, "Do not verify the certificate of the registry. For development only.")
 }
 
-// registry returns a client of the registry, and what ends its connections.
+// registry returns a client of the registry, and a function that closes its connections.
 func (a *app) registry(ctx context.Context, f *registryFlags) (client *registryclient.Client, closeConnection func(), err error) {
 	if f.transport.Insecure {
 		a.warnf("Warning: --insecure: the certificate of the registry is not verified. Anyone on the way can read the token and change the answer.")
@@ -56,7 +56,7 @@ func (a *app) registry(ctx context.Context, f *registryFlags) (client *registryc
 	return client, closeConnection, nil
 }
 
-// forwardToRegistry makes a client call the registry of the cluster.
+// forwardToRegistry configures a client to call the registry of the cluster by port forwarding.
 func (a *app) forwardToRegistry(ctx context.Context, f *registryFlags, client *registryclient.Client) (closeConnection func(), err error) {
 	service, err := a.cluster.FindRegistry(ctx, f.namespace)
 	if err != nil {
@@ -80,8 +80,8 @@ func (a *app) forwardToRegistry(ctx context.Context, f *registryFlags, client *r
 	return forward.Close, nil
 }
 
-// registryTokens returns tokens of a ServiceAccount for the registry. A token is used until the last
-// minute of its life. It is safe for concurrent use.
+// registryTokens returns a function that returns tokens of a ServiceAccount for the registry. The function requests a new
+// token in the last minute of the previous one's lifetime. It is safe for concurrent use.
 func (a *app) registryTokens(namespace, serviceAccount string) func(context.Context) (string, error) {
 	var (
 		mu    sync.Mutex

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cli is the kubectl plugin `kubectl a2a`: it lists, finds, calls and inspects agents.
-// Names of commands and flags, output and exit statuses are those of the a2a-cli specification
-// 0.2, as far as it has them.
+// Names of commands and flags, output and exit statuses follow the a2a-cli specification 0.2
+// where it defines them.
 //
-// Each file has one command. A command parses its flags, gets an agent (agent.go), and writes the
-// result (render.go). Its errors are of package failure.
+// Each file implements one command. A command parses its flags, connects to an agent (agent.go),
+// and writes the result (render.go). It returns errors of package failure.
 package cli
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
-// Run runs the command line and returns the exit status. The end of ctx interrupts it.
+// Run runs the command line and returns the exit status. It is interrupted when ctx ends.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
 	a := &app{IOStreams: streams, interactive: isTerminal(streams.In) && isTerminal(streams.ErrOut)}
 	return a.run(ctx, args)
@@ -48,11 +48,11 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return errProblems.Exit()
 	}
 	problem, ok := errors.AsType[*failure.Error](err)
-	if !ok { // cobra checks the command line, and commands return no other errors
+	if !ok { // an error of cobra, which checks the command line: commands return failures only
 		problem = failure.Wrap(failure.Usage, err, "command line").WithHint("see %s --help", Program)
 	}
 	if a.output == outputJSON {
-		text, _ := problem.MarshalJSON() // strings and numbers
+		text, _ := problem.MarshalJSON() // strings and numbers cannot fail
 		_, _ = fmt.Fprintf(a.Out, "%s\n", terminal.JSON(text))
 	} else {
 		a.printError(problem)
@@ -68,7 +68,7 @@ func (a *app) printError(problem *failure.Error) {
 	_, _ = fmt.Fprintf(a.ErrOut, "Code: %s\n", terminal.Line(string(problem.Code)))
 }
 
-// Command returns the whole command, for its reference and its tests.
+// Command returns the root command with all subcommands, for the reference page and tests.
 func Command(streams genericiooptions.IOStreams) *cobra.Command {
 	return (&app{IOStreams: streams}).command()
 }
@@ -156,10 +156,10 @@ func (a *app) versionCommand() *cobra.Command {
 	return cmd
 }
 
-// prepare reads the variables and the file of settings, and checks --output.
+// prepare sets flags from environment variables and the settings file, and checks --output.
 func (a *app) prepare(cmd *cobra.Command) error {
 	if f := cmd.Flags().Lookup("output"); f != nil && !f.Changed {
-		a.output = f.DefValue // the commands share the variable, and differ in the default
+		a.output = f.DefValue // all commands share a.output, so it has the default of another command
 	}
 	values, file, err := a.settings.read()
 	if err != nil {

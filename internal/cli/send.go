@@ -22,14 +22,14 @@ import (
 // cancelTimeout bounds the cancel of a task after an interrupt.
 const cancelTimeout = 10 * time.Second
 
-// following is how a command shows a task that it follows.
+// following follows a task and shows it, for the commands that do so.
 type following struct {
 	*app
 	agentFlags
-	// stream writes each event: as a line of JSON, or with all states as text.
+	// stream is true to write each event: as a line of JSON, or as text with every state.
 	stream bool
 	save   string
-	// cancel cancels the task after an interrupt, without a question.
+	// cancel is true to cancel the task after an interrupt without asking the user.
 	cancel bool
 }
 
@@ -110,7 +110,7 @@ func (o *sendOptions) followSend(ctx context.Context, agent *agent, request *a2a
 	return o.follow(ctx, agent, func(ctx context.Context, f *a2aclient.Following) error { return f.Send(ctx, request) })
 }
 
-// request returns the message of the flags.
+// request returns a request with the texts of the arguments and the values of the flags.
 func (o *sendOptions) request(texts []string) (*a2a.SendRequest, error) {
 	m, err := o.message(texts, o.In)
 	if err != nil {
@@ -132,7 +132,7 @@ func (o *sendOptions) request(texts []string) (*a2a.SendRequest, error) {
 	return &a2a.SendRequest{Message: m, AcceptedOutputModes: o.acceptedOutputModes}, nil
 }
 
-// sendAsync sends a message and writes the task as it then is.
+// sendAsync sends a message, and writes the first answer without following the task.
 func (o *sendOptions) sendAsync(ctx context.Context, agent *agent, request *a2a.SendRequest) error {
 	request.ReturnImmediately = true
 	ctx, cancel := o.waiting(ctx)
@@ -176,7 +176,7 @@ func (f *following) follow(ctx context.Context, agent *agent, start func(context
 	waiting, cancel := f.waiting(ctx)
 	defer cancel()
 	r := f.renderer()
-	var message *a2aclient.Event // of an agent that makes no task
+	var message *a2aclient.Event // the answer of an agent that makes no task
 	follow := &a2aclient.Following{
 		Client: agent.Client, PollInterval: max(f.pollInterval, 100*time.Millisecond),
 		Resuming: func(cause error) {
@@ -211,7 +211,7 @@ func (f *following) follow(ctx context.Context, agent *agent, start func(context
 	return nil
 }
 
-// finish writes the end of the output: with -o json and without --stream, the whole of it.
+// finish writes the end of the output. With -o json and without --stream, this is the whole output: one document.
 func (f *following) finish(ctx context.Context, agent *agent, follow *a2aclient.Following, r *renderer, message *a2aclient.Event) error {
 	switch {
 	case f.output == outputText:
@@ -228,7 +228,7 @@ func (f *following) finish(ctx context.Context, agent *agent, follow *a2aclient.
 	return f.printJSON(json.RawMessage(e.StreamResponse()))
 }
 
-// advise says on stderr what the user can do about a task that did not complete.
+// advise writes to stderr what the user can do about a task that has not completed.
 func (f *following) advise(agent *agent, follow *a2aclient.Following) {
 	switch state := follow.State(); {
 	case state == a2a.StateInputRequired:
@@ -240,8 +240,8 @@ func (f *following) advise(agent *agent, follow *a2aclient.Following) {
 	}
 }
 
-// unfinished returns the failure of a task that was not followed to its end. After an interrupt,
-// it offers to cancel the task.
+// unfinished returns the failure for a task that was not followed to its end. After an interrupt, it cancels the task if
+// --cancel is set, or if the user agrees.
 func (f *following) unfinished(ctx context.Context, agent *agent, follow *a2aclient.Following, err error) error {
 	id := follow.TaskID()
 	if id == "" {

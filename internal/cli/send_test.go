@@ -263,7 +263,7 @@ func TestHostileAnswersCannotControlTheTerminalOrImitateFields(t *testing.T) {
 		{"task", "cancel", "--url", u, "id"},
 		{"send", "--url", u, "x", "--debug"},
 	} {
-		run(t, args...) // it checks the output
+		run(t, args...) // run checks that the output has no control characters
 	}
 }
 
@@ -285,7 +285,7 @@ func TestCardShowsItsFieldsSafely(t *testing.T) {
 	}
 	u := hostile(t)
 	run(t, "card", "get", "--url", u).golden(t, "hostile-card")
-	run(t, "card", "get", "--url", u, "-o", "json") // it checks the output
+	run(t, "card", "get", "--url", u, "-o", "json") // run checks that the output has no control characters
 }
 
 func TestSavedFilesOverwriteNothing(t *testing.T) {
@@ -336,7 +336,7 @@ func TestAnInterruptWithoutATerminalAsksNothing(t *testing.T) {
 	}
 }
 
-// notifier calls notify when the output has mark.
+// notifier is a writer that calls notify when the output contains mark.
 type notifier struct {
 	written bytes.Buffer
 	mark    string

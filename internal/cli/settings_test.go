@@ -27,7 +27,7 @@ func writeSettings(t *testing.T, path, text string, mode os.FileMode) string {
 	return path
 }
 
-// shownSettings returns the settings of config show by name, as value and source.
+// shownSettings returns the settings that `config show` prints, by name, as value and source.
 func shownSettings(t *testing.T, args ...string) map[string]string {
 	t.Helper()
 	r := run(t, append([]string{"config", "show", "-o", "json"}, args...)...)

@@ -151,7 +151,7 @@ func (a *app) taskCancelCommand() *cobra.Command {
 	return cmd
 }
 
-// listedStates are the states by their short names.
+// listedStates are the states that a user can list.
 var listedStates = []a2a.State{
 	a2a.StateSubmitted, a2a.StateWorking, a2a.StateInputRequired, a2a.StateAuthRequired,
 	a2a.StateCompleted, a2a.StateFailed, a2a.StateCanceled, a2a.StateRejected,
@@ -247,7 +247,7 @@ func (f *following) listTasks(ctx context.Context, agent *agent, request *a2a.Li
 	return f.endList(rows, request.PageToken)
 }
 
-// endList writes the table of the text format, and says on stderr if there are more pages.
+// endList writes the table of the text format. If there are more pages, it writes the token of the next page to stderr.
 func (f *following) endList(rows [][]string, next string) error {
 	if f.output == outputText && len(rows) == 1 {
 		f.warnf("No tasks.")
@@ -264,7 +264,7 @@ func (f *following) endList(rows [][]string, next string) error {
 	return nil
 }
 
-// printLines writes one task a line.
+// printLines writes each task as JSON on one line.
 func (f *following) printLines(tasks []*a2aclient.Event) error {
 	for _, e := range tasks {
 		if err := f.printText(append(terminal.JSON(e.JSON), '\n')); err != nil {

@@ -63,7 +63,7 @@ func TestEveryVersionSendsStreamsReadsAndCancels(t *testing.T) {
 		t.Run(fmt.Sprint(choice.Version, choice.Transports), func(t *testing.T) {
 			f := sidecartest.Start(t, sidecartest.TextAgent)
 			if choice.Version == "0.1" || choice.Version == "0.2" {
-				choice = Choice{Version: choice.Version} // the union card names 0.3 for both
+				choice = Choice{Version: choice.Version} // the union card lists 0.3 for both
 			}
 			c := connectAs(t, f.URL, choice)
 			text := ""
@@ -100,7 +100,7 @@ func TestEveryVersionSendsStreamsReadsAndCancels(t *testing.T) {
 	}
 }
 
-// connectAs connects to a sidecar in a version, whatever its card names for the interfaces.
+// connectAs returns a client that speaks the chosen version to a sidecar, even if its card lists another version.
 func connectAs(t *testing.T, u string, choice Choice) *Client {
 	t.Helper()
 	h := httpClient(t, TransportOptions{})
@@ -170,7 +170,7 @@ func TestAContinuedTaskEndsWhereItWaits(t *testing.T) {
 	}
 }
 
-// cutter passes requests on, and cuts the first stream after some bytes.
+// cutter starts a proxy that cuts the first stream after some bytes. cuts counts the cuts.
 func cutter(t *testing.T, to string, after int) (u string, cuts *int) {
 	t.Helper()
 	target, err := url.Parse(to)
@@ -239,7 +239,7 @@ func TestABrokenStreamIsResumedWithoutLossOrRepetition(t *testing.T) {
 			switch {
 			case e.Artifact != nil:
 				text.WriteString(e.Artifact.Artifact.Parts[0].Text)
-			case e.Task != nil && len(e.Task.Artifacts) > 0: // a snapshot replaces what was read
+			case e.Task != nil && len(e.Task.Artifacts) > 0: // a snapshot replaces the content read so far
 				text.Reset()
 				for _, p := range e.Task.Artifacts[0].Parts {
 					text.WriteString(p.Text)

@@ -19,7 +19,7 @@ import (
 )
 
 // taskReads is an agent without streams. It answers each read of the task with the next of its states, and
-// keeps the times of the reads.
+// records the times of the reads.
 type taskReads struct {
 	states []string
 	times  []time.Time
@@ -35,7 +35,7 @@ func (a *taskReads) RoundTrip(*http.Request) (*http.Response, error) {
 	return response("application/json", `{"jsonrpc":"2.0","id":"1","result":{"id":"t","contextId":"c","status":{"state":"`+state+`"}}}`), nil
 }
 
-// pauses are the times between the reads.
+// pauses returns the times between the reads.
 func (a *taskReads) pauses() []time.Duration {
 	var all []time.Duration
 	for i := 1; i < len(a.times); i++ {
@@ -44,7 +44,7 @@ func (a *taskReads) pauses() []time.Duration {
 	return all
 }
 
-// following follows the task of an agent that has no streams.
+// following returns a Following for the task of the agent.
 func (a *taskReads) following(t *testing.T, interval time.Duration) *Following {
 	t.Helper()
 	card, err := parseCard([]byte(`{"name":"Slow","description":"d","version":"1","capabilities":{},"defaultInputModes":[],"defaultOutputModes":[],"skills":[],

@@ -22,8 +22,8 @@ func FormatData(p *a2a.Part) string {
 	return out.String()
 }
 
-// DescribeFile returns the name, the media type, and the size or the URL of a file. The text may have
-// any characters.
+// DescribeFile returns the name, the media type, and the size or the URL of a file. The caller must clean the text for a
+// terminal, because it contains texts of the agent.
 func DescribeFile(p *a2a.Part) string {
 	text := cmp.Or(terminal.Clip(p.Filename, 200), "(no name)") + ", " + cmp.Or(terminal.Clip(p.MediaType, 200), "unknown type")
 	if p.Content == a2a.ContentURL {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package answer finds the new content in the events of an agent's answer. A stream sends an artifact
-// in chunks, and a resumed stream repeats the artifacts and messages so far: readers show each of them
-// once.
+// in chunks, and a resumed stream repeats earlier artifacts and messages. With a Reader, a caller shows
+// each piece of content once.
 package answer
 
 import (
@@ -16,25 +16,25 @@ import (
 )
 
 const (
-	// maxArtifacts bounds the artifacts that a Reader remembers. It forgets all beyond that, and
-	// returns them again if a snapshot repeats them.
+	// maxArtifacts bounds the artifacts that a Reader remembers. At this number it forgets all of them, and returns their
+	// content again if a snapshot repeats it.
 	maxArtifacts = 10_000
 	// maxKey bounds the id of an artifact that a Reader remembers, in bytes.
 	maxKey = 256
 )
 
-// Kind is what a Piece has.
+// Kind is the kind of a Piece: the fields that it sets.
 type Kind uint8
 
 // The kinds of pieces.
 const (
-	// KindIDs has TaskID and ContextID, of which one may be empty.
+	// KindIDs sets TaskID, ContextID or both.
 	KindIDs Kind = iota
-	// KindState has State.
+	// KindState sets State.
 	KindState
-	// KindMessage has the Parts of a whole message.
+	// KindMessage sets Parts to all parts of a message.
 	KindMessage
-	// KindArtifact has Name and further Parts of an artifact.
+	// KindArtifact sets Name, and Parts to the new parts of an artifact.
 	KindArtifact
 )
 
@@ -57,8 +57,8 @@ type Reader struct {
 	statusMessage string
 }
 
-// seenArtifact is what was read of an artifact: the number of bytes of its text, their hash
-// (text), and the number of its other parts.
+// seenArtifact describes the content of an artifact that was read: the number of bytes of its text, their hash (text),
+// and the number of its other parts.
 type seenArtifact struct {
 	bytes  int
 	others int
@@ -77,7 +77,7 @@ func (r *Reader) ContextID() string { return r.contextID }
 // State returns the last state of the task.
 func (r *Reader) State() a2a.State { return r.state }
 
-// Read returns the pieces of an event that no earlier event had, in order.
+// Read returns the content of an event that no earlier event contained, in order.
 func (r *Reader) Read(e *a2a.Event) []Piece {
 	switch {
 	case e.Task != nil:
@@ -102,7 +102,7 @@ func (r *Reader) Read(e *a2a.Event) []Piece {
 	}
 }
 
-// begin returns the ids of the task once.
+// begin appends the ids of the task and the context that were unknown so far.
 func (r *Reader) begin(all []Piece, taskID, contextID string) []Piece {
 	ids := Piece{Kind: KindIDs}
 	if r.taskID == "" {
@@ -117,7 +117,7 @@ func (r *Reader) begin(all []Piece, taskID, contextID string) []Piece {
 	return append(all, ids)
 }
 
-// status returns the message of a status once, and the state if it is new.
+// status appends the message of a status unless it was read before, and the state if it has changed.
 func (r *Reader) status(all []Piece, s *a2a.Status) []Piece {
 	changed := s.State != r.state
 	r.state = s.State
@@ -131,7 +131,7 @@ func (r *Reader) status(all []Piece, s *a2a.Status) []Piece {
 	return all
 }
 
-// update returns more of an artifact.
+// update appends the new parts in an artifact update.
 func (r *Reader) update(all []Piece, u *a2a.ArtifactUpdate) []Piece {
 	seen := r.artifacts[key(&u.Artifact)]
 	if seen != nil && !u.Append {
@@ -154,7 +154,7 @@ func (r *Reader) newArtifact(artifact *a2a.Artifact) *seenArtifact {
 	return seen
 }
 
-// snapshot returns a whole artifact: the rest of it, if its beginning was read.
+// snapshot appends the parts of a whole artifact. If the artifact continues what was read, it appends only the rest.
 func (r *Reader) snapshot(all []Piece, artifact *a2a.Artifact) []Piece {
 	seen := r.artifacts[key(artifact)]
 	if seen == nil || !seen.begins(artifact.Parts) {
@@ -178,7 +178,7 @@ func (r *Reader) snapshot(all []Piece, artifact *a2a.Artifact) []Piece {
 	return seen.take(all, artifact, rest)
 }
 
-// take returns new parts of the artifact.
+// take appends new parts of the artifact, and records them as read.
 func (s *seenArtifact) take(all []Piece, artifact *a2a.Artifact, parts []a2a.Part) []Piece {
 	for i := range parts {
 		if p := &parts[i]; p.Content == a2a.ContentText {

@@ -131,7 +131,7 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	return m.edit(msg)
 }
 
-// interrupt handles Ctrl-C: the first one stops the turn, a second one ends the chat.
+// interrupt handles Ctrl-C. The first one stops the running turn or clears the input, the second one ends the chat.
 func (m *model) interrupt() tea.Cmd {
 	switch {
 	case m.phase == phaseRunning:

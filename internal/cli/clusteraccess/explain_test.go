@@ -28,8 +28,8 @@ func TestAMissingKindIsNamed(t *testing.T) {
 	}
 }
 
-// TestAnAgentOfAClusterWithoutTheOperatorNamesTheOperator has the error of client-go for a named object whose kind
-// the API server does not have.
+// TestAnAgentOfAClusterWithoutTheOperatorNamesTheOperator uses the error that client-go returns for a named object if the
+// API server does not serve its kind.
 func TestAnAgentOfAClusterWithoutTheOperatorNamesTheOperator(t *testing.T) {
 	agents := schema.GroupResource{Group: "a2a-operator.dev", Resource: "agents"}
 	access := Access{Group: agents.Group, Resource: agents.Resource, Verb: "get", Name: "echo"}

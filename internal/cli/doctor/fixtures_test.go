@@ -29,7 +29,7 @@ const (
 	currentSidecar = "example/sidecar:v0.1.0"
 )
 
-// state is the facts about a cluster with one agent.
+// state contains the facts about a cluster with one agent.
 type state struct {
 	shared *SharedFacts
 	f      *AgentFacts
@@ -53,7 +53,7 @@ func (s state) condition(name string, status metav1.ConditionStatus, reason, mes
 	}
 }
 
-// available makes the Agent unavailable.
+// unavailable sets the condition Available of the Agent to False.
 func (s state) unavailable(reason, message string) {
 	s.condition(a2av1alpha1.ConditionAvailable, metav1.ConditionFalse, reason, message)
 	s.f.Pods[0].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
@@ -61,7 +61,7 @@ func (s state) unavailable(reason, message string) {
 	s.f.Deployment.Status.ReadyReplicas = 0
 }
 
-// waits makes the agent's container wait.
+// waits sets the state of the agent's container to waiting.
 func (s state) waits(reason, message string) {
 	s.f.Pods[0].Status.ContainerStatuses[0].State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}
 	s.f.Pods[0].Status.ContainerStatuses[0].Ready = false

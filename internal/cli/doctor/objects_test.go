@@ -24,7 +24,7 @@ func storedIn(s state) *fake.Clientset {
 	return fake.NewClientset(append(objects, dns)...)
 }
 
-// gathered returns the state that is read from an API server.
+// gathered returns the state that doctor reads from an API server.
 func gathered(t *testing.T, client *fake.Clientset, s state, namespace string, agents ...*a2av1alpha1.Agent) []state {
 	t.Helper()
 	r := &reader{client: client}

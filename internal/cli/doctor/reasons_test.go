@@ -17,7 +17,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// declaredReasons returns the reasons in the sources of the API, and whether each occurs with the status True only.
+// declaredReasons returns the reasons in the sources of the API. The value is true for reasons that occur only with the
+// status True.
 func declaredReasons(t *testing.T) map[string]bool {
 	t.Helper()
 	files, err := filepath.Glob("../../../api/v1alpha1/reasons*.go")

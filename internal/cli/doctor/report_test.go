@@ -42,7 +42,7 @@ func TestReportWithoutAgentsHasLists(t *testing.T) {
 	}
 }
 
-// TestClockOfTheFastestResponseCounts checks that a slow response does not look like a clock that is off.
+// TestClockOfTheFastestResponseCounts checks that doctor does not mistake a slow response for a wrong clock.
 func TestClockOfTheFastestResponseCounts(t *testing.T) {
 	c := &serverClock{}
 	response := func(ahead time.Duration) *http.Response {

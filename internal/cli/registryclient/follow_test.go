@@ -25,7 +25,8 @@ const (
 
 func synced(id string) string { return "id: " + id + "\nevent: synced\ndata: {}\n\n" }
 
-// script is a registry that answers each request with the next stream. A stream that is a status fails.
+// script is a registry that answers each request with the next stream. If the stream is an HTTP status, the request fails
+// with this status.
 type script struct {
 	streams []string
 	// lastIDs are the ids at which the requests resumed.
@@ -46,7 +47,7 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(s.streams[n]))
 }
 
-// follow returns the changes that a client reports, and the error that ended it.
+// follow returns the changes that Follow reports, and the error that it returns.
 func follow(t *testing.T, s *script) (changes []string, err error) {
 	t.Helper()
 	server := httptest.NewServer(s)

@@ -17,7 +17,7 @@ import (
 // axeVersion is the version of axe-core, from the npm registry.
 const axeVersion = "4.14.1"
 
-// installAxe returns the source of axe-core. It skips the test without npm.
+// installAxe installs axe-core and returns its source. It skips the test if npm is missing.
 func installAxe(t *testing.T) string {
 	t.Helper()
 	npm, err := exec.LookPath("npm")
@@ -36,7 +36,7 @@ func installAxe(t *testing.T) string {
 	return string(source)
 }
 
-// violation is a rule of axe-core that a page breaks.
+// violation is a rule of axe-core that a page violates.
 type violation struct {
 	ID    string `json:"id"`
 	Help  string `json:"help"`

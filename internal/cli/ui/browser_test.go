@@ -28,7 +28,7 @@ import (
 type browser struct {
 	context.Context //nolint:containedctx // it is how chromedp passes the tab
 	mu              sync.Mutex
-	// problems are errors of the console, which have violations of the policy, too.
+	// problems are the errors in the console. They include violations of the content security policy.
 	problems []string
 }
 
@@ -76,7 +76,7 @@ func (b *browser) awaitText(t *testing.T, selector, text string) {
 	b.run(t, chromedp.Poll(fmt.Sprintf(`document.querySelector(%q)?.textContent.includes(%q)`, selector, text), nil, chromedp.WithPollingTimeout(30*time.Second)))
 }
 
-// clean fails if the console has an error.
+// clean fails the test if the console contains an error.
 func (b *browser) clean(t *testing.T) {
 	t.Helper()
 	b.mu.Lock()
@@ -103,7 +103,7 @@ func (b *browser) screenshot(t *testing.T, name string) {
 	}
 }
 
-// examples sets agents as a cluster has them.
+// examples sets agents that are typical of a cluster.
 func (f *registry) examples() {
 	skill := func(id, name string) map[string]any {
 		return map[string]any{"id": id, "name": name, "description": name + ", with the source of each fact.", "tags": []string{"text"}, "examples": []string{"What changed last week?"}}
@@ -153,7 +153,7 @@ func TestTheBrowserShowsChangesAndSearches(t *testing.T) {
 	b.awaitText(t, "#live", "Live")
 }
 
-// hostile is a corpus of texts that a page must not run: each would set the title.
+// hostile is a corpus of texts that a page must not execute. Each one would set the title of the page.
 var hostile = []string{
 	`<script>document.title='bad'</script>`, `<img src=x onerror="document.title='bad'">`, `"><svg onload="document.title='bad'">`,
 	`javascript:document.title='bad'`, `'-alert(1)-'`, `</textarea></title></style></pre><script>document.title='bad'</script>`,
@@ -164,7 +164,7 @@ var hostile = []string{
 	`data:text/html,<script>document.title='bad'</script>`, `<details open ontoggle=document.title='bad'>`, `<!--><img src=x onerror=document.title='bad'>-->`,
 }
 
-// TestTheBrowserRunsNoTextOfAnAgent has the corpus in the cards, conditions, answers, questions, files and tasks.
+// TestTheBrowserRunsNoTextOfAnAgent shows the corpus in cards, conditions, answers, questions, files and tasks.
 func TestTheBrowserRunsNoTextOfAnAgent(t *testing.T) {
 	p := startPage(t)
 	for i, text := range hostile {
@@ -191,7 +191,7 @@ func TestTheBrowserRunsNoTextOfAnAgent(t *testing.T) {
 	b := startBrowser(t)
 	b.run(t, chromedp.Navigate(p.base), chromedp.WaitVisible(fmt.Sprint("#a-team-evil-", len(hostile)-1)))
 	<-p.watched
-	p.set("last", nil) // a fragment, too
+	p.set("last", nil) // the stream of changes sends it as a fragment of the page
 	b.run(t, chromedp.WaitVisible("#a-team-last"))
 	var title string
 	for i, text := range hostile {
@@ -235,7 +235,7 @@ func TestTenThousandAgentsDoNotDelayTheFirstPaint(t *testing.T) {
 	}
 	p.mu.Unlock()
 	b := startBrowser(t)
-	best := math.Inf(1) // of three, as other tests use the processor, too
+	best := math.Inf(1) // the best of three attempts counts, because other tests use the processor at the same time
 	for range 3 {
 		var paint float64
 		b.run(t, chromedp.Navigate(p.base), chromedp.WaitVisible("#a-team-agent-99"),
@@ -249,7 +249,7 @@ func TestTenThousandAgentsDoNotDelayTheFirstPaint(t *testing.T) {
 	b.clean(t)
 }
 
-// picture sets the media features and the size of the tab.
+// picture sets the color scheme and the size of the tab, and disables animations.
 func picture(scheme string, width, height int64) chromedp.Tasks {
 	return chromedp.Tasks{
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}}),
@@ -257,7 +257,7 @@ func picture(scheme string, width, height int64) chromedp.Tasks {
 	}
 }
 
-// TestTheBrowserTakesPictures writes the screenshots of the documentation with UPDATE_SCREENSHOTS.
+// TestTheBrowserTakesPictures writes the screenshots of the documentation if UPDATE_SCREENSHOTS is set.
 func TestTheBrowserTakesPictures(t *testing.T) {
 	if os.Getenv("UPDATE_SCREENSHOTS") == "" {
 		t.Skip("UPDATE_SCREENSHOTS writes docs/images")
@@ -288,7 +288,7 @@ func TestTheBrowserTakesPictures(t *testing.T) {
 	}
 }
 
-// example sets agents as a cluster has them, of which one can be called.
+// example sets agents that are typical of a cluster. One of them can be called.
 func (f *registry) example(t *testing.T) {
 	t.Helper()
 	f.examples()

@@ -32,13 +32,13 @@ type registry struct {
 	// agents are JSON values in order.
 	agents []map[string]any
 	card   string
-	// down refuses requests, and unreachable connections to agents.
+	// down is true if the registry refuses requests, unreachable if connections to agents fail.
 	down, unreachable bool
 	// revision counts the changes, and changed is closed at the next one.
 	revision int
 	last     string
 	changed  chan struct{}
-	// resumed are the ids with which watches began, and searches the queries.
+	// resumed are the last event ids with which watches began, and searches the queries of searches.
 	resumed, searches []string
 	// sidecars are the URLs of agents by name.
 	sidecars map[string]string
@@ -154,7 +154,7 @@ func (f *registry) set(name string, more map[string]any) {
 	f.changed = make(chan struct{})
 }
 
-// setDown makes the registry refuse requests and end watches, or accept them again.
+// setDown sets whether the registry refuses requests. If down is true, it also ends all watches.
 func (f *registry) setDown(down bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -163,13 +163,13 @@ func (f *registry) setDown(down bool) {
 	f.changed = make(chan struct{})
 }
 
-// page is a running server with a browser's client.
+// page is a running server with an HTTP client.
 type page struct {
 	*registry
 	server *Server
 	// base is the URL of the list.
 	base string
-	// stop ends the server, and stopped has its result.
+	// stop ends the server. stopped then receives the result of Serve.
 	stop    context.CancelFunc
 	stopped chan error
 }

@@ -31,7 +31,7 @@ func (f *registry) serve(t *testing.T, name string, agent http.HandlerFunc) {
 	f.sidecars[name] = sidecartest.Start(t, agent).URL
 }
 
-// connect calls a sidecar.
+// connect returns a client for the sidecar of an agent.
 func (f *registry) connect(ctx context.Context, _, name string) (*a2aclient.Client, func(), error) {
 	f.mu.Lock()
 	unreachable := f.unreachable
@@ -51,7 +51,7 @@ func (f *registry) connect(ctx context.Context, _, name string) (*a2aclient.Clie
 	return client, func() {}, err
 }
 
-// setUnreachable refuses connections to agents, or lets them pass again.
+// setUnreachable sets whether connections to agents are refused.
 func (f *registry) setUnreachable(unreachable bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,7 +96,7 @@ func post(t *testing.T, p *page, path string, fields map[string]string, header .
 	}
 }
 
-// answer reads updates to the last one, and returns it with all texts.
+// answer reads all updates, and returns the last one and the texts of all of them.
 func answer(t *testing.T, next func() update) (last update, text string) {
 	t.Helper()
 	var all strings.Builder
@@ -299,7 +299,7 @@ func TestTheBrowserShowsEachWordBeforeTheAgentWritesTheNext(t *testing.T) {
 	shown := ""
 	for _, word := range words {
 		shown += word
-		// The element has exactly the words so far.
+		// An element of the answer contains exactly the words that were shown so far.
 		b.run(t, chromedp.Poll(fmt.Sprintf(`[...document.querySelectorAll('#log .said:not(.mine)')].some((e) => e.textContent === %q)`, shown), nil, chromedp.WithPollingTimeout(30*time.Second)))
 		proceed <- struct{}{}
 	}

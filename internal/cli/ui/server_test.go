@@ -144,7 +144,7 @@ func TestThePageOfAnAgentHasConditionsSkillsAndCards(t *testing.T) {
 	}
 }
 
-// TestHostileTextsStayText renders a corpus of texts in every field.
+// TestHostileTextsStayText renders pages with a corpus of hostile texts in every field.
 func TestHostileTextsStayText(t *testing.T) {
 	for name, text := range map[string]string{
 		"script":    `<script>alert(1)</script>`,
@@ -185,7 +185,7 @@ func TestHostileTextsStayText(t *testing.T) {
 	}
 }
 
-// inert fails if a page has a script, a handler, a style or a link besides those of the templates.
+// inert fails the test if a page has a script, an event handler, a style or a link that is not in the templates.
 func inert(t *testing.T, body string) {
 	t.Helper()
 	tokens := html.NewTokenizer(strings.NewReader(body))
@@ -213,7 +213,7 @@ func inert(t *testing.T, body string) {
 	}
 }
 
-// attribute returns the value of an attribute of the element whose attribute key has a value.
+// attribute returns the value of the attribute name of the element whose attribute key has the given value.
 func attribute(t *testing.T, body, key, value, name string) string {
 	t.Helper()
 	tokens := html.NewTokenizer(strings.NewReader(body))
@@ -230,7 +230,7 @@ func attribute(t *testing.T, body, key, value, name string) string {
 	return ""
 }
 
-// change is the data of an event of changes.
+// change is the data of one event in the stream of changes.
 type change struct {
 	Agents  []string
 	All     bool
@@ -308,7 +308,7 @@ func TestTheEndOfTheContextEndsOpenStreams(t *testing.T) {
 	}
 }
 
-// TestFurtherConnectionsWait opens as many connections as the server accepts.
+// TestFurtherConnectionsWait opens the maximal number of connections and one more.
 func TestFurtherConnectionsWait(t *testing.T) {
 	p := startPage(t)
 	request := "GET /" + p.server.secret + "/static/icon.svg HTTP/1.1\r\nHost: " + p.server.host + "\r\n\r\n"

@@ -71,7 +71,7 @@ func TestEveryFieldOfKagentIsConvertedOrReported(t *testing.T) {
 				}
 				conversiontest.Check(t, "Agent team/helper", from, result, append([]string{"spec.type", "spec.declarative.modelConfig", "spec.declarative.stream"}, serverOwned...)...) // the kind of the backend, the model below, and what the sidecar does anyway
 				ignored := append([]string{"spec.provider"}, serverOwned...)
-				if kind == typeDeclarative { // URLs of providers that the ModelConfig does not choose have no effect
+				if kind == typeDeclarative { // URLs of providers other than the provider of the ModelConfig have no effect
 					ignored = append(ignored, "spec.openAI.baseUrl", "spec.anthropic.baseUrl", "spec.ollama.host")
 				}
 				conversiontest.Check(t, "ModelConfig team/gpt", model, result, ignored...)
