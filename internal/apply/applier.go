@@ -3,9 +3,9 @@
 
 // Package apply writes the objects of an Agent to the cluster.
 //
-// No other package writes them. It knows nothing of Agents: it takes apply configurations
-// and an owner. It never changes an object of another owner, and sends no request that
-// would change nothing.
+// No other package writes these objects. The package does not depend on Agents: its input
+// is apply configurations and an owner. It never changes an object of another owner, and
+// sends no request that would change nothing.
 package apply
 
 import (
@@ -23,17 +23,19 @@ import (
 )
 
 const (
-	// maxPendingWrites bounds the memo of pending writes. A lost entry costs an apply that
-	// changes nothing.
+	// maxPendingWrites bounds the memo of pending writes. If an entry is dropped, the next
+	// reconcile may apply an unchanged object.
 	maxPendingWrites = 16 << 10
-	// createdTimeout is how long a created object is taken to exist while the cache does
-	// not show it. The object may have been deleted before the cache could show it.
+	// createdTimeout is how long the Applier assumes that a created object exists while
+	// the cache does not show it. The object may have been deleted before the cache could
+	// show it.
 	createdTimeout = 5 * time.Second
-	// maxRejections bounds the memo of rejections. A lost entry costs a write that the
-	// API server rejects.
+	// maxRejections bounds the memo of rejections. If an entry is dropped, the next
+	// reconcile may send a write that the API server rejects again.
 	maxRejections = 4 << 10
-	// rejectedFor is how long a rejected write is not sent again. Quotas and policies may
-	// allow it by then, and their changes cause no event.
+	// rejectedFor is how long the Applier does not repeat a rejected write. After this
+	// time it tries again, because quotas and policies may allow the write by then, and
+	// their changes cause no event.
 	rejectedFor = time.Minute
 )
 
@@ -47,7 +49,7 @@ type Writer interface {
 // Config configures an Applier. All fields are required.
 type Config struct {
 	Writer Writer
-	// FieldOwner is the field manager of what is applied.
+	// FieldOwner is the field manager of the applied fields.
 	FieldOwner string
 	// DigestAnnotation is the annotation that holds the digest of the applied content.
 	DigestAnnotation string
@@ -64,9 +66,9 @@ type Owner struct {
 	Kind schema.GroupVersionKind
 	Name string
 	UID  types.UID
-	// Programmed reports that all objects existed in their current desired state once. A
-	// missing object was deleted since. Without it, only an object that this process
-	// wrote is known to have existed.
+	// Programmed reports that all objects once existed in their current desired state, so
+	// that a missing object must have been deleted since. If Programmed is false, a
+	// missing object is known to have existed only if this process wrote it.
 	Programmed bool
 }
 
@@ -74,23 +76,23 @@ type Owner struct {
 // different owners.
 type Applier struct {
 	config Config
-	// written holds the writes that the cache may not show yet, by object and by the
-	// cached resource version before the write, "" for none (see package memo).
+	// written contains the writes that the cache may not show yet. The key is the object
+	// and its cached resource version before the write, "" for none (see package memo).
 	written *memo.Memo[target, string, write]
-	// rejected holds the writes that the API server rejected (see package memo).
+	// rejected contains the writes that the API server rejected (see package memo).
 	rejected *memo.Memo[target, attempt, rejection]
 }
 
-// write is an object that was written.
+// write describes an object as the operator wrote it.
 type write struct {
 	digest string
 	uid    types.UID
 	owner  types.UID
 }
 
-// attempt identifies a write by its content and by the object that it changes. The
-// generation stands for the object's content: unlike the resource version, a change of
-// the status does not change it.
+// attempt identifies a write by its content and by the object that the write changes. The
+// generation identifies the content of that object. Unlike the resource version, the
+// generation does not change with the status.
 type attempt struct {
 	digest     string
 	uid        types.UID // "" for a new object
@@ -112,6 +114,6 @@ func New(config Config) *Applier {
 	}
 }
 
-// ForgetRejections makes the next reconcile send rejected writes again. Call it after a
-// change that may have been the reason of rejections.
+// ForgetRejections makes the next reconcile repeat writes that were rejected. Call it
+// after a change that may have removed the reason for rejections.
 func (a *Applier) ForgetRejections() { a.rejected.Clear() }

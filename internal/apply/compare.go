@@ -21,10 +21,10 @@ func inSync(desired runtime.ApplyConfiguration, current client.Object) bool {
 	return contains(reflect.ValueOf(current), reflect.ValueOf(desired))
 }
 
-// contains reports whether have has all that is set in want. The two have different types,
-// an object and an apply configuration, whose fields have the same names in JSON. It
-// compares the Go values: encoding both as JSON for every object in every reconcile was
-// most of the cost of an Agent that is in sync.
+// contains reports whether have has every value that is set in want. have is an object, and
+// want an apply configuration whose fields have the same names in JSON. contains compares the
+// Go values, because encoding both as JSON for every object in every reconcile was most of
+// the cost of an Agent that is in sync.
 func contains(have, want reflect.Value) bool {
 	want, have = dereferenced(want), dereferenced(have)
 	if !want.IsValid() {
@@ -62,7 +62,8 @@ func containsFields(have, want reflect.Value) bool {
 }
 
 func containsEntries(have, want reflect.Value) bool {
-	// Nearly all maps are labels, annotations and data. Reflection copies each key and value.
+	// Nearly all maps are labels, annotations and data. This case avoids reflection, which
+	// copies each key and value.
 	if want, ok := reflect.TypeAssert[map[string]string](want); ok {
 		if have, ok := reflect.TypeAssert[map[string]string](have); ok {
 			return containsStrings(have, want)
@@ -87,8 +88,8 @@ func containsStrings(have, want map[string]string) bool {
 }
 
 // containsElements matches the elements of an associative list in any order, as server-side
-// apply does, so that other field managers may have added some. Any other list must have
-// the same length and order.
+// apply does, and ignores elements that other field managers have added. Any other list must
+// have the same length and order.
 func containsElements(have, want reflect.Value) bool {
 	if want.Type().Elem().Kind() == reflect.Uint8 {
 		return bytes.Equal(have.Bytes(), want.Bytes())
@@ -105,8 +106,8 @@ func containsElements(have, want reflect.Value) bool {
 		return true
 	}
 	for i := range want.Len() {
-		// Most elements are at the wanted index. Lists such as httpHeaders may have several
-		// elements with one name, so all of them are candidates.
+		// Most elements are at the wanted index. In lists such as httpHeaders, several
+		// elements may have the same name, so every element is a candidate.
 		found := i < have.Len() && contains(have.Index(i), want.Index(i))
 		for j := 0; j < have.Len() && !found; j++ {
 			found = contains(have.Index(j), want.Index(i))
@@ -118,7 +119,7 @@ func containsElements(have, want reflect.Value) bool {
 	return true
 }
 
-// associative reports whether all elements of a list have the keys of an associative list.
+// associative reports whether each element of a list has the keys of an associative list.
 func associative(list reflect.Value) bool {
 	element := list.Type().Elem()
 	if element.Kind() == reflect.Pointer {
@@ -148,7 +149,7 @@ func dereferenced(v reflect.Value) reflect.Value {
 	return v
 }
 
-// isSet reports whether the JSON of an apply configuration has a field. Its fields are
+// isSet reports whether the JSON of an apply configuration includes a field. The fields are
 // pointers, or are omitted when they are empty.
 func isSet(v reflect.Value) bool {
 	switch {
@@ -163,7 +164,8 @@ func isSet(v reflect.Value) bool {
 
 var marshalers sync.Map // of reflect.Type to bool
 
-// isMarshaler reports whether a struct type has its own JSON form, as quantities have.
+// isMarshaler reports whether a struct type implements its own JSON encoding, as quantities
+// do.
 func isMarshaler(t reflect.Type) bool {
 	if known, ok := marshalers.Load(t); ok {
 		return known.(bool)

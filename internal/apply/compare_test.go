@@ -133,7 +133,8 @@ func others(value any) []any {
 	return nil
 }
 
-// isZero reports whether an object without the field has the same value.
+// isZero reports whether a value is the zero value of a field, so that an object without
+// the field is equal.
 func isZero(value any) bool { return value == false || value == 0.0 }
 
 func TestInSync(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 )
 
 // digest returns a digest of the content of an apply configuration: 16 hexadecimal digits
-// of the SHA-256 of its JSON. Unlike a comparison with the object, it shows that a field is
-// no longer desired.
+// of the SHA-256 of its JSON. A changed digest shows that a field is no longer desired. A
+// comparison with the object could not show this.
 func digest(desired runtime.ApplyConfiguration) (string, error) {
 	line := lineHash{sha256.New()}
 	if err := json.NewEncoder(line).Encode(desired); err != nil {
@@ -25,8 +25,8 @@ func digest(desired runtime.ApplyConfiguration) (string, error) {
 	return hex.EncodeToString(line.sum.Sum(nil)[:8]), nil
 }
 
-// lineHash hashes a line that an encoder writes by one call, without the line's end and
-// without a copy of the line.
+// lineHash hashes the line that an encoder writes in one call, without the newline at its
+// end. It does not copy the line.
 type lineHash struct{ sum hash.Hash }
 
 func (d lineHash) Write(line []byte) (int, error) {
@@ -35,7 +35,7 @@ func (d lineHash) Write(line []byte) (int, error) {
 }
 
 // identityOf returns the resource version and the UID of the object in the API server's
-// answer to an apply.
+// response to an apply.
 func identityOf(answer runtime.ApplyConfiguration) (version string, uid types.UID, err error) {
 	encoded, err := json.Marshal(answer)
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 )
 
 // mergeKeys lists the keys of the associative lists in the kinds that the operator applies.
-// A list is associative if each of its elements has all keys of one line.
+// A list is associative if there is an entry whose keys are set in each element of the
+// list.
 var mergeKeys = [][]string{
 	{"uid"},                              // metadata.ownerReferences
 	{"mountPath"},                        // volumeMounts
@@ -28,7 +29,7 @@ var mergeKeys = [][]string{
 type fields struct {
 	names []string
 	index map[string][]int
-	// keys holds those mergeKeys that are fields of the type.
+	// keys contains the entries of mergeKeys whose keys are all fields of the type.
 	keys [][][]int
 }
 
@@ -78,7 +79,7 @@ func (f *fields) add(t reflect.Type, at []int) {
 	}
 }
 
-// fieldAt returns a field, or the zero Value behind an embedded nil pointer.
+// fieldAt returns a field, or the zero Value if an embedded pointer on the way is nil.
 func fieldAt(v reflect.Value, at []int) reflect.Value {
 	if len(at) == 1 {
 		return v.Field(at[0])
@@ -91,7 +92,7 @@ func fieldAt(v reflect.Value, at []int) reflect.Value {
 }
 
 // fieldPair is the index of a field of one struct type, and the index of the field with the
-// same JSON name in another type, nil for none.
+// same JSON name in another type, or nil if that type has no such field.
 type fieldPair struct{ want, have []int }
 
 var knownPairs sync.Map // of [2]reflect.Type to []fieldPair

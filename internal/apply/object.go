@@ -52,14 +52,15 @@ type target struct {
 	namespace, name string
 }
 
-// kind returns the Kubernetes kind, which is the name of the Go type for every kind that
-// the operator applies.
+// kind returns the Kubernetes kind. For every kind that the operator applies, it is the
+// name of the Go type.
 func (t target) kind() string { return t.goType.Name() }
 
 // String returns "Kind namespace/name", for errors.
 func (t target) String() string { return t.kind() + " " + t.namespace + "/" + t.name }
 
-// Of pairs an apply configuration with the cached object of the same name, nil for none.
+// Of pairs an apply configuration with the cached object of the same name. current is nil
+// if the cache has no such object.
 func Of[T Configuration[T], C any, O interface {
 	*C
 	client.Object
@@ -86,7 +87,8 @@ func existing[C any, O interface {
 	return Object{target: target{reflect.TypeFor[C](), current.GetNamespace(), current.GetName()}, current: current}
 }
 
-// currentVersion returns the resource version of the cached object, "" without one.
+// currentVersion returns the resource version of the cached object, or "" if the cache
+// has none.
 func (o Object) currentVersion() string {
 	if o.current == nil {
 		return ""

@@ -33,9 +33,9 @@ func (owner Owner) reference() *metav1ac.OwnerReferenceApplyConfiguration {
 }
 
 // conflicts returns the objects that belong to other owners, and whether there are orphans.
-// The operator adopts orphans (docs/adr/0023-orphans-are-taken-back.md), unless their owner
-// is being deleted and orphans them right now: after an adoption, the garbage collector
-// would delete them with the owner.
+// The operator adopts orphans (docs/adr/0023-orphans-are-taken-back.md), but not while
+// their owner is being deleted and orphans them: after an adoption, the garbage collector
+// would delete the objects with the owner.
 func (a *Applier) conflicts(owner Owner, objects []Object) (foreign []applyresult.Conflict, orphans bool) {
 	for _, object := range objects {
 		switch {
@@ -52,8 +52,8 @@ func (a *Applier) conflicts(owner Owner, objects []Object) (foreign []applyresul
 	return foreign, orphans
 }
 
-// orphaned reports whether the operator wrote an object for an owner of the same name and
-// the object has no controller owner any more.
+// orphaned reports whether the operator wrote the object for an owner of the same name, and
+// the object no longer has a controller owner.
 func (a *Applier) orphaned(object Object, owner Owner) bool {
 	current := object.current
 	if metav1.GetControllerOfNoCopy(current) != nil || !current.GetDeletionTimestamp().IsZero() ||
@@ -65,8 +65,8 @@ func (a *Applier) orphaned(object Object, owner Owner) bool {
 	})
 }
 
-// lost reports whether an object existed and is gone. It may have been deleted with its
-// owner (docs/adr/0024-nothing-for-a-deleted-agent.md).
+// lost reports whether one of the objects existed and no longer exists. It may have been
+// deleted together with its owner (docs/adr/0024-nothing-for-a-deleted-agent.md).
 func (a *Applier) lost(owner Owner, objects []Object) bool {
 	return slices.ContainsFunc(objects, func(o Object) bool {
 		if o.current != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/applyresult"
 )
 
-// deletion stands for the digest in the attempt to delete an object.
+// deletion replaces the digest in an attempt to delete an object.
 const deletion = "deletion"
 
-// Prune deletes an object that is no longer desired if the owner controls it; current is
-// the cached object, nil for none. A deletion that the API server rejects is a value of the
-// result.
+// Prune deletes an object that is no longer desired, if the owner controls the object.
+// current is the cached object, nil for none. If the API server rejects the deletion, Prune
+// adds the rejection to the result.
 func Prune[C any, O interface {
 	*C
 	client.Object

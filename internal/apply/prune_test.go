@@ -57,8 +57,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestPruneForgetsPendingWrites: an object that was deleted is created again, although the
-// cache did not show the first creation.
+// TestPruneForgetsPendingWrites checks that a deleted object is created again, although
+// the cache did not show the first creation.
 func TestPruneForgetsPendingWrites(t *testing.T) {
 	w := &writer{version: "8"}
 	applier := newApplier(w)

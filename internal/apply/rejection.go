@@ -16,8 +16,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/applyresult"
 )
 
-// Transient reports whether the next event about the object resolves an error: another client wrote at the same time or created an object of the name, or the
-// namespace is being deleted.
+// Transient reports whether the next event about the object will resolve an error: another
+// client wrote at the same time or created an object of the same name, or the namespace is
+// being deleted.
 func Transient(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
@@ -31,12 +32,13 @@ func attemptOf(o Object, digest string) attempt {
 }
 
 // send sends a write, unless the API server rejected the same write within the last minute.
-// It returns the rejection, if there is one, and the delay after which to try again, zero
-// for none. All other errors are returned as they are.
+// It returns the rejection, if there is one, and the delay after which to try again; 0 for
+// no retry. It returns all other errors unchanged.
 func (a *Applier) send(o Object, digest string, write func() error) (*applyresult.Rejection, time.Duration, error) {
 	try := attemptOf(o, digest)
 	if known, ok := a.rejected.Get(o.target, try); ok {
-		// The events since the first rejection caused no attempt, so one is due.
+		// No write was sent for the events since the rejection, so a retry is due when the
+		// rejection expires.
 		return &known.Rejection, known.until.Sub(a.config.Clock.Now()), nil
 	}
 	err := write()
@@ -47,14 +49,14 @@ func (a *Applier) send(o Object, digest string, write func() error) (*applyresul
 	until := a.config.Clock.Now().Add(rejectedFor)
 	a.rejected.Put(o.target, try, rejection{*rejected, until}, until)
 	if !rejected.Forbidden && !rejected.UndeclaredField() {
-		// Invalid content stays invalid until an event brings another content.
+		// A retry does not help invalid content: only an event can bring valid content.
 		return rejected, 0, nil
 	}
 	return rejected, rejectedFor, nil
 }
 
-// rejectionOf turns an error that a retry would not resolve into a value. It returns nil
-// for all other errors.
+// rejectionOf converts an error that a retry would not resolve into a Rejection. It returns
+// nil for all other errors.
 func rejectionOf(o Object, err error) *applyresult.Rejection {
 	if err == nil || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil
@@ -72,13 +74,14 @@ func rejectionOf(o Object, err error) *applyresult.Rejection {
 }
 
 // denied matches the message of a denial by an admission webhook or a
-// ValidatingAdmissionPolicy. Both choose the status code, so the code says nothing.
+// ValidatingAdmissionPolicy. The status code does not identify a denial, because the
+// webhook or the policy chooses it.
 var denied = regexp.MustCompile(`(?:^admission webhook .*|ValidatingAdmissionPolicy .*) denied (?:the )?request`)
 
-// untyped reports whether the API server could not match an object with its schema: the
-// object has a field that the API server does not know, such as one of a newer version,
-// or two list elements with one key. The API server reports this as an internal error with
-// a text only.
+// untyped reports whether the API server could not match an object with its schema. The
+// object has a field that the API server does not know, such as a field of a newer version,
+// or it has two list elements with the same key. The API server reports this as an internal
+// error whose only distinction is its text.
 func untyped(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError &&

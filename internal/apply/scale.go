@@ -11,10 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Scale writes the number of replicas of a Deployment and nothing else. The apply
-// configuration has the Deployment's UID. The field gets a field manager of its own: an
-// apply of this one field by the manager of the whole object would remove all its other
-// fields.
+// Scale writes only the number of replicas of a Deployment. The apply configuration has
+// the Deployment's UID. fieldOwner is a separate field manager: if the manager of the
+// whole object applied only this field, the API server would remove all other fields.
 func (a *Applier) Scale(ctx context.Context, replicas *appsv1ac.DeploymentApplyConfiguration, fieldOwner string) error {
 	key := client.ObjectKey{Namespace: *replicas.GetNamespace(), Name: *replicas.GetName()}
 	if err := a.config.Writer.Apply(ctx, replicas, client.FieldOwner(fieldOwner), client.ForceOwnership); err != nil {

@@ -15,22 +15,23 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/applyresult"
 )
 
-// ErrOwnerGone reports that the API server does not have the owner any more, or is deleting
-// it. Nothing was written; the cache shows the deletion soon.
+// ErrOwnerGone reports that the owner does not exist in the API server any more, or is
+// being deleted there. Nothing was written. The cache shows the deletion soon.
 var ErrOwnerGone = errors.New("the owner is gone")
 
 // noVersion is a resource version that no object has: etcd counts from 1, and its first
-// write is revision 2. An apply with it creates an object and never changes one: the API
-// server answers with a conflict if the name is taken. So an object of another owner that
-// the cache does not show yet is safe without a read
-// (docs/adr/0022-created-without-a-read.md).
+// write is revision 2. An apply with this version can create an object and can never change
+// one: if the name is taken, the API server responds with a conflict. The operator
+// therefore never changes an object of another owner that the cache does not show yet, and
+// needs no live read (docs/adr/0022-created-without-a-read.md).
 const noVersion = "1"
 
-// Set writes the objects that differ from their desired state, in their order. It writes
-// nothing if an object belongs to another owner, and stops at the first object that the API
-// server rejects: both are values of the result, because a retry would not help. It does
-// not send a rejected write again for a minute. Set returns ErrOwnerGone if the cache lacks
-// objects that existed, or has orphans, and the API server does not have the owner.
+// Set writes the objects that differ from their desired state, in the given order. It
+// writes nothing if an object belongs to another owner, and stops at the first object that
+// the API server rejects. The result reports both cases, which are not errors, because a
+// retry would not help. Set does not repeat a rejected write for a minute. It returns
+// ErrOwnerGone if the API server does not have the owner; it checks this only if the cache
+// lacks objects that existed, or has orphans.
 func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (applyresult.Result, error) {
 	var result applyresult.Result
 	var orphans bool
@@ -54,8 +55,9 @@ func (a *Applier) Set(ctx context.Context, owner Owner, objects ...Object) (appl
 	return result, nil
 }
 
-// set writes one object if it differs from its desired state, and adds to the result
-// whether a write is pending: sent now, or earlier and not shown by the cache yet.
+// set writes one object if it differs from its desired state. It adds the object to the
+// result if a write is pending: a write that it sends now, or an earlier one that the cache
+// does not show yet.
 func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *applyresult.Result) error {
 	object.setOwner(owner.reference())
 	digest, err := digest(object.desired)
@@ -71,10 +73,12 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *a
 		if object.current.GetAnnotations()[a.config.DigestAnnotation] == digest && inSync(object.desired, object.current) {
 			return nil
 		}
-		// The API server answers with a conflict if another object has the name by now.
+		// With the UID, the API server responds with a conflict if another object has the
+		// name by now.
 		object.setUID(object.current.GetUID())
 		if metav1.GetControllerOfNoCopy(object.current) == nil {
-			// With the version, it does so too if another owner adopted the orphan.
+			// With the resource version, it also responds with a conflict if another owner
+			// has adopted the orphan.
 			object.setResourceVersion(object.currentVersion())
 		}
 	case last.uid != "":
@@ -98,7 +102,8 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *a
 		return fmt.Errorf("read answer about %s: %w", object, err)
 	}
 	if version == object.currentVersion() {
-		// An admission webhook undoes the change each time: the object stays as it is.
+		// An admission webhook undoes the change each time, so the write does not change
+		// the object.
 		return nil
 	}
 	var expires time.Time

@@ -31,16 +31,16 @@ var (
 	refs  = []metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Thing", Name: "thing", UID: "thing-uid", Controller: new(true), BlockOwnerDeletion: new(true)}}
 )
 
-// writer records the writes and answers them with err.
+// writer records the writes and responds with err.
 type writer struct {
 	kinds []string
-	// uids and versions are the preconditions of the applies.
+	// uids and versions are the preconditions of the recorded applies.
 	uids, versions []string
 	err            error
 	pods           []string
-	// version is the resource version in the answer to an apply.
+	// version is the resource version in the response to an apply.
 	version string
-	// ownerDeleted is the answer to the live read of the owner.
+	// ownerDeleted is true if the live read does not find the owner.
 	ownerDeleted bool
 }
 
@@ -98,7 +98,7 @@ func configMap() *corev1ac.ConfigMapApplyConfiguration {
 	return corev1ac.ConfigMap("cm", "ns").WithData(map[string]string{"a": "1"})
 }
 
-// applied returns the object that the API server has after an apply of configMap.
+// applied returns the object as the API server stores it after an apply of configMap.
 func applied(t *testing.T) *corev1.ConfigMap {
 	t.Helper()
 	want := configMap().WithOwnerReferences(owner.reference())
@@ -121,12 +121,12 @@ func TestSet(t *testing.T) {
 		want   applyresult.Result
 		writes []string
 		uids   []string
-		// versions has the resource versions that are preconditions, which a creation and an
-		// adoption have.
+		// versions are the expected resource versions in the preconditions of creations and
+		// adoptions.
 		versions []string
-		// ownerDeleted makes the live read of the owner find none.
+		// ownerDeleted makes the live read not find the owner.
 		ownerDeleted bool
-		// programmed is Owner.Programmed.
+		// programmed is the value of Owner.Programmed.
 		programmed bool
 		err        error
 	}{
@@ -254,8 +254,8 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestSetWithAMutatingWebhook: an admission webhook undoes each change of a field. The object is
-// not reported as changed, because the cache will never show the change.
+// TestSetWithAMutatingWebhook tests an admission webhook that undoes each change of a field. The
+// result does not report the object as changed, because the cache will never show the change.
 func TestSetWithAMutatingWebhook(t *testing.T) {
 	for version, want := range map[string][]string{"7": nil, "8": {"ConfigMap"}} {
 		mutated := applied(t)
@@ -271,7 +271,8 @@ func TestSetWithAMutatingWebhook(t *testing.T) {
 	}
 }
 
-// TestSetWhileTheCacheIsBehind: a write that the cache does not show yet is not repeated.
+// TestSetWhileTheCacheIsBehind checks that a write that the cache does not show yet is not
+// repeated.
 func TestSetWhileTheCacheIsBehind(t *testing.T) {
 	passive := testingclock.NewFakePassiveClock(time.Now())
 	w := &writer{version: "8"}
@@ -288,7 +289,7 @@ func TestSetWhileTheCacheIsBehind(t *testing.T) {
 		desired *corev1ac.ConfigMapApplyConfiguration
 		cached  *corev1.ConfigMap
 		after   time.Duration
-		// uids and versions are the preconditions of the writes.
+		// uids and versions are the expected preconditions of the writes.
 		uids, versions []string
 	}{
 		{what: "no object", desired: configMap(), uids: []string{""}, versions: []string{noVersion}},
@@ -408,8 +409,8 @@ func TestSetErrors(t *testing.T) {
 	}
 }
 
-// TestSetAfterARejection: a rejected write is not sent again within a minute, unless its
-// content or the object that it changes is another one.
+// TestSetAfterARejection checks that a rejected write is not repeated within a minute, unless
+// its content or the object that it changes is different.
 func TestSetAfterARejection(t *testing.T) {
 	invalid := apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "cm", nil)
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "cm", errors.New("quota"))
@@ -422,11 +423,11 @@ func TestSetAfterARejection(t *testing.T) {
 		desired func(*corev1ac.ConfigMapApplyConfiguration)
 		current func(*corev1.ConfigMap)
 		after   time.Duration
-		// forgotten calls ForgetRejections after the first attempt.
+		// forgotten makes the test call ForgetRejections after the first attempt.
 		forgotten bool
-		// sent is the number of requests by the second and third attempt.
+		// sent is the number of requests in the second and third attempt.
 		sent int
-		// first and then are RecheckAfter of the first and of the last attempt.
+		// first is the RecheckAfter of the first attempt, and then that of the last attempt.
 		first, then time.Duration
 	}{
 		"invalid":                      {err: invalid, after: 10 * time.Second, then: rejectedFor - 20*time.Second},

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package operator is the composition root of the manager: it builds the parts, connects
-// and runs them. It decides nothing about Agents.
+// Package operator is the composition root of the manager: it builds the parts, connects them
+// and runs them. It contains no decisions about Agents.
 package operator
 
 import (
@@ -28,42 +28,44 @@ type Config struct {
 	ClusterDomain string
 	// RegistryBindAddress is the address at which the registry listens; "0" disables it.
 	RegistryBindAddress string
-	// RegistryURL is the URL at which sidecars reach the registry; empty gives agents no
+	// RegistryURL is the URL at which sidecars call the registry. If it is empty, agents have no
 	// gateway.
 	RegistryURL string
 	// RegistryCertDir is a directory with tls.crt and tls.key for the registry; empty means
 	// plain HTTP.
 	RegistryCertDir string
-	// RegistryCAFile is a file of PEM certificates of the authorities by which sidecars verify
-	// the registry; empty means those of the sidecar's image.
+	// RegistryCAFile is a file of PEM certificates of the authorities with which sidecars verify
+	// the registry; empty means the authorities in the sidecar's image.
 	RegistryCAFile string
-	// RegistryOIDC is the issuer of tokens by which people call the registry.
+	// RegistryOIDC is the issuer of the tokens with which people call the registry.
 	RegistryOIDC RegistryOIDC
 	// RegistryPublisher is the domain that anchors the identifiers of agents in the catalogs
 	// of ARD; empty means the host of RegistryURL.
 	RegistryPublisher string
-	// RegistryOutsideBindAddress is the address at which the registry serves its catalog
-	// outside of the cluster; "0" disables it.
+	// RegistryOutsideBindAddress is the address at which the registry serves the catalog outside
+	// of the cluster; "0" disables it.
 	RegistryOutsideBindAddress string
-	// RegistryOutsideURL is the URL of this catalog at the Gateway that leads to it.
+	// RegistryOutsideURL is the URL of the catalog outside of the cluster, at the Gateway that
+	// leads to it.
 	RegistryOutsideURL string
-	// RegistryPeersFile is a file with the registries of other clusters that searches of ARD
-	// ask; empty means none.
+	// RegistryPeersFile is a file that lists the registries of other clusters to which ARD
+	// searches are sent; empty means none.
 	RegistryPeersFile string
-	// RegistryEmbeddings is an endpoint by which ranked searches of the registry find agents by meaning.
+	// RegistryEmbeddings is the endpoint for embeddings, with which ranked searches of the
+	// registry find agents by meaning.
 	RegistryEmbeddings RegistryEmbeddings
 	// RegistryReviewAllNamespaces makes the registry review the access of its callers to all
-	// namespaces with Agents, for clusters with an authorizer besides RBAC.
+	// namespaces with Agents. Set it in clusters with an authorizer besides RBAC.
 	RegistryReviewAllNamespaces bool
 	// UI configures the page for people.
 	UI UI
-	// RemoteAllow lists address ranges in which remote agents may be, besides public
-	// addresses over https.
+	// RemoteAllow lists the address ranges that remote agents may have, besides public addresses
+	// with https.
 	RemoteAllow []netip.Prefix
-	// RemoteCAFile is a file of PEM certificates of authorities for remote agents, besides
-	// those of the system; empty means none.
+	// RemoteCAFile is a file of PEM certificates of authorities for remote agents, besides the
+	// authorities of the system; empty means none.
 	RemoteCAFile string
-	// Tracing configures the traces of the sidecars.
+	// Tracing configures the tracing of the sidecars.
 	Tracing Tracing
 	// MetricsBindAddress is the address of the metrics server; "0" disables it.
 	MetricsBindAddress string
@@ -74,15 +76,16 @@ type Config struct {
 	MetricsCertDir string
 	// HealthProbeBindAddress is the address of /healthz and /readyz; "0" disables them.
 	HealthProbeBindAddress string
-	// PprofBindAddress is the address of the profiles of the process, at loopback; "0" disables
-	// them.
+	// PprofBindAddress is the loopback address at which the process serves its profiles; "0"
+	// disables them.
 	PprofBindAddress string
-	// LeaderElect enables leader election: one of several managers reconciles.
+	// LeaderElect enables leader election, so that only one of several managers reconciles.
 	LeaderElect bool
 	// Namespace is the namespace of the Lease and of the Secret with the token keys; empty means
-	// the manager's own.
+	// the manager's own namespace.
 	Namespace string
-	// WatchNamespaces lists the namespaces whose Agents are served; empty means all.
+	// WatchNamespaces lists the namespaces whose Agents the manager reconciles and the registry
+	// serves; empty means all.
 	WatchNamespaces []string
 	// MaxConcurrentReconciles is the number of Agents that are reconciled at the same time.
 	MaxConcurrentReconciles int
@@ -91,7 +94,7 @@ type Config struct {
 	OwnHeap bool
 }
 
-// RegistryEmbeddings configures an endpoint for embeddings. Without URL, there is none.
+// RegistryEmbeddings configures the endpoint for embeddings. If URL is empty, there is none.
 type RegistryEmbeddings struct{ URL, Model, APIKeyFile string }
 
 func (e RegistryEmbeddings) errors() []error {
@@ -112,17 +115,19 @@ func (e RegistryEmbeddings) errors() []error {
 	return errs
 }
 
-// UI configures a page on which people see agents after they have signed in at the issuer of RegistryOIDC.
+// UI configures the page on which people see agents after they have signed in at the issuer of
+// RegistryOIDC.
 type UI struct {
 	// BindAddress is the address at which the page is served; "0" disables it.
 	BindAddress string
 	// URL is the https URL at which people open the page, without a path.
 	URL string
-	// ClientID is the client of the page at the issuer.
+	// ClientID is the client id of the page at the issuer.
 	ClientID string
-	// Scopes are those of the sign-in, separated by commas.
+	// Scopes are the scopes that the page requests at the sign-in, separated by commas.
 	Scopes string
-	// SecretDir is a directory with cookieKey and, unless the client is public, clientSecret.
+	// SecretDir is a directory with the file cookieKey and, unless the client is public,
+	// clientSecret.
 	SecretDir string
 	// CertDir is a directory with tls.crt and tls.key; empty means plain HTTP, for a Gateway that serves TLS.
 	CertDir string
@@ -131,7 +136,7 @@ type UI struct {
 // isEnabled reports whether the page is served.
 func (u UI) isEnabled() bool { return u.BindAddress != off && u.BindAddress != "" }
 
-// uiErrors returns an error for every flag of the page with an invalid value.
+// uiErrors returns an error for every flag of the page that has an invalid value.
 func (c Config) uiErrors() []error {
 	if !c.UI.isEnabled() {
 		return nil
@@ -156,12 +161,12 @@ func (c Config) uiErrors() []error {
 	return errs
 }
 
-// RegistryOIDC configures an OpenID Connect issuer. The claims and prefixes have the meaning of
+// RegistryOIDC configures an OpenID Connect issuer. The claims and prefixes mean the same as in
 // the flags of kube-apiserver.
 type RegistryOIDC struct {
 	// Issuer is the https URL of the issuer; empty means none.
 	Issuer string
-	// Audience must be an audience of a token, such as a client id. It is required.
+	// Audience is the audience that a token must have, such as a client id. It is required.
 	Audience string
 	// UsernameClaim names the claim with the user name.
 	UsernameClaim string
@@ -171,15 +176,15 @@ type RegistryOIDC struct {
 	GroupsClaim string
 	// GroupsPrefix is prepended to each group.
 	GroupsPrefix string
-	// CAFile is a file of PEM certificates of authorities for the issuer, besides those of the
-	// system; empty means none.
+	// CAFile is a file of PEM certificates of authorities for the issuer, besides the
+	// authorities of the system; empty means none.
 	CAFile string
 }
 
 // off is the bind address that disables a server.
 const off = "0"
 
-// Defaults returns a Config with the defaults of all fields that have one.
+// Defaults returns a Config with the default values. Fields without a default are zero.
 func Defaults() Config {
 	return Config{
 		ClusterDomain:              "cluster.local",
@@ -195,8 +200,8 @@ func Defaults() Config {
 	}
 }
 
-// registryNamespace returns the namespace of the Service in RegistryURL, "" if its host is no
-// Service.
+// registryNamespace returns the namespace of the Service in RegistryURL, or "" if the host is
+// not a Service.
 func (c Config) registryNamespace() string {
 	u, err := url.Parse(c.RegistryURL)
 	if err != nil {
@@ -209,11 +214,11 @@ func (c Config) registryNamespace() string {
 	return labels[1]
 }
 
-// namespaceFile has the namespace of the pod (rest.InClusterConfig).
+// namespaceFile contains the namespace of the pod (rest.InClusterConfig).
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// namespace returns Namespace, or the namespace of the manager's pod. Outside of a cluster, it
-// returns the namespace default.
+// namespace returns Namespace or, if it is empty, the namespace of the manager's pod. Outside of
+// a cluster, it returns "default".
 func (c Config) namespace() (string, error) {
 	if c.Namespace != "" {
 		return c.Namespace, nil
@@ -228,7 +233,7 @@ func (c Config) namespace() (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// Validate returns an error that names every flag with an invalid value.
+// Validate returns an error that names every flag that has an invalid value.
 func (c Config) Validate() error {
 	var errs []error
 	if c.SidecarImage == "" {
@@ -261,7 +266,7 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// registryErrors returns an error for every flag of the registry with an invalid value.
+// registryErrors returns an error for every flag of the registry that has an invalid value.
 func (c Config) registryErrors() []error {
 	var errs []error
 	if c.RegistryURL != "" {
@@ -296,7 +301,7 @@ func (c Config) hasOutsideCatalog() bool {
 	return c.RegistryOutsideBindAddress != off && c.RegistryOutsideBindAddress != ""
 }
 
-// outsideErrors returns an error for every flag of the catalog outside of the cluster with
+// outsideErrors returns an error for every flag of the catalog outside of the cluster that has
 // an invalid value.
 func (c Config) outsideErrors() []error {
 	if !c.hasOutsideCatalog() {
@@ -317,7 +322,7 @@ func (c Config) outsideErrors() []error {
 	return errs
 }
 
-// errors returns an error for every flag of the issuer with an invalid value.
+// errors returns an error for every flag of the issuer that has an invalid value.
 func (o RegistryOIDC) errors() []error {
 	if o.Issuer == "" {
 		return nil

@@ -77,7 +77,8 @@ var _ = Describe("a configuration", func() {
 		Entry("with remote agents at loopback", func(c *Config) { c.RemoteAllow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} }, "--remote-allow"),
 	)
 
-	// An invalid name would be watched for ever without an event, and an empty one means all.
+	// The manager would watch a namespace with an invalid name forever without an event. An
+	// empty name means all namespaces.
 	DescribeTable("is rejected for an invalid namespace",
 		func(namespace, quoted string) {
 			config.WatchNamespaces = []string{"a", namespace}

@@ -63,8 +63,8 @@ func mergePatch(ctx context.Context, obj client.Object, patch string) {
 	Expect(cluster.Patch(ctx, obj, client.RawPatch(types.MergePatchType, []byte(patch)))).To(Succeed())
 }
 
-// condition returns a function that reads an Agent and returns one of its conditions, an empty
-// one if there is none.
+// condition returns a function that reads an Agent and returns one of its conditions, or an
+// empty condition if there is none.
 func condition(agent *a2av1alpha1.Agent, conditionType string) func(context.Context) metav1.Condition {
 	return func(ctx context.Context) metav1.Condition {
 		if err := cluster.Get(ctx, client.ObjectKeyFromObject(agent), agent); err != nil {
@@ -83,7 +83,7 @@ func reason(agent *a2av1alpha1.Agent, conditionType string) func(context.Context
 }
 
 // currentReason returns a function that returns the reason of a condition of the Agent's current
-// generation, "" before there is one.
+// generation, or "" if there is none.
 func currentReason(agent *a2av1alpha1.Agent, conditionType string) func(context.Context) string {
 	return func(ctx context.Context) string {
 		c := condition(agent, conditionType)(ctx)
@@ -109,7 +109,8 @@ func runPod(ctx context.Context, agent *a2av1alpha1.Agent, name string) {
 		Spec:       deployment.Spec.Template.Spec,
 	}
 	Expect(cluster.Create(ctx, pod)).To(Succeed())
-	// The manager may write both objects meanwhile. A patch without a resource version has no conflict.
+	// The manager may write the pod and the Deployment meanwhile. A patch without a resource
+	// version cannot fail with a conflict.
 	before := pod.DeepCopy()
 	pod.Status.Phase = corev1.PodRunning
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}

@@ -19,7 +19,7 @@ import (
 )
 
 // reportAs returns a function that sends a health report with a token of a pod and returns the
-// status code, 0 without an answer.
+// status code, or 0 without a response.
 func reportAs(ctx context.Context, pod *corev1.Pod, body string) func() int {
 	GinkgoHelper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Spec.ServiceAccountName}}

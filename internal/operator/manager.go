@@ -29,19 +29,20 @@ import (
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
 const (
-	// leaderElectionID is the name of the Lease. A Role in the manager's namespace allows the
-	// Lease and its events; the installation creates the Role, because it knows the namespace.
+	// leaderElectionID is the name of the Lease. A Role in the manager's namespace grants
+	// access to the Lease and its events. The installation creates the Role, because only the
+	// installation knows the namespace.
 	leaderElectionID = "manager.a2a-operator.dev"
-	// Another manager takes over within leaseDuration plus retryPeriod after the leader's last
-	// renewal. A leader that cannot renew stops after renewDeadline, and package leaderfence
-	// blocks its writes before the lease ends.
+	// After the leader's last renewal, another manager takes over within leaseDuration plus
+	// retryPeriod. A leader that cannot renew the Lease stops after renewDeadline, and package
+	// leaderfence blocks its writes before the Lease ends.
 	leaseDuration = 10 * time.Second
 	renewDeadline = 7 * time.Second
 	retryPeriod   = time.Second
 	// syncCheckTimeout is how long a readiness probe waits for the caches.
 	syncCheckTimeout = 100 * time.Millisecond
-	// cacheSyncTimeout is how long the caches may take to sync. A cache that the manager may
-	// not read never syncs.
+	// cacheSyncTimeout is how long the caches may take to sync. A cache of objects that the
+	// manager may not read never syncs.
 	cacheSyncTimeout = 5 * time.Minute
 	// shutdownTimeout is how long the runnables have to stop.
 	shutdownTimeout = 20 * time.Second
@@ -86,9 +87,10 @@ func Run(ctx context.Context, cluster *rest.Config, config Config, log logr.Logg
 	return nil
 }
 
-// startAndWait starts a manager and waits until it has stopped. While the caches sync, a
-// manager ignores its context, so startAndWait returns without it: when the context ends, or
-// with an error after cacheSyncTimeout. No reconcile has begun then, and the process must end.
+// startAndWait starts a manager and waits until it has stopped. While its caches sync, a
+// manager ignores its context. startAndWait then does not wait for the manager: it returns when
+// the context ends, or with an error after cacheSyncTimeout. At this time no reconcile has
+// begun, and the process must end.
 func startAndWait(ctx context.Context, mgr manager.Manager) error {
 	synced := make(cachesSynced)
 	if err := mgr.Add(synced); err != nil {
@@ -108,8 +110,8 @@ func startAndWait(ctx context.Context, mgr manager.Manager) error {
 	}
 }
 
-// cachesSynced is a channel that is closed when the caches have synced: a manager starts its
-// runnables after that.
+// cachesSynced is a channel that is closed when the caches have synced. It is a runnable,
+// because a manager starts its runnables after its caches have synced.
 type cachesSynced chan struct{}
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
@@ -149,7 +151,8 @@ func newManager(cluster *rest.Config, config Config, log logr.Logger) (ctrl.Mana
 		RenewDeadline:                 new(renewDeadline),
 		RetryPeriod:                   new(retryPeriod),
 		GracefulShutdownTimeout:       new(shutdownTimeout),
-		// The check of unique names is for a process, which may run several managers in turn.
+		// Controller names must be unique in a process, and a process may run several managers
+		// one after the other.
 		Controller: controllerconfig.Controller{SkipNameValidation: new(true)},
 	})
 	if err != nil {
@@ -158,8 +161,8 @@ func newManager(cluster *rest.Config, config Config, log logr.Logger) (ctrl.Mana
 	return mgr, nil
 }
 
-// metricsOptions returns the options of the metrics server: TLS, and callers that the cluster
-// authorizes, unless config says otherwise.
+// metricsOptions returns the options of the metrics server. By default, the server uses TLS and
+// serves only callers that the cluster authorizes.
 func metricsOptions(config Config) metricsserver.Options {
 	options := metricsserver.Options{BindAddress: config.MetricsBindAddress}
 	if config.MetricsInsecure {
@@ -168,7 +171,8 @@ func metricsOptions(config Config) metricsserver.Options {
 	options.SecureServing = true
 	options.CertDir = config.MetricsCertDir
 	options.FilterProvider = filters.WithAuthenticationAndAuthorization
-	// HTTP/2 is off: scrapers do not need it, and attackers exhausted servers by stream resets.
+	// HTTP/2 is off: scrapers do not need it, and attackers can exhaust a server with stream
+	// resets.
 	options.TLSOpts = []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
 	return options
 }

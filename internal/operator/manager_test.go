@@ -60,7 +60,7 @@ var _ = Describe("a running manager", func() {
 		}
 		before := written()
 		Expect(before).NotTo(BeEmpty())
-		// If a reconcile would still write, this event would cause that reconcile.
+		// If a reconcile would still write, this event would start that reconcile.
 		unrelated := &a2av1alpha1.AgentSkill{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "unrelated"},
 			Spec:       a2av1alpha1.AgentSkillSpec{SkillDetails: a2av1alpha1.SkillDetails{Name: "x", Description: "x", Tags: []string{"x"}}},
@@ -191,7 +191,7 @@ var _ = Describe("a running manager", func() {
 
 		By("an invalid schema, and its correction")
 		mergePatch(ctx, skill, `{"spec":{"inputSchema":{"type":"strnig"}}}`)
-		expectStatus("0 InvalidSchema NotInUse InvalidSchema") // the last one is of Stalled
+		expectStatus("0 InvalidSchema NotInUse InvalidSchema") // the last reason belongs to Stalled
 		Expect(skill.Status.Conditions[0].Message).To(ContainSubstring("spec.inputSchema is not a JSON Schema: at '/type'"))
 		mergePatch(ctx, refers, `{"spec":{"skillRefs":[{"name":"shared"}]}}`)
 		Eventually(currentReason(refers, a2av1alpha1.ConditionSkillsResolved)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonInvalidSchema))

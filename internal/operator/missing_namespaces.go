@@ -27,20 +27,21 @@ import (
 )
 
 // missingCheckInterval is the shortest interval between two checks of missing namespaces. A
-// random part of up to the same length is added, so that replicas do not restart at one time.
+// random time of up to the same length is added, so that replicas do not restart at the same
+// time.
 const missingCheckInterval = 5 * time.Second
 
 // missingNamespaces are namespaces of --watch-namespaces that the manager may not read. The
-// rights in a namespace are deleted with it, and a cache that may not read one of its
-// namespaces never syncs. So a manager starts without the missing ones, serves the others,
-// and restarts when a missing one can be read.
+// manager's rights in a namespace are deleted with the namespace, and a cache never syncs if it
+// may not read one of its namespaces. A manager therefore starts without the missing namespaces,
+// serves the others, and restarts when it can read a missing one.
 type missingNamespaces struct {
 	reader client.Reader
 	names  []string
 }
 
-// withoutMissing returns the namespaces of config that are missing, and config without them.
-// It fails if all of them are missing.
+// withoutMissing returns the missing namespaces of config, and config without them. It returns
+// an error if all namespaces are missing.
 func withoutMissing(ctx context.Context, cluster *rest.Config, config Config, log logr.Logger) (*missingNamespaces, Config, error) {
 	missing := &missingNamespaces{}
 	if len(config.WatchNamespaces) == 0 {
@@ -75,16 +76,16 @@ func withoutMissing(ctx context.Context, cluster *rest.Config, config Config, lo
 	return missing, config, nil
 }
 
-// checkWithRetry checks a namespace and retries errors other than a missing right with
-// exponential backoff, for some seconds.
+// checkWithRetry checks a namespace. For some seconds, it retries errors with exponential
+// backoff, except the error of a missing right.
 func (m *missingNamespaces) checkWithRetry(ctx context.Context, namespace string) error {
 	backoff := wait.Backoff{Steps: 5, Duration: 200 * time.Millisecond, Factor: 2}
 	retryable := func(err error) bool { return ctx.Err() == nil && !apierrors.IsForbidden(err) }
 	return retry.OnError(backoff, retryable, func() error { return m.check(ctx, namespace) })
 }
 
-// check lists one object of each kind that the manager watches in a namespace. It lists every
-// kind, because the Role of another release may allow only some of them.
+// check lists, in a namespace, one object of each kind that the manager watches. It lists every
+// kind, because the Role of another release may allow only some of the kinds.
 func (m *missingNamespaces) check(ctx context.Context, namespace string) error {
 	for _, list := range []client.ObjectList{
 		&a2av1alpha1.AgentList{}, &a2av1alpha1.AgentSkillList{}, &appsv1.DeploymentList{}, &corev1.ServiceList{},
@@ -103,13 +104,13 @@ var (
 	_ manager.LeaderElectionRunnable = (*missingNamespaces)(nil)
 )
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: the registry of every replica
-// serves the Agents of the namespaces.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. It returns false, because the
+// registry of every replica serves the Agents of the namespaces.
 func (m *missingNamespaces) NeedLeaderElection() bool { return false }
 
-// Start implements manager.Runnable. It returns an error, which ends the manager, when a missing
-// namespace can be read and the next check finds no further one. Kubernetes then restarts the
-// container: one process could not add a namespace to running caches.
+// Start implements manager.Runnable. It returns an error, which ends the manager, when missing
+// namespaces can be read and the next check finds no further ones. Kubernetes then restarts the
+// container, because a process cannot add a namespace to running caches.
 func (m *missingNamespaces) Start(ctx context.Context) error {
 	if len(m.names) == 0 {
 		return nil

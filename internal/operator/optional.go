@@ -15,7 +15,8 @@ import (
 
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=gateways.gateway.networking.k8s.io;httproutes.gateway.networking.k8s.io;grpcroutes.gateway.networking.k8s.io,verbs=list;watch
 
-// optionalKinds returns the watch of the kinds of the Gateway API, which a cluster may not have.
+// optionalKinds returns the watch of the kinds of the Gateway API, which are optional in a
+// cluster.
 func optionalKinds(mgr manager.Manager, config Config) *crdwatch.Kinds {
 	version := gatewayv1.GroupVersion.Version
 	return crdwatch.New(

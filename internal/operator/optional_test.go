@@ -95,7 +95,8 @@ var _ = It("creates a route that an old Gateway API rejected after an upgrade of
 	By("upgrading the CRDs")
 	_, err = envtest.InstallCRDs(environment.Config, crds)
 	Expect(err).NotTo(HaveOccurred())
-	// An API server that does not know the new schema yet rejects the route for another minute.
+	// If the API server has not loaded the new schema yet, it rejects the route again, and the
+	// operator retries a minute later.
 	Eventually(exposure).WithContext(ctx).WithTimeout(90 * time.Second).Should(ContainSubstring("has not reported a status for the HTTPRoute"))
 })
 
@@ -281,8 +282,9 @@ var _ = Describe("a manager in a cluster whose Gateway API is installed and remo
 		_, err := envtest.InstallCRDs(environment.Config, crds)
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(exposedReason).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonGatewayNotFound))
-		// For some seconds, a route from just before the removal counts as one that the cache does
-		// not show yet.
+		// For some seconds after its creation, the operator assumes that a route exists
+		// although its cache does not show it. The route may have been created just before the
+		// CRD was removed.
 		Eventually(func(ctx context.Context) error {
 			_, err := route(ctx)
 			return err

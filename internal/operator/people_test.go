@@ -60,7 +60,7 @@ var _ = It("serves the registry over TLS to people of an OpenID Connect issuer, 
 	}).Serialize()
 	Expect(err).NotTo(HaveOccurred())
 
-	// The certificate of httptest is for 127.0.0.1; the registry serves it, too.
+	// The certificate of httptest is valid for 127.0.0.1, so the registry uses it, too.
 	dir := GinkgoT().TempDir()
 	served := issuer.TLS.Certificates[0]
 	authority := writePEM(dir, "tls.crt", "CERTIFICATE", served.Certificate[0])

@@ -65,7 +65,8 @@ var _ = Describe("--remote-ca-file", func() {
 	)
 })
 
-// reachableAddress returns an address of this machine that remote agents may have: not loopback.
+// reachableAddress returns an address of this machine that remote agents may have. It is not a
+// loopback address.
 func reachableAddress() netip.Addr {
 	GinkgoHelper()
 	addresses, err := net.InterfaceAddrs()
@@ -80,7 +81,8 @@ func reachableAddress() netip.Addr {
 	return netip.Addr{}
 }
 
-// serveTLS starts a server at an address with a self-signed certificate, which it returns as PEM.
+// serveTLS starts a server at an address with a self-signed certificate, and returns the server
+// and the certificate as PEM.
 func serveTLS(ctx context.Context, at netip.Addr) (*httptest.Server, []byte) {
 	GinkgoHelper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -30,7 +30,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// network leads the gateways of sidecars to agents, as the DNS of a cluster does.
+// network forwards the requests of gateways to agents. It replaces the DNS of a cluster.
 type network struct {
 	server *httptest.Server
 	mu     sync.Mutex
@@ -54,16 +54,16 @@ func newNetwork() *network {
 	return n
 }
 
-// add serves an agent under its name.
+// add serves an agent under a name.
 func (n *network) add(name string, agent http.Handler) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.agents[name] = agent
 }
 
-// runSidecar runs the sidecar of an Agent with the configuration that the operator wrote, in
-// front of an agent that answers every turn. It returns the addresses of the agent and of the
-// gateway.
+// runSidecar runs the sidecar of an Agent with the configuration that the operator wrote.
+// Behind the sidecar is an agent that answers every turn. runSidecar returns the addresses of
+// the sidecar's A2A endpoint and of its gateway.
 func runSidecar(ctx context.Context, n *network, agent *a2av1alpha1.Agent, tokenFile string) (address, gateway string) {
 	GinkgoHelper()
 	published := &corev1.ConfigMap{}

@@ -30,10 +30,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/tokenkeys"
 )
 
-// auditLog is the path of the audit log with the manager's requests.
+// auditLog is the path of the API server's audit log, which contains the manager's requests.
 var auditLog string
 
-// auditPolicy logs the requests of managers only.
+// auditPolicy makes the audit log contain only the requests of managers.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -42,11 +42,11 @@ rules:
 - {level: None}
 `
 
-// enableAuditLog makes the API server log the manager's requests. It also enables the check of
-// the right to block the deletion of owners, as some clusters do.
+// enableAuditLog makes the API server log the manager's requests. It also enables the admission
+// plugin that checks the right to block the deletion of owners, as some clusters do.
 func enableAuditLog(environment *envtest.Environment) {
 	GinkgoHelper()
-	// GinkgoT().TempDir() would be deleted before the report.
+	// GinkgoT().TempDir() would be deleted before the report reads the log.
 	dir, err := os.MkdirTemp("", "audit")
 	Expect(err).NotTo(HaveOccurred())
 	policy := filepath.Join(dir, "policy.yaml")
@@ -58,7 +58,7 @@ func enableAuditLog(environment *envtest.Environment) {
 		Append("enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
 }
 
-// neverLogged lists rights that no request in the audit log shows, with the reason.
+// neverLogged lists the rights that no request in the audit log uses, with the reason.
 var neverLogged = map[string]string{
 	"update a2a-operator.dev/agents/finalizers": "checked by OwnerReferencesPermissionEnforcement, for blockOwnerDeletion",
 	"patch events.k8s.io/events":                "for a repeated event",
@@ -70,8 +70,8 @@ var neverLogged = map[string]string{
 // withheldSecret is a Secret that the operator may not read.
 const withheldSecret = "withheld"
 
-// The suite runs with the rights of the installation only. Afterwards, the rights that the
-// manager used must be the rights that it has.
+// The suite runs only with the rights of the installation. Afterwards, the set of rights that
+// the manager used must equal the set that it has.
 var _ = ReportAfterSuite("the manager's rights", func(report Report) {
 	defer func() { Expect(os.RemoveAll(filepath.Dir(auditLog))).To(Succeed()) }()
 	if !report.SuiteSucceeded || report.PreRunStats.SpecsThatWillRun < report.PreRunStats.TotalSpecs {
@@ -91,7 +91,7 @@ var _ = ReportAfterSuite("the manager's rights", func(report Report) {
 		}
 	}
 	maps.DeleteFunc(granted, func(right string, _ bool) bool {
-		// Only an API server without WatchList is asked for lists.
+		// The manager sends list requests only to an API server without WatchList.
 		watched, isList := strings.CutPrefix(right, "list ")
 		return used[right] || neverLogged[right] != "" || isList && used["watch "+watched]
 	})
@@ -114,7 +114,8 @@ func rights(rule rbacv1.PolicyRule) []string {
 	return all
 }
 
-// usedRights returns the rights that a user used, and its forbidden requests, by the audit log.
+// usedRights returns, from the audit log, the rights that a user used and the requests that were
+// forbidden.
 func usedRights(user string) (used map[string]bool, forbidden []string) {
 	GinkgoHelper()
 	file, err := os.Open(auditLog)
@@ -147,7 +148,7 @@ func usedRights(user string) (used map[string]bool, forbidden []string) {
 			resource += "/" + event.ObjectRef.Subresource
 		}
 		used[event.Verb+" "+resource] = true
-		// An apply that creates an object needs both rights.
+		// An apply that creates an object needs the rights patch and create.
 		if event.Verb == "patch" && event.ResponseStatus.Code == http.StatusCreated {
 			used["create "+resource] = true
 		}
@@ -156,7 +157,7 @@ func usedRights(user string) (used map[string]bool, forbidden []string) {
 	return used, forbidden
 }
 
-// shipped returns the first object of a file of config/rbac.
+// shipped reads the first object of a file of config/rbac.
 func shipped(path string, into client.Object) {
 	GinkgoHelper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", path))
@@ -183,8 +184,8 @@ func leaderRole() *rbacv1.Role {
 	return role
 }
 
-// chartRules returns the rules of a named template of the chart, which are plain YAML between
-// template actions.
+// chartRules returns the rules of a named template of the chart. The rules are plain YAML
+// between template actions.
 func chartRules(part string) []rbacv1.PolicyRule {
 	GinkgoHelper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "charts", "a2a-operator", "templates", "rbac", "manager-role.yaml"))
@@ -204,8 +205,8 @@ func chartRules(part string) []rbacv1.PolicyRule {
 	return rules
 }
 
-// registryStatus returns a function that returns the registry's status code for an authenticated
-// caller.
+// registryStatus returns a function that calls the registry as an authenticated caller and
+// returns the status code.
 func registryStatus(ctx context.Context) func() int {
 	GinkgoHelper()
 	caller := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "caller-"}}

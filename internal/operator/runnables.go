@@ -41,7 +41,7 @@ import (
 
 // +kubebuilder:rbac:urls=/.well-known/openid-configuration;/openid/v1/jwks,verbs=get
 
-// Timeouts of connections to the issuer of the registry.
+// The timeouts of connections to the issuer of the registry.
 const (
 	issuerHandshakeTimeout = 10 * time.Second
 	issuerIdleTimeout      = time.Minute
@@ -81,8 +81,8 @@ func addIssuer(mgr manager.Manager) (*issuerkeys.Source, error) {
 	return keys, nil
 }
 
-// addRegistryCA adds the source of the authorities by which sidecars verify the registry. It
-// returns nil if there are none.
+// addRegistryCA adds the source of the authorities with which sidecars verify the registry. It
+// returns nil without --registry-ca-file.
 func addRegistryCA(mgr manager.Manager, config Config) (*registryca.Source, error) {
 	if config.RegistryCAFile == "" {
 		return nil, nil
@@ -100,8 +100,8 @@ func addRegistryCA(mgr manager.Manager, config Config) (*registryca.Source, erro
 	return authorities, nil
 }
 
-// hasAvailableAgents reports whether an Agent with a workload was available: its sidecar has had
-// token keys.
+// hasAvailableAgents reports whether an Agent with a workload is Available. The sidecar of such
+// an Agent has had token keys.
 func hasAvailableAgents(ctx context.Context, reader client.Reader) (bool, error) {
 	agents := &a2av1alpha1.AgentList{}
 	if err := reader.List(ctx, agents, client.UnsafeDisableDeepCopy); err != nil {
@@ -112,8 +112,8 @@ func hasAvailableAgents(ctx context.Context, reader client.Reader) (bool, error)
 	}), nil
 }
 
-// addTokenKeys adds the keys that sign tokens for calls of agents. It returns nil without a
-// registry, which is what issues these tokens.
+// addTokenKeys adds the keys that sign tokens for calls of agents. It returns nil if the
+// registry, which issues these tokens, is disabled.
 func addTokenKeys(mgr manager.Manager, config Config) (*tokenkeys.Source, error) {
 	if config.RegistryBindAddress == off {
 		return nil, nil //nolint:nilnil // no keys is a result
@@ -136,7 +136,7 @@ func addTokenKeys(mgr manager.Manager, config Config) (*tokenkeys.Source, error)
 	return keys, nil
 }
 
-// addRemote adds the reader of remote agents' cards, which runs on the leader.
+// addRemote adds the source of remote agents' cards, which runs on the leader.
 func addRemote(mgr manager.Manager, config Config) (*remote.Source, error) {
 	guard, err := newRemoteGuard(config, mgr.GetLogger())
 	if err != nil {
@@ -164,10 +164,11 @@ func newRemoteGuard(config Config, log logr.Logger) (*egress.Guard, error) {
 	return egress.New(options), nil
 }
 
-// agentSources are the parts of the manager that the controllers use.
+// agentSources contains the sources that the controllers of Agents and AgentSkills use.
 type agentSources struct {
 	keys *issuerkeys.Source
-	// tokenKeys is nil if the manager issues no tokens, and tracer if it makes no spans.
+	// tokenKeys is nil if the manager issues no tokens. tracer is nil if the manager records no
+	// spans.
 	tokenKeys *tokenkeys.Source
 	tracer    *reconciletrace.Tracer
 }
@@ -306,7 +307,8 @@ func addUI(mgr manager.Manager, config Config, issuer *access.OIDCOptions, agent
 	return nil
 }
 
-// registryOIDC returns the issuer of tokens by which people call the registry, nil for none.
+// registryOIDC returns the issuer of the tokens with which people call the registry, or nil if
+// there is none.
 func registryOIDC(config RegistryOIDC) (*access.OIDCOptions, error) {
 	if config.Issuer == "" {
 		return nil, nil

@@ -60,7 +60,7 @@ workload: {backend: {protocol: ChatCompletions, chat: {url: "https://models.exam
 var _ = It("T-SECRET: no value of a Secret is in an object, an event, the log or a metric", Serial, func(ctx context.Context) {
 	namespace := createNamespace(ctx, "secrets-")
 	canaries, unusable := map[string]string{}, map[string]string{"invalid": "\x01"}
-	// The test searches each canary as plain text and in base64.
+	// The test searches the output for each canary, as plain text and in base64.
 	secret := func(name string, keys ...string) {
 		GinkgoHelper()
 		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, StringData: map[string]string{}}

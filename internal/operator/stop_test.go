@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// managerKubeconfig is the environment variable with the kubeconfig of a manager that the test
-// binary runs in place of the tests.
+// managerKubeconfig is an environment variable. If it is set, the test binary runs a manager
+// with this kubeconfig instead of the tests.
 const managerKubeconfig = "MANAGER_KUBECONFIG"
 
 func TestMain(m *testing.M) {

@@ -26,7 +26,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
-// leaseNamespace stands for the one that the manager is installed in.
+// leaseNamespace is the namespace in which the manager is installed.
 const leaseNamespace = "default"
 
 var (
@@ -37,7 +37,7 @@ var (
 	registryAddress string
 	// sent records the writes of the manager.
 	sent *writes
-	// start starts the manager, and stop stops the running one.
+	// start starts the manager. stop stops the running manager.
 	start func() (stop func())
 	// startLogging starts the manager with another logger.
 	startLogging func(log logr.Logger) (stop func())
@@ -46,7 +46,8 @@ var (
 
 func TestOperator(t *testing.T) {
 	RegisterFailHandler(Fail)
-	// A busy machine is no failure: the packages of the tree run at the same time.
+	// The long timeout allows for a busy machine: the packages of the tree are tested at the
+	// same time.
 	SetDefaultEventuallyTimeout(time.Minute)
 	EnforceDefaultTimeoutsWhenUsingContexts()
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
@@ -69,7 +70,7 @@ var _ = BeforeSuite(func() {
 	startLogging = func(log logr.Logger) func() { return startManager(manager, log) }
 	start = func() func() { return startLogging(GinkgoLogr) }
 	stop = start()
-	// The audit log must show that the manager creates the Lease, so no spec may do that.
+	// The audit log must show that the manager creates the Lease, so no spec may create it.
 	Eventually(func() error {
 		return cluster.Get(context.Background(), client.ObjectKey{Namespace: leaseNamespace, Name: leaderElectionID}, &coordinationv1.Lease{})
 	}).WithTimeout(time.Minute).Should(Succeed())
@@ -82,7 +83,7 @@ var _ = AfterSuite(func() {
 	Expect(environment.Stop()).To(Succeed())
 })
 
-// The audit log of the API server has the requests of these users.
+// The audit log of the API server contains the requests of these users.
 const (
 	managerUser = "manager"
 	// namespacedUser is a manager that is installed for one namespace.
@@ -112,12 +113,12 @@ func asNamespacedManager(name string) *rest.Config {
 	return user.Config()
 }
 
-// roleIn returns the rights of such a manager in one of its namespaces.
+// roleIn returns the rights of a namespaced manager in one of its namespaces.
 func roleIn(namespace, user string) *rbacv1.Role {
 	return &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: user}, Rules: chartRules("a2a-operator.namespacedRules")}
 }
 
-// grantNamespaced grants the rights of a manager in its own namespace.
+// grantNamespaced grants the rights that a namespaced manager has in its own namespace.
 func grantNamespaced(user string) {
 	GinkgoHelper()
 	for _, role := range []*rbacv1.Role{leaderRole(), tokenKeysRole()} {
@@ -172,7 +173,7 @@ func managerConfig(namespaces ...string) Config {
 	return config
 }
 
-// writes records the writes of a manager, except Leases and events.
+// writes records the writes of a manager, except those of Leases and events.
 type writes struct {
 	mutex sync.Mutex
 	all   []string

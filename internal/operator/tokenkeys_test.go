@@ -23,8 +23,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/tokenkeys"
 )
 
-// publishedTokenKeys returns a function that returns the key set of the registry's tokens in
-// the sidecar configuration of an Agent, "" for none.
+// publishedTokenKeys returns a function that returns the key set of the registry's tokens
+// from the sidecar configuration of an Agent, or "" if there is none.
 func publishedTokenKeys(agent *a2av1alpha1.Agent) func(context.Context) string {
 	return func(ctx context.Context) string {
 		configuration := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: agent.Namespace, Name: names.ConfigMap(agent.Name)}}

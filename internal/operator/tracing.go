@@ -20,14 +20,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
-// Tracing configures the traces of the sidecars. Those of the manager are configured by the
-// OTEL_* variables.
+// Tracing configures the traces of the sidecars. The OTEL_* variables configure the traces of
+// the manager.
 type Tracing struct {
 	// Endpoint is the base URL of a collector for OTLP over HTTP; empty exports no traces.
 	Endpoint string
-	// SamplingPercent is the percentage of the traces that begin at a sidecar and are recorded.
+	// SamplingPercent is the percentage of recorded traces among the traces that begin at a
+	// sidecar.
 	SamplingPercent int
-	// DraftAttributes adds the attributes of the draft of OpenTelemetry's conventions for A2A.
+	// DraftAttributes adds the attributes of the draft of OpenTelemetry's semantic conventions
+	// for A2A.
 	DraftAttributes bool
 }
 
@@ -45,12 +47,13 @@ func (t Tracing) errors() []error {
 	return errs
 }
 
-// traceCounters count the spans of all managers of the process.
+// traceCounters counts the spans of all managers of the process.
 var traceCounters = traceexport.NewCounters()
 
-// addTraces returns the tracer of reconciles, and a copy of cluster whose writes it records;
-// nil and cluster itself while the OTEL_* variables name no collector. The second function
-// adds the export to a manager.
+// addTraces returns the tracer of reconciles, a copy of cluster with which the tracer records
+// the writes, and a function that adds the export of traces to a manager. If the OTEL_*
+// variables name no collector, the tracer is nil, the second result is cluster itself, and the
+// function does nothing.
 func addTraces(cluster *rest.Config, log logr.Logger) (*reconciletrace.Tracer, *rest.Config, func(manager.Manager) error, error) {
 	config, err := traceexport.ConfigOf(traceexport.Config{Sampler: traceexport.Sampler{Ratio: 1}}, os.Getenv)
 	if err != nil {
@@ -81,10 +84,10 @@ func addTraces(cluster *rest.Config, log logr.Logger) (*reconciletrace.Tracer, *
 	}, nil
 }
 
-// traceExport exports the last spans when the manager stops.
+// traceExport is a runnable that exports the last spans when the manager stops.
 type traceExport struct{ *traceexport.Provider }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. Every replica exports spans.
 func (traceExport) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.

@@ -3,10 +3,10 @@
 
 // Package status computes the status of Agents and AgentSkills.
 //
-// It is pure: its inputs are the observed state, the user errors, the outcome of
-// apply and the time. It sets every condition. A message says what failed, on which
-// field or object, and what to do. It is bounded, and contains nothing that changes
-// by itself, such as a time or a number of attempts.
+// The package is pure: its inputs are the observed state, the user errors, the outcome of
+// apply and the time. It sets every condition. A message says what failed, on which field
+// or object, and what to do. A message has a maximum length, and contains no value that
+// changes by itself, such as a time or a number of attempts.
 package status
 
 import (
@@ -32,7 +32,7 @@ func Agent(in Inputs) Result {
 		ObservedGeneration: agent.Generation,
 		Conditions:         slices.Clone(agent.Status.Conditions),
 	}
-	// The published values stay while nothing can be applied.
+	// The status keeps the published values while no card is applied.
 	if in.Card != nil && in.Applied {
 		next.URL = in.Card.URL
 		next.ExternalURL = in.Card.ExternalURL

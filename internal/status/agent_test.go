@@ -27,7 +27,7 @@ type agentCase struct {
 	in Inputs
 	// want lists the conditions that differ from those of a healthy Agent.
 	want map[string]string
-	// message is part of the first condition's that differs, and of Ready's.
+	// message is part of the message of the first condition that differs, and of the message of Ready.
 	message string
 	recheck time.Duration
 }
@@ -439,8 +439,8 @@ func TestAgent(t *testing.T) {
 	}
 }
 
-// TestBlockedMessageListsAppliedChanges: if a spec is not accepted, the operator applies its number of pods only, and
-// nothing if the Agent never had a card.
+// TestBlockedMessageListsAppliedChanges: if a spec is not accepted, the operator applies only its number of pods. If the
+// Agent never had a card, the operator applies nothing.
 func TestBlockedMessageListsAppliedChanges(t *testing.T) {
 	for condition, part := range map[string]string{
 		a2av1alpha1.ConditionAccepted:       "applies only the number of pods",
@@ -470,8 +470,8 @@ func TestShortenedMessageKeepsTheAppliedSentence(t *testing.T) {
 	}
 }
 
-// TestReadyIsFalseForAKnownCause combines the problems of an Agent and of a remote Agent. Ready is Unknown only
-// if no condition has a cause.
+// TestReadyIsFalseForAKnownCause combines the problems of an Agent, and of a remote agent. Ready is Unknown only if no
+// condition is False with a cause.
 func TestReadyIsFalseForAKnownCause(t *testing.T) {
 	wrong := func(condition, reason string) func(*Inputs) {
 		return func(in *Inputs) {

@@ -15,8 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/skillschema"
 )
 
-// AgentSkill returns the whole status of an AgentSkill. agents is the number of
-// Agents that list it on their cards.
+// AgentSkill returns the whole status of an AgentSkill. agents is the number of Agents
+// that list the skill on their cards.
 func AgentSkill(skill *a2av1alpha1.AgentSkill, agents int32, now time.Time) a2av1alpha1.AgentSkillStatus {
 	next := a2av1alpha1.AgentSkillStatus{
 		Conditions:         slices.Clone(skill.Status.Conditions),
@@ -55,8 +55,9 @@ func skillAccepted(skill *a2av1alpha1.AgentSkill) verdict {
 	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonAccepted, "The skill is valid"}
 }
 
-// skillInUse does not name the number of Agents, which is in the status: the message
-// would change with every Agent.
+// skillInUse returns the verdict of the condition InUse. Its message omits the number of
+// Agents, which is in the status, because otherwise the message would change with every
+// Agent.
 func skillInUse(agents int32) verdict {
 	if agents == 0 {
 		return verdict{

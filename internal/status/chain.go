@@ -7,7 +7,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// chain has the checks of one condition. The first one that returns a verdict
+// chain contains the checks of one condition. The first check that returns a verdict
 // decides.
 type chain []check
 
@@ -26,8 +26,8 @@ type conditionChain struct {
 	chain     chain
 }
 
-// workloadChains are the conditions of an Agent with a workload. Each depends on
-// those before it.
+// workloadChains define the conditions of an Agent with a workload. Each condition
+// depends on the conditions before it.
 var workloadChains = []conditionChain{
 	{a2av1alpha1.ConditionAccepted, chain{
 		problems(a2av1alpha1.ConditionAccepted),
@@ -79,7 +79,7 @@ var workloadChains = []conditionChain{
 	}},
 }
 
-// remoteChains are the conditions of a remote agent.
+// remoteChains define the conditions of a remote agent.
 var remoteChains = []conditionChain{
 	{a2av1alpha1.ConditionAccepted, chain{
 		always(a2av1alpha1.ReasonAccepted, "The spec is valid"),

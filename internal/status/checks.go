@@ -12,8 +12,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// blocked decides Programmed of a spec that is not applied: Accepted is not True, or
-// the skills cannot be resolved and no card was published before.
+// blocked decides Programmed if the spec is not applied: Accepted is not True, or the
+// skills cannot be resolved and no card was published before.
 func blocked(in Inputs, f *facts) (verdict, bool) {
 	if f.isTrue(a2av1alpha1.ConditionAccepted) && (f.isTrue(a2av1alpha1.ConditionSkillsResolved) || in.CardKept) {
 		return verdict{}, false
@@ -30,11 +30,12 @@ func blocked(in Inputs, f *facts) (verdict, bool) {
 	}
 }
 
-// restIsApplied ends the message of SkillsResolved while the card is kept.
+// restIsApplied is the end of the message of SkillsResolved while the card is kept.
 const restIsApplied = "; the operator keeps the published card, and applies the rest of the spec"
 
-// restApplied decides SkillsResolved, like problems, while the card is kept. It truncates
-// the message so that restIsApplied fits behind it.
+// restApplied decides SkillsResolved while the card is kept. Like problems, it uses the
+// problems of the condition. It truncates their messages so that there is room for
+// restIsApplied.
 func restApplied(in Inputs, f *facts) (verdict, bool) {
 	v, wrong := problems(a2av1alpha1.ConditionSkillsResolved)(in, f)
 	if !wrong || !in.CardKept {
@@ -44,7 +45,7 @@ func restApplied(in Inputs, f *facts) (verdict, bool) {
 	return v, true
 }
 
-// cardKept decides Programmed of a spec that is applied except for its card.
+// cardKept decides Programmed if the spec is applied except for its card.
 func cardKept(in Inputs, _ *facts) (verdict, bool) {
 	return verdict{
 		metav1.ConditionTrue, a2av1alpha1.ReasonCardKept,
@@ -144,16 +145,16 @@ func publishing(in Inputs, _ *facts) (verdict, bool) {
 	return verdict{}, false
 }
 
-// consequences are the reasons of a condition that is False because of another one.
-// Ready has the reason of the cause.
+// consequences are the reasons of conditions that are False because of another condition.
+// Ready has the reason of the other condition.
 var consequences = []string{
 	a2av1alpha1.ReasonPending, a2av1alpha1.ReasonBlocked, a2av1alpha1.ReasonNotProgrammed,
 	a2av1alpha1.ReasonNoPodReady, a2av1alpha1.ReasonCardKept,
 }
 
-// firstCause gives Ready the reason and message of the first condition that is not
-// True by itself. Ready is False, and not Unknown, as soon as one condition is False
-// by itself, because a condition that is Unknown often waits for that cause.
+// firstCause decides Ready. It uses the reason and message of the first condition that is
+// not True for a reason of its own. If such a condition is False, Ready is False and not
+// Unknown, because an Unknown condition often waits for the cause of the False one.
 func firstCause(_ Inputs, f *facts) (verdict, bool) {
 	var first, consequence *typed
 	status := metav1.ConditionUnknown
@@ -180,7 +181,7 @@ func firstCause(_ Inputs, f *facts) (verdict, bool) {
 	}
 }
 
-// rollingOut keeps Ready False until the pods run the current spec.
+// rollingOut decides Ready until all pods run the current spec: it is False.
 func rollingOut(_ Inputs, f *facts) (verdict, bool) {
 	r := f.rollout
 	if r.complete {
@@ -192,8 +193,9 @@ func rollingOut(_ Inputs, f *facts) (verdict, bool) {
 	return isFalse(a2av1alpha1.ReasonRolloutInProgress, "Pods of the current spec are starting, and pods of an earlier spec serve calls"), true
 }
 
-// servesWithout keeps a condition True, with the reason of a dependency that a ready
-// pod has lost, or whose new version is not usable.
+// servesWithout returns a check that makes a condition True while a ready pod reports a
+// failed dependency: the dependency was lost, or its new version is not usable. The
+// condition has the reason of the dependency.
 func servesWithout(message string) check {
 	return func(_ Inputs, f *facts) (verdict, bool) {
 		r := f.rollout

@@ -11,7 +11,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// container is a container of a pod, with its field in the Agent.
+// container is a container of a pod, with the field of the Agent from which it comes; ""
+// for none.
 type container struct {
 	pod    *corev1.Pod
 	name   string
@@ -20,8 +21,8 @@ type container struct {
 	status corev1.ContainerStatus
 }
 
-// containersOf returns the containers of a pod that have a status, in the order of
-// their start.
+// containersOf returns the containers of a pod that have a status, in the order in which
+// they start.
 func containersOf(agent *a2av1alpha1.Agent, pod *corev1.Pod) []container {
 	var containers []container
 	collect := func(kind string, declared, written []corev1.Container, statuses []corev1.ContainerStatus) {
@@ -45,8 +46,8 @@ func containersOf(agent *a2av1alpha1.Agent, pod *corev1.Pod) []container {
 	return containers
 }
 
-// action says where to correct a part of a container: in the Agent, in the
-// installation of the operator, or at the webhook that added it to the pod.
+// action says where to correct a part of a container: in the Agent, in the installation
+// of the operator, or in the webhook that added the container to the pod.
 func (c container) action(part string) string {
 	switch {
 	case c.field != "":
@@ -58,5 +59,5 @@ func (c container) action(part string) string {
 	}
 }
 
-// template is the field of an Agent with the containers of its pods.
+// template is the field of an Agent with the pod spec of its template.
 const template = "spec.workload.template.spec"

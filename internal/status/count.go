@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// countHold is how long the status omits a new pod from the number of pods, unless
-// another part of the status changes. Most pods are ready or have failed by then, so
-// that a starting pod causes one write of the status in place of two.
+// countHold is how long the status does not count a new pod, unless another part of the
+// status changes. Within this time, most pods become ready or fail, so that a starting
+// pod causes one status write instead of two.
 const countHold = 10 * time.Second
 
 // countedPods returns the number of pods in the status of the Deployment.
@@ -24,7 +24,7 @@ func countedPods(in Inputs) int32 {
 	return d.Status.Replicas
 }
 
-// holdCount keeps the previous number of pods in the status if the number has grown,
+// holdCount restores the previous number of pods in the status if the number has grown,
 // nothing else has changed, and the newest pod is younger than countHold.
 func (r *Result) holdCount(in Inputs) {
 	was := in.Observed.Agent.Status

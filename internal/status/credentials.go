@@ -14,8 +14,8 @@ import (
 )
 
 // credentialUnusable returns the diagnosis of a sidecar that exited because a mounted
-// credential is unusable, by its exit code. It returns false for a credential that
-// the Agent no longer names.
+// credential is unusable. The exit code identifies the credential. credentialUnusable
+// returns false if the Agent no longer names the credential.
 func credentialUnusable(in Inputs, c container, ended *corev1.ContainerStateTerminated) (diagnosis, bool) {
 	spec := &in.Observed.Agent.Spec
 	var reason, lack string
@@ -65,7 +65,8 @@ func credentialUnusable(in Inputs, c container, ended *corev1.ContainerStateTerm
 	return diagnosis{reason: reason, message: lack + "; " + why, failing: true}, true
 }
 
-// chatKeyLacks returns the reason and message for the API key of the model server.
+// chatKeyLacks returns the reason and the message for an unusable API key of the model
+// server.
 func chatKeyLacks(chat *a2av1alpha1.AgentChat) (reason, lack string) {
 	if chat == nil || chat.APIKeySecretRef == nil {
 		return "", ""

@@ -13,8 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// failedDependency returns the most important failed dependency that the sidecar of a
-// pod reports and that the Agent still names. The message says what failed, on which
+// failedDependency returns the most important of the failed dependencies that the sidecar
+// of a pod reports and that the Agent still names. The message says what failed, on which
 // field or object, and what to do.
 func failedDependency(agent *a2av1alpha1.Agent, pod *corev1.Pod) (reason, message string, found bool) {
 	for _, name := range sidecarconfig.Dependencies {
@@ -25,7 +25,7 @@ func failedDependency(agent *a2av1alpha1.Agent, pod *corev1.Pod) (reason, messag
 			}
 			reason, what, action := describeDependency(agent, name, sidecarconfig.HealthCause(c.Reason))
 			if reason == "" {
-				continue // the Agent no longer names it
+				continue // the Agent no longer names this dependency
 			}
 			return reason, fmt.Sprintf("%s: %s (%s); %s", what, c.Message, c.Reason, action), true
 		}
@@ -34,7 +34,7 @@ func failedDependency(agent *a2av1alpha1.Agent, pod *corev1.Pod) (reason, messag
 }
 
 // describeDependency returns the reason, the failure and the action for a failed
-// dependency of an Agent, and "" for one that the Agent does not have.
+// dependency of an Agent, or "" if the Agent does not have the dependency.
 func describeDependency(agent *a2av1alpha1.Agent, name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (reason, what, action string) {
 	spec := &agent.Spec
 	switch name {
@@ -72,7 +72,7 @@ func describeDependency(agent *a2av1alpha1.Agent, name sidecarconfig.Dependency,
 	return "", "", ""
 }
 
-// describeBackend is describeDependency for the backend.
+// describeBackend does the same as describeDependency, for the backend.
 func describeBackend(b *a2av1alpha1.AgentBackend, name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (reason, what, action string) {
 	switch {
 	case name == sidecarconfig.DependencyModelServer && b.Chat != nil && b.Chat.URL != "":
@@ -87,7 +87,7 @@ func describeBackend(b *a2av1alpha1.AgentBackend, name sidecarconfig.Dependency,
 	}
 }
 
-// describeAuthentication is describeDependency for an authentication.
+// describeAuthentication does the same as describeDependency, for an authentication.
 func describeAuthentication(i int, a *a2av1alpha1.Authentication, name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (reason, what, action string) {
 	switch {
 	case name == sidecarconfig.DependencyIssuerKeys && a.JWT != nil:
@@ -160,7 +160,7 @@ func chatKeyAction(chat *a2av1alpha1.AgentChat) string {
 		cmp.Or(chat.APIKeySecretRef.Key, "api-key"), chat.APIKeySecretRef.Name)
 }
 
-// issuerAction returns the action if the keys of an issuer cannot be fetched.
+// issuerAction returns the action if the sidecar cannot fetch the keys of an issuer.
 func issuerAction(i int, jwt *a2av1alpha1.JWTAuthentication, cause sidecarconfig.HealthCause) string {
 	field := fmt.Sprintf("spec.access.authentication[%d].jwt.jwksURL", i)
 	if jwt.JWKSURL == "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// lacking adds the report of a sidecar about an unusable dependency.
+// lacking adds the report of a sidecar about an unusable dependency to a pod.
 func lacking(p corev1.Pod, d sidecarconfig.Dependency, cause sidecarconfig.HealthCause, message string) corev1.Pod {
 	p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{
 		Type: corev1.PodConditionType("a2a-operator.dev/" + string(d)), Status: corev1.ConditionFalse, Reason: string(cause), Message: message,
@@ -23,7 +23,7 @@ func lacking(p corev1.Pod, d sidecarconfig.Dependency, cause sidecarconfig.Healt
 	return p
 }
 
-// dependent returns an Agent with every kind of dependency.
+// dependent gives an Agent every kind of dependency.
 func dependent(in *Inputs) {
 	spec := &in.Observed.Agent.Spec
 	spec.Workload.Tasks.Store.Redis = &a2av1alpha1.AgentRedis{
@@ -44,8 +44,8 @@ func dependent(in *Inputs) {
 	}
 }
 
-// The condition of an unusable dependency has a reason, the message of the sidecar, the field or object, and the
-// fix. It is False if the pods are not ready, and True if the pods serve.
+// A condition about an unusable dependency has a reason, the message of the sidecar, the field or object, and
+// the fix. The condition is False if no pod is ready, and True if pods serve calls.
 func TestDependencies(t *testing.T) {
 	for name, test := range map[string]struct {
 		dependency sidecarconfig.Dependency
@@ -97,11 +97,12 @@ func TestDependencies(t *testing.T) {
 			lacks := func(p corev1.Pod) corev1.Pod { return lacking(p, test.dependency, test.cause, "what the sidecar says") }
 			running := runningSince(now.Add(-time.Hour))
 			check(healthy(dependent, onlyPod(lacks(pod("echo-2", false, running)))), "False", "Available", "Ready")
-			// The rollout stops: the pod of the earlier spec takes calls.
+			// A pod of the current spec lacks the dependency, so the rollout stops. The pod of the earlier spec
+			// still serves calls.
 			stopped := healthy(dependent, rollingOutTo(lacks(pod("echo-2", false, running))))
 			check(stopped, "True", "Available")
 			check(stopped, "False", "Ready")
-			// It was lost: the pod takes calls.
+			// The ready pod has lost the dependency, and still serves calls.
 			check(healthy(dependent, func(in *Inputs) { in.Observed.Pods[0] = lacks(in.Observed.Pods[0]) }), "True", "Available", "Ready")
 		})
 	}

@@ -14,11 +14,11 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// startGrace is how long a container must run before an agent that does not listen
-// counts as failed, and before a restarted container counts as stable.
+// startGrace is how long a container must run until an agent that does not listen counts
+// as failed, and until a restarted container counts as stable.
 const startGrace = 20 * time.Second
 
-// The reasons that the kubelet gives for a container that waits.
+// The kubelet's reasons for a waiting container.
 const (
 	waitingErrImagePull      = "ErrImagePull"
 	waitingImagePullBackOff  = "ImagePullBackOff"
@@ -30,8 +30,8 @@ const (
 	waitingCrashLoopBackOff  = "CrashLoopBackOff"
 )
 
-// terminatedStartError is the reason of a container that the runtime could not start.
-// It alternates with waitingRunError, so both give the same message.
+// terminatedStartError is the reason of a container that the runtime could not start. It
+// alternates with waitingRunError, so both reasons have the same message.
 const terminatedStartError = "StartError"
 
 // diagnosePod returns why a pod is not ready.
@@ -102,7 +102,7 @@ func crashed(s corev1.ContainerStatus) bool {
 	return w != nil && w.Reason == waitingCrashLoopBackOff
 }
 
-// graceLeft returns the rest of startGrace of a container.
+// graceLeft returns the remaining part of startGrace for a running container.
 func graceLeft(in Inputs, running *corev1.ContainerStateRunning) time.Duration {
 	return startGrace - in.Now.Sub(running.StartedAt.Time)
 }
@@ -120,9 +120,9 @@ func imagePullFailed(c container) diagnosis {
 	}
 }
 
-// rootHints are parts of the kubelet's messages about a container that would run as
-// root, or as a user that is not a number. The kubelet has no reason for this case. A
-// message without a hint is passed on unchanged.
+// rootHints are parts of the kubelet's messages about a container that would run as root,
+// or as a user that is not a number. The kubelet has no specific reason for this case. A
+// message without one of these parts is reported unchanged.
 var rootHints = []string{"runAsNonRoot", "non-root policy"}
 
 func configInvalid(c container, message string) diagnosis {
@@ -194,9 +194,9 @@ func gateNotMet(pod *corev1.Pod) (diagnosis, bool) {
 	return diagnosis{}, false
 }
 
-// diagnoseReadiness returns the diagnosis of a pod whose containers all run. The
-// sidecar is ready once the agent listens, or once it reached the external model
-// server. The template may have readiness probes, too.
+// diagnoseReadiness returns the diagnosis of a pod whose containers all run. The sidecar
+// is ready after the agent listens, or after the sidecar has reached the external model
+// server. The template may also have readiness probes.
 func diagnoseReadiness(in Inputs, containers []container) (diagnosis, bool) {
 	var main, unready, own *container
 	listens := false

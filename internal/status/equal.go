@@ -12,8 +12,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// Equal reports whether two statuses are equal. It compares the conditions, which are most of
-// a status, without reflection: reflection took a seventh of a reconcile in sync.
+// Equal reports whether two statuses are equal. It compares the conditions, the largest part
+// of a status, without reflection, which took a seventh of a reconcile in sync.
 func Equal(a, b a2av1alpha1.AgentStatus) bool {
 	if !slices.EqualFunc(a.Conditions, b.Conditions, equalConditions) {
 		return false

@@ -43,7 +43,8 @@ func healthy(change ...func(*Inputs)) Inputs {
 	return in
 }
 
-// withoutStalled returns the conditions that an Agent always has.
+// withoutStalled returns the conditions except Stalled, which an Agent does not always
+// have.
 func withoutStalled(conditions []metav1.Condition) []metav1.Condition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool { return c.Type == a2av1alpha1.ConditionStalled })
 }
@@ -117,7 +118,7 @@ func afterCrash(s corev1.ContainerStatus) corev1.ContainerStatus {
 	return s
 }
 
-// ending returns a pod whose sidecar ended with an exit code.
+// ending returns a pod whose sidecar exited with an exit code.
 func ending(exitCode int32, p corev1.Pod) corev1.Pod {
 	s := &p.Status.InitContainerStatuses[0]
 	s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: waitingCrashLoopBackOff}}

@@ -25,15 +25,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// toolHealth is how tools for GitOps read an object.
+// toolHealth is the health that GitOps tools compute for an object.
 type toolHealth struct {
-	// kstatus is the status that the library kstatus computes, as Flux uses it.
+	// kstatus is the status that the library kstatus computes. Flux uses this library.
 	kstatus kstatus.Status
 	// argoCD is the health that config/argocd/health.yaml computes.
 	argoCD string
 }
 
-// healthOf are the expected healths by the reason of Ready, if its status is not True.
+// healthOf contains, for each reason of a Ready condition that is not True, the expected
+// health.
 var healthOf = map[string]toolHealth{
 	// The operator or Kubernetes continues by itself.
 	"AgentStarting":        {kstatus.InProgressStatus, "Progressing"},
@@ -77,9 +78,9 @@ var healthOf = map[string]toolHealth{
 	"Suspended":    {kstatus.InProgressStatus, "Suspended"},
 }
 
-// TestToolsReadTheHealthOfEveryState lets kstatus, the health check for Argo CD and the
-// health expressions for Flux read the Agents of the other tests, after the operator's
-// status write.
+// TestToolsReadTheHealthOfEveryState checks the health of the Agents of the other tests,
+// after the operator's status write. It uses kstatus, the health check for Argo CD and the
+// health expressions for Flux.
 func TestToolsReadTheHealthOfEveryState(t *testing.T) {
 	cases := map[string]Inputs{}
 	for name, test := range agentCases() {
@@ -120,8 +121,8 @@ func TestToolsReadTheHealthOfEveryState(t *testing.T) {
 	}
 }
 
-// TestToolsWaitForTheOperator: an Agent that the operator has not reconciled since its last
-// change is in progress, whatever its conditions are.
+// TestToolsWaitForTheOperator checks that an Agent that the operator has not reconciled since
+// its last change is in progress, with any conditions.
 func TestToolsWaitForTheOperator(t *testing.T) {
 	for name, in := range map[string]Inputs{
 		"ready":   healthy(),
@@ -157,7 +158,7 @@ func TestToolsReadTheHealthOfSkills(t *testing.T) {
 		if got := (toolHealth{kstatusOf(t, object), status}); got != want {
 			t.Errorf("input schema %s: the tools read %v, want %v", schema, got, want)
 		}
-		// The cure removes the condition.
+		// A correction of the schema removes the condition.
 		skill.Spec.InputSchema = nil
 		if c := meta.FindStatusCondition(AgentSkill(skill, 1, now).Conditions, a2av1alpha1.ConditionStalled); c != nil {
 			t.Errorf("a corrected skill is stalled: %v", c)
@@ -165,8 +166,8 @@ func TestToolsReadTheHealthOfSkills(t *testing.T) {
 	}
 }
 
-// TestRolloutStallsAfterTheDeadline: a rollout that fails is in progress until its Deployment
-// reports that the progress deadline is exceeded, and stalled from then on.
+// TestRolloutStallsAfterTheDeadline checks that a failing rollout is in progress until its
+// Deployment reports that the progress deadline is exceeded, and stalled afterwards.
 func TestRolloutStallsAfterTheDeadline(t *testing.T) {
 	overdue := func(in *Inputs) {
 		in.Observed.Children.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse}}
@@ -202,8 +203,9 @@ func TestRolloutStallsAfterTheDeadline(t *testing.T) {
 	}
 }
 
-// TestStalledNamesTheCauseOfAUser: of several causes, Stalled has the first that a user must
-// correct, and none for causes that go away.
+// TestStalledNamesTheCauseOfAUser checks that, of several causes, Stalled has the first one
+// that a user must correct, and that there is no Stalled for causes that can end without a
+// user.
 func TestStalledNamesTheCauseOfAUser(t *testing.T) {
 	with := func(problems ...usererror.Problem) Inputs {
 		return healthy(exposed, func(in *Inputs) { in.Problems = problems })
@@ -234,7 +236,8 @@ func TestStalledNamesTheCauseOfAUser(t *testing.T) {
 	}
 }
 
-// TestStalledEndsWithItsCause: the next status of a corrected Agent has no Stalled.
+// TestStalledEndsWithItsCause checks that the next status of a corrected Agent has no
+// Stalled.
 func TestStalledEndsWithItsCause(t *testing.T) {
 	stalled := Agent(agentCases()["port conflict"].in).Status
 	if !meta.IsStatusConditionTrue(stalled.Conditions, a2av1alpha1.ConditionStalled) {
@@ -301,8 +304,8 @@ func argoScript(t *testing.T, kind string) string {
 	return patch.Data["resource.customizations.health.a2a-operator.dev_"+kind]
 }
 
-// argoHealth runs the health check of a kind as Argo CD does: the object is the global obj,
-// and the script returns a table with status and message.
+// argoHealth runs the health check of a kind as Argo CD does: the script reads the object
+// from the global obj, and returns a table with status and message.
 func argoHealth(t *testing.T, kind string, object *unstructured.Unstructured) (status, message string) {
 	t.Helper()
 	state := lua.NewState()
@@ -349,8 +352,9 @@ func luaValue(state *lua.LState, value any) lua.LValue {
 	}
 }
 
-// fluxCurrent returns the expression of docs/how-to/gitops.md by which Flux counts a stopped
-// Agent as current. Flux evaluates it after it has compared the generations.
+// fluxCurrent returns the expression in docs/how-to/gitops.md with which Flux counts a
+// stopped Agent as current. Flux evaluates the expression after it has compared the
+// generations.
 func fluxCurrent(t *testing.T) cel.Program {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/how-to/gitops.md")

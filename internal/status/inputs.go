@@ -15,20 +15,20 @@ import (
 type Inputs struct {
 	// Observed is the state that the reconcile read.
 	Observed clusterstate.Agent
-	// Problems are the user errors in the spec, and failures that keep it from being
-	// applied.
+	// Problems are the user errors in the spec, and the failures that prevent the
+	// application of the spec.
 	Problems []usererror.Problem
-	// Remarks give conditions that are True another reason and message.
+	// Remarks replace the reason and the message of conditions that are True.
 	Remarks []usererror.Problem
-	// Card is the card to publish, and nil if there is none.
+	// Card is the card to publish, or nil if there is none.
 	Card *Card
-	// CardKept is true if Card is the kept card, and everything else is of the
-	// current spec.
+	// CardKept is true if Card is the kept card. Everything else comes from the current
+	// spec.
 	CardKept bool
 	// Applied is true if every object is in sync with the spec.
 	Applied bool
-	// DeploymentChanged is true if this reconcile wrote the Deployment, so that
-	// Observed does not show it yet.
+	// DeploymentChanged is true if this reconcile wrote the Deployment. Observed then
+	// contains the Deployment from before the write.
 	DeploymentChanged bool
 	// Now is the time.
 	Now time.Time
@@ -44,9 +44,10 @@ type Card struct {
 	Skills       int32
 }
 
-// Result is a status, and when to reconcile again if no event comes before.
+// Result is a status, and the delay after which to reconcile again if no event starts a
+// reconcile earlier.
 type Result struct {
 	Status a2av1alpha1.AgentStatus
-	// RecheckAfter is zero if only an event can change the status.
+	// RecheckAfter is 0 if only an event can change the status.
 	RecheckAfter time.Duration
 }

@@ -3,15 +3,15 @@
 
 package status
 
-// maxMessage bounds a message, in bytes, so that a status stays readable. The limit
-// of the API is much higher.
+// maxMessage is the maximum length of a message, in bytes, so that a status stays
+// readable. The limit of the API is much higher.
 const maxMessage = 1024
 
 // bounded truncates a message to maxMessage bytes.
 func bounded(message string) string { return cut(message, maxMessage) }
 
-// cut truncates a message to no more than most bytes, at a character boundary, and marks
-// it with an ellipsis.
+// cut truncates a message to at most most bytes, at a character boundary, and marks the
+// cut with an ellipsis.
 func cut(message string, most int) string {
 	if len(message) <= most {
 		return message

@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// sidecarAlone returns a pod that is not ready and has only the sidecar.
+// sidecarAlone returns a pod that contains only the sidecar and is not ready.
 func sidecarAlone(s corev1.ContainerStatus) corev1.Pod {
 	p := pod("echo-1", false, s)
 	p.Spec.Containers, p.Spec.InitContainers = p.Spec.InitContainers, nil
@@ -24,8 +24,8 @@ func sidecarAlone(s corev1.ContainerStatus) corev1.Pod {
 	return p
 }
 
-// TestAgentOfAModelServer: the status of an Agent without a container has the reason why its sidecar is not
-// ready.
+// TestAgentOfAModelServer checks that the status of an Agent without a container contains the reason why
+// its sidecar is not ready.
 func TestAgentOfAModelServer(t *testing.T) {
 	keyless := waiting(waitingCrashLoopBackOff, "")
 	keyless.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: sidecarconfig.ExitChatKey, Reason: "Error"}

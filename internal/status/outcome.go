@@ -12,15 +12,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// Outcome holds the results of a reconcile's writes, in which the messages of rejections
-// name the fields of the Agent.
+// Outcome contains the results of a reconcile's writes. The messages of rejections name the
+// fields of the Agent.
 type Outcome struct {
 	// Core is the result for the objects that callers inside the cluster need.
 	Core applyresult.Result
 	// Routes is the result for the routes of the Gateway API.
 	Routes applyresult.Result
-	// RoutesFailed reports an error that the operator retries and that kept routes from
-	// being written.
+	// RoutesFailed reports that an error prevented the write of routes. The operator
+	// retries.
 	RoutesFailed bool
 	// Pods is the result of annotating the pods with the digest of a new configuration.
 	Pods applyresult.Result
@@ -29,7 +29,8 @@ type Outcome struct {
 	GatewayAPIVersion string
 }
 
-// Problems returns the problems of the writes, and those that Gateways report about routes.
+// Problems returns the problems of the writes, and the reported problems of routes at
+// Gateways.
 func (o Outcome) Problems(reported []usererror.Problem) []usererror.Problem {
 	problems := o.problemsOf(o.Core)
 	routes := o.problemsOf(o.Routes)
@@ -45,7 +46,8 @@ func (o Outcome) Problems(reported []usererror.Problem) []usererror.Problem {
 	}
 	problems = append(problems, routes...)
 	for _, p := range reported {
-		// No Gateway will accept a route that could not be written.
+		// Omit that a Gateway has not accepted a route yet if the route could not be
+		// written.
 		if written := o.Routes.Complete() && !o.RoutesFailed; written || p.Reason != a2av1alpha1.ReasonRoutePending {
 			problems = append(problems, p)
 		}
@@ -89,7 +91,7 @@ func conflictMessage(c applyresult.Conflict) string {
 	case c.Former:
 		return fmt.Sprintf("%s %q belongs to a deleted Agent of the same name, and the garbage collector deletes it soon", c.Kind, c.Name)
 	case c.Kind == "ServiceAccount" && c.Name == "default":
-		// Kubernetes creates it again at once after a deletion.
+		// Kubernetes creates this ServiceAccount again immediately after a deletion.
 		return `ServiceAccount "default" belongs to the namespace, so the operator writes nothing; give the Agent another metadata.name`
 	default:
 		return fmt.Sprintf("%s %q exists and does not belong to this Agent, so the operator writes nothing; "+

@@ -13,8 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// TestConflictMessageNamesTheFix: a namespace cannot be without its ServiceAccount default, so the
-// message does not ask the user to delete it.
+// TestConflictMessageNamesTheFix: Kubernetes always recreates the ServiceAccount "default" of a
+// namespace, so the message does not ask the user to delete it.
 func TestConflictMessageNamesTheFix(t *testing.T) {
 	for kind, want := range map[string]string{
 		"ServiceAccount": `ServiceAccount "default" belongs to the namespace, so the operator writes nothing; give the Agent another metadata.name`,
@@ -29,8 +29,8 @@ func TestConflictMessageNamesTheFix(t *testing.T) {
 	}
 }
 
-// TestProblemsOfRoutes: problems of routes concern the condition Exposed, and those that
-// Gateways report are left out while a route could not be written.
+// TestProblemsOfRoutes checks that problems of routes belong to the condition Exposed, and that
+// reports of Gateways are omitted while a route could not be written.
 func TestProblemsOfRoutes(t *testing.T) {
 	pending := usererror.Problem{Condition: a2av1alpha1.ConditionExposed, Reason: a2av1alpha1.ReasonRoutePending}
 	rejection := applyresult.Rejection{Kind: "HTTPRoute", Name: "echo", Message: "no"}

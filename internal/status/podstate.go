@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// takesCalls reports whether the Service routes to a pod.
+// takesCalls reports whether the Service routes calls to a pod.
 func takesCalls(pod *corev1.Pod) bool {
 	return pod.DeletionTimestamp.IsZero() && podReady(pod)
 }
@@ -23,7 +23,7 @@ func podReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// diagnosis is why a pod is not ready.
+// diagnosis is the reason why a pod is not ready.
 type diagnosis struct {
 	reason       string
 	message      string

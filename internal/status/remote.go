@@ -9,8 +9,9 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// notReadYet keeps a condition while an operator that has just started has not read
-// the card yet. For a new generation of the spec the condition is Unknown.
+// notReadYet returns a check that applies until an operator that has just started has
+// read the card. It keeps the condition of the current generation. Without one, the
+// condition is Unknown.
 func notReadYet(condition string) check {
 	return func(in Inputs, _ *facts) (verdict, bool) {
 		if in.Observed.Remote != nil || in.Observed.Agent.Spec.Suspend {
@@ -32,7 +33,7 @@ func remoteFails(in Inputs, _ *facts) (verdict, bool) {
 	return isFalse(failure.Reason, failure.Message), true
 }
 
-// hasCard reports whether a card is known or was published before.
+// hasCard reports whether the operator has a card, or has published one before.
 func hasCard(in Inputs) bool {
 	return in.Card != nil || in.Observed.Agent.Status.CardDigest != ""
 }
@@ -46,7 +47,7 @@ func cardNotWritten(in Inputs, f *facts) (verdict, bool) {
 	case !hasCard(in):
 		return unknown(a2av1alpha1.ReasonPending, "The operator has no card to write yet; see Available"), true
 	case in.Card == nil:
-		return verdict{}, false // the card that was written before stays
+		return verdict{}, false // the card in the ConfigMap stays
 	default:
 		return writeFailed(in, f)
 	}

@@ -36,7 +36,7 @@ func remoteInputs(change ...func(*Inputs)) Inputs {
 	return in
 }
 
-// remoteCase is a remote Agent, and its conditions but Exposed.
+// remoteCase is a remote Agent, and its conditions except Exposed.
 type remoteCase struct {
 	change []func(*Inputs)
 	want   []string
@@ -45,7 +45,8 @@ type remoteCase struct {
 
 // remoteCases returns a remote Agent in each state.
 func remoteCases() map[string]remoteCase {
-	// former makes the status that of a Ready agent, as a former operator left it.
+	// former sets the status that an operator wrote before its restart, while the agent
+	// was Ready.
 	former := func(in *Inputs) {
 		in.Observed.Agent.Status = Agent(remoteInputs()).Status
 	}
@@ -145,7 +146,8 @@ func TestRemoteAgent(t *testing.T) {
 	for name, test := range remoteCases() {
 		t.Run(name, func(t *testing.T) {
 			result := Agent(remoteInputs(test.change...))
-			// No Gateway leads to an agent that runs elsewhere, whatever becomes of it.
+			// The condition Exposed is the same in every case, because Gateways do not
+			// route to an agent outside of the cluster.
 			want := slices.Insert(slices.Clone(test.want), slices.Index(conditions, a2av1alpha1.ConditionExposed), "True ClusterOnly")
 			always := withoutStalled(result.Status.Conditions)
 			if len(always) != len(want) {

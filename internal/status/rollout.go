@@ -20,19 +20,20 @@ import (
 type rollout struct {
 	// ready is the number of ready pods, of any spec.
 	ready int
-	// complete is true if all pods are of the current spec and ready.
+	// complete is true if all pods are ready and have the current spec.
 	complete bool
-	// failing is true if the rollout does not succeed without an action of the user.
+	// failing is true if the rollout cannot succeed until the user changes something.
 	failing bool
 	// overdue is true if the Deployment reports that its progress deadline is exceeded.
 	overdue bool
-	// reason and message say what the rollout waits for, and are "" if unknown.
+	// reason and message describe what the rollout waits for. They are "" if this is
+	// unknown.
 	reason  string
 	message string
-	// recheckAfter is when a starting agent counts as failed.
+	// recheckAfter is the delay after which a starting agent counts as failed.
 	recheckAfter time.Duration
-	// lostReason and lostMessage describe a failed dependency of a ready pod, and are
-	// "" without one.
+	// lostReason and lostMessage describe a failed dependency of a ready pod. They are ""
+	// if there is none.
 	lostReason, lostMessage string
 }
 
@@ -68,9 +69,9 @@ func (r *rollout) apply(d diagnosis) {
 	r.reason, r.message, r.failing, r.recheckAfter = d.reason, d.message, d.failing, d.recheckAfter
 }
 
-// rolledOut reports whether the Deployment has reached its spec. The Deployment counts
-// pods a moment after they are ready, so ready pods count if all pods are of the
-// current template.
+// rolledOut reports whether the pods of the Deployment have reached its spec. The
+// Deployment counts a pod some time after the pod becomes ready, so rolledOut uses the
+// number of ready pods if all pods have the current template.
 func rolledOut(d *appsv1.Deployment, ready int) bool {
 	wanted := int32(1)
 	if d.Spec.Replicas != nil {
@@ -81,8 +82,8 @@ func rolledOut(d *appsv1.Deployment, ready int) bool {
 		s.Replicas == wanted && (s.AvailableReplicas == wanted || ready == int(wanted))
 }
 
-// diagnosePods returns the diagnosis of the newest pod that is not ready, because an
-// older one may be of an earlier spec.
+// diagnosePods returns the diagnosis of the newest pod that is not ready. Older pods may
+// have an earlier spec.
 func diagnosePods(in Inputs) (diagnosis, bool) {
 	var newest *corev1.Pod
 	for i := range in.Observed.Pods {
@@ -100,8 +101,8 @@ func diagnosePods(in Inputs) (diagnosis, bool) {
 	return diagnosePod(in, newest)
 }
 
-// diagnoseDeployment returns the diagnosis of pods that do not exist, or that report
-// no cause.
+// diagnoseDeployment returns the diagnosis if the pods do not exist, or if no pod reports
+// a cause.
 func diagnoseDeployment(d *appsv1.Deployment) (diagnosis, bool) {
 	for _, c := range d.Status.Conditions {
 		if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
@@ -131,8 +132,8 @@ func deadlineExceeded(d *appsv1.Deployment) bool {
 	})
 }
 
-// quotaAction returns the action for a quota that requires limits of every container.
-// The sidecar has no limits, and a template cannot set them.
+// quotaAction returns the action for a quota that requires limits of every container. The
+// sidecar has no limits, and the template of an Agent cannot set them.
 func quotaAction(message string) string {
 	if !strings.Contains(message, "must specify limits") {
 		return ""
@@ -141,8 +142,8 @@ func quotaAction(message string) string {
 		a2av1alpha1.ContainerSidecar
 }
 
-// observeDependencies finds a failed dependency of a ready pod. Of several pods it
-// takes the first by name, so that the status is stable.
+// observeDependencies finds a failed dependency of a ready pod. If several pods have one,
+// it uses the first pod by name, so that the status is stable.
 func (r *rollout) observeDependencies(in Inputs) {
 	var first string
 	for i := range in.Observed.Pods {

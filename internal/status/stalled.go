@@ -13,10 +13,10 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// stallReasons lists, for each condition, the reasons that keep an Agent from becoming ready
-// until a user changes something. Other reasons wait for a pod, for another object or for a
-// server, and can go away while the spec stays the same: GitOps tools stop at the first
-// failure.
+// stallReasons lists, for each condition, the reasons for which an Agent does not become
+// ready until a user changes something. Other reasons are not listed, because they wait for a
+// pod, another object or a server, and can end while the spec stays the same. GitOps tools
+// stop at the first failure.
 var stallReasons = map[string][]string{
 	a2av1alpha1.ConditionAccepted: {
 		a2av1alpha1.ReasonPortConflict, a2av1alpha1.ReasonNameConflict, a2av1alpha1.ReasonSidecarExposed,
@@ -37,9 +37,10 @@ var stallReasons = map[string][]string{
 	},
 }
 
-// stalled returns the first cause for which a user must change something, nil for none. A
-// failing rollout is a cause once its Deployment has exceeded the progress deadline, as
-// kstatus reads a Deployment: before, a missing object or image may still come.
+// stalled returns the first cause for which a user must change something, or nil if there is
+// none. A failing rollout is a cause only after its Deployment has exceeded the progress
+// deadline, as kstatus evaluates a Deployment. Before, a missing object or image may still
+// appear.
 func stalled(in Inputs, f *facts) *typed {
 	for _, t := range f.verdicts {
 		if t.condition == a2av1alpha1.ConditionReady {
@@ -55,7 +56,8 @@ func stalled(in Inputs, f *facts) *typed {
 	return nil
 }
 
-// stallingProblem returns the cause of a condition that is False for one of its stallReasons.
+// stallingProblem returns the cause of a condition that is False for one of its stallReasons,
+// and false if there is none.
 func stallingProblem(in Inputs, t typed) (typed, bool) {
 	if t.verdict.Status != metav1.ConditionFalse {
 		return typed{}, false
@@ -71,13 +73,13 @@ func stallingProblem(in Inputs, t typed) (typed, bool) {
 			return typed{t.condition, isFalse(p.Reason, p.Message)}, true
 		}
 	}
-	// The reason of a condition without problems has another source, such as the failure to
+	// A condition without problems has its reason from another source, such as the failure to
 	// read a remote card.
 	return t, !known && slices.Contains(reasons, t.verdict.Reason)
 }
 
-// setStalled sets Stalled to True with the reason and message of a cause, and removes it if
-// there is none.
+// setStalled sets Stalled to True with the reason and message of a cause. If there is no
+// cause, it removes Stalled.
 func setStalled(conditions *[]metav1.Condition, cause *typed, generation int64, now time.Time) {
 	if cause == nil {
 		meta.RemoveStatusCondition(conditions, a2av1alpha1.ConditionStalled)

@@ -24,8 +24,8 @@ type typed struct {
 	verdict   verdict
 }
 
-// facts are shared by the checks: the rollout, and the verdicts of the conditions
-// before.
+// facts are shared by the checks: the rollout, and the verdicts of the conditions that
+// precede the current one.
 type facts struct {
 	rollout  rollout
 	verdicts []typed
@@ -41,19 +41,19 @@ func (f *facts) isTrue(condition string) bool {
 	return false
 }
 
-// check returns the verdict of a condition, or false to leave it to the next check.
+// check returns the verdict of a condition, or false if the next check must decide.
 type check func(Inputs, *facts) (verdict, bool)
 
-// problems makes a condition False with the messages of its problems, and the reason
-// of the first one.
+// problems returns a check that makes a condition False if it has problems. The condition
+// has the messages of all its problems, and the reason of the first.
 func problems(condition string) check {
 	return func(in Inputs, _ *facts) (verdict, bool) {
 		return summed(in.Problems, condition, metav1.ConditionFalse)
 	}
 }
 
-// remarks makes a condition True with the messages of its remarks, and the reason of
-// the first one.
+// remarks returns a check that makes a condition True if it has remarks. The condition
+// has the messages of all its remarks, and the reason of the first.
 func remarks(condition string) check {
 	return func(in Inputs, _ *facts) (verdict, bool) {
 		return summed(in.Remarks, condition, metav1.ConditionTrue)
@@ -75,7 +75,7 @@ func summed(all []usererror.Problem, condition string, status metav1.ConditionSt
 	return verdict{status, reason, strings.Join(messages, "; ")}, reason != ""
 }
 
-// always ends a chain with True.
+// always returns the last check of a chain. It makes the condition True.
 func always(reason, message string) check {
 	return func(Inputs, *facts) (verdict, bool) {
 		return verdict{metav1.ConditionTrue, reason, message}, true
