@@ -32,8 +32,8 @@ type conn struct {
 	socket  net.Conn
 	raw     syscall.RawConn
 	reader  *bufio.Reader
-	// headerRoom is the number of bytes that may be read until the header of the response
-	// ends.
+	// headerRoom is the number of bytes that may still be read before the end of the
+	// response header.
 	headerRoom int
 	// lastUsed is zero until the first call has ended.
 	lastUsed time.Time
@@ -71,8 +71,9 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// roundTrip writes a request, whose bytes are first and then rest, and reads the header of
-// its response. It returns errNotSent if the server has closed a reused connection.
+// roundTrip writes a request in two parts, first and rest, and reads the header of its
+// response. It returns errNotSent if the server closed a reused connection before it
+// received the request.
 func (c *conn) roundTrip(ctx context.Context, first, rest []byte) (*http.Response, error) {
 	reused := !c.lastUsed.IsZero()
 	c.ctx, c.sent = ctx, nil
@@ -103,13 +104,14 @@ func (c *conn) roundTrip(ctx context.Context, first, rest []byte) (*http.Respons
 func (c *conn) write(first, rest []byte) (int, error) {
 	n, err := c.socket.Write(first)
 	if err == nil && len(rest) > 0 {
-		// The server may respond first, and stop reading.
+		// The rest is written on another goroutine, because the server may respond before
+		// it reads the rest, and stop reading.
 		sent := make(chan struct{})
 		c.sent = sent
 		go func() {
 			defer close(sent)
 			if _, err := c.socket.Write(rest); err != nil {
-				return // the response, or its end, tells why
+				return // the response, or the error of reading it, has the reason
 			}
 		}()
 	}
@@ -134,7 +136,8 @@ func (c *conn) readHeader() (*http.Response, error) {
 	return nil, errors.New("too many informational responses")
 }
 
-// cause returns the cause of the context of the call if it has ended, and err otherwise.
+// cause returns the cause of the context if the context of the call has ended, and err
+// otherwise.
 func (c *conn) cause(err error) error {
 	if cause := context.Cause(c.ctx); cause != nil {
 		return cause
@@ -142,8 +145,9 @@ func (c *conn) cause(err error) error {
 	return err
 }
 
-// release ends a call. It returns the connection to the pool if the response was read to
-// its end and the server keeps the connection open, and closes it otherwise.
+// release ends a call. If the response was read to its end and the server keeps the
+// connection open, release returns the connection to the pool. Otherwise, it closes the
+// connection.
 func (c *conn) release(reusable bool) {
 	reusable = c.unbind() && reusable && c.reader.Buffered() == 0
 	if c.sent != nil {
@@ -163,13 +167,13 @@ func (c *conn) release(reusable bool) {
 	_ = c.socket.Close()
 }
 
-// body is the body of a response. Its end releases the connection.
+// body is the body of a response. The end of the body releases the connection.
 type body struct {
 	conn *conn
-	// reader is the body of net/http, which finds the end.
+	// reader is the body of http.ReadResponse, which detects the end of the body.
 	reader   io.Reader
 	reusable bool
-	// ended is the error of all reads after the end, nil before it.
+	// ended is the error of all reads after the end or Close, nil before.
 	ended error
 }
 

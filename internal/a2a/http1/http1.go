@@ -4,10 +4,10 @@
 // Package http1 is a client of HTTP/1.1 without TLS. It calls the agent beside the
 // sidecar and the receivers of push notifications.
 //
-// The transport of net/http hands each request to two goroutines of its connection,
-// which costs more than the rest of a call over loopback. This client writes the request
-// and reads the response on the goroutine of its caller. http.ReadResponse parses the
-// response and finds its end.
+// The transport of net/http passes each request to two goroutines of its connection. Over
+// loopback, this costs more than the rest of a call. This client writes the request and
+// reads the response on the goroutine of its caller. http.ReadResponse parses the response
+// and finds its end.
 //
 // The client follows no redirect, uses no proxy and sends no request twice.
 package http1
@@ -23,15 +23,16 @@ import (
 	"time"
 )
 
-// Options configures a client. All fields but Dial are required.
+// Options configures a client. All fields are required, except Dial, and Connect if Dial is
+// set.
 type Options struct {
-	// Connect bounds the time until a connection is made. It applies without Dial only.
+	// Connect bounds the time until a connection is made. It is ignored if Dial is set.
 	Connect time.Duration
-	// Dial makes a connection. Nil is a net.Dialer. The connection must implement
+	// Dial makes a connection. By default, a net.Dialer does. The connection must implement
 	// syscall.Conn, as a *net.TCPConn does.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// MaxIdle bounds the idle connections of the client. IdleTimeout is the time until
-	// an idle connection is closed.
+	// MaxIdle bounds the number of idle connections of the client. IdleTimeout is the time
+	// after which an idle connection is closed.
 	MaxIdle     int
 	IdleTimeout time.Duration
 	// MaxHeader bounds the header of a response, in bytes.
@@ -45,7 +46,7 @@ type Request struct {
 	Method string
 	URL    *url.URL
 	Header http.Header
-	// Body is nil for a request without Content-Length.
+	// Body is the body. If it is nil, the request has no Content-Length.
 	Body []byte
 }
 
@@ -63,8 +64,8 @@ func New(o Options) *Client {
 	return &Client{options: o, pool: pool{max: o.MaxIdle, timeout: o.IdleTimeout, now: o.Now}}
 }
 
-// Supports reports whether a client can call a URL: its scheme is http, and its host needs
-// no encoding.
+// Supports reports whether a client can call a URL: whether its scheme is http, and its
+// host needs no encoding. It is always false on systems without platformSupported.
 func Supports(u *url.URL) bool {
 	if !platformSupported || u.Scheme != "http" || u.Host == "" {
 		return false
@@ -79,7 +80,8 @@ func Supports(u *url.URL) bool {
 
 const (
 	// maxFirstWrite bounds the bytes of a request that are written before its response is
-	// read. They fit into the buffers of a socket, whether or not the server reads them.
+	// read. So many bytes fit into the buffers of a socket even if the server does not read
+	// them.
 	maxFirstWrite = 32 << 10
 	maxPooled     = 2 * maxFirstWrite
 )
@@ -88,8 +90,8 @@ const (
 var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}
 
 // Do sends a request and returns the response, whatever its status. The caller closes the
-// body. If ctx ends, the call ends too, and Do and reads of the body return the cause of
-// ctx. If no connection can be made, the error wraps a *net.OpError of dial.
+// body. If ctx ends, the call ends, and Do and reads of the body return the cause of ctx.
+// If no connection can be made, the error wraps a *net.OpError whose Op is dial.
 func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	buffer := buffers.Get().(*[]byte)
 	first, err := r.appendHeader((*buffer)[:0])

@@ -16,10 +16,9 @@ type pool struct {
 	now     func() time.Time
 
 	mu sync.Mutex
-	// idle is sorted by time of last use, the oldest first.
+	// idle is sorted by the time of last use, the oldest first.
 	idle []*conn
-	// sweeper closes connections that were idle for the timeout. It is nil while idle is
-	// empty.
+	// sweeper closes connections that were idle for timeout. It is nil while idle is empty.
 	sweeper *time.Timer
 }
 
@@ -34,7 +33,8 @@ func (p *pool) take(address string) *conn {
 	}
 }
 
-// pop removes and returns the connection to an address that was used last.
+// pop removes and returns the connection to an address that was used most recently, nil if
+// there is none within its idle timeout.
 func (p *pool) pop(address string) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,7 +51,8 @@ func (p *pool) pop(address string) *conn {
 	return nil
 }
 
-// put adds a connection. If the pool is full, it closes the oldest one.
+// put adds a connection. If the pool is full, put closes the connection that was idle for
+// the longest time.
 func (p *pool) put(used *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,8 +66,8 @@ func (p *pool) put(used *conn) {
 	}
 }
 
-// sweep closes the connections whose idle timeout is over, and runs again when that of the
-// next one ends.
+// sweep closes the connections that were idle for timeout, and schedules itself for the
+// time at which the idle timeout of the next connection ends.
 func (p *pool) sweep() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +92,8 @@ func (p *pool) close() {
 	p.closeOldest(len(p.idle))
 }
 
-// closeOldest closes the oldest connections. The caller holds p.mu.
+// closeOldest closes the first count connections, which were idle for the longest time. The
+// caller holds p.mu.
 func (p *pool) closeOldest(count int) {
 	for _, each := range p.idle[:count] {
 		_ = each.socket.Close()

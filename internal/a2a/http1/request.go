@@ -19,8 +19,8 @@ func (r *Request) address() string {
 	return net.JoinHostPort(r.URL.Hostname(), "80")
 }
 
-// appendHeader appends the request line and the header, with names in alphabetical order.
-// It fails for a header that would break the framing of the request.
+// appendHeader appends the request line and the header fields, in alphabetical order of
+// their names. It fails for a field that would break the framing of the request.
 func (r *Request) appendHeader(dst []byte) ([]byte, error) {
 	dst = append(dst, r.Method...)
 	dst = append(dst, ' ')

@@ -5,7 +5,8 @@
 
 package http1
 
-// platformSupported is false: a closed connection is noticed only by a read that blocks.
+// platformSupported is false, because only a read that blocks would detect a closed
+// connection.
 const platformSupported = false
 
 func (c *conn) reusable() bool { return false }

@@ -10,12 +10,13 @@ import (
 	"syscall"
 )
 
-// platformSupported is true where reusable can tell whether the server closed a connection.
+// platformSupported is true on systems on which reusable can detect that the server closed
+// a connection.
 const platformSupported = true
 
-// reusable reports whether an idle connection is open and has nothing to read: its server
-// has neither closed it nor sent anything without a request. It does not block, because
-// Go's sockets are non-blocking.
+// reusable reports whether an idle connection is open and has no bytes to read: its server
+// has neither closed it nor sent bytes without a request. It does not block, because Go's
+// sockets are non-blocking.
 func (c *conn) reusable() bool {
 	reusable := false
 	err := c.raw.Read(func(fd uintptr) bool {

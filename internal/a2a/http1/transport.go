@@ -13,17 +13,18 @@ import (
 // maxBody bounds the body of a request that a transport reads into memory, in bytes.
 const maxBody = 16 << 10
 
-// transport sends requests with a Client that have no body or a short one.
+// transport sends requests with a short body or none by a Client, and all others by the
+// wrapped transport.
 type transport struct {
 	*http.Transport
 
 	client *Client
 }
 
-// Wrap returns a transport that sends requests over http whose body is known to have at
-// most 16 KiB with a Client, and all others with t. The client takes the dialer and the
-// limits of t, whose MaxIdleConns, IdleConnTimeout and MaxResponseHeaderBytes must be set.
-// t must have no Proxy.
+// Wrap returns a transport that sends requests over http with a body of at most 16 KiB by a
+// Client, and all others by t. The Client uses the dialer and the limits of t, whose
+// MaxIdleConns, IdleConnTimeout and MaxResponseHeaderBytes must be set. t must have no
+// Proxy.
 func Wrap(t *http.Transport) http.RoundTripper {
 	return &transport{Transport: t, client: New(Options{
 		Dial: t.DialContext, MaxIdle: t.MaxIdleConns, IdleTimeout: t.IdleConnTimeout, MaxHeader: int(t.MaxResponseHeaderBytes),
@@ -54,16 +55,17 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// isShort reports whether a Client can send a request, whose body has at most maxBody
-// bytes. A Client sends neither HEAD nor CONNECT, whose responses have rules of their own,
-// nor another Host, a trailer or "Connection: close".
+// isShort reports whether a Client can send a request, with a body of at most maxBody
+// bytes. A Client sends neither HEAD nor CONNECT, whose responses have special rules, nor a
+// Host that differs from the URL, a trailer or "Connection: close".
 func isShort(r *http.Request) bool {
 	bounded := r.ContentLength >= 0 && r.ContentLength <= maxBody && (r.ContentLength > 0 || r.Body == nil || r.Body == http.NoBody)
 	return bounded && r.Method != http.MethodHead && r.Method != http.MethodConnect &&
 		(r.Host == "" || r.Host == r.URL.Host) && len(r.Trailer) == 0 && len(r.TransferEncoding) == 0 && !r.Close
 }
 
-// readBody returns the body of a short request, and nil if it needs no Content-Length.
+// readBody returns the body of a short request, and nil if the request needs no
+// Content-Length.
 func readBody(r *http.Request) ([]byte, error) {
 	switch {
 	case r.ContentLength > 0:

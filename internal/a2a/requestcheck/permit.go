@@ -12,15 +12,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// errForbidden is the error for a denied request and for a skill that does not exist,
-// so that a caller cannot distinguish the two.
+// errForbidden is the error for a denied request. A message to a skill that does not exist
+// gets the same error, so that a caller cannot find out which skills exist.
 var errForbidden = &a2a.Error{
 	Reason:  a2a.ReasonPermissionDenied,
 	Message: "Forbidden: this call is not allowed to you, or names a skill that there is not",
 }
 
 // check scopes the owner of a request to its tenant, and checks the caller against the
-// rules.
+// authorization rules.
 func (h *Handler) check(ctx context.Context, method a2a.Method, owner *a2a.Owner, tenant string) error {
 	if err := scope(owner, tenant); err != nil {
 		return err
@@ -31,8 +31,8 @@ func (h *Handler) check(ctx context.Context, method a2a.Method, owner *a2a.Owner
 	return nil
 }
 
-// checkSend is check for a message. A push configuration in it needs the permission
-// to create one.
+// checkSend checks a message, like check. If the message has a push configuration, the
+// caller also needs the permission to create one.
 func (h *Handler) checkSend(ctx context.Context, method a2a.Method, r *a2a.SendRequest) error {
 	if err := scope(&r.Owner, r.Tenant); err != nil {
 		return err
@@ -54,9 +54,9 @@ func (h *Handler) checkSend(ctx context.Context, method a2a.Method, r *a2a.SendR
 	return nil
 }
 
-// ExtendedCard returns which skills are on the extended card of a caller: those for
-// which it may send a message, with or without streaming. Nil means all. It returns
-// an error if the caller may not have the card.
+// ExtendedCard returns a function that selects the skills on the extended card of a caller:
+// the skills to which it may send a message, with or without streaming. A nil function
+// selects all skills. ExtendedCard returns an error if the caller may not read the card.
 func (h *Handler) ExtendedCard(ctx context.Context, tenant string) (func(*card.Skill) bool, error) {
 	caller := ruledCaller(ctx)
 	if caller == nil {
@@ -71,8 +71,8 @@ func (h *Handler) ExtendedCard(ctx context.Context, tenant string) (func(*card.S
 	}, nil
 }
 
-// ruledCaller returns the caller if rules apply to it, and otherwise nil. Without an
-// authenticated caller in the context no rules apply.
+// ruledCaller returns the caller if rules apply to it, and nil otherwise. No rules apply to
+// a context without an authenticated caller.
 func ruledCaller(ctx context.Context) *auth.Caller {
 	caller, _ := auth.CallerFrom(ctx)
 	if caller.Rules == nil {

@@ -1,12 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package requestcheck checks requests between the bindings and the engine, in one
-// place for all bindings: the caller against the authorization rules, and the
-// request against the capabilities and media types that the agent's card declares.
-// It also scopes the owner of a request to its tenant.
+// Package requestcheck checks requests between the bindings and the engine, in one place
+// for all bindings. It checks the caller against the authorization rules, and the request
+// against the capabilities and media types that the agent's card declares. It also scopes
+// the owner of a request to its tenant.
 //
-// It knows no transport and keeps no state.
+// It depends on no transport and holds no state.
 package requestcheck
 
 import (
@@ -21,16 +21,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// Handler checks requests, and passes those that it accepts to another Handler.
+// Handler checks requests, and passes accepted requests to another Handler.
 type Handler struct {
 	// Handler runs the operations.
 	a2a.Handler
-	// Push keeps push configurations; nil if the agent supports none.
-	Push a2a.PushHandler
-	// Card returns the card that is served now.
-	Card func() *card.Card
-	// Refused is called for each request that the authorization rules deny; nil for
+	// Push runs the operations on push configurations. It is nil if the agent supports
 	// none.
+	Push a2a.PushHandler
+	// Card returns the card that is served at the time of the call.
+	Card func() *card.Card
+	// Refused is called for each request that the authorization rules deny. It may be nil.
 	Refused func(context.Context, a2a.Method, *authz.Refusal)
 }
 
@@ -165,7 +165,7 @@ func (h *Handler) checkCapabilities(r *a2a.SendRequest) error {
 		}
 		c := *r.Push
 		c.Dialect, c.Extensions, c.Trace = r.Dialect, r.Extensions, r.Trace
-		c.Trace.Baggage = "" // it is for the agent
+		c.Trace.Baggage = "" // baggage is for the agent, not for receivers of push notifications
 		r.Push = &c
 	}
 	return h.checkMediaTypes(r.Message)
@@ -187,7 +187,7 @@ func (h *Handler) checkMediaTypes(m *a2a.Message) error {
 	return nil
 }
 
-// clipped returns the begin of a text of a client, for an error message.
+// clipped returns the beginning of a text of a client, for an error message.
 func clipped(text string) string {
 	const most = 64
 	if len(text) <= most {
@@ -196,9 +196,9 @@ func clipped(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// Activate returns the extensions that the values of a header name and the card
-// declares. It returns an error with ReasonExtensionRequired if a required extension
-// is not among them. Versions before 1.0 have no code for this reason.
+// Activate returns the extensions that are both in the values of a header and on the card.
+// It returns an error with ReasonExtensionRequired if a required extension is not among
+// them. Versions before 1.0 have no code for this reason.
 func Activate(c *card.Card, header []string) ([]string, error) {
 	declared := c.Capabilities.Extensions
 	if len(declared) == 0 {

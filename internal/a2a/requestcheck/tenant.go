@@ -14,17 +14,19 @@ import (
 // maxTenant is the limit of a tenant's name, in bytes.
 const maxTenant = 256
 
-// reserved are path segments of REST and of probes. No binding accepts them as
-// tenants, so that a tenant can be used over every binding.
+// reserved are path segments of REST and of probes. No binding accepts them as tenants, so
+// that every tenant can be used over every binding.
 var reserved = []string{
 	"v1", "task", "tasks", "agent", ".well-known", "extendedAgentCard", "message:send", "message:stream",
 	"livez", "readyz", "startedz", "healthz", "health", "metrics", "drained",
 }
 
-// Reserved reports whether a name cannot be a tenant's, because it is a path segment.
+// Reserved reports whether a name cannot be the name of a tenant, because it is a path
+// segment.
 func Reserved(tenant string) bool { return slices.Contains(reserved, tenant) }
 
-// CheckTenant returns an error if the name of a tenant is invalid. "" is no tenant.
+// CheckTenant returns an error if the name of a tenant is invalid. It accepts "", which
+// means no tenant.
 func CheckTenant(tenant string) error {
 	switch {
 	case tenant == "":
@@ -36,7 +38,7 @@ func CheckTenant(tenant string) error {
 	case !utf8.ValidString(tenant), strings.ContainsFunc(tenant, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		return a2a.InvalidParams("tenant", "must be plain text")
 	case tenant == ".", tenant == "..":
-		// A proxy that cleans paths would remove it.
+		// A proxy that normalizes paths would remove the segment.
 		return a2a.InvalidParams("tenant", "must not be a dot segment")
 	case Reserved(tenant):
 		return a2a.InvalidParams("tenant", "is a name that no tenant may have")
@@ -44,7 +46,7 @@ func CheckTenant(tenant string) error {
 	return nil
 }
 
-// scope checks a tenant and scopes an owner to it.
+// scope checks the name of a tenant and scopes an owner to the tenant.
 func scope(owner *a2a.Owner, tenant string) error {
 	if err := CheckTenant(tenant); err != nil {
 		return err

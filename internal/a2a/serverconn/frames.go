@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// preface begins an HTTP/2 connection (RFC 9113 section 3.4).
+// preface is the beginning of an HTTP/2 connection (RFC 9113 section 3.4).
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
 // Types and flags of frames (RFC 9113 section 6).
@@ -21,10 +21,10 @@ const (
 	frameHeaderLength = 9
 )
 
-// The budget of a connection for frames beside requests. Such a frame costs budget,
-// and frames of responses earn it, so that a client that is sent much may also send
-// much. Normal clients stay far below: they acknowledge a data frame with two frames
-// and perhaps a ping.
+// The budget of a connection for frames other than requests. Each such frame of the client
+// costs budget, and each frame of a response adds to it, so that a client that receives
+// many frames may also send many. Normal clients stay far below the limit: they acknowledge
+// a data frame with two frames and perhaps a ping.
 const (
 	firstBudget  = 4_000
 	maxBudget    = 20_000
@@ -33,11 +33,11 @@ const (
 	perSecond    = 200
 )
 
-// frames is the flood protection of a connection. The HTTP server itself bounds
-// streams, headers and buffers, but answers any number of pings, settings and
+// frames limits the HTTP/2 frames of a connection, against floods. The HTTP server bounds
+// streams, headers and buffers itself, but answers any number of pings, settings and
 // resets.
 type frames struct {
-	// matched is the number of bytes of the preface that were read; -1 if the
+	// matched is the number of bytes of the preface that the client has sent, -1 if the
 	// connection is not HTTP/2.
 	matched  int
 	in, out  scanner
@@ -54,8 +54,8 @@ func (f *frames) start() {
 	f.refilled = f.now()
 }
 
-// received accounts for bytes that the client sent. It returns false if the budget is
-// exhausted. Calls must not overlap.
+// received counts the frames in bytes that the client sent. It returns false if the budget
+// is exhausted. Calls must not overlap.
 func (f *frames) received(p []byte) bool {
 	for f.matched < len(preface) {
 		if f.matched < 0 || len(p) == 0 {
@@ -80,7 +80,8 @@ func (f *frames) received(p []byte) bool {
 	}
 }
 
-// refill adds the budget that has accrued over time, and reports whether it suffices.
+// refill adds the budget for the time since the last refill, and reports whether the budget
+// suffices.
 func (f *frames) refill() bool {
 	now := f.now()
 	earned := int64(now.Sub(f.refilled).Seconds() * perSecond)
@@ -88,7 +89,8 @@ func (f *frames) refill() bool {
 	return f.budget.Add(min(earned, firstBudget)) >= 0
 }
 
-// sent accounts for bytes that the server sent. Calls must not overlap.
+// sent adds the budget for the frames in bytes that the server sent. Calls must not
+// overlap.
 func (f *frames) sent(p []byte) {
 	if f.matched < len(preface) {
 		return
@@ -105,7 +107,7 @@ func (f *frames) sent(p []byte) {
 	}
 }
 
-// frame is the header of a frame.
+// frame has the values of the header of a frame.
 type frame struct {
 	length      int
 	kind, flags byte
@@ -132,12 +134,12 @@ func (f frame) cost() int64 {
 type scanner struct {
 	head [frameHeaderLength]byte
 	have int
-	// skip is the number of bytes of a payload that are still to come.
+	// skip is the number of bytes of a payload that the scanner has still to skip.
 	skip int
 }
 
-// next returns the next frame header and the bytes after it. complete is false if
-// p ends before the header does.
+// next returns the next frame header in p and the bytes after it. complete is false if p
+// ends before the end of the header.
 func (s *scanner) next(p []byte) (f frame, rest []byte, complete bool) {
 	n := min(s.skip, len(p))
 	s.skip -= n

@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serverconn is the layer of connections between the sockets and the HTTP
-// server: TLS with a replaceable certificate, HTTP/2 flood protection, and parked
-// connections. It knows no requests.
+// Package serverconn is the layer of connections between the sockets and the HTTP server:
+// TLS with a replaceable certificate, HTTP/2 flood protection, and parked connections. It
+// evaluates no requests.
 package serverconn
 
 import (
@@ -18,16 +18,16 @@ import (
 
 // Options configure a listener.
 type Options struct {
-	// TLS is nil for connections without TLS.
+	// TLS is the TLS configuration, nil for connections without TLS.
 	TLS *TLS
-	// Flooded is called for each connection that is closed because of its HTTP/2
-	// frames.
+	// Flooded is called for each connection that is closed because its HTTP/2 frames
+	// exhausted its budget.
 	Flooded func()
 }
 
-// NewListener returns a listener for the connections of inner. A server must serve
-// them with ConnContext and as unencrypted ones: reads return plaintext, and HTTP/2
-// begins with its preface.
+// NewListener returns a listener for the connections of inner. The server must use
+// ConnContext and serve the connections as unencrypted ones: their reads return plaintext,
+// and an HTTP/2 connection begins with the preface.
 func NewListener(inner net.Listener, o Options) net.Listener {
 	return &listener{inner, o}
 }
@@ -37,7 +37,8 @@ type listener struct {
 	options Options
 }
 
-// Accept does not wait for the TLS handshake, which is part of the first Read.
+// Accept implements net.Listener. It does not wait for the TLS handshake, which the first
+// Read runs.
 func (l *listener) Accept() (net.Conn, error) {
 	raw, err := l.Listener.Accept()
 	if err != nil {
@@ -52,16 +53,16 @@ func (l *listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// connection hides its TLS from the server, which would otherwise serve HTTP/2 without
-// passing the frames through Read and Write in plaintext.
+// connection hides its TLS from the server. If the server knew of TLS, it would serve
+// HTTP/2 in a way in which the plaintext frames do not pass through Read and Write.
 type connection struct {
 	net.Conn
-	// secure is the same as Conn, and nil without TLS.
+	// secure is the Conn if it uses TLS, and nil otherwise.
 	secure  *tls.Conn
 	state   atomic.Pointer[tls.ConnectionState]
 	frames  frames
 	flooded func()
-	// unread are bytes of the next request that a Parking has read.
+	// unread are bytes of the next request that a Parking has already read from the client.
 	unread []byte
 }
 
@@ -92,12 +93,11 @@ func (c *connection) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// PlainRefusal is the response to a client that does not use TLS (RFC 2817 section
-// 4.2).
+// PlainRefusal is the response to a client without TLS (RFC 2817 section 4.2).
 const PlainRefusal = "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.2\r\nConnection: Upgrade, close\r\n" +
 	"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 46\r\n\r\nThis agent is served with TLS only: use https\n"
 
-// refusePlain answers a client that uses HTTP without TLS.
+// refusePlain sends PlainRefusal to a client that sent an HTTP request without TLS.
 func (c *connection) refusePlain(err error) {
 	header, ok := errors.AsType[tls.RecordHeaderError](err)
 	if !ok || header.Conn == nil {
@@ -109,7 +109,7 @@ func (c *connection) refusePlain(err error) {
 	}
 }
 
-// tlsState returns the TLS state of a connection after its handshake; nil without TLS.
+// tlsState returns the TLS state of a connection after its handshake, nil without TLS.
 func (c *connection) tlsState() *tls.ConnectionState {
 	if c.secure == nil {
 		return nil
@@ -125,12 +125,13 @@ func (c *connection) tlsState() *tls.ConnectionState {
 
 type connectionKey struct{}
 
-// ConnContext is the ConnContext of an http.Server for connections of NewListener.
+// ConnContext is a value for the field ConnContext of an http.Server that serves a listener
+// of NewListener.
 func ConnContext(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// WithTLS sets the TLS state of requests.
+// WithTLS returns a handler that sets the TLS state of requests, and then calls next.
 func WithTLS(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(connectionKey{}).(*connection); ok {

@@ -15,17 +15,17 @@ import (
 
 // ParkingOptions configure a Parking. All fields are required.
 type ParkingOptions struct {
-	// Idle bounds the wait for the next request of a connection whose response has
-	// ended, WriteTimeout the write that ends the response.
+	// Idle bounds the wait for the next request of a connection after the end of its
+	// response. WriteTimeout bounds the write that ends the response.
 	Idle, WriteTimeout time.Duration
 	Now                func() time.Time
 }
 
 // Parking parks the connections of idle streams: it takes them out of the HTTP server,
-// which keeps 26 KB of stack and buffers for each request that it serves (ADR 0027).
+// which holds 26 KB of stack and buffers for each request that it serves (ADR 0027).
 //
-// It is also a listener: a parked connection returns to the server with its next
-// request.
+// It is also a listener: it returns a parked connection to the server when the client sends
+// the next request.
 type Parking struct {
 	options ParkingOptions
 	back    chan net.Conn
@@ -34,7 +34,7 @@ type Parking struct {
 	mu     sync.Mutex
 	parked map[*Parked]struct{}
 	closed bool
-	// running counts the goroutines of parked connections, two each.
+	// running counts the goroutines of parked connections, of which each has two.
 	running sync.WaitGroup
 }
 
@@ -43,15 +43,15 @@ func NewParking(o ParkingOptions) *Parking {
 	return &Parking{options: o, back: make(chan net.Conn), closing: make(chan struct{}), parked: map[*Parked]struct{}{}}
 }
 
-// Park parks the connection of a response and calls serve on another goroutine, which
-// writes the rest of it. The response must be chunked (HTTP/1.1) and flushed, and the
-// request read to its end. Park returns false, and does nothing, if it cannot park
-// the connection. Otherwise the handler must return and use neither w nor r again.
-// The context of serve has the values of that of r, and ends when the client leaves;
-// serve returns whether the response is complete.
+// Park parks the connection of a response, and calls serve on another goroutine, which
+// writes the rest of the response. The response must be chunked (HTTP/1.1) and flushed, and
+// the body of the request must be read to its end. If the connection cannot be parked, Park
+// does nothing and returns false. Otherwise, the handler must return and use neither w nor
+// r again. The context of serve has the values of the context of r, and ends when the
+// client disconnects. serve returns whether the response is complete.
 func (p *Parking) Park(w http.ResponseWriter, r *http.Request, serve func(context.Context, *Parked) (complete bool)) bool {
 	from, ok := r.Context().Value(connectionKey{}).(*connection)
-	// A connection that ends with its response does not return.
+	// A connection that closes with its response cannot return to the server.
 	if !ok || r.ProtoMajor != 1 || r.ProtoMinor < 1 || r.Close || w.Header().Get("Connection") != "" {
 		return false
 	}
@@ -85,7 +85,7 @@ func (p *Parking) add(c *Parked) bool {
 	defer p.mu.Unlock()
 	if !p.closed {
 		p.parked[c] = struct{}{}
-		p.running.Add(1) // until it is removed
+		p.running.Add(1) // remove calls Done
 	}
 	return !p.closed
 }
@@ -122,8 +122,8 @@ type parkingAddr struct{}
 func (parkingAddr) Network() string { return "parking" }
 func (parkingAddr) String() string  { return "parking" }
 
-// Close implements net.Listener: no connection is parked or returns any more. Streams
-// continue.
+// Close implements net.Listener. After it, no connection is parked and none returns to the
+// server. Parked streams continue.
 func (p *Parking) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,14 +140,15 @@ func (p *Parking) Close() error {
 	return nil
 }
 
-// Stop closes the parking and waits for its streams. It ends them when ctx ends.
+// Stop closes the parking and waits for the end of its streams. It aborts the remaining
+// streams when ctx ends.
 func (p *Parking) Stop(ctx context.Context) {
 	_ = p.Close()
 	stop := context.AfterFunc(ctx, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		for c := range p.parked {
-			c.abort() // first, or the response could look complete
+			c.abort() // before the cancel, or the response could look complete
 			c.leave()
 		}
 	})
@@ -155,18 +156,19 @@ func (p *Parking) Stop(ctx context.Context) {
 	p.running.Wait()
 }
 
-// Parked is a parked connection. One goroutine writes to it, and one waits until the
-// client leaves or sends the next request.
+// Parked is a parked connection. One goroutine writes to it. Another one waits until the
+// client disconnects or sends the next request.
 type Parked struct {
 	parking *Parking
 	from    *connection
-	// conn is the connection below from, whose HTTP/2 frames need not be counted.
+	// conn is the connection that from wraps. Its reads and writes count no HTTP/2 frames,
+	// because the connection uses HTTP/1.1.
 	conn  net.Conn
 	leave context.CancelFunc
-	// unread are the bytes of the next request that were read.
+	// unread are bytes of the next request that were already read from the client.
 	unread []byte
-	// ended is closed when the response has ended. reusable is set before: the
-	// connection may have another request.
+	// ended is closed when the response has ended. reusable is set before that. It is true
+	// if the client may send another request on the connection.
 	ended    chan struct{}
 	reusable bool
 }
@@ -180,8 +182,8 @@ func (c *Parked) hasEnded() bool {
 	}
 }
 
-// waitForClient waits until the client leaves or sends the next request, and until
-// the response has ended. It then returns the connection to the server, or closes it.
+// waitForClient waits until the client disconnects or sends the next request, and until the
+// response has ended. It then returns the connection to the server, or closes it.
 func (c *Parked) waitForClient() {
 	defer c.parking.remove(c)
 	if len(c.unread) == 0 {
@@ -198,8 +200,8 @@ func (c *Parked) waitForClient() {
 	}
 }
 
-// returnToServer makes the server accept the connection. It returns false if the
-// parking is closed.
+// returnToServer passes the connection to the server's call of Accept. It returns false if
+// the parking is closed.
 func (c *Parked) returnToServer() bool {
 	_ = c.conn.SetDeadline(time.Time{})
 	again := &connection{Conn: c.conn, secure: c.from.secure, flooded: c.from.flooded, unread: c.unread}
@@ -212,7 +214,7 @@ func (c *Parked) returnToServer() bool {
 	}
 }
 
-// end ends the response. If it is complete, the client may send the next request.
+// end ends the response. If the response is complete, the client may send the next request.
 func (c *Parked) end(complete bool) {
 	p := c.parking
 	if complete {
@@ -234,8 +236,9 @@ func (c *Parked) end(complete bool) {
 	close(c.ended)
 }
 
-// abort closes a connection at once. Closing the TLS connection would wait for seconds
-// for a client that does not read, while the lock is held.
+// abort closes a connection at once. It closes the socket below TLS: closing the TLS
+// connection could wait for seconds for a client that does not read, while the lock is
+// held.
 func (c *Parked) abort() {
 	if c.from.secure != nil {
 		_ = c.from.secure.NetConn().Close()
@@ -247,11 +250,11 @@ func (c *Parked) abort() {
 // closeIdle makes waitForClient close a connection whose response has ended.
 func (c *Parked) closeIdle() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) }
 
-// chunks are buffers for small chunks.
+// chunks pools the buffers of small chunks.
 var chunks = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}
 
-// copied is the size up to which a chunk is copied into a buffer and written at once.
-// A client that does not read keeps its copy in memory.
+// copied is the maximum size, in bytes, of a chunk that is copied into a buffer, so that
+// one write suffices. A client that does not read delays the release of the buffer.
 const copied = 16 << 10
 
 // Write implements io.Writer. It writes one chunk.

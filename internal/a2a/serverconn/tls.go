@@ -17,10 +17,10 @@ type TLS struct {
 
 var errNoCertificate = errors.New("no certificate")
 
-// NewTLS returns a configuration without a certificate. requestsCert reports whether
-// the server requests a certificate of clients. It is not verified here: a client with
-// a certificate that is not accepted may have another credential, and the accepted
-// authorities may change during a connection.
+// NewTLS returns a configuration without a certificate. requestsCert reports whether the
+// server requests a certificate of clients. The handshake does not verify the certificate
+// of a client: a client whose certificate is not accepted may have another credential, and
+// the accepted authorities may change during a connection.
 func NewTLS(requestsCert func() bool) *TLS {
 	t := &TLS{}
 	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
@@ -31,7 +31,7 @@ func NewTLS(requestsCert func() bool) *TLS {
 	}
 	t.config = &tls.Config{
 		MinVersion: tls.VersionTLS12,
-		// The cipher suites of TLS 1.2 that HTTP/2 allows (RFC 9113 appendix A).
+		// These are the cipher suites of TLS 1.2 that HTTP/2 allows (RFC 9113 appendix A).
 		CipherSuites: []uint16{
 			tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
 			tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
@@ -42,8 +42,8 @@ func NewTLS(requestsCert func() bool) *TLS {
 	}
 	requesting := t.config.Clone()
 	requesting.ClientAuth = tls.RequestClientCert
-	// A session that was begun without a request for a certificate could be resumed
-	// without one.
+	// Without tickets, a client cannot resume a session that began when no certificate was
+	// requested.
 	requesting.SessionTicketsDisabled = true
 	t.config.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		if requestsCert() {

@@ -46,8 +46,8 @@ type dialect struct {
 	// open returns the records that replace the snapshot at the beginning of a stream. If
 	// open is nil, the snapshot is sent.
 	open func(snapshot *a2a.Record, subscribed bool) []*a2a.Record
-	// followsTerminal is true if a client may subscribe to a task that has ended: it
-	// receives the task and a final event. Otherwise this is an error.
+	// followsTerminal is true if a client that subscribes to a task that has ended receives
+	// the task and a final event, and false if it receives an error.
 	followsTerminal bool
 	// closesSend reports whether an event ends the stream of a message, and closesSubscribe
 	// whether it ends the stream of a subscription.

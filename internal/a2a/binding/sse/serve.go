@@ -183,7 +183,7 @@ func (c Config) open(ctx context.Context, w http.ResponseWriter, parkAfter time.
 // park tries to park a stream, and reports whether the stream is parked.
 func (s *serving) park(c Config, w http.ResponseWriter) bool {
 	request := s.Request
-	s.Request = nil // a parked stream must not keep it
+	s.Request = nil // a parked stream must not reference the request
 	return c.Park(w, request, func(client context.Context, conn Conn) (complete bool) {
 		err := s.runParked(client, conn)
 		s.out.Close()
@@ -192,8 +192,8 @@ func (s *serving) park(c Config, w http.ResponseWriter) bool {
 	})
 }
 
-// runParked is run on the goroutine of a parked stream. It recovers from panics,
-// because no handler of the HTTP server is below it.
+// runParked runs a parked stream on a goroutine of its own. It recovers from panics,
+// because this goroutine has no handler of the HTTP server, which would recover.
 func (s *serving) runParked(client context.Context, conn Conn) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sse writes server-sent events for the bindings that stream over HTTP.
-// It knows records and frames, and neither methods nor requests, and it ends no
+// Package sse writes server-sent events for the bindings that stream over HTTP. It depends
+// on records and frames, and on neither methods nor requests. The end of a stream ends no
 // task.
 package sse
 
@@ -27,14 +27,14 @@ var ErrStalled = errors.New("client does not read its stream")
 
 // Config configures streams. KeepAlive, Park and ParkAfter are optional.
 type Config struct {
-	// KeepAlive is the silence after which a comment is sent. 0 sends none, for
-	// clients that cannot read comments.
+	// KeepAlive is the time without a write after which a comment is sent. 0 sends none,
+	// for clients that cannot read comments.
 	KeepAlive time.Duration
-	// WriteTimeout bounds each write. A client that does not read is disconnected
-	// when it passes.
+	// WriteTimeout bounds each write. A client that does not read is disconnected after it.
 	WriteTimeout time.Duration
 	Now          func() time.Time
-	// Park parks a stream that had no event for ParkAfter. Nil parks none.
+	// Park parks a stream that had no event for ParkAfter. If Park is nil, no stream is
+	// parked.
 	Park      Park
 	ParkAfter time.Duration
 }
@@ -44,20 +44,20 @@ type Stream struct {
 	config Config
 	timer  timer
 
-	// mu is held during each write, by the caller's goroutine or by the timer's.
+	// mu is held during each write, by the goroutine of the caller or of the timer.
 	mu     sync.Mutex
 	conn   Conn
 	err    error
 	closed bool
-	// cancel ends the context of the stream.
+	// cancel cancels the context of the stream.
 	cancel context.CancelCauseFunc
-	// batch is what is not yet written to conn. It uses the memory of buffer, which
-	// comes from a pool.
+	// batch has the bytes that are not written to conn yet. It uses the memory of buffer,
+	// which is pooled.
 	batch  []byte
 	buffer *[]byte
 }
 
-// Conn is what a stream is written to: the response of an HTTP server, or a
+// Conn is the connection to which a stream writes: the response of an HTTP server, or a
 // parked connection.
 type Conn interface {
 	io.Writer
@@ -91,15 +91,15 @@ func (s *Stream) Flush() error {
 }
 
 const (
-	// flushAt is the size at which a batch is written before it is complete.
+	// flushAt is the size at which an incomplete batch is written, in bytes.
 	flushAt = 64 << 10
-	// large is the size from which an event is written without copying it into
-	// the batch.
+	// large is the size from which an event is written without copying it into the batch,
+	// in bytes.
 	large = 16 << 10
 )
 
-// Write sends records and flushes once. If isLast is true for an event, Write
-// omits the records after it and returns true.
+// Write sends records and flushes once. If isLast returns true for an event, Write omits
+// the records after it, and ended is true.
 func (s *Stream) Write(f *Frame, records []*a2a.Record, isLast func(*a2a.Event) bool) (ended bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *Stream) Write(f *Frame, records []*a2a.Record, isLast func(*a2a.Event) 
 	return ended, s.end()
 }
 
-// WriteData sends an encoded event that has no number, and flushes.
+// WriteData sends an encoded event without a number, and flushes.
 func (s *Stream) WriteData(f *Frame, text []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +154,7 @@ func (s *Stream) endEvent(f *Frame) {
 	}
 }
 
-// begin begins a write: the timer limits its time.
+// begin begins a write. The timer bounds its duration.
 func (s *Stream) begin() error {
 	if s.err == nil {
 		s.timer.beginWrite(s.config.Now())
@@ -164,7 +164,7 @@ func (s *Stream) begin() error {
 	return s.err
 }
 
-// end ends a write: it flushes, and puts the buffer back.
+// end ends a write: it flushes the batch and returns the buffer to its pool.
 func (s *Stream) end() error {
 	s.writeBatch()
 	if s.err == nil {
@@ -211,39 +211,41 @@ func (s *Stream) fail(err error) {
 	s.cancel(s.err)
 }
 
-// Park takes the connection of a response out of the HTTP server and calls serve
-// with it on another goroutine, which saves the server's stack and buffers while
-// a stream is idle. It returns false, and does nothing, if the connection cannot
-// be parked. The context of serve ends when the client leaves; serve returns
-// whether the response is complete.
+// Park takes the connection of a response out of the HTTP server and calls serve with it on
+// another goroutine, which saves the stack and the buffers of the server while a stream is
+// idle. If the connection cannot be parked, Park does nothing and returns false. The
+// context of serve ends when the client disconnects. serve returns whether the response is
+// complete.
 type Park func(w http.ResponseWriter, r *http.Request, serve func(context.Context, Conn) (complete bool)) bool
 
-// ErrParked is returned by Serve if the stream is parked: it continues without
-// the request, which the caller must not keep. Reply.OnEnd is called at its end.
+// ErrParked is returned by Serve if the stream is parked. The stream continues without the
+// request, so the caller must not use the request or the response any more. Reply.OnEnd is
+// called at the end of the stream.
 var ErrParked = errors.New("stream is parked")
 
-// errIdle cancels the wait of a stream for its next event so that it is parked.
+// errIdle is the cause with which the timer cancels the wait of a stream for its next
+// event, so that the stream is parked.
 var errIdle = errors.New("stream is idle")
 
-// timer watches the writes of a stream: it sends keep-alive comments, fails writes
-// that take too long, and reports that the stream is idle. A write only records
-// its begin and its end; the timer fires at the latest when a write that begins
-// now would exceed its timeout. A deadline for each write, set and removed, would
-// cost more than everything else that a stream does for an event.
+// timer watches the writes of a stream: it sends keep-alive comments, fails writes that
+// exceed their timeout, and reports an idle stream. A write only records its begin and its
+// end. The timer fires at the latest when a write that begins now would exceed its timeout.
+// Setting and removing a deadline for each write would cost more than all other work for an
+// event.
 type timer struct {
 	mu sync.Mutex
 	// timer is nil once the stream is closed.
 	timer *time.Timer
-	// since is when the last write began.
+	// since is the time at which the last write began.
 	since time.Time
 	// writing is true during a write.
 	writing bool
-	// parkAfter is the silence after which onIdle is called with errIdle, once. 0
-	// means never, or that it was called.
+	// parkAfter is the time without a write after which the timer calls onIdle with
+	// errIdle, once. It is 0 if the stream is never parked, and after the call.
 	parkAfter time.Duration
 	onIdle    context.CancelCauseFunc
-	// parking is true after onIdle was called and until restartTimer. No comment is
-	// written in between, because the stream may be about to change its Conn.
+	// parking is true from the call of onIdle until restartTimer. The timer writes no
+	// comment meanwhile, because the Conn of the stream may be about to change.
 	parking bool
 	// cut is true after a write took longer than its timeout.
 	cut bool

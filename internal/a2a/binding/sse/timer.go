@@ -15,7 +15,7 @@ func (s *Stream) startTimer() {
 	t.timer = time.AfterFunc(s.untilCheck(0), s.onTimer)
 }
 
-// restartTimer ends the pause of the timer of a stream that was to be parked.
+// restartTimer resumes the timer of a stream after an attempt to park it.
 func (s *Stream) restartTimer() {
 	t := &s.timer
 	t.mu.Lock()
@@ -25,9 +25,8 @@ func (s *Stream) restartTimer() {
 	}
 }
 
-// untilCheck returns the time until the next check of a stream that has been
-// silent for a while. It is at most the write timeout, because a write may begin
-// at once.
+// untilCheck returns the time until the next check of a stream without a write for the
+// duration silent. It is at most WriteTimeout, because a write may begin at any time.
 func (s *Stream) untilCheck(silent time.Duration) time.Duration {
 	wait := s.config.WriteTimeout
 	if s.config.KeepAlive > 0 {
@@ -42,15 +41,15 @@ func (s *Stream) untilCheck(silent time.Duration) time.Duration {
 // past is a deadline that has passed.
 var past = time.Unix(1, 0)
 
-// onTimer is called when the timer fires. It never waits for a write.
+// onTimer runs when the timer fires. It never waits for a write.
 func (s *Stream) onTimer() {
 	if s.check() {
 		s.writeComment()
 	}
 }
 
-// check sets the timer again, and reports whether a comment is due. It fails a
-// write that takes longer than its timeout.
+// check resets the timer, and reports whether a comment is due. It fails a write that
+// exceeds WriteTimeout.
 func (s *Stream) check() (commentDue bool) {
 	t := &s.timer
 	t.mu.Lock()
@@ -82,7 +81,7 @@ func (s *Stream) check() (commentDue bool) {
 		t.timer.Reset(s.untilCheck(passed))
 		return false
 	default:
-		// Writing the comment is limited by the timer as well.
+		// The timer also bounds the write of the comment.
 		t.timer.Reset(s.untilCheck(0))
 		return true
 	}
@@ -90,7 +89,7 @@ func (s *Stream) check() (commentDue bool) {
 
 func (s *Stream) writeComment() {
 	if !s.mu.TryLock() {
-		return // an event is being written
+		return // a write is running, so no comment is needed
 	}
 	defer s.mu.Unlock()
 	if s.closed || s.begin() != nil {

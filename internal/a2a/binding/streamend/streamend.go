@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package streamend decides, for each protocol version, which event ends a
-// stream. It knows no transport, and ends no task.
+// Package streamend decides, for each protocol version, which event ends a stream. It
+// depends on no transport. The end of a stream ends no task.
 package streamend
 
 import (
@@ -10,24 +10,23 @@ import (
 	v03 "github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-// IsFinal reports whether an event ends a stream of a version up to 0.3: it does
-// if it is a status with final set.
+// IsFinal reports whether an event ends a stream of a version up to 0.3: whether it is a
+// status with final set.
 func IsFinal(e *a2a.Event) bool { return e.Status != nil && v03.Final(e.Status) }
 
-// EndsTurn reports whether an event ends the stream of a message in 1.0: the task
-// has ended, or needs input.
+// EndsTurn reports whether an event ends the stream of a message in 1.0: a status that ends
+// the task or requires input.
 func EndsTurn(e *a2a.Event) bool {
 	return e.Status != nil &&
 		(e.Status.Status.State.Terminal() || e.Status.Status.State == a2a.StateInputRequired)
 }
 
-// EndsTask reports whether an event ends the stream of a task in 1.0: the task
-// has ended.
+// EndsTask reports whether an event ends the stream of a subscription in 1.0: a status that
+// ends the task.
 func EndsTask(e *a2a.Event) bool { return e.Status != nil && e.Status.Status.State.Terminal() }
 
-// FinalStatus returns the status to send after the snapshot of a task that has
-// ended, for clients that wait for a final event. It returns nil if last is
-// another event.
+// FinalStatus returns the status to send after last, if last is the snapshot of a task that
+// has ended: some clients wait for a final event. Otherwise, it returns nil.
 func FinalStatus(last *a2a.Event) *a2a.Event {
 	t := last.Task
 	if t == nil || !t.Status.State.Terminal() {

@@ -14,12 +14,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// ExtendedPath is where 0.2 looks for the extended card.
+// ExtendedPath is the path of the extended card in 0.2.
 const ExtendedPath = "/agent/authenticatedExtendedCard"
 
-// Extended returns the extended card for the caller of a request, in the form of
-// a version, with the interfaces of the base that the request came for. Its
-// error is an *a2a.Error.
+// Extended returns the extended card for the caller of a request, in the form of a version.
+// The card has the interfaces of the base that the request selects. The error is an
+// *a2a.Error.
 func (h *Handler) Extended(r *http.Request, tenant string, form card.Form) ([]byte, error) {
 	v, err := h.extendedFor(r, tenant, form)
 	if err != nil {
@@ -28,8 +28,8 @@ func (h *Handler) Extended(r *http.Request, tenant string, form card.Form) ([]by
 	return v.body, nil
 }
 
-// Public returns the public card in any form, with the interfaces of the base
-// that the request came for.
+// Public returns the public card in a form, with the interfaces of the base that the
+// request selects.
 func (h *Handler) Public(r *http.Request, form card.Form) ([]byte, error) {
 	current := h.current.Load()
 	v, err := current.public.of(current.bases.of(r), nil, form)
@@ -58,8 +58,8 @@ func (h *Handler) extendedFor(r *http.Request, tenant string, form card.Form) (*
 	return current.extended.of(current.bases.of(r), shown, form)
 }
 
-// ServeExtended serves the extended card of 0.2 to GET and HEAD. Other versions have an
-// operation for it in each binding.
+// ServeExtended returns a handler that serves the extended card of 0.2 to GET and HEAD. In
+// other versions, each binding has an operation for the extended card.
 func (h *Handler) ServeExtended(observe func(context.Context, httpcall.Outcome)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		outcome := httpcall.Outcome{Binding: "wellknown", Method: a2a.MethodGetExtendedCard, Version: "0.2"}
@@ -91,13 +91,13 @@ func (h *Handler) ServeExtended(observe func(context.Context, httpcall.Outcome))
 	})
 }
 
-// Deny answers a request for the extended card that is refused.
+// Deny responds to a refused request for the extended card.
 func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	row := errormap.Lookup(problem, errormap.Profile101)
 	status := row.HTTP
 	switch problem.Reason {
 	case a2a.ReasonUnsupportedOperation:
-		// 0.2 has no error for a card that is not offered.
+		// 0.2 has no error for a card that the agent does not offer.
 		status = http.StatusNotFound
 	case a2a.ReasonUnauthenticated:
 		httpcall.SetChallenge(w.Header(), r)

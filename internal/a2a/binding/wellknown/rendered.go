@@ -10,12 +10,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 )
 
-// rendered is a card and everything derived from it, so that a request never sees
-// parts of two cards.
+// rendered is a card with all values derived from it. A request uses one rendered, so that
+// it never combines parts of two cards.
 type rendered struct {
 	profile card.Profile
 	bases   *bases
-	// modified is when the content last changed, in whole seconds.
+	// modified is the time at which the content last changed, in whole seconds.
 	modified time.Time
 	public   *views
 	// keys is nil if the card is not signed.
@@ -31,8 +31,8 @@ func render(c Content) (*rendered, error) {
 		return nil, err
 	}
 	if c.Card.Capabilities.ExtendedCard {
-		// There is no union of the extended card: some clients accept only the form that
-		// they requested.
+		// The extended card has no union form, because some clients accept only the form
+		// that they requested.
 		if out.extended, err = newViews(c.Card.Extended(), c.Bases, c.Signer, card.FormV03, card.FormV03Proto, card.FormV10); err != nil {
 			return nil, err
 		}
@@ -47,9 +47,10 @@ func render(c Content) (*rendered, error) {
 	return out, nil
 }
 
-// follow sets the modification time: that of the former content if both are equal,
-// otherwise the time at which the content was written, or now if that time is unknown
-// or not later than the former one.
+// follow sets the modification time. If the content equals the former content, it stays the
+// former time. Otherwise, it is the time at which the content was written. If that time is
+// unknown, in the future or not later than the former time, it is now, and at least one
+// second later than the former time.
 func (r *rendered) follow(former *rendered, written, now time.Time) {
 	r.modified = written.Truncate(time.Second)
 	switch {
@@ -67,7 +68,7 @@ func (r *rendered) follow(former *rendered, written, now time.Time) {
 	}
 }
 
-// same reports whether two contents serve the same public cards and keys.
+// same reports whether two contents have the same public cards and keys.
 func (r *rendered) same(other *rendered) bool {
 	equal := func(a, b *variant) bool { return a == b || a != nil && b != nil && a.etag == b.etag }
 	a, b := r.public.first, other.public.first
@@ -82,17 +83,18 @@ func (r *rendered) same(other *rendered) bool {
 	return true
 }
 
-// Content is a card and how to serve it.
+// Content is a card and the settings with which it is served.
 type Content struct {
 	Card *card.Card
-	// Bases are the base URLs of the agent, the primary one first. A request to the host
-	// of a base gets the card with the interfaces of this base, any other request those
-	// of the primary one. Without bases the card is served unchanged.
+	// Bases are the base URLs of the agent, the primary one first. A request to the host of
+	// a base gets the card with the interfaces of this base. Any other request gets the
+	// card with the interfaces of the primary base. Without bases, the card is served
+	// unchanged.
 	Bases []card.Base
 	// Profile determines the form of the card at each path.
 	Profile card.Profile
-	// Signer signs the card; nil leaves it unsigned.
+	// Signer signs the card. If it is nil, the card is not signed.
 	Signer *signing.Signer
-	// Modified is when the content was written; the zero time means now.
+	// Modified is the time at which the content was written. The zero time means now.
 	Modified time.Time
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
 )
 
-// Limits of the views that are kept beside the first one. A dropped view is rendered
-// again when it is requested.
+// Limits of the views that are cached in addition to the first view. A dropped view is
+// rendered again when it is requested.
 const (
 	maxViews     = 64
 	maxViewBytes = 4 << 20
@@ -37,8 +37,8 @@ type views struct {
 	bytes int
 }
 
-// viewKey identifies a view by the index of the base and the visible skills: one byte
-// for each skill, or "" for all.
+// viewKey identifies a view by the index of the base and by the visible skills. skills has
+// one byte for each skill, and is "" if all skills are visible.
 type viewKey struct {
 	base   int
 	skills string
@@ -51,7 +51,7 @@ type view struct {
 	forms      [card.Forms]*variant
 }
 
-// newViews renders the first view in the given forms.
+// newViews renders the first view in the forms.
 func newViews(c *card.Card, bases []card.Base, signer *signing.Signer, forms ...card.Form) (*views, error) {
 	v := &views{card: c, signer: signer, bases: bases, made: map[viewKey]*view{}}
 	var err error
@@ -91,14 +91,14 @@ func (v *view) render(form card.Form) (*variant, error) {
 	return v.forms[form], nil
 }
 
-// of returns the card of a base in a form with the skills for which shown is true; nil
-// shows all. It is safe for concurrent use.
+// of returns the card of a base in a form, with the skills for which shown returns true. If
+// shown is nil, the card has all skills. It is safe for concurrent use.
 func (v *views) of(base int, shown func(*card.Skill) bool, form card.Form) (*variant, error) {
 	c, skills := v.with(shown)
 	if base == 0 && skills == "" && v.first.forms[form] != nil {
 		return v.first.forms[form], nil
 	}
-	// Requests for a view that is being rendered wait for it.
+	// Requests for a view that is being rendered wait for the lock.
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	key := viewKey{base, skills}
@@ -129,7 +129,7 @@ func (v *views) of(base int, shown func(*card.Skill) bool, form card.Form) (*var
 	return out, nil
 }
 
-// with returns the card with the visible skills, and their key.
+// with returns the card with the visible skills, and the skills of its viewKey.
 func (v *views) with(shown func(*card.Skill) bool) (c *card.Card, skills string) {
 	if shown == nil {
 		return v.card, ""

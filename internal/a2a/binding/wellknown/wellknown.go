@@ -20,21 +20,22 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// The paths of the card: Path since 0.3, LegacyPath before it.
+// The paths of the card: Path in 0.3 and later, LegacyPath in earlier versions.
 const (
 	Path       = "/.well-known/agent-card.json"
 	LegacyPath = "/.well-known/agent.json"
 )
 
-// maxAge is short, so that clients see an edited skill soon; a 304 costs little.
+// maxAge is the value of Cache-Control. It is short, so that clients soon see an edited
+// skill; a revalidation with 304 costs little.
 const maxAge = "public, max-age=60"
 
-// Handler serves one card at both paths. Swap must be called before the first request,
-// and may be called again at any time.
+// Handler serves one card at both paths. Swap, or Prepare and its commit, must be called
+// before the first request, and may be called again at any time.
 type Handler struct {
-	// Admit returns which skills are on the extended card of the context's caller, nil
-	// for all, or an *a2a.Error if the caller may not have the card. If Admit is nil,
-	// every caller gets all skills.
+	// Admit returns a function that selects the skills on the extended card of the
+	// context's caller; a nil function selects all. It returns an *a2a.Error if the caller
+	// may not read the card. If Admit is nil, every caller gets all skills.
 	Admit func(ctx context.Context, tenant string) (shown func(*card.Skill) bool, err error)
 	// Now is the clock; if it is nil, responses have no Last-Modified.
 	Now func() time.Time
@@ -42,9 +43,9 @@ type Handler struct {
 	current atomic.Pointer[rendered]
 }
 
-// Prepare renders a card and returns the function that serves it from then on, or
-// an error, which changes nothing. No other call of Prepare, commit or Swap may
-// run between Prepare and commit.
+// Prepare renders a card and returns a function that makes the handler serve it. An error
+// changes nothing. No other call of Prepare, commit or Swap may run between Prepare and
+// commit.
 func (h *Handler) Prepare(c Content) (commit func(), err error) {
 	next, err := render(c)
 	if err != nil {
@@ -56,7 +57,7 @@ func (h *Handler) Prepare(c Content) (commit func(), err error) {
 	return func() { h.current.Store(next) }, nil
 }
 
-// Swap prepares a card and serves it. On error the former card stays.
+// Swap renders a card and serves it. On an error, the handler serves the former card.
 func (h *Handler) Swap(c Content) error {
 	commit, err := h.Prepare(c)
 	if err == nil {
@@ -65,7 +66,7 @@ func (h *Handler) Swap(c Content) error {
 	return err
 }
 
-// ServeHTTP serves the card to GET and HEAD, and answers the OPTIONS of a browser.
+// ServeHTTP serves the card to GET and HEAD, and responds to the OPTIONS of a browser.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	current := h.current.Load()
 	serve(w, r, version.Name, current.modified, func() (*variant, error) {
@@ -73,14 +74,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// ServeKeys serves the public keys as ServeHTTP serves the card.
+// ServeKeys serves the public keys of the card's signatures to GET and HEAD, like
+// ServeHTTP.
 func (h *Handler) ServeKeys(w http.ResponseWriter, r *http.Request) {
 	current := h.current.Load()
 	serve(w, r, "", current.modified, func() (*variant, error) { return current.keys, nil })
 }
 
-// form returns the form of 1.0 for clients that name 1.x, and otherwise that of the
-// profile.
+// form returns FormV10 for clients that name version 1.x, and otherwise the form that the
+// profile determines for the path.
 func (c *rendered) form(r *http.Request) card.Form {
 	if v, ok := version.Of(r); ok && v.Major == 1 {
 		return card.FormV10
@@ -91,8 +93,8 @@ func (c *rendered) form(r *http.Request) card.Form {
 	return card.FormUnion
 }
 
-// serve answers with the variant that find returns, or with 404 if it is nil. vary is
-// the value of Vary, "" for none.
+// serve responds with the variant that find returns, or with 404 if the variant is nil.
+// vary is the value of the Vary header, "" for none.
 func serve(w http.ResponseWriter, r *http.Request, vary string, modified time.Time, find func() (*variant, error)) {
 	header := w.Header()
 	header.Set("Access-Control-Allow-Origin", "*")
@@ -134,9 +136,10 @@ func serve(w http.ResponseWriter, r *http.Request, vary string, modified time.Ti
 	v.write(w, r)
 }
 
-// unchanged reports whether a client has the variant: by its ETag or, if the request
-// has none, by its modification time. The times must be equal: replicas change at
-// different times, so that another time may be that of another card.
+// unchanged reports whether a client already has the variant, by its ETag or, if the
+// request has none, by its modification time. The times must be equal: replicas change
+// their cards at different times, so a later time in the request may belong to an older
+// card.
 func (v *variant) unchanged(r *http.Request, modified time.Time) bool {
 	if etags := r.Header.Values("If-None-Match"); len(etags) > 0 {
 		return matches(etags, v.etag)
@@ -153,8 +156,7 @@ func (v *variant) write(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// matches reports whether the values of If-None-Match have the ETag, by weak
-// comparison.
+// matches reports whether the values of If-None-Match contain the ETag, by weak comparison.
 func matches(values []string, etag string) bool {
 	for _, value := range values {
 		for candidate := range strings.SplitSeq(value, ",") {
