@@ -19,10 +19,10 @@
 //	binding      one transport each: decodes requests, calls the handler, encodes answers
 //	codec        one protocol version each: translates bytes into domain values and back
 //	engine       runs turns and owns tasks; independent of transports
-//	store        keeps the event logs
+//	store        stores the event logs
 //	backend      runs turns in the agent's container
 //	push         posts the events of tasks to webhooks
 //	egress       checks the addresses that clients name before they are called
-//	card         the Agent Card, pure; shared with the operator
-//	gateway      the agent's way to the registry and to other agents
+//	card         models and renders the Agent Card; pure, shared with the operator
+//	gateway      forwards calls of the agent to the registry and to other agents
 package a2a

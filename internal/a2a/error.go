@@ -93,7 +93,7 @@ func LacksExtendedCard(err error) bool {
 	return ok && (problem.Reason == ReasonUnsupportedOperation || problem.Reason == ReasonExtendedCardNotConfigured)
 }
 
-// Ends of a stream while its task continues. The client may subscribe again.
+// Errors that end a stream while its task continues. The client may subscribe again.
 var (
 	ErrSlowSubscriber = errors.New("subscriber fell too far behind")
 	ErrDraining       = errors.New("server is shutting down")

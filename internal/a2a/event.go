@@ -8,7 +8,8 @@ package a2a
 type Event struct {
 	// Task is a snapshot. It is the first event of a stream and never in a log.
 	Task *Task
-	// Message is a message of the client in a log, and of the agent outside of one.
+	// Message is a message of the client if the event is in a log, and otherwise the
+	// agent's answer without a task.
 	Message *Message
 	// Status is a new status of the task.
 	Status *StatusUpdate
@@ -34,8 +35,8 @@ type ArtifactUpdate struct {
 	TaskID    string
 	ContextID string
 	Artifact  Artifact
-	// Index is the position of the artifact among those of the task, from 0, in the
-	// order of their first updates. The log sets it.
+	// Index is the position of the artifact among the artifacts of the task, from 0, in
+	// the order of their first updates. The log sets it.
 	Index int
 	// Append adds the parts to the artifact with the same id; otherwise the update
 	// replaces the artifact.

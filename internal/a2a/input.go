@@ -13,8 +13,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Metadata members for fields that no version of the protocol defines. The codec of
-// 0.2 and 0.3 translates their other spellings.
+// Metadata members for fields that no version of the protocol defines. The codec of 0.2
+// and 0.3 translates other spellings of these members.
 const (
 	// inputRequestName is the member of a message's metadata with an InputRequest.
 	inputRequestName = "inputRequest"

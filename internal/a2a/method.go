@@ -21,6 +21,6 @@ const (
 	MethodGetExtendedCard      Method = "GetExtendedAgentCard"
 )
 
-// Sends reports whether the request contains a message. Only such a request can name a
-// skill.
+// Sends reports whether a request of the method contains a message. Only such a request
+// can name a skill.
 func (m Method) Sends() bool { return m == MethodSendMessage || m == MethodSendStreamingMessage }

@@ -10,8 +10,8 @@ import (
 
 // PushConfig asks for a task's events to be posted to a URL.
 type PushConfig struct {
-	// Dialect is that of the request which registered the configuration, and of the
-	// notifications.
+	// Dialect is the dialect of the request that registered the configuration. The
+	// notifications use it, too.
 	Dialect Dialect
 	ID      string
 	TaskID  string
@@ -21,8 +21,9 @@ type PushConfig struct {
 	// Scheme and Credentials form the Authorization header; "" for none.
 	Scheme      string
 	Credentials string
-	// Extensions and Trace are those of the message that the configuration came with.
-	// They are sent with each notification, except for the Baggage, which is empty.
+	// Extensions and Trace are the extensions and the trace context of the message that
+	// the configuration came with. Each notification contains them. Trace.Baggage is
+	// empty.
 	Extensions []string
 	Trace      TraceContext
 }
@@ -36,7 +37,7 @@ func (c PushConfig) LogValue() slog.Value {
 // String returns the ids of the configuration and nothing secret, see LogValue.
 func (c PushConfig) String() string { return "push configuration " + c.ID + " of task " + c.TaskID }
 
-// GoString is String.
+// GoString returns the result of String, so that %#v prints no secret either.
 func (c PushConfig) GoString() string { return c.String() }
 
 // SetPushRequest adds a push configuration to a task, or replaces the one with the same
@@ -44,7 +45,8 @@ func (c PushConfig) GoString() string { return c.String() }
 type SetPushRequest struct {
 	Owner  Owner
 	Tenant string
-	// Config contains the task id. Without an id of its own it gets that of the task.
+	// Config contains the task id. If Config.ID is "", the configuration gets the id of
+	// the task.
 	Config PushConfig
 }
 
@@ -63,7 +65,7 @@ type ListPushRequest struct {
 	Owner  Owner
 	Tenant string
 	TaskID string
-	// PageSize is 0 for all of them.
+	// PageSize bounds the page; 0 means all configurations.
 	PageSize  int
 	PageToken string
 }
@@ -75,7 +77,7 @@ type PushPage struct {
 	NextPageToken string
 }
 
-// PushHandler keeps push configurations. Its errors are those of a Handler.
+// PushHandler manages push configurations. Its errors follow the rule of Handler.
 type PushHandler interface {
 	SetPush(ctx context.Context, r *SetPushRequest) (*PushConfig, error)
 	// GetPush returns ReasonTaskNotFound if there is no such configuration.

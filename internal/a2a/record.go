@@ -25,8 +25,8 @@ type encoding struct {
 	bytes   []byte
 }
 
-// dropped takes the place of the encodings once the log has trimmed the record. From
-// then on, no encoding is cached.
+// dropped replaces the list of encodings once the log has trimmed the record. From then
+// on, no encoding is cached.
 var dropped = encoding{dialect: dialects}
 
 // Room is the memory budget of cached encodings. Its methods do not block.
@@ -43,16 +43,16 @@ type Room interface {
 const encodingOverhead = 48
 
 // NewRecord returns a record that caches its encodings within a budget. A Record that is
-// not made by a function of this package caches none.
+// not made by a function of this package caches no encodings.
 func NewRecord(seq uint64, e Event, room Room) *Record {
 	return &Record{Seq: seq, Event: e, room: room}
 }
 
-// AppendRecords appends the records of events, which follow the one numbered after, to
-// dst. It allocates up to 31 records at once, because most events are small and arrive
-// in groups.
+// AppendRecords appends one record for each event to dst. The first record has the number
+// after+1. It allocates up to 31 records at once, because most events are small and
+// arrive in groups.
 func AppendRecords(dst []*Record, after uint64, events []Event, room Room) []*Record {
-	const together = 31 // 2 KiB, with what the allocator puts before them
+	const together = 31 // 2 KiB, including the allocator's header
 	for len(events) > 0 {
 		some := make([]Record, min(len(events), together))
 		for i := range some {
@@ -71,9 +71,9 @@ func (r *Record) Shared(d Dialect) bool {
 	return r.room != nil && r.room.Shared() || r.encodings.Load().in(d) != nil
 }
 
-// Encoded returns the event in a dialect. encode appends the encoding to its argument.
-// While the budget has room, it is called once per dialect, and more often only if the
-// first readers race.
+// Encoded returns the encoding of the event in a dialect. encode appends the encoding to
+// dst. While the budget has room, Encoded calls encode once per dialect, and more often
+// only if the first readers race.
 func (r *Record) Encoded(d Dialect, encode func(dst []byte, e *Event) []byte) []byte {
 	kept := r.encodings.Load()
 	if e := kept.in(d); e != nil {

@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// ample is a room that only counts.
+// ample is a Room without a bound. It counts the reserved bytes.
 type ample struct{ taken atomic.Int64 }
 
 func (r *ample) Take(bytes int64) bool { r.taken.Add(bytes); return true }
@@ -19,8 +19,8 @@ func (r *ample) Shared() bool          { return false }
 
 func encodeTen(dst []byte, _ *Event) []byte { return append(dst, make([]byte, 10)...) }
 
-// A log keeps one for each event: what is added to it is paid for thousands of
-// times.
+// A log stores one Record for each event, so each further byte of a Record costs
+// memory thousands of times.
 func TestRecordIsSmall(t *testing.T) {
 	if got := unsafe.Sizeof(Record{}); got > 64 {
 		t.Errorf("a record has %d bytes, want 64 at most", got)

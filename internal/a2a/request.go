@@ -15,7 +15,7 @@ type SendRequest struct {
 	// the principal of the owner.
 	AccountingPrincipal AccountingPrincipal
 	Message             *Message
-	// Dialect is the one of the request; a task that it creates remembers it.
+	// Dialect is the dialect of the request. A task that the request creates stores it.
 	Dialect Dialect
 	// ClientTaskID creates the task that Message.TaskID names if it does not exist, even
 	// if the agent answers with a message (0.1).
@@ -73,8 +73,8 @@ type GetRequest struct {
 	Tenant        string
 	TaskID        string
 	HistoryLength *int
-	// Within is the method of the request that reads the task as one of its steps; ""
-	// for a request of its own.
+	// Within is the method of the request of which this read is one step; "" if the read
+	// is the whole request.
 	Within Method
 }
 
@@ -91,8 +91,9 @@ type SubscribeRequest struct {
 	Owner  Owner
 	Tenant string
 	TaskID string
-	// After resumes behind the event with this number if the log still contains it.
-	// Otherwise, and if it is nil, the stream begins with a snapshot.
+	// After is the number of the event behind which the stream resumes, if the log still
+	// contains all later events. Otherwise, or if After is nil, the stream begins with a
+	// snapshot.
 	After *uint64
 	// HistoryLength bounds the history in the snapshot; nil means all of it.
 	HistoryLength *int
@@ -114,7 +115,7 @@ type ListRequest struct {
 	PageToken string
 	// HistoryLength bounds the history of each task; nil means all of it.
 	HistoryLength *int
-	// IncludeArtifacts is false for tasks without their artifacts.
+	// IncludeArtifacts is true if the tasks have to contain their artifacts.
 	IncludeArtifacts bool
 }
 

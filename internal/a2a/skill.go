@@ -39,7 +39,7 @@ func (r *SendRequest) Skill() (string, error) {
 
 func skillIn(metadata Object, field string) (string, error) {
 	// An escape can encode any letter of the name. A decoder that folds cases may map
-	// letters outside of ASCII to it.
+	// letters outside of ASCII to letters of the name.
 	plain := !bytes.ContainsFunc(metadata, func(r rune) bool { return r == '\\' || r >= utf8.RuneSelf })
 	if plain && !bytes.Contains(bytes.ToLower(metadata), []byte(SkillName)) {
 		return "", nil

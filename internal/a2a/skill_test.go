@@ -13,7 +13,7 @@ func TestSkill(t *testing.T) {
 	tests := map[string]struct {
 		request, message string
 		want             string
-		// field is that of the error.
+		// field is the field of the expected error.
 		field string
 	}{
 		"none":               {`{"a":1}`, "", "", ""},

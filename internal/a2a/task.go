@@ -54,7 +54,7 @@ type Task struct {
 	// Note is state of the backend that is stored with the task and never sent to
 	// clients.
 	Note string
-	// Dialect is that of the request which created the task.
+	// Dialect is the dialect of the request that created the task.
 	Dialect Dialect
 }
 
@@ -99,7 +99,7 @@ type Message struct {
 	ReferenceTasks []string
 }
 
-// Content tells which field of a Part is set.
+// Content identifies the field of a Part that is set.
 type Content uint8
 
 // The contents of a Part.
@@ -110,8 +110,8 @@ const (
 	ContentData
 )
 
-// Part is one part of a message or an artifact. Content tells which of Text, Raw, URL
-// and Data is set.
+// Part is one part of a message or an artifact. Content identifies which of Text, Raw,
+// URL and Data is set.
 type Part struct {
 	Content Content
 	Text    string

@@ -21,14 +21,14 @@ const maxWaiters = 64
 // Budget is a number of bytes that all requests share. It is safe for concurrent
 // use.
 //
-// A large reservation, of more than Small bytes, is counted for its principal. One
-// principal holds one of any size, or several of at most half of what large
-// reservations may hold. Large reservations leave a quarter of the budget to small
-// ones. A small reservation costs two additions while small ones hold at most an
-// eighth of the budget, and is counted for its principal beyond that. One principal
-// then holds one of these, or at most a quarter of the budget and twice what it
-// leaves free. A slow client, with large or with many requests, therefore delays
-// only its own.
+// A reservation of more than Small bytes is large, and is counted for its principal. A
+// principal may hold one large reservation of any size, or several whose sum is at most
+// half of Largest. Large reservations leave a quarter of the budget to small ones. Small
+// reservations are counted for no principal while they hold at most an eighth of the
+// budget, so that each costs only two additions. Further small reservations are counted
+// for their principal. A principal may hold one of these, or several whose sum is at most
+// a quarter of the budget and at most twice the bytes that stay free. A slow client, with
+// large or with many requests, therefore delays only its own requests.
 type Budget struct {
 	limit, used atomic.Int64
 	// uncounted is the sum of small reservations that are counted for no principal.
@@ -47,8 +47,8 @@ type Budget struct {
 	freed chan struct{}
 }
 
-// NewBudget returns a budget of so many bytes. A request waits for memory for at
-// most timeout.
+// NewBudget returns a budget of the given number of bytes. A request waits for memory for
+// at most timeout.
 func NewBudget(bytes int64, timeout time.Duration) *Budget {
 	b := &Budget{
 		timeout: timeout,
@@ -79,7 +79,7 @@ type Reservation struct {
 	class     class
 }
 
-// class tells which counters of the budget include a reservation.
+// class identifies the counters of the budget that include a reservation.
 type class uint8
 
 const (
@@ -88,15 +88,15 @@ const (
 	classLarge
 )
 
-// Grow raises the reservation to so many bytes in all. It waits until the budget has
-// room, and returns false if the time-out or ctx ends first, or if too many requests
-// wait already. The reservation is then as it was.
+// Grow raises the reservation to a total of to bytes. It waits until the budget has room.
+// It returns false and leaves the reservation unchanged if the time-out or ctx ends
+// first, or if too many requests wait already.
 func (b *Budget) Grow(ctx context.Context, r *Reservation, principal a2a.AccountingPrincipal, to int64) bool {
 	return b.TryGrow(r, principal, to) || b.wait(ctx, r, to)
 }
 
-// TryGrow raises the reservation to so many bytes in all, and returns false if the budget has
-// no room now. The reservation is then as it was.
+// TryGrow raises the reservation to a total of to bytes. It returns false and leaves the
+// reservation unchanged if the budget has no room now.
 func (b *Budget) TryGrow(r *Reservation, principal a2a.AccountingPrincipal, to int64) bool {
 	r.budget, r.principal = b, principal
 	return to <= r.held || b.tryGrow(r, to)
@@ -147,7 +147,8 @@ func (b *Budget) tryGrow(r *Reservation, to int64) bool {
 	return true
 }
 
-// tryGrowSmall counts for no principal while small reservations hold little.
+// tryGrowSmall raises a small reservation. It counts the reservation for no principal
+// while such reservations hold at most an eighth of the budget.
 func (b *Budget) tryGrowSmall(r *Reservation, to int64) bool {
 	was, limit := r.held, b.limit.Load()
 	if r.class == classUncounted {

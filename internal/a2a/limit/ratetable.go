@@ -1,11 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package limit has the limits of callers, in bounded memory: token buckets for
+// Package limit implements the limits of callers, in bounded memory: token buckets for
 // rates, counters for concurrency, and a memory budget.
 //
-// It decides whether an event is allowed, and when the next one is. It knows no
-// transport, no protocol and no default.
+// It decides whether an event is allowed, and when the next event is. It depends on no
+// transport and no protocol, and sets no default limit.
 package limit
 
 import (
@@ -19,7 +19,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Rate is a number of events a second, and the number that may come at once.
+// Rate is a number of events per second, and the number of events that may come at once
+// (Burst).
 type Rate struct {
 	PerSecond, Burst int
 }
@@ -90,9 +91,9 @@ const sweepInterval = 100 * time.Millisecond
 // Table has one account for each principal, and a bounded number of accounts. It is
 // safe for concurrent use.
 //
-// It evicts idle accounts only. If no account is idle, new principals share one
-// account. An LRU cache would let an attacker with many names evict the account of
-// one that has used up its limit.
+// It evicts idle accounts only. If no account is idle, new principals share one account.
+// With an LRU cache, an attacker with many principals could evict the account of a
+// principal that has used up its limit.
 type Table struct {
 	seed     maphash.Seed
 	rate     atomic.Pointer[Rate]
@@ -171,8 +172,8 @@ func (t *Table) Known(k a2a.AccountingPrincipal) (Bucket, bool) {
 	return t.overflow.bucket, len(s.accounts) >= t.perShard
 }
 
-// Hold counts one concurrent use of a principal, and returns false at limit. The
-// caller calls release once.
+// Hold counts one concurrent use of a principal, and returns false if the principal
+// already has limit uses. The caller calls release once.
 func (t *Table) Hold(k a2a.AccountingPrincipal, limit int, now time.Time) (release func(), ok bool) {
 	s := t.shard(k)
 	s.mu.Lock()

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// maxResponse bounds how much of a response is read, so that its connection can be
-	// used again.
+	// maxResponse bounds the bytes that are read of a response. They are read so that the
+	// connection can be used again.
 	maxResponse = 64 << 10
 	userAgent   = "a2a-operator"
 )
@@ -107,7 +107,8 @@ func setHeader(h http.Header, c *a2a.PushConfig, task string, event uint64) {
 	case isV10(c.Dialect):
 		h.Set("Content-Type", "application/a2a+json")
 		h.Set("A2A-Version", "1.0")
-		// 1.0 defines no header for the token; SDKs use this one or the one above.
+		// 1.0 defines no header for the token; SDKs use this header or
+		// X-A2A-Notification-Token.
 		set("A2A-Notification-Token", c.Token)
 		set("A2A-Extensions", extensions)
 	case c.Dialect == a2a.DialectV01:

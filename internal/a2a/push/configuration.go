@@ -33,8 +33,9 @@ func (p *Pushes) Check(_ context.Context, c a2a.PushConfig) error {
 	return p.check(&c, sendFields(c.Dialect))
 }
 
-// Attach adds a configuration that Check has accepted to a task that exists. It follows
-// the task from its last event, even if that is its end: a message comes after it.
+// Attach adds a configuration that Check has accepted to a task that exists. The delivery
+// begins behind the last event of the task, even if that event ended the task, because a
+// message is about to continue it.
 func (p *Pushes) Attach(ctx context.Context, task store.Key, c a2a.PushConfig) error {
 	log, err := p.open(ctx, task)
 	if err != nil {
@@ -59,7 +60,8 @@ func (p *Pushes) set(ctx context.Context, task store.Key, log store.Log, c a2a.P
 	former, err := p.options.Configs.Get(ctx, task, c.ID)
 	switch {
 	case err == nil && !former.Ended():
-		// The new configuration delivers what the former one has not delivered.
+		// The new configuration delivers the events that the former one has not
+		// delivered.
 		next.Acked, next.Since = min(former.Acked, now.Seq), former.Since
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return nil, fmt.Errorf("read push configuration: %w", err)
@@ -79,8 +81,9 @@ func (p *Pushes) set(ctx context.Context, task store.Key, log store.Log, c a2a.P
 	return &next.Config, nil
 }
 
-// GetPush implements a2a.PushHandler. A request without an id returns the configuration
-// whose id is that of the task, or else the last one.
+// GetPush implements a2a.PushHandler. For a request without an id, it returns the
+// configuration with the id of the task or, if there is none, the configuration that was
+// set last.
 func (p *Pushes) GetPush(ctx context.Context, r *a2a.PushRequest) (*a2a.PushConfig, error) {
 	all, err := p.list(ctx, store.Key{Owner: r.Owner, TaskID: r.TaskID})
 	if err != nil {
@@ -102,9 +105,9 @@ func (p *Pushes) GetPush(ctx context.Context, r *a2a.PushRequest) (*a2a.PushConf
 
 var tokenText = base64.RawURLEncoding
 
-// ListPush implements a2a.PushHandler. It lists configurations by their ids, and a page
-// token is the id of the last one of the page before: changes in between move no other
-// configuration to another page, and a token reveals nothing about other clients.
+// ListPush implements a2a.PushHandler. It orders configurations by id, and a page token
+// contains the last id of the former page. A change between two pages therefore moves no
+// other configuration to another page, and a token reveals nothing about other clients.
 func (p *Pushes) ListPush(ctx context.Context, r *a2a.ListPushRequest) (*a2a.PushPage, error) {
 	all, err := p.list(ctx, store.Key{Owner: r.Owner, TaskID: r.TaskID})
 	if err != nil {
@@ -167,8 +170,8 @@ func (p *Pushes) list(ctx context.Context, task store.Key) ([]store.Push, error)
 	return all, nil
 }
 
-// storeError returns the error that is sent to the client for an error of the store, or
-// wraps the error of a failed operation.
+// storeError translates an error of the store into an *a2a.Error for the client, or adds
+// the operation to an error that the client does not receive.
 func storeError(operation, task string, err error) error {
 	switch {
 	case errors.Is(err, store.ErrNotFound):

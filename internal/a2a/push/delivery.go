@@ -24,7 +24,7 @@ type delivery struct {
 	ctx    context.Context //nolint:containedctx // it lasts as long as the delivery
 	cancel context.CancelCauseFunc
 
-	// Pushes.mu guards the fields up to dropped.
+	// Pushes.mu guards the fields from state to dropped.
 	state state
 	// logChanged is true if the log changed while a worker ran the delivery.
 	logChanged bool
@@ -39,7 +39,7 @@ type delivery struct {
 	// Only the worker that runs the delivery uses the fields that follow.
 	//
 	// last is the number of the last event in the notification that is retried, so that
-	// each attempt sends the same; 0 for none.
+	// each attempt sends the same events; 0 for none.
 	last     uint64
 	attempts int
 	// since is the time of the first attempt.
@@ -81,15 +81,16 @@ type nextStep struct {
 type action uint8
 
 const (
-	// waitForLog: everything in the log was delivered.
+	// waitForLog means that all events in the log were delivered.
 	waitForLog action = iota
-	// retry: the delivery is ready again after the delay. linger is a retry whose delay
-	// a drain cuts short.
+	// retry means that the delivery is ready again after the delay. linger is a retry
+	// whose delay a drain cuts short.
 	retry
 	linger
-	// waitForSlot: the delivery waits for its host and is scheduled already.
+	// waitForSlot means that the delivery waits for a slot of its host, and that allow
+	// has already changed its state.
 	waitForSlot
-	// end: the delivery has ended.
+	// end means that the delivery has ended.
 	end
 )
 
@@ -104,7 +105,7 @@ func (d *delivery) close() {
 // host is the state that the deliveries to one host and port share. Pushes.mu guards it.
 type host struct {
 	name string
-	// users counts the deliveries, inFlight the requests.
+	// users counts the deliveries, and inFlight counts the requests.
 	users, inFlight int
 	// failures counts the failed requests since the last one that succeeded.
 	failures int
@@ -118,7 +119,7 @@ type host struct {
 // Pushes.mu guards it.
 type owner struct {
 	name string
-	// users counts the deliveries, inFlight those that a worker runs.
+	// users counts the deliveries, and inFlight counts the deliveries that a worker runs.
 	users, inFlight int
 	// ready are the deliveries that wait for a worker, in the order in which they run.
 	ready []*delivery

@@ -6,8 +6,8 @@ package push
 import "context"
 
 // Drain sends the notifications that can be sent at once, and ends the deliveries. It
-// waits for requests in flight and for no retry. When ctx ends first, Drain cancels the
-// requests and returns the cause of ctx. It may be called more than once.
+// waits for requests in flight, but not for retries. When ctx ends first, Drain cancels
+// the requests and returns the cause of ctx. It may be called more than once.
 func (p *Pushes) Drain(ctx context.Context) error {
 	p.beginDrain()
 	var cause error
@@ -23,7 +23,8 @@ func (p *Pushes) Drain(ctx context.Context) error {
 	return cause
 }
 
-// beginDrain ends the delays of deliveries that linger.
+// beginDrain sets draining, stops the timers of delayed deliveries, and makes the
+// lingering ones ready.
 func (p *Pushes) beginDrain() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

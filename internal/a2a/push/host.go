@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// The circuit breaker of a host opens after tripAfter failed requests in a row. It
-// stays open for cooldown, in which no request is sent; after that, one request at a
-// time tries the host until one succeeds, which closes it.
+// The circuit breaker of a host opens after tripAfter failed requests in a row. It stays
+// open for cooldown, in which no request is sent; after that, one request at a time tries
+// the host until one succeeds, which closes the breaker.
 const (
 	tripAfter = 5
 	cooldown  = 30 * time.Second
 )
 
-// useHost returns the host of a URL, which has one more user. mu is held.
+// useHost returns the host of a URL, and counts one more user of the host. mu is held.
 func (p *Pushes) useHost(raw string) *host {
 	name := ""
 	if u, err := url.Parse(raw); err == nil {
@@ -51,7 +51,8 @@ type permission struct {
 	openFor time.Duration
 }
 
-// allow takes a slot of the host for a request of a delivery.
+// allow takes a slot of the host for a request of a delivery, or returns why the request
+// may not be sent now.
 func (p *Pushes) allow(d *delivery) permission {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +83,7 @@ func (p *Pushes) allow(d *delivery) permission {
 	return permission{}
 }
 
-// record tells the circuit breaker of a host how a request ended.
+// record updates the circuit breaker of a host after a request.
 func (p *Pushes) record(h *host, healthy bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -48,8 +48,8 @@ func snapshotNotification(d a2a.Dialect, snapshot *a2a.Record) *notification {
 	}
 }
 
-// statusNotification returns the notification of a status. Before 1.0 it has the task as
-// it was at that event, and in 1.0 the status update.
+// statusNotification returns the notification of a status. Before 1.0, its body is the
+// task as it was at that event; in 1.0, it is the status update.
 func statusNotification(d a2a.Dialect, r *a2a.Record, task *a2a.Task) *notification {
 	return &notification{
 		last:     r.Seq,
@@ -89,9 +89,10 @@ func withoutHistory(t *a2a.Task) *a2a.Task {
 	return &trimmed
 }
 
-// artifactNotification returns the notification of the artifact update that records
-// begin with, joined with those after it that extend the same artifact, up to the event
-// numbered until; 0 means no limit. open is true if further updates may extend it.
+// artifactNotification returns the notification of the first record, which is an artifact
+// update. It joins the following updates that extend the same artifact, up to the event
+// numbered until; 0 means no limit. open is true if later updates may extend the
+// notification.
 func artifactNotification(records []*a2a.Record, until uint64) (n *notification, open bool) {
 	first := records[0]
 	size, count := first.Artifact.Artifact.Size(), 1

@@ -29,17 +29,19 @@ type Options struct {
 	Tasks   store.Store
 	Configs store.PushStore
 	Guard   Guard
-	// Member knows which replicas are alive, if other replicas use Configs, which is then
-	// a store.SharedPushStore. Nil if no other process uses it.
+	// Member reports which replicas are alive. If it is set, other replicas use Configs,
+	// too, and Configs must be a store.SharedPushStore. Nil means that no other process
+	// uses Configs.
 	Member store.Lease
-	// Workers bounds the concurrent requests, 16 by default, and PerHost those to one
-	// host, 4 by default.
+	// Workers bounds all concurrent requests, 16 by default. PerHost bounds the
+	// concurrent requests to one host, 4 by default.
 	Workers, PerHost int
 	// Timeout bounds one request, 10 s by default.
 	Timeout time.Duration
 	// MaxAttempts bounds the attempts of one notification, 12 by default.
 	MaxAttempts int
-	// FirstDelay is the delay of the first retry, 1 s by default. It doubles up to 5 min.
+	// FirstDelay is the delay of the first retry, 1 s by default. The delay doubles with
+	// each retry, up to 5 min.
 	FirstDelay time.Duration
 	// Linger is how long an update of an artifact waits for the next one, to be sent in
 	// the same notification, 100 ms by default.
@@ -59,14 +61,14 @@ type Options struct {
 	Random func() float64
 }
 
-// Guard checks URLs and sends requests to those that it allows.
+// Guard checks URLs, and sends requests to the URLs that it allows.
 type Guard interface {
 	http.RoundTripper
 	// Check returns an *a2a.Error that names the field if the URL is not allowed.
 	Check(field, url string) error
 }
 
-// Observer receives what metrics count. Its methods must not block.
+// Observer receives the events that metrics count. Its methods must not block.
 type Observer interface {
 	// Attempted is called for each request to a receiver.
 	Attempted(Result)
@@ -81,11 +83,12 @@ type Result string
 // The results of requests.
 const (
 	ResultDelivered Result = "delivered"
-	// ResultRetry: there was no response, or one after which a retry may succeed.
+	// ResultRetry means that there was no response, or a response after which a retry may
+	// succeed.
 	ResultRetry Result = "retry"
-	// ResultRefused: the response is an error that a retry would not change.
+	// ResultRefused means that the response is an error that a retry would not change.
 	ResultRefused Result = "refused"
-	// ResultDenied: the guard did not allow the request.
+	// ResultDenied means that the guard did not allow the request.
 	ResultDenied Result = "denied"
 )
 
@@ -94,13 +97,14 @@ type Cause string
 
 // The causes.
 const (
-	// CauseRefused: the receiver refused the last notification, or maxFailures in a row.
+	// CauseRefused means that the receiver refused the final notification, or the last of
+	// maxFailures notifications that were given up in a row.
 	CauseRefused Cause = "refused"
-	// CauseExhausted: the attempts of such notifications were used up.
+	// CauseExhausted means that the attempts of such a notification were used up.
 	CauseExhausted Cause = "exhausted"
-	// CauseGone: the receiver answered with status 410.
+	// CauseGone means that the receiver answered with status 410.
 	CauseGone Cause = "gone"
-	// CauseDenied: the URL leads to an address that is not allowed.
+	// CauseDenied means that the URL leads to an address that is not allowed.
 	CauseDenied Cause = "denied"
 )
 

@@ -5,7 +5,8 @@ package push
 
 import "slices"
 
-// useOwner returns the owner of a delivery, who has one more user. mu is held.
+// useOwner returns the owner of a delivery, and counts the delivery as one more user. mu
+// is held.
 func (p *Pushes) useOwner(d *delivery) *owner {
 	name := d.Task.Owner.Principal()
 	o := p.owners[name]
@@ -25,9 +26,10 @@ func (p *Pushes) releaseOwner(d *delivery) {
 }
 
 // mayRun reports whether a worker may run a delivery of an owner. Slow receivers occupy
-// workers for long, and must delay no other owner. An owner therefore has at most as
-// many workers as it leaves to others, and one in any case: each further owner takes at
-// most half of the rest, and of 16 workers four owners leave one. mu is held.
+// workers for a long time, and must not delay other owners. An owner therefore has at
+// most as many workers as it leaves to others, but may always have one. Each further
+// owner can take at most half of the free workers, so four owners leave one of 16
+// workers. mu is held.
 func (p *Pushes) mayRun(o *owner) bool {
 	left := p.options.Workers - p.inFlight - 1
 	return left >= 0 && (o.inFlight == 0 || o.inFlight < left)

@@ -25,7 +25,8 @@ type Pushes struct {
 	options Options
 
 	// configMu is held while a configuration is set or deleted, so that the deliveries
-	// are those of the stored configurations. It is locked before mu.
+	// match the stored configurations. A goroutine that needs both locks takes configMu
+	// before mu.
 	configMu sync.Mutex
 	// shared is nil if no other replica uses the store.
 	shared *shared
@@ -59,7 +60,8 @@ type shared struct {
 	deadSince map[store.Replica]time.Time
 }
 
-// New returns a Pushes, which delivers nothing before Resume or a new configuration.
+// New returns a Pushes, or an error if a required option is missing. The Pushes delivers
+// nothing before Resume or a new configuration.
 func New(o Options) (*Pushes, error) {
 	if o.Tasks == nil || o.Configs == nil || o.Guard == nil {
 		return nil, errors.New("push needs tasks, configs and a guard")
@@ -79,7 +81,7 @@ func New(o Options) (*Pushes, error) {
 	}, nil
 }
 
-// Following returns the number of configurations whose tasks are followed.
+// Following returns the number of configurations that have a delivery.
 func (p *Pushes) Following() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

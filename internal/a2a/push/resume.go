@@ -58,8 +58,8 @@ func (p *Pushes) takeOverUntil(ctx context.Context) {
 	for {
 		err := p.takeOverDead(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
-			// The renewal of the lease logs an outage of the same store. It affects
-			// deliveries only if there are some.
+			// The renewal of the lease logs an outage of the same store. The outage
+			// affects push only if there are deliveries.
 			level := slog.LevelDebug
 			if p.Following() > 0 {
 				level = slog.LevelError

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// delay returns the time until the next attempt after a number of failed ones: exponential
-// backoff of which half is random, and at least asked, which the receiver asked for.
+// delay returns the time until the next attempt after a number of failed attempts:
+// exponential backoff, half of which is random, but at least asked, the delay that the
+// receiver asked for.
 func (p *Pushes) delay(attempts int, asked time.Duration) time.Duration {
 	d := p.options.FirstDelay
 	for range attempts - 1 {

@@ -21,8 +21,8 @@ func (p *Pushes) follow(c store.Push, log store.Log) {
 		return
 	}
 	d.ctx, d.cancel = context.WithCancelCause(context.Background())
-	// The watch begins before the delivery is scheduled: its first step reads what was
-	// appended in between.
+	// The watch begins before the delivery is scheduled. The first step of the delivery
+	// reads the events that were appended in between.
 	d.stopWatch = log.Watch(func() { p.wake(d) })
 	p.mu.Lock()
 	former := p.deliveries[d.id()]
@@ -51,8 +51,8 @@ func (p *Pushes) unfollow(name id) {
 	}
 }
 
-// drop takes a delivery out of the schedule, and reports whether it was there. The
-// caller then closes the delivery without the lock. mu is held.
+// drop removes a delivery from the schedule, and returns false if the delivery was not in
+// it. After true, the caller unlocks mu and closes the delivery. mu is held.
 func (p *Pushes) drop(d *delivery) bool {
 	if d == nil || d.dropped {
 		return false
@@ -78,7 +78,8 @@ func (p *Pushes) drop(d *delivery) bool {
 	return true
 }
 
-// wake makes a delivery whose log has changed ready. The log calls it under its lock.
+// wake makes a delivery ready after its log has changed. The log calls wake while it
+// holds its own lock.
 func (p *Pushes) wake(d *delivery) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,7 +129,7 @@ func (p *Pushes) take() *delivery {
 	return d
 }
 
-// reschedule follows a step of a delivery.
+// reschedule puts a delivery into the state that its last step decided.
 func (p *Pushes) reschedule(d *delivery, next nextStep) {
 	if next.action == waitForSlot {
 		return

@@ -13,8 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// maxFailures is the number of notifications in a row after which a configuration dies
-// if they were given up.
+// maxFailures is the number of notifications, given up in a row, after which the
+// configuration is abandoned.
 const maxFailures = 3
 
 // step sends at most one notification of a delivery. Only the worker that runs the
@@ -30,7 +30,7 @@ func (p *Pushes) step(d *delivery, batch *[]*a2a.Record) nextStep {
 	switch permission := p.allow(d); {
 	case permission.waits:
 		return nextStep{action: waitForSlot}
-	case permission.openFor > 0: // no attempt, but it counts towards retryFor
+	case permission.openFor > 0: // no request is sent, but the wait counts towards retryFor
 		return p.retryAfter(d, n, permission.openFor+p.jitter(cooldown/10))
 	}
 	if p.shared != nil {
@@ -101,7 +101,7 @@ func (p *Pushes) nextNotification(d *delivery, batch *[]*a2a.Record) (*notificat
 			}
 			return n, nextStep{}
 		}
-		d.Acked = r.Seq // there is no notification of it
+		d.Acked = r.Seq // there is no notification of this event
 	}
 	if len(records) > 0 {
 		return nil, nextStep{action: retry}
@@ -121,9 +121,9 @@ func (p *Pushes) status(d *delivery, r *a2a.Record) (*notification, nextStep) {
 }
 
 // taskAt returns the task as it was at an event, so that all attempts of a notification
-// have the same body: a receiver takes two with the same event id for one. If the log was
-// trimmed and the task has changed since, the task has its ids only, and the receiver has
-// to read the rest.
+// have the same body: a receiver treats notifications with the same event id as one. If
+// the log was trimmed and the task has changed since the event, taskAt returns a task
+// with the ids only, and the receiver has to read the rest.
 func taskAt(d *delivery, seq uint64) (*a2a.Task, error) {
 	record, err := store.TaskAt(d.ctx, d.log, seq)
 	switch {
@@ -143,7 +143,7 @@ func (p *Pushes) snapshot(d *delivery) (*notification, nextStep) {
 	return snapshotNotification(d.Config.Dialect, now), nextStep{}
 }
 
-// readFailed follows an error of the store. It deletes the configuration of a task that
+// readFailed handles an error of the store. It deletes the configuration of a task that
 // does not exist any more.
 func (p *Pushes) readFailed(d *delivery, operation string, err error) nextStep {
 	if d.ctx.Err() != nil {
@@ -162,8 +162,8 @@ func (p *Pushes) readFailed(d *delivery, operation string, err error) nextStep {
 	return nextStep{action: retry, delay: p.delay(1, 0)}
 }
 
-// restart ends a delivery whose log has lost events, and begins again with the
-// configuration and the log as the store still has them.
+// restart ends a delivery whose log has lost events, and starts a new delivery with the
+// configuration and the log that the store still has.
 func (p *Pushes) restart(d *delivery) nextStep {
 	now, err := p.options.Configs.Get(d.ctx, d.Task, d.Config.ID)
 	var log store.Log
@@ -184,7 +184,8 @@ func (p *Pushes) restart(d *delivery) nextStep {
 	return nextStep{action: end}
 }
 
-// retryAfter retries a notification after a delay, unless retryFor ends before.
+// retryAfter retries a notification after a delay. It gives the notification up if
+// retryFor ends before the delay.
 func (p *Pushes) retryAfter(d *delivery, n *notification, delay time.Duration) nextStep {
 	if p.options.Now().Add(delay).Sub(d.since) > retryFor {
 		return p.giveUp(d, n, CauseExhausted, outcome{})
@@ -195,7 +196,8 @@ func (p *Pushes) retryAfter(d *delivery, n *notification, delay time.Duration) n
 // isFinal reports whether a notification is the last one of its delivery.
 func (d *delivery) isFinal(n *notification) bool { return n.terminal && n.last > d.Since }
 
-// giveUp skips a notification. The configuration dies if no later one could be delivered.
+// giveUp skips a notification. It abandons the configuration if no later notification
+// could be delivered.
 func (p *Pushes) giveUp(d *delivery, n *notification, why Cause, o outcome) nextStep {
 	d.failures++
 	p.options.Log.WarnContext(d.ctx, "push notification given up", "push", d.Config, "host", d.host.name,

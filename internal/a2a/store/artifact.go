@@ -12,17 +12,18 @@ import (
 
 // artifact is an artifact that grows.
 type artifact struct {
-	// head is the artifact without an open text. Its parts are only appended to and
-	// never changed in place, because snapshots share them.
+	// head is the artifact without its open text. Parts are only appended to
+	// head.Parts and never changed in place, because snapshots share them.
 	head a2a.Artifact
-	// text is the text at the end, to which the next text may be joined; nil when
-	// there is none. The strings that it returned stay valid while it grows.
+	// text is the open text: the text at the end of the artifact, to which the next
+	// text may be joined; nil when there is none. The strings that the Builder has
+	// returned stay valid while it grows.
 	text *strings.Builder
 	size int
 }
 
-// snapshot copies the parts of an artifact with an open text, and nothing of any
-// other.
+// snapshot returns the current artifact. It copies the parts only if there is an open
+// text.
 func (a *artifact) snapshot() a2a.Artifact {
 	s := a.head
 	s.Parts = slices.Clip(s.Parts)
@@ -70,8 +71,9 @@ func (a *artifact) extend(u *a2a.ArtifactUpdate) {
 	a.addParts(u.Artifact.Parts, u.JoinText)
 }
 
-// addParts counts only the bytes of a text that it joins to an open one: an answer
-// of a million words is one part.
+// addParts appends parts. If join is true, it joins plain text to the open text. The
+// size of a joined text is its bytes without the overhead of a part: an answer of a
+// million words is one part.
 func (a *artifact) addParts(parts []a2a.Part, join bool) {
 	for i := range parts {
 		if join && plainText(&parts[i]) {
@@ -90,9 +92,9 @@ func (a *artifact) addParts(parts []a2a.Part, join bool) {
 	}
 }
 
-// openText opens the text at the end of the artifact. The part leaves the slice,
-// whose capacity is cut, so that the next append does not overwrite a part of a
-// snapshot.
+// openText opens the text at the end of the artifact. It removes the part with this
+// text from head.Parts, and cuts the capacity of the slice so that the next append
+// does not overwrite a part of a snapshot.
 func (a *artifact) openText() {
 	if a.text != nil {
 		return

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// MessageClaim is the value of a claim on a message: the replica that took the
-// message, and the task.
+// MessageClaim is the value of a claim on a message: the replica that claimed the
+// message, and the task of the message.
 type MessageClaim struct {
 	Replica Replica
 	TaskID  string
@@ -24,17 +24,18 @@ type ClaimedMessage struct {
 	MessageClaim
 }
 
-// MaxTaskClaims bounds the claims that one task ends: those on the messages that
-// began its latest turns. Older claims end with their window.
+// MaxTaskClaims bounds the claims that end when their task is continued or canceled:
+// the claims on the messages that began its latest turns. Older claims end with their
+// window.
 const MaxTaskClaims = 16
 
-// Claims deduplicates messages between replicas: only one replica takes a message
+// Claims deduplicates messages between replicas: only one replica processes a message
 // that a client sends again. A claim ends with its window, by Unclaim, or when the
 // task of its message is continued or canceled (HoldChange).
 type Claims interface {
 	// Claim claims a message for a window, by the clock of the store, and returns
 	// the claim that is in effect: c, or one that was made before.
 	Claim(ctx context.Context, message string, c MessageClaim, window time.Duration) (MessageClaim, error)
-	// Unclaim ends that claim, and no other on the same message.
+	// Unclaim ends the claim c, and no other claim on the same message.
 	Unclaim(ctx context.Context, message string, c MessageClaim) error
 }

@@ -7,27 +7,28 @@ import "errors"
 
 // The errors that a caller acts on.
 var (
-	// ErrNotFound: there is no such task, or no longer.
+	// ErrNotFound means that the task does not exist, or no longer exists.
 	ErrNotFound = errors.New("task is not in the store")
-	// ErrExists: there is a task with the key.
+	// ErrExists means that a task with the key exists.
 	ErrExists = errors.New("task is in the store already")
-	// ErrConflict: the log has more events than the caller knows. The append did not
-	// happen and never will.
+	// ErrConflict means that the log has more events than the caller has read. The append
+	// did not happen and never will.
 	ErrConflict = errors.New("log has newer events")
-	// ErrTrimmed: the log has dropped the event. The snapshot includes it.
+	// ErrTrimmed means that the log has dropped the event. The snapshot includes its
+	// effect.
 	ErrTrimmed = errors.New("log no longer holds the event")
-	// ErrFull: the store has no room, and nothing that it may evict.
+	// ErrFull means that the store has no room, and no task that it may evict.
 	ErrFull = errors.New("store is full")
-	// ErrHeld: another replica holds the task. The write did not happen.
+	// ErrHeld means that another replica holds the task. The write did not happen.
 	ErrHeld = errors.New("task is held by another replica")
-	// ErrRolledBack: the store has lost events that it had stored before: its server was
-	// restored from a backup, or crashed before they were on disk. The log ends for all
-	// its users. A new one, which Open returns, has the events that the store still has.
+	// ErrRolledBack means that the store has lost events that it had stored: its server
+	// was restored from a backup, or crashed before they were on disk. The Log ends for
+	// all its users. Open returns a new Log with the events that the store still has.
 	ErrRolledBack = errors.New("store has lost events that it had stored")
-	// ErrUnavailable: the store does not answer, or cannot serve (an outage).
+	// ErrUnavailable means that the store does not answer, or cannot serve (an outage).
 	ErrUnavailable = errors.New("store does not answer")
-	// ErrIndeterminate: it is not known whether a write happened. It may also happen
-	// later. The caller repeats the write with the same token (Write.Repeat), or gives
-	// up the task.
+	// ErrIndeterminate means that the outcome of a write is unknown: the write has
+	// happened, has not happened, or may happen later. The caller repeats the write with
+	// the same token (Write.Repeat), or gives up the task.
 	ErrIndeterminate = errors.New("outcome of the write is not known")
 )

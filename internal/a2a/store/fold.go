@@ -9,16 +9,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Fold is a task that grows event by event. The cost of an event depends on the
-// event and not on the task. A Task that Fold returned never changes: both share
-// slices that only grow behind its end.
+// Fold is a task that grows event by event. The cost of an event depends on the event
+// and not on the task. A Task that the Fold has returned never changes: the Fold only
+// appends to the slices that both share, behind the end of the slices of the Task.
 //
-// It is not safe for concurrent use.
+// A Fold is not safe for concurrent use.
 type Fold struct {
 	task      a2a.Task
 	artifacts []artifact
-	// index finds artifacts once there are many. last is the index of the artifact
-	// of the previous update, to which most updates go.
+	// index maps the ids of artifacts to their positions, if there are more than
+	// indexThreshold. last is the position of the last updated artifact, to which
+	// most updates go.
 	index map[string]int
 	last  int
 	size  int
@@ -66,8 +67,8 @@ func (f *Fold) Matches(q *Query) bool {
 // StatusMessage returns the message of the status.
 func (f *Fold) StatusMessage() *a2a.Message { return f.task.Status.Message }
 
-// AssignIndexes sets the index of artifact updates to the one that Apply will set,
-// so that events can be encoded before it is known whether they are the next.
+// AssignIndexes sets the index of artifact updates to the index that Apply will set,
+// so that a store can encode events before their append succeeds.
 func (f *Fold) AssignIndexes(events []a2a.Event) {
 	var added []string
 	for i := range events {
@@ -109,8 +110,8 @@ func (f *Fold) Apply(e *a2a.Event) {
 	}
 }
 
-// Replay is Apply for an event of a log that other goroutines read at the same
-// time.
+// Replay is Apply for an event of a log that other goroutines read at the same time.
+// It does not change the event.
 func (f *Fold) Replay(e *a2a.Event) {
 	if e.Artifact != nil {
 		u := *e.Artifact

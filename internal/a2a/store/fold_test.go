@@ -13,8 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// A fold that is taken up anywhere comes to the same task as one that went on,
-// and changes nothing that was handed out.
+// A fold that Resume returns after any event reaches the same task as the original
+// fold, and changes no Task that was returned before.
 func TestResume(t *testing.T) {
 	origin := store.Origin{ContextID: "c", Dialect: a2a.DialectV01}
 	one := store.NewFold("t", origin)

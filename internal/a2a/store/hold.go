@@ -9,18 +9,18 @@ import "github.com/a2a-operator/a2a-operator/internal/a2a"
 //
 // The store compares the number of the last event before it compares the holder. An
 // append without events changes the hold only and wakes no watcher. A terminal status
-// ends the hold, with every HoldChange.
+// ends the hold, whatever the HoldChange.
 type HoldChange uint8
 
 const (
-	// AnyHolder is for appends that every replica may make: it leaves the hold. It is
-	// how any replica cancels a task. A cancellation also ends the claims on the
-	// messages that began the turns of the task.
+	// AnyHolder is for appends that every replica may make: it neither requires nor
+	// changes the hold. Any replica cancels a task with it. A cancellation also ends the
+	// claims on the messages that began the turns of the task.
 	AnyHolder HoldChange = iota
-	// Keep requires that the caller holds the task: otherwise ErrHeld.
+	// Keep requires that the caller holds the task. Otherwise the append returns ErrHeld.
 	Keep
-	// Take makes the caller the holder, unless another replica with a lease is:
-	// ErrHeld.
+	// Take makes the caller the holder. The append returns ErrHeld if another replica
+	// with a lease holds the task.
 	Take
 	// Release leaves the task without a holder, under the same condition as Take.
 	Release
@@ -30,29 +30,30 @@ const (
 	Continue
 )
 
-// Hold says who runs a task.
+// Hold is the hold on a task: the replica that runs the task, and the turn.
 type Hold struct {
 	Replica Replica
 	// Alive is whether the replica had a lease a moment ago.
 	Alive bool
 	Turn  TurnDescriptor
 	// RolledBack is true if the store has lost writes since the task began to work
-	// (ErrRolledBack). The turn may have ended in one of them.
+	// (ErrRolledBack). One of the lost writes may have ended the turn.
 	RolledBack bool
 }
 
-// TurnDescriptor is what a replica has to know of a turn, beside the log, to run it again.
+// TurnDescriptor is the data of a turn, beside the log, with which a replica can run the
+// turn again.
 type TurnDescriptor struct {
 	// Begin is the number of the event with the message of the turn.
 	Begin uint64
 	// Attempt counts the runs of the turn from 1.
 	Attempt int
-	// Redacted is true when the log has less of the message than the agent
+	// Redacted is true when the log has a redacted copy of the message that the agent
 	// received.
 	Redacted bool
 	// Claim is the claim on the message of the turn; the zero value without one.
 	Claim ClaimedMessage
-	// The fields below are those of the request.
+	// The fields below are copies of the fields of the request.
 	AccountingPrincipal a2a.AccountingPrincipal
 	AcceptedOutputModes []string
 	Metadata            a2a.Object

@@ -15,10 +15,11 @@ type Key struct {
 	TaskID string
 }
 
-// Origin is what a task has from its creation and never changes.
+// Origin contains the properties of a task that are set at its creation and never
+// change.
 type Origin struct {
 	ContextID string
-	// Dialect is that of the message that created the task.
+	// Dialect is the dialect of the message that created the task.
 	Dialect a2a.Dialect
 }
 
@@ -28,8 +29,9 @@ type Conversation struct {
 	ContextID string
 }
 
-// Replica names one incarnation of a replica: "<name>/<incarnation>". The name is
-// that of the pod, which a restarted container keeps; the incarnation is random.
+// Replica names one incarnation of a replica: "<name>/<incarnation>". The name is the
+// name of the pod, which stays the same when the container restarts. The incarnation
+// is random.
 type Replica string
 
 // Name returns the name without the incarnation.

@@ -11,8 +11,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// mergeObjects returns the members of both objects; of equal names, that of newer.
-// It reads the first level only and changes neither object.
+// mergeObjects returns an object with the members of both objects. If both have a
+// member with the same name, the result has the member of newer. It merges the first
+// level only and changes neither object.
 func mergeObjects(older, newer a2a.Object) a2a.Object {
 	names := map[string]bool{}
 	members(newer, func(name, _ jsontext.Value) { names[string(name)] = true })

@@ -20,12 +20,13 @@ type Push struct {
 	// Acked is the number of the last event that was delivered or need not be.
 	Acked uint64
 	// Since is the number of the event after which a message continued the task. A
-	// terminal status up to there does not end the configuration.
+	// terminal status with this or a lower number does not end the configuration.
 	Since uint64
-	// Expires is the zero time while there may be events to deliver. After that,
-	// the configuration can be read until Expires.
+	// Expires is the zero time while there may be events to deliver. Afterwards, it
+	// is the time until which the configuration can be read.
 	Expires time.Time
-	// Replica is the replica that delivers; "" when the store is not shared.
+	// Replica is the replica that delivers the events; "" when the store is not
+	// shared.
 	Replica Replica
 }
 

@@ -5,10 +5,10 @@ package store
 
 import "github.com/a2a-operator/a2a-operator/internal/a2a"
 
-// ReadLimit and ReadBytes bound the records that one Read of a Log returns, by
-// number and by the bytes of their events. A slow reader keeps what it has read in
-// memory, also after the log has dropped it. Without the bound in bytes, 256 of the
-// largest records would be as much as the whole log.
+// ReadLimit and ReadBytes bound the records that one Read of a Log returns, by number
+// and by the bytes of their events. A slow reader keeps the records that it has read
+// in memory, even after the log has dropped them. Without ReadBytes, 256 of the
+// largest records could be as large as the whole log.
 const (
 	ReadLimit = 256
 	ReadBytes = 1 << 20

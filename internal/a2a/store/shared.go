@@ -24,8 +24,8 @@ type Shared interface {
 	Join(name string) Member
 }
 
-// Member is the side of a shared store that one replica uses. Its methods are called
-// from many goroutines.
+// Member is the access of one replica to a shared store. Its methods are safe for
+// concurrent use, except Receive.
 type Member interface {
 	Store
 	Lease
@@ -34,42 +34,43 @@ type Member interface {
 	Claims
 }
 
-// Lease tells which replicas are alive.
+// Lease manages the lease of the caller, and reports which replicas are alive.
 type Lease interface {
-	// Self is the caller.
+	// Self returns the incarnation of the caller.
 	Self() Replica
-	// Renew makes the lease end after a time, by the clock of the store. The first
-	// call ends the lease of every other incarnation of the same name. It returns the
-	// tasks that the caller holds at that moment. A run that began before the call and
-	// whose task is not among them has lost the task. If the store has lost an earlier
-	// renewal, Renew renews the lease, and returns the tasks and ErrRolledBack.
+	// Renew sets the end of the lease to a time after the call, by the clock of the
+	// store. The first call ends the lease of every other incarnation of the same name.
+	// It returns the tasks that the caller holds at that moment. A run that began before
+	// the call has lost its task if the task is not among them. If the store has lost an
+	// earlier renewal, Renew renews the lease, and returns the tasks and ErrRolledBack.
 	Renew(ctx context.Context, lease time.Duration) ([]Key, error)
-	// Leave ends the lease. Other replicas may take over what the caller still holds.
+	// Leave ends the lease. Other replicas may take over the tasks that the caller still
+	// holds.
 	Leave(ctx context.Context) error
 	// Alive reports whether a replica has a lease.
 	Alive(ctx context.Context, r Replica) (bool, error)
 	// Dead returns the replicas whose lease has ended and that may still hold tasks or
-	// push configurations. The store forgets a replica that holds nothing after a
-	// while.
+	// push configurations. After a while, the store forgets a replica that holds neither.
 	Dead(ctx context.Context) ([]Replica, error)
 }
 
-// Holds tells which replica holds which task.
+// Holds reports which replica holds which task.
 type Holds interface {
 	// Holding returns the tasks that a replica holds.
 	Holding(ctx context.Context, r Replica) ([]Key, error)
-	// Holder returns the hold on a task; the zero value without one. It returns
-	// ErrNotFound without such a task.
+	// Holder returns the hold on a task; the zero value if no replica holds it. It
+	// returns ErrNotFound if the task does not exist.
 	Holder(ctx context.Context, k Key) (Hold, error)
 }
 
 // MaxInbox bounds the messages in the inbox of one replica.
 const MaxInbox = 256
 
-// Inbox carries messages between replicas.
+// Inbox transports messages between replicas.
 type Inbox interface {
-	// Post puts a message into the inbox of a replica and returns its place there.
-	// It returns ErrNotFound for a replica without a lease, and ErrFull.
+	// Post puts a message into the inbox of a replica and returns its place there. It
+	// returns ErrNotFound for a replica without a lease, and ErrFull if the inbox is
+	// full.
 	Post(ctx context.Context, to Replica, m *InboxMessage) (place string, err error)
 	// Withdraw removes a message from an inbox, and reports whether it was still
 	// there. A message that was withdrawn is never received.
@@ -83,25 +84,26 @@ type Inbox interface {
 type InboxKind uint8
 
 const (
-	// ForwardedMessage is a client's message, for the replica that runs its task or
-	// that knows the outcome of the same message.
+	// ForwardedMessage is a client's message, for the replica that runs its task or that
+	// has the outcome of the same message.
 	ForwardedMessage InboxKind = iota + 1
-	// MessageAccepted is the answer that the replica accepted the message: it runs,
-	// or is queued.
+	// MessageAccepted is the answer that the replica accepted the message: its turn runs
+	// or waits in a queue.
 	MessageAccepted
 	// MessageDecided is the answer with the outcome for the client.
 	MessageDecided
-	// ReviewTask tells the holder of a task that another replica appended to its
-	// log.
+	// ReviewTask informs the holder of a task that another replica appended to the log of
+	// the task.
 	ReviewTask
 )
 
-// InboxMessage is a message between replicas. It holds values only, so that a store
-// may encode it as JSON.
+// InboxMessage is a message between replicas. It contains only data, so that a store may
+// encode it as JSON.
 type InboxMessage struct {
 	From Replica
 	Kind InboxKind
-	// Number is set by the sender of a message; the answers have the same one.
+	// Number identifies a message of its sender. The answers to the message have the same
+	// number.
 	Number uint64
 	Task   Key
 	// Request is the request of a ForwardedMessage. Its Push, if any, was checked.
@@ -119,8 +121,8 @@ type InboxMessage struct {
 // replica that delivers a configuration.
 type SharedPushStore interface {
 	PushStore
-	// Adopt gives a configuration to another replica, if its generation and replica
-	// are still those of p; otherwise it returns ErrNotFound.
+	// Adopt assigns the configuration p to another replica. It returns ErrNotFound if the
+	// stored configuration no longer has the generation and the replica of p.
 	Adopt(ctx context.Context, p Push, by Replica) error
 	// UnfinishedOf is Unfinished for the configurations of one replica.
 	UnfinishedOf(ctx context.Context, r Replica, yield func(Push) bool) error

@@ -5,8 +5,8 @@
 // events for each task, and the fold of the log, which is the task.
 //
 // A store makes no decision about a task: the engine decides which event may follow
-// which. A store appends the events behind the event that its caller knew last. It
-// knows no transport and no encoding.
+// which. A store appends events only if the log still ends at the event that its caller
+// names. The package depends on no transport and no encoding.
 package store
 
 import (
@@ -22,7 +22,7 @@ const (
 	MaxRememberedBytes = 256 << 10
 )
 
-// Store keeps logs and conversations.
+// Store stores logs and conversations.
 type Store interface {
 	// Create starts the log of a task with its first events. It returns ErrExists,
 	// ErrFull or ErrIndeterminate.
@@ -36,9 +36,9 @@ type Store interface {
 	// Paused returns the ids of at most two tasks of a conversation that wait for
 	// their client (an interrupted state), in no order.
 	Paused(ctx context.Context, c Conversation) ([]string, error)
-	// Remember adds a message to a conversation, after those of earlier calls and
-	// before whatever the caller appends next. It may return before the message is
-	// stored: stored waits for that, and callers may ignore it.
+	// Remember adds a message to a conversation, after the messages of earlier calls and
+	// before the next append of the caller. It may return before the message is stored.
+	// stored waits until it is; callers need not call stored.
 	Remember(ctx context.Context, c Conversation, m *a2a.Message) (stored func() error)
 	// Recall returns a conversation, the oldest message first; nothing for an
 	// unknown one.
@@ -51,18 +51,18 @@ type Log interface {
 	// Append adds events to the end of the log and returns the number of the last. It
 	// adds all events or none, and adds them once, however often it is called with the
 	// same token. It retries outages for Write.RetryFor; when ctx ends, it returns at
-	// once, but the write may still happen. It returns ErrConflict when After is not
-	// the last event, ErrHeld, ErrIndeterminate, or ErrFull, which a terminal status
-	// never meets. With ErrConflict, ErrHeld and ErrFull nothing has changed.
+	// once, but the write may still happen. It returns ErrConflict when After is not the
+	// last event, ErrHeld, ErrIndeterminate, or ErrFull, but never ErrFull for a terminal
+	// status. After ErrConflict, ErrHeld and ErrFull nothing has changed.
 	Append(ctx context.Context, a Append) (uint64, error)
 	// Snapshot returns the task and, in Seq, the number of the last event in it.
 	// Concurrent callers share the record.
 	Snapshot(ctx context.Context) (*a2a.Record, error)
-	// Read appends to dst the records after the one with a number, up to ReadLimit
-	// records and about ReadBytes bytes, but at least one if there is one. It
-	// returns ErrTrimmed when the log has dropped the next one.
+	// Read appends the records behind the event numbered after to dst: at most ReadLimit
+	// records and about ReadBytes bytes, but at least one record if there is one. It
+	// returns ErrTrimmed when the log has dropped the first of these records.
 	Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error)
-	// Watch calls wake after every Append, and when the task is evicted. The store
-	// may hold locks: wake must return at once and must not call a log.
+	// Watch calls wake after every Append, and when the task is evicted. The store may
+	// hold locks during the call, so wake must return at once and must not call a log.
 	Watch(wake func()) (stop func())
 }

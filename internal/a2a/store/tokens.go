@@ -32,7 +32,7 @@ type TokenCount struct {
 type TokenCounters interface {
 	// Tokens returns the counts of a caller and of all callers.
 	Tokens(ctx context.Context, caller TokenAccount) (own, total TokenCount, err error)
-	// AddTokens adds tokens to both counts in one step. It is called once for the same
-	// tokens: after an error, they may be counted or not.
+	// AddTokens adds tokens to both counts in one step. Callers do not repeat a failed
+	// call, because the tokens may have been counted in spite of the error.
 	AddTokens(ctx context.Context, caller TokenAccount, tokens int64) error
 }

@@ -22,14 +22,14 @@ type Token uint64
 // token of the one write at the same place of the same log.
 func NewToken() Token { return Token(rand.Uint64() | 1) } //nolint:gosec // not secret
 
-// Write is what creations and appends have in common.
+// Write contains the fields that creations and appends have in common.
 type Write struct {
 	Token Token
 	// Repeat is true when an earlier call with the token returned ErrIndeterminate.
 	// The events must be the same.
 	Repeat bool
-	// RetryFor is how long the store retries the write while it meets an outage; 0 is
-	// the default of the store.
+	// RetryFor is how long the store retries the write during an outage; 0 means the
+	// default of the store.
 	RetryFor time.Duration
 	// Replica is the caller, for writes that hold the task. Turn replaces the turn
 	// descriptor of the hold. Stores that are not shared ignore both.
@@ -37,8 +37,8 @@ type Write struct {
 	Turn    *TurnDescriptor
 }
 
-// NewTask is the creation of a task. With a Replica, that replica holds the task,
-// unless the events end it.
+// NewTask is the creation of a task. If Replica is set, that replica holds the task,
+// unless the events end the task.
 type NewTask struct {
 	Key
 	Origin
@@ -49,8 +49,9 @@ type NewTask struct {
 
 // Append is an append to the log of a task.
 type Append struct {
-	// After is the number of the last event of the log. The log owns what the events
-	// point to, but not the slice, and sets the index of artifact updates.
+	// After is the number of the last event of the log. The log takes ownership of
+	// the values to which the events point, but not of the slice Events, and sets the
+	// index of artifact updates.
 	After  uint64
 	Events []a2a.Event
 	// Hold is what the append does to the hold on the task, in the same step. Stores
@@ -85,12 +86,14 @@ func Retry(ctx context.Context, attempt func() error) error {
 }
 
 // RetryWrite is Retry for the attempts of one write with one token; repeat is
-// Write.Repeat. An attempt that returned ErrUnavailable may have been stored, or may
-// be later. Behind it, ErrFull and ErrTrimmed are no outcomes: a full store refuses a
-// write before it compares the token, and a log that has dropped the place of the
-// write cannot compare it. RetryWrite retries the former and returns
-// ErrIndeterminate for the latter, and when no attempt was answered. Without such an
-// attempt, ErrTrimmed is ErrConflict.
+// Write.Repeat. An attempt that returned ErrUnavailable is unanswered: the store may
+// have stored the write, or may store it later. After an unanswered attempt, ErrFull
+// and ErrTrimmed do not show the outcome: a full store refuses a write before it
+// compares the token, and a log that has dropped the place of the write cannot
+// compare the token. RetryWrite then retries after ErrFull, and returns
+// ErrIndeterminate for ErrTrimmed. It also returns ErrIndeterminate if the last
+// attempt was unanswered. If all attempts were answered, it returns ErrConflict for
+// ErrTrimmed.
 func RetryWrite(ctx context.Context, repeat bool, attempt func() error) error {
 	unanswered := repeat
 	err := Retry(ctx, func() error {

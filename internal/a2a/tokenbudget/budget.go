@@ -23,7 +23,7 @@ import (
 
 // Limits are numbers of tokens in an hour. 0 means no limit.
 type Limits struct {
-	// PerHour limits all callers together, PerCallerPerHour each of them.
+	// PerHour limits all callers together. PerCallerPerHour limits each caller.
 	PerHour, PerCallerPerHour int64
 }
 
@@ -55,7 +55,7 @@ type Budget struct{ options Options }
 func New(o Options) *Budget { return &Budget{o} }
 
 // Allow returns nil if the budgets have tokens left for a message of a principal, an
-// *a2a.Error if they have none, and the error of the counters.
+// *a2a.Error if they have none, and another error if the counters fail.
 func (b *Budget) Allow(ctx context.Context, by a2a.AccountingPrincipal) error {
 	limits := b.options.Limits()
 	if limits == (Limits{}) {
@@ -174,7 +174,7 @@ func (m *Meter) ChargeAtEnd(ctx context.Context, events []a2a.Event) {
 	}
 }
 
-// Chunk counts a chunk of output as one token, until Report takes a larger usage.
+// Chunk counts a chunk of output as one token, until Report records a larger usage.
 func (m *Meter) Chunk() { m.chunks++ }
 
 // End charges the tokens that were not charged yet, including one for each chunk that no
