@@ -11,14 +11,15 @@ import (
 	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // the credentials of kubeconfigs
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // adds the credential plugins of kubeconfigs
 
 	"github.com/a2a-operator/a2a-operator/internal/cli"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second signal ends the process at once.
+	// After the first signal, restore the default handling, so that a second signal ends
+	// the process immediately.
 	context.AfterFunc(ctx, stop)
 	status := cli.Run(ctx, os.Args[1:], genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr})
 	stop()

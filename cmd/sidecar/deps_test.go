@@ -10,22 +10,22 @@ import (
 	"testing"
 )
 
-// A sidecar runs in the pod of every agent, so each linked package costs every pod memory
-// and is attack surface.
+// A sidecar runs in the pod of every agent, so each linked package uses memory in every
+// pod and adds attack surface.
 func TestLinksNoKubernetes(t *testing.T) {
 	denied := []string{
 		"k8s.io/",
 		"sigs.k8s.io/",
 		"github.com/a2a-operator/a2a-operator/api/",
 		"github.com/a2a-operator/a2a-operator/controllers",
-		"github.com/a2aproject/", // drives tests, serves nothing
+		"github.com/a2aproject/", // only for tests
 		"google.golang.org/grpc", // binding/grpc serves gRPC by connect (ADR 0026)
 		"google.golang.org/genproto",
 		"testing",
 	}
-	// The checked form of CEL, which the sidecar configuration has and the interpreter
-	// takes (ADR 0019).
-	// The details of a gRPC status (ADR 0026).
+	// allowed contains the package of the type-checked form of CEL, which the sidecar
+	// configuration contains and the interpreter reads (ADR 0019), and the packages of
+	// the details of a gRPC status (ADR 0026).
 	allowed := []string{
 		"google.golang.org/genproto/googleapis/api/expr/v1alpha1", "google.golang.org/genproto/googleapis/rpc/status",
 		"google.golang.org/genproto/googleapis/rpc/errdetails",

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// TestLogIsJSON has a server send two responses to one request, which net/http writes to
+// TestLogIsJSON makes a server send two responses to one request. net/http logs this with
 // the standard logger.
 func TestLogIsJSON(t *testing.T) {
 	former, flags, out := slog.Default(), stdlog.Flags(), stdlog.Writer()
@@ -25,7 +25,7 @@ func TestLogIsJSON(t *testing.T) {
 		stdlog.SetOutput(out)
 	})
 	lines, to := io.Pipe()
-	stdlog.SetOutput(to) // where it would go otherwise
+	stdlog.SetOutput(to) // the output if newLog did not replace the standard logger
 	newLog(to, slog.LevelInfo)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

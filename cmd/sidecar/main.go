@@ -66,12 +66,13 @@ func run(args []string) int {
 	log := newLog(os.Stderr, options.Level)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	// The soft limit of the heap is nine tenths of the container's memory limit, unless
-	// GOMEMLIMIT sets it.
+	// The memory limit of the Go runtime is nine tenths of the container's limit.
+	// GOMEMLIMIT in the environment takes precedence.
 	if _, err := memlimit.SetGoMemLimitWithOpts(); err != nil {
 		log.Info("memory limit of the container not found, set GOMEMLIMIT to limit the heap", "reason", err)
 	}
-	// A second signal ends the process at once.
+	// After the first signal, restore the default handling, so that a second signal ends
+	// the process immediately.
 	context.AfterFunc(ctx, stop)
 	s, err := sidecar.Open(ctx, &options, log, time.Now)
 	if err == nil {
@@ -88,17 +89,17 @@ func run(args []string) int {
 	return 0
 }
 
-// newLog returns a logger of JSON lines and installs it as the default of the
-// process, so that what libraries write to the standard loggers is JSON, too.
-// net/http does so for a response that arrives without a request.
+// newLog returns a logger of JSON lines and installs it as the default of the process.
+// The lines that libraries write to the standard loggers are then JSON, too. For example,
+// net/http logs a response that arrives without a request.
 func newLog(to io.Writer, level slog.Leveler) *slog.Logger {
 	log := logging.New(to, level)
 	slog.SetDefault(log)
 	return log
 }
 
-// drain is the preStop hook. It returns when the drain has ended; the kubelet kills it
-// when the grace period ends.
+// drain implements the preStop hook. It returns when the drain has ended. The kubelet
+// kills it when the grace period ends.
 func drain() int {
 	if err := serving.RequestDrain(context.Background(), serving.HealthAddress); err != nil {
 		fmt.Fprintf(os.Stderr, "sidecar: %v\n", err)

@@ -1,7 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package agentmetrics exports the state of Agents as metrics, from the caches.
+// Package agentmetrics exports metrics of the state of Agents. It reads the state from the
+// caches.
 package agentmetrics
 
 import (
@@ -25,30 +26,30 @@ import (
 type Options struct {
 	// Objects reads Agents and Deployments from the caches.
 	Objects client.Reader
-	// Elected is closed when this replica is the leader. A replica that is not exports
-	// nothing, so that each Agent has one series.
+	// Elected is closed when this replica becomes the leader. Other replicas export nothing, so
+	// that each Agent has one series.
 	Elected <-chan struct{}
-	// CardRead returns the time of the last successful read of a remote agent's card, zero
-	// before the first.
+	// CardRead returns the time of the last successful read of a remote agent's card, or the
+	// zero time if there was none.
 	CardRead func(types.NamespacedName) time.Time
 }
 
-// Collector is a prometheus.Collector with the state of the maxAgents oldest Agents. It sends no
-// request, and it is safe for concurrent use.
+// Collector is a prometheus.Collector of the state of the maxAgents oldest Agents. It sends no
+// request. It is safe for concurrent use.
 type Collector struct{ options Options }
 
 const (
-	// maxAgents bounds the Agents with series: about ten series for each.
+	// maxAgents bounds the number of Agents with series. An Agent has about ten series.
 	maxAgents = 10_000
-	// timeout bounds the wait for caches that have not synced.
+	// timeout limits the wait for caches that have not synced.
 	timeout = 5 * time.Second
 )
 
 // New returns a Collector.
 func New(o Options) *Collector { return &Collector{options: o} }
 
-// Register registers a Collector in place of the one that an earlier manager of the process
-// registered.
+// Register registers a Collector. It replaces the Collector that an earlier manager of the
+// process registered.
 func Register(r prometheus.Registerer, c *Collector) error {
 	r.Unregister(c)
 	if err := r.Register(c); err != nil {
@@ -106,7 +107,8 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 			remotes++
 		}
 	}
-	// The cache lists in no order. With the oldest, each scrape has the same Agents.
+	// The cache lists Agents in random order. With the oldest ones, each scrape contains the
+	// same Agents.
 	if len(single) > maxAgents {
 		slices.SortFunc(single, olderFirst)
 		single = single[:maxAgents]
@@ -122,15 +124,16 @@ func olderFirst(a, b *a2av1alpha1.Agent) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.UID, b.UID))
 }
 
-// kinds are the values of the label type.
+// kinds are the condition types that the label type can have.
 var kinds = append(a2av1alpha1.AgentConditions(), a2av1alpha1.ConditionStalled)
 
-// statuses are the values of the label status.
+// statuses are the values that the label status can have.
 var statuses = []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse, metav1.ConditionUnknown}
 
-// collectAgent sends the metrics of one Agent; d is its Deployment, nil for none.
+// collectAgent sends the metrics of one Agent. d is the Agent's Deployment, nil for none.
 func (c *Collector) collectAgent(to chan<- prometheus.Metric, a *a2av1alpha1.Agent, d *appsv1.Deployment) {
-	// Only the operator's own types become labels, since other writers may change the status.
+	// Only the condition types of the operator become labels, because other writers may add
+	// types to the status.
 	for _, kind := range kinds {
 		for i := range a.Status.Conditions {
 			if each := &a.Status.Conditions[i]; each.Type == kind && slices.Contains(statuses, each.Status) {

@@ -22,7 +22,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// objects is a cache. It implements only List.
+// objects is a fake cache. It implements only List.
 type objects struct {
 	client.Reader
 	agents      []a2av1alpha1.Agent
@@ -142,7 +142,7 @@ func TestAgentsBeyondTheBoundAreCountedOnly(t *testing.T) {
 	}
 }
 
-// The cache lists its objects in another order each time.
+// The cache lists its objects in a different order each time.
 func TestAgentsBeyondTheBoundAreTheSameInEachScrape(t *testing.T) {
 	o := &objects{}
 	for i := range maxAgents + 5 {
@@ -154,7 +154,7 @@ func TestAgentsBeyondTheBoundAreTheSameInEachScrape(t *testing.T) {
 		t.Fatal(err)
 	}
 	rand.Shuffle(len(o.agents), func(i, j int) { o.agents[i], o.agents[j] = o.agents[j], o.agents[i] })
-	// A new Agent takes the place of none.
+	// A new Agent does not replace an older one.
 	newest := agentNamed("a")
 	newest.CreationTimestamp = metav1.Unix(maxAgents, 0)
 	o.agents = append([]a2av1alpha1.Agent{newest}, o.agents...)
@@ -167,15 +167,15 @@ func TestAgentsBeyondTheBoundAreTheSameInEachScrape(t *testing.T) {
 	}
 }
 
-// A scrape reports a cache that cannot be read: an alert must not take it for a cluster
-// without Agents.
+// A scrape fails if the cache cannot be read. Otherwise an alert could not distinguish
+// this failure from a cluster without Agents.
 func TestAnUnreadableCacheFailsTheScrape(t *testing.T) {
 	if _, err := gathered(t, Options{Objects: &objects{err: context.DeadlineExceeded}, Elected: elected}); err == nil || !strings.Contains(err.Error(), "list Agents") {
 		t.Errorf("Gather() error = %v", err)
 	}
 }
 
-// Managers of one process register their collectors in turn.
+// The managers of one process register their collectors one after the other.
 func TestALaterCollectorReplacesTheFormer(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	for i := range 2 {

@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package applyresult holds the results of writing the objects of an Agent, as values.
+// Package applyresult contains the results of writing the objects of an Agent, as values.
 //
-// internal/apply returns them and internal/status makes conditions from them. The package
-// has no client, so that status can be tested with literals.
+// internal/apply returns the results, and internal/status computes conditions from them.
+// The package has no client, so that tests of status can use literals.
 package applyresult
 
 import (
@@ -14,20 +14,19 @@ import (
 
 // Result is the result of writing some objects.
 type Result struct {
-	// Changed lists the kinds of the objects that were written, now or by an earlier
-	// reconcile, and whose new state the cache does not show yet.
+	// Changed lists the kinds of the objects with a pending write: this reconcile or an
+	// earlier one wrote the object, and the cache does not show the new state yet.
 	Changed []string
-	// Conflicts lists the objects that exist and belong to another owner. If there is
-	// one, nothing was written.
+	// Conflicts lists the objects that exist and belong to another owner. If the list is
+	// not empty, nothing was written.
 	Conflicts []Conflict
-	// Rejection is the write that the API server rejected, now or within the last
-	// minute; nil for none. Later objects were not written.
+	// Rejection is the write that the API server rejected in this reconcile or within the
+	// last minute; nil for none. The objects after it were not written.
 	Rejection *Rejection
-	// NotDeleted lists the objects that are no longer desired and whose deletion the API
-	// server rejected.
+	// NotDeleted lists the rejected deletions of objects that are no longer desired.
 	NotDeleted []Rejection
-	// RecheckAfter is the delay after which to reconcile again if no event comes first;
-	// zero for none.
+	// RecheckAfter is the delay after which to reconcile again if no event starts a
+	// reconcile earlier; 0 for none.
 	RecheckAfter time.Duration
 }
 
@@ -45,7 +44,7 @@ type Conflict struct {
 	Kind string
 	Name string
 	// Former reports that the object belongs to a deleted owner of the same name. The
-	// garbage collector deletes it.
+	// garbage collector will delete the object.
 	Former bool
 }
 
@@ -54,15 +53,15 @@ type Rejection struct {
 	Kind string
 	Name string
 	// Forbidden reports that the operator lacks a right, or that a quota or a policy denies
-	// the write. Both can change without a change of the object. Otherwise the content
-	// is invalid.
+	// the write. Both causes can end without a change of the object. If Forbidden is false,
+	// the content of the object is invalid.
 	Forbidden bool
 	// Message is the API server's message.
 	Message string
 }
 
-// UndeclaredField reports that the API server's schema lacks a field of the object, as
-// that of an older version of a CRD does.
+// UndeclaredField reports that the API server's schema lacks a field of the object. For
+// example, the CRD of the object has an older version.
 func (r Rejection) UndeclaredField() bool {
 	return strings.Contains(r.Message, "field not declared in schema")
 }

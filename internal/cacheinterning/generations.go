@@ -4,7 +4,8 @@
 package cacheinterning
 
 // generations is a bounded map of two generations. When the recent generation is full, it
-// replaces the older one, whose unused entries are dropped.
+// replaces the older generation. Entries of the older generation that were not used since
+// are dropped.
 type generations[K comparable, V any] struct {
 	size          int
 	recent, older map[K]V

@@ -5,8 +5,8 @@
 //
 // Most of the content of the caches is the same for all Agents: the sidecar's container, the
 // ports of Services, the strings of labels. Interning does not change the value of an object,
-// but equal parts of objects share memory afterwards. So an interned object must not be
-// modified, which holds for every cached object.
+// but afterwards equal parts of objects share memory. An interned object must therefore not be
+// modified. The same holds for every cached object.
 package cacheinterning
 
 import (
@@ -16,9 +16,10 @@ import (
 	"sync"
 )
 
-// Pool holds parts of the objects that it has interned recently. It drops parts that it has not
-// seen for a while, so its size does not depend on the number of objects; a part that
-// returns later is stored a second time. Its methods are safe for concurrent use.
+// Pool holds the parts of the objects that it has interned recently. It drops parts that were
+// not interned for a while, so its size does not depend on the number of objects. If a dropped
+// part appears again, the part is stored a second time. The methods of a Pool are safe for
+// concurrent use.
 type Pool struct {
 	seed maphash.Seed
 
@@ -42,21 +43,22 @@ func New(size int) *Pool {
 	}
 }
 
-// Intern replaces the parts of an object by equal parts of the pool, and adds all others to the
-// pool. The object is a pointer to a struct that no other goroutine reads yet. Its value
-// stays equal.
+// Intern replaces parts of an object with equal parts of the pool, and adds the other parts to
+// the pool. The object is a pointer to a struct that no other goroutine reads yet. The value of
+// the object does not change.
 func (p *Pool) Intern(object any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.internFields(reflect.ValueOf(object).Elem())
 }
 
-// maxString is the length, in bytes, from which on strings are not interned: long strings are
-// rarely equal.
+// maxString is the length, in bytes, of the shortest string that is not interned. Long strings
+// are rarely equal.
 const maxString = 256
 
-// intern interns the parts of a value and returns a hash of its content. It interns inner parts
-// first, so a comparison of two equal values finds identical pointers and stops there.
+// intern interns the parts of a value and returns a hash of the value. It interns inner parts
+// before outer ones, so that a comparison of two equal values finds identical pointers and
+// stops there.
 func (p *Pool) intern(v reflect.Value) uint64 {
 	switch v.Kind() {
 	case reflect.String:
@@ -77,8 +79,8 @@ func (p *Pool) intern(v reflect.Value) uint64 {
 	}
 }
 
-// hash returns a hash of a value that cannot be set. Kinds that it leaves out are compared
-// later, when two hashes are equal.
+// hash returns a hash of a value that intern cannot replace. The hash ignores values of some
+// kinds. internPart compares these values when two hashes are equal.
 func (p *Pool) hash(v reflect.Value) uint64 {
 	switch v.Kind() {
 	case reflect.String:
@@ -112,7 +114,7 @@ func (p *Pool) hashString(s string) uint64 {
 	return maphash.String(p.seed, s)
 }
 
-// mix adds the hash of a part to the hash of the parts before it.
+// mix adds the hash of a part to the hash of the preceding parts.
 func mix(sum, part uint64) uint64 {
 	sum = (sum ^ part) * 0x9e3779b97f4a7c15
 	return sum ^ sum>>29
@@ -127,7 +129,7 @@ func (p *Pool) internString(v reflect.Value) uint64 {
 	return p.hashString(s)
 }
 
-// pooled returns the equal string of the pool, to which it adds s if there is none.
+// pooled returns the equal string of the pool. If there is none, it adds s to the pool.
 func (p *Pool) pooled(s string) string {
 	if s == "" || len(s) >= maxString {
 		return s
@@ -162,7 +164,7 @@ func (p *Pool) internSlice(v reflect.Value) uint64 {
 		sum = mix(sum, p.intern(v.Index(i)))
 	}
 	if v.Cap() > v.Len() {
-		// Decoders allocate spare capacity.
+		// The copy omits the spare capacity that decoders allocate.
 		exact := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 		reflect.Copy(exact, v)
 		v.Set(exact)
@@ -198,7 +200,8 @@ func (p *Pool) internMap(v reflect.Value) uint64 {
 	return sum
 }
 
-// internPart replaces v by the equal value of the pool, or adds v to the pool.
+// internPart replaces v with the equal value of the pool, or adds v to the pool if there is
+// none.
 func (p *Pool) internPart(v reflect.Value, sum uint64) uint64 {
 	key := contentKey{v.Type(), sum}
 	if known, ok := p.parts.get(key); ok && reflect.DeepEqual(known, v.Interface()) {
@@ -211,7 +214,8 @@ func (p *Pool) internPart(v reflect.Value, sum uint64) uint64 {
 
 var knownFields sync.Map // of reflect.Type to []bool
 
-// exportedFields reports for each field of a struct type whether it is exported and can be set.
+// exportedFields reports, for each field of a struct type, whether the field is exported and
+// can be set.
 func exportedFields(t reflect.Type) []bool {
 	if known, ok := knownFields.Load(t); ok {
 		return known.([]bool)

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package celcompile compiles the CEL expressions of Agents, so that the operator reports
-// a mistake when the Agent is applied, and not when it is called. Its output is the
-// type-checked form, which a sidecar evaluates.
+// a mistake when a user applies the Agent, and not when a client calls the agent. Its
+// output is the type-checked form, which a sidecar evaluates.
 //
 // It is pure.
 package celcompile
@@ -19,7 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// environment has the variables of the sidecar configuration, and the functions and
+// environment contains the variables of the sidecar configuration, and the functions and
 // macros of CEL.
 var environment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(
@@ -34,7 +34,7 @@ var environment = sync.OnceValues(func() (*cel.Env, error) {
 
 // ExpressionError is a mistake in an expression, for its author.
 type ExpressionError struct {
-	// Line and Column start at 1. Both are 0 for an error of the whole expression.
+	// Line and Column start at 1. Both are 0 if the error concerns the whole expression.
 	Line, Column int
 	// Message ends without a period.
 	Message string
@@ -48,8 +48,8 @@ func (m *ExpressionError) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", m.Line, m.Column, m.Message)
 }
 
-// Compile returns the type-checked form of an expression. The error is an
-// *ExpressionError for a mistake in the expression, and otherwise a failure of the
+// Compile returns the type-checked form of an expression. For a mistake in the
+// expression, the error is an *ExpressionError. Any other error is a failure of the
 // system.
 func Compile(text string) ([]byte, error) {
 	env, err := environment()
@@ -72,7 +72,8 @@ func Compile(text string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("convert checked expression: %w", err)
 	}
-	// Positions are a third of the bytes, and only messages need them.
+	// Source positions are a third of the encoded form, and only error messages need
+	// them.
 	checked.SourceInfo = nil
 	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(checked)
 	if err != nil {
@@ -81,7 +82,7 @@ func Compile(text string) ([]byte, error) {
 	return encoded, nil
 }
 
-// plain returns a message of the compiler without internal details.
+// plain removes internal details of the compiler from its message.
 func plain(message string) string {
 	message = strings.ReplaceAll(message, " (in container '')", "")
 	if !strings.HasPrefix(message, "undeclared reference to 'caller") && !strings.HasPrefix(message, "undeclared reference to 'request") {

@@ -34,8 +34,8 @@ func TestCompileNamesMistakes(t *testing.T) {
 	}
 }
 
-// TestCompileIsDeterministic checks it because any difference would change the sidecar
-// configuration in each reconcile.
+// TestCompileIsDeterministic checks that the output is always the same. Any difference
+// would change the sidecar configuration in each reconcile.
 func TestCompileIsDeterministic(t *testing.T) {
 	const text = `has(caller.claims.a) && caller.claims.groups.exists(g, g == "x" || g in ["a", "b"]) ? request.skill != "" : caller.namespace in ["c", "d"]`
 	first, err := Compile(text)

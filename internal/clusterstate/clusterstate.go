@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusterstate holds the state that a reconcile of an Agent has read, as values.
+// Package clusterstate contains the state that a reconcile of an Agent has read, as values.
 //
-// Package gather returns it and the pure packages read it. It has no behaviour and no
-// client, so that desired and status can be tested with literals.
+// Package gather returns the state, and the pure packages read it. The package has no behavior
+// and no client, so that tests of desired and status can use literals.
 package clusterstate
 
 import (
@@ -25,38 +25,39 @@ import (
 
 // Agent is an Agent and the state on which it depends.
 type Agent struct {
-	// Agent is the object, with the status that was written last.
+	// Agent is the object, with the status that the operator wrote last.
 	Agent *a2av1alpha1.Agent
 	// NamespaceLabels holds the labels of the Agent's namespace. It is nil if the Agent refers
 	// to no skill of another namespace and to no Gateway.
 	NamespaceLabels map[string]string
 	// Skills holds the AgentSkills to which the Agent refers.
 	Skills Skills
-	// Children holds the objects with the names of the Agent's objects, of any owner.
+	// Children contains the objects with the names of the Agent's objects. They may belong to
+	// other owners.
 	Children Children
 	// GatewayAPI holds the kinds and objects of the Gateway API.
 	GatewayAPI GatewayAPI
 	// Pods holds the pods with the Agent's label, ordered by name.
 	Pods []corev1.Pod
-	// Remote is the result of the last read of a remote agent's card. It is nil for other
-	// Agents and before the first read.
+	// Remote is the result of the last read of a remote agent's card. It is nil before the
+	// first read, and for other Agents.
 	Remote *Remote
-	// Issuer is the issuer of ServiceAccount tokens, nil until it is known.
+	// Issuer is the issuer of ServiceAccount tokens. It is nil until the issuer is known.
 	Issuer *Issuer
-	// RegistryCA has the authorities by which sidecars verify the registry, nil for those
-	// of their image.
+	// RegistryCA contains the authorities with which sidecars verify the registry. nil
+	// means the authorities of the sidecar's image.
 	RegistryCA *RegistryCA
-	// TokenIssuer is the registry as the issuer of tokens for calls of agents, nil until its
-	// keys are known, and if the manager issues no tokens.
+	// TokenIssuer is the registry as the issuer of tokens for calls of agents. It is nil until
+	// the keys of the tokens are known, and if the manager issues no tokens.
 	TokenIssuer *Issuer
 }
 
 // Skills holds the AgentSkills to which an Agent refers.
 type Skills struct {
-	// Referenced holds the existing skills of spec.skillRefs, whether they allow the Agent or
-	// not.
+	// Referenced contains the existing skills of spec.skillRefs, including skills that do not
+	// admit the Agent.
 	Referenced map[types.NamespacedName]*a2av1alpha1.AgentSkill
-	// Unwatched has the namespaces of spec.skillRefs that the operator does not watch.
+	// Unwatched contains the namespaces of spec.skillRefs that the operator does not watch.
 	Unwatched map[string]bool
 	// Selected holds the skills of spec.skillSelector, ordered by name.
 	Selected []*a2av1alpha1.AgentSkill
@@ -64,8 +65,8 @@ type Skills struct {
 	SelectorError string
 }
 
-// Children holds the objects with the names of an Agent's objects. Each is nil if it does not
-// exist.
+// Children contains the objects with the names of an Agent's objects. Each field is nil if the
+// object does not exist.
 type Children struct {
 	ServiceAccount *corev1.ServiceAccount
 	ConfigMap      *corev1.ConfigMap
@@ -80,11 +81,11 @@ type Children struct {
 
 // GatewayAPI holds the kinds and objects of the Gateway API.
 type GatewayAPI struct {
-	// HTTPRoutes and GRPCRoutes report whether the cluster has the kind: its CRD exists and
+	// HTTPRoutes and GRPCRoutes report whether the cluster has the kind: the CRD exists and
 	// serves the version that the operator uses.
 	HTTPRoutes bool
 	GRPCRoutes bool
-	// Unreadable holds the reasons why kinds cannot be read.
+	// Unreadable contains the reasons why the operator cannot read kinds.
 	Unreadable Unreadable
 	// Gateways holds the existing Gateways of spec.exposure, in watched namespaces.
 	Gateways map[types.NamespacedName]*gatewayv1.Gateway
@@ -93,38 +94,42 @@ type GatewayAPI struct {
 	Competitors []Competitor
 }
 
-// Competitor is another Agent with its routes. Each route is nil if it does not exist.
+// Competitor is another Agent with its routes. Each route is nil if the route does not exist.
 type Competitor struct {
 	Agent     *a2av1alpha1.Agent
 	HTTPRoute *gatewayv1.HTTPRoute
 	GRPCRoute *gatewayv1.GRPCRoute
 }
 
-// Unreadable holds for each kind the reason why it cannot be read, "" for none.
+// Unreadable contains, for each kind, the reason why the operator cannot read its objects, ""
+// for none.
 type Unreadable struct{ Gateways, HTTPRoutes, GRPCRoutes string }
 
 // Remote is the result of reading a remote agent's card. It is immutable.
 type Remote struct {
-	// Card is the last card that was read, with addresses of the agent's own origin only; nil
-	// before the first.
+	// Card is the last card that was read, without the addresses of other origins than the
+	// agent's own. It is nil before the first successful read.
 	Card *card.Card
-	// OmittedAddresses is the number of addresses of other origins, which Card lacks.
+	// OmittedAddresses is the number of addresses of other origins that were removed from
+	// Card.
 	OmittedAddresses int
-	// Failure is the problem of the last read, nil if it succeeded.
+	// Failure is the problem of the last read. It is nil if the read succeeded.
 	Failure *usererror.Problem
 }
 
-// RegistryCA has the certificates of authorities. It is immutable.
+// RegistryCA contains the certificates of the authorities with which sidecars verify the
+// registry. It is immutable.
 type RegistryCA struct {
 	PEM string
-	// Additional is true if the authorities of the sidecar verify the registry, too.
+	// Additional is true if sidecars also accept the authorities of their image for the
+	// registry.
 	Additional bool
 }
 
 // Issuer is an issuer of tokens.
 type Issuer struct {
-	// URL is the claim iss of its tokens.
+	// URL is the value of the claim iss in the tokens of the issuer.
 	URL string
-	// Keys is its JWK set, encoded so that equal sets have equal bytes.
+	// Keys is the JWK set of the issuer. Equal sets have the same encoding.
 	Keys json.RawMessage
 }

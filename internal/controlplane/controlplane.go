@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controlplane starts etcd and a kube-apiserver with this project's
-// CRDs, for tests and for running the manager on a laptop.
+// Package controlplane starts etcd and a kube-apiserver with this project's CRDs, for tests and
+// for running the manager on a laptop.
 //
-// Nothing that is shipped may import it.
+// Shipped programs must not import it.
 package controlplane
 
 import (
@@ -26,7 +26,7 @@ const assetsVariable = "KUBEBUILDER_ASSETS"
 // slower than envtest expects.
 const stepTimeout = 2 * time.Minute
 
-// New returns a control plane that does not run yet. Its binaries are in the directory
+// New returns a control plane that does not run yet. It uses the binaries in the directory
 // KUBEBUILDER_ASSETS, by default bin/k8s, where make builds them.
 func New() *envtest.Environment {
 	env := &envtest.Environment{
@@ -36,7 +36,7 @@ func New() *envtest.Environment {
 		ControlPlaneStartTimeout: stepTimeout,
 		ControlPlaneStopTimeout:  stepTimeout,
 	}
-	// Each Agent has a Service, and the default range of envtest has 254 addresses.
+	// Each Agent has a Service. The default range of envtest has only 254 addresses.
 	env.ControlPlane.GetAPIServer().Configure().Set("service-cluster-ip-range", "10.0.0.0/12")
 	if os.Getenv(assetsVariable) == "" {
 		env.BinaryAssetsDirectory = filepath.Join(root(), "bin", "k8s")
@@ -59,8 +59,9 @@ func GatewayAPI(ctx context.Context) ([]string, error) {
 	return files, nil
 }
 
-// root returns the root of the module around the working directory, or the working directory if
-// there is none. The working directory of a test is its package.
+// root returns the root directory of the module that contains the working directory, or the
+// working directory if there is no module. The working directory of a test is the directory of
+// its package.
 func root() string {
 	for dir := "."; ; dir = filepath.Join("..", dir) {
 		absolute, err := filepath.Abs(dir)

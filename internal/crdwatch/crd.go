@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// newCRDCache returns a cache of the CRD of a kind. It needs the right to list and watch that
-// one CRD only.
+// newCRDCache returns a cache that contains only the CRD of a kind. It needs the right to list
+// and watch only this CRD.
 func newCRDCache(config Config, kind Kind, onError toolscache.WatchErrorHandlerWithContext) (cache.Cache, error) {
 	scheme := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {
@@ -39,8 +39,8 @@ func newCRDCache(config Config, kind Kind, onError toolscache.WatchErrorHandlerW
 	return crds, nil
 }
 
-// stripCRD is a transform that keeps the served versions, the conditions and the generation of
-// a CRD.
+// stripCRD is a transform that keeps the identity, the generation, the served versions and the
+// conditions of a CRD.
 func stripCRD(obj any) (any, error) {
 	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
 	if !ok {

@@ -19,43 +19,45 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// discoveryInterval is the interval between checks whether discovery lists a new kind.
+// discoveryInterval is the interval between checks whether the API server's discovery lists a
+// new kind.
 const discoveryInterval = 200 * time.Millisecond
 
 // state is the state of one kind, which the follower writes and Kinds reads.
 type state struct {
 	kind Kind
-	// reader reads the cached objects. It is nil while the cluster does not have the kind or
-	// its objects cannot be read.
+	// reader reads the cached objects. It is nil while the cluster does not have the kind, or
+	// while its objects cannot be read.
 	reader atomic.Pointer[cache.Cache]
-	// failure is the reason why the objects cannot be read; nil if they can be read, and if
+	// failure is the reason why the objects cannot be read. It is nil if they can be read, or if
 	// the cluster does not have the kind.
 	failure atomic.Pointer[string]
-	// known is closed when the state is known for the first time: the cluster does not have
-	// the kind, its objects are cached, or they cannot be read.
+	// known is closed when the follower first determines the state: the cluster does not have
+	// the kind, the objects of the kind are cached, or the objects cannot be read.
 	known chan struct{}
 }
 
 // follower caches the objects of a kind while the cluster has its CRD.
 type follower struct {
 	*state
-	// newCache returns a cache of the objects that does not run yet.
+	// newCache returns a cache of the objects. The cache does not run yet.
 	newCache func(onError toolscache.WatchErrorHandlerWithContext) (cache.Cache, error)
 	// discovered reports whether the API server's discovery lists the kind.
 	discovered func() (bool, error)
 	// startSource starts the source of events of the objects in a cache.
 	startSource func(context.Context, cache.Cache) (source.SyncingSource, error)
-	// enqueue enqueues everything that depends on the kind.
+	// enqueue enqueues all objects that depend on the kind.
 	enqueue func()
 	// setKnown closes state.known, once.
 	setKnown sync.Once
 	// generation is the CRD's generation at the last update.
 	generation int64
-	// stop stops the cache of objects and waits for it; nil if none runs.
+	// stop stops the cache of objects and waits until it has stopped. It is nil if no cache
+	// runs.
 	stop func()
 }
 
-// run follows the CRD until the context ends.
+// run watches the CRD, and starts and stops the cache of objects, until the context ends.
 func (f *follower) run(ctx context.Context, crds cache.Cache, initial *initialSync) {
 	logger := log.FromContext(ctx).WithValues("customResourceDefinition", f.kind.Resource.String())
 	running := make(chan struct{})
@@ -75,7 +77,7 @@ func (f *follower) run(ctx context.Context, crds cache.Cache, initial *initialSy
 		default:
 		}
 	}
-	// Before the sync, an existing CRD would look absent.
+	// Before the cache has synced, an existing CRD would seem not to exist.
 	stopReports := f.reportFailures(ctx, initial)
 	informer, err := initial.wait(ctx, crds, &apiextensionsv1.CustomResourceDefinition{})
 	stopReports()
@@ -103,7 +105,7 @@ func (f *follower) run(ctx context.Context, crds cache.Cache, initial *initialSy
 	}
 }
 
-// update starts or stops the cache of objects as the CRD requires.
+// update starts or stops the cache of objects according to the state of the CRD.
 func (f *follower) update(ctx context.Context, crds cache.Cache) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	err := crds.Get(ctx, client.ObjectKey{Name: f.kind.Resource.String()}, crd)
@@ -120,13 +122,13 @@ func (f *follower) update(ctx context.Context, crds cache.Cache) {
 	f.generation = crd.Generation
 	if !served {
 		f.markKnown()
-		if f.failure.Swap(nil) != nil { // the failure to read the CRD
+		if f.failure.Swap(nil) != nil { // there was a failure to read the CRD
 			f.enqueue()
 		}
 	}
 }
 
-// markKnown reports that the state of the kind is known.
+// markKnown closes known, so that WaitForSync does not wait for the kind any more.
 func (f *follower) markKnown() { f.setKnown.Do(func() { close(f.known) }) }
 
 // reportFailures reports lasting failures of an initial sync until stop is called.
@@ -142,7 +144,8 @@ func (f *follower) reportFailures(ctx context.Context, initial *initialSync) (st
 	}
 }
 
-// setFailure stores and logs why the objects cannot be read, once for each reason.
+// setFailure stores and logs the reason why the objects cannot be read. It logs each new reason
+// once.
 func (f *follower) setFailure(ctx context.Context, err error) {
 	reason := reasonOf(err)
 	if last := f.failure.Load(); last != nil && *last == reason {
@@ -171,7 +174,7 @@ func (f *follower) startCache(ctx context.Context) {
 	}
 }
 
-// fillCache waits until a cache has all objects of the kind, and makes it readable.
+// fillCache waits until a cache contains all objects of the kind, and then makes it the reader.
 func (f *follower) fillCache(ctx context.Context, running *sync.WaitGroup) error {
 	initial := newInitialSync()
 	stopReports := sync.OnceFunc(f.reportFailures(ctx, initial))
@@ -192,7 +195,8 @@ func (f *follower) fillCache(ctx context.Context, running *sync.WaitGroup) error
 		return err
 	}
 	stopReports()
-	// The reader comes before the events, because workers may run already and read the objects.
+	// Store the reader before the events start, because workers may already run and read the
+	// objects.
 	f.reader.Store(&objects)
 	f.failure.Store(nil)
 	src, err := f.startSource(ctx, objects)
@@ -211,8 +215,8 @@ func (f *follower) fillCache(ctx context.Context, running *sync.WaitGroup) error
 	return nil
 }
 
-// waitForDiscovery waits until the API server's discovery lists the kind, which is shortly after
-// its CRD is established.
+// waitForDiscovery waits until the API server's discovery lists the kind. Discovery lists a kind
+// shortly after its CRD is established.
 func (f *follower) waitForDiscovery(ctx context.Context, initial *initialSync) error {
 	return wait.PollUntilContextCancel(ctx, discoveryInterval, true, func(context.Context) (bool, error) {
 		discovered, err := f.discovered()

@@ -31,7 +31,7 @@ import (
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// objectCache syncs when a test closes synced.
+// objectCache is a fake cache that syncs when a test closes synced.
 type objectCache struct {
 	cache.Cache
 	onError toolscache.WatchErrorHandlerWithContext
@@ -58,7 +58,7 @@ func (c objectCache) WaitForCacheSync(ctx context.Context) bool {
 	}
 }
 
-// syncedSource is a source that has synced.
+// syncedSource is a fake source that has synced.
 type syncedSource struct{}
 
 func (syncedSource) Start(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
@@ -67,13 +67,14 @@ func (syncedSource) Start(context.Context, workqueue.TypedRateLimitingInterface[
 
 func (syncedSource) WaitForSync(context.Context) error { return nil }
 
-// widgetFollower is a follower with an objectCache, which it sends to objects when it creates it.
+// widgetFollower is a follower of a fake kind. When it creates its objectCache, it sends the
+// cache to objects.
 type widgetFollower struct {
 	*follower
 	objects chan objectCache
 	// enqueued is the number of calls of enqueue.
 	enqueued atomic.Int32
-	// readable has an element for each start of a source: whether the objects could be read.
+	// readable contains, for each start of a source, whether the objects could be read.
 	readable []bool
 }
 
@@ -113,8 +114,8 @@ func (w *widgetFollower) unreadable() string {
 	return (&Kinds{states: map[schema.GroupResource]*state{w.kind.Resource: w.state}}).Unreadable(w.kind.Resource)
 }
 
-// TestKindRemovedBeforeItsCacheSynced: a read from a cache that was stopped before it synced
-// would block for ever, so the kind never has a reader.
+// TestKindRemovedBeforeItsCacheSynced checks that such a kind never has a reader: a read from
+// a cache that was stopped before it synced would block forever.
 func TestKindRemovedBeforeItsCacheSynced(t *testing.T) {
 	f := newWidgetFollower()
 	f.startCache(t.Context())
@@ -132,14 +133,14 @@ func TestKindRemovedBeforeItsCacheSynced(t *testing.T) {
 	}
 }
 
-// TestKindThatCannotBeRead: controllers do not wait for a kind that cannot be read, and use it
-// when it can be read.
+// TestKindThatCannotBeRead checks that controllers do not wait for a kind that cannot be read,
+// and use the kind when it can be read.
 func TestKindThatCannotBeRead(t *testing.T) {
 	forbidden := apierrors.NewForbidden(widgets.GroupResource(), "", errors.New("no right"))
 	broken := apierrors.NewInternalError(errors.New("no conversion"))
 	tests := map[string]struct {
 		failures []error
-		// after is the delay of the report, and want its reason.
+		// after is the delay until the report, and want is the reported reason.
 		after time.Duration
 		want  string
 	}{
@@ -178,7 +179,7 @@ func TestKindThatCannotBeRead(t *testing.T) {
 				if f.reader.Load() != nil {
 					t.Error("a kind that cannot be read has a reader")
 				}
-				// client-go retries, and fails in the same way.
+				// client-go retries, and the retry fails in the same way.
 				for _, err := range test.failures[max(0, len(test.failures)-1):] {
 					objects.onError(t.Context(), nil, err)
 					synctest.Wait()
@@ -207,7 +208,8 @@ func TestKindThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestEachReasonIsReportedOnce: a new reason is reported, and the same one is not repeated.
+// TestEachReasonIsReportedOnce checks that a new reason is reported, and that the same reason
+// is not reported again.
 func TestEachReasonIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newWidgetFollower()
@@ -231,7 +233,7 @@ func TestEachReasonIsReportedOnce(t *testing.T) {
 	})
 }
 
-// crdCache has one CustomResourceDefinition.
+// crdCache is a fake cache with one CustomResourceDefinition.
 type crdCache struct {
 	cache.Cache
 	crd apiextensionsv1.CustomResourceDefinition
@@ -243,8 +245,8 @@ func (c *crdCache) Get(_ context.Context, _ client.ObjectKey, object client.Obje
 	return err
 }
 
-// TestSchemaChangeEnqueues: an object that the API server rejected because of a missing field
-// is written again when the schema has changed.
+// TestSchemaChangeEnqueues checks that a change of the schema enqueues, so that an object that
+// the API server rejected because of a missing field is written again.
 func TestSchemaChangeEnqueues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newWidgetFollower()
@@ -276,7 +278,8 @@ func TestSchemaChangeEnqueues(t *testing.T) {
 	})
 }
 
-// emptyCache has no CustomResourceDefinition and cannot be read before it has synced.
+// emptyCache is a fake cache without a CustomResourceDefinition. It cannot be read before it
+// has synced.
 type emptyCache struct {
 	cache.Cache
 	synced chan struct{}
@@ -310,7 +313,7 @@ func (c emptyCache) Get(context.Context, client.ObjectKey, client.Object, ...cli
 }
 
 // TestKindIsNotMissingBeforeItsCRDWasRead: otherwise a manager that starts would remove every
-// external address from the cards and add it again a moment later.
+// external address from the cards, and add the addresses again a moment later.
 func TestKindIsNotMissingBeforeItsCRDWasRead(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "customresourcedefinitions"}, "", errors.New("no right"))
 	for name, failures := range map[string][]error{"readable": nil, "not readable at first": {forbidden}} {

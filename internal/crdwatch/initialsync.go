@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// failureGrace is how long the sync of a cache may fail before the failure is reported:
-	// short failures are normal after a start and for a new CRD.
+	// failureGrace is how long the sync of a cache may fail before the failure is reported.
+	// Short failures are normal after a start and for a new CRD.
 	failureGrace = 10 * time.Second
-	// noAnswerTimeout is how long the API server may send no answer at all. Twice this time,
-	// for the CRD and for its objects, is less than the two minutes in which a controller has
-	// to start.
+	// noAnswerTimeout is how long the API server may not respond before this is reported as a
+	// failure. A controller has two minutes to start. Twice this time, for the CRD and for its
+	// objects, is less.
 	noAnswerTimeout = 30 * time.Second
 	// informerInterval is the interval between attempts to create an informer.
 	informerInterval = time.Second
@@ -32,7 +32,7 @@ var errNoAnswer = errors.New("the API server does not answer")
 
 // initialSync is the initial sync of a cache of one kind.
 type initialSync struct {
-	// failures has the last failure that was not received yet.
+	// failures contains the last failure that was not received yet, if there is one.
 	failures chan error
 	// done is closed when the cache has synced.
 	done chan struct{}
@@ -43,7 +43,8 @@ func newInitialSync() *initialSync {
 }
 
 // handleWatchError is called for each failure to list or to watch. After the initial sync, it
-// leaves failures to client-go, which logs them: the content of the cache stays in use.
+// only calls the handler of client-go, which logs the failure: the content of the cache stays
+// in use.
 func (s *initialSync) handleWatchError(ctx context.Context, reflector *toolscache.Reflector, err error) {
 	select {
 	case <-s.done:
@@ -68,8 +69,8 @@ func (s *initialSync) setFailure(err error) {
 	}
 }
 
-// wait waits until a running cache has all objects of a kind, and retries all failures. It
-// returns an error only when the context ends.
+// wait waits until a running cache contains all objects of a kind. It retries all failures,
+// and returns an error only if the context ends.
 func (s *initialSync) wait(ctx context.Context, c cache.Cache, object client.Object) (cache.Informer, error) {
 	var informer cache.Informer
 	err := wait.PollUntilContextCancel(ctx, informerInterval, true, func(ctx context.Context) (bool, error) {
@@ -82,8 +83,8 @@ func (s *initialSync) wait(ctx context.Context, c cache.Cache, object client.Obj
 	if err != nil {
 		return nil, err
 	}
-	// WaitForCacheSync also returns, and may report a sync, when the context ends. A read from
-	// a cache that has not synced would block for ever.
+	// WaitForCacheSync also returns when the context ends, and may then report a sync. A read
+	// from a cache that has not synced would block forever.
 	c.WaitForCacheSync(ctx)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -92,7 +93,8 @@ func (s *initialSync) wait(ctx context.Context, c cache.Cache, object client.Obj
 	return informer, nil
 }
 
-// reportFailures calls report with each failure after failureGrace, until the context ends.
+// reportFailures calls report with each failure, but not before failureGrace has passed. It
+// returns when the context ends.
 func (s *initialSync) reportFailures(ctx context.Context, report func(error)) {
 	grace, noAnswer := time.After(failureGrace), time.After(noAnswerTimeout)
 	var last error
@@ -114,8 +116,8 @@ func (s *initialSync) reportFailures(ctx context.Context, report func(error)) {
 	}
 }
 
-// reasonOf returns the reason of a failure for users. It is equal for equal failures: it has
-// no ports of connections.
+// reasonOf returns the reason of a failure for users. Equal failures have equal reasons: a
+// reason does not contain the ports of connections.
 func reasonOf(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {

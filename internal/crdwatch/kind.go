@@ -15,15 +15,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Kind is a kind that a cluster may not have.
+// Kind is an optional kind: a cluster may not have it.
 type Kind struct {
 	// Resource is the resource of the kind, which is also the name of its CRD.
 	Resource schema.GroupResource
-	// Version is the version that is used. A CRD that does not serve it counts as absent.
+	// Version is the version that the operator uses. A CRD that does not serve this
+	// version counts as absent.
 	Version string
-	// Object is an empty object of the kind, which the scheme knows.
+	// Object is an empty object of the kind. The scheme contains its type.
 	Object client.Object
-	// Transform drops parts of the cached objects. A change of a dropped part causes no
+	// Transform removes parts of the cached objects. A change of a removed part starts no
 	// reconcile.
 	Transform toolscache.TransformFunc
 }
@@ -34,6 +35,6 @@ type Config struct {
 	HTTPClient *http.Client
 	Mapper     meta.RESTMapper
 	Scheme     *runtime.Scheme
-	// Cache has the namespaces that are watched.
+	// Cache contains the watched namespaces.
 	Cache cache.Options
 }

@@ -3,8 +3,9 @@
 
 // Package crdwatch watches kinds of optional APIs, such as the Gateway API.
 //
-// It follows their CRDs: while a CRD exists, the objects of the kind are cached and cause
-// reconciles; when the CRD is deleted, the cache is stopped. It knows nothing of Agents.
+// It watches their CRDs: while a CRD exists, the objects of the kind are cached and start
+// reconciles. When the CRD is deleted, the cache is stopped. The package does not depend on
+// Agents.
 package crdwatch
 
 import (
@@ -25,13 +26,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// Kinds watches kinds while the cluster has them. Its methods are safe for concurrent use.
+// Kinds watches optional kinds while the cluster has them. Its methods are safe for concurrent
+// use.
 type Kinds struct {
 	config Config
 	states map[schema.GroupResource]*state
 }
 
-// New returns Kinds that are not watched yet: their Source watches them.
+// New returns Kinds that watch nothing yet. The watch begins when the source that Source
+// returns is started.
 func New(config Config, kinds ...Kind) *Kinds {
 	k := &Kinds{config: config, states: map[schema.GroupResource]*state{}}
 	for _, kind := range kinds {
@@ -40,8 +43,8 @@ func New(config Config, kinds ...Kind) *Kinds {
 	return k
 }
 
-// Reader returns a reader of the objects of a kind. It returns nil while the cluster does not
-// have the kind or its objects cannot be read.
+// Reader returns a reader of the objects of a kind, or nil while the cluster does not have the
+// kind or its objects cannot be read.
 func (k *Kinds) Reader(kind schema.GroupResource) client.Reader {
 	if s, found := k.states[kind]; found {
 		if reader := s.reader.Load(); reader != nil {
@@ -51,8 +54,8 @@ func (k *Kinds) Reader(kind schema.GroupResource) client.Reader {
 	return nil
 }
 
-// Unreadable returns the reason why the objects of a kind cannot be read. It returns "" if they
-// can be read, and if the cluster does not have the kind.
+// Unreadable returns the reason why the objects of a kind cannot be read, or "" if they can be
+// read or the cluster does not have the kind.
 func (k *Kinds) Unreadable(kind schema.GroupResource) string {
 	if s, found := k.states[kind]; found {
 		if failure := s.failure.Load(); failure != nil {
@@ -62,12 +65,12 @@ func (k *Kinds) Unreadable(kind schema.GroupResource) string {
 	return ""
 }
 
-// Handlers enqueue requests for a controller.
+// Handlers enqueue the requests of a controller.
 type Handlers struct {
 	// Objects maps the objects of each kind to requests.
 	Objects map[schema.GroupResource]handler.MapFunc
-	// Changed enqueues everything that depends on the presence of the kinds or on their
-	// schemas. It is called after a change of either.
+	// Changed enqueues the objects that depend on the presence or on the schemas of the kinds.
+	// It is called after the presence or a schema has changed.
 	Changed func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request])
 }
 
@@ -132,9 +135,9 @@ func hasChanged(update event.UpdateEvent) bool {
 	return !equality.Semantic.DeepEqual(before, update.ObjectNew)
 }
 
-// WaitForSync implements source.SyncingSource. It waits until the state of every kind is known:
-// otherwise every exposed Agent would report after each start that the kinds are missing. It
-// does not wait for a kind that cannot be read, because few Agents need it.
+// WaitForSync implements source.SyncingSource. It waits until the state of every kind is known.
+// Otherwise, after each start, every exposed Agent would report that the kinds are missing. It
+// does not wait for a kind that cannot be read, because few Agents need the kind.
 func (s *kindsSource) WaitForSync(ctx context.Context) error {
 	for _, state := range s.kinds.states {
 		select {

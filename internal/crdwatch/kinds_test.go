@@ -11,7 +11,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 )
 
-// TestHasChanged: an update that changes the resource version only causes no reconcile.
+// TestHasChanged checks that an update that changes only the resource version starts no
+// reconcile.
 func TestHasChanged(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*gatewayv1.Gateway)

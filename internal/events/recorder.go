@@ -8,10 +8,10 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// action is the action of every event.
+// action is the action in every event.
 const action = "Reconcile"
 
-// maxNote is the API's limit of the note of an event, in bytes.
+// maxNote is the API's maximum length of the note of an event, in bytes.
 const maxNote = 1024
 
 // Recorder records events about objects.
@@ -19,7 +19,7 @@ type Recorder struct {
 	recorder events.EventRecorder
 }
 
-// NewRecorder returns a Recorder that sends events by the manager's recorder.
+// NewRecorder returns a Recorder that sends events with the manager's recorder.
 func NewRecorder(recorder events.EventRecorder) *Recorder {
 	return &Recorder{recorder: recorder}
 }

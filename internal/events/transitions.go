@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package events makes Kubernetes events of the changes of an Agent's status.
+// Package events creates Kubernetes events for the changes of an Agent's status.
 //
-// transitions.go is pure and computes the events from two statuses; recorder.go sends them.
-// The package does not read the cluster and writes nothing but events.
+// transitions.go is pure and computes the events from two statuses. recorder.go sends them.
+// The package does not read the cluster and writes only events.
 package events
 
 import (
@@ -27,11 +27,11 @@ type Event struct {
 	Note string
 }
 
-// ReasonCardChanged is the reason of the event that the card has changed.
+// ReasonCardChanged is the reason of the event after a change of the card.
 const ReasonCardChanged = "CardChanged"
 
-// withoutEvent lists the reasons of conditions that cause no event: intermediate states, and
-// consequences of another condition, which has an event.
+// withoutEvent lists the reasons of conditions for which there is no event: intermediate
+// states, and consequences of another condition that has an event.
 var withoutEvent = map[string]bool{
 	a2av1alpha1.ReasonPending:              true,
 	a2av1alpha1.ReasonBlocked:              true,
@@ -46,8 +46,8 @@ var withoutEvent = map[string]bool{
 	a2av1alpha1.ReasonPublishing:           true,
 }
 
-// Transitions returns the events of the changes between two statuses of an Agent, in the order
-// of its conditions.
+// Transitions returns the events for the changes between two statuses of an Agent, in the
+// order of its conditions.
 func Transitions(before, after a2av1alpha1.AgentStatus) []Event {
 	var events []Event
 	for _, condition := range a2av1alpha1.AgentConditions() {
@@ -72,8 +72,8 @@ func Transitions(before, after a2av1alpha1.AgentStatus) []Event {
 	return events
 }
 
-// changed returns the event of a condition that became worse. The event Ready covers its
-// recovery.
+// changed returns the event of a condition that became worse. There is no event when the
+// condition recovers: the event of Ready covers the recovery.
 func changed(is metav1.Condition) (Event, bool) {
 	switch {
 	case withoutEvent[is.Reason]:
@@ -88,7 +88,7 @@ func changed(is metav1.Condition) (Event, bool) {
 }
 
 // degraded reports whether the agent serves although its current spec does not work or a
-// dependency is lost.
+// dependency has failed.
 func degraded(is metav1.Condition) bool {
 	return is.Type == a2av1alpha1.ConditionAvailable && is.Status == metav1.ConditionTrue &&
 		is.Reason != a2av1alpha1.ReasonAvailable

@@ -15,8 +15,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// status has one condition of each given "Type Status Reason", whose message
-// is its type.
+// status returns a status with a condition for each given "Type Status Reason". The
+// message of a condition is its type.
 func status(card string, conditions ...string) a2av1alpha1.AgentStatus {
 	s := a2av1alpha1.AgentStatus{URL: "http://echo/", CardDigest: card, Skills: new(int32(2))}
 	for _, c := range conditions {

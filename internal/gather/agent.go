@@ -77,7 +77,8 @@ func (g *Gatherer) registryCA() *clusterstate.RegistryCA {
 }
 
 // namespaceLabels returns the labels of an Agent's namespace if the Agent refers to a skill of
-// another namespace or to a Gateway, which may select namespaces by them.
+// another namespace or to a Gateway, because these may select namespaces by their labels.
+// Otherwise it returns nil.
 func (g *Gatherer) namespaceLabels(ctx context.Context, agent *a2av1alpha1.Agent) (map[string]string, error) {
 	if !skillsharing.LeavesNamespace(agent) && agent.Spec.Exposure == nil {
 		return nil, nil

@@ -18,11 +18,11 @@ import (
 )
 
 // AgentsByAddress is the index of Agents by the addresses that they request at Gateways. Two
-// Agents with one key may be in conflict.
+// Agents with the same key may be in conflict.
 const AgentsByAddress = "spec.exposure.addresses"
 
-// AddressKeys returns the keys of an Agent in the index AgentsByAddress: a Gateway with a
-// hostname and a path, or with a hostname for gRPC.
+// AddressKeys returns the keys of an Agent in the index AgentsByAddress. A key is a Gateway with
+// a hostname and a path, or a Gateway with a hostname for gRPC.
 func AddressKeys(obj client.Object) []string {
 	agent, ok := obj.(*a2av1alpha1.Agent)
 	if !ok || agent.Spec.Exposure == nil {
@@ -44,7 +44,7 @@ func AddressKeys(obj client.Object) []string {
 		}
 	}
 	slices.Sort(keys)
-	return slices.Compact(keys) // several listeners of one Gateway have the same keys
+	return slices.Compact(keys) // the Agent may refer to several listeners of one Gateway
 }
 
 // competitors returns the other Agents that request an address of this Agent, with their routes,
@@ -80,7 +80,7 @@ func (g *Gatherer) competitors(ctx context.Context, agent *a2av1alpha1.Agent) ([
 
 func same(a, b *a2av1alpha1.Agent) bool { return a.Namespace == b.Namespace && a.Name == b.Name }
 
-// optionalRoute returns a cached route, or nil if there is none or no reader.
+// optionalRoute returns a cached route, or nil if the route or the reader does not exist.
 func optionalRoute[T any, O interface {
 	*T
 	client.Object

@@ -14,8 +14,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
-// gatewayAPI reads the Gateways to which an Agent refers, and the routes with its name. It
-// reads routes also without spec.exposure, because those of an earlier spec must be deleted.
+// gatewayAPI reads the Gateways to which an Agent refers, and the routes with the Agent's
+// name. It also reads routes of an Agent without spec.exposure, because the routes of an
+// earlier spec must be deleted.
 func (g *Gatherer) gatewayAPI(ctx context.Context, agent *a2av1alpha1.Agent, children *clusterstate.Children) (clusterstate.GatewayAPI, error) {
 	var api clusterstate.GatewayAPI
 	var err error

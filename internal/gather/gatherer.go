@@ -1,12 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gather reads everything that a reconcile of an Agent needs from the informer
-// caches.
+// Package gather reads from the informer caches the state that a reconcile of an Agent needs.
 //
-// No other package reads the cluster for a reconcile. It decides nothing and writes
-// nothing. The objects that it returns belong to the caches and must not be modified:
-// copying them was most of the cost of reading.
+// No other package reads the cluster for a reconcile. The package contains no decisions and
+// writes nothing. The objects that it returns belong to the caches and must not be modified:
+// copies were most of the cost of reading.
 package gather
 
 import (
@@ -23,21 +22,22 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
-// IssuerSource knows an issuer of tokens.
+// IssuerSource returns an issuer of tokens.
 type IssuerSource interface {
 	// Current returns the issuer, or nil until it is known.
 	Current() *clusterstate.Issuer
 }
 
-// RegistryCASource knows the authorities by which sidecars verify the registry.
+// RegistryCASource returns the authorities with which sidecars verify the registry.
 type RegistryCASource interface {
 	// Current returns the authorities, or nil if there are none.
 	Current() *clusterstate.RegistryCA
 }
 
-// RemoteSource knows the cards of remote agents.
+// RemoteSource returns the cards of remote agents.
 type RemoteSource interface {
-	// LastRead returns the result of the last read of an Agent's card, or nil before the first.
+	// LastRead returns the result of the last read of an Agent's card, or nil before the first
+	// read.
 	LastRead(agent *a2av1alpha1.Agent) *clusterstate.Remote
 }
 
@@ -57,8 +57,8 @@ var (
 	GRPCRoutes = schema.GroupResource{Group: gatewayv1.GroupName, Resource: "grpcroutes"}
 )
 
-// PodsByAgent is the index of pods by their Agent. Without it every reconcile would scan all
-// pods of the namespace.
+// PodsByAgent is the index of pods by their Agent. Without the index, every reconcile would
+// scan all pods of the namespace.
 const PodsByAgent = "metadata.labels.agent"
 
 // PodKeys returns the keys of a pod in the index PodsByAgent.
@@ -76,7 +76,8 @@ type Config struct {
 	Issuer IssuerSource
 	// TokenIssuer is nil if the manager issues no tokens.
 	TokenIssuer IssuerSource
-	// RegistryCA may be nil, for none.
+	// RegistryCA may be nil; sidecars then verify the registry with the authorities of their
+	// image.
 	RegistryCA RegistryCASource
 	Remote     RemoteSource
 	Optional   OptionalKinds
@@ -91,7 +92,7 @@ type Gatherer struct{ config Config }
 func New(config Config) *Gatherer { return &Gatherer{config} }
 
 // watched reports whether the objects of a namespace are cached. Objects of other namespaces
-// count as absent.
+// count as missing.
 func (g *Gatherer) watched(namespace string) bool {
 	return len(g.config.Namespaces) == 0 || slices.Contains(g.config.Namespaces, namespace)
 }

@@ -20,12 +20,13 @@ import (
 )
 
 // InputDigest is a comparable digest of all inputs of rendering and comparing the objects of
-// an Agent. While it equals the digest of a reconcile that found every object in sync,
-// every object is still in sync. The digest leaves out pods and the statuses of the Agent
-// and its Deployment: they change often, and no object depends on them.
+// an Agent. If a reconcile has found every object in sync, every object is still in sync
+// while the digest is the same. The digest omits pods, and the statuses of the Agent and of
+// its Deployment, because they change often and no object depends on them.
 type InputDigest struct {
 	sum [sha256.Size]byte
-	// The sources replace these values and never modify them, so the pointers are compared.
+	// The digest compares these pointers, because the sources replace the values and never
+	// modify them.
 	issuer      *clusterstate.Issuer
 	registryCA  *clusterstate.RegistryCA
 	remote      *clusterstate.Remote
@@ -72,8 +73,8 @@ func DigestInputs(in clusterstate.Agent) InputDigest {
 
 var encoders = sync.Pool{New: func() any { return &inputEncoder{} }}
 
-// inputEncoder encodes the inputs of an InputDigest. It writes a length before each string
-// and a count before each list, so that different inputs have different encodings.
+// inputEncoder encodes the inputs of an InputDigest. It writes the length before each string
+// and the count before each list, so that different inputs have different encodings.
 type inputEncoder struct{ bytes []byte }
 
 func (e *inputEncoder) string(s string) {
@@ -101,8 +102,8 @@ func (e *inputEncoder) entries(m map[string]string) {
 	}
 }
 
-// version writes the UID and the resource version of an object. The API server changes the
-// resource version with every write.
+// version writes the UID and the resource version of an object, which represent its content:
+// the API server changes the resource version with every write.
 func version[T any, O interface {
 	*T
 	metav1.Object
@@ -114,8 +115,8 @@ func version[T any, O interface {
 	}
 }
 
-// gateway writes a Gateway that the Agent refers to and, if one of its listeners
-// selects namespaces by label, the labels of the Agent's namespace.
+// gateway writes a Gateway to which the Agent refers. If one of its listeners selects
+// namespaces by label, it also writes the labels of the Agent's namespace.
 func (e *inputEncoder) gateway(gateway *gatewayv1.Gateway, namespaceLabels map[string]string) {
 	version(e, gateway)
 	if gateway != nil && slices.ContainsFunc(gateway.Spec.Listeners, selectsNamespaces) {
@@ -129,7 +130,8 @@ func selectsNamespaces(listener gatewayv1.Listener) bool {
 		*allowed.Namespaces.From == gatewayv1.NamespacesFromSelector
 }
 
-// deployment writes a Deployment without its status, which changes with each of its pods.
+// deployment writes a Deployment without its status. The status changes with each of its
+// pods.
 func (e *inputEncoder) deployment(d *appsv1.Deployment) {
 	e.flag(d != nil)
 	if d == nil {
@@ -152,8 +154,8 @@ func (e *inputEncoder) deployment(d *appsv1.Deployment) {
 	}
 }
 
-// skills writes the AgentSkills of the Agent and, for the referenced ones, whether the Agent
-// may use them. Nothing else of a skill depends on the labels of the Agent's namespace.
+// skills writes the AgentSkills of the Agent and, for each referenced skill, whether the
+// Agent may use it. Only this depends on the labels of the Agent's namespace.
 func (e *inputEncoder) skills(in clusterstate.Agent) {
 	for _, ref := range in.Agent.Spec.SkillRefs {
 		skill := in.Skills.Referenced[skillsharing.Target(in.Agent, ref)]

@@ -116,20 +116,21 @@ func inputs(t *testing.T) clusterstate.Agent {
 	return in
 }
 
-// allowedRoutes returns the rule by which a listener accepts routes.
+// allowedRoutes returns the rule with which a listener accepts routes.
 func allowedRoutes(from gatewayv1.FromNamespaces) *gatewayv1.AllowedRoutes {
 	floor := &metav1.LabelSelector{MatchLabels: map[string]string{"floor": "2"}}
 	return &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: &from, Selector: floor}}
 }
 
-// competitor replaces the competitors by a copy and returns it, to be modified.
+// competitor replaces the competitors with a copy of the first one, and returns the copy, so
+// that a test can modify it.
 func competitor(in *clusterstate.Agent) *clusterstate.Competitor {
 	was := in.GatewayAPI.Competitors[0]
 	in.GatewayAPI.Competitors = []clusterstate.Competitor{{Agent: was.Agent.DeepCopy(), HTTPRoute: was.HTTPRoute.DeepCopy()}}
 	return &in.GatewayAPI.Competitors[0]
 }
 
-// created returns the object that the API server has after an apply.
+// created returns the object as the API server stores it after an apply.
 func created[T any, O interface {
 	*T
 	client.Object
@@ -150,9 +151,9 @@ func created[T any, O interface {
 	return object
 }
 
-// edits changes every leaf of an object, one at a time, and calls check with each result.
-// Like the API server, it sets another resource version for each change, and another
-// generation for a change of the spec.
+// edits changes every leaf of an object, one at a time, and calls check with each result. Like
+// the API server, it sets a new resource version for each change, and a new generation for a
+// change of the spec.
 func edits[T any](t *testing.T, object *T, check func(where string, edited *T)) {
 	t.Helper()
 	text, err := json.Marshal(object)
@@ -179,7 +180,7 @@ func edits[T any](t *testing.T, object *T, check func(where string, edited *T)) 
 			return
 		}
 		if slices.Contains([]string{".metadata.name", ".metadata.namespace", ".metadata.resourceVersion"}, at) {
-			return // identify the object
+			return // these fields identify the object
 		}
 		before := []any{metadata["resourceVersion"], metadata["generation"]}
 		set(changed(value))
@@ -192,7 +193,7 @@ func edits[T any](t *testing.T, object *T, check func(where string, edited *T)) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if json.Unmarshal(text, edited) == nil { // else the type of the field does not match
+		if json.Unmarshal(text, edited) == nil { // a failure means that the type of the field does not match
 			check(at, edited)
 		}
 		set(value)
@@ -231,13 +232,13 @@ func rendered(t *testing.T, in clusterstate.Agent) string {
 	return string(text)
 }
 
-// TestInputDigest: the digest has every input on which the desired objects depend, and leaves
-// out the inputs that change often and on which nothing depends.
+// TestInputDigest checks that the digest includes every input on which the desired objects
+// depend, and omits the inputs that change often and on which no object depends.
 func TestInputDigest(t *testing.T) {
 	in := inputs(t)
 	digest, want := DigestInputs(in), rendered(t, in)
-	// check reports whether a change changes the digest, which it must if it changes the
-	// desired objects.
+	// check reports whether a change changes the digest. If the change also changes the desired
+	// objects, the digest must change.
 	check := func(t *testing.T, where string, now clusterstate.Agent) (changed bool) {
 		t.Helper()
 		changed = DigestInputs(now) != digest
@@ -336,8 +337,8 @@ func TestInputDigest(t *testing.T) {
 	}
 }
 
-// TestInputDigestOfChildren: the digest has the presence and every change of each object of the
-// Agent, except the status of the Deployment.
+// TestInputDigestOfChildren checks that the digest includes the presence and every change of
+// each object of the Agent, except the status of the Deployment.
 func TestInputDigestOfChildren(t *testing.T) {
 	in := inputs(t)
 	digest := DigestInputs(in)

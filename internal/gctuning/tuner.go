@@ -17,7 +17,8 @@
 // After 3,000 turns of 20 chunks, whose tasks stay in memory, the figures in the same order
 // are 52.2 MB and 177 µs per turn, 57.5 MB and 200 µs, 71.4 MB and 147 µs.
 //
-// The collector belongs to the process, so only a program calls Own, never a library.
+// The garbage collector belongs to the process, so only a program may call Own, never a
+// library.
 package gctuning
 
 import (
@@ -38,22 +39,23 @@ const IdleAfter = time.Second
 // Tuner tunes the garbage collector by a policy.
 type Tuner struct {
 	policy Policy
-	// usage and release are those of the runtime, which tests replace.
+	// usage and release call the runtime. Tests replace them.
 	usage   func() usage
 	release func()
 	timer   *time.Timer
-	// watching is true while the timer runs, whose function uses allocated.
+	// watching is true while the timer runs. While it is true, only the function of the
+	// timer uses allocated.
 	watching  atomic.Bool
 	allocated uint64
-	// percent is GOGC.
+	// percent is the current value of GOGC.
 	percent int
 }
 
-// New returns a Tuner that does nothing until Own.
+// New returns a Tuner that has no effect until Own is called.
 func New(policy Policy) *Tuner { return &Tuner{policy: policy, percent: policy.MaxPercent} }
 
-// Own takes over the garbage collector. It is called at most once, before the work
-// begins. It does nothing if GOGC is set. GOMEMLIMIT takes effect in either case.
+// Own starts the tuning of the garbage collector. Call it at most once, before the work
+// begins. It does nothing if GOGC is set. GOMEMLIMIT is respected in either case.
 func (t *Tuner) Own() {
 	if os.Getenv("GOGC") != "" {
 		return
@@ -67,18 +69,19 @@ func (t *Tuner) start(read func() usage, release func()) {
 	t.usage, t.release = read, release
 	t.watching.Store(true)
 	t.timer = time.AfterFunc(math.MaxInt64, t.check)
-	t.timer.Reset(IdleAfter) // not before the field is set
+	t.timer.Reset(IdleAfter) // the function of the timer uses the field
 }
 
-// Working reports work that allocates. Collections report work, too, but may come long
-// after it. While the process works, a call costs one atomic load.
+// Working reports that the program does work that allocates memory. Collections report
+// work, too, but may start long after the work. While the program works, a call costs one
+// atomic load.
 func (t *Tuner) Working() {
 	if t.timer != nil && !t.watching.Load() && t.watching.CompareAndSwap(false, true) {
 		t.timer.Reset(IdleAfter)
 	}
 }
 
-// Handler reports each request to the tuner.
+// Handler returns a handler that reports each request to the Tuner and then calls next.
 func (t *Tuner) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.Working()
@@ -86,7 +89,7 @@ func (t *Tuner) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// Start implements manager.Runnable: it owns the garbage collector until ctx ends.
+// Start implements manager.Runnable: it tunes the garbage collector until ctx ends.
 func (t *Tuner) Start(ctx context.Context) error {
 	t.Own()
 	<-ctx.Done()
@@ -94,18 +97,18 @@ func (t *Tuner) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection implements manager.LeaderElectionRunnable: every replica of the
-// manager has the caches.
+// NeedLeaderElection implements manager.LeaderElectionRunnable. It returns false, because
+// every replica of the manager has the caches.
 func (t *Tuner) NeedLeaderElection() bool { return false }
 
-// Stop stops returning memory. GOGC is still adjusted.
+// Stop ends the return of memory to the system. GOGC is still adjusted.
 func (t *Tuner) Stop() {
 	if t.timer != nil {
 		t.timer.Stop()
 	}
 }
 
-// check returns memory to the system if the process is idle and has enough to return.
+// check returns memory to the system if the process is idle and the policy allows it.
 func (t *Tuner) check() {
 	now := t.usage()
 	recent := now.allocated - t.allocated
@@ -121,7 +124,7 @@ func (t *Tuner) check() {
 	t.watching.Store(false)
 }
 
-// sentinel is garbage from its beginning, so that its finalizer runs after each
+// sentinel is an object that is always garbage, so that its finalizer runs after each
 // collection.
 type sentinel struct{ *Tuner }
 
@@ -134,8 +137,9 @@ func (s *sentinel) collected() {
 	runtime.SetFinalizer(s, (*sentinel).collected)
 }
 
-// nextPercent returns GOGC for a live heap of a size. It keeps the present value unless
-// the new one differs by a quarter: a change stops the program for a moment.
+// nextPercent returns GOGC for a live heap of the given size. It returns the current value
+// if the new one differs by less than a quarter, because each change stops the program for
+// a moment.
 func (t *Tuner) nextPercent(live uint64) int {
 	const aboveAllPolicies = 10_000
 	share := int(min(100*t.policy.Garbage/max(live, 1), aboveAllPolicies))
@@ -146,13 +150,14 @@ func (t *Tuner) nextPercent(live uint64) int {
 	return percent
 }
 
-// usage has numbers of bytes.
+// usage is the memory usage of the process, in bytes.
 type usage struct {
 	// allocated is the sum of all allocations since the start.
 	allocated uint64
 	// live is the live heap after the last collection.
 	live uint64
-	// held is the live heap, garbage, and free memory that was not returned.
+	// held is the memory that the process has not returned to the system: the live heap,
+	// garbage and free memory.
 	held uint64
 }
 

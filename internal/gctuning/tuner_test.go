@@ -28,7 +28,7 @@ func TestGOGCFollowsTheLiveHeap(t *testing.T) {
 	}
 }
 
-// process has the memory usage that a test sets.
+// process is a fake process with the memory usage that a test sets.
 type process struct {
 	mu       sync.Mutex
 	now      usage
@@ -54,7 +54,7 @@ func TestIdleProcessReturnsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p process
 		tuner := New(Sidecar)
-		tuner.Working() // before Own
+		tuner.Working() // Working may be called before Own
 		tuner.start(p.usage, p.release)
 		defer tuner.Stop()
 		for _, step := range []struct {
@@ -103,7 +103,8 @@ func TestOwnDoesNotOverrideGOGC(t *testing.T) {
 	}
 }
 
-// It runs in a process of its own, since the collector belongs to the process.
+// The test runs in a process of its own, because the garbage collector belongs to the
+// process.
 func TestOwnReturnsGarbageToTheSystemAtIdle(t *testing.T) {
 	if os.Getenv("HEAP_OWN") == "" {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
@@ -120,12 +121,12 @@ func TestOwnReturnsGarbageToTheSystemAtIdle(t *testing.T) {
 		garbage = make([]byte, 1<<20)
 	}
 	garbage = nil
-	// Nothing else here forces a collection.
+	// Only the Tuner forces a collection in this process.
 	forced := []metrics.Sample{{Name: "/gc/cycles/forced:gc-cycles"}}
 	for metrics.Read(forced); forced[0].Value.Uint64() == 0; metrics.Read(forced) {
 		time.Sleep(10 * time.Millisecond)
 	}
-	// The runtime counts a forced collection before it has returned the memory.
+	// The runtime counts a forced collection before it returns the memory, so wait.
 	for began := time.Now(); readUsage().held > 8<<20; time.Sleep(10 * time.Millisecond) {
 		if time.Since(began) > 20*time.Second {
 			t.Fatalf("%+v held while idle", readUsage())
@@ -136,5 +137,6 @@ func TestOwnReturnsGarbageToTheSystemAtIdle(t *testing.T) {
 	}
 }
 
-// garbage keeps the compiler from removing the allocations.
+// garbage is a variable of the package, so that the compiler does not remove the
+// allocations.
 var garbage []byte

@@ -17,10 +17,10 @@ import (
 // newInformer returns an informer that lists Agents and AgentSkills, and streams the initial
 // state of all other kinds (WatchList).
 //
-// A streamed state is never in memory as a whole. This matters for kinds that are cached for
-// all owners and of which little is kept: a cluster may have ConfigMaps of hundreds of
-// megabytes. Of the operator's own kinds everything is kept, and as they are encoded in JSON,
-// a stream would decode each object twice as often as a list.
+// A streamed state is never in memory as a whole. This matters for kinds whose objects are
+// cached for all owners and mostly stripped: a cluster may have hundreds of megabytes of
+// ConfigMaps. The operator's own kinds are cached completely. They are encoded in JSON, and a
+// stream would decode each object twice as often as a list.
 func newInformer(source toolscache.ListerWatcher, kind runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	switch kind.(type) {
 	case *a2av1alpha1.Agent, *a2av1alpha1.AgentSkill:
@@ -31,11 +31,11 @@ func newInformer(source toolscache.ListerWatcher, kind runtime.Object, resync ti
 }
 
 // consistentList makes an informer begin with a consistent list. By default, an informer begins
-// with any state in the API server's watch cache, which may be older than the state that this
-// operator saw before a restart.
+// with any state in the API server's watch cache. This state may be older than the state that
+// the operator saw before a restart.
 //
-// The list has no pages: the API server serves the first page from its cache and all others
-// from etcd, which costs it more than twice as much.
+// The list has no pages: the API server serves only the first page from its cache. Reading the
+// other pages from etcd costs the API server more than twice as much.
 func consistentList(source toolscache.ListerWatcher) toolscache.ListerWatcher {
 	from := toolscache.ToListerWatcherWithContext(source)
 	return toolscache.ToListWatcherWithWatchListSemantics(&toolscache.ListWatch{
@@ -50,7 +50,7 @@ func consistentList(source toolscache.ListerWatcher) toolscache.ListerWatcher {
 	}, noWatchList{})
 }
 
-// noWatchList tells a reflector that its source does not support WatchList.
+// noWatchList makes a reflector treat its source as one that does not support WatchList.
 type noWatchList struct{}
 
 // IsWatchListSemanticsUnSupported implements an interface of client-go.

@@ -22,12 +22,12 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// apiServer records its requests.
+// apiServer is a fake API server that records its requests.
 type apiServer struct {
 	list runtime.Object
 
 	mu sync.Mutex
-	// compacted reports that it has no version but the last.
+	// compacted reports that only the last version is available.
 	compacted bool
 	requests  []string
 	watch     *watch.FakeWatcher
@@ -62,7 +62,7 @@ func (s *apiServer) record(what string, o metav1.ListOptions) {
 	s.requests = append(s.requests, fmt.Sprintf("%s version=%q limit=%d", what, o.ResourceVersion, o.Limit))
 }
 
-// expire ends the watch with the error that its version is too old.
+// expire ends the watch with the error that the version of the watch is too old.
 func (s *apiServer) expire(compact bool) {
 	s.mu.Lock()
 	s.compacted = compact
@@ -97,8 +97,8 @@ func runInformer(t *testing.T, server *apiServer, kind runtime.Object) toolscach
 // backoff is longer than the delay before an informer lists again.
 const backoff = 10 * time.Second
 
-// TestOwnKindsAreListed: an informer of Agents or AgentSkills begins with a consistent list,
-// and never returns to an older version.
+// TestOwnKindsAreListed checks that an informer of Agents or AgentSkills begins with a
+// consistent list, and never returns to an older version.
 func TestOwnKindsAreListed(t *testing.T) {
 	t.Parallel()
 	list := metav1.ListMeta{ResourceVersion: "7"}
@@ -138,7 +138,8 @@ func TestOwnKindsAreListed(t *testing.T) {
 	}
 }
 
-// TestOtherKindsAreStreamed: there may be much more of other kinds than is kept.
+// TestOtherKindsAreStreamed checks that other kinds are streamed, because the cluster may
+// have many more of their objects than the cache keeps.
 func TestOtherKindsAreStreamed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// maxParts bounds the pool of parts that many Agents share. Each distinct kind of Agent
-	// has some dozens.
+	// maxParts bounds the pool of the parts that many Agents share. Agents of the same kind
+	// share some dozens of parts.
 	maxParts = 4 << 10
 	// maxOwnerMetadata bounds the pool of labels and owner references, which the objects of
-	// one Agent share: two entries for each of the last eight thousand Agents.
+	// one Agent share. It has room for two entries for each of the last eight thousand Agents.
 	maxOwnerMetadata = 16 << 10
 )
 
@@ -27,9 +27,10 @@ func newInterner() interner {
 	return interner{parts: cacheinterning.New(maxParts), ownerMetadata: cacheinterning.New(maxOwnerMetadata)}
 }
 
-// after returns a transform that interns the result of another one. An informer that fills its
-// cache transforms each object twice. The second time, the object has no managed fields any
-// more and other goroutines may read its shared parts, so it is not interned again.
+// after returns a transform that interns the result of the transform strip. An informer that
+// fills its cache transforms each object twice. The second time, the object has no managed
+// fields any more, and other goroutines may read its shared parts, so after does not intern
+// the object again.
 func (i interner) after(strip toolscache.TransformFunc) toolscache.TransformFunc {
 	return func(obj any) (any, error) {
 		object, ok := obj.(client.Object)
@@ -42,8 +43,9 @@ func (i interner) after(strip toolscache.TransformFunc) toolscache.TransformFunc
 	}
 }
 
-// intern interns an object. The labels and owner references of an Agent's objects have a pool
-// of their own: the objects of one Agent arrive far apart, after the parts of many others.
+// intern interns an object. The labels and owner references of an Agent's objects have a
+// separate pool, because the caches receive the objects of one Agent at different times, with
+// the parts of many other Agents in between.
 func (i interner) intern(object client.Object) {
 	if !controlledByAgent(object) {
 		i.parts.Intern(object)

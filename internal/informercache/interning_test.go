@@ -28,7 +28,7 @@ func TestEqualPartsAreStoredOnce(t *testing.T) {
 	transform := newInterner().after(StripForeign)
 	kept := func(obj *corev1.ConfigMap) *corev1.ConfigMap {
 		t.Helper()
-		for range 2 { // an informer that fills its cache transforms twice
+		for range 2 { // an informer that fills its cache transforms each object twice
 			want := obj.DeepCopy()
 			want.ManagedFields = nil
 			got, err := transform(obj)
@@ -43,7 +43,8 @@ func TestEqualPartsAreStoredOnce(t *testing.T) {
 		return obj
 	}
 	one := kept(configMapOf("one", "echo"))
-	// The parts of many other Agents do not evict the labels and owners of this one.
+	// The parts of many other Agents do not evict the labels and owner references of this
+	// Agent.
 	for i := range maxParts {
 		kept(configMapOf("other", fmt.Sprint(i)))
 	}
@@ -59,8 +60,8 @@ func TestEqualPartsAreStoredOnce(t *testing.T) {
 	}
 }
 
-// TestOrphansAreNotInterned: an orphan keeps a managed field, so the transform cannot tell
-// whether it is transformed for the first time.
+// TestOrphansAreNotInterned: an orphan keeps a managed field, so the transform cannot
+// detect whether it transforms the orphan for the first time.
 func TestOrphansAreNotInterned(t *testing.T) {
 	t.Parallel()
 	orphan := configMapOf("one", "echo")

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package informercache configures the manager's informer caches, so that their memory grows
-// with the number of Agents and with nothing else.
+// only with the number of Agents.
 //
-// The kinds that Agents own are cached for all owners, because the operator must see an
-// object of another owner that has an Agent's name. Transforms drop what the operator does
-// not read, and equal parts of objects are stored once. So no cached object may be modified.
+// The kinds that Agents own are cached for all owners, because the operator must detect an
+// object of another owner that has an Agent's name. Transforms remove the parts that the
+// operator does not read, and equal parts of objects are stored once. No cached object may
+// therefore be modified.
 package informercache
 
 import (
@@ -25,7 +26,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// Options returns the options of a cache of the namespaces given, or of all for none.
+// Options returns the options of a cache of the given namespaces, or of all namespaces if
+// none is given.
 func Options(namespaces []string) (cache.Options, error) {
 	ofAgents, err := labels.NewRequirement(a2av1alpha1.LabelAgent, selection.Exists, nil)
 	if err != nil {
@@ -59,7 +61,8 @@ func Options(namespaces []string) (cache.Options, error) {
 	}, nil
 }
 
-// Namespaces returns the configuration of the namespaces of a cache; nil means all.
+// Namespaces returns the configuration of the namespaces of a cache, or nil for all
+// namespaces if names is empty.
 func Namespaces(names []string) map[string]cache.Config {
 	if len(names) == 0 {
 		return nil

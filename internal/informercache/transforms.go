@@ -16,8 +16,9 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// StripForeign is a transform for the kinds that Agents own. It keeps an object that an Agent
-// controls without its managed fields, and only the identity of any other object.
+// StripForeign is a transform for the kinds that Agents own. From an object that an Agent
+// controls, it removes only the managed fields. Of any other object, it keeps only the
+// identity.
 func StripForeign(obj any) (any, error) {
 	object, ok := obj.(client.Object)
 	if !ok {
@@ -51,9 +52,9 @@ func StripForeign(obj any) (any, error) {
 	}
 }
 
-// StripGateway is a transform for Gateways. It drops the numbers of attached routes: they
-// change with each Agent that comes or goes, and each change would reconcile all other
-// Agents of the Gateway.
+// StripGateway is a transform for Gateways. It removes the numbers of attached routes, because
+// they change with each Agent that is created or deleted, and each change would reconcile all
+// other Agents of the Gateway.
 func StripGateway(obj any) (any, error) {
 	if gateway, ok := obj.(*gatewayv1.Gateway); ok {
 		gateway.SetManagedFields(nil)
@@ -64,7 +65,8 @@ func StripGateway(obj any) (any, error) {
 	return obj, nil
 }
 
-// stripPod is a transform for pods. It keeps what tells whether a pod serves, and why not.
+// stripPod is a transform for pods. It keeps the fields that show whether a pod serves, and
+// why not.
 func stripPod(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok {
@@ -91,8 +93,8 @@ func stripPod(obj any) (any, error) {
 	return kept, nil
 }
 
-// stripNamespace is a transform for the metadata of namespaces. It keeps the labels, by which
-// skills and Gateways select namespaces.
+// stripNamespace is a transform for the metadata of Namespaces. It keeps the labels, because
+// AgentSkills and Gateways select namespaces by label.
 func stripNamespace(obj any) (any, error) {
 	namespace, ok := obj.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -118,9 +120,9 @@ func identity(m metav1.ObjectMeta) metav1.ObjectMeta {
 	}
 }
 
-// foreignIdentity returns the identity of an object that no Agent controls. For an object that
-// the operator wrote, it also has what an adoption of an orphan checks: the Agent's name, the
-// field manager and the deletion.
+// foreignIdentity returns the identity of an object that no Agent controls. If the operator
+// wrote the object, the identity also contains the data that an adoption of the orphan needs:
+// the Agent's name, the field manager and the deletion timestamp.
 func foreignIdentity(m metav1.ObjectMeta) metav1.ObjectMeta {
 	kept := identity(m)
 	agent, labelled := m.Labels[a2av1alpha1.LabelAgent]

@@ -26,7 +26,7 @@ func metadata(owners ...metav1.OwnerReference) metav1.ObjectMeta {
 	}
 }
 
-// identityOf returns the identity of an object with metadata.
+// identityOf returns the identity that the transforms keep of an object with metadata.
 func identityOf(owners ...metav1.OwnerReference) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: "ns", Name: "name", UID: "uid", ResourceVersion: "1", OwnerReferences: owners}
 }

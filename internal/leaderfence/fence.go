@@ -1,11 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leaderfence blocks the writes of a manager that may not be the leader any more.
+// Package leaderfence blocks the writes of a manager that may no longer be the leader.
 //
-// Leader election alone does not: a manager that was paused goes on until its renew
-// deadline, although another one leads, and one that cannot reach its Lease tries once
-// more to release it before it reports the loss.
+// Leader election alone does not block them: a manager that was paused continues until its
+// renew deadline, although another manager already leads. A manager that cannot reach its
+// Lease tries once more to release the Lease before it reports the loss.
 package leaderfence
 
 import (
@@ -23,9 +23,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Margin is the time before the end of a lease at which the fence closes. Other managers wait
-// for the whole lease, counted from a later moment, so a request that is under way when the
-// fence closes has a second to arrive.
+// Margin is the time between the closing of the fence and the end of the lease. Other
+// managers wait for the whole lease, and start to count later. A request that was sent just
+// before the fence closed therefore has at least one second to arrive.
 const Margin = time.Second
 
 // Fence rejects writes while the manager does not hold the Lease. Its methods are safe for
@@ -34,22 +34,23 @@ type Fence struct {
 	clock clock.PassiveClock
 	// openFor is how long a renewal opens the fence.
 	openFor time.Duration
-	// renewed is the start of the last successful renewal. It is nil before the first one
-	// and after the Lease was released.
+	// renewed is the time at which the last successful renewal began. It is nil before the
+	// first renewal, and after the Lease was released.
 	renewed atomic.Pointer[time.Time]
 }
 
-// New returns a Fence for Leases of a duration. It is closed until the Lease is acquired.
+// New returns a Fence for Leases of the given duration. The fence is closed until the manager
+// acquires the Lease.
 func New(passive clock.PassiveClock, lease time.Duration) *Fence {
 	return &Fence{clock: passive, openFor: lease - Margin}
 }
 
-// unfenced lists the resources that every replica writes: the Lease, events, reviews of the
-// callers of the registry, and the health reports of sidecars.
+// unfenced lists the resources that every replica may write: the Lease, events, reviews of
+// the callers of the registry, and the health reports of sidecars.
 var unfenced = []string{"leases", "events", "tokenreviews", "subjectaccessreviews", "pods/status"}
 
-// Wrap returns a transport that is subject to the fence. All transports of a process share
-// one Fence: leader election has a transport of its own.
+// Wrap returns a transport that rejects writes while the fence is closed. All transports of a
+// process must share one Fence, because leader election has a transport of its own.
 func (f *Fence) Wrap(next http.RoundTripper) http.RoundTripper {
 	return &transport{fence: f, next: next}
 }
@@ -78,10 +79,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// writeLease sends a write of the Lease. A successful write with a holder is a renewal and
-// opens the fence from the start of the request. A write without a holder releases the Lease
-// and closes the fence before the request is sent, because another manager may lead as soon
-// as the API server has it.
+// writeLease sends a write of the Lease. A write with a holder is a renewal: if it succeeds,
+// the fence is open from the time at which the request began. A write without a holder
+// releases the Lease. writeLease then closes the fence before it sends the request, because
+// another manager may become the leader as soon as the API server has stored the write.
 func (t *transport) writeLease(r *http.Request, began time.Time) (*http.Response, error) {
 	renewal, err := hasHolder(r)
 	if err != nil {
@@ -102,12 +103,12 @@ func (f *Fence) open(now time.Time) bool {
 	return renewed != nil && now.Sub(*renewed) <= f.openFor
 }
 
-// maxLease is the largest Lease that is read, in bytes. Its labels and annotations can have
-// 256 KiB.
+// maxLease is the maximum size of a Lease in a request, in bytes. The annotations of a Lease
+// can have 256 KiB.
 const maxLease = 1 << 20
 
-// hasHolder reports whether the body of a request is a Lease with a holder. It replaces the
-// body by a copy.
+// hasHolder reports whether the body of a request is a Lease with a holder. It reads the
+// body, and replaces it with a copy.
 func hasHolder(r *http.Request) (bool, error) {
 	if r.Body == nil {
 		return false, nil

@@ -17,7 +17,8 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// apiServer answers writes of Leases with a status, or with an error for 0.
+// apiServer is a fake API server. It responds to writes of Leases with a status, or with an
+// error if the status is 0.
 type apiServer struct {
 	leaseStatus int
 	// latency is the duration of a write of a Lease.
@@ -50,8 +51,8 @@ const leasePath = "/apis/coordination.k8s.io/v1/namespaces/a2a-system/leases/man
 func TestFence(t *testing.T) {
 	const object = "/apis/apps/v1/namespaces/demo/deployments/echo"
 	tests := map[string]struct {
-		// status is the API server's answer to a renewal, which takes a latency; -1 for no
-		// renewal.
+		// status is the API server's response to a renewal; -1 for no renewal. latency is
+		// the duration of the renewal.
 		status         int
 		latency, later time.Duration
 		method         string
@@ -118,8 +119,9 @@ func writeLease(t *testing.T, through http.RoundTripper, holder string) error {
 	return err
 }
 
-// TestFenceAfterARelease: a manager that stops releases its Lease, and the next one leads at
-// once. The fence of the first one closes before the release is sent, whatever its answer.
+// TestFenceAfterARelease: when a manager stops, it releases its Lease, and the next manager
+// leads immediately. The fence of the first manager closes before the release is sent,
+// whatever the response.
 func TestFenceAfterARelease(t *testing.T) {
 	const object = "/apis/apps/v1/namespaces/demo/deployments/echo"
 	for name, status := range map[string]int{"answered": http.StatusOK, "refused": http.StatusConflict, "not answered": 0} {

@@ -3,7 +3,7 @@
 
 // Package names returns the names, labels and addresses of the objects of an Agent.
 //
-// It is pure: it knows the API types and nothing of a cluster.
+// The package is pure: it depends on the API types and not on a cluster.
 package names
 
 import (
@@ -16,8 +16,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// configSuffix distinguishes the ConfigMap of an Agent from the ConfigMaps that
-// users make, such as one for the agent's container.
+// configSuffix distinguishes the ConfigMap of an Agent from the ConfigMaps of users, such as one
+// for the agent's container.
 const configSuffix = "-a2a-config"
 
 // Deployment returns the name of an Agent's Deployment.

@@ -22,13 +22,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
-// Bounds on a card, because the operator writes what it lists into a ConfigMap.
+// The bounds on a card. The operator writes the card into a ConfigMap.
 const (
 	maxCard   = 512 << 10
 	maxSkills = 256
 )
 
-// wellKnown are the paths of a card: that of 0.3 and later, then that of earlier versions.
+// wellKnown are the well-known paths of a card: the path since version 0.3, and the path of earlier versions.
 var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
 // cardReader reads cards with the credentials of their Agents.
@@ -37,7 +37,8 @@ type cardReader struct {
 	guard   http.RoundTripper
 }
 
-// readCard reads the card of an agent until ctx ends. If it returns an error, the result has a Failure.
+// readCard reads the card of an agent. The read fails when ctx ends. If readCard returns an error, the result
+// has a Failure.
 func (r cardReader) readCard(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.Remote, error) {
 	result, err := r.fetchCard(ctx, a)
 	if err != nil {
@@ -66,8 +67,8 @@ func (r cardReader) fetchCard(ctx context.Context, a *a2av1alpha1.Agent) (*clust
 	return pin(c, origin)
 }
 
-// pin removes the interfaces of a card that are not at the agent's own origin, so that a caller that reads the
-// registry calls only the host that the Agent names.
+// pin removes the interfaces of a card that are not at the agent's own origin. Callers that read the registry
+// then call only the host that the Agent names.
 func pin(c *card.Card, origin *url.URL) (*clusterstate.Remote, error) {
 	if len(c.Skills) > maxSkills {
 		return nil, fmt.Errorf("%w: it has more than %d skills", errInvalid, maxSkills)
@@ -80,7 +81,8 @@ func pin(c *card.Card, origin *url.URL) (*clusterstate.Remote, error) {
 	return &clusterstate.Remote{Card: c, OmittedAddresses: all - len(c.Interfaces)}, nil
 }
 
-// within reports whether an interface has an origin. A gRPC interface may be a host and a port without a scheme.
+// within reports whether an interface is at an origin. A gRPC interface may be a host and a port without a
+// scheme.
 func within(i card.Interface, origin *url.URL) bool {
 	text := i.URL
 	if i.Binding == card.GRPC && !strings.Contains(text, "://") {
@@ -128,7 +130,7 @@ func (r cardReader) get(ctx context.Context, place, header, value string) ([]byt
 	}
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("User-Agent", a2av1alpha1.ManagedBy)
-	// A server that has a card for each version answers with the latest.
+	// A server that has one card for each version responds with the card of the latest version.
 	request.Header.Set("A2A-Version", "1.0")
 	if header != "" {
 		request.Header.Set(header, value)
@@ -151,7 +153,8 @@ func (r cardReader) get(ctx context.Context, place, header, value string) ([]byt
 	return text, nil
 }
 
-// credential returns the name and value of the header that authenticates the operator, or "" for none.
+// credential returns the name and the value of the header that authenticates the operator, or "" if the Agent
+// has no credentials.
 func (r cardReader) credential(ctx context.Context, a *a2av1alpha1.Agent) (name, value string, err error) {
 	c := a.Spec.Remote.Credentials
 	if c == nil {

@@ -88,7 +88,7 @@ func TestProblemOfEachFailure(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "access"}, Data: map[string][]byte{"token": []byte(test.secret)},
 			})
 			e.setAnswer(test.answer)
-			// Each case has a Secret, which must not show in the failure.
+			// Each case has a Secret. The failure must not contain its content.
 			a := remoteAgent(withToken)
 			if test.change != nil {
 				test.change(a)

@@ -24,27 +24,27 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// normalTimeout and slowTimeout bound one read of a card, over all its well-known paths, in the normal pool and in
-// the pool of slow agents.
+// normalTimeout and slowTimeout limit one read of a card, over all its well-known paths: normalTimeout in the
+// normal pool, and slowTimeout in the pool of slow agents.
 const (
 	normalTimeout = 2 * time.Second
 	slowTimeout   = 10 * time.Second
 )
 
 var (
-	// errInvalid marks a card that the registry cannot list.
+	// errInvalid is wrapped by errors about a card that the registry cannot list.
 	errInvalid = errors.New("card is not usable")
-	// errNotServed marks a response without a card.
+	// errNotServed is matched by errors about a response without a card.
 	errNotServed = errors.New("card is not served")
-	// errCredentials marks a Secret that cannot be used.
+	// errCredentials is wrapped by errors about a Secret that cannot be used.
 	errCredentials = errors.New("credentials are not usable")
-	// errNoKey is returned for a Secret without the key of the Agent, or with an empty value.
+	// errNoKey is the error for a Secret that lacks the key that the Agent names, or whose value is empty.
 	errNoKey = errors.New("no such key in the Secret")
-	// errNoHeader is returned for a value that an HTTP header cannot carry.
+	// errNoHeader is the error for a value that an HTTP header cannot contain.
 	errNoHeader = errors.New("value has characters that a header cannot carry")
 )
 
-// responseError is the error of a response with another status than 200.
+// responseError is the error for a response with a status other than 200.
 type responseError struct {
 	status         int
 	path, location string
@@ -57,8 +57,8 @@ func (r responseError) Error() string {
 // Is reports that a responseError is an errNotServed.
 func (r responseError) Is(target error) bool { return target == errNotServed }
 
-// header returns the HTTP header for a value of a Secret. It trims white space, because the value of a token
-// often ends in a line break.
+// header returns the HTTP header for a value of a Secret. It removes white space around the value, because a
+// stored token often ends with a line break.
 func header(c *a2av1alpha1.RemoteCredentials, data []byte) (name, value string, err error) {
 	value = strings.TrimSpace(string(data))
 	if value == "" {
@@ -73,9 +73,9 @@ func header(c *a2av1alpha1.RemoteCredentials, data []byte) (name, value string, 
 	return c.Header, value, nil
 }
 
-// problemOf returns the problem that the conditions of an Agent show for an error. The message holds nothing
-// that changes between two reads of the same failure. Of a network failure it names only the kind, because the
-// operator may reach addresses that the author of the Agent may not.
+// problemOf returns the problem that the conditions of an Agent report for an error. The message is the same for
+// each read with the same failure. For a network failure, the message contains only the kind of failure, because
+// the operator may reach addresses that the author of the Agent may not reach.
 func problemOf(a *a2av1alpha1.Agent, err error) *usererror.Problem {
 	problem := func(reason, format string, args ...any) *usererror.Problem {
 		return &usererror.Problem{Condition: a2av1alpha1.ConditionAvailable, Reason: reason, Message: fmt.Sprintf(format, args...)}
@@ -103,7 +103,7 @@ func problemOf(a *a2av1alpha1.Agent, err error) *usererror.Problem {
 	}
 }
 
-// explain returns what is wrong with the response, and what to do about it.
+// explain says what is wrong with the response, and what the user can do about it.
 func (r responseError) explain() string {
 	switch {
 	case r.location != "":

@@ -3,9 +3,9 @@
 
 // Package remote reads the cards of remote agents on a schedule.
 //
-// A reconcile never waits for a remote agent: it gets the result of the last read. Connections and credentials
-// go only to the origin that the Agent names, through the guard of addresses (package egress). This package is
-// the only one that reads a Secret. It writes no object.
+// A reconcile never waits for a remote agent: it uses the result of the last read. The package sends requests
+// and credentials only to the origin that the Agent names, through the address guard (package egress). No other
+// package reads Secrets that Agents name. The package writes no object.
 package remote
 
 import (
@@ -35,14 +35,14 @@ const (
 	// reads.
 	retryFirst = time.Second
 	retryMost  = 5 * time.Minute
-	// jitter is the random part of a refresh interval, so that agents that were created together are not read
-	// together.
+	// jitter is the random part of a refresh interval. It prevents that agents that were created at the same
+	// time are also read at the same time.
 	jitter = 0.1
 	// defaultInterval is the default of spec.remote.refreshInterval.
 	defaultInterval = 5 * time.Minute
 )
 
-// Change names an Agent whose result has changed.
+// Change is an event with the name of an Agent whose result has changed.
 type Change = event.TypedGenericEvent[types.NamespacedName]
 
 // Options are the dependencies of a Source.
@@ -51,17 +51,17 @@ type Options struct {
 	Agents client.Reader
 	// Secrets reads Secrets from the API server. No Secret is cached.
 	Secrets client.Reader
-	// Guard sends the requests. It refuses a forbidden address with egress.ErrDenied.
+	// Guard sends the requests. If an address is forbidden, it returns egress.ErrDenied.
 	Guard http.RoundTripper
-	// Clock tells the time of reads.
+	// Clock returns the time of reads.
 	Clock clock.PassiveClock
 }
 
-// Source reads the cards of remote agents, and keeps the last result of each.
+// Source reads the cards of remote agents, and stores the last result of each agent.
 //
-// It has two worker pools. An agent that takes longer than normalTimeout moves to the slow pool, and moves back
-// after a read that is fast enough. Agents that hang therefore delay only each other, however many they are. A
-// Source is safe for concurrent use.
+// It has two worker pools. An agent whose read takes longer than normalTimeout moves to the slow pool. It moves
+// back after a read that is fast enough. Agents that do not respond therefore delay only each other, regardless
+// of their number. A Source is safe for concurrent use.
 type Source struct {
 	agents       client.Reader
 	reader       cardReader
@@ -75,7 +75,7 @@ type Source struct {
 	entries map[types.NamespacedName]*entry
 }
 
-// pool is a queue of agents to read, with the time-out of a read.
+// pool is a queue of agents to read, with the timeout of a read.
 type pool struct {
 	queue   workqueue.TypedDelayingInterface[types.NamespacedName]
 	timeout time.Duration
@@ -88,17 +88,18 @@ func newPool(timeout time.Duration) *pool {
 // entry is the state of one agent.
 type entry struct {
 	remote a2av1alpha1.AgentRemote
-	// pool is the pool that reads the agent. A key that is left in the queue of the other pool is skipped there.
+	// pool is the pool that reads the agent. The other pool skips the agent's key if its queue still contains
+	// it.
 	pool *pool
 	// result is nil until the first read has ended. It is immutable.
 	result *clusterstate.Remote
-	// succeeded is the time of the last successful read, zero before the first.
+	// succeeded is the time of the last successful read, or the zero time if there was none.
 	succeeded time.Time
 }
 
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
 
-// New returns a Source that reads nothing until Start.
+// New returns a Source that reads nothing until Start is called.
 func New(options Options) *Source {
 	return &Source{
 		agents:   options.Agents,
@@ -118,8 +119,8 @@ func (s *Source) NeedLeaderElection() bool { return true }
 // Changes returns the channel that receives every Agent whose result has changed.
 func (s *Source) Changes() <-chan Change { return s.changes }
 
-// LastRead returns the result of the last read of a remote agent, and schedules the first read if there is none.
-// It returns nil before that read has ended, and after a change of spec.remote.
+// LastRead returns the result of the last read of a remote agent. It returns nil if the first read, or the first
+// read after a change of spec.remote, has not ended; it schedules this read if necessary.
 func (s *Source) LastRead(a *a2av1alpha1.Agent) *clusterstate.Remote {
 	key := client.ObjectKeyFromObject(a)
 	s.mu.Lock()
@@ -203,7 +204,7 @@ func (s *Source) next(ctx context.Context, p *pool) bool {
 	return true
 }
 
-// entryIn returns the entry of an agent if the pool reads the agent, and nil otherwise.
+// entryIn returns the entry of an agent if the given pool reads the agent, or nil otherwise.
 func (s *Source) entryIn(p *pool, key types.NamespacedName) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,8 +214,8 @@ func (s *Source) entryIn(p *pool, key types.NamespacedName) *entry {
 	return nil
 }
 
-// wanted returns the Agent with a name, or nil if its card must not be read: it is deleted, suspended, or not
-// remote.
+// wanted returns the Agent with the given name, or nil if its card must not be read, because the Agent is
+// deleted, suspended or not remote.
 func (s *Source) wanted(ctx context.Context, key types.NamespacedName) (*a2av1alpha1.Agent, error) {
 	a := &a2av1alpha1.Agent{}
 	err := s.agents.Get(ctx, key, a)
@@ -224,7 +225,7 @@ func (s *Source) wanted(ctx context.Context, key types.NamespacedName) (*a2av1al
 	return nil, client.IgnoreNotFound(err)
 }
 
-// delay returns the time until the next read, after a read that ended with err.
+// delay returns the time until the next read. err is the error of the last read.
 func (s *Source) delay(key types.NamespacedName, a *a2av1alpha1.Agent, err error) time.Duration {
 	if err != nil {
 		return s.failures.When(key)
@@ -233,7 +234,8 @@ func (s *Source) delay(key types.NamespacedName, a *a2av1alpha1.Agent, err error
 	return wait.Jitter(interval(a.Spec.Remote), jitter)
 }
 
-// schedule enqueues the next read of an agent, unless its spec has changed: LastRead has enqueued a read then.
+// schedule enqueues the next read of an agent, unless the entry was replaced after a change of the spec:
+// LastRead has then enqueued a read.
 func (s *Source) schedule(key types.NamespacedName, current *entry, p *pool, after time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,8 +246,8 @@ func (s *Source) schedule(key types.NamespacedName, current *entry, p *pool, aft
 	p.queue.AddAfter(key, after)
 }
 
-// record stores the result of a read, and reports whether it differs from the former one. After a failed read it
-// keeps the card that was read before.
+// record stores the result of a read, and reports whether the result differs from the last one. A failed read
+// keeps the card of the earlier read.
 func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemote, result *clusterstate.Remote) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -267,7 +269,8 @@ func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemot
 	return true
 }
 
-// LastSuccess returns the time of the last successful read of an Agent's card, zero before the first.
+// LastSuccess returns the time of the last successful read of an Agent's card, or the zero time if there was
+// none.
 func (s *Source) LastSuccess(key types.NamespacedName) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,8 +280,8 @@ func (s *Source) LastSuccess(key types.NamespacedName) time.Time {
 	return time.Time{}
 }
 
-// forget removes an Agent that is deleted, suspended or no longer remote. It holds the lock while it checks the
-// Agent again, so that a concurrent LastRead for a new spec is not lost.
+// forget removes the entry of an Agent that is deleted, suspended or no longer remote. It checks the Agent again
+// under the lock, so that a concurrent LastRead for a new spec is not lost.
 func (s *Source) forget(ctx context.Context, key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

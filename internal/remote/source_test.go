@@ -25,7 +25,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// fakeRemote answers the requests for cards, and reads Agents and Secrets from a fake client.
+// fakeRemote serves the requests for cards, and reads Agents and Secrets from a fake client.
 type fakeRemote struct {
 	client.Client
 	t *testing.T
@@ -136,7 +136,7 @@ func TestCardsAreReadOnSchedule(t *testing.T) {
 
 		e.setAnswer(status(500, ""))
 		time.Sleep(66 * time.Second)
-		// Each read tries both well-known paths; the delay doubles.
+		// Each read tries both well-known paths. The delay doubles after each failed read.
 		synctest.Wait()
 		if known := s.LastRead(a); known.Failure == nil || known.Card == nil || known.Card.Name != "Echo" {
 			t.Fatalf("a failed read drops the card: %+v", known)
@@ -281,7 +281,8 @@ func TestManyHangingAgentsDelayNoOther(t *testing.T) {
 		for i, at := range asked["known"][1:] {
 			worst = max(worst, at.Sub(asked["known"][i]))
 		}
-		// Once a minute, and once behind the agents that are new.
+		// The agent is read once a minute. One read may be delayed by the first reads of new
+		// agents.
 		if len(asked["known"]) < 50 || worst > 2*time.Minute {
 			t.Errorf("a known agent is read %d times in an hour, with a gap of %s", len(asked["known"]), worst)
 		}

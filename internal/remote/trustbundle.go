@@ -16,27 +16,28 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 )
 
-// maxBundle is the most bytes of a trust bundle, which is mounted from a ConfigMap.
+// maxBundle is the maximum size of a trust bundle, in bytes. The bundle is mounted from a ConfigMap.
 const maxBundle = 2 << 20
 
-// TrustBundle is the set of certificate authorities that verify remote agents: those of the system, and those of
-// a file of PEM certificates.
+// TrustBundle is the set of certificate authorities with which the operator verifies remote agents: the
+// authorities of the system, and those in a file of PEM certificates.
 //
-// Every connection reads the file, so a change that the kubelet mounts takes effect at once; the cost is small
-// beside a TLS handshake. A file that cannot be read or parsed is logged once, and the former authorities stay
-// in use. A TrustBundle is safe for concurrent use.
+// Every connection reads the file, so a change that the kubelet mounts takes effect immediately. The cost is
+// small compared with a TLS handshake. If the file cannot be read or parsed, the failure is logged once, and the
+// earlier authorities stay in use. A TrustBundle is safe for concurrent use.
 type TrustBundle struct {
 	file string
 	log  logr.Logger
 
 	mu sync.Mutex
-	// last is the content that was read last, or the text of the error, so that each is parsed and logged once.
+	// last is the content of the file at the last read, or the text of the read error. Each content is parsed
+	// once, and each error is logged once.
 	last []byte
 	pool *x509.CertPool
 }
 
-// LoadTrustBundle reads a file of PEM certificates. It fails if the file cannot be read, is larger than
-// maxBundle, or holds anything but certificates.
+// LoadTrustBundle reads a file of PEM certificates. It returns an error if the file cannot be read, is larger
+// than maxBundle, or contains anything but certificates.
 func LoadTrustBundle(file string, log logr.Logger) (*TrustBundle, error) {
 	text, err := readBundle(file)
 	if err != nil {
@@ -49,7 +50,7 @@ func LoadTrustBundle(file string, log logr.Logger) (*TrustBundle, error) {
 	return &TrustBundle{file: file, log: log, last: text, pool: pool}, nil
 }
 
-// Roots returns the authorities of the system and those that the file holds now.
+// Roots returns the authorities of the system and the authorities that the file contains now.
 func (a *TrustBundle) Roots() *x509.CertPool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -88,14 +89,14 @@ func readBundle(name string) ([]byte, error) {
 	return text, err
 }
 
-// withSystemRoots returns the authorities of the system and those of a bundle.
+// withSystemRoots returns the authorities of the system and the authorities of a bundle.
 func withSystemRoots(bundle []byte) (*x509.CertPool, error) {
 	if _, err := egress.ParseAuthorities(bundle); err != nil {
 		return nil, err
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		// The image has no authorities of its own. The bundle alone is in use.
+		// The image has no system authorities, so only the bundle is used.
 		pool = x509.NewCertPool()
 	}
 	pool.AppendCertsFromPEM(bundle)

@@ -3,8 +3,8 @@
 
 // Package skillschema validates the JSON Schemas of a skill.
 //
-// The package is pure: it refuses a schema that refers to another document, and does
-// not load the document.
+// The package is pure: it refuses a schema that refers to another document, and never
+// loads another document.
 package skillschema
 
 import (
@@ -25,8 +25,8 @@ import (
 // this size.
 const MaxSize = 64 << 10
 
-// checked caches verdicts by the hash of the schema, because every reconcile of every
-// Agent checks its schemas.
+// checked caches the results of checks by the hash of the schema, because every reconcile
+// of an Agent checks its schemas.
 var checked = lru.New(4096)
 
 type verdict struct{ err error }
@@ -59,7 +59,7 @@ func check(raw *runtime.RawExtension) error {
 	return err
 }
 
-// here is the URL of the schema during compilation. Nothing can load it.
+// here is the URL of the schema during the compilation. It cannot be loaded.
 const here = "schema:///"
 
 func compile(text []byte) error {
@@ -88,7 +88,7 @@ func compile(text []byte) error {
 	}
 }
 
-// first returns the innermost cause. The outer causes quote the meta-schema.
+// first returns the innermost cause of an error. The outer causes quote the meta-schema.
 func first(err error) error {
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
@@ -107,8 +107,8 @@ var errElsewhere = errors.New("documents are not loaded")
 // Load implements jsonschema.URLLoader.
 func (noLoader) Load(string) (any, error) { return nil, errElsewhere }
 
-// anyPattern accepts every regular expression. Schemas have those of ECMA-262, which
-// Go supports in part, and the package matches none.
+// anyPattern accepts every regular expression. Schemas use the regular expressions of
+// ECMA-262, which Go supports only in part, and the package never evaluates them.
 func anyPattern(text string) (jsonschema.Regexp, error) { return pattern(text), nil }
 
 type pattern string

@@ -15,7 +15,7 @@ import (
 func TestCheck(t *testing.T) {
 	tests := map[string]struct {
 		schema string
-		// want is the beginning of the complaint, "" for none.
+		// want is the beginning of the error, "" for none.
 		want string
 	}{
 		"absent":                  {},
@@ -42,7 +42,7 @@ func TestCheck(t *testing.T) {
 			if test.schema != "" {
 				details.InputSchema = &runtime.RawExtension{Raw: []byte(test.schema)}
 			}
-			for range 2 { // the second answer is remembered
+			for range 2 { // the second result comes from the cache
 				err := Check(details)
 				switch {
 				case err == nil && test.want != "":
