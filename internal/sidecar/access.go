@@ -11,7 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// access makes the access policy of a configuration.
+// access creates the access policy of a configuration.
 type access struct {
 	apiKeys  auth.APIKeys
 	clientCA auth.Authorities
@@ -19,8 +19,9 @@ type access struct {
 	now      func() time.Time
 }
 
-// policy returns who may call and what callers may do, and the keys of the token issuer
-// that the policy needs, nil if it needs none.
+// policy returns the policy that decides who may call and what callers may do. It also
+// returns the keys of the token issuer that the policy needs, or nil if the policy needs
+// none.
 func (a *access) policy(c *sidecarconfig.Access) (*auth.Policy, *auth.IssuerKeys, error) {
 	rules, err := newRules(c.Authorization)
 	if err != nil {
@@ -64,7 +65,7 @@ func (a *access) policy(c *sidecarconfig.Access) (*auth.Policy, *auth.IssuerKeys
 		}
 	}
 	if anonymous {
-		// It accepts every request, so it comes after the others.
+		// Anonymous accepts every request, so it must be the last authenticator.
 		p.Authenticators = append(p.Authenticators, auth.Anonymous{})
 	}
 	return p, keys, nil

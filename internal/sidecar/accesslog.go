@@ -20,9 +20,9 @@ func (s *Sidecar) observe(ctx context.Context, o httpcall.Outcome) {
 	endSpan(ctx, o)
 }
 
-// logAccess logs a request: who called which operation, and how that ended. It logs nothing
-// of the content of the request or of its response, and no text that a client chose but the
-// name of its principal, which the authentication verified.
+// logAccess logs a request: the caller, the operation, and the result. It logs no content
+// of the request or of its response. The only text from outside is the name of the
+// principal, which the authentication has verified.
 func (s *Sidecar) logAccess(ctx context.Context, o httpcall.Outcome) {
 	outcome := outcomeOf(o.Reason)
 	if o.ClientLeft {

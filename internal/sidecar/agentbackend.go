@@ -21,8 +21,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// agentBackend is a backend whose configuration can be replaced. A turn ends with the
-// configuration with which it began.
+// agentBackend is a backend whose configuration can be replaced. A turn uses the
+// configuration with which it began until its end.
 type agentBackend struct {
 	metrics *metrics
 	tracer  *tracing.Tracer
@@ -37,7 +37,7 @@ type configuredBackend struct {
 	closableBackend
 }
 
-// closableBackend is a backend that holds connections.
+// closableBackend is a backend that holds idle connections.
 type closableBackend interface {
 	backend.Backend
 	// Close closes idle connections. Running turns go on.
@@ -61,8 +61,8 @@ func (a *agentBackend) Run(ctx context.Context, t *backend.Turn, emit backend.Em
 	return err //nolint:wrapcheck // the engine tells the errors of backends apart
 }
 
-// runMetered runs a turn, charges the tokens that the agent reports or sends, and observes
-// those that it reports.
+// runMetered runs a turn. It charges the tokens that the agent reports, and one token for
+// each chunk of output that no report includes. It observes the reported tokens only.
 func (a *agentBackend) runMetered(ctx context.Context, b *configuredBackend, t *backend.Turn, emit backend.Emit) error {
 	meter := a.budget.Meter(t.AccountingPrincipal)
 	defer func() {
@@ -94,8 +94,8 @@ func (a *agentBackend) Canceled(ctx context.Context, t *a2a.Task) {
 // config returns the configuration in use.
 func (a *agentBackend) config() *sidecarconfig.Backend { return &a.inUse.Load().config }
 
-// prepare makes the backend of a configuration, and returns the function that puts it
-// into use, nil if that is the one in use.
+// prepare creates the backend of a configuration, and returns the function that puts it
+// into use. commit is nil if the configuration has not changed.
 func (a *agentBackend) prepare(b *sidecarconfig.Backend) (commit func(), err error) {
 	former := a.inUse.Load()
 	if former != nil && reflect.DeepEqual(former.config, *b) {
@@ -123,7 +123,8 @@ func (a *agentBackend) newBackend(b *sidecarconfig.Backend) (closableBackend, er
 	}
 	switch b.Protocol {
 	case sidecarconfig.ProtocolA2A:
-		// The configuration was validated; the zero version stands for that of the card.
+		// The version is valid, because the configuration was validated. The zero version
+		// selects the version on the agent's card.
 		v, _ := version.Parse(b.A2A.Version)
 		return upstream.New(upstream.Options{
 			URL: b.URL, Version: v, CardPath: b.A2A.CardPath, Query: b.A2A.Query, Limits: limits, Now: a.now,
@@ -135,7 +136,7 @@ func (a *agentBackend) newBackend(b *sidecarconfig.Backend) (closableBackend, er
 	}
 }
 
-// checker is a backend that can be asked whether turns can use it.
+// checker is a backend that can check whether turns could use it.
 type checker interface {
 	Check(ctx context.Context) error
 }

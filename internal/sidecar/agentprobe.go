@@ -16,18 +16,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// agentProbe checks whether the agent listens. A result is used for probeMaxAge, so that
-// many readiness probes cost few connections, and for startMaxAge until the agent has
-// listened once, so that a pod that starts becomes ready at once.
+// agentProbe checks whether the agent listens. It caches a result for probeMaxAge, so
+// that many readiness probes cause few connections. Until the agent has listened once, it
+// caches for startMaxAge only, so that a starting pod becomes ready without delay.
 type agentProbe struct {
-	// url returns that of the backend.
+	// url returns the URL of the backend.
 	url func() string
 	now func() time.Time
 
 	mu   sync.Mutex
 	last error
 	at   time.Time
-	// listened is true once the agent has listened.
+	// listened is true once a check has found the agent listening.
 	listened bool
 }
 
@@ -48,7 +48,8 @@ func (p *agentProbe) check(ctx context.Context) error {
 	if !p.at.IsZero() && p.now().Sub(p.at) < maxAge {
 		return p.last
 	}
-	// Other callers get the result, too, so that of a caller that leaves must not be an error.
+	// Other callers get the cached result, so the check must not fail because ctx of this
+	// caller ends.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
 	defer cancel()
 	address := dialAddress(p.url())
@@ -72,23 +73,23 @@ func dialAddress(url string) string {
 	return host
 }
 
-// Backoff of reading the card of an agent that speaks A2A.
+// The backoff of reading the card of an agent whose backend protocol is A2A.
 const (
 	cardRetryFirst = 200 * time.Millisecond
 	cardRetryMax   = 5 * time.Second
 )
 
-// trackAgentCard tracks the card of an agent that speaks A2A: no turn can run without
-// the card, so the pod is not ready before the sidecar has read it once. Turns
-// themselves read a card that the agent replaces later.
+// trackAgentCard tracks the card of an agent whose backend protocol is A2A. No turn can
+// run without the card, so the pod is not ready until the sidecar has read the card once.
+// If the agent replaces the card later, turns read the new one.
 func trackAgentCard(e *environment) *health.Dependency {
 	return e.health.Add(sidecarconfig.DependencyAgentCard, health.Options{
 		Blocks: func(is health.Status) bool { return !is.Reached },
 	})
 }
 
-// awaitAgentCard reads the card with exponential backoff once the agent listens. It
-// returns when the card can be used or ctx ends.
+// awaitAgentCard reads the card with exponential backoff as soon as the agent listens. It
+// returns when a read has succeeded, or when ctx ends.
 func awaitAgentCard(ctx context.Context, e *environment, card *health.Dependency, agent *agentProbe, read func(context.Context) error) {
 	for retry := cardRetryFirst; ctx.Err() == nil; retry = min(2*retry, cardRetryMax) {
 		if agent.check(ctx) == nil {

@@ -12,9 +12,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// addAPIKeys reads the API keys of a directory, which has a file for each caller. At the
-// start one key must be usable. Later none need be: a user who removes the last key
-// means it. blocks reports whether the pod is not ready for want of keys.
+// addAPIKeys reads the API keys from a directory, which has a file for each caller. If no
+// key is usable at the start, it returns an error. Later there may be no keys, because a
+// user may remove the last key on purpose. blocks reports whether the pod is not ready
+// because of missing keys.
 func addAPIKeys(e *environment, dir string, keys *auth.APIKeys, blocks func(health.Status) bool) error {
 	tracked := e.health.Add(sidecarconfig.DependencyAPIKeys, health.Options{Blocks: blocks})
 	err := e.addCredential(&reload.Source{

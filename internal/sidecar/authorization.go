@@ -15,8 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// newRules returns the rules of authorization. Without rules it returns nil, which
-// allows everything to authenticated callers.
+// newRules returns the compiled authorization rules. Without rules, it returns nil, which
+// allows every call of an accepted caller.
 func newRules(a *sidecarconfig.Authorization) (*authz.Policy, error) {
 	if a == nil {
 		return nil, nil
@@ -37,16 +37,16 @@ func newRules(a *sidecarconfig.Authorization) (*authz.Policy, error) {
 	return authz.New(rules)
 }
 
-// refusals counts and logs calls that rules of authorization refuse.
+// refusals counts and logs the calls that authorization rules refuse.
 type refusals struct {
 	calls *prometheus.CounterVec
 	log   *slog.Logger
 
-	// rules are the names of rules in the metric.
+	// rules bounds the names of rules in the metric.
 	rules boundedLabel
 
 	mu sync.Mutex
-	// logged are the rules whose failure was logged.
+	// logged contains the rules whose failed evaluation has been logged.
 	logged map[string]bool
 }
 
@@ -55,8 +55,8 @@ func newRefusals(calls *prometheus.CounterVec, log *slog.Logger) *refusals {
 	return &refusals{calls: calls, log: log, rules: boundedLabel{max: 4}}
 }
 
-// refused counts a refused call. A rule that cannot be evaluated is logged once,
-// however many calls it refuses.
+// refused counts a refused call. If the evaluation of a rule fails, it logs the first
+// failure of this rule only.
 func (r *refusals) refused(ctx context.Context, why *authz.Refusal) {
 	rule := why.Rule
 	if rule != "" {
@@ -76,7 +76,8 @@ func (r *refusals) refused(ctx context.Context, why *authz.Refusal) {
 	}
 }
 
-// reset logs failures of new rules, and counts by their names.
+// reset is called when the rules change. It forgets which failures were logged, and
+// counts by the names of the new rules.
 func (r *refusals) reset() {
 	r.rules.reset()
 	r.calls.Reset()

@@ -8,21 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// boundedLabel bounds the values of a label that the agent or a configuration chooses. It is
-// safe for concurrent use.
+// boundedLabel bounds the number of values of a label in metrics, if the agent or a
+// configuration chooses the values. It is safe for concurrent use.
 type boundedLabel struct {
-	// max is the number of values that are told apart.
+	// max is the maximum number of different values.
 	max int
 
 	mu   sync.Mutex
 	seen map[string]bool
 }
 
-// otherValues is the value for all values beyond a bound.
+// otherValues replaces all values beyond the bound.
 const otherValues = "other"
 
-// value returns a value, or otherValues if the label has the most values, or if the value is
-// longer than 64 bytes or no UTF-8.
+// value returns v. It returns otherValues if the label already has max other values, or
+// if v is longer than 64 bytes or is not valid UTF-8.
 func (l *boundedLabel) value(v string) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -19,9 +19,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// cardFile describes an agent in standalone mode. Its fields are those of the spec of an
-// Agent, by the same names, and two that an Agent has not: the operator derives the
-// interfaces and the security schemes of a card.
+// cardFile is the content of the file that describes an agent in standalone mode. It has
+// the fields of an Agent's spec that describe a card, with the same names. It also has
+// the interfaces and the security schemes, which the operator derives for an Agent.
 type cardFile struct {
 	DisplayName        string           `json:"displayName"`
 	Description        string           `json:"description"`
@@ -39,7 +39,8 @@ type cardFile struct {
 	SecuritySchemes []card.SecurityScheme `json:"securitySchemes"`
 }
 
-// skillOfFile is a skill of an Agent, and the security requirements of the card.
+// skillOfFile has the fields of a skill of an Agent, and the security requirements of a
+// skill on a card.
 type skillOfFile struct {
 	ID           string             `json:"id"`
 	Name         string             `json:"name"`
@@ -64,7 +65,7 @@ const (
 	visibilityExtended = "Extended"
 )
 
-// readCard reads a card file, in YAML or JSON. The error names every mistake with its
+// readCard reads a card file, in YAML or JSON. The error contains every mistake with its
 // line.
 func readCard(path string) (*card.Card, error) {
 	text, err := os.ReadFile(path) //nolint:gosec // the file that the user named
@@ -96,7 +97,7 @@ func parseCard(text []byte) (*card.Card, error) {
 	return c, errors.Join(append(p.problems, err, c.CheckSecurity())...)
 }
 
-// card returns the card of a file, and an error that names the fields that are invalid.
+// card converts the file to a card. The error names all invalid fields.
 func (f *cardFile) card() (*card.Card, error) {
 	c := &card.Card{
 		Name: f.DisplayName, Description: f.Description, Version: cmp.Or(f.Version, "0.0.0"), Provider: f.Provider,
@@ -132,8 +133,8 @@ func (f *cardFile) card() (*card.Card, error) {
 }
 
 // cardParser fills a value from YAML by the JSON names of its fields, and reports each
-// mistake with its line. The YAML library knows lines and no JSON names, the JSON
-// library the reverse.
+// mistake with its line. It exists because the YAML library does not support JSON names
+// and the JSON library does not report lines.
 type cardParser struct {
 	problems []error
 }
@@ -223,7 +224,7 @@ func (p *cardParser) scalar(n *yaml.Node, v reflect.Value, name string) {
 		return
 	}
 	if v.Kind() == reflect.String {
-		// YAML reads a version such as 1.0 as a number.
+		// YAML parses a version such as 1.0 as a number. n.Value is its original text.
 		v.SetString(n.Value)
 		return
 	}

@@ -20,19 +20,21 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// publishedCard serves the card of the configuration in use, signed with the keys in
-// use. The reloader serializes its changes.
+// publishedCard serves the card of the configuration in use, signed with the keys in use.
+// Its methods are not safe for concurrent use. The reloader calls them one at a time.
 type publishedCard struct {
 	handler *wellknown.Handler
 	options *Options
 	keys    []*signing.Key
-	// report receives the signatures of each configured card, nil without keys.
+	// report receives the signatures of each configured card. They are nil if there are no
+	// keys.
 	report func(*sidecarconfig.CardSignatures)
-	// config is the configuration of the card, nil before the first.
+	// config is the configuration whose card is served. It is nil before the first one.
 	config *loaded
 }
 
-// prepare renders the card of a configuration, and returns the function that serves it.
+// prepare renders the card of a configuration, and returns the function that puts it into
+// use.
 func (p *publishedCard) prepare(next *loaded) (commit func(), err error) {
 	return p.prepareWith(next, p.keys)
 }
@@ -61,8 +63,9 @@ func (p *publishedCard) prepareWith(next *loaded, keys []*signing.Key) (commit f
 	}, nil
 }
 
-// signaturesFor returns the signatures of a card for the registry, or nil if they are longer
-// than the registry accepts, so that it still accepts the rest of the health report.
+// signaturesFor returns the signatures of a card for the registry. If they exceed
+// MaxCardSignatures, it returns nil, because the registry would refuse the whole health
+// report.
 func signaturesFor(c *card.Card, signer *signing.Signer) (*sidecarconfig.CardSignatures, error) {
 	signatures, err := signer.Sign(c)
 	if err != nil {
@@ -83,7 +86,7 @@ func signaturesFor(c *card.Card, signer *signing.Signer) (*sidecarconfig.CardSig
 	return reported, nil
 }
 
-// useKeys signs the card with other keys.
+// useKeys replaces the keys that sign the card.
 func (p *publishedCard) useKeys(keys []*signing.Key) error {
 	if p.config == nil {
 		p.keys = keys
@@ -96,8 +99,8 @@ func (p *publishedCard) useKeys(keys []*signing.Key) error {
 	return err
 }
 
-// addCardKeys signs the card with the keys of files: all of them or, if one cannot be
-// used, with the former ones.
+// addCardKeys reads the keys that sign the card from files. If a key cannot be used, all
+// former keys stay in use. At the start, this is an error.
 func addCardKeys(e *environment, files []string, p *publishedCard) error {
 	tracked := e.health.Add(sidecarconfig.DependencyCardSigningKeys, health.Options{})
 	return e.addCredential(&reload.Source{
@@ -120,8 +123,8 @@ func addCardKeys(e *environment, files []string, p *publishedCard) error {
 	}, ErrCardKey)
 }
 
-// readCardKeys reads the files, with their paths as keys. The first file must exist; the
-// second exists during a rotation only.
+// readCardKeys reads the files. The result has their paths as keys. The first file must
+// exist. The second one exists only during a rotation.
 func readCardKeys(files []string) (reload.Files, error) {
 	texts := reload.Files{}
 	for i, file := range files {

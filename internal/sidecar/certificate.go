@@ -18,19 +18,20 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// maxCertificateWait bounds the wait for an expiry, since the clock may be set
-// meanwhile.
+// maxCertificateWait bounds the wait for the expiry of a certificate, because the clock
+// of the machine may be set in the meantime.
 const maxCertificateWait = 10 * time.Minute
 
-// servingCertificate tracks the certificate of the A2A endpoint, and the one that was
-// mounted after it and could not replace it. Its methods are safe for concurrent use.
+// servingCertificate tracks the served certificate of the A2A endpoint. It also tracks
+// the failure of a newer mounted certificate that could not replace it. Its methods are
+// safe for concurrent use.
 type servingCertificate struct {
 	tls    *serverconn.TLS
 	health *health.Dependency
 	now    func() time.Time
-	// retry tries the mounted certificate again.
+	// retry tries to use the mounted certificate again.
 	retry func()
-	// changed has an element when follow has to compute its next wait.
+	// changed has an element when follow must compute its next wait.
 	changed chan struct{}
 
 	mu      sync.Mutex
@@ -38,8 +39,9 @@ type servingCertificate struct {
 	refused error
 }
 
-// newCertificateState returns a servingCertificate that is tracked. While the
-// certificate is expired the pod is not ready, for clients refuse the connection.
+// newCertificateState returns a servingCertificate and adds it to tracker. While the
+// certificate is not valid, the pod is not ready, because clients would refuse the
+// connection.
 func newCertificateState(tracker *health.Tracker, now func() time.Time) *servingCertificate {
 	c := &servingCertificate{now: now, changed: make(chan struct{}, 1)}
 	c.health = tracker.Add(sidecarconfig.DependencyServingCertificate, health.Options{
@@ -63,7 +65,8 @@ func (c *servingCertificate) serve(leaf *x509.Certificate) {
 	c.updateHealth()
 }
 
-// report records how a reload ended: an error leaves the former certificate.
+// report records the result of a reload. After an error, the former certificate stays in
+// use.
 func (c *servingCertificate) report(err error) {
 	c.mu.Lock()
 	c.refused = err
@@ -93,8 +96,8 @@ func (c *servingCertificate) updateHealth() {
 	}
 }
 
-// follow updates the health when the served certificate expires, and retries a mounted
-// certificate when its validity period begins. It ends with ctx.
+// follow updates the health when the served certificate expires. It retries a refused
+// certificate when its validity period begins. It returns when ctx ends.
 func (c *servingCertificate) follow(ctx context.Context) {
 	for {
 		timer := time.NewTimer(c.wait())
@@ -114,12 +117,14 @@ func (c *servingCertificate) follow(ctx context.Context) {
 	}
 }
 
-// wait returns the time until the next expiry or beginning of a validity period.
+// wait returns the time until the served certificate expires, or until a refused
+// certificate becomes valid, but at most maxCertificateWait.
 func (c *servingCertificate) wait() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wait, now := maxCertificateWait, c.now()
-	// Dates have no fractions of a second, and now has: a second later it is expired.
+	// NotAfter has no fraction of a second, and the certificate is valid for the whole
+	// second. It has expired one second later.
 	for _, at := range []time.Time{c.leaf.NotAfter.Add(time.Second), c.refusedNotBefore()} {
 		if left := at.Sub(now); left > 0 {
 			wait = min(wait, left)
@@ -135,8 +140,9 @@ func (c *servingCertificate) refusedBecameValid() bool {
 	return !notBefore.IsZero() && !notBefore.After(c.now())
 }
 
-// refusedNotBefore returns when a certificate becomes valid that was refused because it
-// is not valid yet, and else zero. The caller holds mu.
+// refusedNotBefore returns the beginning of the validity period of a certificate that was
+// refused because it is not valid yet. It returns the zero time if there is no such
+// certificate. c.mu must be held.
 func (c *servingCertificate) refusedNotBefore() time.Time {
 	if validity, ok := errors.AsType[*validityError](c.refused); ok && validity.cause == sidecarconfig.CauseNotYetValid {
 		return validity.notBefore
@@ -144,9 +150,9 @@ func (c *servingCertificate) refusedNotBefore() time.Time {
 	return time.Time{}
 }
 
-// newServingCertificate serves TLS with the certificate of a directory. It refuses a
-// certificate that is expired or not valid yet: at the start the sidecar does not serve,
-// and later the former certificate stays.
+// newServingCertificate returns the certificate of the A2A endpoint and its source, the
+// files in a directory. A certificate that has expired or is not valid yet is refused: at
+// the start, this is an error, and later, the former certificate stays in use.
 func newServingCertificate(e *environment, dir string) (*servingCertificate, *reload.Source) {
 	c := newCertificateState(e.health, e.now)
 	c.tls = serverconn.NewTLS(func() bool { return requestsClientCertificates(&e.current().Access) })

@@ -19,22 +19,23 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// standaloneGracePeriod is the grace period of a standalone sidecar.
+// standaloneGracePeriod is the grace period for the shutdown in standalone mode.
 const standaloneGracePeriod = 10 * time.Second
 
 // loaded is a valid configuration.
 type loaded struct {
 	*sidecarconfig.Config
-	// digest identifies the file, "" in standalone mode.
+	// digest identifies the file of the configuration. It is "" in standalone mode.
 	digest string
-	// configured is the card of the sidecar configuration, at the Service of the agent. The
-	// registry renders it.
+	// configured is the card in the sidecar configuration, with the interfaces at the
+	// agent's Service. The registry renders this card.
 	configured card.Card
-	// hosts are those of the URLs at which the agent is served.
+	// hosts are the hosts of the URLs at which the agent is served, as ConfiguredHosts
+	// returns them.
 	hosts map[string]bool
 }
 
-// readConfiguration reads the sidecar configuration; in standalone mode there is none.
+// readConfiguration reads the sidecar configuration. In standalone mode it returns nil.
 func (o *Options) readConfiguration() (reload.Files, error) {
 	if o.ConfigFile == "" {
 		return nil, nil
@@ -43,9 +44,9 @@ func (o *Options) readConfiguration() (reload.Files, error) {
 	return reload.ReadFiles(filepath.Clean(dir), []string{name})
 }
 
-// load makes a configuration of the sidecar configuration and the flags, which take
-// precedence. address is that of the A2A endpoint; a card without interfaces gets them
-// from it.
+// load returns the configuration that results from the sidecar configuration and the
+// flags. The flags take precedence. address is the address of the A2A endpoint, which
+// provides the interfaces of a card without any.
 func (o *Options) load(files reload.Files, address net.Addr) (*loaded, error) {
 	l := &loaded{Config: &sidecarconfig.Config{
 		Version: sidecarconfig.Version,
@@ -102,9 +103,9 @@ func (o *Options) override(c *sidecarconfig.Config) error {
 	return nil
 }
 
-// overrideBases sets the base URLs of a card: those of the flags or of the sidecar
-// configuration, or else the addresses of the endpoint. A card file that lists its
-// interfaces has no bases.
+// overrideBases sets the base URLs of a card. They are those of the flags, of the sidecar
+// configuration, or else the addresses of the endpoint. If a card file lists interfaces,
+// there are no base URLs.
 func (o *Options) overrideBases(c *sidecarconfig.Config, address net.Addr) error {
 	listed := len(c.Card.Interfaces) > 0
 	if o.CardFile != "" && listed && (len(o.BaseURLs) > 0 || len(o.Bindings) > 0 || len(c.Card.Bindings) > 0) {
@@ -156,7 +157,8 @@ func (o *Options) overrideBackend(b *sidecarconfig.Backend) {
 	b.OnInterruption = cmp.Or(sidecarconfig.Interruption(o.OnInterruption), b.OnInterruption)
 	if o.BackendProtocol != "" {
 		b.Protocol = sidecarconfig.Protocol(o.BackendProtocol)
-		// The sidecar configuration may be newer than the pod, with settings of its next protocol.
+		// The sidecar configuration may be newer than the pod and have settings of another
+		// protocol. They do not apply to this pod.
 		if b.Protocol != sidecarconfig.ProtocolChatCompletions {
 			b.Chat = sidecarconfig.Chat{}
 		}
@@ -186,7 +188,7 @@ func (o *Options) overrideChat(c *sidecarconfig.Chat) error {
 	return nil
 }
 
-// access returns the methods of authentication that the flags name.
+// access returns the authentication methods that the flags configure.
 func (o *Options) access() (a sidecarconfig.Access) {
 	if o.JWTIssuer != "" {
 		a.Authentication = append(a.Authentication, sidecarconfig.Authentication{
@@ -235,8 +237,8 @@ func (o *Options) overridePush(c *sidecarconfig.Config) error {
 	return nil
 }
 
-// ownBases returns the address of the endpoint and, if that is loopback, the same with
-// the name localhost.
+// ownBases returns the base at the endpoint's own address. If this is a loopback address,
+// it also returns the base at the name localhost.
 func (o *Options) ownBases(address net.Addr) []card.Base {
 	own := o.ownBase(address)
 	bases := []card.Base{card.NewBase(own)}
@@ -246,7 +248,8 @@ func (o *Options) ownBases(address net.Addr) []card.Base {
 	return bases
 }
 
-// ownBase returns the URL of the endpoint, at an address that this machine can dial.
+// ownBase returns the URL of the endpoint at an address that programs on this machine can
+// dial.
 func (o *Options) ownBase(address net.Addr) string {
 	host, port, err := net.SplitHostPort(address.String())
 	if err != nil {
@@ -262,8 +265,8 @@ func (o *Options) ownBase(address net.Addr) string {
 	return scheme + net.JoinHostPort(host, port)
 }
 
-// written returns the modification time of the newest file that the card depends on. It
-// is zero if no file can be read.
+// written returns the modification time of the newest file on which the card depends. It
+// returns the zero time if no file can be read.
 func (o *Options) written() time.Time {
 	var newest time.Time
 	for _, name := range append([]string{o.ConfigFile, o.CardFile}, o.CardSigningKeys...) {

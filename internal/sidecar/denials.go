@@ -14,13 +14,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/auditlog"
 )
 
-// denials is the audit log of the requests that the authentication or the rules of
-// authorization denied. It has nothing of a credential or of a request's body. It is safe for
+// denials is the audit log of the requests that the authentication or the authorization
+// rules denied. It logs no credential and no part of a request's body. It is safe for
 // concurrent use.
 type denials struct{ log *auditlog.Log }
 
-// unauthenticated logs a request without a valid credential, or of a caller whose namespace
-// may not call.
+// unauthenticated logs a request without a valid credential, or a request of a caller
+// whose namespace may not call.
 func (d *denials) unauthenticated(r *http.Request, problem *a2a.Error) {
 	attributes := []slog.Attr{slog.String(auditlog.KeyBy, auditlog.ByAuthentication), slog.String(auditlog.KeyReason, string(problem.Reason)), slog.String(auditlog.KeyAddress, r.RemoteAddr)}
 	kind := auditlog.WithWrongCredential
@@ -32,7 +32,7 @@ func (d *denials) unauthenticated(r *http.Request, problem *a2a.Error) {
 			kind = auditlog.WithoutCredential
 		}
 		attributes = append(attributes, slog.Bool(auditlog.KeyCredential, kind != auditlog.WithoutCredential))
-		// The text of another reason may name the principal of the credential.
+		// With any other reason, the text may contain the principal of the credential.
 		if kind == auditlog.WithWrongCredential && problem.Reason == a2a.ReasonUnauthenticated {
 			attributes = append(attributes, slog.String(auditlog.KeyCause, problem.Message))
 		}
@@ -40,7 +40,7 @@ func (d *denials) unauthenticated(r *http.Request, problem *a2a.Error) {
 	d.log.Denied(r.Context(), kind, attributes...)
 }
 
-// call logs a call that the rules denied.
+// call logs a call that the authorization rules denied.
 func (d *denials) call(ctx context.Context, operation a2a.Method, why *authz.Refusal) {
 	attributes := []slog.Attr{
 		slog.String(auditlog.KeyBy, auditlog.ByAuthorization), slog.String(auditlog.KeyReason, string(a2a.ReasonPermissionDenied)),
@@ -54,7 +54,8 @@ func (d *denials) call(ctx context.Context, operation a2a.Method, why *authz.Ref
 	d.log.Denied(ctx, kind, append(attributes, callerAttributes(&caller)...)...)
 }
 
-// callerAttributes names a caller: its principal, or its address if it is anonymous.
+// callerAttributes returns the attributes that identify a caller: its principal, or its
+// address if it is anonymous.
 func callerAttributes(c *auth.Caller) []slog.Attr {
 	if c.Anonymous {
 		return []slog.Attr{slog.Bool(auditlog.KeyAnonymous, true), slog.String(auditlog.KeyAddress, c.From)}

@@ -18,7 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// environment is what the parts of a sidecar share.
+// environment contains what the parts of a sidecar share.
 type environment struct {
 	options *Options
 	// config is the configuration in use.
@@ -38,13 +38,13 @@ func (e *environment) current() *loaded { return e.config.Load() }
 // standalone reports whether the sidecar runs without an operator, outside of a pod.
 func (e *environment) standalone() bool { return e.options.ConfigFile == "" }
 
-// gauge adds a metric whose value it reads when the metric is scraped.
+// gauge adds a metric. Each scrape calls read for its value.
 func (e *environment) gauge(name, help string, read func() float64) {
 	e.metrics.gauge(name, help, read)
 }
 
-// addCredential loads a source of credentials, and has it reloaded when its files
-// change. An error wraps reason.
+// addCredential loads a source of credentials, and adds it to the reloader. If the first
+// load fails, the error wraps reason.
 func (e *environment) addCredential(s *reload.Source, reason error) error {
 	if err := s.Load(); err != nil {
 		return fmt.Errorf("%w: %w", reason, err)
@@ -53,8 +53,9 @@ func (e *environment) addCredential(s *reload.Source, reason error) error {
 	return nil
 }
 
-// fileSource returns a source of one file. Its failures do not affect readiness, since
-// the former content stays in use; formerUse says so in health reports.
+// fileSource returns a source of one file. A failure does not affect readiness, because
+// the former content stays in use. Health reports append the text formerUse to the
+// failure.
 func (e *environment) fileSource(name, file string, tracked sidecarconfig.Dependency, formerUse string, use func([]byte) error) *reload.Source {
 	dir, base := filepath.Dir(file), filepath.Base(file)
 	return &reload.Source{
@@ -70,7 +71,8 @@ func (e *environment) fileSource(name, file string, tracked sidecarconfig.Depend
 	}
 }
 
-// reportReloads returns a reload.Source.Report that tells a dependency.
+// reportReloads returns a function for reload.Source.Report that records the result in a
+// dependency.
 func reportReloads(d *health.Dependency, formerUse string) func(error) {
 	return func(err error) {
 		if err == nil {
@@ -81,7 +83,7 @@ func reportReloads(d *health.Dependency, formerUse string) func(error) {
 	}
 }
 
-// causeOfFiles returns why files cannot be used.
+// causeOfFiles returns the cause of an error for which files cannot be used.
 func causeOfFiles(err error) sidecarconfig.HealthCause {
 	if validity, ok := errors.AsType[*validityError](err); ok {
 		return validity.cause

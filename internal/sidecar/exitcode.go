@@ -10,19 +10,19 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// Errors of Open about a credential that is configured and cannot be used.
+// Errors of Open for a configured credential that cannot be used.
 var (
-	// ErrCardKey is about the keys that sign the card.
+	// ErrCardKey means that a key that signs the card cannot be used.
 	ErrCardKey = errors.New("card signing key cannot be used")
-	// ErrAPIKeys is about the API keys of callers.
+	// ErrAPIKeys means that no API key of a caller can be used.
 	ErrAPIKeys = errors.New("API keys cannot be used")
-	// ErrTLS is about the certificate of the A2A endpoint.
+	// ErrTLS means that the certificate of the A2A endpoint cannot be used.
 	ErrTLS = errors.New("TLS certificate cannot be used")
-	// ErrClientCA is about the authorities of client certificates.
+	// ErrClientCA means that the authorities of client certificates cannot be used.
 	ErrClientCA = errors.New("authorities of clients cannot be used")
-	// ErrTrust is about the authorities of servers.
+	// ErrTrust means that the authorities of servers cannot be used.
 	ErrTrust = errors.New("authorities of servers cannot be used")
-	// ErrChatKey is about the API key that is sent to the model server.
+	// ErrChatKey means that the API key for the model server cannot be used.
 	ErrChatKey = errors.New("API key of the model server cannot be used")
 )
 
@@ -46,10 +46,10 @@ func ExitCode(err error) int {
 	return 1
 }
 
-// WriteTerminationMessage writes why the process ends into the termination message file
-// of its container, on one line of at most sidecarconfig.MaxHealthMessage bytes. Without
-// such a file it does nothing. The error must not hold a credential; no error of this
-// package does.
+// WriteTerminationMessage writes the error with which the process ends into the
+// termination message file of its container, on one line of at most
+// sidecarconfig.MaxHealthMessage bytes. If there is no such file, it does nothing. The
+// error must not contain a credential. No error of this package does.
 func WriteTerminationMessage(err error) { writeTerminationMessage(sidecarconfig.TerminationLog, err) }
 
 func writeTerminationMessage(file string, err error) {

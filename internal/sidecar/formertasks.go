@@ -13,17 +13,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// formerTasks explains to clients of a sidecar with a memory store why it does not find
-// a task that began before the sidecar started: the task is in the memory of another
-// pod, which may still run it. The id of a task holds the time at which it was made.
-// formerTasks implements a2a.Handler.
+// formerTasks implements a2a.Handler for a sidecar with a memory store. If a task is not
+// found and began before the sidecar started, it explains to the client that the task is
+// in the memory of another pod, which may still run it. It reads the start of a task from
+// the task's id.
 type formerTasks struct {
 	a2a.Handler
 	// started is when this process started.
 	started time.Time
 }
 
-// explain adds the reason to the error of an operation on a task.
+// explain adds the explanation to the error of an operation on a task, if the task began
+// before this process started.
 func (f *formerTasks) explain(err error) error {
 	problem, ok := errors.AsType[*a2a.Error](err)
 	if !ok || problem.Reason != a2a.ReasonTaskNotFound || !madeBefore(problem.TaskID, f.started) {
@@ -35,7 +36,8 @@ func (f *formerTasks) explain(err error) error {
 	return &explained
 }
 
-// madeBefore reports whether an engine made a task id before a time.
+// madeBefore reports whether task is an id of the engine, a UUID of version 7, from
+// before at.
 func madeBefore(task string, at time.Time) bool {
 	id, err := uuid.Parse(task)
 	if err != nil || id.Version() != 7 {

@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
-// newDirectoryAgent returns the registry as an A2A agent, for the root of the gateway.
+// newDirectoryAgent returns the directory agent, which the gateway serves at its root.
 func newDirectoryAgent(e *environment, gateway http.Handler, limits *httpcall.Limits) *directoryagent.Handler {
 	return directoryagent.New(directoryagent.Options{
 		Registry: &registryclient.Client{Gateway: &inprocess.Transport{Handler: gateway}},

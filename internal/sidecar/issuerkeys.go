@@ -16,31 +16,32 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// issuerKeysLostAfter is how long fetches of an issuer's keys fail until the keys count
-// as lost. Keys that were fetched before are used meanwhile.
+// issuerKeysLostAfter is how long fetches of an issuer's keys must fail until the
+// dependency is no longer healthy. Until then, and until the keys are too old, keys of
+// earlier fetches stay in use.
 const issuerKeysLostAfter = time.Minute
 
-// issuerKeys fetches the keys of the issuer that the policy in use names. Its methods
-// are safe for concurrent use.
+// issuerKeys fetches the keys of the token issuer in the policy in use. Its methods are
+// safe for concurrent use.
 type issuerKeys struct {
 	metrics   *metrics
 	log       *slog.Logger
 	now       func() time.Time
 	transport *http.Transport
 	health    *health.Tracker
-	// blocks reports whether the pod is not ready for want of keys.
+	// blocks reports whether the pod is not ready because of missing keys.
 	blocks func(health.Status) bool
 
 	mu sync.Mutex
-	// inUse and tracked are nil when no issuer's keys are needed.
+	// inUse and tracked are nil if the policy needs no issuer's keys.
 	inUse   *auth.IssuerKeys
 	tracked *health.Dependency
 	// changed is closed when inUse has been replaced.
 	changed chan struct{}
 }
 
-// newIssuerKeys returns issuerKeys that need none. It uses no proxy from the
-// environment.
+// newIssuerKeys returns an issuerKeys without an issuer. Its transport ignores proxies in
+// the environment.
 func newIssuerKeys(e *environment, blocks func(health.Status) bool) *issuerKeys {
 	return &issuerKeys{
 		metrics: e.metrics, log: e.log, now: e.now, health: e.health, blocks: blocks, changed: make(chan struct{}),
@@ -48,15 +49,16 @@ func newIssuerKeys(e *environment, blocks func(health.Status) bool) *issuerKeys 
 			DialContext:       dial,
 			DialTLSContext:    e.trust.dialTLS("h2", "http/1.1"),
 			ForceAttemptHTTP2: true,
-			// The next request comes minutes later.
+			// The next request follows minutes later.
 			DisableKeepAlives:      true,
 			MaxResponseHeaderBytes: 64 << 10,
 		},
 	}
 }
 
-// keys returns the keys of a source. If that is the source in use, they are the keys in
-// use, so that a reload of another part of the configuration does not forget them.
+// keys returns an IssuerKeys for a source. If this source is in use, it returns the
+// IssuerKeys in use, so that a reload of another part of the configuration does not
+// discard the fetched keys.
 func (i *issuerKeys) keys(source auth.KeySource) *auth.IssuerKeys {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -68,7 +70,7 @@ func (i *issuerKeys) keys(source auth.KeySource) *auth.IssuerKeys {
 	})
 }
 
-// observe records how a fetch of the keys in use ended.
+// observe records the result of a fetch of the keys in use.
 func (i *issuerKeys) observe(err error) {
 	i.metrics.issuerKeys(err == nil)
 	i.mu.Lock()
@@ -93,14 +95,14 @@ func (i *issuerKeys) observe(err error) {
 	}
 }
 
-// known reports whether keys in use can verify tokens.
+// known reports whether there are keys of the issuer in use that can verify tokens.
 func (i *issuerKeys) known() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.inUse != nil && i.inUse.Known()
 }
 
-// swap replaces the keys in use; nil needs none.
+// swap replaces the keys in use. Nil means that no issuer's keys are needed.
 func (i *issuerKeys) swap(keys *auth.IssuerKeys) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

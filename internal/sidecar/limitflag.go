@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// limitNames are the fields of spec.limits, which --limit sets.
+// limitNames are the fields of spec.limits that --limit can set.
 var limitNames = []string{
 	"requests.perSecond", "requests.burst", "totalRequests.perSecond", "totalRequests.burst",
 	"failedAuthentications.perSecond", "failedAuthentications.burst",
@@ -36,7 +36,7 @@ func setLimit(limits *sidecarconfig.Limits, flag string) error {
 		}
 		text = strconv.Itoa(number)
 	}
-	// It is decoded as the sidecar configuration is.
+	// The value is decoded in the same way as in the sidecar configuration.
 	path := strings.Split(name, ".")
 	for _, member := range slices.Backward(path) {
 		text = `{"` + member + `":` + text + `}`

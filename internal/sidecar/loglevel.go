@@ -9,13 +9,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// logLevels are the levels of the sidecar configuration.
+// logLevels maps the levels of the sidecar configuration to levels of slog.
 var logLevels = map[sidecarconfig.LogLevel]slog.Level{
 	"Debug": slog.LevelDebug, "Info": slog.LevelInfo, "Warn": slog.LevelWarn, "Error": slog.LevelError,
 }
 
-// useLogLevel sets the level of the log to that of the sidecar configuration, or of the flag
-// if it has none. The log has each change, at any level.
+// useLogLevel sets the level of the log to the level in the sidecar configuration, or
+// without one to the level of the flag. It logs each change, whatever the two levels are.
 func (s *Sidecar) useLogLevel(configured sidecarconfig.LogLevel) {
 	if s.options.Level == nil {
 		return

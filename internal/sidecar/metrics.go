@@ -26,19 +26,20 @@ import (
 )
 
 // metrics are the metrics of a sidecar: at most maxSeries series. Every label has a fixed
-// set of values or a bound, and no value comes from a client.
+// or bounded set of values, and no client chooses a value.
 type metrics struct {
 	registry *prometheus.Registry
 	now      func() time.Time
 	requestMetrics
 	turnMetrics
-	// reloads counts reloads of the configuration and of credentials, and reloadRefused is 1
-	// for a source whose present files are refused.
+	// reloads counts reloads of the configuration and of credentials. reloadRefused is 1 for
+	// a source whose present files are refused, and 0 for others.
 	reloads       *prometheus.CounterVec
 	reloadRefused *prometheus.GaugeVec
 	issuer        *prometheus.CounterVec
 	apiKeys       *prometheus.GaugeVec
-	// certificate is the time at which the certificate of the A2A endpoint expires.
+	// certificate is the time at which the certificate of the A2A endpoint expires, in Unix
+	// seconds.
 	certificate   prometheus.Gauge
 	floods        prometheus.Counter
 	configuration *prometheus.GaugeVec
@@ -46,32 +47,34 @@ type metrics struct {
 	events        prometheus.Counter
 	dropped       prometheus.Counter
 	internal      *prometheus.CounterVec
-	// unrecognized counts the events of agents that failed their turn.
+	// unrecognized counts the events of agents that failed their turn because the sidecar
+	// could not read them.
 	unrecognized *prometheus.CounterVec
-	// refusedCalls counts calls that the rules of authorization refused.
+	// refusedCalls counts the calls that authorization rules refused.
 	refusedCalls *prometheus.CounterVec
-	// toolCalls counts the calls of the tools of the gateway's MCP server.
+	// toolCalls counts the calls of tools of the gateway's MCP server.
 	toolCalls *prometheus.CounterVec
-	// tokenExchanges counts the tokens that the gateway requested.
+	// tokenExchanges counts the exchanges of tokens by the gateway.
 	tokenExchanges *prometheus.CounterVec
-	// pushAttempts and abandonedPushConfigs are about push notifications.
+	// pushAttempts counts attempts to post push notifications. abandonedPushConfigs counts
+	// push configurations that were given up.
 	pushAttempts, abandonedPushConfigs *prometheus.CounterVec
 
-	// working is called for each event.
+	// working is called when events of tasks are appended.
 	working func()
 
 	mu     sync.Mutex
 	digest string
-	// kinds are the names of internal events, which the agent chooses.
+	// kinds bounds the names of internal events, which the agent chooses.
 	kinds boundedLabel
 }
 
-// maxSeries bounds the series of a sidecar, with those of the Go runtime and of the process.
-// A bucket is a series.
+// maxSeries is the maximum number of series of a sidecar, including the series of the Go
+// runtime and the process. Each bucket of a histogram is a series.
 const maxSeries = 300
 
-// maxScrapes bounds the scrapes at a time: each takes memory, and any client that reaches
-// the port may scrape.
+// maxScrapes is the maximum number of concurrent scrapes. It is bounded because a scrape
+// needs memory, and any client that reaches the port can scrape.
 const maxScrapes = 4
 
 // protocolRemote is the value of the label protocol for remote agents.
@@ -85,7 +88,7 @@ var (
 
 func newMetrics(now func() time.Time) *metrics {
 	registry := prometheus.NewRegistry()
-	// The two metrics of memory take the place of two dozen.
+	// These two metrics of memory replace about two dozen default ones.
 	runtime := collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled(), collectors.WithGoCollectorRuntimeMetrics(
 		collectors.GoRuntimeMetricsRule{Matcher: regexp.MustCompile("^/memory/classes/(heap/objects|total):bytes$")},
 	))
@@ -175,8 +178,8 @@ func newMetrics(now func() time.Time) *metrics {
 	return m
 }
 
-// startAtZero creates the counters whose increase raises an alert. PromQL sees no increase in
-// a series that begins with 1.
+// startAtZero creates the counters whose increase causes an alert. A series must begin
+// with 0, because PromQL sees no increase in a series that begins with 1.
 func (m *metrics) startAtZero() {
 	for _, cause := range []push.Cause{push.CauseRefused, push.CauseExhausted, push.CauseDenied} {
 		m.abandonedPushConfigs.WithLabelValues(string(cause))
@@ -194,7 +197,8 @@ func (m *metrics) handler() http.Handler {
 	})
 }
 
-// exchangeFailed is the result of an exchange of a token that had no answer of the registry.
+// exchangeFailed is the value of the result label for a token exchange without a response
+// of the registry.
 const exchangeFailed = "failed"
 
 // tokenExchanged counts an exchange of a token.
@@ -209,12 +213,12 @@ func (m *metrics) tokenExchanged(err error) {
 	m.tokenExchanges.WithLabelValues(result).Inc()
 }
 
-// gauge adds a metric whose value it reads when the metric is scraped.
+// gauge adds a metric. Each scrape calls read for its value.
 func (m *metrics) gauge(name, help string, read func() float64) {
 	promauto.With(m.registry).NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
 }
 
-// storeCalls adds the metric of calls of a shared store.
+// storeCalls adds the metric of the calls of a shared store.
 func (m *metrics) storeCalls() storeCalls {
 	calls := promauto.With(m.registry).NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "a2a_store_call_duration_seconds",
@@ -224,7 +228,7 @@ func (m *metrics) storeCalls() storeCalls {
 	return storeCalls{ok: calls.WithLabelValues("ok"), failed: calls.WithLabelValues("failed")}
 }
 
-// storeCalls implements redis.Observer.
+// storeCalls observes the durations of calls of the store. It implements redis.Observer.
 type storeCalls struct{ ok, failed prometheus.Observer }
 
 // Called implements redis.Observer.
@@ -236,7 +240,8 @@ func (c storeCalls) Called(took time.Duration, err error) {
 	c.ok.Observe(took.Seconds())
 }
 
-// reloadRefused is the result of a reload of files that cannot be used.
+// reloadRefused is the value of the result label for a reload of files that cannot be
+// used.
 const reloadRefused = "refused"
 
 // SetRefused implements reload.Observer.
@@ -296,7 +301,8 @@ func (m *metrics) unrecognizedEvent(p sidecarconfig.Protocol) {
 	m.unrecognized.WithLabelValues(string(p)).Inc()
 }
 
-// setConfiguration names the configuration in use by its digest, "" for none.
+// setConfiguration sets the digest of the configuration in use in the metric, "" for
+// none.
 func (m *metrics) setConfiguration(digest string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

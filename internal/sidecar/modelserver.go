@@ -23,21 +23,22 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// modelServer makes backends for a model server, and holds what their calls need beside
-// the configuration.
+// modelServer creates backends for a model server. It holds what their calls need in
+// addition to the configuration, such as the API key.
 type modelServer struct {
 	*environment
 
-	// source reads the API key again, nil without a key.
+	// source is the source of the API key. It is nil without a key.
 	source *reload.Source
 	key    atomic.Pointer[string]
 	health modelServerHealth
 }
 
-// maxChatKey bounds an API key, in bytes.
+// maxChatKey is the maximum length of an API key, in bytes.
 const maxChatKey = 8 << 10
 
-// addChatKey reads the API key of the model server from a file.
+// addChatKey reads the API key for the model server from a file, and reads it again when
+// the file changes.
 func (m *modelServer) addChatKey(file string) error {
 	source := m.fileSource("chat-api-key", file, sidecarconfig.DependencyModelServerKey, "the former API key stays in use", func(text []byte) error {
 		key, err := parseChatKey(text)
@@ -52,8 +53,8 @@ func (m *modelServer) addChatKey(file string) error {
 	return m.addCredential(source, ErrChatKey)
 }
 
-// parseChatKey returns an API key without the white space around it. The error does not
-// hold the key.
+// parseChatKey returns an API key without white space around it. The error does not
+// contain the key.
 func parseChatKey(text []byte) (string, error) {
 	key := strings.TrimSpace(string(text))
 	switch {
@@ -75,8 +76,8 @@ func (m *modelServer) currentKey() string {
 	return ""
 }
 
-// refreshKey reads the API key again, for a server that refused it: the watch of the
-// file may be late.
+// refreshKey reads the API key again and returns it. It is called when a server has
+// refused the key, because the watch of the file may report a change late.
 func (m *modelServer) refreshKey() string {
 	if m.source != nil {
 		m.reloader.Reload(m.source)
@@ -84,14 +85,15 @@ func (m *modelServer) refreshKey() string {
 	return m.currentKey()
 }
 
-// Idle connections to a model server. Common servers close theirs after 5 s. The sidecar
-// closes first, so that no request is lost to that race.
+// Limits of idle connections to a model server. Common servers close idle connections
+// after 5 s. The sidecar closes them earlier, so that no request is sent on a connection
+// that the server closes at this moment.
 const (
 	modelServerMaxIdle     = 64
 	modelServerIdleTimeout = time.Second
 )
 
-// backend returns the backend of a model server, in the pod or outside of it.
+// backend returns the backend for a model server, inside or outside of the pod.
 func (m *modelServer) backend(b *sidecarconfig.Backend, limits stream.Limits) (*chat.Backend, error) {
 	options := chat.Options{
 		URL: b.URL, Limits: limits, Now: m.now, Model: b.Chat.Model, SystemPrompt: b.Chat.SystemPrompt,
@@ -110,7 +112,8 @@ func (m *modelServer) backend(b *sidecarconfig.Backend, limits stream.Limits) (*
 			return nil, fmt.Errorf("backend URL: %w", err)
 		}
 		guard := egress.New(egress.Options{
-			// In a pod a loopback address is the sidecar itself.
+			// Loopback addresses are forbidden in a pod, because there they lead to the sidecar
+			// itself.
 			Policy:         &egress.Policy{Configured: []string{host}, Local: m.standalone()},
 			ConnectTimeout: limits.Connect, MaxIdle: modelServerMaxIdle, IdleTimeout: modelServerIdleTimeout,
 			Roots: m.trust.roots, Cleartext: http1.Wrap,
@@ -120,8 +123,8 @@ func (m *modelServer) backend(b *sidecarconfig.Backend, limits stream.Limits) (*
 	return chat.New(options)
 }
 
-// modelServerTransport calls a model server through the guard. Its errors say why a call
-// was not made, without the address.
+// modelServerTransport calls a model server through the guard. Its errors describe why a
+// call failed without the address.
 type modelServerTransport struct {
 	guard  *egress.Guard
 	health *modelServerHealth

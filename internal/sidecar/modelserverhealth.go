@@ -19,32 +19,34 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// modelServerHealth follows the state of a model server outside of the pod. Its zero
-// value follows none. Its methods are safe for concurrent use.
+// modelServerHealth tracks the state of a model server outside of the pod. The zero value
+// tracks none. Its methods are safe for concurrent use.
 type modelServerHealth struct {
 	// tracked is nil if the server is in the pod.
 	tracked *health.Dependency
 	// failed has an element when a call has failed.
 	failed chan struct{}
-	// reached is true once the server has answered.
+	// reached is true once the server has responded to a call.
 	reached atomic.Bool
-	// problem is the last error before the server was reached, nil before the first attempt.
+	// problem is the last error before the server was reached. It is nil before the first
+	// attempt has failed.
 	problem atomic.Pointer[error]
-	// unauthorized is true when the server answered the last completion with 401 or 403
-	// and the API key has not changed since. The list of models says nothing then.
+	// unauthorized is true if the server responded to the last completion with 401 or 403,
+	// and the API key has not changed since. While it is true, the response to a list of
+	// models does not show whether the key is accepted.
 	unauthorized atomic.Bool
 }
 
-// track begins to follow a model server that is outside of the pod.
+// track starts to track a model server outside of the pod.
 func (m *modelServerHealth) track(tracker *health.Tracker) {
 	m.failed = make(chan struct{}, 1)
 	m.tracked = tracker.Add(sidecarconfig.DependencyModelServer, health.Options{LostAfter: modelServerLostAfter})
 }
 
-// keyChanged forgets that the server refused the former API key.
+// keyChanged resets unauthorized after a change of the API key.
 func (m *modelServerHealth) keyChanged() { m.unauthorized.Store(false) }
 
-// observe records how a call ended.
+// observe records the result of a call.
 func (m *modelServerHealth) observe(r *http.Request, response *http.Response, err error) {
 	if m.tracked == nil {
 		return
@@ -62,7 +64,9 @@ func (m *modelServerHealth) observe(r *http.Request, response *http.Response, er
 		cause, text := health.CauseOf(err)
 		m.tracked.Failf(cause, "%s: %s", host, text)
 	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden && r.Method != http.MethodGet:
-		// A server may forbid the list of models to a key that it allows completions.
+		// A refused list of models (GET) does not set unauthorized, because a server may forbid
+		// the list to a key that may use completions. For the same reason, a 403 for the list
+		// is not a failure.
 		m.unauthorized.Store(r.Method != http.MethodGet)
 		m.tracked.Failf(sidecarconfig.CauseAuthentication, "%s answers with status %d", host, response.StatusCode)
 	case response.StatusCode == http.StatusInternalServerError, response.StatusCode == http.StatusBadGateway,
@@ -71,7 +75,8 @@ func (m *modelServerHealth) observe(r *http.Request, response *http.Response, er
 	case isRedirect(response):
 		m.tracked.Failf(sidecarconfig.CauseInvalid, "%s answers with status %d, and redirects are not followed", host, response.StatusCode)
 	case r.Method == http.MethodGet && m.unauthorized.Load():
-		// A server may allow the list of models to any key, or forbid it to all.
+		// The list does not show whether the key is accepted: a server may return it for any
+		// key, or forbid it for every key.
 		return
 	default:
 		m.unauthorized.Store(false)
@@ -84,8 +89,8 @@ func (m *modelServerHealth) observe(r *http.Request, response *http.Response, er
 	}
 }
 
-// Times of a model server: the backoff before it is reached for the first time, how long
-// calls fail until it counts as lost, and the backoff after that.
+// The backoff until the server is reached for the first time, how long calls must fail
+// until the server is no longer healthy, and the backoff after later failures.
 const (
 	reachRetryFirst      = 200 * time.Millisecond
 	reachRetryMax        = 5 * time.Second
@@ -94,8 +99,9 @@ const (
 	regainRetryMax       = 30 * time.Second
 )
 
-// follow calls the model server with exponential backoff until it answers, and again
-// after a call has failed, so that its state is known without turns. It ends with ctx.
+// follow calls the model server with exponential backoff until it responds. After a call
+// has failed, follow does so again, so that the state of the server is known even without
+// turns. It returns when ctx ends.
 func (m *modelServerHealth) follow(ctx context.Context, log *slog.Logger, url string, call func(context.Context) error) {
 	if m.tracked == nil {
 		return
@@ -116,7 +122,8 @@ func (m *modelServerHealth) follow(ctx context.Context, log *slog.Logger, url st
 	}
 }
 
-// reach returns when the server has answered, or ctx ends.
+// reach calls the server with exponential backoff. It returns when the server has
+// responded, or when ctx ends.
 func (m *modelServerHealth) reach(ctx context.Context, log *slog.Logger, url string, call func(context.Context) error) {
 	logged, retry := "", reachRetryFirst
 	for !m.reached.Load() {
@@ -138,9 +145,9 @@ func (m *modelServerHealth) reach(ctx context.Context, log *slog.Logger, url str
 	}
 }
 
-// ready returns an error until the server has answered once. A server that is lost later
-// does not make the pod unready: a failed task tells callers more than a refused
-// connection.
+// ready returns an error until the server has responded once. A later failure of the
+// server does not make the pod unready: the error of a failed task is more helpful to
+// callers than a refused connection.
 func (m *modelServerHealth) ready() error {
 	if m.reached.Load() {
 		return nil

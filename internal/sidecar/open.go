@@ -25,8 +25,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/traceexport"
 )
 
-// Open opens the listeners and reads the configuration. From then on clients can
-// connect; Serve, which must follow, answers them. now is the clock.
+// Open opens the listeners and reads the configuration. When it has returned, clients can
+// connect, and Serve must be called to answer them. now is the clock.
 func Open(ctx context.Context, o *Options, log *slog.Logger, now func() time.Time) (*Sidecar, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func Open(ctx context.Context, o *Options, log *slog.Logger, now func() time.Tim
 	return s, nil
 }
 
-// assemble makes the parts of a sidecar, and applies the configuration to them.
+// assemble creates the parts of a sidecar, and applies the configuration to them.
 func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now func() time.Time) (*Sidecar, error) {
 	s := &Sidecar{listeners: listeners}
 	s.options, s.now, s.log = o, now, slog.New(logging.WithTraceIDs(log.Handler()))
@@ -88,8 +88,7 @@ func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now fu
 	return s, nil
 }
 
-// loadConfiguration returns the first configuration. It has the file reloaded when it
-// changes.
+// loadConfiguration returns the first configuration, and adds its file to the reloader.
 func (s *Sidecar) loadConfiguration() (first *loaded, err error) {
 	address := s.listeners.Agent.Addr()
 	if s.standalone() {
@@ -112,8 +111,8 @@ func (s *Sidecar) loadConfiguration() (first *loaded, err error) {
 	return first, nil
 }
 
-// trackBackend tracks what the backend depends on outside of the pod, and the card of an
-// agent that speaks A2A.
+// trackBackend adds the external dependencies of the backend to the health tracker: a
+// model server outside of the pod, or the card of an agent whose backend protocol is A2A.
 func (s *Sidecar) trackBackend(b *sidecarconfig.Backend) {
 	if b.External() {
 		s.turns.backend.model.health.track(s.health)
@@ -123,7 +122,7 @@ func (s *Sidecar) trackBackend(b *sidecarconfig.Backend) {
 	}
 }
 
-// addCredentials reads the credentials that the flags name.
+// addCredentials reads the credentials that the flags configure.
 func (s *Sidecar) addCredentials() error {
 	o, e := s.options, &s.environment
 	if o.APIKeys != "" {

@@ -17,11 +17,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// Options are the flags of a sidecar. A flag that sets a field of an Agent has its name,
-// and takes precedence over the sidecar configuration.
+// Options are the flags of a sidecar. A flag for a field of an Agent has the name of the
+// field, and takes precedence over the sidecar configuration.
 type Options struct {
-	// ConfigFile is the sidecar configuration that the operator writes; "" is standalone
-	// mode.
+	// ConfigFile is the file of the sidecar configuration, which the operator writes. ""
+	// selects standalone mode.
 	ConfigFile string
 
 	BackendURL      string
@@ -30,61 +30,67 @@ type Options struct {
 	OnInterruption string
 	// A2AVersion, A2ACardPath and A2AQuery are fields of sidecarconfig.A2A.
 	A2AVersion, A2ACardPath, A2AQuery string
-	// ChatModel and ChatSystemPrompt are for ChatCompletions.
+	// ChatModel and ChatSystemPrompt are for the backend protocol ChatCompletions.
 	ChatModel        string
 	ChatSystemPrompt string
-	// ChatAPIKeyFile holds the API key for the model server, and ChatHeaders are sent to
-	// it, as name=value.
+	// ChatAPIKeyFile is the file with the API key for the model server. ChatHeaders are
+	// headers of requests to the model server, as name=value.
 	ChatAPIKeyFile string
 	ChatHeaders    []string
-	// CardFile is a cardFile in YAML or JSON.
+	// CardFile is a file in YAML or JSON with the fields of cardFile.
 	CardFile string
-	// JWTIssuer and JWTAudiences admit callers with a token of an issuer, and Anonymous
+	// JWTIssuer and JWTAudiences admit callers with a token of this issuer. Anonymous admits
 	// callers without a credential.
 	JWTIssuer    string
 	JWTAudiences []string
 	Anonymous    bool
 
-	// APIKeys is a directory with a file for each caller, named after it, that holds its
-	// key. With a sidecar configuration, that says whether and how they are used.
+	// APIKeys is a directory with a file for each caller. The name of the file is the name
+	// of the caller, and its content the caller's keys. If there is a sidecar configuration,
+	// it determines whether and how the keys are used.
 	APIKeys string
 
-	// TLS is a directory with tls.crt and tls.key; "" serves unencrypted.
+	// TLS is a directory with tls.crt and tls.key. If it is "", the endpoint is served
+	// without TLS.
 	TLS string
-	// MTLSCABundle and TrustBundle are files with certificate authorities, of clients and
-	// of servers. The first admits clients, as APIKeys does.
+	// MTLSCABundle is a file with the certificate authorities of clients, and TrustBundle of
+	// servers. MTLSCABundle admits clients under the same conditions as APIKeys.
 	MTLSCABundle, TrustBundle string
 
-	// AllowedOrigins are the origins of web pages that may call.
+	// AllowedOrigins are the origins of web pages that may call the agent.
 	AllowedOrigins []string
 
-	// BaseURLs are the URLs of the endpoint, the primary one first; none is its own
-	// address. Bindings are those of spec.protocol.bindings.
+	// BaseURLs are the URLs of the endpoint, the primary one first. Without any, the URL is
+	// the address of the endpoint itself. Bindings has the values of spec.protocol.bindings.
 	BaseURLs []string
 	Bindings []string
 
-	// CardSigningKeys are files with private keys: one that signs the card and, during a
-	// rotation, a second one, which may be missing.
+	// CardSigningKeys are files with private keys. The first key signs the card. During a
+	// rotation, the key in the second file signs it, too. The second file may be missing.
 	CardSigningKeys []string
-	// These are the fields of spec.protocol; "" is that of the sidecar configuration.
+	// These are the fields of spec.protocol. "" selects the value in the sidecar
+	// configuration.
 	CardProfile, ErrorProfile, VersionCheck, FinishedTasks, MessageDeduplication, ContextReplies string
 
-	// Listen, HealthListen and GatewayListen are addresses. "" is the default: with a
-	// sidecar configuration the ports of a pod, in standalone mode Listen alone.
+	// Listen, HealthListen and GatewayListen are addresses. By default (""), they are the
+	// ports of a pod if there is a sidecar configuration. In standalone mode, only Listen
+	// has a default.
 	Listen        string
 	HealthListen  string
 	GatewayListen string
 
-	// AllowedPushTargets are the targets of push notifications; none turns them off.
+	// AllowedPushTargets are the allowed targets of push notifications. Without any, push
+	// notifications are off.
 	AllowedPushTargets []string
 
-	// Store is the URL of a Redis; "" keeps tasks in the memory of this process. StoreName
-	// begins its keys, by default the namespace and name of the Agent. Replica is the name
-	// of this process among those that share the store.
+	// Store is the URL of a Redis server. If it is "", tasks are stored in the memory of
+	// this process. StoreName is part of the prefix of its keys, by default the namespace
+	// and name of the Agent. Replica is the name of this process, unique among the processes
+	// that share the store.
 	Store     string
 	StoreName string
 	Replica   string
-	// These are for connections to the store.
+	// These are options of the connections to the store.
 	StorePasswordFile  string
 	StoreTLSDir        string
 	StoreTLSServerName string
@@ -92,15 +98,16 @@ type Options struct {
 	// Limits are fields of spec.limits, as name=value.
 	Limits []string
 
-	// limitClock is the clock of the rate limiters in tests, nil for that of the sidecar.
+	// limitClock is the clock of the rate limiters in tests. If it is nil, they use the
+	// clock of the sidecar.
 	limitClock func() time.Time
 
-	// LogLevel is the level of the log, unless the sidecar configuration has one. Level, if not
-	// nil, is set to the level in use.
+	// LogLevel is the level of the log if the sidecar configuration has none. If Level is
+	// not nil, it is set to the level in use.
 	LogLevel slog.Level
 	Level    *slog.LevelVar
-	// AccessLog logs each request, and Profiling serves profiles at the health port to
-	// callers at loopback addresses.
+	// AccessLog enables the log of requests. Profiling enables the profiles at the health
+	// port, for callers at loopback addresses.
 	AccessLog, Profiling bool
 
 	Version bool
@@ -162,10 +169,12 @@ const (
 	finishedTasksRestart = "Restart"
 )
 
-// bindingsByName are the bindings of a card by their names in spec.protocol.bindings.
+// bindingsByName maps the names of bindings in spec.protocol.bindings to the bindings of
+// a card.
 var bindingsByName = map[string]card.Binding{"JSONRPC": card.JSONRPC, "HTTPJSON": card.HTTPJSON, "GRPC": card.GRPC}
 
-// deduplication returns the window of --message-deduplication, nil if the flag is not set.
+// deduplication returns the value of --message-deduplication, or nil if the flag is not
+// set.
 func (o *Options) deduplication() (*sidecarconfig.Duration, error) {
 	if o.MessageDeduplication == "" {
 		return nil, nil //nolint:nilnil // nil leaves it to the sidecar configuration
@@ -178,7 +187,7 @@ func (o *Options) deduplication() (*sidecarconfig.Duration, error) {
 	return &window, nil
 }
 
-// addresses returns where the sidecar listens, with the defaults.
+// addresses returns the addresses at which the sidecar listens, including the defaults.
 func (o *Options) addresses() serving.Addresses {
 	if o.ConfigFile == "" {
 		return serving.Addresses{Agent: cmp.Or(o.Listen, "127.0.0.1:8080"), Health: o.HealthListen, Gateway: o.GatewayListen}

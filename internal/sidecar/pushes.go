@@ -15,13 +15,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// pushes post push notifications to the targets that the configuration allows.
+// pushes posts push notifications to the targets that the configuration allows.
 type pushes struct {
 	*push.Pushes
 	guard *egress.Guard
 }
 
-// newPushes returns the pushes of a task store. No target is allowed yet.
+// newPushes returns the pushes for a task store. No target is allowed before the first
+// configuration.
 func newPushes(e *environment, kept *taskStore) (*pushes, error) {
 	options := kept.pushes
 	guard := egress.New(egress.Options{Cleartext: http1.Wrap})
@@ -35,16 +36,16 @@ func newPushes(e *environment, kept *taskStore) (*pushes, error) {
 	return &pushes{p, guard}, nil
 }
 
-// resume continues what an earlier process has not delivered. The agent serves without
-// it, too.
+// resume continues to post the notifications that an earlier process has not delivered.
+// If it fails, it logs the error, because the agent can serve without it.
 func (p *pushes) resume(ctx context.Context, log *slog.Logger) {
 	if err := p.Resume(ctx); err != nil {
 		log.ErrorContext(ctx, "resuming push notifications failed", "error", err)
 	}
 }
 
-// pushPolicy returns the allowed targets, nil for none. In standalone mode receivers may
-// be on this machine.
+// pushPolicy returns the policy with the allowed targets, or nil if push notifications
+// are off. In standalone mode, targets may be on this machine.
 func pushPolicy(c *sidecarconfig.PushNotifications, standalone bool) (*egress.Policy, error) {
 	if c == nil {
 		return nil, nil //nolint:nilnil // no policy is one

@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// parsePushTarget reads an allowed target of push notifications: a CIDR, an address or a
-// name.
+// parsePushTarget parses an allowed target of push notifications: a CIDR, an IP address
+// or a name.
 func parsePushTarget(value string) (sidecarconfig.PushTarget, error) {
 	if strings.Contains(value, "/") {
 		_, err := netip.ParsePrefix(value)

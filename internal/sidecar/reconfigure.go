@@ -9,7 +9,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 )
 
-// reconfigure applies the files of the sidecar configuration, whole or not at all.
+// reconfigure applies the changed files of the sidecar configuration. If it returns an
+// error, nothing has changed.
 func (s *Sidecar) reconfigure(files reload.Files) error {
 	next, err := s.options.load(files, s.listeners.Agent.Addr())
 	if err != nil {
@@ -18,8 +19,8 @@ func (s *Sidecar) reconfigure(files reload.Files) error {
 	return reload.Apply(s.steps(), s.current(), next)
 }
 
-// steps are the parts of the sidecar that a configuration changes, in the order in which
-// they are committed. The start applies them as a reload does.
+// steps returns the parts of the sidecar that a configuration changes, in the order in
+// which they are committed. The first configuration and each reload apply the same steps.
 func (s *Sidecar) steps() []reload.Step[*loaded] {
 	return []reload.Step[*loaded]{
 		{Name: "card", Prepare: func(_, next *loaded) (func(), error) { return s.card.prepare(next) }},
@@ -37,8 +38,8 @@ func (s *Sidecar) steps() []reload.Step[*loaded] {
 	}
 }
 
-// prepareAccess keeps a policy that does not change, with the tokens that it has
-// verified.
+// prepareAccess creates the access policy of next. If the configuration of the access has
+// not changed, the present policy stays in use, with its cache of verified tokens.
 func (s *Sidecar) prepareAccess(former, next *loaded) (func(), error) {
 	if reflect.DeepEqual(former.Access, next.Access) {
 		return nil, nil

@@ -18,8 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// newTranslator returns what lets the agent call remote agents. No address is allowed
-// yet.
+// newTranslator returns the translator through which the agent calls remote agents. No
+// address is allowed before the first configuration.
 func newTranslator(e *environment, limits *httpcall.Limits) *translator.Translator {
 	t := translator.New(translator.Options{
 		Roots: e.trust.roots, Limits: limits, Working: e.heap.Working, Log: e.log, Now: e.now,
@@ -30,8 +30,8 @@ func newTranslator(e *environment, limits *httpcall.Limits) *translator.Translat
 	return t
 }
 
-// remotePolicy returns the addresses at which remote agents may be, which are those at
-// which the operator reads cards; nil without a gateway.
+// remotePolicy returns the policy with the allowed addresses of remote agents, the same
+// addresses at which the operator reads cards. It returns nil without a gateway.
 func remotePolicy(g *sidecarconfig.Gateway) (*egress.Policy, error) {
 	if g == nil {
 		return nil, nil //nolint:nilnil // no policy is one
@@ -44,7 +44,7 @@ func remotePolicy(g *sidecarconfig.Gateway) (*egress.Policy, error) {
 		}
 		p.CIDRs = append(p.CIDRs, prefix)
 	}
-	// The cluster's domain is the end of the agents' names.
+	// The domain of the cluster is the last part of the agents' host names.
 	if u, err := url.Parse(strings.NewReplacer("{", "", "}", "").Replace(g.AgentURL)); err == nil {
 		_, p.ClusterDomain, _ = strings.Cut(u.Hostname(), ".svc.")
 	}
@@ -61,7 +61,7 @@ func gatewayConfig(g *sidecarconfig.Gateway) *gateway.Config {
 	}
 }
 
-// newGatewayTransport returns a transport that uses no proxy from the environment.
+// newGatewayTransport returns a transport that ignores proxies in the environment.
 func newGatewayTransport(t *trust) *http.Transport {
 	return &http.Transport{
 		DialContext:           dial,

@@ -21,7 +21,8 @@ type requestMetrics struct {
 	requestDurations                   *prometheus.HistogramVec
 }
 
-// The settings of native histograms: buckets that grow by 10 %, at most so many.
+// The settings of native histograms: the growth from bucket to bucket (10 %), the maximum
+// number of buckets, and the minimum time between two resets.
 const (
 	nativeFactor   = 1.1
 	nativeBuckets  = 80
@@ -51,11 +52,13 @@ func newRequestMetrics(registered promauto.Factory) requestMetrics {
 	}
 }
 
-// outcomeCanceled is the outcome of a request whose client left before the end of the response.
+// outcomeCanceled is the outcome of a request whose client disconnected before the end of
+// the response.
 const outcomeCanceled = "canceled"
 
-// observe counts a request. ctx has the trace of the request. Requests whose client left are
-// one series, because the number of series is bounded, and have no duration.
+// observe counts a request. ctx contains the trace of the request. Requests whose client
+// disconnected are counted in one series without a method, because the number of series
+// is bounded. Their duration is not observed.
 func (m *metrics) observe(ctx context.Context, o httpcall.Outcome) {
 	m.protocols.WithLabelValues(o.Binding, o.Version).Inc()
 	if o.ClientLeft {
@@ -71,7 +74,8 @@ func (m *metrics) observe(ctx context.Context, o httpcall.Outcome) {
 	}
 }
 
-// outcomeOf returns the outcome of a request by the reason of its error, "" for none.
+// outcomeOf returns the outcome of a request for the reason of its error, which is "" for
+// success.
 func outcomeOf(reason a2a.Reason) string {
 	switch reason {
 	case "":
@@ -83,8 +87,9 @@ func outcomeOf(reason a2a.Reason) string {
 	}
 }
 
-// durationOf returns the value of the label method for the duration of a request; "" for a
-// stream, whose duration is that of its task, and for a request without an operation.
+// durationOf returns the value of the label method for the duration of a request. It
+// returns "" for requests whose duration is not observed: streams, which last as long as
+// their task, and requests without an operation.
 func durationOf(method a2a.Method) string {
 	switch method {
 	case "", a2a.MethodSendStreamingMessage, a2a.MethodSubscribeToTask:
@@ -96,7 +101,8 @@ func durationOf(method a2a.Method) string {
 	}
 }
 
-// observeTraced observes a duration. If the trace of ctx is sampled, its id is the exemplar.
+// observeTraced observes a duration. If the trace of ctx is sampled, the exemplar is the
+// id of the trace.
 func observeTraced(ctx context.Context, histogram prometheus.Observer, took time.Duration) {
 	seconds := max(took, 0).Seconds()
 	if span := trace.SpanContextFromContext(ctx); span.IsSampled() && span.HasTraceID() {

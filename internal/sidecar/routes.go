@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// keepAlive is the time between two comments on a quiet stream.
+	// keepAlive is the interval at which a comment is sent in a stream without events.
 	keepAlive = 15 * time.Second
-	// parkAfter is the silence after which the connection of a stream is parked.
+	// parkAfter is the time without events after which the connection of a stream is parked.
 	parkAfter = 500 * time.Millisecond
 )
 
-// newRoutes makes the bindings of the A2A endpoint.
+// newRoutes creates the bindings of the A2A endpoint and their routes.
 func (s *Sidecar) newRoutes() serving.Routes {
 	served := func() *card.Card { return &s.current().Card }
 	errorProfile := func() errormap.Profile { return errormap.Profile(s.current().ProtocolOptions.ErrorProfile) }
@@ -67,7 +67,7 @@ func (s *Sidecar) newRoutes() serving.Routes {
 	}
 }
 
-// handler returns what runs the operations.
+// handler returns the handler that executes the operations.
 func (s *Sidecar) handler() a2a.Handler {
 	if s.options.Store != "" {
 		return s.turns

@@ -15,17 +15,23 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// stopTimeout bounds the shutdown of the servers, after the turns have ended.
+// stopTimeout bounds the shutdown of the servers, which begins after the turns have
+// ended.
 const stopTimeout = 2 * time.Second
 
-// Serve runs until ctx ends, and then shuts down. It owns every goroutine of the
-// sidecar, and returns when all have ended.
+// Serve runs the sidecar until ctx ends, and then shuts it down. It starts every goroutine
+// of the sidecar, and returns when all of them have ended.
 //
-// The shutdown, in this order: the pod is unready, and each response ends its
-// connection; new turns are refused; the turns end, or the grace period nearly does;
-// streams end so that clients can resume them. Then the sessions of MCP end, and the servers
-// close. In a pod the preStop hook
-// has done most of it before the signal comes.
+// The shutdown has these steps:
+//
+//  1. The pod becomes unready, and each response closes its connection.
+//  2. New turns are refused.
+//  3. The running turns end, at the latest shortly before the end of the grace period.
+//  4. Streams end so that clients can resume them.
+//  5. The MCP sessions end, and the servers close.
+//
+// In a pod, the preStop hook has completed most of these steps before the process receives
+// the signal.
 func (s *Sidecar) Serve(ctx context.Context) error {
 	group, failed := errgroup.WithContext(ctx)
 	options := serving.ServerOptions{
@@ -45,15 +51,15 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	s.log.Info("sidecar started", "a2a", s.Addresses().Agent, "backend", s.current().Backend.URL,
 		"card", s.options.ownBase(s.listeners.Agent.Addr())+wellknown.Path)
 
-	// ctx ends with the signal; failed also ends if a server fails.
+	// ctx ends with the signal. failed also ends when a server fails.
 	<-failed.Done()
 	stopBackground()
 	s.drain.Begin(s.gracePeriod(), 0) //nolint:contextcheck // the drain begins because ctx has ended
 	s.drain.Wait(context.WithoutCancel(ctx))
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
-	// The MCP server ends its streams and calls, for which the servers wait. A call that waits
-	// for its agent's answer to the cancel does not delay the servers.
+	// The MCP server ends its streams and calls, because the servers wait for them. It runs
+	// concurrently, because a call may wait until its agent responds to the cancel request.
 	group.Go(func() error { s.mcp.Close(); return nil })
 	servers.Stop(stopping)
 	err := group.Wait()
@@ -62,7 +68,7 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	return err
 }
 
-// startBackground starts what runs beside the servers, until ctx ends.
+// startBackground starts the tasks that run until ctx ends, in addition to the servers.
 func (s *Sidecar) startBackground(ctx context.Context, group *errgroup.Group) {
 	run := func(f func(context.Context)) { group.Go(func() error { f(ctx); return nil }) }
 	group.Go(func() error { return s.reloader.Watch(ctx) })

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package sidecar is the composition root of the data plane. It reads flags, the sidecar
-// configuration and credentials, makes the parts of a sidecar, and runs them. It has no
-// logic of the protocol, which is in internal/a2a, and links no Kubernetes package.
+// configuration and credentials, creates the parts of a sidecar, and runs them. The logic
+// of the protocol is in internal/a2a. The package links no Kubernetes package.
 package sidecar
 
 import (
@@ -24,16 +24,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 )
 
-// Sidecar has the parts of a sidecar. Open makes one, and Serve runs it.
+// Sidecar contains the parts of a sidecar. Open creates a Sidecar, and Serve runs it.
 type Sidecar struct {
 	environment
 
 	listeners *serving.Listeners
-	// configuration is where the configuration is reloaded from, nil in standalone mode.
+	// configuration is the source of the sidecar configuration. It is nil in standalone
+	// mode.
 	configuration *reload.Source
 
 	access access
-	// certificate is that of the A2A endpoint, nil without TLS.
+	// certificate is the certificate of the A2A endpoint. It is nil without TLS.
 	certificate *servingCertificate
 	gate        *auth.Gate
 	refusals    *refusals
@@ -49,7 +50,8 @@ type Sidecar struct {
 	translator       *translator.Translator
 	mcp              *mcpserver.Handler
 
-	// agentCard tracks the card of an agent that speaks A2A, else nil.
+	// agentCard tracks the card of an agent whose backend protocol is A2A. It is nil for
+	// other protocols.
 	agentCard *health.Dependency
 	agent     *agentProbe
 
@@ -60,18 +62,18 @@ type Sidecar struct {
 	agentHandler http.Handler
 }
 
-// Addresses returns where the sidecar listens.
+// Addresses returns the addresses at which the sidecar listens.
 func (s *Sidecar) Addresses() serving.Addresses { return s.listeners.Addresses() }
 
-// OwnHeap tunes the garbage collector of the process, which must be a sidecar and
-// nothing else. It is called before Serve.
+// OwnHeap starts to tune the garbage collector of the process. The process must run
+// nothing but a sidecar. OwnHeap must be called before Serve.
 func (s *Sidecar) OwnHeap() { s.heap.Own() }
 
 func (s *Sidecar) gracePeriod() time.Duration {
 	return s.current().Drain.GracePeriod.Or(30 * time.Second)
 }
 
-// ready returns nil if the sidecar and its agent, or its model server, can serve.
+// ready returns nil if the sidecar can serve and its agent or its model server is ready.
 func (s *Sidecar) ready(ctx context.Context) error {
 	if err := s.health.Ready(); err != nil {
 		return err
@@ -98,7 +100,7 @@ func (s *Sidecar) refuseCall(ctx context.Context, operation a2a.Method, why *aut
 	s.denials.call(ctx, operation, why)
 }
 
-// deny answers and counts a request that did not reach a binding.
+// deny answers and counts a request that is refused before it reaches a binding.
 func (s *Sidecar) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	outcome := httpcall.Outcome{}.Refused(problem)
 	if route := s.routes.Of(r); route != nil {
@@ -108,11 +110,11 @@ func (s *Sidecar) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Erro
 	s.routes.Deny(w, r, problem)
 }
 
-// running returns the number of running turns: those of the agent, and those that it
-// began with remote agents.
+// running returns the number of running turns: the turns of the agent, and the turns of
+// remote agents that the agent began.
 func (s *Sidecar) running() int { return s.turns.Running() + s.translator.Running() }
 
-// drainTurns ends the agent's turns, and then those that they began with remote agents.
+// drainTurns ends the agent's turns, and then the turns of remote agents that they began.
 func (s *Sidecar) drainTurns(ctx context.Context) error {
 	return errors.Join(s.turns.Drain(ctx), s.translator.Drain(ctx))
 }

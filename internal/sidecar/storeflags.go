@@ -14,7 +14,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
 )
 
-// replica returns the name of this process among those that share a store.
+// replica returns the name of this process, by which processes that share a store
+// identify each other.
 func (o *Options) replica(address net.Addr) string {
 	if o.Replica != "" {
 		return o.Replica
@@ -27,7 +28,7 @@ func (o *Options) replica(address net.Addr) string {
 	return host + ":" + port
 }
 
-// redisServer parses --store, with the flags that belong to it.
+// redisServer returns the Redis server of --store, with the options of the related flags.
 func (o *Options) redisServer() (redis.Server, error) {
 	scheme, server, ok := strings.Cut(o.Store, "://")
 	s := redis.Server{PasswordFile: o.StorePasswordFile}
@@ -71,7 +72,7 @@ func (o *Options) redisServer() (redis.Server, error) {
 	return s, nil
 }
 
-// validStoreName reports whether a name may be between the braces of a Redis key.
+// validStoreName reports whether a name may be used between the braces of a Redis key.
 func validStoreName(name string) bool {
 	const maxLength = 128
 	return len(name) <= maxLength && strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._/-") == ""

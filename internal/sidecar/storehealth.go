@@ -13,14 +13,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// storeLostAfter is how long calls of the task store fail until it counts as lost. The
-// sidecar renews its lease about once a second while that fails, so that several
-// attempts have failed by then.
+// storeLostAfter is how long calls of the task store must fail until the store is no
+// longer healthy. While calls fail, the sidecar renews its lease about once a second, so
+// that several attempts have failed by then.
 const storeLostAfter = 5 * time.Second
 
-// trackStore tracks the task store. A pod that never reached the store is not ready. A
-// pod that loses it stays ready: all pods share the store, and if none of them were
-// ready, a client would get no answer in place of one that tells it to try again.
+// trackStore adds the task store to the health tracker. A pod that never reached the
+// store is not ready. A pod that lost it stays ready: all pods share the store, and if
+// none of them were ready, clients would receive no response, instead of an error that
+// asks them to try again.
 func trackStore(tracker *health.Tracker) *health.Dependency {
 	return tracker.Add(sidecarconfig.DependencyTaskStore, health.Options{
 		Blocks:    func(is health.Status) bool { return !is.Reached },
@@ -28,12 +29,13 @@ func trackStore(tracker *health.Tracker) *health.Dependency {
 	})
 }
 
-// storeObserver records how calls of the task store end. It implements redis.Observer.
+// storeObserver records the results of calls of the task store. It implements
+// redis.Observer.
 type storeObserver struct {
 	storeCalls
 
 	store *health.Dependency
-	// address is as it was configured.
+	// address is the address of the store in the configuration.
 	address string
 }
 

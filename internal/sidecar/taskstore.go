@@ -16,8 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// taskStore is where tasks and push configurations are kept. engine and pushes are the
-// options that depend on it.
+// taskStore is the store of tasks and push configurations. engine and pushes are the
+// options of the engine and of the push notifications that depend on the store.
 type taskStore struct {
 	engine engine.Options
 	pushes push.Options
@@ -25,8 +25,8 @@ type taskStore struct {
 	close  func() error
 }
 
-// openTaskStore returns the store that the flags name. address is that of the A2A
-// endpoint.
+// openTaskStore returns the store that the flags select. address is the address of the
+// A2A endpoint.
 func openTaskStore(e *environment, address net.Addr) (*taskStore, error) {
 	c := e.current().Config
 	if e.options.Store == "" {
@@ -52,8 +52,9 @@ func openMemory(e *environment, c *sidecarconfig.Config) *taskStore {
 	}
 }
 
-// openRedis makes no connection: a sidecar starts, and serves its card, without Redis.
-// It is not ready before the first call, which renews its lease, has succeeded.
+// openRedis returns a store in Redis. It makes no connection, because a sidecar starts,
+// and serves its card, without Redis. The sidecar is ready after the first call of the
+// store, which renews its lease, has succeeded.
 func openRedis(e *environment, c *sidecarconfig.Config, address net.Addr) (*taskStore, error) {
 	server, err := e.options.redisServer()
 	if err != nil {

@@ -11,16 +11,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// The files of a Secret of type kubernetes.io/tls. cert-manager adds issuerFile, the
-// certificate of the issuer.
+// The files of a Secret of type kubernetes.io/tls. issuerFile is the certificate of the
+// issuer, which cert-manager adds.
 const (
 	certificateFile = "tls.crt"
 	keyFile         = "tls.key"
 	issuerFile      = "ca.crt"
 )
 
-// requestsClientCertificates reports whether a client certificate can authenticate a
-// caller.
+// requestsClientCertificates reports whether callers can authenticate by a client
+// certificate.
 func requestsClientCertificates(a *sidecarconfig.Access) bool {
 	for _, each := range a.Authentication {
 		if each.Type == sidecarconfig.AuthenticationMTLS {
@@ -30,19 +30,19 @@ func requestsClientCertificates(a *sidecarconfig.Access) bool {
 	return false
 }
 
-// validityError is about a certificate outside of its validity period.
+// validityError is the error for a certificate outside of its validity period.
 type validityError struct {
 	cause sidecarconfig.HealthCause
 	text  string
-	// notBefore is the beginning of the period.
+	// notBefore is the beginning of the validity period.
 	notBefore time.Time
 }
 
 // Error implements error.
 func (e *validityError) Error() string { return certificateFile + " " + e.text }
 
-// checkValidity returns a *validityError if clients refuse a certificate at a time
-// because of its dates.
+// checkValidity returns a *validityError if a certificate is outside of its validity
+// period at a time, because clients would refuse it.
 func checkValidity(leaf *x509.Certificate, now time.Time) error {
 	if cause, text := health.CertificateProblem(leaf, now); cause != "" {
 		return &validityError{cause, text, leaf.NotBefore}

@@ -22,21 +22,22 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/traceexport"
 )
 
-// traces have the tracer of a sidecar and the provider that exports its spans.
+// traces contains the tracer of a sidecar and the provider that exports its spans.
 type traces struct {
 	tracer   tracing.Tracer
 	counters *traceexport.Counters
-	// provider is nil while tracing is off. applied is true once a configuration is in use.
+	// provider is nil while tracing is off. applied is true after the first configuration
+	// was applied.
 	provider *traceexport.Provider
 	applied  bool
-	// settings are those of the tracer while tracing is on.
+	// settings are the settings of the tracer. They are used while tracing is on.
 	settings tracing.Settings
-	// stopping counts the former providers that export their last spans.
+	// stopping waits for the former providers, which still export their last spans.
 	stopping sync.WaitGroup
 }
 
-// prepareTraces returns the function that puts the tracing of a configuration into use, nil
-// if nothing changes.
+// prepareTraces returns the function that puts the tracing of a configuration into use,
+// or nil if nothing changes.
 func (s *Sidecar) prepareTraces(former, next *loaded) (func(), error) {
 	if s.traces.applied && reflect.DeepEqual(former.Tracing, next.Tracing) && serviceName(former) == serviceName(next) {
 		if former.Card.Version == next.Card.Version {
@@ -68,11 +69,11 @@ func tracingOf(t *sidecarconfig.Tracing) traceexport.Config {
 	return c
 }
 
-// serviceName returns the name of the service of the spans.
+// serviceName returns the name of the service in the spans.
 func serviceName(l *loaded) string { return cmp.Or(l.Agent.Name, l.Card.Name) }
 
-// useVersion changes the version of the card in the spans that start from now on. The provider
-// stays, because the spans that are open would be lost with it.
+// useVersion changes the version of the card in the spans that start from now on. The
+// provider is not replaced, because the open spans would be lost with it.
 func (t *traces) useVersion(version string) {
 	if t.provider != nil {
 		t.settings.Version = version
@@ -109,15 +110,16 @@ func (s *Sidecar) useTraces(config traceexport.Config, next *loaded) {
 	s.traces.stopping.Go(func() { former.Shutdown(context.Background()) })
 }
 
-// close exports the last spans.
+// close exports the last spans and stops the providers. It waits until the export has
+// ended.
 func (t *traces) close() {
 	t.tracer.Swap(nil)
 	t.provider.Shutdown(context.Background())
 	t.stopping.Wait()
 }
 
-// endSpan ends the span of a request with its outcome. The span of the turn continues if the
-// client disconnects.
+// endSpan ends the span of a request with its outcome. If the client disconnects, the
+// span of the turn does not end.
 func endSpan(ctx context.Context, o httpcall.Outcome) {
 	r := tracing.Result{Binding: o.Binding, Method: o.Method, Version: o.Version}
 	switch {
@@ -129,11 +131,11 @@ func endSpan(ctx context.Context, o httpcall.Outcome) {
 	tracing.End(ctx, r)
 }
 
-// parked wraps a function that parks streams: the span of a parked stream ends with the
-// stream.
+// parked wraps a function that parks streams, so that the span of a parked stream ends
+// with the stream.
 func parked(park sse.Park) sse.Park {
 	return func(w http.ResponseWriter, r *http.Request, serve func(context.Context, sse.Conn) bool) bool {
-		ctx := r.Context() // a parked stream must not keep r
+		ctx := r.Context() // a parked stream must not reference r
 		tracing.Park(ctx, true)
 		if park(w, r, serve) {
 			return true
@@ -143,7 +145,8 @@ func parked(park sse.Park) sse.Park {
 	}
 }
 
-// traced starts the span of a turn, whose trace context the agent receives.
+// traced starts the span of a turn. The returned turn has the trace context of this span,
+// which the backend sends to the agent.
 func (a *agentBackend) traced(ctx context.Context, t *backend.Turn, p sidecarconfig.Protocol) (context.Context, *backend.Turn, *tracing.Span) {
 	ctx, span := a.tracer.StartTurn(ctx, tracing.Turn{
 		TaskID: t.TaskID, ContextID: t.ContextID, Owner: t.Owner, Attempt: t.Attempt, Protocol: string(p), Trace: t.Trace,
@@ -156,7 +159,7 @@ func (a *agentBackend) traced(ctx context.Context, t *backend.Turn, p sidecarcon
 	return ctx, &out, span
 }
 
-// turnFailure returns the outcome of a turn in its span, "" for success.
+// turnFailure returns the outcome of a turn for its span, or "" for success.
 func turnFailure(ctx context.Context, err error) string {
 	failure, failed := errors.AsType[*backend.TurnError](err)
 	switch {

@@ -18,30 +18,33 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// trust holds the authorities that the sidecar accepts when it calls others: the public
-// ones, those of the trust bundle, and the issuer of the sidecar's own certificate. Its
-// methods are safe for concurrent use.
+// trust holds the certificate authorities that the sidecar accepts when it calls servers:
+// the public authorities, the trust bundle, and the issuer of the sidecar's own
+// certificate. Its methods are safe for concurrent use.
 type trust struct {
 	mu sync.Mutex
-	// bundle and issuer are PEM.
+	// bundle and issuer are certificates in PEM.
 	bundle, issuer []byte
-	// pool has all of them; nil stands for the public ones alone.
+	// pool contains all of these authorities. If it is nil, only the public authorities are
+	// accepted.
 	pool *x509.CertPool
-	// registry verifies the registry, if the sidecar configuration names authorities for it.
+	// registry contains the authorities of the registry. It is nil unless the sidecar
+	// configuration has some.
 	registry *registryTrust
 }
 
-// registryTrust has the authorities that verify the registry, and no other server.
+// registryTrust contains the authorities that verify the registry and no other server.
 type registryTrust struct {
 	// address is the host and port of the registry.
 	address string
 	pool    *x509.CertPool
-	// additional has the certificates of pool in PEM if the authorities of the sidecar verify
-	// the registry, too; else it is nil.
+	// additional contains the certificates of pool in PEM if the authorities of the sidecar
+	// verify the registry, too. Otherwise it is nil.
 	additional []byte
 }
 
-// newRegistryTrust returns the authorities of a gateway's configuration, nil for none.
+// newRegistryTrust returns the registry's authorities in the configuration of a gateway,
+// or nil if there are none.
 func newRegistryTrust(g *sidecarconfig.Gateway) (*registryTrust, error) {
 	if g == nil || g.RegistryCA == "" {
 		return nil, nil
@@ -72,10 +75,10 @@ func (t *trust) setRegistry(r *registryTrust) {
 	t.registry = r
 }
 
-// setBundle replaces the authorities of the trust bundle, in PEM.
+// setBundle replaces the trust bundle, which is in PEM.
 func (t *trust) setBundle(pem []byte) error { return t.set(&t.bundle, pem) }
 
-// setIssuer replaces the issuer of the sidecar's own certificate, in PEM.
+// setIssuer replaces the issuer of the sidecar's own certificate, which is in PEM.
 func (t *trust) setIssuer(pem []byte) error { return t.set(&t.issuer, pem) }
 
 func (t *trust) set(which *[]byte, pem []byte) error {
@@ -92,7 +95,8 @@ func (t *trust) set(which *[]byte, pem []byte) error {
 	return nil
 }
 
-// publicAuthorities returns those of the image, which may have none.
+// publicAuthorities returns the authorities in the container image. The image may have
+// none.
 func publicAuthorities() *x509.CertPool {
 	if pool, err := x509.SystemCertPool(); err == nil {
 		return pool
@@ -106,7 +110,8 @@ func (t *trust) roots() *x509.CertPool {
 	return t.pool
 }
 
-// rootsOf returns the authorities that verify the server at an address, host and port.
+// rootsOf returns the authorities that verify the server at address, a host and port. Nil
+// means the public authorities.
 func (t *trust) rootsOf(address string) *x509.CertPool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -124,22 +129,23 @@ func (t *trust) rootsOf(address string) *x509.CertPool {
 	return pool
 }
 
-// dialTimeout bounds the TCP connect, and the TLS handshake after it.
+// dialTimeout bounds the time of the TCP connect. It also bounds the TLS handshake that
+// follows.
 const dialTimeout = 5 * time.Second
 
-// dialer refuses link-local and metadata addresses: an issuer chooses the address of
-// its keys, and no configuration names such an address.
+// dialer refuses link-local and metadata addresses. An issuer chooses the address of its
+// keys, and no configuration contains such an address.
 var dialer = &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second, Control: egress.OffLink}
 
-// dial connects to an address that the configuration or an issuer names. It makes names
-// absolute: the resolver of a pod tries them below its search domains first, and a
-// domain there that answers for every name would get requests for other agents.
+// dial connects to an address that comes from the configuration or an issuer. It makes
+// names absolute, because the resolver of a pod would try them in its search domains first.
+// A search domain that answers for every name would then receive the requests.
 func dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return dialer.DialContext(ctx, network, absolute(address))
 }
 
-// absolute appends a dot to the host of an address, unless the host is an IP address or
-// a name that needs a search domain.
+// absolute appends a dot to the host of an address, unless the host is an IP address or a
+// name that the resolver finds only by a search domain.
 func absolute(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	switch {
@@ -149,8 +155,9 @@ func absolute(address string) string {
 	return net.JoinHostPort(host+".", port)
 }
 
-// dialTLS returns an http.Transport.DialTLSContext that uses the authorities of the
-// moment; the TLS configuration of a transport cannot be replaced.
+// dialTLS returns a function for http.Transport.DialTLSContext that uses the present
+// authorities for each connection. The TLS configuration of a transport cannot be
+// replaced.
 func (t *trust) dialTLS(protocols ...string) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		raw, err := dial(ctx, network, address)

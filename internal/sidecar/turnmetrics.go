@@ -35,7 +35,7 @@ func newTurnMetrics(registered promauto.Factory) turnMetrics {
 			Buckets:                     []float64{.05, .25, 1, 5, 30},
 			NativeHistogramBucketFactor: nativeFactor, NativeHistogramMaxBucketNumber: nativeBuckets, NativeHistogramMinResetDuration: nativeMinReset,
 		}),
-		// The name and the label are those of gen_ai.client.token.usage of OpenTelemetry.
+		// The name and the label follow gen_ai.client.token.usage of OpenTelemetry.
 		tokens: registered.NewHistogramVec(prometheus.HistogramOpts{
 			Name:                        "gen_ai_client_token_usage",
 			Help:                        "Tokens of calls of the agent, by type (input or output), from the usage that the agent reports.",
@@ -58,7 +58,7 @@ func (m *metrics) FirstEvent(ctx context.Context, took time.Duration) {
 	observeTraced(ctx, m.firstEvent, took)
 }
 
-// stateLabel returns the value of the label state for a turn that ends in a state.
+// stateLabel returns the value of the label state for a turn that ends in this state.
 func stateLabel(state a2a.State) string {
 	switch state {
 	case a2a.StateCompleted, a2a.StateFailed, a2a.StateCanceled, a2a.StateInputRequired:
@@ -68,7 +68,7 @@ func stateLabel(state a2a.State) string {
 	}
 }
 
-// observeTokens observes the tokens of a call of the agent.
+// observeTokens observes the tokens that the agent reports for a call.
 func (m *metrics) observeTokens(usage backend.Usage) {
 	m.tokens.WithLabelValues("input").Observe(float64(usage.Input))
 	m.tokens.WithLabelValues("output").Observe(float64(usage.Output))

@@ -15,15 +15,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// turns runs the turns of the agent and pushes their events.
+// turns runs the turns of the agent and posts push notifications for their events.
 type turns struct {
 	*engine.Engine
 	backend *agentBackend
 	pushes  *pushes
 }
 
-// newTurns returns the engine of a task store. The backend and the pushes are of no
-// configuration yet: the engine is started after the first configuration was applied.
+// newTurns returns the engine for a task store. The backend and the push notifications
+// have no configuration yet. The engine is started after the first configuration has been
+// applied.
 func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, error) {
 	model := &modelServer{environment: e}
 	budget := tokenbudget.New(tokenbudget.Options{
@@ -38,7 +39,8 @@ func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, 
 	options := kept.engine
 	options.Backend, options.Turns, options.Allow, options.Pushes = t.backend, limits.Turns, budget.Allow, t.pushes
 	options.Observer, options.Log, options.Now = e.metrics, e.log, e.now
-	// A client may take as long as the agent.
+	// The time for the client's input is the same as the time that the agent has for its
+	// next event.
 	options.InputTimeout = func() time.Duration { return t.backend.config().Timeouts.Idle.Or(5 * time.Minute) }
 	options.Retry = func() bool { return t.backend.config().OnInterruption == sidecarconfig.InterruptionRetry }
 	options.DeduplicationWindow = func() time.Duration { return e.current().ProtocolOptions.Deduplication() }
@@ -53,12 +55,12 @@ func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, 
 	return t, nil
 }
 
-// lastPushTime is the time for posting the ends of turns that were interrupted because
-// the grace period is over.
+// lastPushTime is the time for posting the notifications about turns that were
+// interrupted at the end of the grace period.
 const lastPushTime = time.Second
 
-// Drain ends the turns and then posts their last push notifications, also those of turns
-// that it interrupted when ctx ended.
+// Drain ends the turns and then posts the last push notifications, including those about
+// turns that it interrupted because ctx ended.
 func (t *turns) Drain(ctx context.Context) error {
 	interrupted := t.Engine.Drain(ctx)
 	if interrupted != nil {

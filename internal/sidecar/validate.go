@@ -16,7 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// Validate returns an error that names every invalid flag and what to do.
+// Validate returns an error that names every invalid flag and what to change.
 func (o *Options) Validate() error {
 	var errs []error
 	errs = append(errs, o.validateStandalone()...)
@@ -65,7 +65,8 @@ func (o *Options) Validate() error {
 	return errors.Join(append(errs, o.validatePush()...)...)
 }
 
-// validateStandalone checks what the sidecar configuration would have.
+// validateStandalone checks that the flags contain what the sidecar configuration would
+// contain otherwise.
 func (o *Options) validateStandalone() []error {
 	var errs []error
 	if o.ConfigFile != "" {
@@ -123,7 +124,7 @@ func (o *Options) validateProtocol() []error {
 	if i := sidecarconfig.Interruption(o.OnInterruption); i != "" && !slices.Contains(sidecarconfig.Interruptions, i) {
 		errs = append(errs, fmt.Errorf("--on-interruption is %q, must be one of %q", i, sidecarconfig.Interruptions))
 	}
-	// The sidecar configuration may name the protocol.
+	// Without the flag, the protocol may be set in the sidecar configuration.
 	known := p != "" || o.ConfigFile == ""
 	chat := o.ChatModel != "" || o.ChatSystemPrompt != "" || o.ChatAPIKeyFile != "" || len(o.ChatHeaders) > 0
 	if chat && known && p != sidecarconfig.ProtocolChatCompletions {
@@ -131,7 +132,7 @@ func (o *Options) validateProtocol() []error {
 	}
 	errs = append(errs, o.validateA2A(known && p != sidecarconfig.ProtocolA2A)...)
 	for i, text := range o.ChatHeaders {
-		// The error does not repeat the text, which may be a credential.
+		// The error does not repeat the text, because the text may contain a credential.
 		if _, err := sidecarconfig.ParseHeader(text); err != nil {
 			errs = append(errs, fmt.Errorf("--chat-header number %d %w", i+1, err))
 		}
@@ -139,8 +140,8 @@ func (o *Options) validateProtocol() []error {
 	return errs
 }
 
-// validateA2A checks the flags for backends that speak A2A. other is true if the backend
-// speaks another protocol.
+// validateA2A checks the flags for the backend protocol A2A. other is true if the backend
+// has another protocol.
 func (o *Options) validateA2A(other bool) []error {
 	var errs []error
 	if other && (o.A2AVersion != "" || o.A2ACardPath != "" || o.A2AQuery != "") {

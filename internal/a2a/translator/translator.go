@@ -1,15 +1,16 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package translator serves remote agents to the agent's container through the gateway,
-// in every version of the protocol, whichever version the remote agent speaks. It has
-// bindings, an engine and a backend of its own, which calls the remote agents.
+// Package translator serves remote agents to the agent's container through the gateway.
+// It serves every version of the protocol, even if the remote agent supports only one of
+// them. It has its own bindings, engine and backend, and the backend calls the remote
+// agents.
 //
-// A link is a remote agent as one credential reaches it. The Authorization of a caller
-// is sent to the origin of that agent and nowhere else; it is part of no task and no log,
-// and it is dropped with the link. The owner of the tasks of a link depends on the
-// credential, so callers see the tasks of their own credential only. A remote agent learns
-// nothing about the sidecar.
+// A link is the combination of a remote agent and a credential. The Authorization header
+// of a caller is sent to the origin of its agent only. It is part of no task and no log,
+// and it is dropped with the link. The owner of a link's tasks depends on the credential,
+// so callers see only the tasks of their own credential. Remote agents receive no
+// information about the sidecar.
 //
 // A Translator allocates nothing before its first use.
 package translator
@@ -32,44 +33,44 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 )
 
-// Bounds of all remote agents together.
+// Limits of all remote agents together.
 const (
-	// maxLinks bounds the links, and maxCards the bytes of their cards. A link that is
-	// not used for idleAfter is closed.
+	// maxLinks is the maximum number of links, and maxCards the maximum total size of their
+	// cards, in bytes. A link that was not used for idleAfter is closed.
 	maxLinks  = 64
 	maxCards  = 8 << 20
 	idleAfter = 5 * time.Minute
-	// maxRequests bounds the concurrent requests, including streams.
+	// maxRequests is the maximum number of open requests, including streams.
 	maxRequests = 256
-	// maxTurns bounds the running turns, maxQueued the messages that wait for a turn, and
-	// queueTimeout how long each waits.
+	// maxTurns is the maximum number of running turns, and maxQueued of messages that wait
+	// for a turn. queueTimeout is how long a message waits.
 	maxTurns     = 128
 	maxQueued    = 64
 	queueTimeout = 5 * time.Second
-	// maxTasks and maxBytes bound the tasks.
+	// maxTasks is the maximum number of tasks in memory, and maxBytes of their bytes.
 	maxTasks = 1000
 	maxBytes = 32 << 20
-	// maxDeduplicated bounds the messages that deduplication remembers.
+	// maxDeduplicated is the maximum number of messages that deduplication remembers.
 	maxDeduplicated = 512
 )
 
-// keepAlive is the time between two comments on a silent stream.
+// keepAlive is the interval at which a comment is sent in a stream without events.
 const keepAlive = 15 * time.Second
 
 // Options configure a Translator. All fields but Policy, Roots and Unrecognized are
 // required.
 type Options struct {
-	// Policy lists the allowed addresses of remote agents. Nil allows none.
+	// Policy lists the allowed addresses of remote agents. Nil allows no address.
 	Policy *egress.Policy
-	// Roots returns the trusted certificate authorities. If it or its result is nil, those
-	// of the system are trusted.
+	// Roots returns the trusted certificate authorities. If Roots or its result is nil, the
+	// authorities of the system are trusted.
 	Roots func() *x509.CertPool
 	// Limits bound requests and responses.
 	Limits *httpcall.Limits
-	// Working is called for each request.
+	// Working is called at the start of each request.
 	Working func()
 	// Unrecognized is called for each turn that failed because the sidecar could not read
-	// what the remote agent sent. Nil calls nothing.
+	// the response of the remote agent. It may be nil.
 	Unrecognized func()
 	Log          *slog.Logger
 	Now          func() time.Time
@@ -79,7 +80,7 @@ type Options struct {
 type Translator struct {
 	options  Options
 	requests atomic.Int64
-	// closing counts the links that are being closed.
+	// closing waits for the links that are being closed.
 	closing sync.WaitGroup
 
 	mu     sync.Mutex
@@ -87,20 +88,20 @@ type Translator struct {
 	// core is nil until the first use. links are the open links.
 	core  *core
 	links map[address]*link
-	// cards is the size of the cards of the links.
+	// cards is the total size of the cards of the open links, in bytes.
 	cards int
-	// sweeper closes idle links; nil while there are no links.
+	// sweeper closes idle links. It is nil while there are no links.
 	sweeper  *time.Timer
 	draining bool
 }
 
 var _ gateway.Remotes = (*Translator)(nil)
 
-// core has the parts that all links share.
+// core contains the parts that all links share.
 type core struct {
 	guard  *egress.Guard
 	engine *engine.Engine
-	// secret keys the hashes of credentials in owners.
+	// secret is the key of the hashes of credentials in the owners of tasks.
 	secret []byte
 }
 
@@ -109,7 +110,7 @@ type address struct {
 	name, url, credential string
 }
 
-// link is a remote agent as one credential reaches it.
+// link is the combination of a remote agent and a credential.
 type link struct {
 	address
 	agent    *gateway.Remote
@@ -118,11 +119,11 @@ type link struct {
 	backend  *upstream.Backend
 	bindings bindings
 
-	// uses counts the requests and turns that use the link, and idleSince is when the
-	// last one ended. Translator.mu guards both, and dropped.
+	// uses is the number of requests and turns that use the link. idleSince is when the last
+	// use ended. Translator.mu guards both, and dropped.
 	uses      int
 	idleSince time.Time
-	// dropped is true if the link is not in Translator.links any more. It is closed when
+	// dropped is true if the link is no longer in Translator.links. The link is closed when
 	// its last use ends.
 	dropped bool
 }

@@ -17,7 +17,8 @@ import (
 const addressDenied = "this installation does not allow its address; " +
 	"an administrator can allow a range of addresses with the chart's remote.allow (--remote-allow)"
 
-// transport calls remote agents through the guard. Its errors are reasons for clients.
+// transport calls remote agents through the guard. The texts of its errors are written
+// for clients.
 type transport struct{ guard *egress.Guard }
 
 // RoundTrip implements http.RoundTripper.

@@ -20,13 +20,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// CauseOf returns why a connection failed, and a text that is the same for each attempt:
-// it has no local port, duration or number of attempts. An unknown error is
-// CauseConnection.
+// CauseOf returns the cause of a failed connection and a text. The text is the same for
+// each attempt: it contains no local port, no duration and no number of attempts. The
+// cause of an unknown error is CauseConnection.
 func CauseOf(err error) (sidecarconfig.HealthCause, string) {
 	if name, ok := errors.AsType[*net.DNSError](err); ok {
-		// The texts of package net about a DNS response have no colon. A text with a colon is
-		// about a socket, and names the local port.
+		// The texts of package net about a DNS response contain no colon. A text with a colon
+		// is about a socket, and contains the local port.
 		if name.IsTimeout || strings.Contains(name.Err, ":") {
 			return sidecarconfig.CauseNameResolution, fmt.Sprintf("DNS does not answer for host %q", name.Name)
 		}
@@ -65,7 +65,7 @@ func timedOut(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// tlsFailure returns why a handshake failed.
+// tlsFailure returns a text for a failed TLS handshake, and false for other failures.
 func tlsFailure(err error) (text string, ok bool) {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return "the server does not speak TLS", true
@@ -94,8 +94,8 @@ func tlsFailure(err error) (text string, ok bool) {
 // date formats a date of a certificate, in UTC.
 func date(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// CertificateProblem returns why a certificate is not valid at a time, "" if it is valid.
-// The text has the date.
+// CertificateProblem returns the cause and a text with the date if a certificate is not
+// valid at a time, and "" if it is valid.
 func CertificateProblem(leaf *x509.Certificate, now time.Time) (sidecarconfig.HealthCause, string) {
 	switch {
 	case now.After(leaf.NotAfter):

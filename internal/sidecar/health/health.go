@@ -1,12 +1,13 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package health tracks the dependencies of a sidecar: what it needs outside of its own
-// process, such as the task store, certificates and the keys of a token issuer.
+// Package health tracks the dependencies of a sidecar. A dependency is something outside
+// of the sidecar's process that the sidecar needs, such as the task store, certificates
+// and the keys of a token issuer.
 //
-// The owner of a dependency records each success and failure. The Tracker tells
-// whether the pod is ready, exports the metric, and makes the health report, which the
-// Reporter sends to the registry. The Tracker connects to nothing itself.
+// The owner of a dependency records each success and failure. The Tracker determines
+// whether the pod is ready, exports the metric, and creates the health report, which the
+// Reporter sends to the registry. The Tracker itself opens no connections.
 package health
 
 import (
@@ -24,50 +25,52 @@ type State string
 
 // The states.
 const (
-	// Pending means that it was not tried yet.
+	// Pending means that the dependency has not been tried yet.
 	Pending State = "pending"
-	// Healthy means that it can be used as configured.
+	// Healthy means that the dependency can be used as configured.
 	Healthy State = "healthy"
-	// NeverReached means that it does not answer, and this process has never used it.
+	// NeverReached means that the dependency does not respond, and that this process has
+	// never used it.
 	NeverReached State = "never_reached"
-	// Lost means that it does not answer, and this process has used it before.
+	// Lost means that the dependency does not respond, and that this process has used it
+	// before.
 	Lost State = "lost"
-	// Wrong means that it answers, or is mounted, and cannot be used until it or the
-	// configuration is changed.
+	// Wrong means that the dependency responds, or is mounted, but cannot be used until it
+	// or the configuration is changed.
 	Wrong State = "wrong"
 )
 
 // Status is the state of a dependency and its cause.
 type Status struct {
 	State State
-	// Cause and Message say why it is not healthy.
+	// Cause and Message are the reason why the dependency is not healthy.
 	Cause   sidecarconfig.HealthCause
 	Message string
-	// Reached is true once it was healthy in this process.
+	// Reached is true if the dependency was healthy at any time in this process.
 	Reached bool
 }
 
 // Options configure how a dependency is tracked.
 type Options struct {
-	// Blocks reports whether a status that is not Healthy makes the pod unready.
-	// It is called for each readiness probe. Nil never blocks.
+	// Blocks reports whether a status other than Healthy makes the pod unready. It is called
+	// for each readiness probe. If it is nil, the dependency never makes the pod unready.
 	Blocks func(Status) bool
-	// LostAfter is how long a dependency that was healthy must fail without a
-	// success in between until it counts as lost or wrong.
+	// LostAfter is how long a healthy dependency must fail, without a success in between,
+	// until its status is no longer Healthy.
 	LostAfter time.Duration
 }
 
-// Tracker holds the dependencies of one sidecar. Its methods are safe for
-// concurrent use.
+// Tracker tracks the dependencies of one sidecar. Its methods are safe for concurrent
+// use.
 type Tracker struct {
 	now func() time.Time
-	// changed has an element when the report may have changed.
+	// changed has an element if the report may have changed since the last receive.
 	changed chan struct{}
 	states  *prometheus.GaugeVec
 
 	mu  sync.Mutex
 	all []*Dependency
-	// signatures are those of the card, nil for none.
+	// signatures are the signatures of the card. They are nil if the card is not signed.
 	signatures *sidecarconfig.CardSignatures
 }
 
@@ -77,8 +80,8 @@ type Dependency struct {
 	name    sidecarconfig.Dependency
 	options Options
 
-	// The tracker's mutex guards these. failing is when it began to fail, zero if it does
-	// not fail.
+	// The tracker's mutex guards these. failing is when the dependency began to fail. It is
+	// zero while the dependency does not fail.
 	status  Status
 	failing time.Time
 	removed bool
@@ -92,7 +95,7 @@ func New(now func() time.Time) *Tracker {
 	}, []string{"dependency", "state"})}
 }
 
-// Add adds a dependency, which is Pending.
+// Add adds a dependency. Its first state is Pending.
 func (t *Tracker) Add(name sidecarconfig.Dependency, o Options) *Dependency {
 	d := &Dependency{tracker: t, name: name, options: o, status: Status{State: Pending}}
 	t.mu.Lock()
@@ -117,7 +120,7 @@ func (t *Tracker) Remove(d *Dependency) {
 	}
 }
 
-// Succeeded records that the dependency can be used.
+// Succeeded records that the dependency was used successfully.
 func (d *Dependency) Succeeded() {
 	t := d.tracker
 	t.mu.Lock()
@@ -126,8 +129,8 @@ func (d *Dependency) Succeeded() {
 	d.change(Status{State: Healthy, Cause: sidecarconfig.CauseHealthy, Reached: true})
 }
 
-// Failf records that the dependency cannot be used. The message is truncated at
-// sidecarconfig.MaxHealthMessage bytes, and its control characters become spaces.
+// Failf records that an attempt to use the dependency failed. The message is truncated to
+// sidecarconfig.MaxHealthMessage bytes. Control characters in it become spaces.
 func (d *Dependency) Failf(cause sidecarconfig.HealthCause, format string, args ...any) {
 	t := d.tracker
 	t.mu.Lock()
@@ -149,7 +152,8 @@ func (d *Dependency) Failf(cause sidecarconfig.HealthCause, format string, args 
 	d.change(next)
 }
 
-// unreachable reports whether a cause may end without a change of the configuration.
+// unreachable reports whether a failure with this cause may end without a change of the
+// configuration.
 func unreachable(cause sidecarconfig.HealthCause) bool {
 	switch cause {
 	case sidecarconfig.CauseNameResolution, sidecarconfig.CauseRefused, sidecarconfig.CauseTimedOut, sidecarconfig.CauseConnection, sidecarconfig.CauseNotServing:
@@ -159,7 +163,7 @@ func unreachable(cause sidecarconfig.HealthCause) bool {
 	}
 }
 
-// change sets the status. The caller holds the tracker's mutex.
+// change sets the status. The tracker's mutex must be held.
 func (d *Dependency) change(next Status) {
 	if d.removed {
 		return
@@ -188,19 +192,20 @@ func (d *Dependency) Status() Status {
 	return d.status
 }
 
-// Failing reports whether the last attempt failed, also while the dependency still counts
-// as healthy.
+// Failing reports whether the last attempt failed. The state of a failing dependency
+// stays Healthy for LostAfter.
 func (d *Dependency) Failing() bool {
 	d.tracker.mu.Lock()
 	defer d.tracker.mu.Unlock()
 	return !d.failing.IsZero()
 }
 
-// Changed has an element when Report returns another result than before.
+// Changed returns a channel that has an element when the result of Report may have
+// changed.
 func (t *Tracker) Changed() <-chan struct{} { return t.changed }
 
-// Ready returns nil, or an error that names the first dependency that makes the pod
-// unready.
+// Ready returns nil if the pod is ready as far as the dependencies matter. Otherwise it
+// returns an error that names the first dependency that makes the pod unready.
 func (t *Tracker) Ready() error {
 	for _, d := range t.list() {
 		status := d.Status()
@@ -221,7 +226,7 @@ func (t *Tracker) list() []*Dependency {
 	return append([]*Dependency(nil), t.all...)
 }
 
-// Pending reports whether a dependency was not tried yet.
+// Pending reports whether any dependency is still Pending.
 func (t *Tracker) Pending() bool {
 	for _, d := range t.list() {
 		if d.Status().State == Pending {
@@ -231,8 +236,8 @@ func (t *Tracker) Pending() bool {
 	return false
 }
 
-// SetCardSignatures sets the signatures of the card for the next reports, nil for none. They
-// must not be modified.
+// SetCardSignatures sets the card's signatures in the next reports. Nil means none. s
+// must not be modified afterwards.
 func (t *Tracker) SetCardSignatures(s *sidecarconfig.CardSignatures) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -246,8 +251,8 @@ func (t *Tracker) cardSignatures() *sidecarconfig.CardSignatures {
 	return t.signatures
 }
 
-// Report returns the dependencies that fail, in the order of
-// sidecarconfig.Dependencies, and the signatures of the card.
+// Report returns the failed dependencies, in the order of sidecarconfig.Dependencies, and
+// the signatures of the card.
 func (t *Tracker) Report() sidecarconfig.HealthReport {
 	all := t.list()
 	report := sidecarconfig.HealthReport{Dependencies: []sidecarconfig.DependencyHealth{}, CardSignatures: t.cardSignatures()}
@@ -269,7 +274,8 @@ func (t *Tracker) Report() sidecarconfig.HealthReport {
 // Describe implements prometheus.Collector.
 func (t *Tracker) Describe(to chan<- *prometheus.Desc) { t.states.Describe(to) }
 
-// Collect implements prometheus.Collector. Each dependency has one state in a scrape.
+// Collect implements prometheus.Collector. The mutex ensures that a scrape sees exactly
+// one state of each dependency.
 func (t *Tracker) Collect(to chan<- prometheus.Metric) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -23,51 +23,53 @@ import (
 
 // Times of reports.
 const (
-	// firstReportTimeout is how long the first report waits for the first attempt at each
-	// dependency.
+	// firstReportTimeout is how long the first report waits until each dependency has been
+	// tried once.
 	firstReportTimeout = 3 * time.Second
-	// reportInterval is the minimum time between two reports, so that a dependency that
-	// comes and goes costs the API server little.
+	// reportInterval is the minimum time between two reports. It limits the requests to the
+	// API server for a dependency that fails and recovers repeatedly.
 	reportInterval = 5 * time.Second
-	// messageInterval is the minimum time until a report that differs from the last one
-	// in messages only: some have words of the agent or of a server, which may differ each
-	// time. It is also the time after which a report is sent a second time.
+	// messageInterval is the minimum time between two reports that differ in messages only.
+	// Some messages contain text of the agent or a server, which may differ each time. It is
+	// also the time after which an unchanged report is sent a second time.
 	messageInterval = time.Minute
-	// reportRetryFirst is the wait after the first report that fails. It doubles up to
-	// reportRetryMax, with a jitter of a quarter.
+	// reportRetryFirst is the wait after the first failed report. It doubles up to
+	// reportRetryMax. Each wait varies randomly by up to a quarter.
 	reportRetryFirst = time.Second
 	reportRetryMax   = time.Minute
 	// reportTimeout bounds one request.
 	reportTimeout = 10 * time.Second
 )
 
-// Reporter sends the health of dependencies to the registry, whose address and token
-// are those of the gateway. It reports once after the start, which also withdraws what
-// an earlier process of the pod reported, and then on changes: at once if a cause
-// differs, and once a minute if only a message does. It sends each report that stays
-// true twice.
+// Reporter sends the health of dependencies to the registry, with the registry's address
+// and token in the gateway's configuration. It sends a report after the start, which also
+// replaces the report of an earlier process in the pod. Then it sends a report at once if
+// a cause has changed, and at most once a minute if only a message has changed. A report
+// that does not change is sent a second time.
 type Reporter struct {
 	tracker *Tracker
-	// gateway returns the registry and the token; nil reports nothing.
+	// gateway returns the address of the registry and the file of the token. While it
+	// returns nil, no report is sent.
 	gateway func() *sidecarconfig.Gateway
 	client  *http.Client
 	log     *slog.Logger
 }
 
-// NewReporter returns a Reporter that sends requests through a transport. gateway
-// returns the registry and the token; nil reports nothing.
+// NewReporter returns a Reporter that sends requests through transport. gateway returns
+// the address of the registry and the file of the token. While it returns nil, no report
+// is sent.
 func NewReporter(tracker *Tracker, gateway func() *sidecarconfig.Gateway, transport http.RoundTripper, log *slog.Logger) *Reporter {
 	return &Reporter{
 		tracker: tracker, gateway: gateway, log: log,
 		client: &http.Client{
 			Transport: transport, Timeout: reportTimeout,
-			// A redirect must not get the token.
+			// Redirects are not followed, because another server must not receive the token.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
 }
 
-// Run reports until ctx ends.
+// Run sends reports until ctx ends.
 func (r *Reporter) Run(ctx context.Context) {
 	r.awaitFirst(ctx)
 	var last *sentReport
@@ -97,16 +99,17 @@ func (r *Reporter) Run(ctx context.Context) {
 type sentReport struct {
 	sidecarconfig.HealthReport
 	at time.Time
-	// repeated is true once it was sent a second time.
+	// repeated is true if the same report was sent a second time.
 	repeated bool
 }
 
-// waitWhileSent returns false if the report is to be sent now. Else it waits until
-// something changes or the report is due, and returns true.
+// waitWhileSent returns false if the report must be sent now. Otherwise it waits until
+// the report may have changed, or until it is due, and returns true.
 //
-// A report that was sent is due once more after messageInterval: a replica of the
-// registry compares a report with its cache of pods, and if the cache is behind,
-// regards a report as written that is not.
+// A report is due a second time messageInterval after it was sent. The reason is that a
+// replica of the registry compares a report with its cache of pods. If the cache is out
+// of date, the replica may take the report for one that is already written, and not write
+// it.
 func (r *Reporter) waitWhileSent(ctx context.Context, report *sidecarconfig.HealthReport, last *sentReport) bool {
 	if !sameCauses(report, &last.HealthReport) {
 		return false
@@ -129,14 +132,14 @@ func (r *Reporter) waitWhileSent(ctx context.Context, report *sidecarconfig.Heal
 	return true
 }
 
-// sameCauses reports whether two reports differ at most in their messages.
+// sameCauses reports whether two reports are equal except for their messages.
 func sameCauses(a, b *sidecarconfig.HealthReport) bool {
 	return reflect.DeepEqual(a.CardSignatures, b.CardSignatures) && slices.EqualFunc(a.Dependencies, b.Dependencies, func(a, b sidecarconfig.DependencyHealth) bool {
 		return a.Dependency == b.Dependency && a.Cause == b.Cause
 	})
 }
 
-// awaitFirst returns when no dependency is pending, after firstReportTimeout at the
+// awaitFirst returns when no dependency is pending, but after firstReportTimeout at the
 // latest.
 func (r *Reporter) awaitFirst(ctx context.Context) {
 	timeout := time.NewTimer(firstReportTimeout)
@@ -152,7 +155,8 @@ func (r *Reporter) awaitFirst(ctx context.Context) {
 	}
 }
 
-// send sends one report to the registry. Without a gateway it succeeds.
+// send sends one report to the registry. Without a gateway, it sends nothing and returns
+// nil.
 func (r *Reporter) send(ctx context.Context, report sidecarconfig.HealthReport) error {
 	gateway := r.gateway()
 	if gateway == nil {

@@ -16,14 +16,14 @@ import (
 	"strings"
 )
 
-// Files are the contents of files by their paths, or by their names in one directory.
+// Files maps the paths of files, or their names in one directory, to their contents.
 type Files map[string][]byte
 
 // maxFile bounds the size of a file, in bytes. A Secret or a ConfigMap is smaller.
 const maxFile = 2 << 20
 
-// ReadFiles reads the required files of a directory, and the optional ones that exist.
-// The result has the names as keys.
+// ReadFiles reads the required files of a directory, and the optional files that exist.
+// The keys of the result are the names.
 func ReadFiles(dir string, required []string, optional ...string) (Files, error) {
 	files := Files{}
 	for i, name := range slices.Concat(required, optional) {
@@ -39,9 +39,9 @@ func ReadFiles(dir string, required []string, optional ...string) (Files, error)
 	return files, nil
 }
 
-// ReadDirectory reads all files of a mounted volume, without the entries that the
-// kubelet keeps there for itself, whose names begin with two dots. A directory that
-// does not exist has no files.
+// ReadDirectory reads all files of a mounted volume. It skips the entries whose names
+// begin with two dots, which the kubelet creates for its own use. For a directory that
+// does not exist, it returns no files.
 func ReadDirectory(dir string) (Files, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -69,7 +69,7 @@ func readFile(name string) ([]byte, error) {
 	return text, err
 }
 
-// digest identifies the content of files, or the error of reading them.
+// digest identifies the content of files, or the error from reading them.
 type digest [sha256.Size]byte
 
 func digestOf(files Files, err error) (sum digest) {

@@ -14,26 +14,27 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Source is a set of files and the part of the sidecar that uses them.
+// Source is a set of files together with the function that puts them into use.
 type Source struct {
 	// Name identifies the source in logs and metrics.
 	Name string
-	// Directories hold the files.
+	// Directories are the directories with the files. Watch watches them.
 	Directories []string
 	// Read returns all files of the source.
 	Read func() (Files, error)
-	// Use puts the files into use, all of them or none.
+	// Use puts the files into use. If it returns an error, the former files must stay in
+	// use.
 	Use func(Files) error
-	// Report is called after each attempt to use files: with nil on success, and else
-	// with the error, after which the former files stay in use. Nil reports nothing.
+	// Report is called after each attempt to use files. Its argument is nil after a success.
+	// Otherwise it is the error, and the former files stay in use. Report may be nil.
 	Report func(error)
 
-	// used and last are the digests of the files that are in use and of those that were
-	// read last. Files that were refused are not tried, counted and logged again.
+	// used is the digest of the files in use, and last of the files that were read last.
+	// With last, refused files are not tried, counted and logged again.
 	used, last digest
 }
 
-// Load reads and uses the first files.
+// Load reads the files for the first time and puts them into use.
 func (s *Source) Load() error {
 	files, err := s.Read()
 	if err == nil {
@@ -50,9 +51,9 @@ func (s *Source) Load() error {
 	return nil
 }
 
-// Reloader reads sources again when their files change. It reloads one source at a
-// time. Its methods are safe for concurrent use, but for Add, which is called before
-// the others.
+// Reloader reads sources again when their files change. It reloads one source at a time.
+// Its methods are safe for concurrent use, except for Add, which must be called before
+// the other methods.
 type Reloader struct {
 	log      *slog.Logger
 	observer Observer
@@ -61,27 +62,28 @@ type Reloader struct {
 	sources []*Source
 }
 
-// Observer counts reloads. Its methods get the name of a source.
+// Observer counts reloads. The argument source of its methods is the name of a source.
 type Observer interface {
-	// Reloaded is called after each attempt to use new files, with an error if they were
-	// refused.
+	// Reloaded is called after each attempt to use new files. err is not nil if the files
+	// were refused.
 	Reloaded(source string, err error)
-	// SetRefused is called with false when a source is added, and after each read of
-	// changed files: with true if they are refused, and with false if they are in use.
+	// SetRefused is called with false when a source is added. After each read of changed
+	// files, it is called with true if the files are refused, and with false if they are in
+	// use.
 	SetRefused(source string, refused bool)
 }
 
 // New returns a Reloader without sources.
 func New(log *slog.Logger, o Observer) *Reloader { return &Reloader{log: log, observer: o} }
 
-// Add has a source reloaded that was loaded.
+// Add adds a source that has been loaded. The reloader reloads it from now on.
 func (r *Reloader) Add(s *Source) {
 	r.sources = append(r.sources, s)
 	r.observer.SetRefused(s.Name, false)
 }
 
-// Reload reads a source, and uses its files if they differ from those in use. On error
-// the former files stay in use.
+// Reload reads a source, and puts its files into use if they differ from the files in
+// use. If this fails, the former files stay in use.
 func (r *Reloader) Reload(s *Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -115,8 +117,8 @@ func (r *Reloader) record(s *Source, err error) {
 	r.log.Info(s.Name + " reloaded")
 }
 
-// Retry is Reload, and tries files again that were refused: the reason, such as the
-// date of a certificate, may have passed.
+// Retry does the same as Reload, but also tries files again that were refused before. The
+// reason for the refusal, such as the date of a certificate, may no longer apply.
 func (r *Reloader) Retry(s *Source) {
 	r.mu.Lock()
 	s.last = digest{}
@@ -125,15 +127,18 @@ func (r *Reloader) Retry(s *Source) {
 }
 
 const (
-	// debounce joins the several events of one update of a mounted volume.
+	// debounce is the time without events after which sources are reloaded. An update of a
+	// mounted volume causes several events.
 	debounce = 20 * time.Millisecond
-	// pollInterval is for file systems that send no events.
+	// pollInterval is the interval of reloads without an event, for file systems that send
+	// no events.
 	pollInterval = 30 * time.Second
 )
 
-// Watch reloads sources when their directories change, until ctx ends. The files of a
-// mounted ConfigMap or Secret are links through a link that the kubelet replaces, so
-// Watch watches the directories and not the files.
+// Watch reloads sources when their directories change. It returns when ctx ends, or with
+// an error if it cannot watch. The files of a mounted ConfigMap or Secret are symbolic
+// links through a link that the kubelet replaces. Watch therefore watches the directories
+// and not the files.
 func (r *Reloader) Watch(ctx context.Context) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -152,7 +157,7 @@ func (r *Reloader) Watch(ctx context.Context) error {
 	}
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
-	// The first reload finds what changed between Load and Watch.
+	// The first reload detects changes between Load and Watch.
 	quiet := time.NewTimer(0)
 	defer quiet.Stop()
 	for {

@@ -1,9 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package serving is what stands between the sockets of a sidecar and its handlers:
+// Package serving contains everything between the sockets of a sidecar and its handlers:
 // listeners, HTTP servers, the chain of handlers with its limits, probes, and graceful
-// shutdown. It does not know how the handlers are made, nor the sidecar's flags.
+// shutdown. It depends neither on how the handlers are created nor on the sidecar's
+// flags.
 package serving
 
 import (
@@ -20,13 +21,13 @@ import (
 
 // AgentOptions configure the handler of the A2A endpoint.
 type AgentOptions struct {
-	// Address is that of the listener.
+	// Address is the address of the listener.
 	Address net.Addr
-	// Hosts returns the configured hosts, as ConfiguredHosts does.
+	// Hosts returns the configured hosts, in the form of ConfiguredHosts.
 	Hosts  func() map[string]bool
 	Access func() *sidecarconfig.Access
 	Gate   *auth.Gate
-	// Tracer starts the spans of operations; nil for none.
+	// Tracer starts the spans of operations. Nil starts none.
 	Tracer *tracing.Tracer
 	Limits *Limits
 	Routes Routes
@@ -35,7 +36,7 @@ type AgentOptions struct {
 	Now    func() time.Time
 }
 
-// bindingOfCards is the Route.Binding of cards.
+// bindingOfCards is the value of Route.Binding for cards.
 const bindingOfCards = "wellknown"
 
 // NewAgentHandler returns the handler of the A2A endpoint. A request passes, in this

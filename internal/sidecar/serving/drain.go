@@ -17,19 +17,21 @@ import (
 )
 
 const (
-	// Propagation is the minimum time for which new requests are accepted after the pod
-	// became unready. Clients of a Service learn of that late, through the API server and
-	// the proxy of every node.
+	// Propagation is the minimum time for which new requests are accepted after the pod has
+	// become unready. Clients of a Service are informed late, through the API server and the
+	// proxy of every node.
 	Propagation = 5 * time.Second
-	// quietBeforeRefusal is how long no turn must have run before new turns are refused.
+	// quietBeforeRefusal is the time without a running turn after which new turns are
+	// refused.
 	quietBeforeRefusal = 500 * time.Millisecond
-	// closingTime is the end of the grace period that is kept for posting the last push
-	// notifications and for closing streams and servers.
+	// closingTime is the last part of the grace period, which is reserved for posting the
+	// last push notifications and for closing streams and servers.
 	closingTime = 3 * time.Second
-	// drainStartTimeout is how long the hook of the agent's container waits for a drain
-	// to begin. The kubelet calls the hooks of both containers at the same moment when it
-	// deletes a pod, and only the agent's when it restarts that container alone. The
-	// sidecar's hook is a process, which takes time to start on a busy node.
+	// drainStartTimeout is how long the preStop hook of the agent's container waits for a
+	// drain to begin. When the kubelet deletes a pod, it calls the hooks of both containers
+	// at the same moment. When it restarts the agent's container alone, it calls only the
+	// agent's hook, and no drain begins. The sidecar's hook is a process, which takes time
+	// to start on a busy node.
 	drainStartTimeout = 2 * time.Second
 )
 
@@ -47,7 +49,7 @@ type Drainer struct {
 	now func() time.Time
 	// running returns the number of running turns.
 	running func() int
-	// drain refuses new turns and waits for those that run, until ctx ends.
+	// drain refuses new turns and waits for the running turns until ctx ends.
 	drain func(ctx context.Context) error
 
 	once     sync.Once
@@ -55,15 +57,15 @@ type Drainer struct {
 	drained  chan struct{}
 }
 
-// NewDrainer returns a Drainer. running returns the number of running turns; drain
-// refuses new turns and waits until the running turns end or ctx does.
+// NewDrainer returns a Drainer. running returns the number of running turns. drain
+// refuses new turns and waits until the running turns or ctx end.
 func NewDrainer(log *slog.Logger, now func() time.Time, running func() int, drain func(context.Context) error) *Drainer {
 	return &Drainer{log: log, now: now, running: running, drain: drain, draining: make(chan struct{}), drained: make(chan struct{})}
 }
 
-// Begin starts the drain, unless it has begun, and returns at once. delay is the
-// minimum time for which the sidecar still accepts new turns; with a delay of 0 it
-// refuses them at once.
+// Begin starts the drain, unless it has begun, and returns at once. grace is the grace
+// period. delay is the minimum time for which the sidecar still accepts new turns. With a
+// delay of 0, it refuses them at once.
 func (d *Drainer) Begin(grace, delay time.Duration) {
 	d.once.Do(func() {
 		close(d.draining)
@@ -86,8 +88,8 @@ func (d *Drainer) run(limit, delay time.Duration) {
 	d.log.Info("drained")
 }
 
-// waitQuiet returns when no turn has run for quietBeforeRefusal, but not before least
-// nor after most.
+// waitQuiet returns when no turn has run for quietBeforeRefusal, but not earlier than
+// least and not later than most.
 func (d *Drainer) waitQuiet(least, most time.Duration) {
 	began := d.now()
 	busy := began
@@ -104,10 +106,10 @@ func (d *Drainer) waitQuiet(least, most time.Duration) {
 	}
 }
 
-// CloseWhileDraining makes every response end its connection while the sidecar drains:
-// "Connection: close" in HTTP/1.1, GOAWAY in HTTP/2. Clients send no further request on
-// such a connection. Closing it without that notice would lose a request that is
-// already on its way.
+// CloseWhileDraining makes every response close its connection while the sidecar drains:
+// by "Connection: close" in HTTP/1.1, and by GOAWAY in HTTP/2. Clients then send no
+// further request on the connection. If the connection were closed without this notice, a
+// request on its way would be lost.
 func (d *Drainer) CloseWhileDraining(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if d.Draining() {
@@ -127,7 +129,7 @@ func (d *Drainer) Draining() bool {
 	}
 }
 
-// Wait returns when the drain has ended, or ctx ends.
+// Wait returns when the drain has ended, or when ctx ends.
 func (d *Drainer) Wait(ctx context.Context) {
 	select {
 	case <-d.drained:
@@ -135,7 +137,8 @@ func (d *Drainer) Wait(ctx context.Context) {
 	}
 }
 
-// waitIfBegun is Wait, and returns after drainStartTimeout if no drain begins.
+// waitIfBegun does the same as Wait, but returns after drainStartTimeout if no drain has
+// begun by then.
 func (d *Drainer) waitIfBegun(ctx context.Context) {
 	select {
 	case <-d.draining:
@@ -148,8 +151,8 @@ func (d *Drainer) waitIfBegun(ctx context.Context) {
 // HealthAddress is the address of the health port inside the pod.
 var HealthAddress = net.JoinHostPort("127.0.0.1", strconv.Itoa(sidecarconfig.HealthPort))
 
-// RequestDrain starts the drain of the sidecar whose health port is at address, in the
-// same pod, and returns when the drain has ended.
+// RequestDrain starts the drain of the sidecar in the same pod, whose health port is at
+// address. It returns when the drain has ended.
 func RequestDrain(ctx context.Context, address string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+sidecarconfig.DrainPath, nil)
 	if err != nil {

@@ -13,12 +13,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// checkHost protects an endpoint at a loopback address from DNS rebinding, by which a
-// web page could call an agent on its reader's machine. It refuses requests whose Host
-// is neither a loopback name nor a configured host. configured returns hosts as
-// card.NormalizeHost does; nil has none. Hosts are compared with their ports: such a
-// page names the port of the endpoint, and a proxy in front of the endpoint its own.
-// At other addresses the names of an agent are unknown, and checkHost does nothing.
+// checkHost protects an endpoint at a loopback address from DNS rebinding, by which a web
+// page could call an agent on the machine of its reader. It refuses requests whose Host
+// is neither a loopback name nor a configured host. configured returns hosts in the form
+// of card.NormalizeHost. If it is nil, there are none.
+//
+// Hosts are compared including their ports: the Host of a rebound page has the port of
+// the endpoint, and the Host from a proxy in front of the endpoint has the port of the
+// proxy. At addresses other than loopback, the possible names of an agent are unknown, so
+// checkHost does nothing.
 func checkHost(listener net.Addr, configured func() map[string]bool, deny denyFunc) middleware {
 	return func(next http.Handler) http.Handler {
 		if !IsLoopback(hostOf(listener.String())) {
@@ -38,8 +41,8 @@ func checkHost(listener net.Addr, configured func() map[string]bool, deny denyFu
 	}
 }
 
-// ConfiguredHosts returns the hosts of the URLs at which the agent of a configuration
-// is served.
+// ConfiguredHosts returns the hosts of the URLs in a configuration at which the agent is
+// served.
 func ConfiguredHosts(c *sidecarconfig.Config) map[string]bool {
 	hosts := map[string]bool{}
 	add := func(b card.Base) {
@@ -66,7 +69,7 @@ func IsLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// hostOf returns the host of an address, which may have a port.
+// hostOf returns the host in an address with or without a port.
 func hostOf(address string) string {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		return host

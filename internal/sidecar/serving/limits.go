@@ -21,23 +21,25 @@ import (
 )
 
 const (
-	// maxAccounts bounds each table of accounting principals.
+	// maxAccounts is the maximum number of accounting principals in each table.
 	maxAccounts = 4096
-	// requestMemory and responseMemory bound the bytes of all requests that are not
-	// decoded yet, and of all large responses that are not sent yet. The budget of
-	// requests has room for minBodies of the largest bodies, so that one caller may send
-	// three at a time.
+	// requestMemory is the maximum number of bytes of all requests that are not decoded yet,
+	// and responseMemory of all large responses that are not sent yet. The budget of
+	// requests has room for at least minBodies bodies of the maximum size, so that one
+	// caller may send three at a time.
 	requestMemory  = 64 << 20
 	responseMemory = 64 << 20
 	minBodies      = 8
-	// memoryTimeout is how long a request waits for either.
+	// memoryTimeout is how long a request waits for memory in one of these budgets.
 	memoryTimeout = time.Second
 )
 
-// LimitTurns is the value of the label limit for turns, which the engine limits.
+// LimitTurns is the value of the label limit for the limits of turns, which the engine
+// enforces.
 const LimitTurns = "turns"
 
-// LimitsOfAll are the values of the label limit for the limits of all callers together.
+// LimitsOfAll returns the values of the label limit for the limits that apply to all
+// callers together.
 func LimitsOfAll() []string {
 	return []string{LimitTurns, limitTotalRequests, limitTotalStreams, string(tokenbudget.LimitTotalTokens)}
 }
@@ -54,23 +56,24 @@ const (
 // LimitOptions configure Limits.
 type LimitOptions struct {
 	Initial *sidecarconfig.Limits
-	// Limited is called for each request that is refused, with the name of the limit.
+	// Limited is called for each refused request, with the name of the limit.
 	Limited func(limit string)
 	// Deny answers a refused request.
 	Deny func(http.ResponseWriter, *http.Request, *a2a.Error)
-	// Metrics registers the metrics of what is used.
+	// Metrics registers the metrics about the usage of the limits.
 	Metrics prometheus.Registerer
 	Now     func() time.Time
 }
 
-// Limits enforce spec.limits for each accounting principal and for all of them: the
-// rates of requests and of failed authentications, open streams, and memory. The engine
-// limits turns with the values of Turns, and tokens with those of Tokens. The methods are safe for concurrent use.
+// Limits enforces spec.limits for each accounting principal and for all of them together:
+// the rates of requests and of failed authentications, open streams, and memory. The
+// engine enforces the limits of turns, which Turns returns, and of tokens, which Tokens
+// returns. The methods are safe for concurrent use.
 type Limits struct {
 	options LimitOptions
 	current atomic.Pointer[sidecarconfig.Limits]
-	// callers and addresses limit the requests and streams of authenticated and of
-	// anonymous callers; failures limits wrong credentials by address.
+	// callers limits the requests and streams of authenticated callers, and addresses those
+	// of anonymous callers. failures limits wrong credentials by address.
 	callers, addresses, failures *limit.Table
 	total                        limit.Bucket
 
@@ -78,7 +81,7 @@ type Limits struct {
 	bodies, responses *limit.Budget
 }
 
-// NewLimits returns Limits of which nothing is used.
+// NewLimits returns Limits with empty counts.
 func NewLimits(o LimitOptions) *Limits {
 	l := &Limits{options: o}
 	effective := o.Initial.Effective()
@@ -108,7 +111,7 @@ func requestBudget(c *sidecarconfig.Limits) int64 {
 	return max(requestMemory, minBodies*c.MaxBodyBytes)
 }
 
-// Swap replaces the limits. The counts of callers stay.
+// Swap replaces the limits. The counts of callers are preserved.
 func (l *Limits) Swap(c *sidecarconfig.Limits) {
 	effective, now := c.Effective(), l.options.Now()
 	l.callers.Set(rateOf(effective.Requests), now)
@@ -119,7 +122,7 @@ func (l *Limits) Swap(c *sidecarconfig.Limits) {
 	l.current.Store(&effective)
 }
 
-// Turns returns the limits of the engine.
+// Turns returns the limits that the engine enforces.
 func (l *Limits) Turns() engine.TurnLimits {
 	t := &l.current.Load().Turns
 	return engine.TurnLimits{
@@ -141,9 +144,10 @@ func (l *Limits) HTTP() *httpcall.Limits {
 	}
 }
 
-// limitFailures refuses requests from an address that showed too many wrong
-// credentials, before their credential is verified. It lets credentials pass that were
-// valid before, so that callers who share an address with an attacker are not affected.
+// limitFailures refuses requests from an address that sent too many wrong credentials,
+// before the credential is verified. It passes requests whose credential has been
+// verified before, so that callers that share an address with an attacker are not
+// affected.
 func (l *Limits) limitFailures(gate *auth.Gate, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bucket, known := l.failures.Known(a2a.AccountingPrincipalAt(r.RemoteAddr))
@@ -155,8 +159,8 @@ func (l *Limits) limitFailures(gate *auth.Gate, next http.Handler) http.Handler 
 	})
 }
 
-// Denied charges the address of a request that the gate denied, if the request showed a
-// credential.
+// Denied charges the address of a request that the gate denied, if the request contained
+// a credential.
 func (l *Limits) Denied(r *http.Request, problem *a2a.Error) {
 	if !auth.Missing(problem) {
 		now := l.options.Now()
@@ -164,7 +168,8 @@ func (l *Limits) Denied(r *http.Request, problem *a2a.Error) {
 	}
 }
 
-// limitRequests limits the rate of requests of one accounting principal and of all.
+// limitRequests limits the rate of requests of each accounting principal and of all
+// together.
 func (l *Limits) limitRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := l.options.Now()
@@ -184,8 +189,9 @@ func (l *Limits) limitRequests(next http.Handler) http.Handler {
 	})
 }
 
-// refuse answers with the time after which the client may retry. The X-Ratelimit
-// headers are those of GitHub and many others; Reset is a Unix time in seconds.
+// refuse denies a request with the time after which the client may retry. The X-Ratelimit
+// headers have the format of GitHub and many others. X-Ratelimit-Reset is a Unix time in
+// seconds.
 func (l *Limits) refuse(w http.ResponseWriter, r *http.Request, bucket limit.Bucket, name, message string) {
 	now := l.options.Now()
 	refusal := bucket.Refusal(now)

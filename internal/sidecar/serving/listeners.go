@@ -9,17 +9,18 @@ import (
 	"net"
 )
 
-// Addresses are where a sidecar listens; "" is nowhere.
+// Addresses are the addresses at which a sidecar listens. For "", it does not listen.
 type Addresses struct {
 	Agent, Health, Gateway string
 }
 
-// Listeners are the open sockets of a sidecar; nil is off.
+// Listeners are the open sockets of a sidecar. A nil listener is off.
 type Listeners struct {
 	Agent, Health, Gateway net.Listener
 }
 
-// Listen opens all sockets or none. The error names the flag of the address.
+// Listen opens all sockets. If one fails, it closes the others, and the error names the
+// flag of the address.
 func Listen(ctx context.Context, a Addresses) (l *Listeners, err error) {
 	l = &Listeners{}
 	defer func() {

@@ -19,7 +19,7 @@ type middleware func(http.Handler) http.Handler
 // denyFunc answers a request with an error.
 type denyFunc = func(http.ResponseWriter, *http.Request, *a2a.Error)
 
-// chain applies middlewares, the outermost first.
+// chain returns a middleware that applies all, the first one outermost.
 func chain(all ...middleware) middleware {
 	return func(h http.Handler) http.Handler {
 		for _, a := range slices.Backward(all) {
@@ -29,8 +29,9 @@ func chain(all ...middleware) middleware {
 	}
 }
 
-// readTimeout limits the time in which a request has to arrive. http.Server.ReadTimeout
-// would end streams, too; a binding lifts this deadline when it has read the body.
+// readTimeout bounds the time in which a request must arrive. http.Server.ReadTimeout is
+// not used, because it would also end streams. A binding removes this deadline when it
+// has read the body.
 const readTimeout = 25 * time.Second
 
 func limitRead(now func() time.Time) middleware {
@@ -55,7 +56,8 @@ func recoverPanic(log *slog.Logger, deny denyFunc) middleware {
 				}
 				log.ErrorContext(r.Context(), "request panicked", "reason", reason, "stack", string(debug.Stack()))
 				if w.Header().Get("Content-Type") != "" {
-					// A response has begun: only a broken connection shows that it is incomplete.
+					// The response has begun, so only a broken connection can show that it is
+					// incomplete.
 					panic(http.ErrAbortHandler)
 				}
 				deny(w, r, &a2a.Error{Reason: a2a.ReasonInternal})

@@ -14,7 +14,7 @@ import (
 )
 
 // The values of CORS headers for pages of allowed origins. Credentials such as cookies
-// are not allowed, since the sidecar reads none.
+// are not allowed, because the sidecar reads none.
 const (
 	corsMethods = "GET, POST, PUT, DELETE"
 	corsHeaders = "Accept, Authorization, Content-Type, A2A-Version, A2A-Extensions, X-A2A-Extensions, Last-Event-ID, Traceparent, Tracestate, Baggage, " +
@@ -24,9 +24,10 @@ const (
 	corsMaxAge = "600"
 )
 
-// checkOrigin refuses requests of web pages from other origins that are not allowed,
-// and answers the preflights of those that are. CORS alone would not do: a browser
-// sends a request without preflight, which has its effect, and only hides the answer.
+// checkOrigin refuses requests of web pages from other origins that are not allowed, and
+// answers the preflight requests of allowed ones. CORS alone would not be enough: a
+// browser sends some requests without a preflight. Such a request takes effect, and CORS
+// only hides the response from the page.
 func checkOrigin(access func() *sidecarconfig.Access, deny denyFunc) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -61,13 +62,14 @@ var errOrigin = &a2a.Error{
 	Message: "Web pages of this origin may not call this agent; spec.access.cors.allowedOrigins lists those that may",
 }
 
-// isOwnPage reports whether a request is from no web page, or from one of this host.
+// isOwnPage reports whether a request does not come from a web page, or comes from a page
+// of this host.
 func isOwnPage(origins []string, r *http.Request) bool {
 	return len(origins) == 0 || len(origins) == 1 && sameOrigin(origins[0], r.Host, r.TLS != nil)
 }
 
 // allowedOrigin returns the value of Access-Control-Allow-Origin, or "" if the page may
-// not call.
+// not call the agent.
 func allowedOrigin(origins, allowed []string) string {
 	switch {
 	case len(origins) != 1:
@@ -90,7 +92,8 @@ func answerPreflight(w http.ResponseWriter, rules *sidecarconfig.Access) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// apiKeyHeader returns a comma and the header of API keys, or "".
+// apiKeyHeader returns a comma and the name of the API key header, or "" if there is
+// none.
 func apiKeyHeader(a *sidecarconfig.Access) string {
 	for _, each := range a.Authentication {
 		if each.APIKey != nil && each.APIKey.Header != "" {
@@ -100,10 +103,10 @@ func apiKeyHeader(a *sidecarconfig.Access) string {
 	return ""
 }
 
-// sameOrigin reports whether a page is of the host that it calls. Behind a proxy that
-// terminates TLS the scheme of a request is unknown, so both schemes count. If the
-// sidecar itself terminates TLS (secure), a page loaded by http does not count: an attacker
-// on the network may have changed it.
+// sameOrigin reports whether a page belongs to the host that it calls. Behind a proxy
+// that terminates TLS, the scheme of a request is unknown, so both schemes are accepted.
+// If the sidecar itself terminates TLS (secure), the scheme http is not accepted, because
+// an attacker on the network may have changed the page.
 func sameOrigin(origin, host string, secure bool) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || secure) || u.Host == "" || u.Path != "" || u.User != nil {

@@ -14,39 +14,42 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
 )
 
-// WriteTimeout limits each write of a response, not the response.
+// WriteTimeout bounds the time of each write of a response. It does not bound the whole
+// response.
 const WriteTimeout = 15 * time.Second
 
-// Limits of all servers. Only the A2A endpoint has a write timeout of its own, which
-// its streams and long calls replace with one for each write.
+// Limits of all servers. Only the A2A endpoint has its own write timeouts: its streams
+// and long calls replace the server's write timeout by one for each write.
 const (
 	readHeaderTimeout = 5 * time.Second
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 64 << 10
-	// pingInterval is the silence after which HTTP/2 pings the peer.
+	// pingInterval is the time without a frame after which the server pings an HTTP/2
+	// client.
 	pingInterval = time.Minute
-	// maxStreams bounds the concurrent requests of one HTTP/2 connection. A proxy that
-	// has more opens another connection.
+	// maxStreams is the maximum number of concurrent requests on one HTTP/2 connection. A
+	// proxy with more requests opens another connection.
 	maxStreams = 256
-	// maxUnread bounds the unread request data of one HTTP/2 connection, and of one of
-	// its requests, in bytes.
+	// maxUnread is the maximum amount of unread request data on one HTTP/2 connection, and
+	// in one of its requests, in bytes.
 	maxUnread = 1 << 20
 )
 
-// Parking holds the connections of quiet streams, which net/http no longer serves.
+// Parking holds the connections of quiet streams. net/http no longer serves these
+// connections.
 type Parking struct {
 	*serverconn.Parking
 
 	log *slog.Logger
 }
 
-// NewParking returns a Parking without connections.
+// NewParking returns a Parking that holds no connections.
 func NewParking(log *slog.Logger, now func() time.Time) *Parking {
 	return &Parking{serverconn.NewParking(serverconn.ParkingOptions{Idle: idleTimeout, WriteTimeout: WriteTimeout, Now: now}), log}
 }
 
-// ParkStream implements sse.Park. It recovers from panics of serve: no handler of the
-// chain is below its goroutine, so that a panic would end the process.
+// ParkStream implements sse.Park. It recovers from panics of serve, because serve runs on
+// a goroutine outside of the handler chain, where a panic would end the process.
 func (p *Parking) ParkStream(w http.ResponseWriter, r *http.Request, serve func(context.Context, sse.Conn) bool) bool {
 	return p.Park(w, r, func(ctx context.Context, c *serverconn.Parked) (whole bool) {
 		defer func() {

@@ -17,19 +17,19 @@ import (
 
 // ProbeOptions configure the health port.
 type ProbeOptions struct {
-	// Ready returns nil if the sidecar and its agent can serve, or why they cannot. It
-	// is not called before Started nor while the sidecar drains.
+	// Ready returns nil if the sidecar and its agent can serve, and otherwise the reason. It
+	// is called only after Started and before the drain begins.
 	Ready   func(context.Context) error
 	Drain   *Drainer
 	Metrics http.Handler
 	// Profiling reports whether profiles are served.
 	Profiling func() bool
-	// GracePeriod is that of the pod.
+	// GracePeriod returns the grace period of the pod.
 	GracePeriod func() time.Duration
 }
 
-// Probes serve the health port: the probes of the kubelet, the preStop hooks, the
-// metrics and the profiles. None needs a credential, none tells anything of a task, and only
+// Probes serves the health port: the probes of the kubelet, the preStop hooks, the
+// metrics and the profiles. They require no credential and contain no data of tasks. Only
 // callers inside the pod may start the drain and read profiles.
 type Probes struct {
 	options ProbeOptions
@@ -40,17 +40,18 @@ type Probes struct {
 // NewProbes returns Probes of a sidecar that has not started.
 func NewProbes(o ProbeOptions) *Probes { return &Probes{options: o} }
 
-// Started says that the sidecar listens at all addresses.
+// Started records that the sidecar listens at all of its addresses. The startup probe
+// then succeeds.
 func (p *Probes) Started() { p.started.Store(true) }
 
-// Handler returns the handler of the health port at an address. It refuses all web
-// pages.
+// Handler returns the handler of the health port. It refuses requests of web pages.
+// address is the address of the port.
 func (p *Probes) Handler(address net.Addr) http.Handler {
 	noPages := func() *sidecarconfig.Access { return &sidecarconfig.Access{} }
 	return chain(checkHost(address, nil, forbid), checkOrigin(noPages, forbid))(p.routes())
 }
 
-// forbid denies a request outside of all bindings.
+// forbid denies a request that does not belong to a binding.
 func forbid(w http.ResponseWriter, _ *http.Request, problem *a2a.Error) {
 	http.Error(w, problem.Message, http.StatusForbidden)
 }
@@ -97,8 +98,8 @@ func answerProbe(w http.ResponseWriter, err error) {
 	_, _ = w.Write([]byte("ok\n"))
 }
 
-// startedErr never waits for the agent: the kubelet starts the agent's container only
-// after this probe has succeeded.
+// startedErr returns nil after Started. It never checks the agent, because the kubelet
+// starts the agent's container only after this probe has succeeded.
 func (p *Probes) startedErr() error {
 	if !p.started.Load() {
 		return errors.New("listeners are not open yet")

@@ -10,7 +10,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// maxProfiles bounds the profiles that are made at a time.
+// maxProfiles is the maximum number of profiles that are recorded at a time.
 const maxProfiles = 2
 
 // handleProfiles adds the profiles of the process, in the form of package net/http/pprof. It

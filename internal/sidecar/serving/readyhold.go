@@ -13,29 +13,31 @@ import (
 )
 
 const (
-	// maxReadyHold bounds how long a readiness answer is held back.
+	// maxReadyHold is the longest delay of a readiness response.
 	maxReadyHold = 30 * time.Second
-	// maxReadyHeld bounds the answers that are held back at a time. The kubelet sends one
-	// probe after the other; further requests are answered at once.
+	// maxReadyHeld is the maximum number of responses that are delayed at a time. The
+	// kubelet sends one probe at a time. Further requests receive an immediate response.
 	maxReadyHeld = 4
-	// readyPollInterval is the time between two checks while an answer is held back.
+	// readyPollInterval is the time between two checks while a response is delayed.
 	readyPollInterval = 100 * time.Millisecond
 )
 
-// readyHold is long-polled readiness: it answers the first readiness probes of a
-// sidecar late rather than with a failure. The kubelet probes as soon as the sidecar
-// has started, before it starts the agent's container, and makes a Warning event of
-// each failure, so every start of a healthy pod would make one. An answer that waits
-// for the agent makes none, and comes at the moment at which the agent listens.
+// readyHold implements long-polled readiness: it delays the response to the first
+// readiness probes of a sidecar, instead of responding with a failure. The kubelet sends
+// the first probe as soon as the sidecar has started, before it starts the agent's
+// container. It creates a Warning event for each failure, so every start of a healthy pod
+// would cause such an event. A delayed response causes none, and is sent at the moment at
+// which the agent listens.
 //
-// Once the pod was ready, answers are never held back: a failure is news then.
+// After the pod was ready once, responses are never delayed, because a failure must be
+// reported at once.
 type readyHold struct {
 	wasReady atomic.Bool
 	held     atomic.Int32
 }
 
-// wait calls ready until it returns nil, for as long as the request asks to be held
-// back. It returns the last error when that time or the request ends, or a drain
+// wait calls ready until it returns nil. It returns the last error of ready when the
+// delay that the request asks for has passed, when the request ends, or when a drain
 // begins.
 func (h *readyHold) wait(r *http.Request, ready func(context.Context) error, draining <-chan struct{}) error {
 	err := ready(r.Context())
@@ -71,8 +73,8 @@ func (h *readyHold) wait(r *http.Request, ready func(context.Context) error, dra
 	}
 }
 
-// requestedHold returns how long a request asks to be held back, 0 if it does not ask
-// or its value is not a duration.
+// requestedHold returns the delay that a request asks for. It returns 0 if the request
+// asks for none, or if the value is not a duration.
 func requestedHold(r *http.Request) time.Duration {
 	hold, err := time.ParseDuration(r.URL.Query().Get(sidecarconfig.ReadyHoldParameter))
 	if err != nil {

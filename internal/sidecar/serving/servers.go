@@ -19,11 +19,12 @@ import (
 
 // ServerOptions configure the servers of a sidecar.
 type ServerOptions struct {
-	// Agent, Health and Gateway serve the listeners of the same name.
+	// Agent, Health and Gateway are the handlers for the listeners of the same name.
 	Agent, Health, Gateway http.Handler
-	// TLS is for the A2A endpoint; nil serves unencrypted.
+	// TLS configures the A2A endpoint. If it is nil, the endpoint is served without TLS.
 	TLS *serverconn.TLS
-	// Flooded is called for each connection that is closed because of HTTP/2 floods.
+	// Flooded is called for each HTTP/2 connection that is closed because of a flood of
+	// frames.
 	Flooded func()
 	Parking *Parking
 	Log     *slog.Logger
@@ -35,7 +36,7 @@ type Servers struct {
 	parking *Parking
 }
 
-// Start serves the listeners on goroutines of the group, until Stop.
+// Start serves the listeners on goroutines of the group until Stop is called.
 func Start(group *errgroup.Group, l *Listeners, o ServerOptions) *Servers {
 	s := &Servers{parking: o.Parking}
 	serve := func(h http.Handler, writeTimeout time.Duration, listeners ...net.Listener) {
@@ -61,7 +62,7 @@ func Start(group *errgroup.Group, l *Listeners, o ServerOptions) *Servers {
 	return s
 }
 
-// Stop shuts the servers down. Requests that run may finish until ctx ends; then their
+// Stop shuts the servers down. Running requests may finish until ctx ends. Then their
 // connections are closed.
 func (s *Servers) Stop(ctx context.Context) {
 	for _, each := range s.all {
@@ -72,7 +73,7 @@ func (s *Servers) Stop(ctx context.Context) {
 	s.parking.Stop(ctx)
 }
 
-// newServer returns a server of HTTP/1.1, and of HTTP/2 without TLS by prior knowledge.
+// newServer returns a server for HTTP/1.1, and for HTTP/2 without TLS by prior knowledge.
 func newServer(log *slog.Logger, h http.Handler) *http.Server {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
@@ -83,7 +84,7 @@ func newServer(log *slog.Logger, h http.Handler) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		Protocols:         protocols,
-		// A client that reads nothing from its socket blocks all streams of the connection.
+		// A client that reads nothing from its socket blocks all streams of its connection.
 		HTTP2: &http.HTTP2Config{
 			WriteByteTimeout: WriteTimeout, SendPingTimeout: pingInterval, PingTimeout: WriteTimeout,
 			MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread,

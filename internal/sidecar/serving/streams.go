@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 )
 
-// Meter returns a handler that limits open streams and sets the accounting principal of
-// each turn.
+// Meter returns a handler that limits the number of open streams, and sets the accounting
+// principal of each turn.
 func (l *Limits) Meter(h a2a.Handler) a2a.Handler { return &meteredHandler{h, l} }
 
 type meteredHandler struct {
@@ -42,7 +42,7 @@ func callerOf(ctx context.Context) *auth.Caller {
 	return &caller
 }
 
-// openStream opens a stream if the limits allow one more.
+// openStream opens a stream by open, if the limits allow one more stream.
 func (l *Limits) openStream(ctx context.Context, open func() (a2a.Stream, error)) (a2a.Stream, error) {
 	caller, table := callerOf(ctx), l.callers
 	if caller.Anonymous {
@@ -63,7 +63,7 @@ func (l *Limits) openStream(ctx context.Context, open func() (a2a.Stream, error)
 	s := &countedStream{limits: l, release: release}
 	opened := false
 	defer func() {
-		// A panic of open must not keep the place of the stream, either.
+		// If open fails or panics, the stream must not be counted any longer.
 		if !opened {
 			s.end()
 		}
@@ -76,7 +76,7 @@ func (l *Limits) openStream(ctx context.Context, open func() (a2a.Stream, error)
 	return s, nil
 }
 
-// countedStream counts as open until Close.
+// countedStream is a stream that counts as open until Close.
 type countedStream struct {
 	a2a.Stream
 	limits  *Limits

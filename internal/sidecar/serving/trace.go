@@ -10,8 +10,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/logging"
 )
 
-// withTrace keeps the trace id of a request in its context, for the log. The agent
-// gets the header itself.
+// withTrace adds the trace id of a request to its context, for the log. The agent
+// receives the trace header itself.
 func withTrace(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if id := traceID(r.Header.Get("Traceparent")); id != "" {
@@ -21,7 +21,8 @@ func withTrace(next http.Handler) http.Handler {
 	})
 }
 
-// traceID returns the second field of a W3C traceparent, or "" if it is not one.
+// traceID returns the trace id in a W3C traceparent header, or "" if the header is not
+// valid.
 func traceID(traceparent string) string {
 	fields := strings.Split(traceparent, "-")
 	if len(fields) < 4 || len(fields[1]) != 32 || strings.Trim(fields[1], "0123456789abcdef") != "" {
