@@ -49,8 +49,8 @@ type campaign struct {
 type endedTask struct {
 	id    string
 	event history.Event
-	// at is the time of that read.
-	at time.Duration
+	// sent and received are the times of the request and its response.
+	sent, received time.Duration
 }
 
 // runCampaign is the scenario "campaign".
@@ -174,7 +174,7 @@ func (c *campaign) readAfterEnd(ctx context.Context, r *reader) {
 			if e.State == "failed" {
 				r.history.StatusMessage, _ = client.Auditor.StatusMessage(ctx, r.anyAddress(r.rng), r.id()) // for the report only
 			}
-			c.addEnded(endedTask{r.id(), e, begin})
+			c.addEnded(endedTask{r.id(), e, begin, r.now()})
 			break
 		}
 		record := history.Stream{Client: r.name, Dialect: r.dialect.Name, Opening: history.Subscribed, Begin: begin, End: r.now(), Broken: ctx.Err() != nil}
@@ -221,10 +221,10 @@ func (c *campaign) recheckEnded(ctx context.Context) error {
 	group, failed := errgroup.WithContext(ctx)
 	group.SetLimit(8)
 	for i, k := range c.ended {
-		if faults.Forgets && len(faults.Kills) > 0 && k.at < faults.Kills[len(faults.Kills)-1].End {
+		if faults.Forgets && len(faults.Kills) > 0 && k.sent < faults.Kills[len(faults.Kills)-1].End {
 			continue
 		}
-		lost := slices.ContainsFunc(faults.Restores, func(r history.Restore) bool { return r.Backup <= k.at && k.at <= r.End })
+		lost := slices.ContainsFunc(faults.Restores, func(r history.Restore) bool { return r.MayReplace(k.sent, k.received) })
 		group.Go(func() error {
 			e, err := client.Auditor.Get(failed, c.sidecars[i%len(c.sidecars)].address, k.id)
 			c.mu.Lock()

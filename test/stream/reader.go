@@ -90,6 +90,9 @@ func (r *reader) events(ctx context.Context, s client.Stream, record *history.St
 			record.Broken, r.forked = true, true
 			return errStopped
 		}
+		if len(record.Events) == 0 {
+			record.First = r.now()
+		}
 		item.Text = r.intern(item.Text)
 		record.Events = append(record.Events, item.Event)
 		r.update(&item.Event)

@@ -25,7 +25,7 @@ type httpDialect struct {
 	version string
 	// message and subscribe write the requests for streams, and read that for a task.
 	message, subscribe, read func(a *Request) (method, path, body string)
-	// statusFirst is true if a stream begins with a status instead of a snapshot.
+	// statusFirst is true if a stream begins with a status, which has no number, instead of a snapshot.
 	statusFirst bool
 }
 
@@ -44,7 +44,7 @@ func (d *httpDialect) open(ctx context.Context, address string, a *Request) (Str
 		return nil, refusal(response.StatusCode, text)
 	}
 	s.lines = bufio.NewReaderSize(response.Body, 16<<10)
-	s.statusFirst = d.statusFirst && a.After == nil
+	s.statusFirst = d.statusFirst
 	return s, nil
 }
 
@@ -137,7 +137,7 @@ func (s *httpStream) Next() (Item, error) {
 		}
 		item, err := read(data)
 		item.Seq = seq
-		if s.statusFirst && item.Kind == history.Status {
+		if s.statusFirst && seq == 0 && item.Kind == history.Status {
 			item.Kind = history.Standing
 		}
 		s.statusFirst = false

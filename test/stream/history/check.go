@@ -5,6 +5,7 @@ package history
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -136,9 +137,9 @@ func (c *check) died(at time.Duration) bool {
 	})
 }
 
-// known returns when the first reader received an event of the task.
+// known returns when the first request was sent that got an event of the task. The task may exist from then on.
 func (c *check) known() time.Duration {
-	first := time.Duration(1<<63 - 1)
+	first := time.Duration(math.MaxInt64)
 	for i := range c.Streams {
 		if len(c.Streams[i].Events) > 0 {
 			first = min(first, c.Streams[i].Begin)
@@ -147,10 +148,21 @@ func (c *check) known() time.Duration {
 	return first
 }
 
+// acknowledged returns when the first reader received an event of the task. The store has the task from then on.
+func (c *check) acknowledged() time.Duration {
+	first := time.Duration(math.MaxInt64)
+	for i := range c.Streams {
+		if len(c.Streams[i].Events) > 0 {
+			first = min(first, c.Streams[i].First)
+		}
+	}
+	return first
+}
+
 // begun returns when the first request for the task was sent. From then on the task may exist, even if the
 // request got no response.
 func (c *check) begun() time.Duration {
-	first := time.Duration(1<<63 - 1)
+	first := time.Duration(math.MaxInt64)
 	for i := range c.Streams {
 		first = min(first, c.Streams[i].Begin)
 	}

@@ -105,6 +105,12 @@ func TestCheckRefuses(t *testing.T) {
 				l.Events = append([]Event{snapshot(10, "working", 4)}, l.Events...)
 			}, Faults{}, Lost,
 		},
+		"a resumption from the start of a stream of 0.1": {
+			func(t *Task) {
+				l := &t.Streams[driverResumed]
+				l.Events = append([]Event{{Kind: Standing, State: "working"}}, l.Events...)
+			}, Faults{}, Lost,
+		},
 		"a completed task without its end":       {func(t *Task) { truncated(t) }, Faults{}, Lost},
 		"an event missing in the log afterwards": {func(t *Task) { l := &t.Streams[auditor]; l.Events = l.Events[:10]; l.Outcome = Ended }, Faults{Drains: always()}, Lost},
 		"a log without a reader":                 {func(t *Task) { t.Streams = t.Streams[:auditor] }, Faults{}, Lost},

@@ -57,8 +57,10 @@ type Stream struct {
 	Opening Opening `json:"opening"`
 	// After is the number of the event after which the stream was resumed.
 	After uint64 `json:"after,omitempty"`
-	// Begin and End are times since the start of the run.
+	// Begin, First and End are times since the start of the run. Begin is when the request was sent, and First when the
+	// reader received the first event; 0 for none.
 	Begin   time.Duration `json:"begin"`
+	First   time.Duration `json:"first,omitempty"`
 	End     time.Duration `json:"end"`
 	Events  []Event       `json:"events"`
 	Outcome Outcome       `json:"outcome"`

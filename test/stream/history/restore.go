@@ -3,7 +3,10 @@
 
 package history
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
 // restored returns the last restore of the store between the first request for the task and its last stream; nil
 // for none.
@@ -17,7 +20,16 @@ func (c *check) restored() *Restore {
 }
 
 // lostWithStore reports whether all events of the task may be newer than a backup that replaced the data of the store.
-func (c *check) lostWithStore() bool { return c.restoredBy != nil && c.known() >= c.restoredBy.Backup }
+// The time of the request does not matter: the store may receive the task after the backup has begun.
+func (c *check) lostWithStore() bool {
+	return c.restoredBy != nil && c.acknowledged() >= c.restoredBy.Backup
+}
+
+// MayReplace reports whether the store may lose, with the restore, a state that a client read with a request of this
+// time span.
+func (r *Restore) MayReplace(sent, received time.Duration) bool {
+	return within([]Window{{r.Backup, r.End}}, sent, received)
+}
 
 // afterRestore checks a task whose store was replaced by a backup. The log afterwards is a part of the task from its
 // beginning: all of it, or a part that ends with a failure. A reader that received events which the log does not have
@@ -28,7 +40,8 @@ func (c *check) afterRestore(r *Restore) {
 		l := &c.Streams[i]
 		c.walk(l)
 		c.outcome(l)
-		if l.Client == Audit && l.Outcome == Ended && l.Begin >= r.Kill {
+		// A log that was read while the store ended is the one before or after the restore. Both obey the rules.
+		if l.Client == Audit && l.Outcome == Ended && l.End >= r.Kill {
 			audit = l
 		}
 	}
@@ -83,7 +96,9 @@ func (c *check) noSplice(l *Stream, after map[uint64]*Event, r *Restore) {
 	var lost *Event
 	for i := range l.Events {
 		e := &l.Events[i]
-		if e.Seq == 0 || e.Kind == Snapshot || e.Kind == Standing {
+		// The chunk behind a Standing event has all text up to its number.
+		text := i > 0 && l.Events[i-1].Kind == Standing && e.Kind == Chunk
+		if e.Seq == 0 || e.Kind == Snapshot || text {
 			continue
 		}
 		switch same := after[e.Seq] != nil && *after[e.Seq] == *e; {

@@ -65,10 +65,7 @@ func (w *walker) event(e *Event, first bool) {
 	case Chunk:
 		w.chunk(e)
 	case Standing:
-		w.opening = w.stream.Opening == Subscribed
-		if e.Terminal() {
-			w.next = unknown // this stream does not begin with the text of the task
-		}
+		w.standing(e)
 	case Status:
 		w.opening = false
 		if e.State == inputRequired && w.next != unknown && (w.next == 0 || w.next%w.perTurn() != 0) {
@@ -77,6 +74,17 @@ func (w *walker) event(e *Event, first bool) {
 		if e.State == "completed" && w.next != unknown && w.next != len(w.Want) && !repeatsSnapshot(w.before, e) {
 			w.violationf(Lost, "%v saw the task complete after %d of %d chunks", w.stream, w.next, len(w.Want))
 		}
+	}
+}
+
+// standing checks the status with which a stream of 0.1 begins.
+func (w *walker) standing(e *Event) {
+	if w.stream.Opening == Resumed && w.restoredBy == nil {
+		w.violationf(Lost, "%v got the current task in place of events", w.stream)
+	}
+	w.opening = w.stream.Opening != Sent
+	if e.Terminal() {
+		w.next = unknown // this stream does not begin with the text of the task
 	}
 }
 
@@ -100,7 +108,7 @@ func (w *walker) chunk(e *Event) {
 		w.violationf(Repeated, "%v got chunks %d to %d as one", w.stream, first, first+count-1)
 	case w.next == unknown && w.stream.Opening == Sent && first%w.perTurn() != 0:
 		w.violationf(Lost, "%v begins with chunk %d, which is not the first of a turn", w.stream, first)
-	case w.next == unknown && w.stream.Opening == Subscribed && standing && first != 0:
+	case w.next == unknown && w.stream.Opening != Sent && standing && first != 0:
 		w.violationf(Lost, "%v begins with chunk %d", w.stream, first)
 	case w.next != unknown && first < w.next:
 		w.violationf(Repeated, "%v got chunk %d when %d was next", w.stream, first, w.next)
