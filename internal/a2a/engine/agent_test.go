@@ -39,7 +39,7 @@ func serve(t *testing.T, agent http.HandlerFunc) *engine.Engine {
 	return e
 }
 
-// Each agent is complete: it is a whole answer to a whole turn.
+// Each agent is a complete handler that answers a whole turn.
 func TestAgents(t *testing.T) {
 	tests := map[string]struct {
 		contentType string
@@ -95,8 +95,8 @@ func readAll(t *testing.T, s a2a.Stream) []string {
 	}
 }
 
-// One handler plays both sides of a run that waits: the first request keeps its
-// stream open, and the second brings it the answer.
+// The handler implements a run that waits: the first request keeps its stream open,
+// and the second request delivers the answer to it.
 func TestAgentWithAPausedRun(t *testing.T) {
 	answers := make(chan string, 1)
 	e := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -151,8 +151,8 @@ func TestAgentWithAPausedRun(t *testing.T) {
 	}
 }
 
-// The question is spelled as agents of the 0.3 era do, and the answer names it
-// and not the task.
+// The question has the form that agents of 0.3 use. The answer names the question and
+// not the task.
 func TestWire13_AgentRequestsASecret(t *testing.T) {
 	answers := make(chan string, 1)
 	e := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -243,7 +243,7 @@ func TestCancelClosesTheRequestToTheAgent(t *testing.T) {
 	}
 }
 
-// A stream that breaks off while the agent waits leaves the task waiting.
+// If the stream breaks while the agent waits for input, the task stays paused.
 func TestBrokenStreamLeavesATaskPaused(t *testing.T) {
 	e := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")

@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 )
 
-// budget is an Options.Allow that refuses once it is spent.
+// budget is an Options.Allow that refuses messages once it is used up.
 type budget struct {
 	spent   error
 	checked []a2a.AccountingPrincipal
@@ -45,7 +45,7 @@ func TestRefusedMessageHasNoEffect(t *testing.T) {
 		limit.spend()
 		b.send(newRequest("m2", "two")).want(t, spent)
 		b.stream(newRequest("m3", "three")).want(t, spent)
-		// A paused task stays as it is, and takes the same message later.
+		// A paused task does not change, and accepts the same message later.
 		b.send(withTask(newRequest("m4", "four"), c.TaskID)).want(t, spent)
 		b.wantNoCall()
 		if task := b.task(c.TaskID); task.Status.State != a2a.StateInputRequired || len(task.History) != 1 {
@@ -62,8 +62,8 @@ func TestRefusedMessageHasNoEffect(t *testing.T) {
 	})
 }
 
-// A message that waits is checked again when its turn begins, unless its client has been
-// answered.
+// A message that waits is checked again when its turn begins, unless its client already
+// has an answer.
 func TestMessageThatWaitedIsCheckedAgain(t *testing.T) {
 	t.Run("for its task", func(t *testing.T) {
 		limit := &budget{}
@@ -126,7 +126,7 @@ func TestMessageThatWaitedIsCheckedAgain(t *testing.T) {
 	})
 }
 
-// An error other than a refusal is an outage of the store to the client.
+// For the client, an error other than a refusal is an outage of the store.
 func TestMessageIsUnavailableWhenTheCheckFails(t *testing.T) {
 	limit := &budget{spent: errors.New("connection refused")}
 	withEngine(t, engine.Options{Allow: limit.allow}, func(t *testing.T, b *fixture) {

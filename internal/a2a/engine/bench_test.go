@@ -16,7 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// benchAgent sends so many chunks, batch of them at a time.
+// benchAgent sends the given number of chunks, batch at a time.
 type benchAgent struct{ chunks, batch int }
 
 func (c benchAgent) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) error {
@@ -55,7 +55,7 @@ func drainStream(b *testing.B, s a2a.Stream) {
 	}
 }
 
-// The price of an event must not depend on how many came before.
+// The cost of an event must not depend on the number of events before it.
 func BenchmarkTurn(b *testing.B) {
 	for _, batch := range []int{1, 16} {
 		for _, chunks := range []int{20, 100, 1_000, 10_000} {
@@ -75,7 +75,7 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// A subscriber costs its own deliveries and nothing else.
+// The cost of a subscriber is the delivery of its own events only.
 func BenchmarkSubscribers(b *testing.B) {
 	const chunks = 100
 	for _, subscribers := range []int{1, 10, 100, 1_000} {

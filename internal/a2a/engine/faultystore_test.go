@@ -16,35 +16,38 @@ import (
 type fault uint32
 
 const (
-	// storeDown: no call reaches the store.
+	// storeDown means that no call reaches the store.
 	storeDown fault = 1 << iota
-	// responseLost: creations, appends and posts are stored, and their responses are lost.
+	// responseLost means that creations, appends and posts are stored, and their
+	// responses are lost.
 	responseLost
 	// claimResponseLost is the same for claims.
 	claimResponseLost
-	// appendsFail: no append that a run makes reaches the store.
+	// appendsFail means that no append of a run reaches the store.
 	appendsFail
-	// storeFull: the store has no room for such appends.
+	// storeFull means that the store has no room for appends of runs.
 	storeFull
-	// openFails: no log can be opened.
+	// openFails means that no log can be opened.
 	openFails
-	// recallFails: no conversation can be read.
+	// recallFails means that no conversation can be read.
 	recallFails
-	// postFails: no message to another replica reaches the store.
+	// postFails means that no message to another replica reaches the store.
 	postFails
-	// openFailsAfterPost: openFails begins with the next message to another replica.
+	// openFailsAfterPost means that openFails begins with the next message to another
+	// replica.
 	openFailsAfterPost
-	// inboxLost: received messages are lost.
+	// inboxLost means that received messages are lost.
 	inboxLost
-	// readsLag: reads of a log return nothing after the event that the replica knows to
-	// be the last one.
+	// readsLag means that reads of a log return no event behind the last event that the
+	// replica has appended or read in a snapshot.
 	readsLag
-	// rolledBack: the store has lost events of the logs that were opened before it was set (rollBack), and reports it.
+	// rolledBack means that the store has lost events of the logs that were opened before
+	// rollBack, and reports the loss.
 	rolledBack
 )
 
-// failure is the effect of faults on an operation: the call fails before it reaches the
-// store, or its response is lost.
+// failure lists the faults that affect an operation: with before, the call does not reach
+// the store; with after, its response is lost.
 type failure struct{ before, after fault }
 
 // failures lists the faults by the methods of store.Member and store.Log.
@@ -77,7 +80,7 @@ func (m *faultyMember) set(f fault)      { m.faults.Or(uint32(f)) }
 func (m *faultyMember) clear(f fault)    { m.faults.And(^uint32(f)) }
 func (m *faultyMember) has(f fault) bool { return m.faults.Load()&uint32(f) != 0 }
 
-// rollBack ends all logs, as the loss of events in the store does.
+// rollBack makes all open logs fail, as after the loss of events in the store.
 func (m *faultyMember) rollBack() {
 	m.rollbacks.Add(1)
 	m.set(rolledBack)
@@ -201,7 +204,7 @@ type faultyLog struct {
 	member *faultyMember
 	// opened is the number of rollbacks before the log was opened.
 	opened int64
-	// last is the number of the last event that the replica learned from an append or a
+	// last is the number of the last event that the replica has appended or read in a
 	// snapshot.
 	last atomic.Uint64
 }

@@ -19,7 +19,7 @@ func (c *call) askAndEnd(question string) {
 	c.endRun(nil)
 }
 
-// wantNewTask requires that a message began a task other than the one given.
+// wantNewTask requires that a message began a task other than former.
 func wantNewTask(t *testing.T, s *pendingSend, c *call, former string) {
 	t.Helper()
 	if c.TaskID == former || c.Number != 1 {
@@ -39,11 +39,12 @@ func TestDeduplicationEndsWhenTheTaskContinues(t *testing.T) {
 		if got := first.result(); got != "task:input-required" {
 			t.Fatalf("Send() = %s", got)
 		}
-		// Until then it is the same message.
+		// Until the task is continued, an equal message joins its turn.
 		if again := b.send(newRequest("m", "hi")); again.result() != "task:input-required" {
 			t.Errorf("Send() = %s", again.result())
 		}
-		// The id may be that of the first message: it names a task now.
+		// The client may reuse the id of the first message, because the message now
+		// names a task.
 		b.send(withTask(newRequest("m", "hi"), c.TaskID))
 		next := b.nextCall()
 		next.finishTask(status(a2a.StateCompleted))
@@ -66,8 +67,8 @@ func TestDeduplicationEndsWhenTheTaskIsCanceled(t *testing.T) {
 	})
 }
 
-// A message that only waited for its turn behind another says nothing about
-// whether the client has the answer of that other.
+// A message that waited for its turn behind another one does not show that the client
+// has received the answer to the other message.
 func TestQueuedMessagesDoNotEndDeduplication(t *testing.T) {
 	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		b.send(newRequest("m1", "one"))
@@ -108,8 +109,8 @@ func TestDeduplicationOfOtherOwnersContinues(t *testing.T) {
 	})
 }
 
-// Each of the replicas took the message, or was asked about it, and another one
-// has the task when that is continued.
+// Each replica has processed the message or looked up its claim, and another replica
+// holds the task when a message continues it.
 func TestDeduplicationEndsAtAllReplicas(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, b *replica, task string){
 		"continued": func(_ *testing.T, b *replica, task string) {
@@ -135,7 +136,7 @@ func TestDeduplicationEndsAtAllReplicas(t *testing.T) {
 				end(t, b, c.TaskID)
 				again := a.send(newRequest("m", "hi"))
 				next := a.nextCall()
-				// It is one message again, wherever it is sent.
+				// The new message is deduplicated again, at both replicas.
 				elsewhere := b.send(newRequest("m", "hi"))
 				wantNewTask(t, again, next, c.TaskID)
 				if elsewhere.result() != "task:completed" || elsewhere.event.Task.ID != next.TaskID {
@@ -148,8 +149,8 @@ func TestDeduplicationEndsAtAllReplicas(t *testing.T) {
 	}
 }
 
-// The replica that runs the task is brought the continuing message, and a third
-// party retries that one: it is known still.
+// The continuing message is forwarded to the replica that runs the task. A copy of it
+// at a third replica is still recognized.
 func TestContinuingMessageIsDeduplicatedAtAllReplicas(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 		a.send(newRequest("m", "hi"))

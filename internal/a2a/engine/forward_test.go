@@ -15,8 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
-// A message is refused because the outcome of its forwarding is unknown. The client sends
-// it again after the other replica has processed it: it is the same message.
+// A message is refused because the outcome of its forwarding is unknown. When the client
+// sends it again after the other replica has processed it, the copy joins the first turn.
 func TestForwardedMessageIsProcessedOnce(t *testing.T) {
 	tests := map[string]struct {
 		end  []a2a.Event
@@ -46,8 +46,8 @@ func TestForwardedMessageIsProcessedOnce(t *testing.T) {
 				if tt.want == "task:completed" {
 					return
 				}
-				// Other words are another message, whatever their sender calls it, and so
-				// are the same a while later.
+				// Other content is another message, even with the same id. The same
+				// content is another message after the deduplication window.
 				b.send(withTask(newRequest("m2", "no, this"), c.TaskID))
 				third := b.nextCall()
 				third.mustEmit(status(a2a.StateInputRequired, "and?"))
@@ -60,9 +60,10 @@ func TestForwardedMessageIsProcessedOnce(t *testing.T) {
 	}
 }
 
-// TestUnreadableOutcomeKeepsTheClaim: a reply by context went to the replica of its task, which
-// began a turn with it, and its sender cannot read the outcome. The sender refuses the
-// message and keeps the claim, so that the same message begins no second task.
+// TestUnreadableOutcomeKeepsTheClaim: a reply by context went to the replica of its task,
+// which began a turn with it, and the replica that forwarded the message cannot read the
+// outcome. It refuses the message and keeps the claim, so that the same message begins no
+// second task.
 func TestUnreadableOutcomeKeepsTheClaim(t *testing.T) {
 	withTwoReplicas(t, engine.Options{ContinuePaused: func() bool { return true }}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)
@@ -86,9 +87,9 @@ func TestUnreadableOutcomeKeepsTheClaim(t *testing.T) {
 	})
 }
 
-// TestNoTaskIsCreatedAfterTheLeaseEnds: while a replica retries the creation of a task, its
-// lease ends, and another replica processes the same message. The first one creates no
-// task when the store answers again.
+// TestNoTaskIsCreatedAfterTheLeaseEnds: while a replica retries the creation of a task,
+// its lease ends, and another replica processes the same message. The first replica
+// creates no task when the store answers again.
 func TestNoTaskIsCreatedAfterTheLeaseEnds(t *testing.T) {
 	withTwoReplicas(t, engine.Options{Lease: 10 * time.Second, DecideAfter: time.Minute}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)
@@ -167,8 +168,8 @@ func TestForwardedMessageWithALostRejectionTimesOut(t *testing.T) {
 	})
 }
 
-// A claim that was not answered stands, and is kept: whatever becomes of the
-// message, those who send it again find it, also when its replica is gone.
+// A claim without a response of the store stays in the store. A replica that receives the
+// message again finds its task by the claim, even if the first replica is dead.
 func TestIndeterminateClaimNamesTheCreatedTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewMemory(memory.Options{})
@@ -193,7 +194,8 @@ func TestIndeterminateClaimNamesTheCreatedTask(t *testing.T) {
 	})
 }
 
-// The same for a message that might have been an answer, and was none.
+// The claim also names the created task if the message could have answered an input
+// request but did not.
 func TestClaimOfAMessageWithTaskReferences(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)

@@ -15,9 +15,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 )
 
-// Only the end of a run that received all messages of its task completes the task. The end
-// of a run that asked for input does not answer a message that came after its question,
-// also if the store does not answer.
+// Only the end of a run that received all messages of its task completes the task. The
+// end of a run that asked for input does not answer a message that came after its
+// question, even if the store does not answer.
 func TestRunDoesNotCompleteATaskWithAnUnreadMessage(t *testing.T) {
 	tests := map[string]func(a, b *replica, c *call){
 		"a message that was stored and refused, and another that was not": func(a, _ *replica, c *call) {
@@ -70,7 +70,7 @@ func TestRunDoesNotCompleteATaskWithAnUnreadMessage(t *testing.T) {
 	}
 }
 
-// The same for messages that wait while the run asks.
+// Messages that wait while the run asks keep their order.
 func TestWaitingMessagesKeepTheirOrder(t *testing.T) {
 	withTwoReplicas(t, engine.Options{Lease: time.Minute}, func(t *testing.T, a, b *replica) {
 		time.Sleep(61 * time.Second)
@@ -100,8 +100,9 @@ func TestWaitingMessagesKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// A question may be read before the run that asks knows that it is stored. Its
-// answer waits for that, for as long as a client waits for the store.
+// A client may read a question before the run that asks learns that it is stored. The
+// answer of the client then waits for the run, for as long as a client waits for the
+// store.
 func TestInputWaitsForAnIndeterminateQuestion(t *testing.T) {
 	for _, stored := range []bool{true, false} {
 		t.Run(fmt.Sprint("stored ", stored), func(t *testing.T) {
@@ -130,8 +131,8 @@ func TestInputWaitsForAnIndeterminateQuestion(t *testing.T) {
 	}
 }
 
-// A run that is over takes no input, whatever its agent answers: the message is
-// a turn like any other.
+// A run that has returned receives no input, whatever its agent answers. The message
+// begins a turn of its own.
 func TestInputForAnEndedRunBecomesATurn(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, _ *replica) {
 		c := a.startRun(paused(a2a.StateInputRequired, "what?"))
@@ -182,12 +183,13 @@ func TestShortOutageKeepsThePausedRun(t *testing.T) {
 	}
 }
 
-// An event of another replica at the expected number is not the append of this one.
+// An event of another replica at the expected number does not confirm the append of this
+// replica.
 func TestEventOfAnotherReplicaDoesNotConfirmAnAppend(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 		c := a.startRun(paused(a2a.StateInputRequired, "what?"))
-		// The lease lapses, the other replica takes the run off the task, and its
-		// word is in the log where that of the run is to be.
+		// The lease expires, and the other replica takes the task over. Its event in the
+		// log has the number that the run expects for its own event.
 		a.member.set(storeDown)
 		said := c.emitAsync(chunk("lost?"))
 		time.Sleep(25 * time.Second)
@@ -218,7 +220,7 @@ func TestStaleReadDoesNotRejectAnAppend(t *testing.T) {
 	})
 }
 
-// A task whose creation was not answered in time is the task of its message.
+// A task whose creation was answered late is still the task of its message.
 func TestShortOutageRefusesNoTask(t *testing.T) {
 	for _, atOnce := range []bool{false, true} {
 		t.Run(fmt.Sprint("at once ", atOnce), func(t *testing.T) {
@@ -253,7 +255,7 @@ func TestShortOutageRefusesNoTask(t *testing.T) {
 	}
 }
 
-// A message that was refused may be sent again, and is another then.
+// A message that was refused may be sent again, and the copy begins a turn of its own.
 func TestMessageWithoutAStoredTaskMayBeRepeated(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, _ *replica) {
 		time.Sleep(time.Minute)
@@ -274,8 +276,8 @@ func TestMessageWithoutAStoredTaskMayBeRepeated(t *testing.T) {
 	})
 }
 
-// The first events of an agent are stored with its task, in one step, also if the answer
-// of the store is lost or late.
+// The first events of an agent are stored together with its task, even if the answer of
+// the store is lost or late.
 func TestTaskIsCreatedWithItsFirstEvents(t *testing.T) {
 	for name, failing := range map[string]fault{
 		"no fault": 0, "stored, response lost": responseLost, "not stored at once": appendsFail,

@@ -17,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// inputRequest returns the status of an agent that waits for its client with its run.
+// inputRequest returns the status of an agent whose run waits for its client.
 func inputRequest(request string) a2a.Event {
 	e := paused(a2a.StateInputRequired, "which?")
 	e.Status.Status.Message.Metadata = a2a.Object(`{"inputRequest":` + request + `}`)
@@ -49,7 +49,8 @@ func TestWire13_AnswerByReferenceResumesThePausedRun(t *testing.T) {
 		input.endRun(backend.ErrInputAccepted)
 		c.mustEmit(status(a2a.StateWorking), chunk("x"))
 		c.endRun(nil)
-		// Both see the same task to its end, the second one from where it came in.
+		// Both streams show the same task to its end. The second stream begins when its
+		// client joins.
 		first.want(t, "task:submitted status:input-required(which?)/paused status:working status:working artifact:turn-1+x status:completed EOF")
 		second.want(t, "task:working status:working artifact:turn-1+x status:completed EOF")
 		if n := len(b.task(c.TaskID).History); n != 3 {
@@ -122,7 +123,7 @@ func TestWire13_ReferencesToUnpausedTasksStartATask(t *testing.T) {
 	})
 }
 
-// The agent alone gets what is not to be kept.
+// Only the agent receives the sensitive content.
 func TestSensitiveAnswersAreRedactedInTheLog(t *testing.T) {
 	answers := map[string]func(task string) *a2a.SendRequest{
 		"by reference": func(task string) *a2a.SendRequest { return answerByReference("m2", task, "r1", "secret") },
@@ -246,13 +247,13 @@ func TestInputBeforeTheTimeout(t *testing.T) {
 		b.nextCall().endRun(backend.ErrInputAccepted)
 		time.Sleep(time.Hour)
 		b.wantState(c.TaskID, a2a.StateWorking)
-		// Each question has its own time.
+		// Each question has its own timeout.
 		c.mustEmit(inputRequest(`{}`))
 		time.Sleep(4 * time.Minute)
 		c.mustEmit(inputRequest(`{"timeoutSeconds":120}`))
 		time.Sleep(119 * time.Second)
 		b.wantState(c.TaskID, a2a.StateInputRequired)
-		// A run that leaves its question behind does not wait for the answer.
+		// A run that has returned does not wait for the answer to its question.
 		c.endRun(nil)
 		time.Sleep(time.Hour)
 		b.wantState(c.TaskID, a2a.StateInputRequired)
@@ -269,8 +270,8 @@ func TestAuthenticationHasNoInputTimeout(t *testing.T) {
 	})
 }
 
-// An answer, a cancel and the input timeout come at the same moment: one of them decides,
-// and every call returns.
+// An answer, a cancel and the input timeout come at the same moment. One of them decides
+// the state of the task, and every call returns.
 func TestInputTimeoutRaces(t *testing.T) {
 	for _, early := range []time.Duration{-time.Millisecond, 0, time.Millisecond} {
 		for range 20 {

@@ -20,8 +20,8 @@ func (pausing) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) error 
 	return emit([]a2a.Event{{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateInputRequired}}}})
 }
 
-// Two calls meet only for an instant, so their meeting is staged: one has begun
-// when the other has not ended.
+// Two cancels rarely overlap, so the test makes them overlap: the second begins
+// before the first has ended.
 func TestWire11_CancelJoinsACancelUnderWay(t *testing.T) {
 	e, err := New(Options{Store: memory.New(memory.Options{}), Backend: pausing{}})
 	if err != nil {

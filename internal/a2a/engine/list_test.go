@@ -38,7 +38,7 @@ func newListFixture(t *testing.T, options engine.Options) *listFixture {
 	return &listFixture{Engine: e, t: t, tasks: options.Store}
 }
 
-// put makes a task that got its status some seconds after the epoch.
+// put stores a task whose status has the time second, in seconds after the epoch.
 func (s *listFixture) put(owner a2a.Owner, id, contextID string, state a2a.State, second int) {
 	s.t.Helper()
 	e := status(state)
@@ -248,8 +248,8 @@ func TestWire15_ListHistory(t *testing.T) {
 	}
 }
 
-// Times of an agent and of the clock have a higher resolution than those on the wire. They
-// are truncated, so that they do not order tasks in a way that no client can see.
+// The times of an agent and of the clock have a higher resolution than times on the wire.
+// They are truncated, so that clients see the times by which tasks are ordered.
 func TestStatusTimesHaveThePrecisionOfTheWire(t *testing.T) {
 	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		b.send(newRequest("m", "hi"))

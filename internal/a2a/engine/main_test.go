@@ -23,16 +23,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixture is an engine. The test plays its agent.
+// fixture is an engine. The test acts as its agent.
 type fixture struct {
 	*engine.Engine
 	t     *testing.T
 	calls chan *call
-	// canceled are the notes of the tasks that were canceled at rest.
+	// canceled are the notes of the tasks that were canceled while they had no run.
 	canceled []string
 }
 
-// call is a turn from the view of the agent.
+// call is a turn that the agent has received.
 type call struct {
 	*backend.Turn
 	t     *testing.T
@@ -89,7 +89,7 @@ func (b *fixture) Run(ctx context.Context, turn *backend.Turn, emit backend.Emit
 // Canceled implements backend.Canceler.
 func (b *fixture) Canceled(_ context.Context, t *a2a.Task) { b.canceled = append(b.canceled, t.Note) }
 
-// nextCall returns the next turn that the engine gives the agent.
+// nextCall returns the next turn that the engine passes to the agent.
 func (b *fixture) nextCall() *call {
 	b.t.Helper()
 	synctest.Wait()
@@ -215,7 +215,8 @@ func reasonOf(err error) string {
 	return err.Error()
 }
 
-// stream opens a stream in the background, since it opens with the first event.
+// stream opens a stream in the background, because the call returns only with the
+// first event.
 func (b *fixture) stream(r *a2a.SendRequest) *streamReader {
 	return b.read(func(ctx context.Context) (a2a.Stream, error) { return b.Stream(ctx, r) })
 }
@@ -262,8 +263,8 @@ func (b *fixture) read(open func(context.Context) (a2a.Stream, error)) *streamRe
 	return r
 }
 
-// want compares what was read so far, with the end of the stream in the last
-// word, if it has ended.
+// want compares the events that were read so far. If the stream has ended, the last
+// word is its end.
 func (r *streamReader) want(t *testing.T, want string) {
 	t.Helper()
 	synctest.Wait()

@@ -117,8 +117,8 @@ func TestSameTaskIDConcurrently(t *testing.T) {
 	})
 }
 
-// Two replicas on one store: the second finds the task that the first made
-// while it looked.
+// Two replicas share a store. The second finds the task that the first created in the
+// meantime.
 func TestSameTaskIDConcurrentlyAtTwoEngines(t *testing.T) {
 	tasks := &delayedStore{Store: memory.New(memory.Options{})}
 	withEngine(t, engine.Options{Store: tasks}, func(t *testing.T, b *fixture) {
@@ -139,7 +139,7 @@ func TestSameTaskIDConcurrentlyAtTwoEngines(t *testing.T) {
 	})
 }
 
-// delayedStore does not find a task the first few times.
+// delayedStore does not find a task in its first few calls.
 type delayedStore struct {
 	store.Store
 	hidden int
@@ -221,8 +221,8 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// A message that comes while the task is worked on starts it again, if it has
-// ended by then.
+// A message that arrives during a run restarts the task if the run has ended the
+// task.
 func TestRestartWaitsForTheEndingRun(t *testing.T) {
 	ends := map[string]func(*fixture, *call){
 		"completed": func(_ *fixture, c *call) { c.finishTask(status(a2a.StateCompleted)) },

@@ -73,9 +73,8 @@ func (p *subscriber) readAll(t *testing.T, s a2a.Stream) {
 	}
 }
 
-// 1,000 subscribers come in while the agent talks, half of them with the
-// number of an event: all see the very same records in one order, from where
-// they came in to the end.
+// 1,000 subscribers join while the agent sends events, half of them with the number of an
+// event. All receive the same records in the same order, from their start to the end.
 func TestWire12_ThousandSubscribersSeeOneOrder(t *testing.T) {
 	const subscribers = 1_000
 	agent := chunkAgent{stop: make(chan struct{}), least: 200}
@@ -133,7 +132,7 @@ func TestWire12_ThousandSubscribersSeeOneOrder(t *testing.T) {
 	end := uint64(len(bySeq)) + 1 // the first is the client's message
 	for i := range places {
 		p := &places[i]
-		if p.from > end { // it asked for more than there was
+		if p.from > end { // it asked for events after the last one
 			continue
 		}
 		if got := p.from + uint64(len(p.records)); got != end {
@@ -144,8 +143,8 @@ func TestWire12_ThousandSubscribersSeeOneOrder(t *testing.T) {
 				t.Fatalf("subscriber %d saw another record %d", i, r.Seq)
 			}
 		}
-		// A snapshot holds what came before, and nothing else: message, submitted
-		// and working are no chunks.
+		// A snapshot contains exactly the events before it. Three of them are no chunks:
+		// message, submitted and working.
 		if p.parts > 0 && uint64(p.parts) != p.from-3 {
 			t.Fatalf("subscriber %d: snapshot %d holds %d chunks", i, p.from, p.parts)
 		}

@@ -54,7 +54,7 @@ func TestShortOutageLosesNothing(t *testing.T) {
 	})
 }
 
-// An answer that got lost is no event that comes twice.
+// If the response to an append is lost, the events are still appended only once.
 func TestAppendWithALostResponseHappensOnce(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 		r := b.stream(newRequest("m1", "hi"))
@@ -68,7 +68,7 @@ func TestAppendWithALostResponseHappensOnce(t *testing.T) {
 			t.Fatalf("emit() error = %v", err)
 		}
 		c.mustEmit(chunk("two"))
-		// The cancel of another replica is not taken for the append either.
+		// The cancel of another replica is not mistaken for the append.
 		b.member.set(storeDown)
 		last := c.emitAsync(chunk("late"))
 		if _, err := a.cancel(c.TaskID); err != nil {
@@ -140,7 +140,7 @@ func TestOutageExpiresNoLease(t *testing.T) {
 		a.member.set(storeDown)
 		b.member.set(storeDown)
 		time.Sleep(20 * time.Second)
-		// The other one is back first.
+		// The other replica reaches the store first.
 		b.member.clear(storeDown)
 		time.Sleep(9 * time.Second)
 		a.member.clear(storeDown)
@@ -151,8 +151,8 @@ func TestOutageExpiresNoLease(t *testing.T) {
 	})
 }
 
-// sendIndeterminate sends a message that the store takes. The response is lost, and the
-// store is down for longer than a client waits.
+// sendIndeterminate sends a message that the store stores. The response is lost, and the
+// store is then down for longer than a client waits.
 func (p *replica) sendIndeterminate(r *a2a.SendRequest) *pendingSend {
 	p.member.set(responseLost)
 	s := p.send(r)
@@ -183,9 +183,9 @@ func TestRefusedMessageIsNotRun(t *testing.T) {
 	})
 }
 
-// A full store does not tell whether it stored the message before it was full. When it
-// has room again in time, the message is run once; otherwise the message is refused and
-// not run.
+// A full store does not report whether it stored the message before it was full. If the
+// store has room again in time, the message is run once; otherwise the message is refused
+// and not run.
 func TestAppendWithALostResponseInAFullStore(t *testing.T) {
 	for _, test := range []struct{ first, full bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
 		t.Run(fmt.Sprintf("first %t, full for long %t", test.first, test.full), func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestAppendWithALostResponseInAFullStore(t *testing.T) {
 	}
 }
 
-// However many were refused before that the store did not take.
+// Messages that the store did not store are not deduplicated, however many were refused.
 func TestRejectedMessagesAreNotDeduplicated(t *testing.T) {
 	withTwoReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)
@@ -247,8 +247,8 @@ func TestRejectedMessagesAreNotDeduplicated(t *testing.T) {
 	})
 }
 
-// The task of a message that was refused and still stored ends, and with it the run
-// that waits for the message.
+// If a message was refused but is stored, its task ends, and so does the run that waits
+// for the message.
 func TestStoredInputThatWasRejectedEndsTheTask(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 		time.Sleep(time.Minute)
@@ -389,7 +389,7 @@ func TestDrainFailsTurnsThatAreNotRerun(t *testing.T) {
 	})
 }
 
-// Without other replicas, too, an agent that breaks off is asked again.
+// A turn is also re-run after a crash of the agent if there are no other replicas.
 func TestTurnIsRerunAfterACrashOfTheAgent(t *testing.T) {
 	broke := backend.Interrupted("The agent's answer broke off", nil)
 	withEngine(t, engine.Options{Retry: retry}, func(t *testing.T, b *fixture) {
@@ -408,14 +408,14 @@ func TestTurnIsRerunAfterACrashOfTheAgent(t *testing.T) {
 		c.finishTask(status(a2a.StateCompleted))
 		r.want(t, "task:submitted status:working artifact:turn-1+ha status:working artifact:turn-1=hallo status:completed EOF")
 		s.want(t, "task:completed")
-		// Not for ever.
+		// The number of attempts is bounded.
 		r = b.stream(newRequest("m2", "hi"))
 		for _, pause := range []time.Duration{0, time.Second, 5 * time.Second} {
 			time.Sleep(pause)
 			b.nextCall().endRun(broke)
 		}
 		r.want(t, "task:submitted status:working status:working status:failed(The agent's answer broke off) EOF")
-		// A cancel does not wait for the pause.
+		// A cancel does not wait for the delay before the next attempt.
 		b.send(newRequest("m3", "hi"))
 		c = b.nextCall()
 		c.mustEmit(chunk("x"))

@@ -57,8 +57,8 @@ func (l failingLog) Append(ctx context.Context, a store.Append) (uint64, error) 
 	return l.Log.Append(ctx, a)
 }
 
-// A message is refused, and nothing comes of it, or it is taken, and its
-// sender knows.
+// A message is either refused and has no effect, or accepted, and its client learns
+// the outcome.
 func TestMessageIsAcceptedOrRefused(t *testing.T) {
 	now := func(r *a2a.SendRequest) *a2a.SendRequest {
 		r.ReturnImmediately = true
@@ -124,7 +124,7 @@ func TestMessageIsAcceptedOrRefused(t *testing.T) {
 				if b.Running() != 0 {
 					t.Errorf("%d turns run", b.Running())
 				}
-				// It may be sent again.
+				// The client may send the refused message again.
 				b.send(withTask(newRequest("m2", "two"), c.TaskID))
 				b.nextCall().finishTask(status(a2a.StateCompleted))
 			})

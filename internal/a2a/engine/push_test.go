@@ -15,10 +15,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// pushRecorder records push configurations, and refuses those with the URL bad.
+// pushRecorder records push configurations, and refuses configurations with the URL
+// bad.
 type pushRecorder struct {
 	store.Store
-	// attached are the configurations, with the number of the last event then.
+	// attached are the configurations, each with the number of the last event when it
+	// was attached.
 	attached []string
 	logs     []store.Log
 }
@@ -60,7 +62,8 @@ func TestPushConfigurationIsStoredBeforeTheTurn(t *testing.T) {
 		r := b.stream(pushing(newRequest("m1", "hi"), "one"))
 		c := b.nextCall()
 		r.want(t, "task:submitted")
-		// A turn with a push configuration has a task, which it keeps.
+		// A turn with a push configuration has a task, even if the agent answers with
+		// a message.
 		c.mustEmit(message("answer"))
 		c.mustEmit(status(a2a.StateInputRequired))
 		c.endRun(nil)

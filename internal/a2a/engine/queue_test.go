@@ -117,7 +117,8 @@ func TestWaitingMessageRunsAfterAClientDisconnect(t *testing.T) {
 	})
 }
 
-// An agent that keeps its stream open after pausing gets the answer there.
+// An agent that keeps its stream open while the task is paused receives the answer in
+// the same run.
 func TestInputGoesToThePausedRun(t *testing.T) {
 	for name, pause := range map[string]a2a.Event{
 		"said that it waits": paused(a2a.StateInputRequired, "which?"),
@@ -196,7 +197,8 @@ func TestFailedInputEndsTheTask(t *testing.T) {
 	})
 }
 
-// The run may end before its agent's word that it took the input arrives.
+// The run may end before the agent's confirmation that the run received the input
+// arrives.
 func TestRunEndsDuringTheDeliveryOfItsInput(t *testing.T) {
 	tests := map[string]struct {
 		end  error

@@ -27,7 +27,7 @@ type replica struct {
 	member *faultyMember
 }
 
-// crash cuts the connection to the store for good, as the end of the process would.
+// crash cuts the connection to the store permanently, as the end of the process would.
 func (p *replica) crash() { p.member.set(storeDown) }
 
 func retry() bool { return true }
@@ -72,7 +72,7 @@ func (p *replica) shutDown() {
 	_ = p.Drain(ended)
 }
 
-// startRun starts a task whose run emits an event, when the leases have been renewed.
+// startRun waits for a renewal of the leases, and starts a task whose run emits an event.
 func (p *replica) startRun(first a2a.Event) *call {
 	p.t.Helper()
 	time.Sleep(time.Minute)
@@ -88,8 +88,8 @@ func returnImmediately(r *a2a.SendRequest) *a2a.SendRequest {
 	return r
 }
 
-// A sidecar makes its engine before its backend has a configuration. A takeover would
-// ask the backend for it.
+// A sidecar creates its engine before its backend has a configuration. A takeover would
+// call the backend, so it must not happen before Start.
 func TestReplicaTakesOverAfterItsStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.NewMemory(memory.Options{})
@@ -222,7 +222,8 @@ func TestCancelAtAnyReplicaEndsTheRunAtOnce(t *testing.T) {
 	})
 }
 
-// When the note gets lost, the renewal of the lease tells.
+// If the notification of the owner is lost, the renewal of its lease detects the end of
+// the task.
 func TestLeaseRenewalDetectsTheEndOfATask(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, _ *replica) {
 		a.send(newRequest("m1", "hi"))
@@ -261,7 +262,7 @@ func TestTasksOfADeadReplicaFail(t *testing.T) {
 		s := b.send(withTask(newRequest("m3", "that"), asks.TaskID))
 		b.nextCall().finishTask(status(a2a.StateCompleted))
 		s.want(t, "task:completed")
-		// The dead may only think that they are.
+		// The replica was only disconnected from the store, and returns.
 		a.member.clear(storeDown)
 		if err := works.emitEvents(chunk("late")); err == nil {
 			t.Error("the run goes on that lost its task")
@@ -272,8 +273,7 @@ func TestTasksOfADeadReplicaFail(t *testing.T) {
 	})
 }
 
-// A store that fails at the first attempt of each renewal, and serves in between, ends no
-// lease.
+// A store that fails at the first attempt of each renewal and then answers ends no lease.
 func TestLeaseIsRenewedBetweenTwoOutages(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
 		a.send(returnImmediately(newRequest("m1", "hi")))
@@ -402,8 +402,8 @@ func TestTurnHasThreeAttemptsAtMost(t *testing.T) {
 	})
 }
 
-// While one replica cannot reach the store, its turns are run again by others:
-// it stops them before.
+// While one replica cannot reach the store, other replicas re-run its turns. The replica
+// stops the turns before that.
 func TestTurnNeverRunsOnTwoReplicas(t *testing.T) {
 	withTwoReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *replica) {
 		a.send(newRequest("m1", "hi"))
@@ -502,7 +502,7 @@ func TestMessageWaitingAtADeadReplicaIsRejected(t *testing.T) {
 
 func TestReplicaThatDoesNotReadItsInbox(t *testing.T) {
 	withTwoReplicas(t, engine.Options{}, func(t *testing.T, a, b *replica) {
-		// A life without an engine reads none.
+		// An incarnation without an engine does not read its inbox.
 		mute := a.member.Member.(interface{ Join(string) store.Member }).Join("mute")
 		if _, err := mute.Renew(t.Context(), time.Hour); err != nil {
 			t.Fatal(err)

@@ -65,7 +65,7 @@ func TestReplyReachesThePausedRun(t *testing.T) {
 		if !input.Input || input.TaskID != c.TaskID {
 			t.Errorf("the agent is asked %+v", input.Turn)
 		}
-		// The task is being answered: this is no reply to it.
+		// Another message already answers the task, so this message is no reply to it.
 		other := b.send(withContext(newRequest("m3", "this"), "c"))
 		wantNewTask(t, other, b.nextCall(), c.TaskID)
 		input.endRun(backend.ErrInputAccepted)
@@ -194,7 +194,7 @@ func TestReplyToATaskCanceledConcurrently(t *testing.T) {
 	})
 }
 
-// hookedMember does the same for one replica.
+// hookedMember is a hookedStore for one replica.
 type hookedMember struct {
 	store.Member
 	then func()
@@ -209,7 +209,7 @@ func (m *hookedMember) Paused(ctx context.Context, c store.Conversation) ([]stri
 	return ids, err
 }
 
-// Another replica cancels, or answers, what this one is about to continue.
+// Another replica cancels or continues the task that this replica is about to continue.
 func TestReplyToATaskContinuedByAnotherReplica(t *testing.T) {
 	for name, act := range map[string]func(t *testing.T, b *replica, task string){
 		"canceled": func(t *testing.T, b *replica, task string) {
@@ -231,7 +231,7 @@ func TestReplyToATaskContinuedByAnotherReplica(t *testing.T) {
 				a.member.Member = &hookedMember{Member: a.member.Member, then: func() { act(t, b, c.TaskID) }}
 				s := a.send(withContext(newRequest("m2", "that"), "c"))
 				next := a.nextCall()
-				// The claim names the new task: others find the message there.
+				// The claim names the new task, in which other replicas find the message.
 				again := b.send(withContext(newRequest("m2", "that"), "c"))
 				wantNewTask(t, s, next, c.TaskID)
 				if again.result() != "task:completed" || again.event.Task.ID != next.TaskID {
@@ -242,7 +242,7 @@ func TestReplyToATaskContinuedByAnotherReplica(t *testing.T) {
 	}
 }
 
-// The paused run is another replica's: the reply is brought to it.
+// Another replica has the paused run, so the reply is forwarded to it.
 func TestReplyIsForwarded(t *testing.T) {
 	withTwoReplicas(t, continuePaused, func(t *testing.T, a, b *replica) {
 		a.send(withContext(newRequest("m1", "hi"), "c"))
@@ -265,8 +265,8 @@ func TestReplyIsForwarded(t *testing.T) {
 	})
 }
 
-// The replica that took the reply dies; the reply is in the log of the task, so the
-// same message is not taken twice.
+// The replica that accepted the reply dies. The reply is in the log of the task, so that
+// a copy of it begins no second turn.
 func TestReplyIsDeduplicatedAfterACrash(t *testing.T) {
 	options := continuePaused
 	options.Retry = retry
@@ -287,12 +287,13 @@ func TestReplyIsDeduplicatedAfterACrash(t *testing.T) {
 			t.Errorf("Send() = %s", again.result())
 		}
 		b.wantNoCall()
-		// It is forgotten with its task also where the turn was taken over.
+		// The message is also forgotten at the replica that took the turn over.
 		wantNewTask(t, b.send(withContext(newRequest("m4", "more"), "c")), b.nextCall(), c.TaskID)
 	})
 }
 
-// A turn that another replica took over forgets the messages before it all the same.
+// The earlier messages of a task are also forgotten if another replica took the turn
+// over.
 func TestDeduplicationEndsAfterATakeover(t *testing.T) {
 	options := continuePaused
 	options.Retry = retry

@@ -11,7 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 )
 
-// A run whose task lost events cannot complete it: the log would lack a part.
+// A run whose task has lost events cannot complete the task, because the log would be
+// incomplete.
 func TestRunEndsIfTheStoreLosesEvents(t *testing.T) {
 	for name, emits := range map[string]bool{"that emits": true, "that is silent": false} {
 		t.Run(name, func(t *testing.T) {

@@ -39,11 +39,11 @@ func (a askingAgent) Run(ctx context.Context, turn *backend.Turn, emit backend.E
 	return context.Cause(ctx)
 }
 
-// Two replicas get replies that name a context only, each more than once, while
-// one of them may be killed or lose the store for a while, and the task may be
-// canceled. No message is stored in two tasks, unless it was forgotten with the one
-// that was continued or canceled, and a task is continued by one reply at most
-// each time that it asks.
+// Two replicas receive replies with a context and no task, each reply more than once.
+// Meanwhile a replica may be killed or lose the store for a while, and the task may be
+// canceled. No message is stored in two tasks, unless it was forgotten because its first
+// task was continued or canceled. At most one reply continues a task each time that it
+// asks.
 func TestRandomSchedulesOfReplies(t *testing.T) {
 	forEachSeed(t, 4000, runScheduleOfReplies)
 }

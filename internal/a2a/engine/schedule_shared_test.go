@@ -135,8 +135,8 @@ func runScheduleOfTwoReplicas(t *testing.T, seed uint64) {
 			memberA.clear(responseLost)
 		})
 	case 3:
-		// The responses of appends are lost, and then no append is accepted, for longer
-		// than the retries.
+		// The responses of appends are lost. After that, the store accepts no append for
+		// longer than appends are retried.
 		later(func(*engine.Engine) {
 			memberA.set(responseLost)
 			time.Sleep(time.Millisecond)

@@ -51,7 +51,7 @@ func (w randomAgent) Run(ctx context.Context, turn *backend.Turn, emit backend.E
 		<-ctx.Done()
 		return context.Cause(ctx)
 	case 4:
-		// It waits for its client longer than the client may take.
+		// The agent waits for longer than the input timeout.
 		if err := emit([]a2a.Event{inputRequest(`{"timeoutSeconds":0.002}`)}); err != nil {
 			return err
 		}
@@ -168,8 +168,8 @@ func runSchedule(t *testing.T, seed uint64, named bool) {
 	}
 }
 
-// readLog returns all that a subscriber may see of a log, and checks that
-// nothing follows a terminal state but a message that starts the task again.
+// readLog returns the events of a log that a subscriber may receive. It checks that only
+// a message that restarts the task follows a terminal state.
 func readLog(t *testing.T, s store.Store, id string, restarts bool) []string {
 	l, err := s.Open(t.Context(), store.Key{Owner: "owner", TaskID: id})
 	if err != nil {

@@ -373,7 +373,7 @@ func TestRunningTurnsAreBounded(t *testing.T) {
 	})
 }
 
-// agents are backends that end a turn in each of the ways there are.
+// agents are backends, one for each way to end a turn.
 var agents = map[string]backendFunc{
 	"message":        func(emit backend.Emit) error { return emit([]a2a.Event{message("x")}) },
 	"terminal event": func(emit backend.Emit) error { return emit([]a2a.Event{chunk("x"), status(a2a.StateCompleted)}) },
@@ -385,7 +385,8 @@ type backendFunc func(emit backend.Emit) error
 
 func (f backendFunc) Run(_ context.Context, _ *backend.Turn, emit backend.Emit) error { return f(emit) }
 
-// A client that has its answer may ask again at once, however busy the server is.
+// A client that has its answer may send the next message at once, even at the limit
+// of turns.
 func TestDecidedTurnReleasesItsSlot(t *testing.T) {
 	for name, agent := range agents {
 		t.Run(name, func(t *testing.T) {
@@ -405,8 +406,8 @@ func TestDecidedTurnReleasesItsSlot(t *testing.T) {
 	}
 }
 
-// Turns are counted by what users say: a client that calls itself an agent must
-// not have its second turn write over the artifact of its first.
+// Turns are counted by messages with the role user. If a client sends messages with
+// the role agent, its second turn must still not overwrite the artifact of the first.
 func TestMessageWithTheRoleOfAgentIsATurn(t *testing.T) {
 	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		r := newRequest("m1", "one")

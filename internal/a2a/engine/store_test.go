@@ -88,7 +88,7 @@ func TestTaskWithATooLargeFirstEventFails(t *testing.T) {
 	})
 }
 
-// A task may end in a store that is full, by its first words, too.
+// A task may end in a full store, even with its first event.
 func TestTaskEndsInAFullStore(t *testing.T) {
 	options := engine.Options{Store: memory.New(memory.Options{MaxBytes: 64 << 10})}
 	withEngine(t, options, func(t *testing.T, b *fixture) {

@@ -39,7 +39,7 @@ func TestTransitionOfAStatus(t *testing.T) {
 func TestTransitionOfOtherEvents(t *testing.T) {
 	tests := map[string]struct {
 		event a2a.Event
-		// refused are the states in which the event may not come.
+		// refused returns true for the states in which the event is not allowed.
 		refused func(a2a.State) bool
 	}{
 		"message":  {a2a.Event{Message: &a2a.Message{}}, a2a.State.Terminal},

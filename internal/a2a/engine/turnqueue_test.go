@@ -119,7 +119,7 @@ func TestQueueHasADeadline(t *testing.T) {
 		if b.Queued() != 0 {
 			t.Errorf("%d still wait", b.Queued())
 		}
-		// The same message may come again.
+		// The client may send the same message again.
 		again := b.send(requestOf("b", "b1"))
 		c.endRun(nil)
 		b.nextCall()
@@ -191,8 +191,8 @@ func TestDrainEmptiesTheQueue(t *testing.T) {
 	})
 }
 
-// TestMessageForAnEndedTaskReleasesItsTurn: what was waited for may not be
-// needed any more.
+// TestMessageForAnEndedTaskReleasesItsTurn checks a message that waits for a turn while
+// its task ends: the turn is released.
 func TestMessageForAnEndedTaskReleasesItsTurn(t *testing.T) {
 	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 3, QueueTimeout: time.Minute}
 	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {

@@ -21,8 +21,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
-// The errors for a missing task, the task of another owner and that of another tenant are
-// the same.
+// The errors for a missing task, the task of another owner and the task of another tenant
+// are the same.
 func TestWire10_ForeignTasksDoNotExist(t *testing.T) {
 	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		b.send(newRequest("m", "hi"))
@@ -68,7 +68,7 @@ func TestWire10_ForeignTasksDoNotExist(t *testing.T) {
 	})
 }
 
-// One word is one message for one owner in one tenant.
+// Equal messages are deduplicated only for the same owner in the same tenant.
 func TestIdempotencyStaysWithinTheTenant(t *testing.T) {
 	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		b.send(newRequest("m", "hi"))
@@ -125,8 +125,8 @@ func TestWire11_CancelWithAnUnresponsiveAgent(t *testing.T) {
 	})
 }
 
-// Many cancel while the agent finishes: they agree with each other and with
-// what the task became.
+// Many clients cancel while the agent completes the task. All calls have the same
+// outcome, which agrees with the final state of the task.
 func TestWire11_CancelRacesCompletion(t *testing.T) {
 	for range 200 {
 		e, err := engine.New(engine.Options{Store: memory.New(memory.Options{}), Backend: agents["terminal event"]})
@@ -226,7 +226,7 @@ func TestWire15_HistoryLengthOfSnapshots(t *testing.T) {
 			length *int
 			want   string
 		}{{nil, "one two three"}, {&none, ""}, {&one, "three"}, {&many, "one two three"}} {
-			// It is one message, which joins its own turn.
+			// The copy joins the turn of the same message.
 			r := withTask(newRequest("m3", "three"), c.TaskID)
 			r.HistoryLength = tt.length
 			if got := opens(b.Stream(t.Context(), r)); got != tt.want {

@@ -20,9 +20,9 @@ import (
 const maxClaims = 3
 
 // Claim implements Messages. If another replica has the claim, Claim looks for the
-// message in the task that the claim names. If it is not there and the other replica is
-// alive, the message has to be forwarded to it; if that replica died, Claim replaces the
-// claim.
+// message in the task that the claim names. If the message is not in that task and the
+// other replica is alive, the caller has to forward the message to it. If the other
+// replica is dead, Claim replaces the claim.
 func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 	name := digest(c.Request)
 	mine := store.MessageClaim{Replica: s.member.Self(), TaskID: c.Task, Nonce: uuid.NewString()}
@@ -57,7 +57,8 @@ func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 	return Claimed{}, errMoving()
 }
 
-// tasksOf returns the tasks whose log may have a message that was claimed for a task.
+// tasksOf returns the tasks whose logs may contain a message that was claimed for the
+// task claimed.
 func tasksOf(r *a2a.SendRequest, claimed string) []store.Key {
 	all := []store.Key{{Owner: r.Owner, TaskID: claimed}}
 	if m := r.Message; m.TaskID == "" && len(m.ReferenceTasks) == 1 && m.HasResult() {

@@ -4,11 +4,11 @@
 // Package coordination decides which replica runs a task, for engines that may share
 // their store with others.
 //
-// A Coordinator has the lease of the replica, fences its writes, forwards messages to
-// other replicas and finds the tasks of replicas that died. Single does nothing, for
-// an engine that has its store for itself; Shared implements the protocol that
-// docs/explanation/replicas.md describes. An engine calls its Coordinator and implements Host, which
-// the Coordinator calls.
+// A Coordinator renews the lease of the replica, fences its writes, forwards messages to
+// other replicas and finds the tasks of dead replicas. Single is for an engine that
+// shares its store with no other, and does nothing. Shared implements the protocol that
+// docs/explanation/replicas.md describes. An engine calls its Coordinator, which calls
+// the engine through Host.
 package coordination
 
 import (
@@ -30,42 +30,43 @@ type Coordinator interface {
 type Lease interface {
 	// Start begins to renew the lease and to serve other replicas, and returns at once.
 	Start(h Host)
-	// Stop ends what Start began and then the lease. Other replicas may take over the
-	// tasks that are left. It may be called more than once.
+	// Stop ends the goroutines of Start and then the lease. Other replicas may take over
+	// the tasks that this replica still holds. Stop may be called more than once.
 	Stop(ctx context.Context)
 	// Exclusive reports whether no other replica uses the store.
 	Exclusive() bool
 	// Fenced reports whether the lease may have ended, so that no run may start.
 	Fenced() bool
-	// Term changes when the lease may have ended, and with the renewal after that. Another
-	// replica may release the claims of an earlier term.
+	// Term returns a number that changes when the lease may have ended, and again with
+	// the next renewal. Another replica may release the claims of an earlier term.
 	Term() uint64
 	// Interrupt ends the retries of all writes in progress, which then return
-	// store.ErrIndeterminate. Later writes are not retried for longer than the default
-	// of the store.
+	// store.ErrIndeterminate. Later writes are retried only for the default time of the
+	// store.
 	Interrupt()
 }
 
 // Ownership returns and changes the replica that holds a task. It makes the writes of
 // package store for this replica and fences them: a write fails if the replica has lost
-// the task. A write outlives the context of its caller. Only Interrupt ends it, or a
-// lease that may have ended.
+// the task. A write continues when the context of its caller ends. Only Interrupt ends a
+// write early, or a lease that may have ended.
 type Ownership interface {
 	// Owner returns the owner of a task. It returns store.ErrNotFound if the
 	// store does not have the task.
 	Owner(ctx context.Context, k store.Key) (Owner, error)
 	// Create creates a task whose first turn begins. term is the term in which the
-	// replica claimed the message of the turn: in a later one Create returns
+	// replica claimed the message of the turn. In a later term, Create returns
 	// store.ErrUnavailable, because another replica may process the message.
 	Create(ctx context.Context, n store.NewTask, term uint64) (store.Log, error)
-	// Begin appends the first events of a turn and takes the hold. If it or Create fails
-	// with an outage, the Coordinator remembers that the message is refused, and Owner
-	// tells if the store has it all the same.
+	// Begin appends the first events of a turn and takes the hold. If the outcome of
+	// Begin or Create is indeterminate, the engine refuses the message, and the
+	// Coordinator remembers the task. If the store has the message, Owner then reports it
+	// as refused (Owner.Refused).
 	Begin(ctx context.Context, k store.Key, log store.Log, a store.Append) (uint64, error)
 	// Append appends to a task, with a change of the hold if a.Hold is not AnyHolder.
 	Append(ctx context.Context, log store.Log, a store.Append) (uint64, error)
-	// NotifyOwner tells the replica that runs a task to read its log. The owner reads it
-	// with the next renewal of its lease at the latest.
+	// NotifyOwner asks the replica that runs a task to read the log of the task. The
+	// owner reads the log with the next renewal of its lease at the latest.
 	NotifyOwner(ctx context.Context, o Owner, k store.Key)
 }
 
@@ -79,19 +80,21 @@ type Messages interface {
 	Forward(f Forwarded, decide func(context.Context, Outcome, error)) error
 }
 
-// Owner tells who runs a task. Its zero value is a task that no replica holds.
+// Owner is the replica that holds a task, with the turn. Its zero value means that no
+// replica holds the task.
 type Owner struct {
 	// Replica holds the task, "" for none.
 	Replica store.Replica
-	// Here is true if this replica holds the task, and Alive if another replica holds it
-	// and has a lease.
+	// Here is true if this replica holds the task. Alive is true if another replica holds
+	// the task and has a lease.
 	Here, Alive bool
 	// Turn describes the turn that the holder runs or ran.
 	Turn store.TurnDescriptor
-	// RolledBack is true if the store has lost writes since the task began to work.
+	// RolledBack is store.Hold.RolledBack: the store has lost writes since the task began
+	// to work.
 	RolledBack bool
-	// Refused is true if the message of that turn was refused by this replica, because
-	// the store did not tell whether it had stored it.
+	// Refused is true if this replica refused the message of the turn, because the store
+	// did not answer whether it had stored the message.
 	Refused bool
 }
 
@@ -102,7 +105,8 @@ func (o *Owner) Orphaned(running bool) bool { return o.Replica != "" && !o.Alive
 // ClaimRequest is a message that a replica is about to process.
 type ClaimRequest struct {
 	Request *a2a.SendRequest
-	// Task is the task that the message continues, or creates if it creates one.
+	// Task is the task that the message continues, or the id of the task that it may
+	// create.
 	Task string
 	// Former is the claim of an earlier turn of the same message at this replica.
 	Former store.ClaimedMessage
@@ -122,7 +126,7 @@ type Claimed struct {
 	Former bool
 	// Found is where the turn of the same message began.
 	Found *Position
-	// Replica is the replica that processes the message, as the task Task.
+	// Replica is the replica that processes the message. Task is the task of its claim.
 	Replica store.Replica
 	Task    string
 }
@@ -139,8 +143,8 @@ type Position struct {
 type Forwarded struct {
 	To      store.Replica
 	Request *a2a.SendRequest
-	// Task is the task that the message names. NewTask is the task that the message
-	// creates if it creates one, for a message that another replica claimed.
+	// Task is the task that the message names. NewTask is the id of the task that the
+	// message may create, if another replica has claimed the message; otherwise "".
 	Task, NewTask string
 	Claim         store.ClaimedMessage
 }
@@ -150,16 +154,16 @@ type Forwarded struct {
 type Outcome struct {
 	Message *a2a.Message
 	Turn    *Position
-	// Unknown is true beside an error if the other replica may process the message, or
-	// may have. The claim on the message then has to stay, so that other replicas find
-	// the message in the log of its task.
+	// Unknown is true, beside an error, if the other replica may process or may have
+	// processed the message. The claim on the message then has to stay, so that other
+	// replicas find the message in the log of its task.
 	Unknown bool
 }
 
 // unknown is the Outcome of a message that the other replica may process.
 var unknown = Outcome{Unknown: true}
 
-// Host is an engine as its Coordinator calls it.
+// Host is the interface through which a Coordinator calls its engine.
 type Host interface {
 	Runs
 	// TakeOver ends or re-runs a task if it is orphaned.

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// maxForwarded bounds the messages that are with other replicas.
+	// maxForwarded bounds the forwarded messages whose outcome is not known yet.
 	maxForwarded = 1024
-	// acceptWithin is how long another replica may take to confirm a message.
+	// acceptWithin is the time within which another replica has to confirm a message.
 	acceptWithin = 5 * time.Second
 )
 
 // Forward implements Messages. The message goes to the inbox of the other replica, which
-// processes it like one of its own clients. If that replica does not confirm it within
-// 5 s, the message is withdrawn from the inbox and refused. The outcome comes in an
-// answer of the other replica or, if the answer is lost, from the log of the task.
+// processes it like one of its own clients. If that replica does not confirm the message
+// within 5 s, Forward withdraws the message from the inbox and refuses it. The outcome is
+// the answer of the other replica or, if the answer is lost, the log of the task.
 func (s *Shared) Forward(f Forwarded, decide func(context.Context, Outcome, error)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,8 +71,9 @@ func (s *Shared) forward(f *Forwarded) (Outcome, error) {
 				return s.outcome(reply)
 			}
 		case <-silence.C:
-			// If the message is not in the inbox any more, the other replica has it and will
-			// answer. One that does not answer for RetryFor has lost it or cannot answer.
+			// If the message is no longer in the inbox, the other replica has received it
+			// and will answer. If there is no answer for RetryFor, that replica has lost
+			// the message or cannot answer.
 			removed, err := s.member.Withdraw(s.ctx, f.To, place)
 			if received || removed || err != nil {
 				return Outcome{Unknown: !removed}, errMoving()
@@ -92,18 +93,18 @@ func (s *Shared) forward(f *Forwarded) (Outcome, error) {
 // waitingFor is a forwarded message whose outcome is not known.
 type waitingFor struct {
 	replica store.Replica
-	// tasks are those whose log may have the message.
+	// tasks are the tasks whose logs may contain the message.
 	tasks    []store.Key
 	request  *a2a.SendRequest
 	accepted bool
-	// endedSince is since when all tasks are known to have ended although the replica
-	// said that the message waits; zero otherwise.
+	// endedSince is the time since which all tasks have ended although the replica
+	// confirmed that the message waits; otherwise zero.
 	endedSince time.Time
 }
 
-// check looks for the outcome of a message whose answer may be lost. done is true with
-// the outcome, and with an error if there will be none: the replica is dead, or refused
-// the message without an answer.
+// check looks for the outcome of a message whose answer may be lost. done is true if
+// check has found the outcome. It is also true, with an error, if there will be no
+// outcome: the replica is dead, or has refused the message and its answer is lost.
 func (s *Shared) check(w *waitingFor) (o Outcome, done bool, err error) {
 	alive, err := s.member.Alive(s.ctx, w.replica)
 	if err != nil {
@@ -129,8 +130,8 @@ func (s *Shared) check(w *waitingFor) (o Outcome, done bool, err error) {
 	return Outcome{}, false, nil
 }
 
-// mayContinue reports whether a message may still wait for its turn in a task: unless
-// the task has ended or does not exist.
+// mayContinue reports whether a message may still wait for its turn in a task. It returns
+// false if the task has ended or does not exist.
 func (s *Shared) mayContinue(k store.Key) bool {
 	log, err := s.member.Open(s.ctx, k)
 	var now *a2a.Record
@@ -143,7 +144,7 @@ func (s *Shared) mayContinue(k store.Key) bool {
 	return !now.Task.Status.State.Terminal()
 }
 
-// outcome is what another replica decided.
+// outcome returns the decision of another replica from its answer.
 func (s *Shared) outcome(m *store.InboxMessage) (Outcome, error) {
 	switch {
 	case m.Problem != nil:

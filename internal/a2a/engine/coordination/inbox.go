@@ -15,8 +15,8 @@ func errInboxFull() error {
 	return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many messages wait for another replica"}
 }
 
-// readInbox receives what other replicas send until the coordinator stops. It blocks on
-// nothing but the store.
+// readInbox receives the messages of other replicas until the coordinator stops. Only
+// calls of the store block it.
 func (s *Shared) readInbox() {
 	for s.ctx.Err() == nil {
 		messages, err := s.member.Receive(s.ctx)
@@ -56,8 +56,8 @@ func (s *Shared) receive(m *store.InboxMessage) {
 	}
 }
 
-// accept has the host process a message of another replica, and sends the outcome to
-// that replica. A message that has to wait is confirmed first.
+// accept passes a message of another replica to the host, and sends the outcome to that
+// replica. If the message has to wait, accept first sends a confirmation.
 func (s *Shared) accept(m *store.InboxMessage) {
 	if m.Request == nil || m.Request.Message == nil {
 		return

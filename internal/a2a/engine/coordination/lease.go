@@ -12,15 +12,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// renewLease renews the lease every third of it, and takes over orphaned tasks after
-// each renewal. After a failed renewal it retries every fifteenth of the lease, so that
-// a store which fails from time to time does not cost the lease.
+// renewLease renews the lease after each third of its duration, and takes over orphaned
+// tasks after each renewal. It retries a failed renewal after each fifteenth of the
+// duration, so that the lease survives a store that fails from time to time.
 func (s *Shared) renewLease() {
 	lease := s.options.Lease
 	next := time.NewTimer(lease)
 	defer next.Stop()
 	// Other replicas may process the messages and re-run the turns of a replica without a
-	// lease. It stops before that.
+	// lease. This replica therefore stops its runs before the lease ends.
 	fence := time.AfterFunc(lease*2/3, s.stopRunsBeforeLeaseEnds)
 	defer fence.Stop()
 	health := storeHealth{}
@@ -47,14 +47,15 @@ func (s *Shared) renewLease() {
 	}
 }
 
-// storeHealth is whether the store answered the latest renewals.
+// storeHealth records whether the store answered the latest renewals.
 type storeHealth struct {
-	// since is the first renewal after which none has failed; zero after a failure.
+	// since is the time of the first successful renewal after the last failure; zero
+	// after a failure.
 	since time.Time
 	asked bool
 }
 
-// answered records a successful renewal and reports whether the one before failed.
+// answered records a successful renewal and reports whether the renewal before it failed.
 func (h *storeHealth) answered(now time.Time) (again bool) {
 	again = h.asked && h.since.IsZero()
 	if h.since.IsZero() {
@@ -64,7 +65,7 @@ func (h *storeHealth) answered(now time.Time) (again bool) {
 	return again
 }
 
-// failed records a failed renewal and reports whether it is the first in a row.
+// failed records a failed renewal and reports whether it is the first failure in a row.
 func (h *storeHealth) failed() (first bool) {
 	first = !h.asked || !h.since.IsZero()
 	h.since, h.asked = time.Time{}, true
@@ -97,9 +98,9 @@ func (s *Shared) renew() ([]store.Key, error) {
 	return held, nil
 }
 
-// review has the host review a task, in the background: the lock of the task may be
-// held by an append that the store does not answer. A review that is left out because
-// too many are in progress follows after the next renewal.
+// review starts Host.Review for a task in the background, because an append that the
+// store does not answer may hold the lock of the task. If too many reviews are in
+// progress, it is omitted until the next renewal.
 func (s *Shared) review(k store.Key) {
 	select {
 	case s.reviewing <- struct{}{}:
@@ -111,10 +112,11 @@ func (s *Shared) review(k store.Key) {
 	}
 }
 
-// takeOver takes over orphaned tasks: those that this replica holds and does not run,
-// and those of replicas without a lease. After an outage all leases have ended and mean
-// nothing, so it takes over tasks of other replicas only when the store has answered for
-// a whole lease, in which living replicas renewed theirs.
+// takeOver takes over orphaned tasks: the tasks that this replica holds and does not run,
+// and the tasks of replicas without a lease. After an outage, the leases of living
+// replicas have ended, too. takeOver therefore takes over tasks of other replicas only
+// after the store has answered for the duration of a lease, in which living replicas have
+// renewed theirs.
 func (s *Shared) takeOver(held []store.Key, answersSince time.Time) {
 	if s.host.Draining() {
 		return
@@ -127,7 +129,7 @@ func (s *Shared) takeOver(held []store.Key, answersSince time.Time) {
 	}
 	dead, err := s.member.Dead(s.ctx)
 	if !trusted {
-		// A former incarnation of this replica is dead all the same.
+		// A former incarnation of this replica is dead in any case.
 		dead = slices.DeleteFunc(dead, func(r store.Replica) bool { return r.Name() != s.member.Self().Name() })
 	}
 	for _, replica := range dead {
@@ -149,8 +151,9 @@ func (s *Shared) takeOverAll(tasks []store.Key) {
 	}
 }
 
-// stopRunsBeforeLeaseEnds fences creations, and the whole replica if Options.Fence tells
-// so. It ends the writes first, because they hold the locks of their tasks.
+// stopRunsBeforeLeaseEnds fences creations. If Options.Fence returns true, it also fences
+// all writes and stops all runs. It ends the writes first, because they hold the locks of
+// their tasks.
 func (s *Shared) stopRunsBeforeLeaseEnds() {
 	s.fenceCreations()
 	if !s.options.Fence() {

@@ -12,8 +12,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// findIn returns where the turn of a message began, in the first of some tasks whose log
-// has the message, or nil. Tasks that do not exist are skipped.
+// findIn returns the position at which the turn of a message began, in the first of the
+// tasks whose log contains the message, or nil if none does. It skips tasks that do not
+// exist.
 func (s *Shared) findIn(ctx context.Context, tasks []store.Key, r *a2a.SendRequest) (*Position, error) {
 	for _, k := range tasks {
 		if k.TaskID == "" {
@@ -46,10 +47,11 @@ func (s *Shared) find(ctx context.Context, k store.Key, r *a2a.SendRequest) (*Po
 	return &Position{Key: k, Log: log, Seq: seq + 1}, nil // the status behind the message begins its turn
 }
 
-// FindMessage returns the number of the event with the message of a request, and 0 if
-// the log does not contain it or has trimmed it. A client may use one id for the message
-// that creates a task and for those that continue it: for a request that names the task,
-// FindMessage returns the last one that does not create the task; otherwise the first.
+// FindMessage returns the number of the event with the message of a request, and 0 if the
+// log does not contain it or has trimmed it. A client may use one id for the message that
+// creates a task and for the messages that continue it. For a request that names the
+// task, FindMessage returns the last such message that does not create the task;
+// otherwise it returns the first.
 func FindMessage(ctx context.Context, log store.Log, r *a2a.SendRequest) (seq uint64, err error) {
 	named := r.Message.TaskID != ""
 	continues := named && !r.ClientTaskID

@@ -54,12 +54,12 @@ type Shared struct {
 	options Options
 	member  store.Member
 	host    Host
-	// ctx ends the goroutines, which group counts.
+	// ctx ends the goroutines of the coordinator. group waits for them.
 	ctx   context.Context //nolint:containedctx // it lasts as long as the replica
 	stop  context.CancelCauseFunc
 	group sync.WaitGroup
-	// accepting bounds the forwarded messages of other replicas in progress, reviewing
-	// the reviews of tasks.
+	// accepting bounds the messages of other replicas that are processed concurrently.
+	// reviewing bounds the concurrent reviews of tasks.
 	accepting, reviewing chan struct{}
 	// fenced is true while the lease may have ended and the host has stopped its runs.
 	fenced atomic.Bool
@@ -67,17 +67,18 @@ type Shared struct {
 	noRetries atomic.Bool
 
 	mu sync.Mutex
-	// writes is the context of all writes, stopWrites ends it. creations is a part of it,
-	// for the writes that create tasks.
+	// writes is the context of all writes, and stopWrites ends it. creations is a child
+	// of writes, for the writes that create tasks.
 	writes, creations         context.Context //nolint:containedctx // replaced after they have ended
 	stopWrites, stopCreations context.CancelCauseFunc
-	// term changes when the lease may end, and with the renewal after that.
+	// term increases when the lease may have ended, and again with the next renewal.
 	term uint64
-	// replies are the answers that forwarded messages wait for, by their number.
+	// replies contains, by the number of each forwarded message, the channel for the
+	// answers to the message.
 	replies map[uint64]chan *store.InboxMessage
 	number  uint64
-	// refused are the tasks whose message was refused although the store may have it, with
-	// the time of the refusal.
+	// refused are the tasks for which a message was refused although the store may have
+	// stored it, with the time of the refusal.
 	refused map[store.Key]time.Time
 	// stopped is true when no more messages are forwarded.
 	stopped bool
@@ -85,7 +86,8 @@ type Shared struct {
 
 var _ Coordinator = (*Shared)(nil)
 
-// NewShared returns the Coordinator of a replica. Start makes it a part of the store.
+// NewShared returns the Coordinator of a replica. Other replicas see this replica after
+// Start.
 func NewShared(m store.Member, o Options) *Shared {
 	s := &Shared{
 		options: o, member: m,
@@ -127,9 +129,9 @@ func (s *Shared) allowWrites() {
 	s.creations, s.stopCreations = context.WithCancelCause(s.writes)
 }
 
-// fenceCreations ends the creations in progress, and all later ones until unfence. When
-// the lease has ended, another replica may release the claim on a message whose task this
-// replica still creates, and process the message itself.
+// fenceCreations ends the creations in progress, and later creations fail until unfence.
+// When the lease has ended, another replica may release the claim on a message whose task
+// this replica still creates, and process the message itself.
 func (s *Shared) fenceCreations() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,9 +139,9 @@ func (s *Shared) fenceCreations() {
 	s.term++
 }
 
-// fence ends the writes in progress, and all later ones until unfence: if a write
-// began now and was retried, it would keep the lock of its task, and StopRuns would wait
-// for it until after the lease has ended.
+// fence ends the writes in progress, and later writes fail until unfence. A write that
+// began now and was retried would hold the lock of its task, and StopRuns would wait for
+// this lock until after the end of the lease.
 func (s *Shared) fence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +178,8 @@ func (w write) Value(key any) any {
 	return w.values.Value(key)
 }
 
-// prepare completes a write of this replica, and returns its context.
+// prepare sets the token, the replica and the retry time of a write, and returns the
+// context of the write.
 func (s *Shared) prepare(ctx context.Context, w *store.Write) context.Context {
 	w.Token, w.Replica = store.NewToken(), s.member.Self()
 	if s.noRetries.Load() {
@@ -242,8 +245,9 @@ func (s *Shared) Append(ctx context.Context, log store.Log, a store.Append) (uin
 	return log.Append(s.prepare(ctx, &a.Write), a) //nolint:wrapcheck // the caller wraps it
 }
 
-// began remembers that the message of a turn is refused if the store may have it, and
-// forgets it once a turn of the task has begun.
+// began records the outcome of the write that begins a turn. If the write is
+// indeterminate, began remembers that the message is refused; if a turn of the task has
+// begun, it forgets that.
 func (s *Shared) began(k store.Key, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,8 +259,9 @@ func (s *Shared) began(k store.Key, err error) {
 	}
 }
 
-// forgetRefused forgets the messages that were refused before a time. The store has not
-// taken them, because this replica has taken over all tasks that it holds since.
+// forgetRefused forgets the messages that were refused before a time. The store does not
+// have these messages: since then, this replica has taken over all tasks that it holds in
+// the store.
 func (s *Shared) forgetRefused(before time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -270,7 +275,8 @@ func (s *Shared) NotifyOwner(ctx context.Context, o Owner, k store.Key) {
 	}
 }
 
-// retry calls call until it fails with no outage, at most for RetryFor.
+// retry calls call until it succeeds or fails with an error other than an outage, for at
+// most RetryFor.
 func (s *Shared) retry(call func() error) error {
 	ctx, cancel := context.WithTimeout(s.ctx, s.options.RetryFor)
 	defer cancel()

@@ -9,8 +9,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Single is the Coordinator of an engine that has its store for itself. It holds every
-// task and does nothing.
+// Single is the Coordinator of an engine that shares its store with no other. It passes
+// writes to the store unchanged.
 type Single struct{ Store store.Store }
 
 var _ Coordinator = Single{}
@@ -63,5 +63,5 @@ func (Single) Claim(context.Context, ClaimRequest) (Claimed, error) {
 }
 
 // Forward implements Messages. An engine forwards only to replicas that Owner or Claim
-// names.
+// returns, and Single returns none.
 func (Single) Forward(Forwarded, func(context.Context, Outcome, error)) error { return errMoving() }
