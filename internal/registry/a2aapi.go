@@ -122,8 +122,8 @@ type a2aRequestKey struct{}
 
 func a2aRequestOf(ctx context.Context) *a2aRequest { return ctx.Value(a2aRequestKey{}).(*a2aRequest) }
 
-// authenticated authenticates the caller before next, and counts the response that the
-// caller receives.
+// authenticated returns a handler that authenticates the caller and calls next. The request
+// counts toward the caller's limit of concurrent responses until next returns.
 func (d *a2aAPI) authenticated(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "private, no-cache")

@@ -34,16 +34,16 @@ const (
 	maxReport = 72 << 10
 	// patchTimeout bounds one write.
 	patchTimeout = 5 * time.Second
-	// limitedPods bounds the pods with a rate of their own; others share.
+	// limitedPods bounds the pods with a rate of their own. Further pods share one rate.
 	limitedPods = 16384
 )
 
 // reportRate bounds the reports of one pod. A sidecar sends at most one in 5 s.
 var reportRate = limit.Rate{PerSecond: 1, Burst: 10}
 
-// healthReports writes what sidecars report about their dependencies into the
-// conditions of their pods, for the operator and kubectl. Every replica does so. A
-// pod reports only for itself: its token must be bound to it.
+// healthReports writes the health of a sidecar's dependencies, which the sidecar reports,
+// into the conditions of its pod, for the operator and kubectl. Every replica of the
+// registry does so. A pod can report only for itself: its token must be bound to the pod.
 type healthReports struct {
 	// pods reads the pods of Agents.
 	pods   client.Reader
@@ -85,8 +85,8 @@ func (h *healthReports) put(w http.ResponseWriter, r *http.Request, c access.Cal
 
 func invalidReport(field, cure string) error { return &index.ParameterError{Field: field, Cure: cure} }
 
-// readReport reads a report and validates all its members, because the registry
-// writes them into an object of the cluster.
+// readReport decodes a report and validates all its members, because the registry
+// writes them into an object of the cluster. Its errors are *index.ParameterError.
 func readReport(w http.ResponseWriter, r *http.Request) (*sidecarconfig.HealthReport, error) {
 	report := &sidecarconfig.HealthReport{}
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReport))
@@ -114,8 +114,8 @@ func readReport(w http.ResponseWriter, r *http.Request) (*sidecarconfig.HealthRe
 	return report, nil
 }
 
-// write patches the conditions of a pod that differ from the report, and the annotation with
-// the signatures of the card. It sends no request for what does not differ.
+// write patches the conditions of a pod and the annotation with the signatures of the card
+// where they differ from the report. It sends no request for what does not differ.
 func (h *healthReports) write(ctx context.Context, name types.NamespacedName, uid types.UID, report *sidecarconfig.HealthReport) error {
 	unknown := &problem{
 		status: http.StatusConflict, Code: "UnknownPod",
@@ -127,7 +127,7 @@ func (h *healthReports) write(ctx context.Context, name types.NamespacedName, ui
 	} else if err != nil {
 		return fmt.Errorf("get pod: %w", err)
 	}
-	// Neither of the two writes keeps the other one from being tried. The first one changes its object.
+	// Each write is tried even if the other one fails. The first write changes its object, so it has a copy.
 	err := errors.Join(h.writeConditions(ctx, pod.DeepCopy(), report), h.writeSignatures(ctx, pod, report.CardSignatures))
 	return unknownOr(unknown, err)
 }
@@ -153,7 +153,7 @@ func (h *healthReports) writeConditions(ctx context.Context, pod *corev1.Pod, re
 	return nil
 }
 
-// unknownOr returns the error of a write, joined with unknown if the pod is gone.
+// unknownOr returns the error of a write, joined with unknown if the pod does not exist any more.
 func unknownOr(unknown *problem, err error) error {
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return errors.Join(unknown, err)
@@ -161,8 +161,8 @@ func unknownOr(unknown *problem, err error) error {
 	return err
 }
 
-// writeSignatures writes the annotation with the signatures of the card, or deletes it if
-// the sidecar does not sign, or if they are too long.
+// writeSignatures writes the annotation with the signatures of the card. It deletes the
+// annotation if the sidecar does not sign, or if the signatures are too long.
 func (h *healthReports) writeSignatures(ctx context.Context, pod *corev1.Pod, s *sidecarconfig.CardSignatures) error {
 	var value *string
 	if s != nil {
@@ -191,8 +191,8 @@ func (h *healthReports) writeSignatures(ctx context.Context, pod *corev1.Pod, s 
 	return nil
 }
 
-// changedConditions returns the conditions of a pod that differ from the report: those
-// of failing dependencies and those of dependencies that recovered.
+// changedConditions returns the conditions of a pod that differ from the report, with their
+// new values: conditions of failing dependencies, and of dependencies that have recovered.
 func changedConditions(is []corev1.PodCondition, report *sidecarconfig.HealthReport, now metav1.Time) []corev1.PodCondition {
 	var changed []corev1.PodCondition
 	failing := map[corev1.PodConditionType]bool{}

@@ -20,7 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
 
-// Limits of a result of a peer. Longer texts are cut, and larger results dropped.
+// Limits of a result of a peer. The registry cuts longer texts, and drops larger results.
 const (
 	maxResult      = 32 << 10
 	maxIdentifier  = 512
@@ -34,8 +34,8 @@ const (
 	maxQuery       = 512
 )
 
-// Members of the metadata of a result that this registry sets. They say where it comes
-// from, whatever the peer wrote.
+// Members of the metadata that this registry sets to the origin of a result. They
+// replace members with these names that the peer has sent.
 const (
 	metadataPeer      = "peer"
 	metadataPublisher = "publisher"
@@ -53,27 +53,28 @@ const (
 	filtered          = "filter"
 )
 
-// answer is what a peer found.
+// answer has the results of a peer for a query.
 type answer struct {
 	*peer
-	// results are in the order of the peer. positions has the place of each in its
-	// response, where dropped results count, too.
+	// results are in the order of the peer. positions has the position of each result in
+	// the response of the peer, counted from 1 and with dropped results.
 	results   []ard.Result
 	positions []int
-	// count is the number of results in the response.
+	// count is the number of results that were read from the response, with dropped ones.
 	count  int
 	failed *failure
 }
 
-// window selects the results of a response that are read: at most limit, without the first
-// skip, that satisfy the filter.
+// window selects the results of a response: of the first limit results, those after the first
+// skip that satisfy the filter.
 type window struct {
 	peers       *peerSet
 	filter      ard.Filter
 	skip, limit int
 }
 
-// read adds the results of a response. Its error is a *failure.
+// read adds the usable results of a response to a, and counts the dropped ones. Its error is
+// a *failure.
 func (f *Federation) read(a *answer, text []byte, w window) error {
 	var response struct {
 		Results json.RawMessage `json:"results"`
@@ -115,9 +116,10 @@ func (f *Federation) read(a *answer, text []byte, w window) error {
 	return nil
 }
 
-// check returns a result of a peer in the form in which clients get it, with the
-// publisher of its identifier, or the reason to drop it. A peer names its own agents and those of unknown publishers, which are
-// marked; it does not name agents of this registry or of another peer.
+// check returns a result of a peer in the form in which clients receive it, with the
+// publisher in its identifier, or the reason to drop it. It accepts the peer's own agents
+// and agents of unknown publishers, and marks which of the two a result is. It drops agents
+// of this registry and of other peers.
 func (f *Federation) check(p *peer, peers *peerSet, raw []byte) (result ard.Result, publisher, reason string) {
 	if len(raw) > maxResult {
 		return result, "", tooLarge
@@ -155,12 +157,12 @@ func (f *Federation) check(p *peer, peers *peerSet, raw []byte) (result ard.Resu
 	return result, publisher, ""
 }
 
-// segmentCharacters are the characters of the segments of an identifier (the JSON Schema
-// of ARD).
+// segmentCharacters are the characters that a segment of an identifier may have, by the JSON
+// Schema of ARD.
 const segmentCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
-// splitIdentifier returns an identifier of ARD with its prefix in lower case, and its
-// publisher.
+// splitIdentifier returns an identifier of ARD with its prefix and publisher in lower case,
+// and the publisher. ok is false if the identifier is not valid.
 func splitIdentifier(id string) (normal, publisher string, ok bool) {
 	parts := strings.Split(id, ":")
 	if len(parts) < 4 || len(id) > maxIdentifier || !strings.EqualFold(parts[0], "urn") || !strings.EqualFold(parts[1], "air") {
@@ -180,7 +182,8 @@ func splitIdentifier(id string) (normal, publisher string, ok bool) {
 }
 
 // isReachable reports whether clients of this registry may call a URL of a peer's
-// result: https, or http for an insecure peer, and no address inside this cluster.
+// result. It accepts https, or http for an insecure peer, and no address inside this
+// cluster.
 func (f *Federation) isReachable(p *peer, text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || len(text) > maxURL || u.Scheme != "https" && (u.Scheme != "http" || !p.isLocal()) || u.Host == "" || u.User != nil {
@@ -204,8 +207,8 @@ func (f *Federation) isReachable(p *peer, text string) bool {
 	return strings.Contains(host, ".")
 }
 
-// metadata returns the texts, numbers and truth values of a peer's metadata. It drops keys
-// that change when they are cleaned: they could be equal to others then.
+// metadata returns the strings, numbers and booleans of a peer's metadata. It drops keys
+// that clean would change, because a changed key could be equal to another key.
 func (f *Federation) metadata(p *peer, all map[string]any) map[string]any {
 	kept := make(map[string]any, len(all)+3)
 	for key, value := range all {
@@ -235,8 +238,8 @@ func cleanAll(texts []string, items, bytes int) []string {
 	return texts
 }
 
-// clean returns a text of a peer without control characters and characters that change
-// the direction of the text around it, cut after a number of bytes.
+// clean returns a text of a peer, cut after a number of bytes. It removes control characters
+// and the characters that change the direction of the text around them.
 func clean(text string, bytes int) string {
 	text = strings.Map(func(r rune) rune {
 		switch {

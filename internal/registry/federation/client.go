@@ -19,7 +19,7 @@ import (
 
 const userAgent = "a2a-operator"
 
-// request is what is sent to a peer, beside its token.
+// request is a search that the registry sends to peers, without the token of each peer.
 type request struct {
 	caller    a2a.AccountingPrincipal
 	body      []byte
@@ -27,8 +27,8 @@ type request struct {
 	withToken bool
 }
 
-// search sends a query to the peer within its budget, and gives the response to read. It
-// takes the timeout of the peer and half of it at most.
+// search sends a query to the peer within the limits of the peer, and calls read with the
+// response. It lasts at most 1.5 times the timeout of the peer.
 func (f *Federation) search(ctx context.Context, p *peer, q *request, read func([]byte) error) *failure {
 	start := f.options.Clock.Now()
 	failed := failureOf(ctx, f.limited(ctx, p, q, read))
@@ -42,8 +42,8 @@ func (f *Federation) search(ctx context.Context, p *peer, q *request, read func(
 	return failed
 }
 
-// limited waits for a slot of the peer, and sends the query unless the circuit is open. The
-// wait is no failure of the peer.
+// limited waits for a slot of the peer, and sends the query unless the circuit is open. A
+// wait without success does not count as a failure of the peer.
 func (f *Federation) limited(ctx context.Context, p *peer, q *request, read func([]byte) error) error {
 	header := q.header.Clone()
 	if p.TokenFile != "" && q.withToken {
@@ -109,14 +109,14 @@ func (p *peer) post(ctx context.Context, body []byte, header http.Header, now ti
 }
 
 const (
-	// defaultPause is how long no search goes to a peer that responds 429 without a usable
-	// Retry-After, and maxPause bounds what a peer can ask for.
+	// defaultPause is the time without searches after a peer responds 429 without a usable
+	// Retry-After, and the least such time. maxPause bounds the time that a peer can set.
 	defaultPause = time.Second
 	maxPause     = time.Minute
 )
 
-// retryAfter returns the time for which a peer that responds 429 wants no further search (RFC 9110,
-// section 10.2.3).
+// retryAfter returns the time for which a peer that responds 429 requests no further search (RFC 9110,
+// section 10.2.3), within defaultPause and maxPause.
 func retryAfter(r *http.Response, now time.Time) time.Duration {
 	text := r.Header.Get("Retry-After")
 	wait := defaultPause
@@ -135,7 +135,7 @@ func limitedFor(wait time.Duration) *failure {
 	}
 }
 
-// checkStatus returns a failure for a response that has no results.
+// checkStatus returns a failure for a response whose status or encoding excludes results, else nil.
 func checkStatus(r *http.Response, now time.Time) *failure {
 	switch status := r.StatusCode; {
 	case status == http.StatusOK:
@@ -156,8 +156,8 @@ func checkStatus(r *http.Response, now time.Time) *failure {
 	return nil
 }
 
-// failureOf returns the failure for an error of a search, nil for none. ctx is that of
-// the client.
+// failureOf returns the failure for an error of a search, nil for no error. ctx is the
+// context of the client's request.
 func failureOf(ctx context.Context, err error) *failure {
 	failed, known := errors.AsType[*failure](err)
 	switch {

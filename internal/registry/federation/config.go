@@ -22,8 +22,8 @@ import (
 // Limits of the configuration.
 const (
 	maxPeers = 32
-	// maxHops is 2 because the second registry gets the query without a token, and a query
-	// without a token goes to no peer.
+	// maxHops is 2, because the second registry receives the query without a token, and a
+	// registry forwards no query without a token.
 	maxHops        = 2
 	defaultHops    = 1
 	defaultTimeout = 2 * time.Second
@@ -31,7 +31,7 @@ const (
 	maxTimeout     = 10 * time.Second
 )
 
-// Mode is the way in which searches use a peer.
+// Mode determines how searches use a peer.
 type Mode string
 
 // Modes of a peer.
@@ -53,10 +53,10 @@ type Peer struct {
 	Publisher string `json:"publisher"`
 	Mode      Mode   `json:"mode"`
 	// CABundle has PEM certificates of the only authorities that verify the peer. If it is
-	// empty, those of the system do.
+	// empty, the authorities of the system verify it.
 	CABundle string `json:"caBundle,omitempty"`
-	// TokenFile is a file with the bearer token for the peer. If it is empty, the registry
-	// sends none.
+	// TokenFile is the path of a file with the bearer token for the peer. If it is empty, the
+	// registry sends no token.
 	TokenFile string `json:"tokenFile,omitempty"`
 	// Insecure allows the scheme http and loopback addresses.
 	Insecure bool `json:"insecure,omitempty"`
@@ -66,12 +66,13 @@ type Peer struct {
 
 // configuration is the content of the peers file.
 type configuration struct {
-	// MaxHops is the number of registries that a search may pass, 1 by default.
+	// MaxHops is the number of further registries that a search may pass, 1 by default.
 	MaxHops *int   `json:"maxHops,omitempty"`
 	Peers   []Peer `json:"peers"`
 }
 
-// parse reads the peers file, in YAML or JSON. An error names the field.
+// parse decodes the peers file, in YAML or JSON, and sets the defaults. Its error names the
+// field of each mistake.
 func parse(text []byte) (*configuration, error) {
 	c := &configuration{}
 	if err := yaml.UnmarshalStrict(text, c); err != nil {
@@ -160,7 +161,8 @@ func (p *Peer) validateURL() error {
 	return nil
 }
 
-// allowsAddress reports whether URLs of the peer may have an IP address.
+// allowsAddress reports whether the IP address a is allowed in the URL and the results of the
+// peer.
 func (p *Peer) allowsAddress(a netip.Addr) bool {
 	if a.IsLoopback() {
 		return p.isLocal()
@@ -168,7 +170,8 @@ func (p *Peer) allowsAddress(a netip.Addr) bool {
 	return !a.IsMulticast() && egress.OffLink("tcp", netip.AddrPortFrom(a, 1).String(), nil) == nil
 }
 
-// isLocal reports whether the peer may be at a loopback address.
+// isLocal reports whether the peer may have a loopback address: it is insecure, or its URL
+// has such an address.
 func (p *Peer) isLocal() bool {
 	u, err := url.Parse(p.URL)
 	return err == nil && (p.Insecure || isLoopback(u.Hostname()))
@@ -179,7 +182,7 @@ func isLoopback(host string) bool {
 	return err == nil && a.IsLoopback() || host == "localhost"
 }
 
-// roots returns the authorities that verify the peer, nil for those of the system.
+// roots returns the authorities that verify the peer, nil for the authorities of the system.
 func (p *Peer) roots() *x509.CertPool {
 	if p.CABundle == "" {
 		return nil

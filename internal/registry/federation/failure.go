@@ -28,22 +28,22 @@ const (
 	Limited          Outcome = "limited"
 	CircuitOpen      Outcome = "circuit_open"
 	NoToken          Outcome = "no_token"
-	// Canceled is the outcome if the client left.
+	// Canceled is the outcome if the client has left.
 	Canceled Outcome = "canceled"
 )
 
-// failure is a search of a peer without a result. Its message has nothing that the peer
-// wrote, so that a peer cannot write into our logs and responses.
+// failure is the error of a search of a peer. Its message contains no text of the peer, so
+// that a peer cannot write into the logs and responses of this registry.
 type failure struct {
 	outcome Outcome
 	message string
-	// wait is for how long the peer wants no further search, 0 if it does not say.
+	// wait is the time for which the peer requests no further search, 0 if it requests none.
 	wait time.Duration
 }
 
 func (f *failure) Error() string { return f.message }
 
-// isOfQuery reports whether the peer works, and another query may succeed, or the same one later.
+// isOfQuery reports whether only the query failed: the peer works, and another query, or the same one later, may succeed.
 func (f *failure) isOfQuery() bool {
 	return f.outcome == Rejected || f.outcome == ResponseTooLarge || f.outcome == Limited
 }

@@ -26,15 +26,15 @@ const (
 	modeReferrals = "referrals"
 )
 
-// Query is a search of this registry that goes to its peers.
+// Query is a search of this registry that it sends to its peers.
 type Query struct {
 	Search *ard.Search
 	Route  Route
-	// Caller pays for the search. Callers share the budgets of peers.
+	// Caller is the account of the search. Each caller has a share of the limits of a peer.
 	Caller a2a.AccountingPrincipal
 }
 
-// Report says how the search of a peer ended.
+// Report is the outcome of the search of one peer.
 type Report struct {
 	Peer    string  `json:"peer"`
 	Outcome Outcome `json:"outcome"`
@@ -44,16 +44,16 @@ type Report struct {
 	Results int `json:"results"`
 }
 
-// Peers returns the number of peers that a query goes to: those with the mode Forward
-// that the query has not passed, while it has hops left. It is 0 unless the query is
-// automatic.
+// Peers returns the number of peers that Search sends a query to: the peers with the mode
+// Forward that the query has not passed. It is 0 if the query has no hops left, or has
+// another federation mode than auto.
 func (f *Federation) Peers(q Query) int {
 	peers, _ := f.targets(f.current.Load(), q)
 	return len(peers)
 }
 
-// targets returns the peers of a set that a query goes to, and the hops that are left after
-// them.
+// targets returns the peers of a set that receive a query, and the hops that the query has
+// left after them.
 func (f *Federation) targets(set *peerSet, q Query) (peers []*peer, hops int) {
 	if mode := q.Search.Federation; mode != "" && mode != modeAuto {
 		return nil, 0
@@ -70,20 +70,20 @@ func (f *Federation) targets(set *peerSet, q Query) (peers []*peer, hops int) {
 	return peers, hops - 1
 }
 
-// LocalToken returns the page token of the local results for that of a search, and
-// whether no local result is left. Its error is an *ard.RequestError.
+// LocalToken returns the page token of the local results in the page token of a search. ended
+// is true if no local result is left. Its error is an *ard.RequestError.
 func LocalToken(token string) (local string, ended bool, err error) {
 	p, err := parsePosition(token)
 	return p.Local, p.LocalEnded, err
 }
 
-// Search sends a query to the peers at the same time, and merges their results with a page of
-// local ones. A peer that fails costs its timeout and half of it at most, and is named in the reports.
-// A query without peers returns the local page.
+// Search sends a query to its peers concurrently, and merges their results with a page of
+// local results. A peer that fails delays Search by at most 1.5 times its timeout. The reports
+// have the outcome of each peer. Without peers for the query, Search returns the local page.
 //
-// A query of a client carries the token of each peer, and nothing of the client but the
-// query. A forwarded query carries no token: a peer shows this registry what it does not
-// show everyone, and this registry does not pass that on.
+// The query of a client reaches each peer with the token for that peer, and with no other data
+// of the client. A forwarded query has no token: with a token, a peer returns results that are
+// not public, which this registry must not return to other registries.
 func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.SearchResponse, []Report, error) {
 	set := f.current.Load()
 	peers, hops := f.targets(set, q)
@@ -128,19 +128,19 @@ func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.
 // reserveTimeout is how long a search waits for memory.
 const reserveTimeout = time.Second
 
-// budgetFor returns the size of a limit.Budget whose large reservations hold at most so many
-// bytes: it leaves a quarter to small ones.
+// budgetFor returns the size of a limit.Budget whose large reservations have at most so many
+// bytes in total. The Budget reserves the last quarter of its size for small reservations.
 func budgetFor(bytes int64) int64 { return (bytes*4 + 2) / 3 }
 
-// reserve reserves memory for the responses of some peers. ok is false if it is not free in
-// time.
+// reserve reserves memory for the responses of some peers. ok is false if the memory is not
+// free within reserveTimeout.
 func (f *Federation) reserve(ctx context.Context, caller a2a.AccountingPrincipal, peers int) (release func(), ok bool) {
 	reservation := &limit.Reservation{}
 	ok = f.memory.Grow(ctx, reservation, caller, min(f.memory.Largest(), int64(peers)*searchMemory))
 	return reservation.Release, ok
 }
 
-// outgoing is the body of a search that goes to a peer.
+// outgoing is the body of a search that this registry sends to a peer.
 type outgoing struct {
 	Query struct {
 		Text   string     `json:"text"`
@@ -150,7 +150,8 @@ type outgoing struct {
 	PageSize   int    `json:"pageSize"`
 }
 
-// ask sends a query to the peers of the answers, and completes these.
+// ask sends a query to the peers of the answers concurrently, and sets the results or the
+// failures of the answers.
 func (f *Federation) ask(ctx context.Context, q Query, set *peerSet, answers []*answer, hops int, begin position) error {
 	header := http.Header{}
 	for name, value := range map[string]string{
@@ -164,7 +165,7 @@ func (f *Federation) ask(ctx context.Context, q Query, set *peerSet, answers []*
 	for _, a := range answers {
 		limit, skip := asked(begin, a.Name, *q.Search.PageSize), begin.Peers[a.Name]
 		if limit == skip {
-			continue // all of its results are on earlier pages
+			continue // earlier pages have maxDepth results of the peer
 		}
 		body := outgoing{Federation: modeNone, PageSize: limit}
 		if hops > 0 {
@@ -199,8 +200,8 @@ func reports(answers []*answer) []Report {
 	return all
 }
 
-// PeersHeader names the peers that were searched and how that ended, as a list of
-// structured fields (RFC 9651): west;outcome=success;results=3, east;outcome=timeout.
+// PeersHeader lists the searched peers with their outcomes, as a list of structured fields
+// (RFC 9651): west;outcome=success;results=3, east;outcome=timeout.
 const PeersHeader = "A2A-Registry-Peers"
 
 // HeaderOf returns the value of PeersHeader.

@@ -17,7 +17,7 @@ import (
 
 const (
 	// fusionConstant is the constant of reciprocal rank fusion (Cormack, Clarke and Büttcher,
-	// 2009): a result at rank r of its registry scores 1/(fusionConstant+r).
+	// 2009): a result at rank r of its registry has the score 1/(fusionConstant+r).
 	fusionConstant = 60
 	// maxDepth bounds the results of one peer over all pages. It is the largest page of ARD.
 	maxDepth = 100
@@ -25,31 +25,31 @@ const (
 	maxPageToken = 8 << 10
 )
 
-// pageTokenPrefix begins the page tokens of merged results. Those of the index have no
-// dot.
+// pageTokenPrefix is the prefix of the page tokens of merged results. The page tokens of the
+// index contain no dot.
 const pageTokenPrefix = "f."
 
 // LocalPage is a page of the results of this registry.
 type LocalPage struct {
 	Results []ard.Result
-	// Tokens has the page token after each result, and Next that after the page, "" for
-	// none.
+	// Tokens has the token of the page after each result, and Next the token of the page
+	// after this one, "" if there is none.
 	Tokens []string
 	Next   string
 }
 
-// position is where a page of merged results begins.
+// position is the position at which a page of merged results begins.
 type position struct {
-	// Local is the page token of the local results, and LocalTaken the number of them on
-	// earlier pages. LocalEnded is true if no local result is left.
+	// Local is the page token of the local results, and LocalTaken the number of local results
+	// on earlier pages. LocalEnded is true if no local result is left.
 	Local      string `json:"local,omitempty"`
 	LocalTaken int    `json:"taken,omitempty"`
 	LocalEnded bool   `json:"ended,omitempty"`
-	// Peers has the number of results of each peer on earlier pages.
+	// Peers has the number of results of each peer that earlier pages have used.
 	Peers map[string]int `json:"peers,omitempty"`
 }
 
-// IsPageToken reports whether a page token is one of merged results.
+// IsPageToken reports whether a page token belongs to merged results.
 func IsPageToken(token string) bool { return strings.HasPrefix(token, pageTokenPrefix) }
 
 func (p position) token() (string, error) {
@@ -57,7 +57,8 @@ func (p position) token() (string, error) {
 	return pageTokenPrefix + base64.RawURLEncoding.EncodeToString(text), err
 }
 
-// parsePosition reads a page token of merged results, or of local ones.
+// parsePosition decodes a page token of merged results, or of local results. Its error is an
+// *ard.RequestError.
 func parsePosition(token string) (p position, err error) {
 	encoded, merged := strings.CutPrefix(token, pageTokenPrefix)
 	if !merged {
@@ -83,14 +84,16 @@ func parsePosition(token string) (p position, err error) {
 type candidate struct {
 	result *ard.Result
 	rank   int
-	// answer is nil for a local result, and i is its index there.
+	// answer is nil for a local result. i is the index of the result in the answer, or in the
+	// local results.
 	answer *answer
 	i      int
 }
 
 // merge returns the best results of this registry and of the answers by reciprocal rank
-// fusion: at most size, after position p. Equal ranks are in the order of the local
-// results and then of the peers. next is "" on the last page.
+// fusion: at most size, after position p. Of results with the same rank, local ones come
+// first, and then the results of the peers in the order of the answers. next is the token of
+// the next page, "" on the last page.
 func merge(p position, local *LocalPage, answers []*answer, size int) (merged []ard.Result, next string, err error) {
 	var all []candidate
 	for i := range local.Results {
@@ -113,7 +116,7 @@ func merge(p position, local *LocalPage, answers []*answer, size int) (merged []
 		}
 	}
 	for _, c := range slices.Backward(all[min(size, len(all)):]) {
-		if c.answer != nil { // the first result that is left is the last one here
+		if c.answer != nil { // the loop ends with the peer's first result that is left
 			after.Peers[c.answer.Name] = c.rank - 1
 		}
 	}
@@ -139,11 +142,12 @@ func merge(p position, local *LocalPage, answers []*answer, size int) (merged []
 	return merged, next, err
 }
 
-// asked returns the number of results that a peer is asked for: those of earlier pages
-// and those of this one.
+// asked returns the number of results that a peer is asked for: the results of earlier pages
+// and of this one, at most maxDepth.
 func asked(p position, name string, size int) int { return min(maxDepth, p.Peers[name]+size) }
 
-// mayHaveMore reports whether the peer filled its page.
+// mayHaveMore reports whether the peer may have results after this page: it returned as many
+// as it was asked for.
 func (a *answer) mayHaveMore(size int, p position) bool {
 	limit := asked(p, a.Name, size)
 	return a.failed == nil && a.count == limit && limit < maxDepth

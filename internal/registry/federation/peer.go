@@ -19,30 +19,32 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
-// Budget of one peer, beside its timeout.
+// Limits of one peer, in addition to its timeout.
 const (
-	// maxConcurrent bounds the requests to a peer at a time, maxCallerConcurrent those of
-	// one caller. Others wait for half of the peer's timeout.
+	// maxConcurrent bounds the concurrent requests to a peer, and maxCallerConcurrent the
+	// concurrent requests of one caller. Further requests wait for at most half of the
+	// peer's timeout.
 	maxConcurrent       = 4
 	maxCallerConcurrent = maxConcurrent / 2
 	// maxResponse bounds a response, in bytes.
 	maxResponse = 1 << 20
-	// breakerFailures is the number of consecutive failures that open the circuit, and
-	// breakerTimeout the time until a request probes the peer.
+	// breakerFailures is the number of consecutive failures that open the circuit.
+	// breakerTimeout is the time for which the circuit is open, until a request probes the peer.
 	breakerFailures = 3
 	breakerTimeout  = 10 * time.Second
 )
 
-// limitedCallers bounds the callers with a rate of their own at one peer; others share.
+// limitedCallers bounds the callers with a rate of their own at one peer. Further callers
+// share one rate.
 const limitedCallers = 1024
 
-// peerRate bounds the requests to a peer, callerRate those of one caller.
+// peerRate bounds the requests to a peer, and callerRate the requests of one caller to it.
 var (
 	peerRate   = limit.Rate{PerSecond: 40, Burst: 80}
 	callerRate = limit.Rate{PerSecond: peerRate.PerSecond / 2, Burst: peerRate.Burst / 2}
 )
 
-// peer is a peer with its connections, budget and state.
+// peer is a peer with its connections, limits and state.
 type peer struct {
 	Peer
 	guard      *egress.Guard
@@ -53,10 +55,11 @@ type peer struct {
 	credential atomic.Pointer[credential]
 
 	mu sync.Mutex
-	// lastSuccess is zero without one. last is the last failure, nil after a success.
+	// lastSuccess is zero before the first success. last is the last failure, nil after a
+	// success.
 	lastSuccess time.Time
 	last        *failure
-	// paused is until when the peer wants no search.
+	// paused is the time until which the peer requests no search.
 	paused time.Time
 }
 
@@ -100,8 +103,7 @@ func (p *peer) reloadToken(log logr.Logger) {
 	}
 }
 
-// pause keeps searches from the peer until a time, or until a later one that it asked for
-// before.
+// pause stops searches of the peer until a time. It does not shorten a pause that ends later.
 func (p *peer) pause(until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,8 +118,8 @@ func (p *peer) pausedUntil() time.Time {
 	return p.paused
 }
 
-// record stores the outcome of a search as the state of the peer. A search that did not
-// reach the peer changes nothing.
+// record stores the outcome of a search as the state of the peer. The state does not change if
+// the search did not reach the peer, or if only the query failed.
 func (p *peer) record(c clock.PassiveClock, failed *failure) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

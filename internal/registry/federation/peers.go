@@ -21,23 +21,23 @@ import (
 )
 
 const (
-	// pollInterval is the time between two reads of the files.
+	// pollInterval is the time between two reads of the peers file and the token files.
 	pollInterval = 10 * time.Second
 	// maxFile bounds the peers file, and maxToken a token, in bytes.
 	maxFile = 1 << 20
 	// maxMemory bounds the responses of peers in memory, in bytes. A search reserves
-	// searchMemory for each of its peers: the response and what is read from it. One caller
-	// has one search, or several with at most half of maxMemory.
+	// searchMemory for each of its peers: for the response and the results read from it. The
+	// concurrent searches of one caller use at most half of maxMemory, unless it has only one.
 	maxMemory    = 64 << 20
 	searchMemory = 2 * maxResponse
 )
 
 // Options configures a Federation.
 type Options struct {
-	// File is the peers file.
+	// File is the path of the peers file.
 	File string
-	// Publisher names this registry. A peer with the same publisher or URL is this registry,
-	// and is left out.
+	// Publisher identifies this registry. A peer with the same publisher or URL is this
+	// registry, and Federation ignores it.
 	Publisher *ard.Publisher
 	// ClusterDomain is the DNS domain of the cluster. Results with URLs below it are dropped.
 	ClusterDomain string
@@ -49,12 +49,12 @@ type Options struct {
 type Federation struct {
 	options Options
 	current atomic.Pointer[peerSet]
-	// memory is reserved by the searches that run.
+	// memory is the budget of maxMemory, from which the searches in progress reserve.
 	memory *limit.Budget
 
 	// mu guards the fields below, which reload changes.
 	mu sync.Mutex
-	// lastRead is the content that was read last, or the text of the error.
+	// lastRead is the content of the peers file at the last read, or the text of the error.
 	lastRead []byte
 }
 
@@ -65,8 +65,8 @@ type peerSet struct {
 	peers []*peer
 }
 
-// New returns a Federation with the peers of the file. If the file cannot be used, it has
-// none until Run finds one that can.
+// New returns a Federation with the peers of the file. If the file has a mistake, the
+// Federation has no peers until Run reads a file without one.
 func New(o Options) *Federation {
 	f := &Federation{options: o, memory: limit.NewBudget(budgetFor(maxMemory), reserveTimeout)}
 	f.current.Store(&peerSet{hops: defaultHops})
@@ -74,7 +74,7 @@ func New(o Options) *Federation {
 	return f
 }
 
-// Run reads the files every ten seconds until ctx ends.
+// Run reads the peers file and the token files every ten seconds until ctx ends.
 func (f *Federation) Run(ctx context.Context) {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
@@ -89,7 +89,8 @@ func (f *Federation) Run(ctx context.Context) {
 	}
 }
 
-// reload uses the peers of the file. If it has a mistake, the former peers stay in use.
+// reload reads the peers file and the token files. If the peers file has a mistake, the
+// former peers stay in use.
 func (f *Federation) reload() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,8 +138,8 @@ func (f *Federation) isSelf(p *Peer) bool {
 	return p.Publisher == f.options.Publisher.Domain || p.URL == strings.TrimRight(f.options.Publisher.Source(), "/")
 }
 
-// reuse returns the peer of the set with the same configuration, with its connections
-// and state, or a new one.
+// reuse returns the peer of the set that has the given configuration, with its connections
+// and state, or a new peer if there is none.
 func (s *peerSet) reuse(configured *Peer) *peer {
 	for _, p := range s.peers {
 		if reflect.DeepEqual(p.Peer, *configured) {
@@ -148,8 +149,8 @@ func (s *peerSet) reuse(configured *Peer) *peer {
 	return newPeer(*configured)
 }
 
-// close closes the idle connections of peers that are not kept, and deletes their
-// metrics.
+// close closes the idle connections of the peers that are not in kept, and deletes the
+// metrics of the names that are not in kept.
 func (s *peerSet) close(kept []*peer) {
 	for _, p := range s.peers {
 		if slices.Contains(kept, p) {

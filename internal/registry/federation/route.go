@@ -15,8 +15,8 @@ import (
 
 // Headers of a query that one registry forwards to another.
 const (
-	// ViaHeader lists the publishers of the registries that the query has passed, the
-	// first one first, separated by commas.
+	// ViaHeader lists the publishers of the registries that the query has passed, in the
+	// order of the passage, separated by commas.
 	ViaHeader = "A2A-Registry-Via"
 	// HopsHeader is the number of registries that the query may still pass after its
 	// receiver.
@@ -26,20 +26,19 @@ const (
 // maxVia bounds the registries in ViaHeader.
 const maxVia = maxHops + 1
 
-// Route is the way of a query through registries.
+// Route is the path of a query through registries.
 type Route struct {
 	// Via lists the registries that the query has passed. It is empty for the query of a
 	// client.
 	Via []string
-	// FromPeer is true for the query of a caller with the right of a peer, whatever its headers
-	// are: registries of other vendors send no ViaHeader.
+	// FromPeer is true for the query of a caller with the right of a peer. It does not depend
+	// on the headers, because registries of other vendors send no ViaHeader.
 	FromPeer bool
-	// hops is the number of registries that the query may still pass, nil if it does not
-	// say.
+	// hops is the number of registries that the query may still pass, nil without HopsHeader.
 	hops *int
 }
 
-// HeaderError is a mistake in a header of a query.
+// HeaderError is a mistake in a header of a query, and its cure.
 type HeaderError struct{ Header, Cure string }
 
 func (e *HeaderError) Error() string { return e.Header + ": " + e.Cure }
@@ -68,11 +67,12 @@ func ParseRoute(h http.Header) (Route, error) {
 	return r, nil
 }
 
-// IsForwarded reports whether a registry has sent the query, and not a client.
+// IsForwarded reports whether another registry, and not a client, has sent the query.
 func (r Route) IsForwarded() bool { return len(r.Via) > 0 || r.FromPeer }
 
-// hopsFrom returns the hops that are left at a registry. It is 0 for a query that has
-// passed the registry before, and for a forwarded query that does not name its hops.
+// hopsFrom returns the hops that the query has left at the registry self, at most most. It is
+// 0 for a query that has passed the registry before, and for a forwarded query without
+// HopsHeader.
 func (r Route) hopsFrom(self string, most int) int {
 	switch {
 	case slices.Contains(r.Via, self) || len(r.Via) == maxVia:

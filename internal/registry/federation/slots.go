@@ -11,20 +11,20 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// slots bounds the requests to one peer at a time: maxConcurrent in all, and
-// maxCallerConcurrent of one caller, so that the requests of one caller delay others by
-// their number of slots at most. It is safe for concurrent use.
+// slots bounds the concurrent requests to one peer: maxConcurrent in total, and
+// maxCallerConcurrent of one caller, so that one caller cannot use all slots. It is safe for
+// concurrent use.
 type slots struct {
 	all chan struct{}
 
 	mu sync.Mutex
-	// callers has the callers with a request that waits or runs.
+	// callers has an entry for each caller with a request that waits or runs.
 	callers map[a2a.AccountingPrincipal]*callerSlots
 }
 
 type callerSlots struct {
 	running chan struct{}
-	// requests counts those that wait or run.
+	// requests is the number of the caller's requests that wait or run.
 	requests int
 }
 
@@ -32,8 +32,8 @@ func newSlots() *slots {
 	return &slots{all: make(chan struct{}, maxConcurrent), callers: map[a2a.AccountingPrincipal]*callerSlots{}}
 }
 
-// acquire waits for a slot. ok is false if there is none within timeout, or if ctx ends. The
-// caller calls release once.
+// acquire waits for a slot. ok is false if no slot is free within timeout, or if ctx ends. The
+// caller of acquire must call release once if ok is true.
 func (s *slots) acquire(ctx context.Context, caller a2a.AccountingPrincipal, timeout time.Duration) (release func(), ok bool) {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()

@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
 
-// Referrals returns the entries of all peers: with the URL of their search route for a
-// search, or with that of their API for a manifest.
+// Referrals returns the entries of all peers. For a search, an entry has the URL of the peer's
+// search route; for a manifest, it has the base URL of the peer's API.
 func (f *Federation) Referrals(forSearch bool) []ard.Entry {
 	var entries []ard.Entry
 	for _, p := range f.current.Load().peers {
@@ -25,14 +25,14 @@ func (f *Federation) Referrals(forSearch bool) []ard.Entry {
 	return entries
 }
 
-// Reachability of a peer, as the last search that reached it found it.
+// Reachability of a peer, according to the last search that changed its state.
 const (
 	reachable   = "Reachable"
 	unreachable = "Unreachable"
 	unknown     = "Unknown"
 )
 
-// State is what this replica knows of a peer.
+// State is the state of a peer as this replica of the registry observed it.
 type State struct {
 	Name      string `json:"name"`
 	URL       string `json:"url"`
@@ -40,10 +40,10 @@ type State struct {
 	Mode      Mode   `json:"mode"`
 	// State is Reachable or Unreachable, by the last search, or Unknown before one.
 	State string `json:"state"`
-	// CircuitOpen is true while no searches go to the peer.
+	// CircuitOpen is true while the circuit breaker stops searches of the peer.
 	CircuitOpen bool   `json:"circuitOpen"`
 	LastSuccess string `json:"lastSuccess,omitempty"`
-	// Error is the last failure, "" after a success.
+	// Error is the message of the last failure, "" after a success.
 	Error string `json:"error,omitempty"`
 }
 

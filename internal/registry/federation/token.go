@@ -12,7 +12,7 @@ import (
 
 const maxToken = 16 << 10
 
-// credential is the token of a peer, or the reason why there is none.
+// credential is the token of a peer, or the error of reading it.
 type credential struct {
 	token string
 	err   error

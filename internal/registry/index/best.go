@@ -8,16 +8,17 @@ import (
 	"slices"
 )
 
-// boundSlack is more than the rounding errors of a sum of scores, as a part of the sum.
+// boundSlack is an upper bound of the relative rounding error of a sum of scores.
 const boundSlack = 1e-9
 
-// columnFrom is the number of candidates of a leaf with a word from which the search
-// makes a column: it costs as much as reading the word of each entry of the leaf.
+// columnFrom is the least number of candidates of a leaf with a word for which the search
+// makes a column of the word. To make a column, the search reads the word of each entry of
+// the leaf.
 const columnFrom = leafCapacity / 8
 
-// best returns the entries that a ranking found with the highest scores after the cursor
-// of the query: one more than its limit, if there are so many. It computes no score of
-// documents that cannot be among these (MaxScore: Turtle and Flood, 1995).
+// best returns the entries of a ranking with the highest scores after the cursor of the
+// query: one more than the limit of the query, if there are so many. It computes no score of
+// documents that cannot be among these entries (MaxScore: Turtle and Flood, 1995).
 func (s *Snapshot) best(q *Query, r *ranking) []rankedEntry {
 	best := make([]rankedEntry, 0, q.limit+1)
 	scorer := leafScorer{ranking: r, groups: make([]leafGroup, 0, len(r.groups))}
@@ -46,8 +47,9 @@ func (s *Snapshot) best(q *Query, r *ranking) []rankedEntry {
 	return best
 }
 
-// insertBest inserts an entry into those with the highest scores, unless it is not after a
-// position or is not among as many as best has space for.
+// insertBest inserts an entry into best, which has the entries with the highest scores. It
+// leaves out an entry that is not after the position after. If best is full, it leaves out the
+// entry with the lowest score.
 func insertBest(best []rankedEntry, e rankedEntry, after position) []rankedEntry {
 	if after.ranked && e.at.compare(after) <= 0 {
 		return best
@@ -69,11 +71,11 @@ type leafScorer struct {
 	groups []leafGroup
 }
 
-// leafGroup is a group of a query with the documents of a leaf.
+// leafGroup is a group of a query with the documents of a leaf that have one of its forms.
 type leafGroup struct {
 	forms []leafForm
 	found set
-	// bound is an upper bound of what the group adds to the score of a document.
+	// bound is an upper bound of the amount that the group adds to the score of a document.
 	bound float64
 }
 
@@ -116,8 +118,8 @@ func (s *leafScorer) candidates(l *leaf, least float64) set {
 	return found
 }
 
-// essential returns the documents of the groups without which no score is as high as
-// least.
+// essential returns the documents of the essential groups: a document without any of these
+// groups cannot have a score as high as least.
 func (s *leafScorer) essential(least float64) set {
 	byBound := make([]*leafGroup, 0, 32)
 	for i := range s.groups {
@@ -151,8 +153,9 @@ func (s *leafScorer) read(l *leaf, candidates *set) {
 	}
 }
 
-// score adds up what each group adds to the score of a document: that of its best form.
-// The order of the groups is that of the query, because it decides how a sum is rounded.
+// score returns the score of a document: the sum of the best form's score in each group. It
+// adds the groups in the order of the query, because the order determines how the sum is
+// rounded.
 func (s *leafScorer) score(slot uint8) float64 {
 	sum, length := 0.0, s.leaf.lengths[slot]
 	for i := range s.groups {

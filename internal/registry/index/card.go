@@ -18,10 +18,11 @@ type Rendering struct {
 	ETag string
 }
 
-// Card renders the agent's card, in the form for the A2A-Version header of a request:
-// the form of 1.0 for 1.x, and the union card, which all versions can read, for any
-// other value. It is the card that the sidecar serves at the agent's Service. sign returns
-// its signatures; nil leaves it unsigned. Card returns nil if the agent has no card.
+// Card renders the agent's card in the form for version, the A2A-Version header of a request:
+// the form of 1.0 for 1.x, and the union card, which clients of all versions can read, for
+// any other value. The sidecar serves the same card at the agent's Service. sign returns the
+// signatures of the card. With a nil sign, and for a remote agent, Card adds no signatures.
+// Card returns nil if the agent has no card.
 func (e *Entry) Card(version string, sign func(*card.Card) ([]card.Signature, error)) (*Rendering, error) {
 	if e.source.Text == "" {
 		return nil, nil

@@ -12,15 +12,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// CardSource is the text that has the public card of an agent: its sidecar
-// configuration, or for a remote agent the card itself. Entries keep the text, which
-// they share with the manager's cache, and render the card for each request.
+// CardSource is the text that contains the public card of an agent: its sidecar
+// configuration, or for a remote agent the card itself. Entries store the text, whose
+// memory they share with the manager's cache, and render the card for each request.
 type CardSource struct {
 	Text   string
 	Remote bool
 }
 
-// errOtherVersion is returned for a sidecar configuration of another version.
+// errOtherVersion is returned for a sidecar configuration with another format version.
 var errOtherVersion = errors.New("the sidecar configuration has another version")
 
 // publicPart is the part of a sidecar configuration that callers see.

@@ -3,9 +3,9 @@
 
 package index
 
-// column has, for each slot of a leaf, how often the entry has a word. Searches make the
-// columns of frequent words, because reading a column is much faster than reading the
-// words of the entries. A change of the leaf drops them.
+// column has, for each slot of a leaf, the frequency of a word in the entry of the slot.
+// Searches make columns of frequent words, because reading a column is much faster than
+// reading the words of the entries. A changed leaf starts without columns.
 type column struct {
 	term        term
 	frequencies [leafCapacity]uint8
@@ -13,7 +13,7 @@ type column struct {
 	most uint8
 }
 
-// newColumn returns the column of a word in entries, to which slots are parallel.
+// newColumn returns the column of a word in entries. slots has the slot of each entry.
 func newColumn(t term, entries []*Entry, slots []uint8) *column {
 	c := &column{term: t}
 	for i, e := range entries {

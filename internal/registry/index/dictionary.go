@@ -5,15 +5,15 @@ package index
 
 import "slices"
 
-// Shape of the dictionary: pages of buckets. An edit copies the pages and the buckets
-// that it changes.
+// The dictionary consists of pages of buckets. The first pageBits of a term select its page,
+// and the next bucketBits its bucket.
 const (
 	pageBits   = 6
 	bucketBits = 6
 )
 
-// dictionary maps terms to postings. An edit copies what it changes: pages, buckets
-// and postings of another epoch are shared with earlier snapshots and immutable.
+// dictionary maps terms to postings. An edit copies the pages, buckets and postings that it
+// changes. Those of another epoch are shared with earlier snapshots and immutable.
 type dictionary struct {
 	pages [1 << pageBits]*page
 	terms int
@@ -29,7 +29,7 @@ type bucket struct {
 	slots []termSlot
 }
 
-// termSlot holds the documents of a term: one document, or a posting if not nil.
+// termSlot has the documents of a term: posting if it is not nil, else the document only.
 type termSlot struct {
 	term    term
 	posting *posting
@@ -40,7 +40,8 @@ func placeOf(t term) (pageNumber, bucketNumber int) {
 	return int(t >> (64 - pageBits)), int(t >> (64 - pageBits - bucketBits) & (1<<bucketBits - 1))
 }
 
-// find returns a cursor over the documents of a term. They are in space if it is one.
+// find returns a cursor over the documents of a term. If the term has one document, the cursor
+// refers to space, where find stores the document.
 func (d *dictionary) find(t term, space *[1]document) cursor {
 	i, j := placeOf(t)
 	p := d.pages[i]
@@ -61,7 +62,8 @@ func (d *dictionary) find(t term, space *[1]document) cursor {
 	return cursor{}
 }
 
-// own returns the bucket of a term for changes in the epoch.
+// own returns the bucket of a term, which the edit of the epoch may change. It copies a page
+// or bucket of another epoch.
 func (d *dictionary) own(t term, epoch uint64) *bucket {
 	i, j := placeOf(t)
 	switch p := d.pages[i]; {
@@ -86,7 +88,7 @@ func (b *bucket) indexOf(t term) int {
 	return slices.IndexFunc(b.slots, func(s termSlot) bool { return s.term == t })
 }
 
-// add adds a document to a term that it does not have.
+// add adds a document to a term. The document must not have the term yet.
 func (d *dictionary) add(t term, doc document, epoch uint64) {
 	b := d.own(t, epoch)
 	i := b.indexOf(t)
@@ -105,7 +107,7 @@ func (d *dictionary) add(t term, doc document, epoch uint64) {
 	s.posting.add(doc)
 }
 
-// remove removes a document from a term that it has.
+// remove removes a document from a term. The document must have the term.
 func (d *dictionary) remove(t term, doc document, epoch uint64) {
 	b := d.own(t, epoch)
 	i := b.indexOf(t)

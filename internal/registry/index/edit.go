@@ -5,14 +5,14 @@ package index
 
 import "slices"
 
-// edit makes the successor of a snapshot. It copies the nodes that it changes once and
-// marks the copies with its epoch.
+// edit makes the successor of a snapshot. It copies each node at its first change and marks
+// the copy with its epoch.
 type edit struct {
 	*Snapshot
 	epoch uint64
 }
 
-// With returns the snapshot after the changes; a nil entry removes the key.
+// With returns the snapshot after the changes. A nil entry removes its key.
 func (s *Snapshot) With(changes map[Key]*Entry) *Snapshot {
 	list := make([]Change, 0, len(changes))
 	for key, entry := range changes {
@@ -45,7 +45,7 @@ func (s *Snapshot) with(changes []Change) *Snapshot {
 	return &next
 }
 
-// own returns leaf i for changes.
+// own returns leaf i, which the edit may change. It copies a leaf of another epoch.
 func (e *edit) own(i int) *leaf {
 	if e.leaves[i].epoch != e.epoch {
 		e.leaves[i] = e.leaves[i].clone(e.epoch)
@@ -86,7 +86,8 @@ func (e *edit) put(entry *Entry) {
 	e.size++
 }
 
-// leafFor returns the leaf that holds the key, or that has space for it.
+// leafFor returns the leaf with the key, or a leaf with space for the key at its place in the
+// order. It may split a full leaf.
 func (e *edit) leafFor(key Key) *leaf {
 	i := e.leafOf(key)
 	if i == len(e.leaves) {
@@ -109,7 +110,7 @@ func (e *edit) leafFor(key Key) *leaf {
 	return l
 }
 
-// replace puts an entry in the place of an earlier one with its key.
+// replace replaces entry i of a leaf by an entry with the same key.
 func (e *edit) replace(l *leaf, i int, entry *Entry) {
 	doc := documentAt(l.number, l.slots[i])
 	before, after := l.entries[i].terms, entry.terms
@@ -165,7 +166,8 @@ func (e *edit) delete(key Key) {
 	e.merge(i)
 }
 
-// merge moves the entries of a small leaf into the next one or the one before.
+// merge moves the entries of leaf i into the next or the previous leaf, if leaf i is small and
+// the other leaf has space for them.
 func (e *edit) merge(i int) {
 	n := len(e.leaves[i].entries)
 	fits := func(j int) bool {

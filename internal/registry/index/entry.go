@@ -18,29 +18,29 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
-// Facts are what the index knows about an agent beside its card.
+// Facts are the data of an agent in the index that are not from its card.
 type Facts struct {
 	Key Key
-	// DisplayName, Description and Version are used while there is no card.
+	// DisplayName, Description and Version are used while the agent has no card.
 	DisplayName string
 	Description string
 	Version     string
 	URL         string
 	ExternalURL string
 	Ready       bool
-	// Reason is why the agent is not ready.
+	// Reason is the reason for which the agent is not ready.
 	Reason string
 	// Remote is true for an agent outside of the cluster.
 	Remote bool
 	// UpdatedAt is the last transition of a condition of the Agent, or its creation.
 	UpdatedAt time.Time
-	// Visibility is who sees the agent beside the callers of its namespace.
+	// Visibility determines who sees the agent beside the callers that see its namespace.
 	Visibility access.Visibility
 	// Admitted are the namespaces whose ServiceAccounts the agent's rules may admit.
 	Admitted access.Admitted
 }
 
-// digest identifies the facts.
+// digest returns a digest of the facts without the key.
 func (f *Facts) digest() [16]byte {
 	var space [1024]byte
 	b := space[:0]
@@ -75,23 +75,24 @@ func (f *Facts) updatedAt() string {
 // Entry is one agent, encoded once. It is immutable.
 type Entry struct {
 	Key Key
-	// Revision has the resource versions of the objects that the entry is made of.
+	// Revision has the resource versions of the objects that the entry was made from.
 	Revision Revision
-	// Visibility is who sees the agent beside the callers of its namespace.
+	// Visibility determines who sees the agent beside the callers that see its namespace.
 	Visibility access.Visibility
-	// body is the agent as an item of a list; digest identifies its bytes.
+	// body is the agent as JSON, as in a list; digest identifies its bytes.
 	body   []byte
 	layout itemLayout
 	digest [8]byte
-	// terms are sorted and lead to the entry. frequencies are parallel to them: how often
-	// the texts have a word or a stem, and 0 for other terms. length is that of the texts.
+	// terms are the sorted terms by which searches find the entry. frequencies has, for each
+	// of terms, the weighted frequency of a word or a stem in the texts, and 0 for other
+	// terms. length is the weighted number of words of the texts.
 	terms       []term
 	frequencies []uint8
 	length      uint16
-	// facts identifies the Facts.
+	// facts is the digest of the Facts.
 	facts    [16]byte
 	admitted access.Admitted
-	// source has no text until the agent has a card.
+	// source has an empty Text until the agent has a card.
 	source CardSource
 }
 
@@ -148,10 +149,10 @@ func NewEntry(facts Facts, source CardSource) (*Entry, error) {
 	return e, nil
 }
 
-// withFacts returns the entry that NewEntry returns for the facts, which have the same
-// Key, and the source of e. It decodes and analyzes no card.
+// withFacts returns the entry that NewEntry returns for the facts and the source of e,
+// without decoding the card again. The facts must have the Key of e.
 func (e *Entry) withFacts(facts Facts) (*Entry, error) {
-	if e.source.Text == "" { // the facts are all that the texts have
+	if e.source.Text == "" { // without a card, the texts are from the facts
 		return NewEntry(facts, e.source)
 	}
 	body, layout, err := joinItem(e.body[:e.layout.state], facts.state(), e.body[e.layout.offer:e.layout.updatedAt], facts.updatedAt())
@@ -167,14 +168,14 @@ func (e *Entry) withFacts(facts Facts) (*Entry, error) {
 	return &next, nil
 }
 
-// setBody sets the representation of the agent.
+// setBody sets the body and its digest.
 func (e *Entry) setBody(body []byte) {
 	sum := sha256.Sum256(body)
 	e.body, e.digest = slices.Clip(body), [8]byte(sum[:])
 }
 
-// exchangeTerm replaces a term that filters look for, if the entry has it. Other entries
-// may share its terms.
+// exchangeTerm replaces the term before of a filter, if the entry has it, by the term after. It
+// copies the terms, because other entries may share them.
 func (e *Entry) exchangeTerm(before, after string) {
 	from, found := slices.BinarySearch(e.terms, hashTerm(before))
 	if !found {
@@ -186,7 +187,7 @@ func (e *Entry) exchangeTerm(before, after string) {
 	e.terms, e.frequencies = slices.Insert(terms, to, hashTerm(after)), slices.Insert(frequencies, to, 0)
 }
 
-// setTerms sets the terms that filters look for, and those of the texts.
+// setTerms sets the terms of filters and of the texts, with their frequencies.
 func (e *Entry) setTerms(filters []string, document text.Document) {
 	frequencies := make(map[term]uint8, len(filters)+len(document.Terms))
 	for _, filter := range filters {
@@ -204,7 +205,7 @@ func (e *Entry) setTerms(filters []string, document text.Document) {
 	e.length = document.Length
 }
 
-// frequency returns how often the texts have a word or a stem, weighted.
+// frequency returns the weighted frequency of a word or a stem in the texts.
 func (e *Entry) frequency(t term) uint8 {
 	if i, found := slices.BinarySearch(e.terms, t); found {
 		return e.frequencies[i]

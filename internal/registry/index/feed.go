@@ -19,25 +19,26 @@ import (
 )
 
 const (
-	// batchInterval is the time for which the feed collects changes. A burst of any
-	// size causes one snapshot per interval.
+	// batchInterval is the time for which the feed collects changes. A burst of changes
+	// causes one snapshot for each interval, whatever its size.
 	batchInterval = 20 * time.Millisecond
-	// retryInterval is the time after which the feed reads an agent again that it
-	// could not read.
+	// retryInterval is the time after which the feed reads an agent again if a read
+	// failed.
 	retryInterval = time.Second
 	// missedQuiet is the time for which readers cannot resume after the informer missed
 	// removals: notifications of its new state may be older than the removals.
 	missedQuiet = 10 * time.Second
-	// parallelReads is the number of changed agents from which the feed reads in parallel.
+	// parallelReads is the least number of changed agents that the feed reads in parallel.
 	parallelReads = 256
 )
 
-// ReadFunc returns the present entry of an agent, nil if it is gone. last is its entry in
-// the last snapshot, and asOf a revision that the cache includes.
+// ReadFunc returns the present entry of an agent, or nil if the agent does not exist. last is
+// the agent's entry in the last snapshot, nil if there is none. asOf is a revision that the
+// cache includes.
 type ReadFunc func(ctx context.Context, key Key, last *Entry, asOf Revision) (*Entry, error)
 
-// Feed makes snapshots from notifications about changed agents. It keeps only the
-// keys of changed agents and reads their state when it makes a snapshot, so the
+// Feed makes snapshots from notifications about changed agents. It stores only the
+// keys of changed agents and reads the agents when it makes a snapshot, so the
 // order and the number of notifications do not matter.
 type Feed struct {
 	read    ReadFunc
@@ -45,30 +46,31 @@ type Feed struct {
 	log     logr.Logger
 	current atomic.Pointer[Snapshot]
 	latest  atomic.Pointer[Update]
-	// subscriptions are those of the readers of updates.
+	// subscriptions has the subscriptions of the readers of updates.
 	subscriptions subscriptions
 	// unread are the agents whose last read failed. Only publish uses it.
 	unread map[Key]struct{}
 
 	mu    sync.Mutex
 	dirty map[Key]struct{}
-	// withdrawn are the dirty keys with a deleted object or a lower visibility, with the
-	// highest visibility that they had.
+	// withdrawn has the dirty keys of agents with a deleted object or a lower visibility, with
+	// the highest visibility that each agent had.
 	withdrawn map[Key]access.Visibility
-	// seen is the highest revision of the notifications so far. missed is true for a kind
-	// until a notification follows a state that may lack removals, which the informer
-	// reported last at missedAt.
+	// seen is the highest revision of all notifications. missedAgents and missedConfigMaps are
+	// true while the notifications of a kind may lack removals: until the revision of the kind
+	// advances more than missedQuiet after missedAt. The informer last reported a loss of its
+	// watch at missedAt.
 	seen             Revision
 	missedAgents     bool
 	missedConfigMaps bool
 	missedAt         time.Time
-	// dirtySince is the time of the first notification that is not published.
+	// dirtySince is the time of the first notification that no snapshot includes yet.
 	dirtySince time.Time
 	advanced   chan struct{}
 	wake       chan struct{}
 }
 
-// NewFeed returns a Feed that reads agents by read.
+// NewFeed returns a Feed that reads agents with read.
 func NewFeed(read ReadFunc, c clock.PassiveClock, log logr.Logger) *Feed {
 	return &Feed{
 		read: read, clock: c, log: log, dirty: make(map[Key]struct{}), withdrawn: make(map[Key]access.Visibility), wake: make(chan struct{}, 1), advanced: make(chan struct{}),
@@ -83,8 +85,8 @@ func (f *Feed) Current() *Snapshot { return f.current.Load() }
 // Latest returns the latest update, nil before the first one.
 func (f *Feed) Latest() *Update { return f.latest.Load() }
 
-// Touch marks agents as changed at a revision; a component that is 0 is unknown. It
-// never blocks.
+// Touch marks agents as changed at a revision. A component of the revision that is 0 is
+// unknown. Touch never blocks.
 func (f *Feed) Touch(at Revision, keys ...Key) {
 	f.mu.Lock()
 	for _, key := range keys {
@@ -92,7 +94,7 @@ func (f *Feed) Touch(at Revision, keys ...Key) {
 	}
 	before := f.seen
 	f.seen = f.seen.Max(at)
-	// The notifications before the first snapshot are of the initial state.
+	// The notifications before the first snapshot are about the initial state.
 	if f.current.Load() != nil && f.clock.Since(f.missedAt) > missedQuiet {
 		f.missedAgents = f.missedAgents && f.seen.Agents == before.Agents
 		f.missedConfigMaps = f.missedConfigMaps && f.seen.ConfigMaps == before.ConfigMaps
@@ -105,7 +107,7 @@ func (f *Feed) Touch(at Revision, keys ...Key) {
 }
 
 // Missed marks agents as changed at an unknown time: the informer lost its watch and
-// found that the objects are gone. Readers cannot resume until the revision advances.
+// missed a deletion or a change. Readers cannot resume until the revisions advance.
 func (f *Feed) Missed(keys ...Key) {
 	f.mu.Lock()
 	f.missedAgents, f.missedConfigMaps = true, true
@@ -159,8 +161,8 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// AwaitRevision returns the first snapshot that includes a revision, and false if ctx
-// ends before.
+// AwaitRevision waits for a snapshot that includes a revision and returns it, or returns false
+// if ctx ends first.
 func (f *Feed) AwaitRevision(ctx context.Context, r Revision) (*Snapshot, bool) {
 	for {
 		f.mu.Lock()
@@ -199,7 +201,7 @@ func (f *Feed) take() pending {
 	return p
 }
 
-// publish makes the next snapshot from all changed agents.
+// publish reads all changed agents, and publishes the next snapshot and update.
 func (f *Feed) publish(ctx context.Context) {
 	work := f.take()
 	last := f.current.Load()
@@ -216,7 +218,7 @@ func (f *Feed) publish(ctx context.Context) {
 	}
 	next := last.with(changes)
 	next.revision = work.revision
-	if len(f.unread) > 0 { // the snapshot does not reflect them
+	if len(f.unread) > 0 { // the snapshot lacks the present state of these agents
 		next.revision = last.revision
 	}
 	if len(failed) > 0 {
@@ -236,7 +238,7 @@ func (f *Feed) publish(ctx context.Context) {
 	}
 }
 
-// append adds an update to the list, or advances the revision of the latest one if
+// append adds an update to the list, or advances the revision of the latest update if
 // nothing changed.
 func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 	latest := f.latest.Load()
@@ -254,15 +256,15 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 	if latest.resumable {
 		u.since, u.removals = latest.since, latest.removals
 	}
-	// Earlier updates share the array of removals and do not see what follows their end.
+	// Earlier updates share the array of removals. Their slices end before the appended ones.
 	for i := range changes {
 		if before := changes[i].Before; before != nil && isRemoved(changes[i].After, before.Visibility) {
 			u.removals = append(u.removals, Removal{Key: changes[i].Key, Visibility: before.Visibility, Revision: s.revision})
 		}
 	}
-	// The cache may show a deletion before its notification, so that the agent is gone
-	// since an earlier revision than other replicas assume. And another replica may have
-	// shown an agent that this one has not.
+	// The cache may show a deletion before its notification. An earlier snapshot then has
+	// removed the agent at an earlier revision than other replicas. Another replica may also
+	// have shown an agent that this replica has not.
 	for _, key := range slices.SortedFunc(maps.Keys(work.withdrawn), Key.compare) {
 		if before := work.withdrawn[key]; isRemoved(s.Get(key), before) {
 			u.removals = append(u.removals, Removal{Key: key, Visibility: before, Revision: s.revision})
@@ -277,8 +279,8 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 	f.follow(latest, u)
 }
 
-// readAll reads the changed agents. It returns the differences, sorted by key, and the
-// keys that it could not read.
+// readAll reads the changed agents. It returns the differences from last, sorted by key, and
+// the keys of the agents that it could not read.
 func (f *Feed) readAll(ctx context.Context, last *Snapshot, work pending) (changes []Change, failed []Key) {
 	workers := 1
 	if len(work.keys) >= parallelReads {

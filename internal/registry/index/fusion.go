@@ -6,22 +6,23 @@ package index
 import "slices"
 
 const (
-	// wordsDepth is the number of agents that a search by words and by similarity takes from the ranking by
-	// words, similarDepth from that by similarity: every agent is similar to some degree.
+	// A search by words and by similarity merges the first wordsDepth agents of the ranking by words with the
+	// first similarDepth agents of the ranking by similarity, which is bounded because every agent is similar to
+	// some degree.
 	wordsDepth, similarDepth = 400, 20
-	// fusionConstant is that of reciprocal rank fusion (Cormack, Clarke and Buettcher, 2009).
+	// fusionConstant is the constant of reciprocal rank fusion (Cormack, Clarke and Buettcher, 2009).
 	fusionConstant = 60
 )
 
-// deep returns the query for all agents whose rank by words counts.
+// deep returns the query for the first wordsDepth agents, from which fuse makes each page.
 func (q *Query) deep() *Query {
 	deep := *q
 	deep.after, deep.limit = position{}, wordsDepth-1 // best returns one more
 	return &deep
 }
 
-// fuse sets the entries of a page by reciprocal rank fusion of those that words found, best first, with those in
-// allowed that are most similar.
+// fuse sets the entries of a page by reciprocal rank fusion of byWords, the entries that the words find, best first,
+// with the entries in allowed that are most similar.
 func (s *Snapshot) fuse(page *Page, q *Query, byWords []rankedEntry, allowed []set) {
 	fused := make(map[Key]rankedEntry, len(byWords)+similarDepth)
 	for _, ranking := range [][]rankedEntry{byWords, s.mostSimilar(q.nearest, allowed)} {

@@ -10,7 +10,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
-// itemJSON is an agent in a response. Its parts have the order of the members.
+// itemJSON is an agent in a response. Its parts are in the order of the members in the JSON.
 type itemJSON struct {
 	identityJSON
 	stateJSON
@@ -18,7 +18,7 @@ type itemJSON struct {
 	UpdatedAt string `json:"updatedAt,omitempty"`
 }
 
-// identityJSON has the first members of an item, which the card sets.
+// identityJSON has the first members of an item. All but namespace and name are from the card.
 type identityJSON struct {
 	Namespace        string         `json:"namespace"`
 	Name             string         `json:"name"`
@@ -30,8 +30,8 @@ type identityJSON struct {
 	DocumentationURL string         `json:"documentationUrl,omitempty"`
 }
 
-// stateJSON has the members that do not depend on the card. With updatedAt, they are all
-// that a change of the Agent's status changes.
+// stateJSON has the members that do not depend on the card. A change of the Agent's status
+// changes only these and updatedAt.
 type stateJSON struct {
 	URL         string `json:"url"`
 	ExternalURL string `json:"externalURL,omitempty"`
@@ -40,7 +40,7 @@ type stateJSON struct {
 	Remote      bool   `json:"remote,omitempty"`
 }
 
-// offerJSON has the members after stateJSON, which the card sets.
+// offerJSON has the members after stateJSON. They are from the card.
 type offerJSON struct {
 	Capabilities       capabilitiesJSON `json:"capabilities"`
 	DefaultInputModes  []string         `json:"defaultInputModes"`
@@ -66,8 +66,8 @@ func (v *itemJSON) encode() ([]byte, itemLayout, error) {
 	return joinItem(identity[:len(identity)-1], v.stateJSON, offer[:len(offer)-1], v.UpdatedAt)
 }
 
-// joinItem returns the item of its encoded parts, a state and a time. An offer begins
-// with a comma.
+// joinItem returns the JSON of an item from its encoded parts identity and offer, a state and
+// a time. identity has no closing brace. offer begins with a comma and has no braces.
 func joinItem(identity []byte, state stateJSON, offer []byte, updatedAt string) ([]byte, itemLayout, error) {
 	encoded, err := json.Marshal(state)
 	if err != nil {
@@ -112,8 +112,7 @@ const (
 	capabilityExtendedCard      = "extendedCard"
 )
 
-// names returns the capabilities of the agent: those with a name of their own, and the
-// URIs of extensions.
+// names returns the names of the agent's capabilities and the URIs of its extensions.
 func (c *capabilitiesJSON) names() []string {
 	names := append([]string(nil), c.Extensions...)
 	if c.Streaming {
@@ -128,7 +127,7 @@ func (c *capabilitiesJSON) names() []string {
 	return names
 }
 
-// describe sets the members that the card has.
+// describe sets the members that are from the card.
 func (v *itemJSON) describe(c *card.Card) {
 	v.DisplayName, v.Description, v.Version = c.Name, c.Description, c.Version
 	v.Provider, v.IconURL, v.DocumentationURL = c.Provider, c.IconURL, c.DocumentationURL
@@ -149,8 +148,8 @@ func (v *itemJSON) describe(c *card.Card) {
 	}
 }
 
-// Weights of the words of an agent's texts in a ranked search. Tags and names are
-// chosen to be found; an example is one sentence of many that a user may say.
+// Weights of the words of an agent's texts in a ranked search. Authors choose names and
+// tags so that users find the agent. An example is only one of many possible requests.
 const (
 	weightName        = 4
 	weightSkillName   = 3
@@ -159,7 +158,7 @@ const (
 	weightExample     = 1
 )
 
-// fields returns the texts of the agent that a search reads.
+// fields returns the texts of the agent that ranked searches use, with their weights.
 func (v *itemJSON) fields() []text.Field {
 	fields := []text.Field{
 		{Text: v.Name, Weight: weightName},

@@ -12,29 +12,29 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// leafFill is the number of entries after which an entry at the end of the index goes
-// to a new leaf, which leaves space for insertions.
+// leafFill is the number of entries of the last leaf from which put adds a new leaf for an
+// entry at the end of the index. The rest of the former leaf is space for insertions.
 const leafFill = leafCapacity * 3 / 4
 
-// maxColumns bounds the columns of a leaf, to 18 KB.
+// maxColumns bounds the columns of a leaf, which then use at most 18 KB.
 const maxColumns = 64
 
-// leaf holds consecutive entries in the order of keys. Each has a slot, by which
+// leaf has consecutive entries in the order of keys. Each entry has a slot, by which
 // postings refer to it.
 type leaf struct {
 	epoch   uint64
 	number  uint32
 	entries []*Entry
-	// slots are parallel to entries; used is the set of them.
+	// slots has the slot of each of entries, and used is the set of these slots.
 	slots []uint8
 	used  set
-	// namespaces are those of the entries, in their order.
+	// namespaces has the slots of each namespace of the entries, in the order of namespaces.
 	namespaces []namespaceSlots
-	// visible has, for each Visibility, the slots of the entries with at least that one.
+	// visible has, for each Visibility, the slots of the entries with this or a higher one.
 	visible [access.VisibilityOutside + 1]set
 	// newest includes the revisions of all entries.
 	newest Revision
-	// lengths has the length of the entry of each slot, and shortest is the least of them.
+	// lengths has the length of the entry of each slot, and shortest is the least length.
 	lengths  [leafCapacity]uint16
 	shortest uint16
 	columns  atomic.Pointer[[]*column]
@@ -98,7 +98,7 @@ func (l *leaf) indexSlots() {
 	}
 }
 
-// entryAt returns the entry of a slot that is in use.
+// entryAt returns the entry of a slot. The slot must be in use.
 func (l *leaf) entryAt(slot uint8) *Entry { return l.entries[bytes.IndexByte(l.slots, slot)] }
 
 // cachedColumn returns the column of a word, nil if no search has made it.
@@ -113,8 +113,9 @@ func (l *leaf) cachedColumn(t term) *column {
 	return nil
 }
 
-// makeColumn returns a new column of a word, and keeps it in the place of the oldest one
-// if there are maxColumns. A concurrent search may keep its own in the place of this one.
+// makeColumn makes the column of a word, caches it and returns it. If the leaf has maxColumns
+// columns, the new one replaces the oldest one. If a concurrent search caches a column at the
+// same time, the new one is not cached.
 func (l *leaf) makeColumn(t term) *column {
 	c := newColumn(t, l.entries, l.slots)
 	before := l.columns.Load()
@@ -127,7 +128,7 @@ func (l *leaf) makeColumn(t term) *column {
 	return c
 }
 
-// visibleTo returns the slots of the entries that a caller sees: all for nil.
+// visibleTo returns the slots of the entries that a caller sees. A nil caller sees all.
 func (l *leaf) visibleTo(caller *access.Set) set {
 	if caller == nil {
 		return l.used

@@ -10,21 +10,21 @@ import (
 	"strconv"
 )
 
-// maxPageBytes bounds a page of more than one entry. The size of a sidecar
-// configuration bounds a single entry.
+// maxPageBytes bounds the entries of a page with more than one entry, in bytes. The size of
+// a sidecar configuration bounds a single entry.
 const maxPageBytes = 4 << 20
 
 // Page is one page of matches.
 type Page struct {
 	Entries []*Entry
-	// Total counts the matches on all pages.
+	// Total is the number of matches on all pages.
 	Total int
-	// Scores are parallel to Entries if the search is ranked: from 0 to 1, where 1 is
-	// the score of an agent that repeats all words of the query many times.
+	// Scores has the score of each of Entries, from 0 to 1, if the search is ranked. In a
+	// ranking by words, an agent that repeats all words of the query many times approaches 1.
 	Scores []float64
 	// More is true if matches follow the last of Entries.
 	More bool
-	// positions are parallel to Entries if the search is ranked.
+	// positions has the position of each of Entries if the search is ranked.
 	positions []position
 	// size is the sum of the sizes of the bodies of Entries.
 	size     int
@@ -55,7 +55,7 @@ func (p *Page) NextCursor() string {
 	return p.CursorAfter(len(p.Entries) - 1)
 }
 
-// ETag returns a weak validator, which identifies all of the body except for the revision.
+// ETag returns a weak validator. It depends on all of the body except for the revision.
 func (p *Page) ETag() string {
 	names := make([]byte, 0, 8*len(p.Entries)+128)
 	for _, e := range p.Entries {
@@ -82,7 +82,7 @@ func (p *Page) AppendBody(to []byte) []byte {
 	return append(to, tail...)
 }
 
-// tail returns the members after the items.
+// tail returns the JSON after the items, without the revision.
 func (p *Page) tail() string {
 	return `],"nextCursor":"` + p.NextCursor() + `","total":` + strconv.Itoa(p.Total)
 }
@@ -93,8 +93,8 @@ type rankedEntry struct {
 	at position
 }
 
-// fillRanked sets the entries of the page to the first of best, with their scores as
-// parts of the maximum.
+// fillRanked sets the entries of the page to the first of best, at most limit. It divides
+// their scores by maximum.
 func (p *Page) fillRanked(best []rankedEntry, limit int, maximum float64) {
 	for n, e := range best {
 		if n == limit || n > 0 && p.size+len(e.body) > maxPageBytes {

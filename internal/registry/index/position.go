@@ -11,20 +11,20 @@ import (
 	"strings"
 )
 
-// position is a place in the order of a search: by key, or by score and key if ranked.
-// The zero value is before all entries.
+// position is a position in the order of a search: by key, or by score and key if the search
+// is ranked. The zero value is before all entries.
 type position struct {
 	Key
 	ranked bool
 	score  float64
 }
 
-// compare orders positions of one search: the highest score first.
+// compare orders the positions of one search: by descending score, and then by key.
 func (p position) compare(other position) int {
 	return cmp.Or(cmp.Compare(other.score, p.score), p.Key.compare(other.Key))
 }
 
-// The first character of a decoded cursor. Another format of cursors gets another one.
+// The first character of a decoded cursor, which identifies its format.
 const (
 	cursorByKey   = "1"
 	cursorByScore = "2"
@@ -41,7 +41,7 @@ func (p position) cursor() string {
 	return base64.RawURLEncoding.EncodeToString([]byte(name))
 }
 
-// parseCursor returns the position that a cursor continues after, and false for a text that is not a cursor.
+// parseCursor returns the position after which a cursor continues, and false for a text that is not a cursor.
 func parseCursor(value string) (position, bool) {
 	p := position{}
 	decoded, err := base64.RawURLEncoding.DecodeString(value)

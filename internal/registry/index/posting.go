@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// document is the place of an entry: the number of its leaf and its slot there. It
-// stays the same while the entry is in that leaf.
+// document identifies an entry by the number of its leaf and its slot there. It stays the
+// same while the entry is in that leaf.
 type document uint32
 
 func documentAt(leaf uint32, slot uint8) document { return document(leaf<<8 | uint32(slot)) }
@@ -17,16 +17,17 @@ func documentAt(leaf uint32, slot uint8) document { return document(leaf<<8 | ui
 func (d document) leaf() uint32 { return uint32(d) >> 8 }
 func (d document) slot() uint8  { return uint8(d) } //nolint:gosec // the low byte
 
-// Thresholds of posting: it becomes dense with so many documents in each leaf that a
-// set takes less memory, and sparse again with half as many.
+// Thresholds of postings. A posting with at least denseFrom documents becomes dense when it has
+// denseShare documents in each of its leaves on average, because a set then uses less memory.
+// It becomes sparse again below sparseShare documents in each leaf.
 const (
 	denseFrom   = 256
 	denseShare  = 10
 	sparseShare = 5
 )
 
-// posting holds the documents that have a term, sorted: as a list if they are few in
-// each leaf, as one set for each leaf otherwise.
+// posting has the documents of a term in ascending order: as the list docs if each leaf has
+// few of them (sparse), else as chunks with one set for each leaf (dense).
 type posting struct {
 	epoch  uint64
 	count  int
@@ -34,7 +35,7 @@ type posting struct {
 	chunks []chunk
 }
 
-// chunk holds the documents of one leaf.
+// chunk has the documents of one leaf.
 type chunk struct {
 	leaf uint32
 	set  set
@@ -52,7 +53,7 @@ func (p *posting) clone(epoch uint64) *posting {
 	return next
 }
 
-// add inserts a document that is not in the posting.
+// add inserts a document. The document must not be in the posting.
 func (p *posting) add(d document) {
 	p.count++
 	if p.chunks == nil {
@@ -70,7 +71,7 @@ func (p *posting) add(d document) {
 	p.chunks[i].set.add(d.slot())
 }
 
-// remove deletes a document that is in the posting.
+// remove deletes a document. The document must be in the posting.
 func (p *posting) remove(d document) {
 	p.count--
 	if p.chunks == nil {
@@ -122,14 +123,14 @@ func (p *posting) makeSparse() {
 	p.docs, p.chunks = docs, nil
 }
 
-// cursor reads a posting in the order of the numbers of leaves.
+// cursor iterates over a posting in the order of the numbers of leaves.
 type cursor struct {
 	docs   []document
 	chunks []chunk
 	count  int
 }
 
-// next returns the next leaf and its documents.
+// next returns the number of the next leaf with its documents. ok is false at the end.
 func (c *cursor) next() (leaf uint32, found set, ok bool) {
 	if len(c.chunks) > 0 {
 		first := &c.chunks[0]
@@ -147,8 +148,8 @@ func (c *cursor) next() (leaf uint32, found set, ok bool) {
 	return leaf, found, true
 }
 
-// intersect removes from found the documents of a leaf that the posting does not
-// have. Calls must be in the order of leaves.
+// intersect removes from found, a set of documents of a leaf, the documents that the posting
+// does not have. Calls must be in the order of the numbers of leaves.
 func (c *cursor) intersect(leaf uint32, found *set) {
 	if len(c.chunks) > 0 {
 		if c.chunks[0].leaf < leaf {

@@ -20,34 +20,35 @@ import (
 const (
 	defaultLimit = 50
 	maxLimit     = 200
-	// maxConditions bounds how often parameters may be repeated together.
+	// maxConditions bounds the conditions of a query: the values of all its filters.
 	maxConditions = 32
-	// maxValue bounds one parameter, in bytes.
+	// maxValue bounds the value of one parameter, in bytes.
 	maxValue = 512
 )
 
 // Nearest returns the n agents of keys that are most similar in meaning to a query, the most similar one first.
 type Nearest func(keys iter.Seq[Key], n int) []Key
 
-// Query holds the validated parameters of a search.
+// Query has the validated parameters of a search.
 type Query struct {
-	// terms must all match.
+	// terms are the texts of the terms of the filters. An entry must have all of them.
 	terms []string
-	// ranked has groups if the result is ranked.
+	// ranked has groups if the result is ranked, by rankedText.
 	ranked     text.Query
 	rankedText string
-	// nearest is nil for a ranking by words alone.
+	// nearest finds similar agents. It is nil for a ranking by words alone.
 	nearest Nearest
-	// namespace is "" for all.
+	// namespace is "" for all namespaces.
 	namespace string
 	after     position
 	limit     int
 	// minRevision is a state that the result must include.
 	minRevision Revision
-	// watch is true for a stream of changes, after the event since if not "".
+	// watch is true for a stream of changes. since is the id of the event after which the
+	// stream resumes, "" for none.
 	watch bool
 	since string
-	// hashes are the terms as entries hold them.
+	// hashes are the hashes of terms, as entries have them.
 	hashes []term
 }
 
@@ -58,7 +59,7 @@ func (q *Query) Namespace() string { return q.namespace }
 // the event after which it resumes, "" for none.
 func (q *Query) Watch() (since string, watch bool) { return q.since, q.watch }
 
-// Filters reports whether the query selects agents.
+// Filters reports whether the query has filters.
 func (q *Query) Filters() bool { return len(q.terms) > 0 }
 
 // Matches reports whether an entry has all terms of the query.
@@ -77,14 +78,15 @@ func (q *Query) Fingerprint() string { return strings.Join(q.terms, "\x00") }
 // MinRevision returns the state that the result must include.
 func (q *Query) MinRevision() Revision { return q.minRevision }
 
-// RankedText returns the text by which the query ranks, "" if it does not.
+// RankedText returns the text by which the query ranks agents, "" if it does not rank them.
 func (q *Query) RankedText() string { return q.rankedText }
 
-// RankBySimilarity makes the query find similar agents, too. Nil ranks by words alone.
+// RankBySimilarity makes a ranked query also find the agents that n returns. A nil n ranks by
+// words alone.
 func (q *Query) RankBySimilarity(n Nearest) { q.nearest = n }
 
-// The parameters of GET /v1/agents. A filter may be repeated, and all its values
-// must match; a setting may not.
+// The parameters of GET /v1/agents. A filter may be repeated, and an agent must match all
+// its values. A setting may not be repeated.
 var (
 	filters = map[string]func(q *Query, value string) error{
 		"skill":      func(q *Query, v string) error { return q.require(skillTerm(v)) },
@@ -111,7 +113,7 @@ var (
 	}
 )
 
-// ParseQuery returns the query of a URL. Its errors are *ParameterError.
+// ParseQuery returns the query for the raw query of a URL. Its errors are *ParameterError.
 func ParseQuery(raw string) (*Query, error) {
 	q := &Query{limit: defaultLimit}
 	values, err := url.ParseQuery(raw)
@@ -239,7 +241,7 @@ func (q *Query) protocol(value string) error {
 }
 
 func (q *Query) binding(value string) error {
-	value = strings.ReplaceAll(value, " ", "+") // a plus sign that is not escaped
+	value = strings.ReplaceAll(value, " ", "+") // URL decoding makes a space of a plus sign that is not escaped
 	known := slices.ContainsFunc(card.Bindings, func(b card.Binding) bool { return strings.EqualFold(string(b), value) })
 	if !known && !strings.Contains(value, ":") {
 		return Invalid("binding", "must be JSONRPC, HTTP%%2BJSON, GRPC or the URI of a custom binding")
@@ -264,7 +266,7 @@ func (q *Query) stream(value string) error {
 	return nil
 }
 
-// checkWatch rejects parameters that do not fit together.
+// checkWatch returns an error if a parameter cannot be combined with watch, or requires it.
 func (q *Query) checkWatch(values url.Values) error {
 	if !q.watch {
 		if q.since != "" {

@@ -9,7 +9,8 @@ import (
 )
 
 // rank returns the page of a ranked query. Scores depend only on entries that match
-// the conditions of the query and that the caller sees: they tell it nothing about others.
+// the conditions of the query and that the caller sees, so they reveal nothing about
+// other entries.
 func (s *Snapshot) rank(q *Query, caller *access.Set) Page {
 	r := s.ranking(q, caller)
 	defer r.release()

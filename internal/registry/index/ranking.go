@@ -10,9 +10,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
-// A word that more than one in commonShare of the documents have, if there are more
-// than commonFrom, adds to scores but makes no match, unless all words of the query are
-// such. This bounds the work for a query of frequent words.
+// If there are more than commonFrom documents, a word that more than one in commonShare of
+// them has is common. A common word adds to scores, but a document matches only if it has
+// another word of the query, unless all words of the query are common. This bounds the work
+// for a query of frequent words.
 const (
 	commonFrom  = 1000
 	commonShare = 4
@@ -27,12 +28,13 @@ type rankedForm struct {
 	count  int
 }
 
-// ranking is what the scores of a query depend on.
+// ranking has the data that the scores of a query depend on.
 type ranking struct {
 	groups     [][]rankedForm
 	statistics text.Statistics
-	// allowed are the documents that match the conditions of the query and that the caller
-	// sees, found those of them that the words find. total is their number.
+	// allowed has the documents that match the conditions of the query and that the caller
+	// sees. found has the documents in allowed that the words find, and total is the number of
+	// documents in found.
 	allowed, found *matches
 	total          int
 }
@@ -92,7 +94,7 @@ func (s *Snapshot) groups(q text.Query, allowed []set) [][]rankedForm {
 				form.found.sets[number] = documents
 				form.count += documents.count()
 			}
-			if form.count == 0 { // other entries have it, which must not show
+			if form.count == 0 { // only entries outside of allowed have the form, which the result must not reveal
 				form.found.release()
 				continue
 			}
@@ -103,8 +105,8 @@ func (s *Snapshot) groups(q text.Query, allowed []set) [][]rankedForm {
 	return groups
 }
 
-// unite adds the documents of the groups to found, without those of common words
-// unless all words are common.
+// unite adds the documents of the groups to found. It omits the groups of common words unless
+// all words are common.
 func unite(groups [][]rankedForm, documents int, found []set) {
 	isCommon := func(f rankedForm) bool { return documents > commonFrom && f.count > documents/commonShare }
 	isRare := func(f rankedForm) bool { return f.count > 0 && !isCommon(f) }

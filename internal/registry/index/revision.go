@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Revision is a state of the cluster: the highest resource versions of Agents and of
-// their ConfigMaps that it includes. The API server makes resource versions of one
-// kind comparable (KEP-5504), so every replica understands the revision of another.
+// Revision identifies a state of the cluster by the highest resource versions of Agents and
+// ConfigMaps that the state includes. The resource versions of one kind are comparable
+// (KEP-5504), so a revision has the same meaning on every replica.
 type Revision struct{ Agents, ConfigMaps uint64 }
 
 // String returns the revision as callers see it, such as "1204-1187".
@@ -19,7 +19,7 @@ func (r Revision) String() string {
 	return strconv.FormatUint(r.Agents, 10) + "-" + strconv.FormatUint(r.ConfigMaps, 10)
 }
 
-// ParseRevision reads the result of String.
+// ParseRevision parses the result of String.
 func ParseRevision(text string) (Revision, error) {
 	first, second, found := strings.Cut(text, "-")
 	agents, err := strconv.ParseUint(first, 10, 64)
@@ -38,13 +38,13 @@ func (r Revision) Includes(other Revision) bool {
 	return r.Agents >= other.Agents && r.ConfigMaps >= other.ConfigMaps
 }
 
-// Max returns the earliest revision that includes both.
+// Max returns the earliest revision that includes r and other.
 func (r Revision) Max(other Revision) Revision {
 	return Revision{Agents: max(r.Agents, other.Agents), ConfigMaps: max(r.ConfigMaps, other.ConfigMaps)}
 }
 
-// parseResourceVersion returns 0 for a resource version that is not a number, as objects
-// in tests may have.
+// parseResourceVersion returns a resource version as a number. It returns 0 for one that is
+// not a number, as objects in tests may have.
 func parseResourceVersion(text string) uint64 {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// Search returns the page of a query: entries after its cursor that have all its
-// terms, ranked or in the order of their keys, and at least one entry if there is any.
-// The result has entries that the caller sees; a nil caller sees all.
+// Search returns the page of a query: entries after the cursor of the query that have all
+// its terms and that the caller sees, ranked or in the order of their keys. A nil caller
+// sees all entries. The page has at least one entry if any follows the cursor.
 func (s *Snapshot) Search(q *Query, caller *access.Set) Page {
 	if q.isRanked() {
 		return s.rank(q, caller)
@@ -33,7 +33,8 @@ func (s *Snapshot) search(terms []term, caller *access.Set, after Key, limit int
 	return page
 }
 
-// fill appends to the page the entries after a key: all, or those in sets if not nil.
+// fill appends the entries after a key to the page, up to its limits. If sets is not nil, it
+// appends only entries in sets.
 func (s *Snapshot) fill(page *Page, after Key, limit int, sets []set) {
 	for _, l := range s.leaves[s.leafOf(after):] {
 		if sets != nil && sets[l.number].empty() {
@@ -53,8 +54,8 @@ func (s *Snapshot) fill(page *Page, after Key, limit int, sets []set) {
 	}
 }
 
-// Matching yields all entries that match a query, whatever its cursor and limit, in the
-// order of their keys, and that the caller sees; a nil caller sees all.
+// Matching yields all entries that match a query and that the caller sees, in the order of
+// their keys. It ignores the cursor and the limit of the query. A nil caller sees all entries.
 func (s *Snapshot) Matching(q *Query, caller *access.Set) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		matches := newMatches(int(s.leafNumbers))

@@ -8,7 +8,7 @@ import "math/bits"
 // leafCapacity is the maximum number of entries of a leaf.
 const leafCapacity = 256
 
-// set holds slots of a leaf: numbers below leafCapacity.
+// set is a set of slots of a leaf, which are numbers below leafCapacity.
 type set [leafCapacity / 64]uint64
 
 func (s *set) has(i uint8) bool { return s[i/64]&(1<<(i%64)) != 0 }
@@ -36,7 +36,7 @@ func (s *set) count() int {
 	return n
 }
 
-// all yields the numbers in the set in their order.
+// all yields the numbers in the set in ascending order.
 func (s *set) all(yield func(uint8) bool) {
 	for i, word := range s {
 		for ; word != 0; word &= word - 1 {
@@ -47,7 +47,7 @@ func (s *set) all(yield func(uint8) bool) {
 	}
 }
 
-// free returns the smallest number that is not in the set, which must not be full.
+// free returns the smallest number that is not in the set. The set must not be full.
 func (s *set) free() uint8 {
 	for i, word := range s {
 		if word != ^uint64(0) {

@@ -12,32 +12,32 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// Snapshot holds all agents at one moment. It is immutable: With returns its
-// successor, which shares all unchanged parts. The zero value is empty.
+// Snapshot has all agents at one time. It is immutable: With returns its successor, which
+// shares all unchanged parts. The zero value is empty.
 type Snapshot struct {
 	epoch uint64
-	// leaves hold all entries in the order of keys.
+	// leaves have all entries in the order of keys.
 	leaves []*leaf
-	// leafNumbers is greater than the number of each leaf; freeLeaves are numbers below it
-	// that no leaf has.
+	// leafNumbers is greater than the number of each leaf. freeLeaves has the numbers below
+	// leafNumbers that no leaf has.
 	leafNumbers uint32
 	freeLeaves  []uint32
 	terms       dictionary
 	size        int
-	// revision is the state of the cluster that the snapshot reflects.
+	// revision is the state of the cluster that the snapshot includes.
 	revision Revision
 }
 
-// Size is the number of agents.
+// Size returns the number of agents.
 func (s *Snapshot) Size() int { return s.size }
 
 // Revision returns the state of the cluster that the snapshot includes.
 func (s *Snapshot) Revision() Revision { return s.revision }
 
-// Terms is the number of distinct terms.
+// Terms returns the number of distinct terms.
 func (s *Snapshot) Terms() int { return s.terms.terms }
 
-// Get returns an entry, or nil.
+// Get returns the entry of a key, or nil if there is none.
 func (s *Snapshot) Get(key Key) *Entry {
 	i := s.leafOf(key)
 	if i == len(s.leaves) {
@@ -67,7 +67,7 @@ func (s *Snapshot) All(yield func(*Entry) bool) {
 }
 
 // since yields the entries that a revision does not include, in the order of their keys. It
-// reads only the leaves that have some.
+// reads only the leaves with such entries.
 func (s *Snapshot) since(r Revision) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for _, l := range s.leaves {
@@ -83,8 +83,8 @@ func (s *Snapshot) since(r Revision) iter.Seq[*Entry] {
 	}
 }
 
-// match sets, by the number of their leaf, the documents that have all terms and that the
-// caller sees, and returns how many these are.
+// match sets sets to the documents that have all terms and that the caller sees, and returns
+// the number of these documents. The number of a leaf is the index of its set.
 func (s *Snapshot) match(terms []term, caller *access.Set, sets []set) (total int) {
 	seesAll := caller == nil || caller.All()
 	if len(terms) > 0 {
@@ -104,7 +104,8 @@ func (s *Snapshot) match(terms []term, caller *access.Set, sets []set) (total in
 	return total
 }
 
-// intersect sets the documents that have all terms, by the number of their leaf.
+// intersect adds the documents that have all terms to sets, which must be empty. The number of
+// a leaf is the index of its set.
 func (s *Snapshot) intersect(terms []term, sets []set) {
 	spaces := make([][1]document, len(terms))
 	cursors := make([]cursor, len(terms))
@@ -126,7 +127,7 @@ func (s *Snapshot) intersect(terms []term, sets []set) {
 	}
 }
 
-// matches is a set for each leaf, by its number.
+// matches has a set of documents for each leaf. The number of the leaf is the index of the set.
 type matches struct{ sets []set }
 
 var freeMatches = sync.Pool{New: func() any { return &matches{} }}
@@ -143,7 +144,7 @@ func newMatches(leaves int) *matches {
 
 func (m *matches) release() { freeMatches.Put(m) }
 
-// Namespaces returns the sorted namespaces of the agents that a caller sees; nil sees all.
+// Namespaces returns the sorted namespaces of the agents that a caller sees. A nil caller sees all.
 func (s *Snapshot) Namespaces(caller *access.Set) []string {
 	var names []string
 	for _, l := range s.leaves {
@@ -161,7 +162,7 @@ func (s *Snapshot) Namespaces(caller *access.Set) []string {
 	return names
 }
 
-// in yields the entries of sets, in the order of their keys.
+// in yields the entries of the documents in sets, in the order of their keys.
 func (s *Snapshot) in(sets []set) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for _, l := range s.leaves {

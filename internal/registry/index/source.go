@@ -25,8 +25,7 @@ import (
 // Source reads agents from the manager's cache.
 type Source struct{ Reader client.Reader }
 
-// Read returns the present entry of an agent, nil if it is gone. It reuses the
-// unchanged parts of last, which may be nil.
+// Read implements ReadFunc. It reuses the unchanged parts of last, which may be nil.
 func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) (*Entry, error) {
 	agent := &a2av1alpha1.Agent{}
 	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
@@ -37,7 +36,7 @@ func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) 
 	if err != nil {
 		return nil, err
 	}
-	if configMap == 0 { // it may have been deleted at any revision until now
+	if configMap == 0 { // the ConfigMap may have been deleted at any revision until asOf
 		configMap = asOf.ConfigMaps
 	}
 	revision := Revision{Agents: parseResourceVersion(agent.ResourceVersion), ConfigMaps: configMap}
@@ -46,8 +45,8 @@ func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) 
 		if last.Revision == revision {
 			return last, nil
 		}
-		// The agent may have been different in between, and another replica may have
-		// shown that.
+		// Between the two revisions, the agent may have been different, and another replica
+		// may have shown that state to a reader.
 		e := *last
 		e.Revision = revision
 		e.source = source // equal, but the text of the last one is no longer in the cache
@@ -61,16 +60,16 @@ func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) 
 	return e, nil
 }
 
-// entryOf returns the entry of an agent. It reuses what last, which may be nil, has of
-// the same card.
+// entryOf returns the entry of an agent. If last, which may be nil, has the same card, entryOf
+// reuses the parts of last that depend on the card.
 func entryOf(facts Facts, source CardSource, last *Entry) (*Entry, error) {
 	if last == nil || last.source != source {
 		e, err := NewEntry(facts, source)
 		if err == nil {
 			return e, nil
 		}
-		// Another version of the operator wrote the configuration, and this one is about
-		// to replace it. Until then the last card is shown.
+		// Another version of the operator wrote the sidecar configuration, and this version
+		// will replace it. Until then, the registry shows the last card.
 		if last == nil || last.source.Text == "" {
 			return NewEntry(facts, CardSource{})
 		}
@@ -112,8 +111,8 @@ func factsOf(agent *a2av1alpha1.Agent) Facts {
 	return f
 }
 
-// card reads the text that has the card, and the resource version of its ConfigMap; 0
-// if the agent has none.
+// card returns the text that contains the card, and the resource version of its ConfigMap, 0
+// if the agent has no ConfigMap.
 func (s *Source) card(ctx context.Context, agent *a2av1alpha1.Agent) (CardSource, uint64, error) {
 	config := &corev1.ConfigMap{}
 	name := types.NamespacedName{Namespace: agent.Namespace, Name: names.ConfigMap(agent.Name)}
@@ -132,7 +131,8 @@ func (s *Source) card(ctx context.Context, agent *a2av1alpha1.Agent) (CardSource
 }
 
 // Watch notifies the feed of each agent that changes or whose sidecar configuration
-// changes. The channels are closed after the notifications for all present objects.
+// changes. The returned channels are closed after the notifications for all objects that
+// exist at the start.
 func Watch(ctx context.Context, informers cache.Informers, feed *Feed) ([]<-chan struct{}, error) {
 	kinds := []struct {
 		object client.Object
@@ -205,7 +205,7 @@ func (f *Feed) handler(agentOf func(metav1.Object) (Key, bool), at func(version 
 	}
 }
 
-// visibilityOf returns the Visibility of an Agent, and the lowest for other objects.
+// visibilityOf returns the Visibility of an Agent, and VisibilityCluster for other objects.
 func visibilityOf(object any) access.Visibility {
 	if agent, ok := object.(*a2av1alpha1.Agent); ok {
 		return access.VisibilityOf(agent)
@@ -213,9 +213,9 @@ func visibilityOf(object any) access.Visibility {
 	return access.VisibilityCluster
 }
 
-// missesVisibility reports whether the Agent may have had another Visibility between two
-// states that the informer knows, because it lost its watch: the Agent was created
-// again, or its specification changed more than once.
+// missesVisibility reports whether an Agent may have had another Visibility between two
+// states that the informer reported: the Agent was created again, or its specification
+// changed more than once. This occurs if the informer lost its watch.
 func missesVisibility(before, after any) bool {
 	from, ok := before.(*a2av1alpha1.Agent)
 	to, same := after.(*a2av1alpha1.Agent)
@@ -226,7 +226,7 @@ func keyOf(o metav1.Object) (Key, bool) {
 	return Key{Namespace: o.GetNamespace(), Name: o.GetName()}, true
 }
 
-// ownerOf returns the key of the Agent that controls an object.
+// ownerOf returns the key of the Agent that controls an object, and false if none does.
 func ownerOf(o metav1.Object) (Key, bool) {
 	owner := metav1.GetControllerOf(o)
 	if owner == nil || owner.Kind != a2av1alpha1.AgentKind || owner.APIVersion != a2av1alpha1.GroupVersion.String() {

@@ -9,20 +9,20 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// maxIndexedTerms bounds the terms that lead to one subscription. The feed compares a
-// subscription that needs more with each change.
+// maxIndexedTerms bounds the terms by which one subscription is indexed. A subscription that
+// needs more terms is not indexed: the feed compares it with each change.
 const maxIndexedTerms = 32
 
-// Interest selects the agents that a reader has: those in Set that match Query.
+// Interest selects the agents that a reader receives: the agents in Set that match Query.
 type Interest struct {
 	Query *Query
 	Set   *access.Set
 }
 
-// All reports whether the reader has all agents.
+// All reports whether the reader receives all agents.
 func (i *Interest) All() bool { return i.Set.All() && !i.Query.Filters() }
 
-// Selects reports whether the reader has an entry, which may be nil.
+// Selects reports whether the reader receives an entry. It is false for nil.
 func (i *Interest) Selects(e *Entry) bool {
 	return e != nil && e.VisibleTo(i.Set) && i.Query.Matches(e)
 }
@@ -32,7 +32,7 @@ type Effect int
 
 // Effects of a change.
 const (
-	// NoEffect is the effect of a change that the reader cannot see.
+	// NoEffect is the effect of a change that the reader does not receive.
 	NoEffect Effect = iota
 	// Upserts is the effect if the reader stores the agent.
 	Upserts
@@ -55,24 +55,24 @@ func (i *Interest) EffectOf(c *Change) Effect {
 	}
 }
 
-// Subscription tells one reader when an update has a change with an effect for it. Its
-// methods are for one goroutine.
+// Subscription notifies one reader of updates with changes that have an effect on its agents.
+// Its methods are not safe for concurrent use.
 type Subscription struct {
 	feed     *Feed
 	interest Interest
-	// followed is the update that a reader of all agents has taken. Each update concerns it.
-	// It is nil for other readers, which wait for ready.
+	// followed is the update that a reader of all agents took last. Each update affects such a
+	// reader. followed is nil for other readers, which wait for ready.
 	followed *Update
 	ready    chan struct{}
 	places   places
 
-	// behind is the update before the first one that concerns the reader and that it has not
-	// taken, nil for none. subscriptions.mu guards it.
+	// behind is the update before the first update that affects the reader and that the reader
+	// has not taken, nil if there is none. subscriptions.mu guards it.
 	behind *Update
 }
 
-// Subscribe returns a subscription for a reader that has the latest update. There must be
-// one. The caller closes the subscription.
+// Subscribe returns a subscription for a reader that has the state of the latest update.
+// There must be an update. The caller must close the subscription.
 func (f *Feed) Subscribe(i Interest) *Subscription {
 	s := &Subscription{feed: f, ready: make(chan struct{}, 1)}
 	f.subscriptions.mu.Lock()
@@ -81,7 +81,7 @@ func (f *Feed) Subscribe(i Interest) *Subscription {
 	return s
 }
 
-// Ready returns a channel from which the reader can receive when it should call Take.
+// Ready returns a channel that is ready to receive when the reader should call Take.
 func (s *Subscription) Ready() <-chan struct{} {
 	if s.followed != nil {
 		return s.followed.ready
@@ -89,8 +89,8 @@ func (s *Subscription) Ready() <-chan struct{} {
 	return s.ready
 }
 
-// Take returns an update with all that the reader has received, and the latest update. They are equal
-// if nothing concerns the reader. The reader then has the changes from one to the other.
+// Take returns an update whose state the reader has, and the latest update. They are equal if no update
+// since the last Take affects the reader. The reader must process the changes between the two.
 func (s *Subscription) Take() (has, latest *Update) {
 	if s.followed != nil {
 		has, s.followed = s.followed, s.feed.Latest()
@@ -116,7 +116,8 @@ func (s *Subscription) take() (has, latest *Update) {
 	return has, latest
 }
 
-// Change is Take, and gives the reader another interest from the latest update on.
+// Change does the same as Take, and changes the interest of the reader from the latest update
+// on.
 func (s *Subscription) Change(i Interest) (has, latest *Update) {
 	all := &s.feed.subscriptions
 	all.mu.Lock()
@@ -136,7 +137,7 @@ func (s *Subscription) Close() {
 	s.behind = nil
 }
 
-// enter begins an interest at the latest update.
+// enter starts the interest of the reader at the latest update.
 func (s *Subscription) enter(i Interest) {
 	latest := s.feed.Latest()
 	s.interest, s.followed = i, nil
@@ -148,18 +149,18 @@ func (s *Subscription) enter(i Interest) {
 	s.feed.subscriptions.add(s)
 }
 
-// places are where a subscription is indexed.
+// places are the places of a subscription in the index of subscriptions.
 type places struct {
-	// terms lead to the subscription, and so does a visibility of least or more, unless it
-	// is VisibilityCluster.
+	// A change may affect the subscription if its agent has one of terms. Unless least is
+	// VisibilityCluster, the agent may instead have a Visibility of at least least.
 	terms []term
 	least access.Visibility
-	// unindexed is true if each change leads to it.
+	// unindexed is true if each change may affect the subscription.
 	unindexed bool
 }
 
-// places returns where a reader of some agents is indexed: by its namespace, by those that its caller sees,
-// or by its rarest term. Each change that concerns it has one of them.
+// places returns the places in the index for an interest in some agents: the namespace of its query, the rarest term of
+// its query, or the namespaces and the visibility of its set. Each change that affects the reader has one of these.
 func (i *Interest) places(s *Snapshot) places {
 	switch {
 	case i.Query.namespace != "":
@@ -176,7 +177,7 @@ func (i *Interest) places(s *Snapshot) places {
 	return p
 }
 
-// rarest returns the term of a list, which is not empty, that the fewest agents have.
+// rarest returns the term that the fewest agents have. terms must not be empty.
 func (s *Snapshot) rarest(terms []term) term {
 	var space [1]document
 	found, least := terms[0], s.size+1
@@ -191,8 +192,8 @@ func (s *Snapshot) rarest(terms []term) term {
 // subscribers is a set of subscriptions.
 type subscribers map[*Subscription]struct{}
 
-// subscriptions is an index that finds the subscriptions that a change may concern. It does
-// not contain the subscriptions to all agents.
+// subscriptions is an index by which the feed finds the subscriptions that a change may
+// affect. It does not contain the subscriptions to all agents.
 type subscriptions struct {
 	mu           sync.Mutex
 	byTerm       map[term]subscribers
@@ -236,8 +237,8 @@ func (all *subscriptions) remove(s *Subscription) {
 	s.places = places{}
 }
 
-// candidates calls use with each subscription that a change may concern, with some more than
-// once.
+// candidates calls use with each subscription that a change may affect, with some of them
+// more than once.
 func (all *subscriptions) candidates(c *Change, use func(*Subscription)) {
 	each := func(found subscribers) {
 		for s := range found {
@@ -266,7 +267,7 @@ func (all *subscriptions) candidates(c *Change, use func(*Subscription)) {
 	}
 }
 
-// follow makes next the update after latest, and wakes the readers that it concerns.
+// follow makes next the update after latest, and wakes the readers that next affects.
 func (f *Feed) follow(latest, next *Update) {
 	latest.next = next
 	var woken []*Subscription

@@ -8,14 +8,15 @@ import (
 	"strings"
 )
 
-// term identifies a kind and a value by which agents are found. It is a hash with a
-// random seed, so entries and the dictionary hold 8 bytes for each term and no text.
-// Two of a million terms are equal by chance with a probability below 10^-7.
+// term identifies a property by which searches find agents: a kind and a value. It is a
+// hash with a random seed, so entries and the dictionary store 8 bytes for each term
+// instead of its text. The probability that any two of a million terms are equal by
+// chance is below 10^-7.
 type term uint64
 
 var termSeed = maphash.MakeSeed()
 
-// hashTerm returns the term of a text, which is the kind, ":" and the value.
+// hashTerm returns the term of a text of the form kind:value.
 func hashTerm(text string) term { return term(maphash.String(termSeed, text)) }
 
 func hashTerms(texts []string) []term {
@@ -49,8 +50,8 @@ func boolText(b bool) string {
 	return "false"
 }
 
-// terms returns the texts of the terms of an agent that filters look for, with
-// duplicates.
+// terms returns the texts of the terms by which filters find an agent, with duplicates,
+// without the bindings and the protocol versions.
 func (v *itemJSON) terms() []string {
 	terms := []string{namespaceTerm(v.Namespace), readyTerm(v.Ready), remoteTerm(v.Remote)}
 	modes := func(term func(string) string, own, fallback []string) {
