@@ -38,10 +38,12 @@ type conn struct {
 	// lastUsed is zero until the first call has ended.
 	lastUsed time.Time
 
-	// ctx is the context of the call. unbind stops it from closing the socket.
+	// ctx is the context of the call. When it ends, the socket is closed, unless unbind was
+	// called.
 	ctx    context.Context //nolint:containedctx // it lives as long as the call
 	unbind func() bool
-	// sent closes when the rest of a long request was written. It is nil for a short one.
+	// sent is closed when the rest of a long request was written. It is nil for a short
+	// request.
 	sent chan struct{}
 }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package agentevents decodes events of agents that do not follow one version of the
-// protocol: events that mix 0.3 and 1.0. The package is pure and does not know what an
-// event does to a task.
+// protocol: events that mix 0.3 and 1.0. The package is pure and does not apply events to
+// tasks.
 package agentevents
 
 import (
@@ -19,23 +19,23 @@ import (
 // ErrUnknownEvent is returned for JSON that is not an event of any version.
 var ErrUnknownEvent = errors.New("it is not a task, message, status update or artifact update: neither its kind nor a member names one of these")
 
-// ErrNoTask is returned for an event or a value that is not a task: it has neither
+// ErrNoTask is returned for an event or a value that is not a task, because it has neither
 // an id, nor a state, nor artifacts.
 var ErrNoTask = errors.New("it is not a task")
 
-// events are the kinds of 0.3. wrappers and snakes are the members of 1.0 with the
-// same objects, in the same order.
+// events are the kinds of 0.3. wrappers and snakes are, in the same order, the members of
+// 1.0 that contain the same objects, in camelCase and in snake_case.
 var (
 	events   = []string{"task", "message", "status-update", "artifact-update"}
 	wrappers = []string{"task", "message", "statusUpdate", "artifactUpdate"}
 	snakes   = []string{"task", "message", "status_update", "artifact_update"}
 )
 
-// DecodeEvent reads an event that may mix 0.3 and 1.0, as servers send that moved
-// from one to the other: the event has a kind, or is a member, or neither, and its
-// parts are those of either version. With newer, the decoder of 1.0 comes first.
-// DecodeEvent is slower than the decoders of one version, and meant for events that
-// these refuse.
+// DecodeEvent decodes an event that may mix 0.3 and 1.0. Servers that have moved from one
+// to the other send such events. The event may have a kind, be the value of a member of
+// 1.0, or neither, and its parts may be in the form of either version. If newer is true,
+// the decoder of 1.0 is tried first. DecodeEvent is slower than the decoders of one
+// version, and for events that these decoders refuse.
 //
 // The error is the error of the first decoder, or ErrUnknownEvent.
 func DecodeEvent(text []byte, newer bool) (a2a.Event, error) {
@@ -70,8 +70,8 @@ func first(text []byte, decoders ...func() (a2a.Event, error)) (a2a.Event, error
 	return a2a.Event{}, refusal
 }
 
-// unwrap returns the index of the kind of event in a text, the text of the event,
-// and whether it was a member of 1.0.
+// unwrap returns the index in events of the kind of an event, the text of the event, and
+// whether the event was the value of a member of 1.0.
 func unwrap(text []byte) (at int, inner []byte, held bool, err error) {
 	r := jsonread.New(text)
 	if r.Kind() != '{' {
@@ -113,9 +113,9 @@ func unwrap(text []byte) (at int, inner []byte, held bool, err error) {
 	}
 }
 
-// Check returns an error if an artifact update or a message has no parts: its parts
-// are in a form that the decoder does not know, and would be lost. An update that
-// only ends an artifact needs no parts. Text is the text of the event.
+// Check returns an error if an artifact update or a message has no parts. Its parts are
+// then in a form that the decoder does not know, and would be lost. An update that only
+// ends an artifact needs no parts. text is the text of the event.
 func Check(e *a2a.Event, text []byte) error {
 	switch {
 	case e.Artifact != nil && e.Artifact.Artifact.Parts == nil && (!e.Artifact.Append || !e.Artifact.LastChunk || !endsOnly(text)):
@@ -131,8 +131,9 @@ func Check(e *a2a.Event, text []byte) error {
 	}
 }
 
-// CheckTask is Check for a task. It also refuses an object that has no member of a
-// task: the object has another form, and its content would be lost.
+// CheckTask returns an error if an artifact or the status message of a task has no parts,
+// as Check does for events. It also refuses an object without any member of a task: such an
+// object has another form, and its content would be lost.
 func CheckTask(t *a2a.Task) error {
 	if t.ID == "" && t.Status.State == a2a.StateUnknown && len(t.Artifacts) == 0 {
 		return ErrNoTask
@@ -148,8 +149,8 @@ func CheckTask(t *a2a.Task) error {
 	return nil
 }
 
-// endsOnly reports whether the artifact of an update has known members only, and so
-// no parts under an unknown name.
+// endsOnly reports whether the artifact of an update has only known members, so that it
+// cannot have parts under an unknown name.
 func endsOnly(text []byte) bool {
 	_, inner, _, err := unwrap(text)
 	if err != nil {

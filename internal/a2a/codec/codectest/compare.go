@@ -13,8 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// ByMeaning compares JSON by value, for encodings that do not keep the notation of
-// numbers or the order of members. Empty equals absent.
+// ByMeaning compares JSON by value, for encodings that do not preserve the notation of
+// numbers or the order of members. An empty value equals an absent one.
 func ByMeaning() cmp.Option {
 	isJSON := func(p cmp.Path) bool {
 		t := p.Last().Type()

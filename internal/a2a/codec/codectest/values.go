@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package codectest has the domain values for the tests of all codecs. Only tests import
+// Package codectest provides domain values for the tests of all codecs. Only tests import
 // it. It imports no codec.
 package codectest
 

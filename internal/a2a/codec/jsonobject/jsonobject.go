@@ -13,16 +13,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
-// MayHave reports whether an object may have a member. It is a cheap test before
-// Cut: false is certain, true is not. The name must need no escapes.
+// MayHave reports whether an object may have a member. It is a cheap test before Cut: if it
+// returns false, the object does not have the member; if it returns true, the object may
+// still lack it. The name must need no escapes.
 func MayHave(o a2a.Object, name string) bool {
 	i := bytes.Index(o, []byte(name))
-	// A name with escapes has a backslash.
+	// If the object has no backslash, no name in it is escaped.
 	return i > 0 || bytes.IndexByte(o, '\\') >= 0
 }
 
-// Cut returns the value of a member and the object without it. The value is nil if
-// the object has no such member. The rest is nil if no member is left.
+// Cut returns the value of a member, and the object without the member. The value is nil if
+// the object has no such member. rest is nil if no other member is left.
 func Cut(o a2a.Object, name string) (value a2a.Value, rest a2a.Object) {
 	if len(o) == 0 || !MayHave(o, name) {
 		return nil, o
@@ -41,8 +42,8 @@ func Cut(o a2a.Object, name string) (value a2a.Value, rest a2a.Object) {
 	return value, closed(rest)
 }
 
-// With returns the object with a member added before the others. The object must
-// not have it yet.
+// With returns the object with a member added before the other members. The object must not
+// have the member yet.
 func With(o a2a.Object, name string, value a2a.Value) a2a.Object {
 	out := appendMember(nil, name, value)
 	if len(o) > len("{}") {

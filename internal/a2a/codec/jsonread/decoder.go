@@ -12,12 +12,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// errEnded is the error of a reader that ended without one. It keeps later calls
-// away from the decoder, which may read another text by then.
+// errEnded is the error of a reader that was closed without an error. It prevents later
+// calls from using the decoder, which may already read another text.
 var errEnded = &a2a.Error{Reason: a2a.ReasonInternal, Message: "reader has ended"}
 
-// decoder is a jsontext.Decoder with its input. Most allocations of reading a text
-// are its stacks of names, so decoders are pooled.
+// decoder is a jsontext.Decoder with its input. Decoders are pooled, because their stacks
+// of names cause most allocations of reading a text.
 type decoder struct {
 	*jsontext.Decoder
 	text bytes.Buffer
@@ -32,7 +32,7 @@ func lend(text []byte) *decoder {
 	return d
 }
 
-// giveBack returns the decoder to the pool, without its text.
+// giveBack returns the decoder to the pool, without a reference to its text.
 func (d *decoder) giveBack() {
 	d.text = bytes.Buffer{}
 	d.Reset(&d.text)

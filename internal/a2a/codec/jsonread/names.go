@@ -5,9 +5,9 @@ package jsonread
 
 import "strings"
 
-// Names are the member names of a dialect. Readers compare names exactly. A name
-// that differs from one of these in case only is a mistake, or an attempt to make
-// this server and a reader that ignores case see different requests.
+// Names is the set of member names of a dialect. Readers compare names exactly. A name that
+// differs from a member name only in case is a mistake, or an attempt to make this server
+// and a reader that ignores case see different requests.
 type Names struct {
 	exact  map[string]bool
 	folded map[string]string
@@ -23,8 +23,8 @@ func NewNames(all ...string) Names {
 	return n
 }
 
-// VariantOf returns the name from which another differs in case only. It returns
-// "" for a name of the set, and for one that resembles none.
+// VariantOf returns the name of the set from which name differs only in case. It returns ""
+// for a name of the set, and for a name without such a counterpart.
 func (n Names) VariantOf(name []byte) string {
 	if n.exact[string(name)] {
 		return ""
@@ -32,6 +32,6 @@ func (n Names) VariantOf(name []byte) string {
 	return n.folded[fold(string(name))]
 }
 
-// fold maps names that differ in case only to one text, as Unicode's simple
-// folding does for ASCII letters.
+// fold maps names that differ only in case to the same text, like Unicode's simple folding
+// for ASCII letters.
 func fold(name string) string { return strings.ToLower(strings.ToUpper(name)) }

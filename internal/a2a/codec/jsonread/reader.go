@@ -4,11 +4,11 @@
 // Package jsonread is the strict pull reader of all JSON codecs.
 //
 // It refuses invalid UTF-8, duplicate names, trailing data and nesting deeper than
-// MaxDepth, and compares names exactly. It knows no protocol: the leniency of a
-// dialect is in the codec of the dialect.
+// MaxDepth, and compares names exactly. It depends on no protocol: the codec of a dialect
+// implements the leniency of that dialect.
 //
-// After its first error every method of a Reader returns zero values, so that a
-// codec checks the error once, at the end.
+// After the first error of a Reader, each of its methods returns zero values, so that a
+// codec needs to check the error only once, at the end.
 package jsonread
 
 import (
@@ -29,10 +29,10 @@ const MaxDepth = 64
 
 // Reader reads one JSON text.
 type Reader struct {
-	// dec comes from the pool. It is nil after Close returned it.
+	// dec is a pooled decoder. It is nil after Close.
 	dec *decoder
 	err *a2a.Error
-	// key is the buffer of the current name, if that has escapes.
+	// key is the buffer for the current name, if the name has escapes.
 	key []byte
 	// variantOf is the argument of Spell.
 	variantOf func(name []byte) string
@@ -46,7 +46,8 @@ func New(text []byte) *Reader {
 	return r
 }
 
-// Start makes a zero Reader read text, as New does.
+// Start makes a zero Reader read text, like New. The caller must not change text while the
+// reader is in use.
 func (r *Reader) Start(text []byte) {
 	r.dec = lend(text)
 	if depth(text) > MaxDepth {
@@ -57,8 +58,8 @@ func (r *Reader) Start(text []byte) {
 	}
 }
 
-// Spell makes Members refuse a name for which variantOf returns another name: the
-// correct spelling. It must return "" for correct and for unknown names.
+// Spell makes Members refuse each name for which variantOf returns another name, the
+// correct spelling. variantOf must return "" for correct and for unknown names.
 func (r *Reader) Spell(variantOf func(name []byte) string) { r.variantOf = variantOf }
 
 // Err returns the first error. Its reason is ReasonParse if the text is not JSON,
@@ -78,7 +79,7 @@ func (r *Reader) End() error {
 	return r.Err()
 }
 
-// Close ends reading without checking the rest of the text. It keeps the error.
+// Close ends the reading without checking the rest of the text. It preserves the error.
 // Later calls return zero values.
 func (r *Reader) Close() {
 	if r.dec == nil {
@@ -105,8 +106,8 @@ func (r *Reader) checkEnd() {
 // Fail reports an error of the value that was read last.
 func (r *Reader) Fail(message string) { r.FailAt("", message) }
 
-// FailAt reports an error of a member of the object that was read last. The member
-// may be absent.
+// FailAt reports an error of a member of the object that was read last. The object may lack
+// the member.
 func (r *Reader) FailAt(name, message string) {
 	if r.err != nil {
 		return
@@ -126,8 +127,8 @@ func (r *Reader) Kind() jsontext.Kind {
 	return r.dec.PeekKind()
 }
 
-// Members reads an object and yields the name of each member that is not null. The
-// body reads the value, or Members skips it. A name is valid until the next one.
+// Members reads an object and yields the name of each member that is not null. If the loop
+// body does not read the value, Members skips it. A name is valid until the next iteration.
 func (r *Reader) Members() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) { r.members(yield, false) }
 }
@@ -168,8 +169,8 @@ func (r *Reader) members(yield func([]byte) bool, nulls bool) {
 	r.token()
 }
 
-// Elements reads an array and yields the index of each element. The body reads the
-// element, or Elements skips it.
+// Elements reads an array and yields the index of each element. If the loop body does not
+// read the element, Elements skips it.
 func (r *Reader) Elements() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		if !r.begin('[', "must be an array") {
@@ -217,8 +218,7 @@ func (r *Reader) Strings(limit int) []string {
 	return all
 }
 
-// TooMany reads an element and fails, because the array may have only limit
-// elements.
+// TooMany reads the next element and fails, because the array has more than limit elements.
 func (r *Reader) TooMany(limit int) {
 	r.mismatch("exceeds the limit of " + strconv.Itoa(limit) + " elements")
 }
@@ -325,8 +325,9 @@ func (r *Reader) expect(kind jsontext.Kind, message string) []byte {
 	return r.value()
 }
 
-// mismatch reads the next value and fails. If the value is not JSON, that is the
-// error. Otherwise the decoder's pointer must refer to the value.
+// mismatch reads the next value and fails with message or, if the value is not JSON, with
+// the error of the JSON. It reads the value first, so that the decoder's pointer, and with
+// it the error, refers to the value.
 func (r *Reader) mismatch(message string) {
 	r.Skip()
 	r.Fail(message)
@@ -393,8 +394,8 @@ func compact(raw []byte) []byte {
 	return out
 }
 
-// depth returns the deepest nesting of brackets outside of strings. It does not
-// validate: the decoder refuses invalid JSON later.
+// depth returns the deepest nesting of brackets outside of strings. It does not validate
+// the text: the decoder refuses invalid JSON later.
 func depth(text []byte) int {
 	level, deepest := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -411,8 +412,8 @@ func depth(text []byte) int {
 	return deepest
 }
 
-// quoted returns the length of the string at the start of text, whose opening
-// quotation mark precedes text, with its closing quotation mark.
+// quoted returns the length of the string at the start of text, including its closing
+// quotation mark. The opening quotation mark precedes text.
 func quoted(text []byte) int {
 	end := 0
 	for {
@@ -431,7 +432,8 @@ func quoted(text []byte) int {
 	}
 }
 
-// path turns /message/parts/0/text into message.parts[0].text.
+// path converts a JSON pointer to a field path: /message/parts/0/text becomes
+// message.parts[0].text.
 func path(p jsontext.Pointer) string {
 	var out strings.Builder
 	for token := range p.Tokens() {

@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package jsonwrite appends JSON values and members for all JSON codecs. The name
+// Package jsonwrite appends JSON values and members for all JSON codecs. The name parameter
 // of a member is the whole text before its value, such as `,"taskId":`.
 //
-// It allocates only when dst grows, and knows no protocol.
+// It allocates only when dst grows, and depends on no protocol.
 package jsonwrite
 
 import (
@@ -30,8 +30,8 @@ func String(dst []byte, s string) []byte {
 	return dst
 }
 
-// plain reports whether s is ASCII without characters to escape, as ids and most
-// words are. It compares eight bytes at a time.
+// plain reports whether s is ASCII without characters that need escapes, like ids and most
+// words. It compares eight bytes at a time.
 func plain(s string) bool {
 	const (
 		ones = 0x0101010101010101
@@ -41,9 +41,9 @@ func plain(s string) bool {
 		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 		quote, slash := w^('"'*ones), w^('\\'*ones)
-		// The top bit of a byte is set if it is set in w, if the byte is below a
-		// space, or if it is zero in quote or slash. A borrow may set the bit of the
-		// next byte too; plainBytes then decides.
+		// The top bit of a byte of the result is set if it is set in w, if the byte is
+		// below a space, or if the byte is zero in quote or slash. A borrow may also set
+		// the top bit of the next byte, so plainBytes confirms the result.
 		if (w|(w-' '*ones)|(quote-ones)|(slash-ones))&tops != 0 && !plainBytes(s[:8]) {
 			return false
 		}
@@ -82,7 +82,7 @@ func Strings(dst []byte, name string, values []string) []byte {
 	return Array(append(dst, name...), values, String)
 }
 
-// Array appends an array whose elements appendElement appends.
+// Array appends an array. appendElement appends each element.
 func Array[T any](dst []byte, elements []T, appendElement func(dst []byte, element T) []byte) []byte {
 	dst = append(dst, '[')
 	for i, e := range elements {
@@ -94,7 +94,7 @@ func Array[T any](dst []byte, elements []T, appendElement func(dst []byte, eleme
 	return append(dst, ']')
 }
 
-// ArrayOf is Array for elements that are passed as pointers.
+// ArrayOf appends an array like Array, but passes its elements as pointers.
 func ArrayOf[T any](dst []byte, elements []T, appendElement func(dst []byte, element *T) []byte) []byte {
 	dst = append(dst, '[')
 	for i := range elements {

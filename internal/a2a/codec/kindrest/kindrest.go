@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kindrest encodes and decodes the HTTP+JSON of a project that implements
-// 0.3 with the objects of JSON-RPC, which have a kind, in the place of ProtoJSON.
-// Its server and its client expect the object in different members, so each
-// response and each event of a stream holds the object in both.
+// Package kindrest encodes and decodes the HTTP+JSON of one project that implements 0.3.
+// Instead of ProtoJSON, the project uses the objects of JSON-RPC, which have a kind. Its
+// server and its client expect the object in different members, so each response and each
+// event of a stream contains the object in both members.
 //
 // The package is pure.
 package kindrest
@@ -32,14 +32,14 @@ func AppendEvent(dst []byte, e *a2a.Event) []byte {
 	return append(dst, '}')
 }
 
-// AppendAnswer appends the response to a message: a task or a message, with itself
-// as its last member.
+// AppendAnswer appends the response to a message: a task or a message. Its last member
+// contains the same task or message again.
 func AppendAnswer(dst []byte, e *a2a.Event) []byte {
 	start := len(dst)
 	dst = v03.AppendEvent(dst, e)
 	end := len(dst)
 	dst = append(dst[:end-1], member(e)...)
-	// The member replaces the closing brace.
+	// The appended member is in place of the closing brace.
 	dst = append(dst, dst[start:end-1]...)
 	return append(dst, "}}"...)
 }

@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package legacyjson decodes and encodes what the JSON of A2A 0.1 and that of 0.2 and 0.3
-// have in common, beside the parts of package typedpart: scalars, requests that name a
-// task, and push configurations. It is pure.
+// Package legacyjson decodes and encodes the elements that the JSON of A2A 0.1 shares with
+// the JSON of 0.2 and 0.3: scalars, requests that name a task, and push configurations.
+// Package typedpart has the parts. The package is pure.
 package legacyjson
 
 import (
@@ -21,21 +21,22 @@ const (
 	MaxStrings = 256
 )
 
-// Decoder reads the objects that requests and events share. It reads a request strictly,
-// and the event of an agent or a server leniently.
+// Decoder reads the objects that occur in both requests and events. It reads a request
+// strictly, and an event of an agent or a server leniently.
 type Decoder struct {
 	jsonread.Reader
-	// Agent is true for the event of an agent or a server. StartEvent sets it.
+	// Agent is true for an event of an agent or a server. StartEvent sets it.
 	Agent bool
 }
 
-// StartRequest starts reading a request. variantOf is that of jsonread.Reader.Spell.
+// StartRequest starts reading a request. variantOf is the argument of
+// jsonread.Reader.Spell.
 func (d *Decoder) StartRequest(text []byte, variantOf func(name []byte) string) {
 	d.Start(text)
 	d.Spell(variantOf)
 }
 
-// StartEvent starts reading the event of an agent or a server.
+// StartEvent starts reading an event of an agent or a server.
 func (d *Decoder) StartEvent(text []byte) {
 	d.Agent = true
 	d.Start(text)
@@ -68,7 +69,7 @@ func (d *Decoder) Role() a2a.Role {
 	return role
 }
 
-// Time reads a time. An invalid time of an agent is the zero time.
+// Time reads a time. It returns the zero time for an invalid time of an agent.
 func (d *Decoder) Time() time.Time {
 	t, ok := scalar.ParseTime(d.String())
 	if !ok && !d.Agent {
@@ -77,7 +78,7 @@ func (d *Decoder) Time() time.Time {
 	return t
 }
 
-// HistoryLength reads a number of messages.
+// HistoryLength reads a number of messages, which must not be negative.
 func (d *Decoder) HistoryLength() *int {
 	n := d.Int()
 	if n < 0 {
@@ -86,8 +87,8 @@ func (d *Decoder) HistoryLength() *int {
 	return &n
 }
 
-// CheckMessage fails for a message of a client without parts, and sets the default of the
-// role: the sender of the message.
+// CheckMessage fails for a message of a client without parts. It sets a missing role to the
+// sender of the message: user for a client, agent for an agent.
 func (d *Decoder) CheckMessage(m *a2a.Message) {
 	if !d.Agent && len(m.Parts) == 0 {
 		d.FailAt("parts", "must have at least one element")

@@ -11,7 +11,7 @@ import (
 )
 
 // SetPush reads a TaskPushNotificationConfig to the end of the text. taskID is the name of
-// the member with the id of the task.
+// the member that contains the id of the task.
 func (d *Decoder) SetPush(dialect a2a.Dialect, taskID string) (*a2a.SetPushRequest, error) {
 	var config *a2a.PushConfig
 	task := ""
@@ -34,8 +34,8 @@ func (d *Decoder) SetPush(dialect a2a.Dialect, taskID string) (*a2a.SetPushReque
 	return &a2a.SetPushRequest{Config: *config}, d.End()
 }
 
-// PushConfig reads a PushNotificationConfig, which must have a URL. 0.1 has no id, because
-// a task has one configuration there.
+// PushConfig reads a PushNotificationConfig, which must have a URL. In 0.1 it has no id,
+// because a task has one configuration.
 func (d *Decoder) PushConfig(dialect a2a.Dialect) *a2a.PushConfig {
 	c := &a2a.PushConfig{Dialect: dialect}
 	for name := range d.Members() {
@@ -58,8 +58,8 @@ func (d *Decoder) PushConfig(dialect a2a.Dialect) *a2a.PushConfig {
 	return c
 }
 
-// authentication reads an AuthenticationInfo. Of several schemes it takes the first that is
-// Bearer or Basic, else the first.
+// authentication reads an AuthenticationInfo. If it has several schemes, authentication
+// uses the first one that is Bearer or Basic, or else the first one.
 func (d *Decoder) authentication(c *a2a.PushConfig) {
 	for name := range d.Members() {
 		switch string(name) {
@@ -81,7 +81,7 @@ func (d *Decoder) authentication(c *a2a.PushConfig) {
 }
 
 // AppendPush appends a TaskPushNotificationConfig. before is the text up to the id of the
-// task, and id the id of the configuration, "" in 0.1.
+// task. id is the id of the configuration, "" in 0.1.
 func AppendPush(dst []byte, before string, c *a2a.PushConfig, id string) []byte {
 	dst = jsonwrite.Member(dst, before, c.TaskID)
 	dst = append(dst, `,"pushNotificationConfig":`...)

@@ -8,16 +8,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
-// TaskParams are TaskIdParams and TaskQueryParams.
+// TaskParams has the members of TaskIdParams and TaskQueryParams.
 type TaskParams struct {
 	ID string
-	// HistoryLength is the default of the version if the member is absent.
+	// HistoryLength is the default of the protocol version if the member is absent.
 	HistoryLength *int
 	Metadata      a2a.Object
 }
 
 // TaskParams reads TaskIdParams or TaskQueryParams, which must have an id, to the end of
-// the text. historyLength is the default of the version.
+// the text. historyLength is the default of the protocol version.
 func (d *Decoder) TaskParams(historyLength *int) (TaskParams, error) {
 	p := TaskParams{HistoryLength: historyLength}
 	for name := range d.Members() {
@@ -36,17 +36,17 @@ func (d *Decoder) TaskParams(historyLength *int) (TaskParams, error) {
 	return p, d.End()
 }
 
-// Get returns the request for the task.
+// Get returns the request to get the task.
 func (p *TaskParams) Get() *a2a.GetRequest {
 	return &a2a.GetRequest{TaskID: p.ID, HistoryLength: p.HistoryLength}
 }
 
-// Cancel returns the request that cancels the task.
+// Cancel returns the request to cancel the task.
 func (p *TaskParams) Cancel() *a2a.CancelRequest {
 	return &a2a.CancelRequest{TaskID: p.ID, Metadata: p.Metadata}
 }
 
-// Subscribe returns the subscription to the task.
+// Subscribe returns the request to subscribe to the task.
 func (p *TaskParams) Subscribe() *a2a.SubscribeRequest {
 	return &a2a.SubscribeRequest{TaskID: p.ID, HistoryLength: p.HistoryLength}
 }
@@ -65,7 +65,8 @@ func AppendCancel(dst []byte, r *a2a.CancelRequest) []byte {
 	return append(dst, '}')
 }
 
-// AppendHistoryLength appends a comma and the member historyLength, and nothing for nil.
+// AppendHistoryLength appends a comma and the member historyLength. It appends nothing if n
+// is nil.
 func AppendHistoryLength(dst []byte, n *int) []byte {
 	if n == nil {
 		return dst

@@ -13,16 +13,16 @@ import (
 // Number is the number of a field.
 type Number = protowire.Number
 
-// Begin appends the head of a field that holds a message, and returns where
-// the message begins.
+// Begin appends the head of a field that contains a message, and returns the position at
+// which the message begins.
 func Begin(dst []byte, number protowire.Number) (_ []byte, at int) {
 	dst = protowire.AppendTag(dst, number, protowire.BytesType)
 	dst = append(dst, 0)
 	return dst, len(dst)
 }
 
-// End writes the length of the message that begins at a position. A message of
-// 128 bytes or more is moved to make room for the length.
+// End writes the length of the message that begins at a position. It moves a message of 128
+// bytes or more to make room for the length.
 func End(dst []byte, at int) []byte {
 	length := uint64(len(dst) - at) //nolint:gosec // at is at most len(dst)
 	if size := protowire.SizeVarint(length); size > 1 {
@@ -43,8 +43,8 @@ func AppendString(dst []byte, number protowire.Number, s string) []byte {
 	return AppendText(dst, number, s)
 }
 
-// AppendText appends a string field, also if the string is empty, as a member of
-// a oneof needs. Invalid UTF-8 becomes U+FFFD.
+// AppendText appends a string field even if the string is empty, as a member of a oneof
+// requires. Invalid UTF-8 becomes U+FFFD.
 func AppendText(dst []byte, number protowire.Number, s string) []byte {
 	dst = protowire.AppendTag(dst, number, protowire.BytesType)
 	return protowire.AppendString(dst, strings.ToValidUTF8(s, "\ufffd"))
@@ -58,7 +58,7 @@ func AppendStrings(dst []byte, number protowire.Number, all []string) []byte {
 	return dst
 }
 
-// AppendBytes appends a bytes field, also if it is empty.
+// AppendBytes appends a bytes field even if it is empty.
 func AppendBytes(dst []byte, number protowire.Number, b []byte) []byte {
 	dst = protowire.AppendTag(dst, number, protowire.BytesType)
 	return protowire.AppendBytes(dst, b)

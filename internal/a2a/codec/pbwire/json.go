@@ -31,7 +31,8 @@ const (
 	listValues = 1
 )
 
-// wires are the wire types of the fields of a message by number; -1 means none.
+// wires maps the field numbers of a message to wire types; -1 means that there is no such
+// field.
 type wires [7]protowire.Type
 
 var (
@@ -99,7 +100,8 @@ func (r *Reader) entry(text []byte) (name, value []byte) {
 	return name, value
 }
 
-// appendValue reads a oneof. A oneof without a member is null.
+// appendValue reads the oneof of a Value and appends it as JSON. A oneof without a member
+// is null.
 func (r *Reader) appendValue(dst, text []byte, depth int) []byte {
 	member, content := 0, []byte(nil)
 	for number, each := range r.values(text, &valueWires) {
@@ -142,8 +144,8 @@ func (r *Reader) appendList(dst, text []byte, depth int) []byte {
 	return append(dst, ']')
 }
 
-// values yields the number and the content of the known fields of a message
-// within a Struct or a Value.
+// values yields the number and the content of each known field of a message in a Struct or
+// a Value.
 func (r *Reader) values(text []byte, known *wires) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		for len(text) > 0 && r.err == nil {
@@ -195,9 +197,9 @@ func (r *Reader) appendText(dst, text []byte) []byte {
 
 // AppendObject appends a Struct field, unless the object is empty.
 //
-// A Struct holds numbers as doubles. Integers beyond 2^53 are rounded, numbers
-// beyond the largest double become the largest double, and the notation of a
-// number (1.50, 1e2) is lost.
+// A Struct contains numbers as doubles. Integers beyond 2^53 are rounded, numbers beyond
+// the largest double become the largest double, and the notation of a number (1.50, 1e2) is
+// lost.
 func AppendObject(dst []byte, number protowire.Number, o a2a.Object) []byte {
 	if len(o) == 0 {
 		return dst
@@ -270,7 +272,7 @@ func appendField(dst []byte, number protowire.Number, r *jsonread.Reader) []byte
 	return End(dst, at)
 }
 
-// double returns the nearest finite double.
+// double returns the nearest finite double of a JSON number.
 func double(text []byte) float64 {
 	f, _ := strconv.ParseFloat(string(text), 64)
 	return max(-math.MaxFloat64, min(f, math.MaxFloat64))

@@ -4,14 +4,14 @@
 // Package pbwire reads and writes the protobuf wire format directly between bytes
 // and the domain.
 //
-// It creates no message objects: two bytes of a request can stand for a message
-// of a hundred bytes in memory, so ten megabytes would take a gigabyte before a
+// It creates no message objects. Two bytes of a request can represent a message of a
+// hundred bytes in memory, so a request of ten megabytes could use a gigabyte before a
 // limit applies. A codec of this package checks its limits while it reads.
 //
-// The reader is as strict as jsonread: it refuses invalid UTF-8, a singular field
-// that is set twice, duplicate names in a Struct, and nesting deeper than
-// jsonread.MaxDepth. It ignores unknown fields. The only messages it knows are
-// Struct, Value and Timestamp.
+// The reader is as strict as jsonread: it refuses invalid UTF-8, a singular field that is
+// set twice, duplicate names in a Struct, and nesting deeper than jsonread.MaxDepth. It
+// ignores unknown fields. The only messages that it implements are Struct, Value and
+// Timestamp.
 package pbwire
 
 import (
@@ -42,23 +42,24 @@ const (
 	repeated
 )
 
-// Varint returns an integer, enum or bool field.
+// Varint returns an integer, enum or bool field with a JSON name.
 func Varint(name string) Field { return Field{kind: varint, name: name} }
 
-// Bytes returns a string, bytes or message field.
+// Bytes returns a string, bytes or message field with a JSON name.
 func Bytes(name string) Field { return Field{kind: bytes, name: name} }
 
-// Repeated returns a repeated string, bytes or message field.
+// Repeated returns a repeated string, bytes or message field with a JSON name.
 func Repeated(name string) Field { return Field{kind: repeated, name: name} }
 
-// As returns the field with an id that Fields yields in the place of its number,
-// so that one function reads messages that number their fields differently.
+// As returns the field with an id, which Fields yields in place of the field's number. One
+// function can then read messages that number their fields differently.
 func (f Field) As(id int) Field {
 	f.id = id
 	return f
 }
 
-// Message lists the fields of a message by number. The highest number is 31.
+// Message maps the numbers of the fields of a message to the fields. The highest number is
+// 31.
 type Message []Field
 
 // idOf is not inlined: Fields would become too large to inline, and its callers
@@ -72,19 +73,18 @@ func (m Message) idOf(number int) int {
 	return number
 }
 
-// Reader reads messages. After its first error every method returns zero values,
-// so that a codec checks Err once, at the end.
+// Reader reads messages. After its first error, each of its methods returns zero values, so
+// that a codec needs to check Err only once, at the end.
 type Reader struct {
 	err  *a2a.Error
 	path []step
-	// number is the varint, and bytes the content, of the field that Fields yielded
-	// last.
+	// number and bytes are the value of the field that Fields yielded last: number of a
+	// varint, bytes of any other field.
 	number uint64
 	bytes  []byte
 }
 
-// step is one level of the path to the current field. Index is -1 in a singular
-// field.
+// step is one level of the path to the current field. index is -1 for a singular field.
 type step struct {
 	name  string
 	index int
@@ -103,9 +103,9 @@ func (r *Reader) Err() error {
 	return r.err
 }
 
-// Fields reads the message in the current field, at first the top-level message,
-// and yields the id of each known field, or its number if it has no id. The body
-// reads the field or leaves it.
+// Fields reads the message in the current field, which is at first the top-level message.
+// It yields the id of each known field, or the field's number if it has no id. The loop
+// body may leave a field unread.
 func (r *Reader) Fields(m Message) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		text := r.bytes
@@ -130,7 +130,7 @@ func (r *Reader) Fields(m Message) iter.Seq[int] {
 	}
 }
 
-// cut splits the first field off a message. The number is 0 after an error.
+// cut splits a message into its first field and the rest. number is 0 after an error.
 func (r *Reader) cut(text []byte) (number int, wire protowire.Type, value, rest []byte) {
 	n, wire, tag := protowire.ConsumeTag(text)
 	if tag < 0 || n > protowire.MaxValidNumber {
@@ -145,8 +145,8 @@ func (r *Reader) cut(text []byte) (number int, wire protowire.Type, value, rest 
 	return int(n), wire, text[tag : tag+length], text[tag+length:]
 }
 
-// keep stores the value of the field at the end of the path. It returns false
-// after an error.
+// keep stores the value of the current field in number or bytes. It returns false after an
+// error.
 func (r *Reader) keep(k kind, wire protowire.Type, value []byte) bool {
 	last := &r.path[len(r.path)-1]
 	if k != repeated {
@@ -184,8 +184,8 @@ func (r *Reader) malformed() {
 // Fail reports an error of the current field.
 func (r *Reader) Fail(message string) { r.FailAt("", message) }
 
-// FailAt reports an error of a field of the message that was read last. The field
-// may be absent.
+// FailAt reports an error of a field of the message that was read last. The message may
+// lack the field.
 func (r *Reader) FailAt(name, message string) {
 	if r.err != nil {
 		return
@@ -206,8 +206,8 @@ func (r *Reader) FailAt(name, message string) {
 	r.err = a2a.InvalidParams(at.String(), message)
 }
 
-// Within reports whether the current repeated field is one of the first limit
-// elements. If not, it fails.
+// Within reports whether the current element of a repeated field is one of its first limit
+// elements. If not, Within fails.
 func (r *Reader) Within(limit int) bool {
 	if r.path[len(r.path)-1].index >= limit {
 		r.Fail("exceeds the limit of " + strconv.Itoa(limit) + " elements")
@@ -228,8 +228,8 @@ func (r *Reader) String() string {
 	return string(r.bytes)
 }
 
-// Append reads an element of a repeated string of at most limit elements, and
-// appends it to all.
+// Append reads an element of a repeated string and appends it to all. It fails if the field
+// has more than limit elements.
 func (r *Reader) Append(all []string, limit int) []string {
 	if !r.Within(limit) {
 		return nil
@@ -240,14 +240,14 @@ func (r *Reader) Append(all []string, limit int) []string {
 // Raw returns a copy of a bytes field. It is not nil.
 func (r *Reader) Raw() []byte { return append([]byte{}, r.bytes...) }
 
-// View returns a bytes field without a copy.
+// View returns a bytes field without a copy. The caller must not change it.
 func (r *Reader) View() []byte { return r.bytes }
 
 // Bool reads a bool.
 func (r *Reader) Bool() bool { return r.number != 0 }
 
-// Int reads an int32 or an enum. It refuses a value of more than 32 bits, which
-// other readers truncate.
+// Int reads an int32 or an enum. It refuses a value of more than 32 bits, which other
+// readers would truncate.
 func (r *Reader) Int() int {
 	if n := int32(r.number); uint64(int64(n)) == r.number { //nolint:gosec // two's complement keeps the sign
 		return int(n)
@@ -258,8 +258,8 @@ func (r *Reader) Int() int {
 
 var timestamp = Message{1: Varint("seconds"), 2: Varint("nanos")}
 
-// Time reads a Timestamp. The result is in UTC, in whole milliseconds, and in the
-// years 1 to 9999, which RFC 3339 can represent.
+// Time reads a Timestamp. The result is in UTC and in whole milliseconds. It fails for
+// years outside of 1 to 9999, which RFC 3339 cannot represent.
 func (r *Reader) Time() time.Time {
 	var seconds, nanos int64
 	for f := range r.Fields(timestamp) {

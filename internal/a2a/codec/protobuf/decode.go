@@ -82,9 +82,9 @@ func (d *decoder) message() *a2a.Message {
 	return m
 }
 
-// configuration reads a SendMessageConfiguration. The field blocking has no
-// presence: a client that means false leaves it out, and one that wants to wait
-// and does not set it sends no configuration.
+// configuration reads a SendMessageConfiguration. The field blocking has no presence, so a
+// missing field means false: a client that wants false omits it. A client that does not set
+// it and wants to wait sends no configuration.
 func (d *decoder) configuration(s *a2a.SendRequest) {
 	s.ReturnImmediately = d.version.blocking
 	for f := range d.Fields(d.version.configuration) {
@@ -130,8 +130,8 @@ func (d *decoder) push(c *a2a.PushConfig) (tenant string) {
 	return tenant
 }
 
-// authentication reads an AuthenticationInfo. Of several schemes it takes the
-// first that is Bearer or Basic, else the first.
+// authentication reads an AuthenticationInfo. If it has several schemes, authentication
+// uses the first one that is Bearer or Basic, or else the first one.
 func (d *decoder) authentication(c *a2a.PushConfig) {
 	var schemes []string
 	for f := range d.Fields(d.version.authentication) {
@@ -187,8 +187,8 @@ func (d *decoder) state() a2a.State {
 	return state
 }
 
-// historyLength reads a number of messages. 0 asks for all of them unless the
-// version has presence.
+// historyLength reads a number of messages. 0 means the whole history, unless the version
+// has presence.
 func (d *decoder) historyLength() *int {
 	n := d.count()
 	if n == 0 && !d.version.presence {

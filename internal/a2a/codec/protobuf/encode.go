@@ -10,8 +10,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-// AppendEvent appends the content of a StreamResponse. With a task or a message it
-// is also a SendMessageResponse.
+// AppendEvent appends the content of a StreamResponse. For a task or a message, this is
+// also the content of a SendMessageResponse.
 func (v *Version) AppendEvent(dst []byte, e *a2a.Event) []byte {
 	switch {
 	case e.Task != nil:

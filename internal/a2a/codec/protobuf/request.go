@@ -48,7 +48,7 @@ func (v *Version) DecodeExtendedCard(text []byte) (tenant string, err error) {
 	return p.Tenant, err
 }
 
-// scalars are the fields of all requests.
+// scalars have the values of the fields of all requests that consist of scalars.
 type scalars struct {
 	a2a.ListRequest
 	taskID, configID string
@@ -89,7 +89,7 @@ func (v *Version) decode(text []byte, r *request) (scalars, error) {
 	return p, d.Err()
 }
 
-// listField reads a field that only a ListTasksRequest has.
+// listField reads a field that occurs only in a ListTasksRequest.
 func (d *decoder) listField(l *a2a.ListRequest, f int) {
 	switch f {
 	case fieldContextID:
@@ -97,7 +97,7 @@ func (d *decoder) listField(l *a2a.ListRequest, f int) {
 	case fieldStatus:
 		l.State = d.state()
 	case fieldListSize:
-		// The official Go client sends 0 where its caller set nothing.
+		// The official Go client sends 0 if its caller has set no page size.
 		if l.PageSize = d.Int(); l.PageSize < 0 || l.PageSize > 100 {
 			d.Fail("must be between 1 and 100")
 		}

@@ -5,8 +5,8 @@ package protobuf
 
 import "strings"
 
-// The resource names of 0.3 are tasks/{id} and
-// tasks/{id}/pushNotificationConfigs/{id}. A bare id names a task.
+// The resource names of 0.3 are tasks/{id} and tasks/{id}/pushNotificationConfigs/{id}. A
+// bare id is accepted as the name of a task.
 const (
 	tasks   = "tasks/"
 	configs = "/pushNotificationConfigs"
@@ -18,14 +18,15 @@ func resourceName(task, config string) string { return tasks + task + configs + 
 
 func (d *decoder) taskName() string { return d.bounded(strings.TrimPrefix(d.String(), tasks)) }
 
-// parentName reads the name of a task, or of the collection of its
-// configurations.
+// parentName reads the name of a task, or of the collection of its configurations, and
+// returns the id of the task.
 func (d *decoder) parentName() string {
 	name := strings.TrimPrefix(d.String(), tasks)
 	return d.bounded(strings.TrimSuffix(strings.TrimSuffix(name, configs), oldConfigs))
 }
 
-// configName reads the name of a configuration, or of a task: then config is "".
+// configName reads the name of a configuration, or the name of a task. config is "" for the
+// name of a task.
 func (d *decoder) configName() (task, config string) {
 	name := strings.TrimPrefix(d.String(), tasks)
 	for _, collection := range []string{configs, oldConfigs} {

@@ -13,9 +13,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
 
-// V03 is the binary form of 0.2 and 0.3: the package a2a.v1. It has no field for
-// the tasks that a message refers to, nor for the media type of a text: they are
-// not written. It cannot list tasks.
+// V03 is the binary form of 0.2 and 0.3: the package a2a.v1. It omits the ids of the tasks
+// that a message refers to and the media type of a text, because the proto has no fields
+// for them. It cannot list tasks.
 var V03 = func() *Version {
 	v := &Version{
 		dialect: a2a.DialectV03, blocking: true, resourceNames: true, parts: "content",
@@ -55,8 +55,8 @@ func appendPartV03(dst []byte, p *a2a.Part) []byte {
 	return pbwire.AppendObject(dst, 4, metadata)
 }
 
-// appendData wraps a value that is not an object, and returns the metadata with
-// the mark of that.
+// appendData appends a DataPart. If the value is not an object, appendData wraps it in an
+// object. The returned metadata then has the mark of a wrapped value.
 func appendData(dst []byte, number pbwire.Number, p *a2a.Part) (_ []byte, metadata a2a.Object) {
 	dst, at := pbwire.Begin(dst, number)
 	if len(p.Data) > 0 && p.Data[0] == '{' {
@@ -67,8 +67,8 @@ func appendData(dst []byte, number pbwire.Number, p *a2a.Part) (_ []byte, metada
 	return pbwire.End(dst, at), typedpart.WrappedMetadata(p.Metadata)
 }
 
-// appendFile writes the base64 of the bytes into the field of the bytes: the SDKs
-// of this version write that, and read nothing else.
+// appendFile writes the base64 text of the bytes into the field for the bytes, because the
+// SDKs of this version write and read only base64 there.
 func appendFile(dst []byte, number pbwire.Number, p *a2a.Part) []byte {
 	dst, at := pbwire.Begin(dst, number)
 	if p.Content == a2a.ContentURL {
@@ -146,19 +146,19 @@ func (d *decoder) file(p *a2a.Part) {
 	}
 }
 
-// decodeTwice returns what the base64 text in the field of the bytes stands for,
-// or a copy of bytes that are no strict base64.
+// decodeTwice decodes the base64 text in the field for the bytes. If the bytes are not
+// strict base64, it returns a copy of them.
 func decodeTwice(b []byte) []byte {
 	out := make([]byte, base64.StdEncoding.DecodedLen(len(b)))
 	n, err := base64.StdEncoding.Strict().Decode(out, b)
-	// The decoder skips line ends, which no encoder writes.
+	// The decoder accepts line ends, which no encoder writes.
 	if err != nil || bytes.ContainsAny(b, "\r\n") {
 		return bytes.Clone(b)
 	}
 	return out[:n]
 }
 
-// data reads a DataPart, which holds an empty object unless it has the field.
+// data reads a DataPart. If the field is absent, the data is an empty object.
 func (d *decoder) data(p *a2a.Part) {
 	p.Content, p.Data = a2a.ContentData, a2a.Value("{}")
 	for range d.Fields(dataFields) {
@@ -178,8 +178,8 @@ var (
 	}
 )
 
-// setPushV03 reads a CreateTaskPushNotificationConfigRequest. It may hold the
-// ids of the task and of the configuration in several places, which must agree.
+// setPushV03 reads a CreateTaskPushNotificationConfigRequest. The request may have the ids
+// of the task and of the configuration in several places. It fails if they differ.
 func (d *decoder) setPushV03() *a2a.SetPushRequest {
 	s := &a2a.SetPushRequest{Config: a2a.PushConfig{Dialect: d.version.dialect}}
 	c := &s.Config
@@ -216,7 +216,7 @@ func (d *decoder) taskPush(c *a2a.PushConfig) {
 	c.ID = cmp.Or(c.ID, name)
 }
 
-// agree fails if a field contradicts another place for the same id.
+// agree fails if the ids a and b, from two places of a request, differ.
 func (d *decoder) agree(name, a, b string) {
 	if a != "" && b != "" && a != b {
 		d.FailAt(name, "differs from the value in config")

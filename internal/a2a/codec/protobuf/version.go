@@ -5,12 +5,11 @@
 // messages of the package lf.a2a.v1 in 1.0, and of a2a.v1 in 0.2 and 0.3, with
 // the fields that later SDKs of 0.3 added.
 //
-// A Version is a table of what one version does differently; the functions are
-// the same for all. The package is pure: no transport, clock or engine, and it
-// generates no ids. It has no generated code; its tests compare with that. It
-// writes fields in the order of their numbers. Metadata and data are encoded as
-// google.protobuf.Struct, which reduces the precision of numbers: see
-// pbwire.AppendObject.
+// A Version is a table of the differences of one version; all versions share the functions.
+// The package is pure: it has no transport, clock or engine, and generates no ids. It has
+// no generated code; its tests compare its encoding with the encoding of generated code. It
+// writes fields in the order of their numbers. It encodes metadata and data as
+// google.protobuf.Struct, which reduces the precision of numbers: see pbwire.AppendObject.
 package protobuf
 
 import (
@@ -28,46 +27,47 @@ const (
 // Version is the binary form of one version. Its methods are safe for concurrent
 // use.
 type Version struct {
-	// dialect is the dialect of push configurations: no version pushes by gRPC.
+	// dialect is the dialect of push configurations. It is a dialect of JSON, because no
+	// version sends push notifications by gRPC.
 	dialect a2a.Dialect
-	// roleRequired refuses a message without a role.
+	// roleRequired makes the version refuse a message without a role.
 	roleRequired bool
-	// presence is true if a number that is 0 differs from one that is absent.
+	// presence is true if the version distinguishes a number that is 0 from an absent one.
 	presence bool
-	// blocking is true if a client asks for an immediate answer with
-	// "blocking": false, which is the default, and not with returnImmediately.
+	// blocking is true if a client requests an immediate response by "blocking": false,
+	// which is the default, and false if it does so by returnImmediately.
 	blocking bool
-	// resourceNames is true if requests name tasks/{task} and
-	// tasks/{task}/pushNotificationConfigs/{config} in the place of ids.
+	// resourceNames is true if requests contain the names tasks/{task} and
+	// tasks/{task}/pushNotificationConfigs/{config} in place of ids.
 	resourceNames bool
 
-	// The numbers of the fields that the version writes; 0 for a field that it lacks.
+	// These are the numbers of the fields that the version writes; 0 means that the version
+	// lacks the field.
 	statusUpdate struct{ final, metadata pbwire.Number }
 	artifact     struct{ name, description, parts, metadata, extensions pbwire.Number }
 	push         struct{ id, taskID, url, token, authentication pbwire.Number }
 	appendPart   func(dst []byte, p *a2a.Part) []byte
-	// references makes the version write the ids of the tasks that a message
-	// refers to.
+	// references makes the version write the ids of the tasks that a message refers to.
 	references bool
 
-	// The fields of the messages that the version reads.
+	// These are the fields of the messages that the version reads.
 	message, send, configuration, pushConfig, authentication  pbwire.Message
 	get, cancel, subscribe, list, pushRequest, listPush, card request
 	decodePart                                                func(d *decoder) a2a.Part
 	decodeSetPush                                             func(d *decoder) *a2a.SetPushRequest
-	// parts is the name of the parts of a message in errors.
+	// parts is the name with which errors refer to the parts of a message.
 	parts string
 }
 
-// request is a message of scalars.
+// request describes a request message that has only scalar fields.
 type request struct {
 	fields pbwire.Message
-	// task and config are the names of the fields that must hold the id of a task
-	// and of a push configuration, "" for none.
+	// task and config are the names of the required fields with the id of a task and of a
+	// push configuration, "" if no such field is required.
 	task, config string
 }
 
-// The fields of the messages whose numbers differ between the versions.
+// The ids of the fields whose numbers differ between the versions.
 const (
 	fieldTenant = iota + 1
 	fieldMessage
@@ -121,8 +121,8 @@ var (
 	credentials      = pbwire.Bytes("credentials").As(fieldCredentials)
 )
 
-// messageFields returns the fields of a Message, whose parts have a name of
-// their own in each version.
+// messageFields returns the fields of a Message. The name of the field with the parts
+// differs between the versions.
 func messageFields(parts string) pbwire.Message {
 	return pbwire.Message{
 		1: pbwire.Bytes("messageId"),
@@ -132,6 +132,6 @@ func messageFields(parts string) pbwire.Message {
 		5: pbwire.Repeated(parts),
 		6: pbwire.Bytes("metadata"),
 		7: pbwire.Repeated("extensions"),
-		8: pbwire.Repeated("referenceTaskIds"), // 0.3: the Go SDK's; no release has it
+		8: pbwire.Repeated("referenceTaskIds"), // in 0.3, only the Go SDK has this field; no release has it
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 )
 
-// decoder reads the objects that requests and events share. It reads a request
-// strictly and an agent's event leniently.
+// decoder reads the objects that occur in both requests and events. It reads a request
+// strictly and an event of an agent leniently.
 type decoder struct {
 	jsonread.Reader
 	version *Version
@@ -27,15 +27,15 @@ func (v *Version) fromClient(text []byte) *decoder {
 	return d
 }
 
-// fromAgent returns a decoder of what an agent or a server sends.
+// fromAgent returns a decoder of a message from an agent or a server.
 func (v *Version) fromAgent(text []byte) *decoder {
 	d := &decoder{version: v, agent: true}
 	d.Start(text)
 	return d
 }
 
-// DecodeEvent reads the StreamResponse or SendMessageResponse of an agent. It is
-// lenient: states and roles in any spelling, and absent ids, contexts and times.
+// DecodeEvent reads a StreamResponse or SendMessageResponse of an agent. It is lenient: it
+// accepts states and roles in any spelling, and missing ids, contexts and times.
 func (v *Version) DecodeEvent(text []byte) (a2a.Event, error) {
 	d := v.fromAgent(text)
 	var e a2a.Event
@@ -144,8 +144,8 @@ func (d *decoder) message() *a2a.Message {
 	return m
 }
 
-// status reads a TaskStatus. An agent may omit the state of a task, but not the
-// state of an update, which would then change nothing.
+// status reads a TaskStatus. An agent may omit the state of a task. It must not omit the
+// state of an update, because such an update would change nothing.
 func (d *decoder) status() a2a.Status {
 	s, _ := d.statusAndState()
 	return s
@@ -165,9 +165,9 @@ func (d *decoder) statusAndState() (s a2a.Status, hasState bool) {
 	return s, hasState
 }
 
-// statusUpdate reads a TaskStatusUpdateEvent. If input-required is not final, the
-// agent's run is paused. The field final has no presence, so false has a meaning
-// for this state only.
+// statusUpdate reads a TaskStatusUpdateEvent. An update to input-required that is not final
+// means that the agent's run is paused. The field final has no presence, so false has a
+// meaning only for this state.
 func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 	u := &a2a.StatusUpdate{}
 	hasState, final := false, false
@@ -254,16 +254,16 @@ func (d *decoder) id() string {
 	return id
 }
 
-// required fails if a request lacks a member. The caller fills in what an agent
-// leaves out.
+// required fails if a request lacks a member. It accepts an event of an agent, for which
+// the caller fills in missing values.
 func (d *decoder) required(name string, present bool) {
 	if !present && !d.agent {
 		d.FailAt(name, "is required")
 	}
 }
 
-// role reads an enum, by name or by number. The unspecified value is an error if
-// the version requires a role.
+// role reads the enum Role by name or by number. It fails for the unspecified value if the
+// version requires a role.
 func (d *decoder) role() a2a.Role {
 	var role a2a.Role
 	var ok bool

@@ -9,7 +9,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-// AppendEvent appends a StreamResponse. With a task or a message it is also a
+// AppendEvent appends a StreamResponse. For a task or a message, this is also a
 // SendMessageResponse.
 func (v *Version) AppendEvent(dst []byte, e *a2a.Event) []byte {
 	switch {
@@ -47,9 +47,9 @@ func (v *Version) AppendTask(dst []byte, t *a2a.Task) []byte {
 	return append(dst, '}')
 }
 
-// AppendTaskPage appends a ListTasksResponse. All of its members are required, also
-// if they are empty. 0.3 does not define the response; its clients get that of
-// 1.0.
+// AppendTaskPage appends a ListTasksResponse. It writes all members, because all are
+// required, even if they are empty. 0.3 does not define the response; clients of 0.3 get
+// the response of 1.0.
 func (v *Version) AppendTaskPage(dst []byte, page *a2a.TaskPage) []byte {
 	dst = jsonwrite.Array(append(dst, `{"tasks":`...), page.Tasks, v.AppendTask)
 	dst = jsonwrite.Member(dst, `,"nextPageToken":`, page.NextPageToken)

@@ -12,7 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
-// field is a member of an object, under any of its names.
+// field identifies a member of an object by a number that is the same for all of the
+// member's names.
 type field uint8
 
 const (
@@ -72,7 +73,7 @@ const (
 	fieldURL
 )
 
-// fieldSet holds one bit for each field; there are fewer than 64.
+// fieldSet has one bit for each field; there are fewer than 64.
 type fieldSet uint64
 
 func setOf(fields ...field) (set fieldSet) {
@@ -84,7 +85,7 @@ func setOf(fields ...field) (set fieldSet) {
 
 func (s fieldSet) has(f field) bool { return s&(1<<f) != 0 }
 
-// commonFields are the lowerCamelCase names that all versions read.
+// commonFields maps the lowerCamelCase names that all versions read to fields.
 var commonFields = map[string]field{
 	"acceptedOutputModes":    fieldAcceptedOutputModes,
 	"append":                 fieldAppend,
@@ -93,8 +94,8 @@ var commonFields = map[string]field{
 	"artifactUpdate":         fieldArtifactUpdate,
 	"artifacts":              fieldArtifacts,
 	"authentication":         fieldAuthentication,
-	"blocking":               fieldBlocking, // 1.0: the release candidate
-	"configId":               fieldConfigID, // 1.0: the release candidate
+	"blocking":               fieldBlocking, // in 1.0, only the release candidate
+	"configId":               fieldConfigID, // in 1.0, only the release candidate
 	"configuration":          fieldConfiguration,
 	"contextId":              fieldContextID,
 	"credentials":            fieldCredentials,
@@ -110,10 +111,10 @@ var commonFields = map[string]field{
 	"metadata":               fieldMetadata,
 	"name":                   fieldName,
 	"parts":                  fieldParts,
-	"pushNotificationConfig": fieldPushConfig, // 1.0: the release candidate
+	"pushNotificationConfig": fieldPushConfig, // in 1.0, only the release candidate
 	"referenceTaskIds":       fieldReferenceTaskIDs,
 	"role":                   fieldRole,
-	"schemes":                fieldSchemes, // 1.0: the release candidate
+	"schemes":                fieldSchemes, // in 1.0, only the release candidate
 	"state":                  fieldState,
 	"status":                 fieldStatus,
 	"statusUpdate":           fieldStatusUpdate,
@@ -125,8 +126,8 @@ var commonFields = map[string]field{
 	"url":                    fieldURL,
 }
 
-// allNames returns the common fields and the others of a version, each under its
-// lowerCamelCase name and under the name in the proto.
+// allNames returns the common fields and the fields that only one version has. It contains
+// each under its lowerCamelCase name and under its name in the proto.
 func allNames(others map[string]field) map[string]field {
 	all := maps.Clone(commonFields)
 	maps.Copy(all, others)
@@ -136,7 +137,7 @@ func allNames(others map[string]field) map[string]field {
 	return all
 }
 
-// protoName turns lowerCamelCase into lower_snake_case.
+// protoName converts lowerCamelCase to lower_snake_case.
 func protoName(name string) string {
 	var out strings.Builder
 	for _, r := range name {
@@ -148,14 +149,14 @@ func protoName(name string) string {
 	return strings.ToLower(out.String())
 }
 
-// newVersion completes a table.
+// newVersion sets the fields of a Version that it derives from other fields.
 func newVersion(v *Version) *Version {
 	v.variantOf = jsonread.NewNames(slices.Collect(maps.Keys(v.fields))...).VariantOf
 	return v
 }
 
-// members reads an object and yields the fields that the version knows. It
-// refuses a field that occurs under two names. Null counts as absent.
+// members reads an object and yields its fields that the version defines. It refuses a
+// field that occurs under two names. A null field counts as absent.
 func (d *decoder) members() iter.Seq[field] {
 	return func(yield func(field) bool) {
 		var seen fieldSet
@@ -167,7 +168,7 @@ func (d *decoder) members() iter.Seq[field] {
 	}
 }
 
-// allMembers is members with those that are null.
+// allMembers is like members, but also yields fields that are null.
 func (d *decoder) allMembers() iter.Seq[field] {
 	return func(yield func(field) bool) {
 		var seen fieldSet

@@ -31,11 +31,10 @@ func (v *Version) DecodeSend(params []byte) (*a2a.SendRequest, error) {
 	return s, d.End()
 }
 
-// configuration reads a SendMessageConfiguration. An explicit blocking has an
-// effect in every version, also in 1.0, whose release candidate had it. Its
-// absence means false only where blocking is the version's own field, which has
-// no presence: clients that want to block and do not set it send no
-// configuration.
+// configuration reads a SendMessageConfiguration. An explicit blocking has an effect in
+// every version, even in 1.0, whose release candidate had the field. A missing blocking
+// means false only in a version whose own field it is, because the field has no presence.
+// Clients of such a version that do not set it and want to block send no configuration.
 func (d *decoder) configuration(s *a2a.SendRequest) {
 	s.ReturnImmediately = d.version.blocking
 	for f := range d.members() {
@@ -66,8 +65,8 @@ func (v *Version) DecodeCancel(params []byte) (*a2a.CancelRequest, error) {
 	return &a2a.CancelRequest{Tenant: p.tenant, TaskID: p.id, Metadata: p.metadata}, err
 }
 
-// DecodeCancelBody reads the HTTP+JSON body of a CancelTaskRequest. The path
-// names the task; the body may repeat it.
+// DecodeCancelBody reads the HTTP+JSON body of a CancelTaskRequest. The path names the
+// task; the body may repeat its id.
 func (v *Version) DecodeCancelBody(body []byte) (*a2a.CancelRequest, error) {
 	p, err := v.decodeParams(body, v.taskParams)
 	return &a2a.CancelRequest{Tenant: p.tenant, TaskID: p.id, Metadata: p.metadata}, err
@@ -79,7 +78,8 @@ func (v *Version) DecodeSubscribe(params []byte) (*a2a.SubscribeRequest, error) 
 	return &a2a.SubscribeRequest{Tenant: p.tenant, TaskID: p.id, HistoryLength: p.historyLength}, err
 }
 
-// DecodeSubscribeBody is DecodeCancelBody for a subscription.
+// DecodeSubscribeBody reads the HTTP+JSON body of a subscription. The path names the task;
+// the body may repeat its id.
 func (v *Version) DecodeSubscribeBody(body []byte) (*a2a.SubscribeRequest, error) {
 	p, err := v.decodeParams(body, v.taskParams)
 	return &a2a.SubscribeRequest{Tenant: p.tenant, TaskID: p.id, HistoryLength: p.historyLength}, err
@@ -133,17 +133,18 @@ func (v *Version) DecodeList(params []byte) (*a2a.ListRequest, error) {
 	return r, d.End()
 }
 
-// params are the members of the requests that hold nothing but scalars.
+// params has the members of the requests that consist of scalars only.
 type params struct {
-	// id is the id of a task, or of a push configuration beside taskID.
+	// id is the id of a task or, in a request that also has taskID, of a push
+	// configuration.
 	id, taskID, tenant, pageToken string
 	pageSize                      int
 	historyLength                 *int
 	metadata                      a2a.Object
 }
 
-// decodeParams reads the known fields of a request. Required are those of id and
-// taskId that must not be empty.
+// decodeParams reads the known fields of a request. required names the members, out of id
+// and taskId, that must not be empty.
 func (v *Version) decodeParams(text []byte, known fieldSet, required ...string) (params, error) {
 	d := v.fromClient(text)
 	var p params
@@ -178,8 +179,8 @@ func (v *Version) decodeParams(text []byte, known fieldSet, required ...string) 
 	return p, d.End()
 }
 
-// historyLength reads a number of messages. 0 asks for all of them unless the
-// version has presence.
+// historyLength reads a number of messages. 0 means the whole history, unless the version
+// has presence.
 func (d *decoder) historyLength() *int {
 	n := d.IntOrText()
 	if n < 0 {

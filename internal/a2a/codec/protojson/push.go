@@ -18,11 +18,10 @@ func (v *Version) DecodeSetPush(params []byte) (*a2a.SetPushRequest, error) {
 	return r, d.End()
 }
 
-// DecodeSetPushBody reads the HTTP+JSON body that creates a configuration: in
-// 1.0 a TaskPushNotificationConfig; in 0.3 a
-// CreateTaskPushNotificationConfigRequest, its config, or the
-// PushNotificationConfig in that. The path names the task; the body may repeat
-// it.
+// DecodeSetPushBody reads the HTTP+JSON body that creates a push configuration. In 1.0 it
+// is a TaskPushNotificationConfig. In 0.3 it is a CreateTaskPushNotificationConfigRequest,
+// its config, or the PushNotificationConfig in its config. The path names the task; the
+// body may repeat its id.
 func (v *Version) DecodeSetPushBody(body []byte) (*a2a.SetPushRequest, error) {
 	r, d := v.readSetPush(body)
 	d.required("url", r.Config.URL != "")
@@ -73,8 +72,8 @@ func (d *decoder) pushMembers(c *a2a.PushConfig, known fieldSet) (tenant string)
 	return tenant
 }
 
-// set stores a value that may occur in several places. A version with resource
-// names refuses two values; in the others the last one wins.
+// set stores a value that may occur in several places. A version with resource names
+// refuses two different values. In other versions, the last value replaces earlier ones.
 func (d *decoder) set(have *string, value, what string) {
 	if d.version.resourceNames {
 		if *have != "" && value != "" && *have != value {
@@ -88,8 +87,8 @@ func (d *decoder) set(have *string, value, what string) {
 	*have = value
 }
 
-// authentication reads an AuthenticationInfo. Of several schemes it takes the
-// first, or the first that preferScheme allows.
+// authentication reads an AuthenticationInfo. If it has several schemes, authentication
+// uses the first one or, with preferScheme, the first one that is Bearer or Basic.
 func (d *decoder) authentication(c *a2a.PushConfig) {
 	for f := range d.members() {
 		switch f {
@@ -117,8 +116,8 @@ const (
 	configs = "/pushNotificationConfigs"
 )
 
-// resourceName reads tasks/{task}, with or without a configuration below it, or
-// a bare task id.
+// resourceName reads the name tasks/{task}, with or without a configuration below it, or a
+// bare task id.
 func (d *decoder) resourceName() (task, config string) {
 	task, config = cutName(d.String())
 	if len(task) > maxID || len(config) > maxID {

@@ -47,8 +47,8 @@ func (v *Version) AppendSubscribe(dst []byte, r *a2a.SubscribeRequest) []byte {
 	return v.endRequest(jsonwrite.Member(dst, `{"id":`, r.TaskID), r.Tenant)
 }
 
-// appendHistoryLength cannot ask a version without presence for no history: 0
-// asks for all of it.
+// appendHistoryLength appends the member historyLength, unless n is nil. In a version
+// without presence, it also omits a length of 0, which would request the whole history.
 func (v *Version) appendHistoryLength(dst []byte, n *int) []byte {
 	if n == nil || *n <= 0 && !v.presence {
 		return dst

@@ -12,14 +12,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/typedpart"
 )
 
-// V03 is the ProtoJSON of the package a2a.v1, for HTTP+JSON of 0.2 and 0.3. Its
-// requests name the task in the path. The proto has no field for the tasks that
-// a message refers to, nor for the media type of a text: they are not written.
+// V03 is the ProtoJSON of the package a2a.v1, for HTTP+JSON of 0.2 and 0.3. Its requests
+// name the task in the path. It omits the ids of the tasks that a message refers to and the
+// media type of a text, because the proto has no fields for them.
 var V03 = newVersion(&Version{
 	dialect: a2a.DialectV03Proto,
 	fields: allNames(map[string]field{
 		"config":           fieldConfig,
-		"content":          fieldParts, // of messages; artifacts have parts
+		"content":          fieldParts, // in messages; artifacts have parts
 		"file":             fieldFile,
 		"fileWithBytes":    fieldFileWithBytes,
 		"fileWithUri":      fieldFileWithURI,
@@ -63,8 +63,8 @@ func appendPartV03(dst []byte, p *a2a.Part) []byte {
 	return append(dst, '}')
 }
 
-// appendFile encodes bytes twice, as the SDKs of 0.3 do and expect: the value of
-// the bytes field is the base64 text of the bytes.
+// appendFile encodes bytes twice, as the SDKs of 0.3 encode and expect them: the value of
+// the bytes field is the base64 of the base64 text of the bytes.
 func appendFile(dst []byte, p *a2a.Part) []byte {
 	if p.Content == a2a.ContentURL {
 		dst = jsonwrite.Member(dst, `{"file":{"fileWithUri":`, p.URL)
@@ -78,8 +78,8 @@ func appendFile(dst []byte, p *a2a.Part) []byte {
 	return append(dst, '}')
 }
 
-// appendTwice appends the base64 of the base64 of raw. A block of the inner
-// encoding is a multiple of a block of the outer one, so only the last is padded.
+// appendTwice appends the base64 of the base64 of raw. The size of an inner block is a
+// multiple of the size of an outer block, so only the last block is padded.
 func appendTwice(dst, raw []byte) []byte {
 	const block = 9 * 64
 	var once [block / 3 * 4]byte
@@ -91,8 +91,8 @@ func appendTwice(dst, raw []byte) []byte {
 	return dst
 }
 
-// appendData wraps a value that is not an object, because the proto has objects
-// only.
+// appendData appends a DataPart. It wraps a value that is not an object, because the proto
+// allows only objects.
 func appendData(dst []byte, p *a2a.Part) []byte {
 	dst = append(dst, `{"data":{"data":`...)
 	if len(p.Data) > 0 && p.Data[0] == '{' {
@@ -130,7 +130,7 @@ func (d *decoder) partV03() a2a.Part {
 	return p
 }
 
-// file reads a FilePart. The bytes take precedence over the URI.
+// file reads a FilePart. If it has both bytes and a URI, the bytes take precedence.
 func (d *decoder) file(p *a2a.Part) {
 	for f := range d.members() {
 		switch f {
@@ -151,22 +151,23 @@ func (d *decoder) file(p *a2a.Part) {
 	}
 }
 
-// decodeTwice undoes the inner encoding of bytes that were encoded twice. Only
-// their form shows whether they were.
+// decodeTwice decodes the inner base64 of bytes that were encoded twice. It returns bytes
+// that are not strict base64 unchanged, because only the form of the bytes shows whether
+// they were encoded twice.
 func decodeTwice(raw []byte) []byte {
 	if len(raw) == 0 || len(raw)%4 != 0 {
 		return raw
 	}
 	decoded := make([]byte, base64.StdEncoding.DecodedLen(len(raw)))
 	n, err := base64.StdEncoding.Strict().Decode(decoded, raw)
-	// The decoder skips line ends, which no encoder writes.
+	// The decoder accepts line ends, which no encoder writes.
 	if err != nil || bytes.ContainsAny(raw, "\r\n") {
 		return raw
 	}
 	return decoded[:n]
 }
 
-// data reads a DataPart, which holds an empty object unless it has the member.
+// data reads a DataPart. If the member is absent, the data is an empty object.
 func (d *decoder) data() a2a.Value {
 	value := a2a.Value("{}")
 	for f := range d.members() {

@@ -8,8 +8,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
-// V10 is the JSON of 1.0: the ProtoJSON of the package lf.a2a.v1. It also reads
-// the shapes of the release candidate.
+// V10 is the JSON of 1.0: the ProtoJSON of the package lf.a2a.v1. It also reads the forms
+// of the release candidate.
 var V10 = newVersion(&Version{
 	dialect: a2a.DialectV10,
 	fields: allNames(map[string]field{
@@ -68,8 +68,8 @@ func appendPartV10(dst []byte, p *a2a.Part) []byte {
 	return append(dst, '}')
 }
 
-// partV10 reads a oneof. The member data is set if it is null: it holds the JSON
-// value null.
+// partV10 reads the oneof of a Part. A member data that is null is set: it contains the
+// JSON value null.
 func (d *decoder) partV10() a2a.Part {
 	var p a2a.Part
 	count := 0

@@ -1,14 +1,14 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package protojson encodes and decodes the ProtoJSON of A2A: that of the
-// package lf.a2a.v1, which is the JSON of 1.0, and that of a2a.v1, which
-// HTTP+JSON uses in 0.2 and 0.3.
+// Package protojson encodes and decodes the two forms of ProtoJSON of A2A. The ProtoJSON of
+// the package lf.a2a.v1 is the JSON of 1.0. The ProtoJSON of a2a.v1 is the HTTP+JSON of 0.2
+// and 0.3.
 //
-// A Version is a table of what one version does differently; the functions are
-// the same for all. The package is pure: no transport, envelope, clock or engine,
-// and it generates no ids. It writes no member that the proto lacks, because
-// clients refuse such members. It ignores unknown members that it reads.
+// A Version is a table of the differences of one version; all versions share the functions.
+// The package is pure: it has no transport, envelope, clock or engine, and generates no
+// ids. It writes only members of the proto, because clients refuse other members. It
+// ignores unknown members that it reads.
 package protojson
 
 import (
@@ -25,7 +25,7 @@ const (
 	maxPage    = 100
 )
 
-// ErrUnknownKind is returned for an object that is no StreamResponse.
+// ErrUnknownKind is returned for an object that is not a StreamResponse.
 var ErrUnknownKind = errors.New("event has none of task, message, statusUpdate, artifactUpdate")
 
 // Version is the ProtoJSON of one version. Its methods are safe for concurrent
@@ -33,58 +33,59 @@ var ErrUnknownKind = errors.New("event has none of task, message, statusUpdate, 
 type Version struct {
 	// dialect is the dialect of push configurations.
 	dialect a2a.Dialect
-	// fields are the members that the version reads, by name.
+	// fields maps the names of the members that the version reads to fields.
 	fields map[string]field
-	// variantOf returns the field name that another name misspells: see
-	// jsonread.Reader.Spell.
+	// variantOf is the argument of jsonread.Reader.Spell: it returns the field name that a
+	// name misspells.
 	variantOf func(name []byte) string
 
 	// states are the names of the enum TaskState.
 	states [a2a.StateRejected + 1]string
-	// messageParts and artifactParts are the text up to the first part.
+	// messageParts and artifactParts are the texts before the parts of a message and of an
+	// artifact.
 	messageParts, artifactParts string
-	// partsName is the name of the parts of a message in errors.
+	// partsName is the name with which errors refer to the parts of a message.
 	partsName string
-	// emptyParts makes the version write an array of parts that is empty.
+	// emptyParts makes the version write an empty array of parts.
 	emptyParts bool
 	appendPart func(dst []byte, p *a2a.Part) []byte
 	decodePart func(d *decoder) a2a.Part
-	// references makes the version write the ids of the tasks that a message
-	// refers to.
+	// references makes the version write the ids of the tasks that a message refers to.
 	references bool
 	// final is true if a status update has the member final.
 	final bool
 
-	// presence is true if a number that is 0 differs from one that is absent.
+	// presence is true if the version distinguishes a number that is 0 from an absent one.
 	presence bool
-	// roleRequired refuses a message of a client without a role.
+	// roleRequired makes the version refuse a message of a client without a role.
 	roleRequired bool
-	// blocking is true if a client asks for an immediate answer with
-	// "blocking": false, which is the default, and not with returnImmediately.
+	// blocking is true if a client requests an immediate response by "blocking": false,
+	// which is the default, and false if it does so by returnImmediately.
 	blocking bool
 	// tenant is true if requests name a tenant.
 	tenant bool
-	// taskParams are the fields of a request that names a task and little more.
+	// taskParams are the fields that the version reads of a request to get, cancel or
+	// subscribe to a task.
 	taskParams fieldSet
 
-	// pushMember is the text before the push configuration of a message.
+	// pushMember is the text before the push configuration in a message request.
 	pushMember string
-	// scheme is the text around the authentication scheme of a push
+	// schemeBefore and schemeAfter are the texts around the authentication scheme of a push
 	// configuration.
 	schemeBefore, schemeAfter string
-	// resourceNames is true if push configurations are named
-	// tasks/{task}/pushNotificationConfigs/{config}, beside the configuration
-	// itself. Such a name must not contradict the ids in the configuration.
+	// resourceNames is true if requests contain names of push configurations, such as
+	// tasks/{task}/pushNotificationConfigs/{config}, in addition to the configuration
+	// itself. A name must not contradict the ids in the configuration.
 	resourceNames bool
-	// preferScheme makes a version with several schemes choose Bearer or Basic.
+	// preferScheme makes the version choose Bearer or Basic out of several schemes.
 	preferScheme bool
-	// setPush and sendPush are the fields of a push configuration that is
-	// created, and of one that comes with a message.
+	// setPush are the fields of a request that creates a push configuration. sendPush are
+	// the fields of a push configuration in a message request.
 	setPush, sendPush fieldSet
 }
 
-// stateNames returns the names of the enum TaskState. The versions spell canceled
-// differently.
+// stateNames returns the names of the enum TaskState. canceled is the name of the canceled
+// state, which the versions spell differently.
 func stateNames(canceled string) [a2a.StateRejected + 1]string {
 	return [...]string{
 		a2a.StateUnknown:       "TASK_STATE_UNSPECIFIED",

@@ -12,8 +12,8 @@ import (
 // Client encodes the requests that protobuf decodes.
 type Client struct{ *protobuf.Version }
 
-// tenant appends the tenant, which comes first in 1.0, and returns the number of
-// the field after it.
+// tenant appends the tenant, which 1.0 has as its first field, and returns the number of
+// the next field.
 func (c Client) tenant(dst []byte, tenant string) ([]byte, pbwire.Number) {
 	if c.Version == protobuf.V03 {
 		return dst, 1
@@ -21,11 +21,11 @@ func (c Client) tenant(dst []byte, tenant string) ([]byte, pbwire.Number) {
 	return pbwire.AppendString(dst, 1, tenant), 2
 }
 
-// AppendSend appends the content of a SendMessageRequest. It always has a
-// configuration, so that blocking is explicit.
+// AppendSend appends the content of a SendMessageRequest. It always writes a configuration,
+// so that blocking is explicit.
 func (c Client) AppendSend(dst []byte, s *a2a.SendRequest) []byte {
 	dst, number := c.tenant(dst, s.Tenant)
-	// An event has the message in field 2, whose tag is one byte.
+	// AppendEvent writes the message as field 2, with a tag of one byte, which is replaced.
 	at := len(dst)
 	dst = c.AppendEvent(dst, &a2a.Event{Message: s.Message})
 	dst[at] = byte(number<<3 | 2)
@@ -40,8 +40,9 @@ func (c Client) AppendSend(dst []byte, s *a2a.SendRequest) []byte {
 	return pbwire.AppendObject(dst, number+2, s.Metadata)
 }
 
-// push returns the push configuration of a message, which is field 2 there, and
-// in 0.3 also in a TaskPushNotificationConfig without a name.
+// push returns the push configuration of a message, as field 2 of the
+// SendMessageConfiguration. In 0.3, this is a TaskPushNotificationConfig without its name,
+// which also has the push configuration in field 2.
 func (c Client) push(p *a2a.PushConfig) []byte {
 	if c.Version == protobuf.V10 {
 		return pbwire.AppendBytes(nil, 2, c.AppendPush(nil, p))

@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package prototest has what tests compare the codecs of the protos with: a strict
-// decoder of ProtoJSON by the official protos, which rejects unknown members, and a
-// client of protobuf. Only tests import it.
+// Package prototest provides references for tests of the codecs of the protos: a strict
+// decoder of ProtoJSON by the official protos, which rejects unknown members, and a client
+// of protobuf. Only tests import it.
 package prototest
 
 import (
@@ -20,13 +20,13 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// V03 decodes a message of a2a.v1.
+// V03 returns an error if text is not the ProtoJSON of a message of a2a.v1.
 func V03(message string, text []byte) error {
 	_, err := MarshalV03(message, text)
 	return err
 }
 
-// MarshalV03 returns the binary form of a message of a2a.v1.
+// MarshalV03 returns the binary form of a message of a2a.v1, from its ProtoJSON.
 func MarshalV03(message string, text []byte) ([]byte, error) {
 	file, err := releasedV03()
 	if err != nil {
@@ -35,7 +35,7 @@ func MarshalV03(message string, text []byte) ([]byte, error) {
 	return read(file, message, text)
 }
 
-// V10 decodes a message of lf.a2a.v1.
+// V10 returns an error if text is not the ProtoJSON of a message of lf.a2a.v1.
 func V10(message string, text []byte) error {
 	_, err := read(a2av10.File_a2av1_proto, message, text)
 	return err
@@ -53,9 +53,9 @@ func read(file protoreflect.FileDescriptor, message string, text []byte) ([]byte
 	return proto.Marshal(m)
 }
 
-// releasedV03 returns the proto of 0.3 as it was released. The copy of the Go SDK for
-// gRPC, where names do not matter, names the content of a message parts, and has a field
-// of no release.
+// releasedV03 returns the proto of 0.3 as it was released. The copy in the Go SDK differs:
+// it calls the content of a message parts, and has a field that no release has. The SDK
+// uses its copy for gRPC, where names do not matter.
 var releasedV03 = sync.OnceValues(func() (protoreflect.FileDescriptor, error) {
 	file := protodesc.ToFileDescriptorProto(a2av03.File_a2a_proto)
 	for _, message := range file.GetMessageType() {

@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scalar reads the task states, roles and times that the versions of the
-// protocol spell differently. Every codec accepts every spelling. Each codec
-// writes its own.
+// Package scalar parses task states, roles and times, which the versions of the protocol
+// spell differently. Every codec accepts all spellings, and writes the spelling of its
+// version.
 package scalar
 
 import (
@@ -37,8 +37,8 @@ var numbers = [...]a2a.State{
 	a2a.StateCanceled, a2a.StateInputRequired, a2a.StateRejected, a2a.StateAuthRequired,
 }
 
-// ParseState reads the name of a state, such as "input-required",
-// "input_required" or "TASK_STATE_INPUT_REQUIRED", and canceled with one or two l.
+// ParseState parses the name of a state, such as "input-required", "input_required" or
+// "TASK_STATE_INPUT_REQUIRED". It accepts canceled with one or two l.
 func ParseState(text string) (a2a.State, bool) {
 	if name, ok := strings.CutPrefix(text, "TASK_STATE_"); ok {
 		text = strings.ToLower(name)
@@ -55,7 +55,7 @@ func StateOf(n int) (a2a.State, bool) {
 	return numbers[n], true
 }
 
-// StateNumber returns the number of a state in the enum TaskState.
+// StateNumber returns the number of a state in the enum TaskState, 0 for an unknown state.
 func StateNumber(s a2a.State) int { return max(slices.Index(numbers[:], s), 0) }
 
 // ParseRole reads the name of a role: "user", "agent", "assistant", "ROLE_USER" or
@@ -86,7 +86,7 @@ func RoleOf(n int) (a2a.Role, bool) {
 // TimeLayout is the format in which every version writes a time, in UTC.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
 
-// ParseTime reads a time of RFC 3339 with any offset; without an offset it is UTC.
+// ParseTime parses a time of RFC 3339 with any offset. A time without an offset is in UTC.
 // The result is in UTC, in whole milliseconds, and in the years 1 to 9999.
 func ParseTime(text string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339Nano, text)
@@ -94,7 +94,7 @@ func ParseTime(text string) (time.Time, bool) {
 		t, err = time.Parse("2006-01-02T15:04:05.999999999", text)
 	}
 	t = t.UTC().Truncate(time.Millisecond)
-	// An offset can move a time out of the years of RFC 3339.
+	// The conversion to UTC can move a time out of the years of RFC 3339.
 	if err != nil || t.Year() < 1 || t.Year() > 9999 {
 		return time.Time{}, false
 	}

@@ -14,7 +14,7 @@ import (
 // Reader reads parts of any Form.
 type Reader struct {
 	*jsonread.Reader
-	// Agent is true for the parts of an agent, which are read leniently.
+	// Agent is true for the parts of an agent, which the Reader reads leniently.
 	Agent bool
 	// V01 is true for 0.1: a file has bytes or a URI and never both, and there are
 	// no tools.
@@ -27,7 +27,7 @@ var Names = []string{"bytes", "data", "file", "kind", "metadata", "mimeType", "n
 // maxParts is the maximum number of parts in a message of a request.
 const maxParts = 1024
 
-// Parts reads an array of parts. It is not nil.
+// Parts reads an array of parts. The result is not nil.
 func (d Reader) Parts() []a2a.Part {
 	parts := []a2a.Part{}
 	for i := range d.Elements() {
@@ -40,17 +40,18 @@ func (d Reader) Parts() []a2a.Part {
 	return parts
 }
 
-// members are the members of a part of any kind. The kind, which decides which of
-// them apply, may come last.
+// members has the members of a part of any kind. They are stored first, because the kind,
+// which determines the members that apply, may be the last member.
 type members struct {
 	kind     string
 	text     *string
 	file     *file
 	data     a2a.Value
 	metadata a2a.Object
-	// tool has the other members; its closing brace is missing.
+	// tool is the beginning of a JSON object with the other members, without its closing
+	// brace.
 	tool a2a.Object
-	// toolUse reports whether tool has toolUseId, which a tool result requires.
+	// toolUse is true if tool has the member toolUseId, which a tool result requires.
 	toolUse bool
 }
 
@@ -105,7 +106,7 @@ func (d Reader) other(m *members, name string) {
 	m.tool = append(m.tool, d.Value()...)
 }
 
-// inferred returns the kind of a part without a kind.
+// inferred returns the kind of a part without a kind, from its members; "" if none fits.
 func (m *members) inferred() string {
 	switch {
 	case m.text != nil:
@@ -183,7 +184,7 @@ func (d Reader) file() file {
 		case "bytes":
 			f.raw = d.Bytes()
 		case "data":
-			// Documents of 0.2 have the bytes here.
+			// Documents of 0.2 have the bytes in this member.
 			if f.raw == nil && d.Kind() == '"' {
 				f.raw = d.Bytes()
 			}
@@ -198,7 +199,8 @@ func (d Reader) file() file {
 	return f
 }
 
-// part returns the file as a part. The bytes take precedence over the URI.
+// part returns the file as a part. If the file has both bytes and a URI, the bytes take
+// precedence.
 func (f *file) part(metadata a2a.Object) a2a.Part {
 	p := a2a.Part{Filename: f.name, MediaType: f.mediaType, Metadata: metadata}
 	if f.raw != nil {

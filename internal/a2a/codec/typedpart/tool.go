@@ -11,20 +11,20 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
-// kindName is the member of the metadata with the original kind of a data part: see
-// tools.
+// kindName is the metadata member of a data part that contains the original kind of the
+// part: see tools.
 const kindName = "a2a.partKind"
 
-// tools are the kinds of part with which clients of one project that implements
-// 0.3 answer an agent that asks for input. In the domain they are data parts with
-// the kind in the metadata, which every version can express. Clients of 0.2 and
-// 0.3 get the original part back.
+// tools are kinds of parts of one project that implements 0.3. Its clients send them in
+// answers to an agent that asks for input. In the domain they are data parts with the kind
+// in the metadata, which every version can express. Clients of 0.2 and 0.3 receive the
+// original part.
 var tools = []string{"tool-result", "tool-use"}
 
-// toolMark is the start of the metadata that fromTool returns.
+// toolMark is the beginning of the metadata that fromTool returns.
 var toolMark = []byte(`{"` + kindName + `":`)
 
-// fromTool returns the data part for the members of a tool.
+// fromTool returns the data part for the members of a tool part.
 func fromTool(kind string, members, metadata a2a.Object) a2a.Part {
 	_, metadata = jsonobject.Cut(metadata, kindName)
 	if members == nil {
@@ -36,8 +36,8 @@ func fromTool(kind string, members, metadata a2a.Object) a2a.Part {
 	}
 }
 
-// tool returns the kind of a part that fromTool returned, as JSON, and the metadata
-// without the kind. The kind is nil for any other part.
+// tool returns the kind of a part that fromTool returned, as JSON, and the metadata without
+// the kind. For any other part, the kind is nil.
 func tool(p *a2a.Part) (kind a2a.Value, rest a2a.Object) {
 	if !bytes.HasPrefix(p.Metadata, toolMark) {
 		return nil, nil
@@ -50,8 +50,8 @@ func tool(p *a2a.Part) (kind a2a.Value, rest a2a.Object) {
 	if !known {
 		return nil, nil
 	}
-	// The members of the data become members of the part, where they must not
-	// replace these.
+	// The members of the data become members of the part, so they must not have the names
+	// of the part's own members.
 	r := jsonread.New(p.Data)
 	for name := range r.AllMembers() {
 		if reserved(string(name)) || r.Kind() == 'n' {
@@ -61,7 +61,7 @@ func tool(p *a2a.Part) (kind a2a.Value, rest a2a.Object) {
 	return kind, rest
 }
 
-// reserved reports whether a name is a member of the typed parts.
+// reserved reports whether a name is the name of a member of typed parts.
 func reserved(name string) bool {
 	switch name {
 	case "kind", "type", "text", "file", "data", "metadata":

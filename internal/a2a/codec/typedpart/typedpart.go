@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package typedpart encodes and decodes the parts of 0.1 to 0.3: a text, a file or
-// data, with the type in a member that 0.1 names type, and 0.2 and 0.3 kind. The
-// codecs of these versions share it. The package is pure.
+// Package typedpart encodes and decodes the parts of 0.1 to 0.3: a text, a file or data. A
+// member contains the type of the part; 0.1 calls it type, 0.2 and 0.3 call it kind. The
+// codecs of these versions share the package. The package is pure.
 package typedpart
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
-// Form is the member that holds the type of a part.
+// Form determines the member that contains the type of a part.
 type Form uint8
 
 // The forms.
@@ -21,7 +21,7 @@ const (
 	Kind Form = iota
 	// Type is the form of 0.1.
 	Type
-	// Both has both members, for clients of all three versions.
+	// Both is a form with both members, for clients of all three versions.
 	Both
 )
 
@@ -56,7 +56,7 @@ func (f Form) Append(dst []byte, p *a2a.Part) []byte {
 	case a2a.ContentData:
 		return f.appendData(dst, p)
 	default:
-		// These versions have no media type of a text.
+		// These versions have no media type for a text.
 		dst = append(dst, discriminators[f].text...)
 		dst = jsonwrite.Member(dst, `,"text":`, p.Text)
 	}
@@ -108,8 +108,8 @@ func (f Form) appendWrapped(dst []byte, p *a2a.Part) []byte {
 	return append(dst, '}')
 }
 
-// AppendWrapped appends a value as the object {"value":...}; an absent value is
-// null. Versions up to 0.3 know data that is an object only.
+// AppendWrapped appends a value as the object {"value":...}. An absent value becomes null.
+// Versions up to 0.3 allow only objects as data.
 func AppendWrapped(dst []byte, v a2a.Value) []byte {
 	dst = append(dst, `{"value":`...)
 	if len(v) == 0 {
@@ -119,12 +119,12 @@ func AppendWrapped(dst []byte, v a2a.Value) []byte {
 	return append(dst, '}')
 }
 
-// AppendWrappedMetadata appends the member metadata of a part whose data is
-// wrapped: the mark and the metadata of the part.
+// AppendWrappedMetadata appends the member metadata of a part whose data is wrapped. It
+// contains the mark of a wrapped value and the metadata of the part.
 func AppendWrappedMetadata(dst []byte, metadata a2a.Object) []byte {
 	dst = append(dst, `,"metadata":{"`+compatName+`":true`...)
 	_, metadata = jsonobject.Cut(metadata, compatName)
-	// After the brace of an object that is not empty come its members.
+	// The members of a non-empty object follow its opening brace.
 	if len(metadata) > len("{}") {
 		dst = append(dst, ',')
 		return append(dst, metadata[1:]...)
@@ -132,13 +132,14 @@ func AppendWrappedMetadata(dst []byte, metadata a2a.Object) []byte {
 	return append(dst, '}')
 }
 
-// WrappedMetadata returns the metadata that AppendWrappedMetadata appends.
+// WrappedMetadata returns the value of the member that AppendWrappedMetadata appends.
 func WrappedMetadata(metadata a2a.Object) a2a.Object {
 	_, metadata = jsonobject.Cut(metadata, compatName)
 	return jsonobject.With(metadata, compatName, a2a.Value("true"))
 }
 
-// Unwrap undoes AppendWrapped in a data part whose metadata has the mark.
+// Unwrap replaces the data of a part by its wrapped value, if the metadata has the mark of
+// AppendWrappedMetadata. It removes the mark.
 func Unwrap(p *a2a.Part) {
 	if p.Content != a2a.ContentData {
 		return

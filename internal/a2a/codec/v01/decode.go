@@ -16,7 +16,7 @@ import (
 // ErrUnknownEvent is returned for an object that is not an event of this version.
 var ErrUnknownEvent = errors.New("event has neither status nor artifact")
 
-// DecodeEvent reads an event of a server's stream. It has a status or an artifact.
+// DecodeEvent reads an event of a server's stream, which has a status or an artifact.
 func DecodeEvent(text []byte) (a2a.Event, error) {
 	d := fromAgent(text)
 	var (
@@ -58,7 +58,7 @@ func DecodeEvent(text []byte) (a2a.Event, error) {
 	}
 }
 
-// DecodeTask reads the task of a server.
+// DecodeTask reads a task that a server returned.
 func DecodeTask(text []byte) (*a2a.Task, error) {
 	d := fromAgent(text)
 	t := &a2a.Task{}
@@ -74,7 +74,8 @@ func DecodeTask(text []byte) (*a2a.Task, error) {
 			for i := range d.Elements() {
 				a := d.artifact()
 				if a.Index == 0 && i > 0 {
-					// A server that omits the index means the position.
+					// If the server omits the index, the index is the position in the
+					// array.
 					a.Artifact.ID = artifactID(i)
 				}
 				t.Artifacts = append(t.Artifacts, a.Artifact)
@@ -90,11 +91,11 @@ func DecodeTask(text []byte) (*a2a.Task, error) {
 	return t, d.End()
 }
 
-// decoder reads the objects that requests and events share. It reads a request
-// strictly and a server's event leniently.
+// decoder reads the objects that occur in both requests and events. It reads a request
+// strictly and an event of a server leniently.
 type decoder struct{ legacyjson.Decoder }
 
-// variantOf returns the member of a request that another name misspells.
+// variantOf returns the member name that a name in a request misspells.
 var variantOf = jsonread.NewNames(append([]string{
 	"acceptedOutputModes", "authentication", "credentials", "historyLength", "id", "message", "parts",
 	"pushNotification", "pushNotificationConfig", "role", "schemes", "sessionId", "token", "url",
@@ -107,7 +108,7 @@ func fromClient(params []byte) *decoder {
 	return d
 }
 
-// fromAgent returns a decoder of what a server sends.
+// fromAgent returns a decoder of a message from a server.
 func fromAgent(text []byte) *decoder {
 	d := &decoder{}
 	d.StartEvent(text)
@@ -149,7 +150,7 @@ func (d *decoder) status() a2a.Status {
 	return s
 }
 
-// artifact reads an Artifact, which has the members of the update in itself.
+// artifact reads an Artifact. In 0.1, its members include the members of the update.
 func (d *decoder) artifact() a2a.ArtifactUpdate {
 	var u a2a.ArtifactUpdate
 	for name := range d.Members() {

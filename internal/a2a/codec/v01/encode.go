@@ -4,12 +4,12 @@
 // Package v01 encodes and decodes the JSON of A2A 0.1, whose parts have their type
 // in a member named type.
 //
-// It omits what 0.1 cannot express, or uses the closest value of 0.1: messages and
-// artifacts have no ids, rejected becomes failed, and auth-required becomes
-// input-required. A stream has statuses and artifacts only.
+// It omits values that 0.1 cannot express, or writes the closest value of 0.1: messages and
+// artifacts have no ids, rejected becomes failed, and auth-required becomes input-required.
+// A stream has only statuses and artifacts.
 //
-// The package is pure: no transport, envelope, clock or engine. The only ids that
-// it generates are those of artifacts, from their positions.
+// The package is pure: it has no transport, envelope, clock or engine. It generates only
+// ids of artifacts, from their positions.
 package v01
 
 import (
@@ -19,9 +19,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-// AppendEvent appends a TaskStatusUpdateEvent or a TaskArtifactUpdateEvent. A task
-// becomes its status, without the artifacts. A message becomes the status of a
-// task that it completes. No event becomes null.
+// AppendEvent appends a TaskStatusUpdateEvent or a TaskArtifactUpdateEvent. It appends the
+// status of a task, without the artifacts. A message becomes the status of a task that the
+// message completes. An empty event becomes null.
 func AppendEvent(dst []byte, e *a2a.Event) []byte {
 	switch {
 	case e.Task != nil:
@@ -46,7 +46,7 @@ func AppendAnswer(dst []byte, e *a2a.Event) []byte {
 	return AppendTask(dst, e.Task)
 }
 
-// completed returns the task that represents a message without a task.
+// completed returns a completed task that represents a message without a task.
 func completed(m *a2a.Message) *a2a.Task {
 	return &a2a.Task{ID: m.TaskID, ContextID: m.ContextID, Status: a2a.Status{State: a2a.StateCompleted, Message: m}}
 }
@@ -129,7 +129,7 @@ func appendStatus(dst []byte, s *a2a.Status) []byte {
 	return append(dst, '}')
 }
 
-// closest returns the closest state of 0.1.
+// closest returns the state of 0.1 that is closest to a state.
 func closest(s a2a.State) a2a.State {
 	switch s {
 	case a2a.StateRejected:

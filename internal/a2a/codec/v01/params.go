@@ -8,8 +8,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/legacyjson"
 )
 
-// DecodeSend reads TaskSendParams. The client chooses the id of the task, also of a
-// new one.
+// DecodeSend reads TaskSendParams. The client chooses the id of the task, even of a new
+// one.
 func DecodeSend(params []byte) (*a2a.SendRequest, error) {
 	d := fromClient(params)
 	s := &a2a.SendRequest{Dialect: a2a.DialectV01, ClientTaskID: true, HistoryLength: none()}
@@ -23,7 +23,7 @@ func DecodeSend(params []byte) (*a2a.SendRequest, error) {
 		case "message":
 			s.Message = d.message()
 		case "acceptedOutputModes":
-			// Early samples of 0.1 send it.
+			// Early samples of 0.1 send this member.
 			s.AcceptedOutputModes = d.Strings(legacyjson.MaxStrings)
 		case "historyLength":
 			s.HistoryLength = d.HistoryLength()
@@ -66,5 +66,5 @@ func decodeTaskParams(params []byte) (legacyjson.TaskParams, error) {
 	return fromClient(params).TaskParams(none())
 }
 
-// none returns the history length of a request without one: no messages.
+// none returns the history length for a request without a history length: no messages.
 func none() *int { return new(0) }

@@ -8,8 +8,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/legacyjson"
 )
 
-// DecodeSetPush reads a TaskPushNotificationConfig. It has no id, because a task
-// has one configuration.
+// DecodeSetPush reads a TaskPushNotificationConfig. The configuration has no id, because a
+// task has one configuration.
 func DecodeSetPush(params []byte) (*a2a.SetPushRequest, error) {
 	return fromClient(params).SetPush(a2a.DialectV01, "id")
 }

@@ -19,9 +19,9 @@ const maxPage = 100
 // ErrUnknownKind is returned for an object whose kind the version does not have.
 var ErrUnknownKind = errors.New("kind is not one of task, message, status-update, artifact-update")
 
-// DecodeEvent reads the event of an agent: an object with a kind. It is lenient:
-// states and roles in any spelling, absent ids, contexts and times, and a message
-// whose content is a string.
+// DecodeEvent reads an event of an agent: an object with a kind. It is lenient: it accepts
+// states and roles in any spelling, missing ids, contexts and times, and a message whose
+// content is a string.
 func DecodeEvent(text []byte) (a2a.Event, error) {
 	kind, err := kindOf(text)
 	if err != nil {
@@ -30,7 +30,7 @@ func DecodeEvent(text []byte) (a2a.Event, error) {
 	return DecodeKind(kind, text)
 }
 
-// DecodeKind reads an event of a given kind. The text may omit the kind.
+// DecodeKind reads an event of the given kind. The text may omit the kind.
 func DecodeKind(kind string, text []byte) (a2a.Event, error) {
 	var e a2a.Event
 	d := fromAgent(text)
@@ -52,25 +52,25 @@ func DecodeKind(kind string, text []byte) (a2a.Event, error) {
 	return e, nil
 }
 
-// DecodeTask reads the task of an agent or a server, as leniently as DecodeEvent.
+// DecodeTask reads a task of an agent or a server, as leniently as DecodeEvent.
 func DecodeTask(text []byte) (*a2a.Task, error) {
 	d := fromAgent(text)
 	t := d.task()
 	return t, d.End()
 }
 
-// DecodePart reads the part of an agent, as leniently as DecodeEvent.
+// DecodePart reads a part of an agent, as leniently as DecodeEvent.
 func DecodePart(text []byte) (a2a.Part, error) {
 	d := fromAgent(text)
 	p := d.partReader().Part()
 	return p, d.End()
 }
 
-// decoder reads the objects that requests and events share. It reads a request
-// strictly and an agent's event leniently.
+// decoder reads the objects that occur in both requests and events. It reads a request
+// strictly and an event of an agent leniently.
 type decoder struct{ legacyjson.Decoder }
 
-// variantOf returns the member of a request that another name misspells.
+// variantOf returns the member name that a name in a request misspells.
 var variantOf = jsonread.NewNames(append([]string{
 	"acceptedOutputModes", "authentication", "blocking", "configuration", "contextId", "credentials", "extensions",
 	"historyLength", "id", "includeArtifacts", inputRequest, "message", "messageId", "pageSize", "pageToken", "parts",
@@ -85,7 +85,7 @@ func fromClient(params []byte) *decoder {
 	return d
 }
 
-// fromAgent returns a decoder of what an agent or a server sends.
+// fromAgent returns a decoder of a message from an agent or a server.
 func fromAgent(text []byte) *decoder {
 	d := &decoder{}
 	d.StartEvent(text)
@@ -174,8 +174,8 @@ func (d *decoder) message() *a2a.Message {
 	return m
 }
 
-// withInputRequest returns the metadata with inputRequest as its first member:
-// wanted, or the one that the metadata already has.
+// withInputRequest returns the metadata with inputRequest as its first member. The value is
+// wanted or, if that is nil, the value that the metadata already has.
 func withInputRequest(metadata, wanted a2a.Object) a2a.Object {
 	if wanted == nil && (len(metadata) == 0 || !jsonobject.MayHave(metadata, inputRequest)) {
 		return metadata
@@ -190,8 +190,8 @@ func withInputRequest(metadata, wanted a2a.Object) a2a.Object {
 	return jsonobject.With(rest, inputRequest, value)
 }
 
-// status reads a status. An agent may omit the state of a task, but not the state
-// of an update, which would then change nothing.
+// status reads a status. An agent may omit the state of a task. It must not omit the state
+// of an update, because such an update would change nothing.
 func (d *decoder) status() a2a.Status {
 	s, _ := d.statusAndState()
 	return s
@@ -249,7 +249,7 @@ func (d *decoder) artifactUpdate() *a2a.ArtifactUpdate {
 				u.Artifact.Parts = parts
 			}
 		case "part":
-			// A sample of 0.2 streams a part in the place of the artifact.
+			// A sample of 0.2 streams a part in place of the artifact.
 			if p := d.partReader().Part(); u.Artifact.Parts == nil {
 				u.Artifact.Parts = []a2a.Part{p}
 			}

@@ -1,11 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v03 encodes and decodes the JSON of A2A 0.2 and 0.3, whose objects have
-// their type in a member named kind.
+// Package v03 encodes and decodes the JSON of A2A 0.2 and 0.3, whose objects contain their
+// type in a member named kind.
 //
-// The package is pure: no transport, envelope, clock or engine, and it generates
-// no ids. It ignores unknown members.
+// The package is pure: it has no transport, envelope, clock or engine, and generates no
+// ids. It ignores unknown members.
 package v03
 
 import (
@@ -23,8 +23,8 @@ type form struct {
 	union bool
 }
 
-// AppendEvent appends a task, message, status-update or artifact-update, and null
-// for none.
+// AppendEvent appends a task, message, status-update or artifact-update, and null for an
+// empty event.
 func AppendEvent(dst []byte, e *a2a.Event) []byte { return form{}.event(dst, e) }
 
 // AppendTask appends a task.
@@ -38,8 +38,8 @@ func AppendMessages(dst []byte, messages []*a2a.Message) []byte {
 	return jsonwrite.Array(dst, messages, form{}.message)
 }
 
-// AppendTaskPage appends the response of ListTasks of 1.0 with the tasks of this
-// version. The names of the scalars occur in lowerCamelCase and in snake_case,
+// AppendTaskPage appends the response of ListTasks of 1.0, with tasks in the form of this
+// version. It writes the names of the scalars both in lowerCamelCase and in snake_case,
 // which the only client of the method reads: see DecodeList.
 func AppendTaskPage(dst []byte, page *a2a.TaskPage) []byte {
 	dst = jsonwrite.Array(append(dst, `{"tasks":`...), page.Tasks, AppendTask)
@@ -52,9 +52,9 @@ func AppendTaskPage(dst []byte, page *a2a.TaskPage) []byte {
 	return append(dst, '}')
 }
 
-// AppendUnionEvent appends an event that clients of 0.1, 0.2 and 0.3 can read, for
-// clients that do not declare their version. A client of 0.1 reads a task as a
-// status event.
+// AppendUnionEvent appends an event that clients of 0.1, 0.2 and 0.3 can read. It is for
+// clients that do not declare their version. A client of 0.1 reads a task as a status
+// event.
 func AppendUnionEvent(dst []byte, e *a2a.Event) []byte { return form{union: true}.event(dst, e) }
 
 // AppendUnionTask appends a task that clients of 0.1, 0.2 and 0.3 can read.
@@ -124,8 +124,8 @@ func (f form) message(dst []byte, m *a2a.Message) []byte {
 	return append(dst, '}')
 }
 
-// Final returns the value of the member final of a status update: true ends the
-// stream.
+// Final returns the value of the member final of a status update. If it is true, the update
+// ends the stream.
 func Final(u *a2a.StatusUpdate) bool {
 	return u.Status.State.Terminal() || u.Status.State == a2a.StateInputRequired && !u.Paused
 }
@@ -191,9 +191,9 @@ func (f form) artifact(dst []byte, a *a2a.Artifact, index int) []byte {
 	return append(dst, '}')
 }
 
-// inputRequest is a member by which one project that implements 0.3 describes the
-// input that an agent waits for. In that project it is a member of the message.
-// The domain and the other versions have it in the metadata of the message.
+// inputRequest is a member with which one project that implements 0.3 describes the input
+// that an agent waits for. In that project, the message contains it. In the domain and the
+// other versions, the metadata of the message contains it.
 const inputRequest = "inputRequest"
 
 func appendMessageMetadata(dst []byte, metadata a2a.Object) []byte {

@@ -21,7 +21,7 @@ func DecodeSend(params []byte) (*a2a.SendRequest, error) {
 		case "message":
 			s.Message = d.message()
 		case "messageId":
-			// Documents of 0.2 have it beside the message.
+			// Documents of 0.2 have the message id beside the message.
 			misplaced = d.ID()
 		case "configuration":
 			d.configuration(s)
@@ -77,9 +77,9 @@ func (d *decoder) configuration(s *a2a.SendRequest) {
 	}
 }
 
-// DecodeFollow reads the params with which one project that implements 0.3 calls
-// tasks/get to get a stream: they have taskId and no id. isFollow is false for all other
-// params.
+// DecodeFollow reads the params with which one project that implements 0.3 calls tasks/get
+// to request a stream. Such params have taskId and no id. For all other params, isFollow is
+// false.
 func DecodeFollow(params []byte) (r *a2a.SubscribeRequest, isFollow bool) {
 	d := fromClient(params)
 	r = &a2a.SubscribeRequest{}
@@ -96,9 +96,9 @@ func DecodeFollow(params []byte) (r *a2a.SubscribeRequest, isFollow bool) {
 	return r, r.TaskID != "" && d.End() == nil
 }
 
-// DecodeList reads the params of ListTasks, a method of 1.0, with the states of
-// this version. The only client that calls it with this version is the SDK for Go,
-// which writes all names in snake_case.
+// DecodeList reads the params of ListTasks, a method of 1.0, with the states of this
+// version. The SDK for Go is the only client that calls the method in this version. It
+// writes all names in snake_case.
 func DecodeList(params []byte) (*a2a.ListRequest, error) {
 	d := fromClient(params)
 	r := &a2a.ListRequest{}

@@ -57,7 +57,7 @@ func AppendPush(dst []byte, c *a2a.PushConfig) []byte {
 	return legacyjson.AppendPush(dst, `{"taskId":`, c, c.ID)
 }
 
-// AppendPushPage appends an array of TaskPushNotificationConfig. This version has
+// AppendPushPage appends an array of TaskPushNotificationConfig, because this version has
 // no pages.
 func AppendPushPage(dst []byte, page *a2a.PushPage) []byte {
 	return jsonwrite.Array(dst, page.Configs, AppendPush)

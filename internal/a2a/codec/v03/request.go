@@ -13,7 +13,7 @@ import (
 func AppendSend(dst []byte, r *a2a.SendRequest) []byte {
 	dst = append(dst, `{"message":`...)
 	dst = AppendMessage(dst, r.Message)
-	// Up to 0.2.5 a configuration must have the modes.
+	// Up to 0.2.5, a configuration must have acceptedOutputModes.
 	dst = jsonwrite.Array(append(dst, `,"configuration":{"acceptedOutputModes":`...), r.AcceptedOutputModes, jsonwrite.String)
 	dst = jsonwrite.Bool(dst, `,"blocking":`, !r.ReturnImmediately)
 	dst = legacyjson.AppendHistoryLength(dst, r.HistoryLength)
