@@ -9,14 +9,16 @@ import (
 	"strings"
 )
 
-// A2A says how to reach an agent that speaks A2A whose card does not say it.
+// A2A configures calls to an agent whose backend protocol is A2A, where its card does
+// not provide the information.
 type A2A struct {
-	// Version is the version that the agent speaks, whatever its card says; "" is
-	// the best one of its card.
+	// Version is the version of A2A for calls to the agent, whatever its card says. If it
+	// is "", the best version on the card is used.
 	Version string `json:"version,omitempty"`
-	// CardPath is the path of its card; "" is one of the usual places.
+	// CardPath is the path of the agent's card. If it is "", the sidecar tries the usual
+	// paths.
 	CardPath string `json:"cardPath,omitempty"`
-	// Query is added to the URL of every request, without its question mark.
+	// Query is appended to the URL of every request. It has no question mark.
 	Query string `json:"query,omitempty"`
 }
 
@@ -51,8 +53,8 @@ func QueryOfURL(text string) bool {
 	return err == nil && text != "" && u.RawQuery == text && !strings.HasPrefix(text, "?") && !strings.ContainsAny(text, "# ") && visible(text)
 }
 
-// visible reports whether a text is of ASCII without controls and spaces, as what
-// goes into the first line of a request must be.
+// visible reports whether a text consists of ASCII characters without controls and
+// spaces. Only such a text may be part of the first line of a request.
 func visible(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
 }

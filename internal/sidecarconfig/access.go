@@ -21,8 +21,9 @@ const (
 	mtlsScheme       = "mtls"
 )
 
-// Schemes returns the security schemes for the card. It is empty if anonymous callers are
-// admitted, because a client that sees a scheme gets a token before its first call.
+// Schemes returns the security schemes for the card. It returns none if anonymous
+// callers are admitted, because a client that finds a scheme on the card gets a token
+// before its first call.
 func (a *Access) Schemes() []card.SecurityScheme {
 	var schemes []card.SecurityScheme
 	for i, each := range a.Authentication {
@@ -31,7 +32,7 @@ func (a *Access) Schemes() []card.SecurityScheme {
 			return nil
 		case AuthenticationKubernetes:
 			if slices.ContainsFunc(a.Authentication[:i], func(b Authentication) bool { return b.Type == each.Type }) {
-				continue // another issuer of such tokens
+				continue // the first Kubernetes issuer has added the scheme
 			}
 			schemes = append(schemes, card.SecurityScheme{
 				Name:         kubernetesScheme,
@@ -53,7 +54,8 @@ func (a *Access) Schemes() []card.SecurityScheme {
 	return schemes
 }
 
-// KubernetesIssuers returns the members of the type Kubernetes in their order.
+// KubernetesIssuers returns the issuers of the authentication type Kubernetes in their
+// order.
 func (a *Access) KubernetesIssuers() []*KubernetesAuthentication {
 	var issuers []*KubernetesAuthentication
 	for _, each := range a.Authentication {
@@ -131,7 +133,7 @@ func (c *CORS) validate(refuse func(field, format string, args ...any)) {
 	}
 }
 
-// foreign reports whether a member of another type is set.
+// foreign reports whether a member is set that belongs to another authentication type.
 func (a *Authentication) foreign() bool {
 	return a.Kubernetes != nil && a.Type != AuthenticationKubernetes ||
 		a.JWT != nil && a.Type != AuthenticationJWT ||
@@ -139,10 +141,10 @@ func (a *Authentication) foreign() bool {
 		a.MTLS != nil && a.Type != AuthenticationMTLS
 }
 
-// keyName reports whether name matches
-// ^([A-Za-z0-9][A-Za-z0-9_-]{0,60})?[Kk][Ee][Yy]$. No other header or parameter of the
-// protocol does. The compiled expression would need more memory in each sidecar than
-// the whole configuration.
+// keyName reports whether name matches ^([A-Za-z0-9][A-Za-z0-9_-]{0,60})?[Kk][Ee][Yy]$.
+// No other header or parameter of the protocol matches. The function does not use a
+// regular expression, because the compiled expression would need more memory in each
+// sidecar than the whole configuration.
 func keyName(name string) bool {
 	const longest, letters = 64, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 	return len(name) <= longest && strings.HasSuffix(strings.ToLower(name), "key") &&
@@ -171,8 +173,8 @@ func (j *JWTAuthentication) validate(field string, refuse func(field, format str
 	}
 }
 
-// trusted reports whether a URL is safe for fetching keys: it is an https URL, or an http
-// URL of the cluster or of this machine.
+// trusted reports whether keys may be fetched from a URL: it must be an https URL, or
+// an http URL of the cluster or of this machine.
 func trusted(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || u.User != nil || strings.Contains(address, "#") {

@@ -5,8 +5,8 @@ package sidecarconfig
 
 import "fmt"
 
-// Authorization has the authorization rules. The first rule that matches a call decides,
-// and a call that matches none is denied.
+// Authorization contains the authorization rules. The first rule that matches a call
+// decides. A call that matches no rule is denied.
 type Authorization struct {
 	Rules []Rule `json:"rules"`
 }
@@ -21,23 +21,25 @@ const (
 )
 
 // Rule matches a call that meets all of its conditions. An empty list is no condition.
-// A list with several values is met by any of them.
+// A list with several values is met if one of the values applies.
 type Rule struct {
-	// Name identifies the rule in metrics and logs; "" is its index.
+	// Name identifies the rule in metrics and logs. If it is "", the index of the rule is
+	// used.
 	Name       string   `json:"name,omitempty"`
 	Action     Action   `json:"action"`
 	Namespaces []string `json:"namespaces,omitempty"`
 	Principals []string `json:"principals,omitempty"`
-	// Methods are names of A2A 1.0.
+	// Methods are names of methods in A2A 1.0.
 	Methods []string `json:"methods,omitempty"`
-	// Skills are ids of the card.
+	// Skills are ids of skills on the card.
 	Skills     []string    `json:"skills,omitempty"`
 	Expression *Expression `json:"expression,omitempty"`
 }
 
-// Expression is CEL over Variables, of type bool.
+// Expression is a CEL expression over Variables whose result is of type bool.
 type Expression struct {
-	// Text is the source of the expression, for readers of the configuration.
+	// Text is the source of the expression, for people who read the configuration. The
+	// sidecar does not use it.
 	Text string `json:"text"`
 	// Checked is the compiled and type-checked form, a cel.expr.CheckedExpr.
 	Checked []byte `json:"checked"`
@@ -49,12 +51,12 @@ const (
 	VariablePrincipal = "caller.principal"
 	// VariableNamespace is the caller's namespace, "" for none.
 	VariableNamespace = "caller.namespace"
-	// VariableClaims has the claims of the caller's token by their names. It is empty
-	// without a token.
+	// VariableClaims is a map of the claims of the caller's token by their names. It is
+	// empty for a caller without a token.
 	VariableClaims = "caller.claims"
 	// VariableMethod is the operation's name in A2A 1.0.
 	VariableMethod = "request.method"
-	// VariableSkill is the id of the skill that a message names, "" for none.
+	// VariableSkill is the id of the skill that a message requests, "" for none.
 	VariableSkill = "request.skill"
 	// VariableTenant is the tenant of the request, "" for none.
 	VariableTenant = "request.tenant"

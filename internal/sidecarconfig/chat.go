@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Bounds on the headers for a model server.
+// Limits of the headers for a model server.
 const (
 	maxHeaders     = 16
 	maxHeaderName  = 64
@@ -47,9 +47,9 @@ func (b *Backend) validate(refuse func(field, format string, args ...any)) {
 	}
 }
 
-// External reports whether the backend is a model server outside of the sidecar's
-// pod or machine: its host is neither localhost nor a loopback address, in any
-// spelling.
+// External reports whether the backend is a model server outside of the sidecar's pod
+// or machine. This is true if the host of its URL is neither localhost nor a loopback
+// address, in any spelling.
 func (b *Backend) External() bool {
 	u, err := url.Parse(b.URL)
 	if err != nil || b.Protocol != ProtocolChatCompletions {
@@ -68,8 +68,8 @@ var (
 	}
 )
 
-// Validate says why a header cannot be sent to a model server. The error holds
-// no value: it may be a credential in the wrong place.
+// Validate returns an error if a header cannot be sent to a model server. The error
+// does not contain the value of the header, because the value may be a credential.
 func (h Header) Validate() error {
 	const token = "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+.^_|~-"
 	name := strings.ToLower(h.Name)
@@ -87,7 +87,8 @@ func (h Header) Validate() error {
 	return nil
 }
 
-// ParseHeader reads a header as it is written in a flag, such as X-Team=blue.
+// ParseHeader parses a header in the form of the flag --chat-header, such as
+// X-Team=blue.
 func ParseHeader(text string) (Header, error) {
 	name, value, found := strings.Cut(text, "=")
 	if !found {

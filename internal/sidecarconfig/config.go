@@ -1,12 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sidecarconfig has the format of the sidecar configuration, the file that the
-// operator writes and the sidecar reads. Both programs import it, and the pure card
-// code.
+// Package sidecarconfig defines the format of the sidecar configuration, the file that
+// the operator writes and the sidecar reads. Both programs import the package.
 //
-// It imports no Kubernetes package and nothing of the engine. A change that an older
-// sidecar would misread requires a new Version.
+// The package imports the pure card package, no Kubernetes package and nothing of the
+// engine. A change that an older sidecar would misinterpret requires a new Version.
 package sidecarconfig
 
 import (
@@ -19,15 +18,16 @@ import (
 // Version is the version of the format that this build writes and reads.
 const Version = "v1"
 
-// FileName is the key in the ConfigMap and the name of the mounted file.
+// FileName is the key of the configuration in the ConfigMap, and the name of the
+// mounted file.
 const FileName = "config.json"
 
-// CardFileName is the key in the ConfigMap of a remote agent, which has no sidecar. The
-// value is a card.Card as JSON, for the registry.
+// CardFileName is the key in the ConfigMap of a remote agent. A remote agent has no
+// sidecar. The value is a card.Card as JSON, which the registry reads.
 const CardFileName = "card.json"
 
-// MaxSize bounds the encoded configuration, in bytes. It leaves room below the 1 MiB
-// limit of a ConfigMap.
+// MaxSize is the maximum size of the encoded configuration, in bytes. It is below the
+// limit of a ConfigMap, 1 MiB.
 const MaxSize = 900 << 10
 
 // The ports of a sidecar in a pod.
@@ -36,7 +36,7 @@ const (
 	AgentPort = 8641
 	// HealthPort serves probes, metrics and the drain hooks.
 	HealthPort = 8642
-	// GatewayPort serves the gateway, at loopback only.
+	// GatewayPort serves the gateway. It listens at loopback only.
 	GatewayPort = 8643
 )
 
@@ -46,41 +46,41 @@ const (
 	ReadyzPath  = "/readyz"
 	StartedPath = "/startedz"
 	MetricsPath = "/metrics"
-	// ProfilesPath is followed by the name of a profile. It accepts callers inside the pod
-	// only, and only if profiling is on.
+	// ProfilesPath is the prefix of the paths of profiles. The name of a profile follows.
+	// It accepts only callers inside the pod, and only if profiling is on.
 	ProfilesPath = "/debug/pprof/"
-	// DrainPath starts the drain. It accepts callers inside the pod only, because
-	// others could take the agent out of service.
+	// DrainPath starts the drain. It accepts only callers inside the pod, because a drain
+	// takes the agent out of service.
 	DrainPath = "/drain"
-	// DrainedPath responds once all turns have ended. It is the preStop hook of the
-	// agent's container.
+	// DrainedPath responds when all turns have ended. The preStop hook of the agent's
+	// container calls it.
 	DrainedPath = "/drained"
 )
 
-// ReadyHoldParameter is a query parameter of ReadyzPath: how long a sidecar that was
-// never ready delays its response, such as "9s".
+// ReadyHoldParameter is a query parameter of ReadyzPath. Its value, such as "9s", is
+// how long a sidecar that was never ready may delay its response.
 const ReadyHoldParameter = "hold"
 
-// Exit codes of a sidecar whose mounted credentials are missing or not usable. The
-// operator makes conditions of them.
+// Exit codes of a sidecar whose mounted credentials are missing or unusable. The
+// operator converts them to conditions.
 const (
-	// ExitCardKey: there is no usable card signing key.
+	// ExitCardKey means that there is no usable card signing key.
 	ExitCardKey = 3
-	// ExitAPIKeys: there is no usable API key of a caller.
+	// ExitAPIKeys means that there is no usable API key of a caller.
 	ExitAPIKeys = 4
-	// ExitTLS: there is no usable serving certificate.
+	// ExitTLS means that there is no usable serving certificate.
 	ExitTLS = 5
-	// ExitClientCA and ExitTrust: there is no usable certificate authority of clients, or
-	// of servers.
+	// ExitClientCA means that there is no usable certificate authority of clients, and
+	// ExitTrust that there is none of servers.
 	ExitClientCA = 6
 	ExitTrust    = 7
-	// ExitChatKey: there is no usable API key for the model server.
+	// ExitChatKey means that there is no usable API key for the model server.
 	ExitChatKey = 8
 )
 
-// TerminationLog is the file of a container's termination message (the default
-// terminationMessagePath). The kubelet copies at most 4 KiB of it into the status of the
-// pod.
+// TerminationLog is the path of a container's termination message file (the default of
+// terminationMessagePath). The kubelet copies at most 4 KiB of the file into the status
+// of the pod.
 const TerminationLog = "/dev/termination-log"
 
 // Config is the sidecar configuration.
@@ -89,56 +89,61 @@ type Config struct {
 	Version string `json:"version"`
 	// Agent names the Agent of the sidecar.
 	Agent Agent `json:"agent"`
-	// Card is served at the well-known paths. Its interfaces are those of the
-	// agent's Service.
+	// Card is the card that is served at the well-known paths. Its interfaces are those of
+	// the agent's Service.
 	Card card.Card `json:"card"`
-	// Bases are the base URLs of the agent, the primary one first. The card of a response
-	// lists the interfaces of the base whose host the request names, or else of the
-	// primary one. Without bases the card is served unchanged.
+	// Bases are the base URLs of the agent, the primary one first. The card in a response
+	// lists the interfaces of the base whose host is the Host of the request. For any
+	// other Host, it lists those of the primary base. Without bases, the card is served
+	// unchanged.
 	Bases []card.Base `json:"bases,omitempty"`
-	// CardSigning configures signatures if the sidecar has a signing key.
+	// CardSigning configures the signatures of the card. They also require a mounted
+	// signing key.
 	CardSigning CardSigning `json:"cardSigning,omitzero"`
 	// ProtocolOptions configures behavior that the protocol leaves open.
 	ProtocolOptions ProtocolOptions `json:"protocolOptions,omitzero"`
-	// Backend is the agent's container.
+	// Backend configures calls to the agent's container or to a model server.
 	Backend Backend `json:"backend"`
-	// Tasks bounds the task store.
+	// Tasks limits the task store.
 	Tasks Tasks `json:"tasks"`
 	// Access configures which callers are admitted.
 	Access Access `json:"access"`
-	// Limits bounds the resources that callers use.
+	// Limits limits the resources that callers use.
 	Limits Limits `json:"limits,omitzero"`
-	// Gateway configures the gateway to the registry and to other agents. Nil turns it
-	// off.
+	// Gateway configures the gateway to the registry and to other agents. If it is nil,
+	// the gateway is off.
 	Gateway *Gateway `json:"gateway,omitempty"`
-	// PushNotifications has the allowed targets of webhooks. Nil turns them off.
+	// PushNotifications contains the allowed targets of push notifications. If it is nil,
+	// push notifications are off.
 	PushNotifications *PushNotifications `json:"pushNotifications,omitempty"`
-	// Tracing configures the export of traces. Nil exports none.
+	// Tracing configures the export of traces. If it is nil, no traces are exported.
 	Tracing *Tracing `json:"tracing,omitempty"`
-	// Drain bounds the graceful shutdown.
+	// Drain configures the graceful shutdown.
 	Drain Drain `json:"drain"`
 	// Observability configures what the sidecar reports about itself.
 	Observability Observability `json:"observability,omitzero"`
 }
 
-// Observability configures what the sidecar reports about itself. The zero value is the
-// default.
+// Observability configures what the sidecar reports about itself. The zero value has
+// the defaults.
 type Observability struct {
-	// LogLevel is the least severe level that is logged; "" is that of the flags.
+	// LogLevel is the least severe level of the events in the log. If it is "", the level
+	// of the flags applies.
 	LogLevel LogLevel `json:"logLevel,omitempty"`
-	// AccessLog logs each request to the A2A endpoint.
+	// AccessLog enables the log of requests to the A2A endpoint.
 	AccessLog bool `json:"accessLog,omitempty"`
-	// Profiling serves profiles of the process at the health port to callers inside the pod.
+	// Profiling enables the profiles of the process at the health port, for callers inside
+	// the pod.
 	Profiling bool `json:"profiling,omitempty"`
 }
 
-// LogLevel is the least severe level of the events that a log has.
+// LogLevel is the least severe level of the events in a log.
 type LogLevel string
 
-// LogLevels lists the levels of a log.
+// LogLevels lists all values of LogLevel.
 var LogLevels = []LogLevel{"Debug", "Info", "Warn", "Error"}
 
-// Agent names the custom resource.
+// Agent is the name of an Agent with its namespace.
 type Agent struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -146,28 +151,28 @@ type Agent struct {
 
 // CardSigning configures the signature of the card. The key is mounted from a Secret.
 type CardSigning struct {
-	// JWKSURL is the URL of the public keys in the signatures; "" omits it.
+	// JWKSURL is the URL of the public keys. Each signature contains it, unless it is "".
 	JWKSURL string `json:"jwksUrl,omitempty"`
 }
 
 // ProtocolOptions configures behavior that the protocol leaves open, or that differs
-// between its versions. The zero value is the default.
+// between its versions. The zero value has the defaults.
 type ProtocolOptions struct {
-	// CardProfile selects the forms of the card and their paths; "" is Union.
+	// CardProfile selects the forms of the card and their paths. "" means Union.
 	CardProfile card.Profile `json:"cardProfile,omitempty"`
-	// ErrorProfile is the release of 1.0 whose mapping of errors to HTTP and
-	// gRPC is used, "1.0.1" or "1.0.0"; "" is "1.0.1".
+	// ErrorProfile is the release of A2A 1.0 whose mapping of errors to HTTP and gRPC is
+	// used, "1.0.1" or "1.0.0". "" means "1.0.1".
 	ErrorProfile string `json:"errorProfile,omitempty"`
-	// StrictVersion rejects requests whose A2A-Version does not match their method.
+	// StrictVersion rejects requests whose header A2A-Version does not match their method.
 	StrictVersion bool `json:"strictVersion,omitempty"`
-	// RestartTasks lets a message of 0.1 restart a finished task.
+	// RestartTasks allows a message of 0.1 to restart a finished task.
 	RestartTasks bool `json:"restartTasks,omitempty"`
 	// MessageDeduplication is how long a repeated message is recognized, at most
-	// MaxMessageDeduplication. Zero turns deduplication off, and nil is
+	// MaxMessageDeduplication. Zero turns deduplication off. Nil means
 	// DefaultMessageDeduplication.
 	MessageDeduplication *Duration `json:"messageDeduplication,omitempty"`
-	// ContextReplies is the effect of a message with a context and no task; "" is
-	// NewTask.
+	// ContextReplies is the effect of a message with a context and without a task. ""
+	// means NewTask.
 	ContextReplies ContextReplies `json:"contextReplies,omitempty"`
 }
 
@@ -177,7 +182,7 @@ const (
 	MaxMessageDeduplication     = 10 * time.Minute
 )
 
-// Deduplication returns how long a repeated message is recognized; 0 means that
+// Deduplication returns how long a repeated message is recognized. It returns 0 if
 // deduplication is off.
 func (o *ProtocolOptions) Deduplication() time.Duration {
 	if o.MessageDeduplication == nil {
@@ -186,19 +191,19 @@ func (o *ProtocolOptions) Deduplication() time.Duration {
 	return time.Duration(*o.MessageDeduplication)
 }
 
-// ContextReplies is the effect of a message with a context and no task.
+// ContextReplies is the effect of a message with a context and without a task.
 type ContextReplies string
 
-// The effects of such a message.
+// The effects of a message with a context and without a task.
 const (
-	// ContextRepliesNewTask starts a task.
+	// ContextRepliesNewTask starts a new task.
 	ContextRepliesNewTask ContextReplies = "NewTask"
-	// ContextRepliesContinuePaused continues the only paused task of the same
-	// owner in that context, if there is one.
+	// ContextRepliesContinuePaused continues the paused task of the same owner in the
+	// context, if there is exactly one. Otherwise it starts a new task.
 	ContextRepliesContinuePaused ContextReplies = "ContinuePaused"
 )
 
-// The error profiles.
+// The values of ProtocolOptions.ErrorProfile.
 const (
 	ErrorProfile101 = "1.0.1"
 	ErrorProfile100 = "1.0.0"
@@ -207,42 +212,43 @@ const (
 // Backend configures calls to the agent's container or to a model server.
 type Backend struct {
 	Protocol Protocol `json:"protocol"`
-	// URL is the URL to which a turn is posted, such as http://127.0.0.1:8080/. For A2A
-	// without a path, the path is that of the agent's card. For ProtocolChatCompletions
-	// it is the base URL of the server's API or the URL of its completions: of a
-	// container in the pod, at loopback, or of an external server.
+	// URL is the URL to which a turn is posted, such as http://127.0.0.1:8080/. For A2A,
+	// if the URL has no path, the path in the agent's card is used. For
+	// ProtocolChatCompletions, it is the base URL of the server's API or the URL of its
+	// completions. The server is a container in the pod at a loopback address, or an
+	// external server.
 	URL      string   `json:"url"`
 	Timeouts Timeouts `json:"timeouts"`
 	// A2A is for ProtocolA2A only.
 	A2A A2A `json:"a2a,omitzero"`
 	// Chat is for ProtocolChatCompletions only.
 	Chat Chat `json:"chat,omitzero"`
-	// OnInterruption selects what happens to an interrupted turn; "" is Fail.
+	// OnInterruption selects what happens to an interrupted turn. "" means Fail.
 	OnInterruption Interruption `json:"onInterruption,omitempty"`
 }
 
 // Interruption selects what happens to an interrupted turn.
 type Interruption string
 
-// The interruptions.
+// The values of Interruption.
 const (
 	// InterruptionFail ends the task as failed.
 	InterruptionFail Interruption = "Fail"
-	// InterruptionRetry re-runs the turn.
+	// InterruptionRetry runs the turn again.
 	InterruptionRetry Interruption = "Retry"
 )
 
-// Interruptions lists all of them.
+// Interruptions lists all values of Interruption.
 var Interruptions = []Interruption{InterruptionFail, InterruptionRetry}
 
 // Chat configures calls to a language model.
 type Chat struct {
-	// Model is the name of the model; "" is the first one that the server lists.
+	// Model is the name of the model. "" means the first model that the server lists.
 	Model string `json:"model,omitempty"`
-	// SystemPrompt is the first message of every conversation; "" for none.
+	// SystemPrompt is the first message of every conversation. If it is "", there is none.
 	SystemPrompt string `json:"systemPrompt,omitempty"`
-	// Headers are sent to the server with each request. They are not secret; the API key
-	// is mounted.
+	// Headers are sent to the server with each request. They are not secret. The API key
+	// is not part of them, because it is mounted from a Secret.
 	Headers []Header `json:"headers,omitempty"`
 }
 
@@ -252,50 +258,54 @@ type Header struct {
 	Value string `json:"value"`
 }
 
-// Timeouts bound a turn. Zero means the default.
+// Timeouts limit the duration of a turn and its phases. Zero means the default.
 type Timeouts struct {
 	// Connect bounds the TCP connect, 5 s by default.
 	Connect Duration `json:"connect,omitempty"`
-	// FirstEvent bounds the wait for the first byte of an answer, 2 min by default.
+	// FirstEvent bounds the wait for the first byte of a response, 2 min by default.
 	FirstEvent Duration `json:"firstEvent,omitempty"`
-	// Idle bounds the silence between two events, 5 min by default.
+	// Idle bounds the time between two events, 5 min by default.
 	Idle Duration `json:"idle,omitempty"`
 	// Turn bounds the whole turn, 1 h by default.
 	Turn Duration `json:"turn,omitempty"`
 }
 
-// Tasks bounds the task store. Zero means the default.
+// Tasks limits the task store. Zero means the default.
 type Tasks struct {
-	// Retention is how long a finished task is kept, 1 h by default.
+	// Retention is how long a finished task is stored, 1 h by default.
 	Retention Duration `json:"retention,omitempty"`
 	// MaxTasks bounds the number of tasks, 10,000 by default.
 	MaxTasks int64 `json:"maxTasks,omitempty"`
-	// MaxBytes bounds the memory of their events, 64 MiB by default.
+	// MaxBytes bounds the memory of the tasks' events, 64 MiB by default.
 	MaxBytes int64 `json:"maxBytes,omitempty"`
 }
 
-// Access configures which callers are admitted. An empty Authentication rejects all.
+// Access configures which callers are admitted. If Authentication is empty, no caller
+// is admitted.
 type Access struct {
-	// Authentication is tried in order; the first type that recognizes the credential
-	// decides. Anonymous is tried last, and only for requests without a credential.
+	// Authentication lists the accepted types of authentication. They are tried in order,
+	// and the first type that recognizes the credential decides. Anonymous is tried last,
+	// and only for requests without a credential.
 	Authentication []Authentication `json:"authentication"`
-	// Namespaces lists the namespaces of admitted callers; "*" admits all. It does not
-	// apply to anonymous callers, to JWTs without a namespace claim, and to API keys and
-	// certificates.
+	// Namespaces lists the namespaces of admitted callers. "*" admits all namespaces. The
+	// list does not apply to anonymous callers, to callers with an API key or a
+	// certificate, and to JWTs if NamespaceClaim is "".
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Authorization has the rules for admitted callers. Nil allows every call.
+	// Authorization contains the rules for admitted callers. If it is nil, every call is
+	// allowed.
 	Authorization *Authorization `json:"authorization,omitempty"`
-	// CORS lists the web pages that may call. Nil allows none of another origin.
+	// CORS lists the origins of web pages that may call. If it is nil, pages of other
+	// origins may not call.
 	CORS *CORS `json:"cors,omitempty"`
 }
 
-// CORS lists the web pages that may call.
+// CORS lists the origins of web pages that may call.
 type CORS struct {
-	// AllowedOrigins are such as https://app.example.com; "*" is all.
+	// AllowedOrigins are origins such as https://app.example.com. "*" allows all origins.
 	AllowedOrigins []string `json:"allowedOrigins"`
 }
 
-// Origins returns the allowed origins.
+// Origins returns the allowed origins. c may be nil.
 func (c *CORS) Origins() []string {
 	if c == nil {
 		return nil
@@ -308,15 +318,16 @@ type AuthenticationType string
 
 // The authentication types.
 const (
-	// AuthenticationKubernetes verifies ServiceAccount tokens offline.
+	// AuthenticationKubernetes verifies ServiceAccount tokens without a request to the API
+	// server.
 	AuthenticationKubernetes AuthenticationType = "Kubernetes"
-	// AuthenticationJWT verifies the tokens of any issuer.
+	// AuthenticationJWT verifies the tokens of a configured issuer.
 	AuthenticationJWT AuthenticationType = "JWT"
-	// AuthenticationAPIKey admits callers with a key of a mounted Secret.
+	// AuthenticationAPIKey admits callers with an API key that a mounted Secret contains.
 	AuthenticationAPIKey AuthenticationType = "APIKey"
 	// AuthenticationMTLS admits callers with a client certificate.
 	AuthenticationMTLS AuthenticationType = "MTLS"
-	// AuthenticationAnonymous admits calls without a credential.
+	// AuthenticationAnonymous admits callers without a credential.
 	AuthenticationAnonymous AuthenticationType = "Anonymous"
 )
 
@@ -327,43 +338,46 @@ var authenticationTypes = []AuthenticationType{
 // Authentication is one accepted authentication type.
 type Authentication struct {
 	Type AuthenticationType `json:"type"`
-	// Kubernetes is set for that type only.
+	// Kubernetes is set for the type Kubernetes only.
 	Kubernetes *KubernetesAuthentication `json:"kubernetes,omitempty"`
-	// JWT is set for that type only, of which there is at most one.
+	// JWT is set for the type JWT only. There is at most one Authentication of this type.
 	JWT *JWTAuthentication `json:"jwt,omitempty"`
-	// APIKey is set for that type only, of which there is at most one.
+	// APIKey is set for the type APIKey only. There is at most one Authentication of this
+	// type.
 	APIKey *APIKeyAuthentication `json:"apiKey,omitempty"`
-	// MTLS is set for that type only, of which there is at most one.
+	// MTLS is set for the type MTLS only. There is at most one Authentication of this
+	// type.
 	MTLS *MTLSAuthentication `json:"mtls,omitempty"`
 }
 
-// KubernetesAuthentication verifies tokens that name a ServiceAccount against keys that the
-// operator keeps fresh: those of the cluster (OIDC, KEP-1393), and those that the registry
-// issues for calls of agents.
+// KubernetesAuthentication verifies tokens that name a ServiceAccount. The issuer is
+// the cluster (OIDC, KEP-1393), or the registry, which issues tokens for calls of
+// agents. The operator updates the keys.
 type KubernetesAuthentication struct {
 	// Issuer must equal the token's iss.
 	Issuer string `json:"issuer"`
-	// Audiences are the accepted audiences: the token's aud must contain one of them.
+	// Audiences are the accepted audiences. The token's aud must contain one of them.
 	Audiences []string `json:"audiences"`
 	// Keys is the issuer's JWK set (RFC 7517).
 	Keys json.RawMessage `json:"keys"`
 }
 
-// JWTAuthentication verifies tokens (RFC 7519) against keys that the sidecar
-// fetches.
+// JWTAuthentication verifies tokens (RFC 7519) with keys that the sidecar fetches.
 type JWTAuthentication struct {
 	// Issuer must equal the token's iss.
 	Issuer string `json:"issuer"`
-	// Audiences are the accepted audiences: the token's aud must contain one of them.
+	// Audiences are the accepted audiences. The token's aud must contain one of them.
 	Audiences []string `json:"audiences"`
-	// JWKSURL is the URL of the keys; "" uses OpenID Connect Discovery of the issuer.
+	// JWKSURL is the URL of the keys. If it is "", the sidecar finds the keys by the
+	// OpenID Connect Discovery of the issuer.
 	JWKSURL string `json:"jwksUrl,omitempty"`
-	// PrincipalClaim is the claim with the caller's principal; "" is sub.
+	// PrincipalClaim is the claim with the caller's principal. "" means sub.
 	PrincipalClaim string `json:"principalClaim,omitempty"`
-	// NamespaceClaim is the claim with the caller's namespace; "" means that callers have
-	// none.
+	// NamespaceClaim is the claim with the caller's namespace. If it is "", callers have
+	// no namespace.
 	NamespaceClaim string `json:"namespaceClaim,omitempty"`
-	// OwnerClaim is the claim with the owner of tasks; "" is the principal.
+	// OwnerClaim is the claim with the owner of tasks. If it is "", the principal is the
+	// owner.
 	OwnerClaim string `json:"ownerClaim,omitempty"`
 }
 
@@ -376,37 +390,39 @@ type APIKeyAuthentication struct {
 }
 
 // MTLSAuthentication configures the principal of a client certificate. The certificate
-// authorities are mounted.
+// authorities are in a mounted file.
 type MTLSAuthentication struct {
-	// Subject selects the subject of the certificate as the principal. The default is
-	// its SPIFFE ID.
+	// Subject selects the subject of the certificate as the principal. By default, the
+	// principal is the SPIFFE ID.
 	Subject bool `json:"subject,omitempty"`
-	// Principals lists the admitted callers, as in the Agent; empty admits all.
+	// Principals lists the admitted callers, in the form of the Agent's field. If it is
+	// empty, all callers are admitted.
 	Principals []string `json:"principals,omitempty"`
 }
 
 // Gateway configures the gateway.
 type Gateway struct {
-	// RegistryURL is the base of the registry's API.
+	// RegistryURL is the base URL of the registry's API.
 	RegistryURL string `json:"registryUrl"`
-	// RegistryCA has the certificates of the authorities that verify the registry, in
-	// PEM. If it is empty, the authorities of the sidecar verify it.
+	// RegistryCA contains the certificates of the authorities that verify the registry, in
+	// PEM. If it is "", the authorities of the sidecar verify the registry.
 	RegistryCA string `json:"registryCa,omitempty"`
-	// RegistryCAAdditional is true if the authorities of the sidecar verify the registry beside
-	// RegistryCA: for an hour after the first authority of the registry was added or the last
-	// one was removed.
+	// RegistryCAAdditional is true if the authorities of the sidecar verify the registry
+	// in addition to RegistryCA. It is true for an hour after the first authority of the
+	// registry was added or the last one was removed.
 	RegistryCAAdditional bool `json:"registryCaAdditional,omitempty"`
 	// AgentURL is the base URL of an agent, a template with {name} and {namespace}.
 	AgentURL string `json:"agentUrl"`
-	// TokenFile holds the sidecar's own ServiceAccount token for audience
-	// a2a-operator.dev. It is read again for every use and never sent to the agent.
+	// TokenFile is the file with the sidecar's own ServiceAccount token for the audience
+	// a2a-operator.dev. It is read again for every use. The token is never sent to the
+	// agent.
 	TokenFile string `json:"tokenFile"`
-	// RemoteAllow lists the ranges of addresses at which remote agents are allowed, in
-	// addition to public addresses over https.
+	// RemoteAllow lists ranges of addresses at which remote agents are allowed. Public
+	// addresses over https are always allowed.
 	RemoteAllow []string `json:"remoteAllow,omitempty"`
 }
 
-// Drain bounds the graceful shutdown.
+// Drain configures the graceful shutdown.
 type Drain struct {
 	// GracePeriod is the pod's terminationGracePeriodSeconds.
 	GracePeriod Duration `json:"gracePeriod"`

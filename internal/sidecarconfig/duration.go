@@ -12,7 +12,7 @@ import (
 // Duration is a time.Duration written as text, such as "1m30s".
 type Duration time.Duration
 
-// MarshalJSON writes the text form.
+// MarshalJSON writes the duration as text.
 func (d Duration) MarshalJSON() ([]byte, error) {
 	return json.Marshal(time.Duration(d).String())
 }
@@ -31,7 +31,7 @@ func (d *Duration) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Or returns d, or fallback when d is zero.
+// Or returns d, or fallback if d is zero.
 func (d Duration) Or(fallback time.Duration) time.Duration {
 	if d == 0 {
 		return fallback

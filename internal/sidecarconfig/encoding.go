@@ -15,11 +15,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// ErrTooLarge is the error for a configuration of more than MaxSize bytes.
+// ErrTooLarge is the error for an encoded configuration of more than MaxSize bytes.
 var ErrTooLarge = fmt.Errorf("sidecar configuration is larger than %d bytes", MaxSize)
 
-// Encode returns the content of the file. Equal configurations give equal bytes. It
-// returns ErrTooLarge for more than MaxSize bytes.
+// Encode returns the content of the file. Equal configurations result in equal bytes.
+// If the result would be larger than MaxSize, Encode returns ErrTooLarge.
 func Encode(c *Config) ([]byte, error) {
 	if minSize(c) > MaxSize {
 		return nil, ErrTooLarge
@@ -39,8 +39,9 @@ func Encode(c *Config) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// minSize returns a lower bound of the encoded size, in bytes: that of the texts and
-// schemas of the skills. It avoids encoding a configuration that is too large.
+// minSize returns a lower bound of the encoded size, in bytes: the size of the
+// descriptions, examples and schemas of the skills. With it, Encode refuses a
+// configuration that is far too large without encoding it.
 func minSize(c *Config) int {
 	size := 0
 	for i := range c.Card.Skills {
@@ -60,8 +61,7 @@ func minSize(c *Config) int {
 	return size
 }
 
-// Decode decodes and validates the content of the file. It returns an error for an
-// unknown member.
+// Decode decodes and validates the content of the file. An unknown member is an error.
 func Decode(data []byte) (*Config, error) {
 	if len(data) > MaxSize {
 		return nil, ErrTooLarge

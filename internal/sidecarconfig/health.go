@@ -11,24 +11,25 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// TokenPath is the path below the base URL of the registry at which a sidecar gets a token for
-// calls to one agent (RFC 8693).
+// TokenPath is the path below the base URL of the registry at which a sidecar exchanges
+// its token for a token for one agent (RFC 8693).
 const TokenPath = "/v1/token"
 
-// AgentAudience is the audience of an agent, with {name} and {namespace} in it.
+// AgentAudience is the audience of an agent, a template with {name} and {namespace}.
 const AgentAudience = "{name}.{namespace}.a2a-operator.dev"
 
-// HealthPath is the path of health reports, below the base URL of the registry. A sidecar
-// sends PUT with a HealthReport and its token.
+// HealthPath is the path of health reports below the base URL of the registry. A
+// sidecar sends a PUT request with a HealthReport as the body and with its token.
 const HealthPath = "/v1/health"
 
-// Dependency is something outside of its process that a sidecar needs. It is the name in
-// a HealthReport and, with a prefix, the type of a pod condition.
+// Dependency is the name of something outside of the sidecar's process that the sidecar
+// needs. It is the name in a HealthReport, and with a prefix, the type of a pod
+// condition.
 type Dependency string
 
 // The dependencies.
 const (
-	// DependencyTaskStore is the Redis or Valkey that keeps the tasks.
+	// DependencyTaskStore is the Redis or Valkey server that stores the tasks.
 	DependencyTaskStore Dependency = "TaskStore"
 	// DependencyServingCertificate is the certificate of the A2A endpoint.
 	DependencyServingCertificate Dependency = "ServingCertificate"
@@ -46,53 +47,55 @@ const (
 	DependencyModelServer Dependency = "ModelServer"
 	// DependencyModelServerKey is the API key for the model server.
 	DependencyModelServerKey Dependency = "ModelServerKey"
-	// DependencyAgentCard is the card of an agent's container that speaks A2A.
+	// DependencyAgentCard is the card of the agent's container if its backend protocol is
+	// A2A.
 	DependencyAgentCard Dependency = "AgentCard"
 	// DependencyConfiguration is the sidecar configuration.
 	DependencyConfiguration Dependency = "Configuration"
 )
 
-// Dependencies lists all dependencies, the most important first. If several fail, the
-// first one is the reason of the Agent's condition.
+// Dependencies lists all dependencies, the most important first. If several
+// dependencies fail, the first one determines the reason of the Agent's condition.
 var Dependencies = []Dependency{
 	DependencyTaskStore, DependencyModelServer, DependencyAgentCard, DependencyServingCertificate, DependencyIssuerKeys, DependencyAPIKeys, DependencyModelServerKey,
 	DependencyClientCA, DependencyTrustBundle, DependencyCardSigningKeys, DependencyConfiguration,
 }
 
-// HealthCause says why a dependency cannot be used. It is the reason of the pod
-// condition.
+// HealthCause is the cause for which a dependency cannot be used. It is the reason of
+// the pod condition.
 type HealthCause string
 
 // The causes.
 const (
-	// CauseHealthy: the dependency is usable.
+	// CauseHealthy means that the dependency is usable.
 	CauseHealthy HealthCause = "Healthy"
-	// CauseNameResolution: DNS has no address for the host.
+	// CauseNameResolution means that DNS has no address for the host.
 	CauseNameResolution HealthCause = "NameResolutionFailed"
-	// CauseRefused: nothing listens at the address.
+	// CauseRefused means that nothing listens at the address.
 	CauseRefused HealthCause = "ConnectionRefused"
-	// CauseTimedOut: the server does not respond in time.
+	// CauseTimedOut means that the server does not respond in time.
 	CauseTimedOut HealthCause = "ConnectionTimedOut"
-	// CauseConnection: the connection fails for another reason.
+	// CauseConnection means that the connection fails for another reason.
 	CauseConnection HealthCause = "ConnectionFailed"
-	// CauseTLS: the TLS handshake fails, or the certificate is not trusted.
+	// CauseTLS means that the TLS handshake fails, or that the certificate is not trusted.
 	CauseTLS HealthCause = "TLSFailed"
-	// CauseAuthentication: the server rejects the credential.
+	// CauseAuthentication means that the server rejects the credential.
 	CauseAuthentication HealthCause = "AuthenticationFailed"
-	// CausePermission: the user lacks a permission at the server.
+	// CausePermission means that the user lacks a permission at the server.
 	CausePermission HealthCause = "PermissionDenied"
-	// CauseMissing: a file is not mounted, because the Secret or ConfigMap or its key does
-	// not exist.
+	// CauseMissing means that a file is not mounted, because its Secret, its ConfigMap or
+	// the key in it does not exist.
 	CauseMissing HealthCause = "Missing"
-	// CauseInvalid: the file or the response has an invalid form.
+	// CauseInvalid means that the file or the response has an invalid form.
 	CauseInvalid HealthCause = "Invalid"
-	// CauseExpired and CauseNotYetValid: the certificate is out of its validity.
+	// CauseExpired and CauseNotYetValid mean that the certificate is outside of its
+	// validity period.
 	CauseExpired     HealthCause = "Expired"
 	CauseNotYetValid HealthCause = "NotYetValid"
-	// CauseHTTPStatus: the server responds with another status than 200.
+	// CauseHTTPStatus means that the server responds with another status than 200.
 	CauseHTTPStatus HealthCause = "HTTPStatus"
-	// CauseNotServing: the server responds that it cannot serve, such as while it loads
-	// its data, or because it is full.
+	// CauseNotServing means that the server responds that it cannot serve, for example
+	// because it loads its data or is full.
 	CauseNotServing HealthCause = "NotServing"
 )
 
@@ -102,25 +105,26 @@ var Causes = []HealthCause{
 	CausePermission, CauseMissing, CauseInvalid, CauseExpired, CauseNotYetValid, CauseHTTPStatus, CauseNotServing,
 }
 
-// MaxHealthMessage bounds the message about one dependency, in bytes.
+// MaxHealthMessage is the maximum length of the message about one dependency, in bytes.
 const MaxHealthMessage = 512
 
-// HealthReport has the failed dependencies of a sidecar. A dependency that it does not
-// list is healthy, or the sidecar does not have it.
+// HealthReport contains the failed dependencies of a sidecar. Dependencies that are not
+// in the report are healthy, or the sidecar does not have them.
 type HealthReport struct {
 	Dependencies []DependencyHealth `json:"dependencies"`
 	// CardSignatures is nil if the sidecar does not sign its card.
 	CardSignatures *CardSignatures `json:"cardSignatures,omitempty"`
 }
 
-// MaxCardSignatures bounds CardSignatures as JSON, in bytes. It has room for the signatures of
-// two RSA keys of 4096 bits with the longest jwksURL.
+// MaxCardSignatures is the maximum size of CardSignatures as JSON, in bytes. It has
+// room for the signatures of two RSA keys of 4096 bits with the longest jwksURL.
 const MaxCardSignatures = 56 << 10
 
-// CardSignatures are the signatures of the public card of the sidecar configuration, for the
-// registry, which renders that card and has no key.
+// CardSignatures are the signatures of the public card in the sidecar configuration.
+// The sidecar sends them to the registry, which renders this card and has no key to
+// sign it.
 type CardSignatures struct {
-	// Keys is the JWK set with the public keys.
+	// Keys is the JWK set of the public keys.
 	Keys       json.RawMessage  `json:"keys"`
 	Signatures []card.Signature `json:"signatures"`
 }
@@ -129,13 +133,13 @@ type CardSignatures struct {
 type DependencyHealth struct {
 	Dependency Dependency  `json:"dependency"`
 	Cause      HealthCause `json:"cause"`
-	// Message says what failed, with addresses, file names and dates. It never contains a
-	// credential. It has at most MaxHealthMessage bytes.
+	// Message describes the failure, with addresses, file names and dates. It never
+	// contains a credential. It has at most MaxHealthMessage bytes.
 	Message string `json:"message"`
 }
 
-// OneLine returns a text as one line of valid UTF-8, without control characters,
-// truncated to MaxHealthMessage bytes.
+// OneLine returns a text as one line of valid UTF-8 without control characters. It
+// truncates the line to MaxHealthMessage bytes.
 func OneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -10,57 +10,57 @@ import (
 	"time"
 )
 
-// Limits bounds the resources that callers use. Zero means the default, in every field.
-// Token budgets have none by default.
+// Limits limits the resources that callers use. In every field, zero means the default.
+// By default, there are no token budgets.
 type Limits struct {
-	// Requests bounds the requests of one caller, 500 per second by default, and
-	// TotalRequests those of all callers, 2,000 per second by default. The default burst
-	// is twice the rate.
+	// Requests limits the requests of each caller, by default to 500 per second.
+	// TotalRequests limits the requests of all callers together, by default to 2,000 per
+	// second. The default burst is twice the rate.
 	Requests      Rate `json:"requests,omitzero"`
 	TotalRequests Rate `json:"totalRequests,omitzero"`
-	// FailedAuthentications bounds the rejected credentials of one address, 5 per second
-	// with a burst of 50 by default.
+	// FailedAuthentications limits the rejected credentials of each address, by default to
+	// 5 per second with a burst of 50.
 	FailedAuthentications Rate         `json:"failedAuthentications,omitzero"`
 	Turns                 TurnLimits   `json:"turns,omitzero"`
 	Streams               StreamLimits `json:"streams,omitzero"`
-	// Tokens bounds the tokens that callers use in an hour.
+	// Tokens limits the tokens that callers use in an hour.
 	Tokens TokenBudgets `json:"tokens,omitzero"`
-	// MaxBodyBytes bounds the body of a request, 10 MiB by default.
+	// MaxBodyBytes is the maximum size of a request's body, 10 MiB by default.
 	MaxBodyBytes int64 `json:"maxBodyBytes,omitempty"`
 }
 
-// Rate is a rate per second with a burst (token bucket). Burst is twice PerSecond by
-// default.
+// Rate is a rate per second with a burst (token bucket). By default, Burst is twice
+// PerSecond.
 type Rate struct {
 	PerSecond int `json:"perSecond,omitempty"`
 	Burst     int `json:"burst,omitempty"`
 }
 
-// TurnLimits bounds concurrent turns and the queue of messages.
+// TurnLimits limits the running turns and the queued messages.
 type TurnLimits struct {
-	// Max bounds all, 256 by default, and MaxPerCaller those of one caller, half
-	// of that by default.
+	// Max is the maximum number of running turns, 256 by default. MaxPerCaller is the
+	// maximum for each caller, half of Max by default.
 	Max          int `json:"max,omitempty"`
 	MaxPerCaller int `json:"maxPerCaller,omitempty"`
-	// MaxQueued bounds the queued messages, 256 by default, and QueueTimeout how long a
-	// message waits, 5 s by default.
+	// MaxQueued is the maximum number of queued messages, 256 by default. QueueTimeout is
+	// how long a message waits in the queue, 5 s by default.
 	MaxQueued    int      `json:"maxQueued,omitempty"`
 	QueueTimeout Duration `json:"queueTimeout,omitempty"`
 }
 
-// StreamLimits bounds the open streams.
+// StreamLimits limits the open streams.
 type StreamLimits struct {
-	// Max bounds all, 2,048 by default, and MaxPerCaller those of one caller, a
-	// quarter of that by default.
+	// Max is the maximum number of open streams, 2,048 by default. MaxPerCaller is the
+	// maximum for each caller, a quarter of Max by default.
 	Max          int `json:"max,omitempty"`
 	MaxPerCaller int `json:"maxPerCaller,omitempty"`
 }
 
-// TokenBudgets bounds the tokens of language models that the agent reports. 0 means no
-// budget.
+// TokenBudgets limits the tokens of language models that the agent reports. Zero means
+// no budget.
 type TokenBudgets struct {
-	// PerHour is the budget of all callers together, and PerCallerPerHour the budget of
-	// each caller.
+	// PerHour is the number of tokens in an hour for all callers together, and
+	// PerCallerPerHour for each caller.
 	PerHour          int64 `json:"perHour,omitempty"`
 	PerCallerPerHour int64 `json:"perCallerPerHour,omitempty"`
 }
@@ -77,7 +77,7 @@ const (
 	failuresBurst = 50
 )
 
-// Effective returns the limits with all defaults filled in.
+// Effective returns a copy of the limits in which defaults replace the zero values.
 func (l *Limits) Effective() Limits {
 	c := *l
 	c.Requests = c.Requests.or(500)
@@ -104,7 +104,7 @@ func (r Rate) or(perSecond int) Rate {
 	return r
 }
 
-// Validate returns an error that names every limit out of its range.
+// Validate returns an error that names every limit outside of its range.
 func (l *Limits) Validate() error {
 	var errs []error
 	l.validate(func(field, format string, args ...any) {

@@ -3,15 +3,15 @@
 
 package sidecarconfig
 
-// Protocol is the protocol of the backend.
+// Protocol is the protocol between the sidecar and the backend.
 type Protocol string
 
 // The protocols.
 const (
-	// ProtocolEvents is one POST per turn, with a response of text, JSON or a stream of
-	// A2A events.
+	// ProtocolEvents sends one POST request per turn. The response is text, JSON or a
+	// stream of A2A events.
 	ProtocolEvents Protocol = "Events"
-	// ProtocolA2A is A2A, in the version of the agent's card.
+	// ProtocolA2A is A2A, in the version on the agent's card.
 	ProtocolA2A Protocol = "A2A"
 	// ProtocolChatCompletions is the chat completions API of language model servers.
 	ProtocolChatCompletions Protocol = "ChatCompletions"

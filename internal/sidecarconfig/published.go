@@ -11,7 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// Published is the part of a published configuration that a later one may keep.
+// Published is the part of a published configuration that a later configuration may
+// retain.
 type Published struct {
 	// Card is the published card. Its interfaces, security schemes and capabilities are
 	// those of the published configuration.
@@ -21,10 +22,12 @@ type Published struct {
 }
 
 // ReadPublished decodes the card and the authorization rules of an encoded
-// configuration of the given agent. It ignores unknown members, so that it reads the
-// configuration of a newer operator. It returns an error for more than
-// MaxSize bytes, another version, another agent, and a card without a name, without
-// skills, or with a skill that has no id or a repeated one.
+// configuration. It ignores unknown members, so that it can read the configuration of a
+// newer operator.
+//
+// It returns an error if the configuration is larger than MaxSize bytes, has another
+// Version or belongs to another agent. It also returns an error if the card has no name
+// or no skills, or if a skill has no id or the id of another skill.
 func ReadPublished(encoded []byte, agent Agent) (*Published, error) {
 	if len(encoded) > MaxSize {
 		return nil, ErrTooLarge

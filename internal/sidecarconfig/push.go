@@ -8,28 +8,28 @@ import (
 	"net/netip"
 )
 
-// PushNotifications says where events may be posted to.
+// PushNotifications configures the addresses to which push notifications may be posted.
 type PushNotifications struct {
-	// AllowedTargets are all that can be reached.
+	// AllowedTargets lists all allowed targets. No other address can be reached.
 	AllowedTargets []PushTarget `json:"allowedTargets"`
-	// ClusterDomain ends the DNS names of the cluster.
+	// ClusterDomain is the DNS domain of the cluster, the end of the names of Services.
 	ClusterDomain string `json:"clusterDomain,omitempty"`
 }
 
-// PushTarget is a place that events may be posted to. One member is set.
+// PushTarget is an allowed target of push notifications. Exactly one member is set.
 type PushTarget struct {
 	// Service is a Service of the cluster.
 	Service *PushService `json:"service,omitempty"`
-	// Namespace stands for all of its Services.
+	// Namespace allows all Services of this namespace.
 	Namespace string `json:"namespace,omitempty"`
-	// Host is a DNS name, *.<name> for all below one, or * for all. It must lead
-	// to public addresses.
+	// Host is a DNS name, *.<name> for all names below a name, or * for all names. The
+	// name must resolve to public addresses.
 	Host string `json:"host,omitempty"`
-	// CIDR is a range of addresses, whatever name leads to them.
+	// CIDR is a range of addresses. It is allowed for every name.
 	CIDR string `json:"cidr,omitempty"`
 }
 
-// PushService names a Service.
+// PushService is the name of a Service with its namespace.
 type PushService struct {
 	Name      string `json:"name"`
 	Namespace string `json:"namespace"`

@@ -10,11 +10,11 @@ import "net/url"
 type Tracing struct {
 	// Endpoint is the base URL of the collector, such as http://collector:4318.
 	Endpoint string `json:"endpoint"`
-	// SamplingPercent is the part of the traces that begin at the sidecar and are
-	// recorded, from 0 to 100.
+	// SamplingPercent is the percentage of recorded traces, from 0 to 100, among the
+	// traces that begin at the sidecar.
 	SamplingPercent int `json:"samplingPercent"`
-	// DraftAttributes adds the attributes of the draft of OpenTelemetry's conventions for
-	// A2A to spans.
+	// DraftAttributes adds attributes to spans that are defined in OpenTelemetry's draft
+	// of conventions for A2A.
 	DraftAttributes bool `json:"draftAttributes,omitempty"`
 }
 

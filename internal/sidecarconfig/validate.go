@@ -13,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// Validate names every field that a sidecar could not work with.
+// Validate returns an error that names every field with which a sidecar could not work.
 func (c *Config) Validate() error {
 	var errs []error
 	refuse := func(field, format string, args ...any) {
@@ -70,7 +70,7 @@ func (g *Gateway) validate(refuse func(field, format string, args ...any)) {
 	}
 }
 
-// validateOptions is Validate for what has a default.
+// validateOptions validates the fields that have defaults.
 func (c *Config) validateOptions(refuse func(field, format string, args ...any)) {
 	switch c.ProtocolOptions.CardProfile {
 	case "", card.ProfileUnion, card.ProfileV1:
