@@ -32,8 +32,8 @@ func crdTemplate(crd string) (string, error) {
 	return notice + "{{- if .Values.crds.enabled }}\n" + head + annotations + keep + rest + "{{- end }}\n", nil
 }
 
-// clusterScoped are the resources of the manager's role that have no namespace. A resource that is missing here
-// has no right in the ClusterRole once the manager watches some namespaces only; the chart's tests notice that.
+// clusterScoped are the resources in the manager's role that have no namespace. If such a resource is missing here, a
+// manager that watches only some namespaces has no right to it. The tests of the chart detect this mistake.
 var clusterScoped = []string{"namespaces", "customresourcedefinitions", "tokenreviews", "subjectaccessreviews", "clusterroles", "clusterrolebindings"}
 
 // roleTemplate returns a template of the manager's ClusterRole. If the manager watches some namespaces only, the
@@ -86,8 +86,8 @@ rules:
 {{- end }}
 `
 
-// splitRule returns the parts of one rule, an item of a list, for cluster-scoped resources
-// and for namespaced ones. A part without resources is empty.
+// splitRule splits a rule, the text of one list item, into a rule for cluster-scoped resources
+// and a rule for namespaced resources. A rule without resources is "".
 func splitRule(rule string) (ofCluster, ofNamespaces string, err error) {
 	var list []struct {
 		NonResourceURLs []string `yaml:"nonResourceURLs"`

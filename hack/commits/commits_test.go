@@ -14,7 +14,7 @@ func TestEachBrokenRuleIsReported(t *testing.T) {
 	const why = "\n\nIt was missing."
 	tests := map[string]struct {
 		message string
-		want    []string // a part of each rule that is broken
+		want    []string // for each violated rule, a part of its text
 	}{
 		"follows the rules":        {"engine: Retry an append" + why, nil},
 		"several areas":            {"store, registry: Read two pages; docs" + why, nil},

@@ -67,7 +67,7 @@ func run(ctx context.Context, dir string, args []string) error {
 		"Reword the commits (git rebase -i, CONTRIBUTING.md \"Commits\"), or list one that has landed in 'accepted' of " + self + ".")
 }
 
-// introduced returns the commit that added this program, "" while none has.
+// introduced returns the commit that added this program, "" if there is none yet.
 func introduced(ctx context.Context, dir string) (string, error) {
 	out, err := git(ctx, dir, "log", "--diff-filter=A", "--format=%H", "--", self)
 	if err != nil {
@@ -77,7 +77,7 @@ func introduced(ctx context.Context, dir string) (string, error) {
 	if len(hashes) == 0 {
 		return "", nil
 	}
-	return hashes[len(hashes)-1], nil // the newest comes first
+	return hashes[len(hashes)-1], nil // git lists the newest commit first
 }
 
 // commit is a commit with its whole message.

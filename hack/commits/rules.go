@@ -15,14 +15,14 @@ import (
 const maxSubject = 72
 
 var (
-	// form is a subject: an area, which may name several packages, and what the
-	// commit does, from its first word on.
+	// form matches a subject: an area, which may name several packages, and a
+	// description, whose first word is a submatch.
 	form = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ,./_-]*: ([A-Z][a-z]+)( .*[^. ]|)$`)
 	// trailer is a line at the end of a message for programs, such as Signed-off-by.
 	trailer = regexp.MustCompile(`^[A-Z][A-Za-z-]*-(by|Id): `)
 )
 
-// check returns the rules that a message breaks, each with the correction.
+// check returns a text for each rule that a message violates, with the correction.
 func check(message string) []string {
 	var broken []string
 	head, body, _ := strings.Cut(message, "\n")

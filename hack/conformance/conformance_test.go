@@ -38,8 +38,8 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestPageKeepsItsResults checks that a page can be rendered again from the results
-// on it, so that --check needs no run.
+// TestPageKeepsItsResults checks that a page can be rendered again from its own results,
+// so that --check needs no test run.
 func TestPageKeepsItsResults(t *testing.T) {
 	tests := map[int][]test{5: {{"a", "TestWire05_Z"}, {"b", "TestWire05_A"}, {"b", "TestWire05_B"}}}
 	results, err := ran(strings.NewReader(`{"Action":"run","Package":"github.com/a2a-operator/a2a-operator/a","Test":"TestWire05_Z"}

@@ -3,8 +3,8 @@
 
 package main
 
-// line is a requirement on the wire protocol. The names of its tests have its
-// number: TestWire05_...
+// line is a requirement on the wire protocol. The names of its tests contain the
+// number of the line: TestWire05_...
 type line struct {
 	number      int
 	requirement string

@@ -11,11 +11,11 @@ import (
 const (
 	mapKeys  = "x-kubernetes-list-map-keys:"
 	listType = "x-kubernetes-list-type: "
-	// protocolKey is the merge key of container ports that authors omit.
+	// protocolKey is a merge key of container ports. Authors of manifests usually omit it.
 	protocolKey = "protocol"
 )
 
-// node is a line of YAML that starts a value, with its parent.
+// node is a line of YAML with a key, and the node of the enclosing key.
 type node struct {
 	line, indent int
 	key          string
@@ -81,7 +81,7 @@ func (n *node) elementSchema() *node {
 	return nil
 }
 
-// beside calls visit with the lines after an element's schema that belong to its list.
+// beside calls visit with the sibling keys that follow the key items in the schema of a list.
 func beside(lines []string, items *node, visit func(i int, text string)) {
 	for i := items.line + 1; i < len(lines); i++ {
 		trimmed := strings.TrimLeft(lines[i], " ")

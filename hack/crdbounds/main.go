@@ -29,8 +29,8 @@ const (
 	maxPort = 65535
 )
 
-// integers are the bounds of the formats of integers. Those of int64 are the integers that a JSON number has exactly: a
-// larger number reaches the check as a float64, which may have been rounded to the bound.
+// integers are the bounds for integers, by format. The bounds for int64 are the integers that a float64 represents
+// exactly, because the API server checks a larger number as a float64, which may have been rounded to the bound.
 var integers = map[string]struct{ minimum, maximum int64 }{
 	"format: int32": {math.MinInt32, math.MaxInt32},
 	"format: int64": {-(1<<53 - 1), 1<<53 - 1},
@@ -63,8 +63,8 @@ func run(dir string) error {
 	return nil
 }
 
-// bound adds the bounds to the schemas of a CRD. It works line by line, so that the rest keeps the form of
-// controller-gen. The keys of a schema are sorted, so a pattern is right before the mark of an int-or-string.
+// bound adds bounds to the schemas of quantities and ports in a CRD. It edits lines, so that all other lines stay as
+// controller-gen wrote them. The keys of a schema are sorted, so a pattern directly precedes x-kubernetes-int-or-string.
 func bound(crd string) string {
 	lines := strings.Split(crd, "\n")
 	for i := 1; i < len(lines); i++ {

@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// acceptedFile is in the directory of the released CRDs.
+// acceptedFile is the name of the file with the accepted changes, in the directory of the released CRDs.
 const acceptedFile = "accepted.yaml"
 
 // change is a change that may invalidate existing objects.
@@ -36,7 +36,7 @@ type exception struct {
 
 type exceptions []exception
 
-// readAccepted returns no exceptions if the file does not exist.
+// readAccepted reads the accepted changes. It returns none if the file does not exist.
 func readAccepted(path string) (exceptions, error) {
 	text, err := os.ReadFile(path)
 	if os.IsNotExist(err) {

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crdcompat compares the CRDs with those of the last release, and fails if an object that was valid then
-// may be invalid now.
+// Command crdcompat compares the CRDs with the CRDs of the last release. It fails if an object that the last release
+// accepted may be invalid now.
 //
 // // crdify compares the schemas. accepted.yaml, beside the released CRDs, lists deliberate changes with their
 // reasons until the next release.
@@ -101,8 +101,8 @@ func read(path string) (*apiextensionsv1.CustomResourceDefinition, error) {
 	return crd, nil
 }
 
-// versions returns the versions that are no longer served, which crdify ignores, and those that lost their
-// status or scale subresource.
+// versions returns a change for each version that is no longer served, which crdify ignores, and for each version that
+// lost its status or scale subresource.
 func versions(before, after *apiextensionsv1.CustomResourceDefinition) []change {
 	served := map[string]apiextensionsv1.CustomResourceDefinitionVersion{}
 	for _, v := range after.Spec.Versions {

@@ -47,7 +47,7 @@ spec:
     - {name: v1alpha1, served: true, storage: false, schema: {openAPIV3Schema: {type: object}}}
 `
 
-// TestCompare makes every incompatible change, and some compatible ones.
+// TestCompare tests each kind of incompatible change, and some compatible changes.
 func TestCompare(t *testing.T) {
 	edits := strings.NewReplacer(
 		"removed: {type: string}", "added: {type: string}",

@@ -18,11 +18,11 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// foreign are the fields whose schema comes from Kubernetes.
+// foreign maps the paths of fields whose schema comes from Kubernetes to the names of their types.
 var foreign = map[string]string{
 	".spec.workload.template": "PodTemplateSpec",
 	".spec.skillSelector":     "LabelSelector",
-	// Kubernetes validates it when the operator applies the object.
+	// The API server validates the rules when the operator applies the NetworkPolicy.
 	".spec.networkPolicy.egress[]": "NetworkPolicyEgressRule",
 	".metadata":                    "ObjectMeta",
 }
@@ -100,7 +100,7 @@ func (l *linter) schema(path string, s apiextensionsv1.JSONSchemaProps) {
 }
 
 func (l *linter) text(path string, s apiextensionsv1.JSONSchemaProps) {
-	// The API server sets and checks these.
+	// The API server validates apiVersion and kind.
 	if path == ".apiVersion" || path == ".kind" {
 		return
 	}

@@ -23,8 +23,8 @@ const (
 	chatTimeout = time.Minute
 )
 
-// chat talks with the researcher by kubectl a2a chat, as a person at a terminal does: the agent asks back, and
-// the next message is the answer.
+// chat runs kubectl a2a chat with the researcher in a pseudo terminal. The agent asks a question, and chat answers with
+// the next message.
 func (d *demo) chat(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -51,7 +51,7 @@ func (d *demo) chat(ctx context.Context) error {
 		return err
 	}
 	fmt.Println()
-	shown, _, _ := strings.Cut(c.screen.String(), end) // the status line below may be older
+	shown, _, _ := strings.Cut(c.screen.String(), end) // leave out the status line below, which may be outdated
 	for row := range strings.Lines(shown + end) {
 		fmt.Println("    " + strings.TrimRight(row, " \n"))
 	}
@@ -72,11 +72,11 @@ func (d *demo) chat(ctx context.Context) error {
 	return nil
 }
 
-// chatTerminal is a pseudo terminal with a chat, and an emulator that has its screen.
+// chatTerminal is a pseudo terminal in which a chat runs, and an emulator that interprets its output.
 type chatTerminal struct {
 	keys   *os.File
 	screen vt10x.Terminal
-	// changed has a value after a change of the screen, and ended is closed at the end of the chat.
+	// changed receives a value after a change of the screen. ended is closed when the chat has ended.
 	changed, ended chan struct{}
 }
 

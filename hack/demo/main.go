@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command demo shows the product on a cluster with an installed chart, by kubectl, HTTP and tokens, as a user
-// would. `make demo` prepares the cluster and runs it. It can be repeated.
+// Command demo shows the product on a cluster in which the chart is installed. Like a user, it needs only kubectl, HTTP
+// and tokens. `make demo` prepares the cluster and runs it. It can run again on the same cluster.
 package main
 
 import (
@@ -66,7 +66,7 @@ func (d *demo) run(ctx context.Context) error {
 		{"A page of the agents, with their health and a place to try them", d.page},
 	}
 	for i, step := range steps {
-		if i == len(steps)-1 { // it may wait for the reader
+		if i == len(steps)-1 { // print the end before the last step, which may wait for the reader
 			fmt.Printf("\nThe demo took %.0f s.\n", time.Since(begin).Seconds())
 			d.farewell()
 		}
@@ -107,7 +107,7 @@ func (d *demo) makeNamespace(ctx context.Context) error {
 	return err
 }
 
-// standard is the default namespace of kubectl.
+// standard is the namespace that kubectl uses by default.
 const standard = "default"
 
 // inNamespace returns the flag that a reader has to add to kubectl.

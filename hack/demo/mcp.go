@@ -14,7 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// gatewayPort is the port of a sidecar's gateway, which listens on loopback of the pod only.
+// gatewayPort is the port of a sidecar's gateway, which listens only on the loopback interface of the pod.
 const gatewayPort = "8643"
 
 // mcp calls echo with an MCP client, as an agent framework in the container of the researcher does.

@@ -22,7 +22,7 @@ import (
 // pageTimeout bounds the start of the page.
 const pageTimeout = 30 * time.Second
 
-// plugin returns a command of kubectl a2a, and shows it.
+// plugin returns a command of kubectl a2a, and prints its command line.
 func (d *demo) plugin(ctx context.Context, args ...string) *exec.Cmd {
 	args = append([]string{"a2a"}, args...)
 	words := append([]string{"kubectl"}, args...)
@@ -37,7 +37,7 @@ func (d *demo) plugin(ctx context.Context, args ...string) *exec.Cmd {
 	return command
 }
 
-// send asks echo by kubectl a2a, which needs no token and no port forwarding by hand.
+// send sends a message to echo with kubectl a2a, which requests the token and forwards the port itself.
 func (d *demo) send(ctx context.Context) error {
 	const text = "From a terminal, without a token by hand"
 	command := d.plugin(ctx, "send", "echo", text)

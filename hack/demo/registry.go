@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// appears is how long a change may take to appear in the registry.
+// appears is the time within which a change must appear in the registry.
 const appears = 10 * time.Second
 
 // entry holds the members of an agent in the registry that the demo shows.
@@ -61,7 +61,7 @@ func read(ctx context.Context, url, token string, into any) error {
 	return nil
 }
 
-// clusterCard reads the card of the registry, which has the skills of the agents that its caller sees.
+// clusterCard reads the card of the registry, which lists the skills of all agents that the caller sees.
 func (d *demo) clusterCard(ctx context.Context) error {
 	url, token, stop, err := d.forwardRegistry(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (d *demo) clusterCard(ctx context.Context) error {
 	return nil
 }
 
-// search finds echo by its skill, and then both agents by what they do.
+// search finds echo by its skill, and then both agents by words that describe them.
 func (d *demo) search(ctx context.Context) error {
 	url, token, stop, err := d.forwardRegistry(ctx)
 	if err != nil {

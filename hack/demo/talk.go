@@ -130,12 +130,12 @@ func converse(ctx context.Context, url, token, task, text string) (conversation,
 // add applies an event, and returns a line that describes it, or "".
 func (c *conversation) add(e *event) string {
 	if c.task == "" {
-		c.task = e.ID + e.TaskID // a task has the first, an update the second
+		c.task = e.ID + e.TaskID // a task sets ID, an update sets TaskID
 	}
 	if e.Kind == "artifact-update" {
 		text := textOf(e.Artifact.Parts)
 		if text == "" {
-			return "" // the end of an artifact
+			return "" // an update without text ends an artifact
 		}
 		c.text += text
 		c.chunks++

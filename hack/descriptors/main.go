@@ -1,10 +1,10 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command descriptors compiles the official protos for server reflection. It writes
+// Command descriptors compiles the official protos for gRPC server reflection. It writes
 // a FileDescriptorSet of the protos, their imports and the protos of the other
-// services, without comments and without the options of google.api, which only
-// transcoders use.
+// services. It leaves out comments, and the options of google.api, because only
+// transcoders use them.
 //
 //	go run ./hack/descriptors OUT PROTO...
 package main

@@ -5,16 +5,16 @@ package main
 
 import "strings"
 
-// block is a part of a log that shows a failure: its first line, and the lines that belong to it.
+// block recognizes a part of a log that shows a failure.
 type block struct {
 	begins  func(line string) bool
 	belongs func(line string) bool
-	// most is the largest number of lines to print.
+	// most is the maximal number of lines to print.
 	most int
 }
 
 var blocks = []block{
-	{ // go test; the output of the test is indented below
+	{ // a failed test of go test, whose output follows with an indent
 		begins:  func(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " "), "--- FAIL: ") },
 		belongs: func(line string) bool { return strings.HasPrefix(line, " ") && !strings.Contains(line, "--- ") },
 		most:    15,
@@ -34,7 +34,7 @@ var blocks = []block{
 		belongs: func(line string) bool { return strings.Contains(line, ".go:") || strings.HasPrefix(line, "\t") },
 		most:    10,
 	},
-	{ // Ginkgo under go test
+	{ // a failed test of Ginkgo in the log of go test
 		begins:  func(line string) bool { return strings.HasPrefix(strings.TrimLeft(line, " "), "[FAILED] ") },
 		belongs: func(line string) bool { return line != "" && !strings.HasPrefix(line, "----") },
 		most:    12,

@@ -46,7 +46,7 @@ func fromReport(text []byte) ([]string, error) {
 			if len(said) > most {
 				said = append(said[:most], "...")
 			}
-			// The text repeats the message, and ends with its position.
+			// The text repeats the message, and ends with the position of the failure.
 			if place := strings.LastIndex(why.Text, "In ["); place >= 0 {
 				where, _, _ := strings.Cut(why.Text[place:], " @ ")
 				said = append(said, where)

@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package monitoring holds the page of metrics, the alerts, the dashboards and the runbooks
-// together. It is a module of its own because of the parser of PromQL; make test-monitoring
-// runs it, with the unit tests of the alerts.
+// Package monitoring checks that the page of metrics, the alerts, the dashboards and the runbooks
+// are consistent. It has its own module because of the PromQL parser. make test-monitoring runs
+// it and the unit tests of the alerts.
 package monitoring
 
 import (
@@ -33,13 +33,13 @@ const (
 	runbookURL = "https://github.com/a2a-operator/a2a-operator/blob/main/docs/runbooks/"
 )
 
-// metrics are the labels of each metric by its name; a histogram has its three series.
+// metrics maps the names of metrics to their labels. For a histogram, it contains the names of its three series.
 type metrics map[string][]string
 
-// targetLabels are the labels that Prometheus adds, by the PodMonitor and the ServiceMonitor.
+// targetLabels are the labels that Prometheus adds because of the PodMonitor and the ServiceMonitor.
 var targetLabels = []string{"namespace", "pod", "container", "job", "instance", "endpoint", "service", "a2a_operator_dev_agent"}
 
-// foreignLabels are the labels of metrics of libraries, which the page lists without labels.
+// foreignLabels are the labels of metrics that libraries define. The page lists these metrics without labels.
 var foreignLabels = metrics{
 	"controller_runtime_reconcile_errors_total": {"controller"},
 	"controller_runtime_reconcile_total":        {"controller", "result"},
@@ -50,7 +50,7 @@ var foreignLabels = metrics{
 	"leader_election_master_status":             {"name"},
 }
 
-// ofProcess are metrics of every Go program with the Prometheus library.
+// ofProcess are the metrics that the Prometheus library adds to every Go program.
 var ofProcess = metrics{"process_resident_memory_bytes": nil, "process_cpu_seconds_total": nil}
 
 var (
@@ -166,7 +166,7 @@ func alerts(t *testing.T) []rule {
 	return all
 }
 
-// ofNoObject are alerts about a cluster as a whole, whose summary names no object.
+// ofNoObject are the alerts about the whole cluster. Their summaries name no object.
 var ofNoObject = []string{"A2AOperatorAbsent", "A2ARegistryUpdatesSlow"}
 
 func TestAlertsUseExistingMetrics(t *testing.T) {
@@ -265,7 +265,7 @@ func TestAlertsHaveRunbooks(t *testing.T) {
 
 var metricName = regexp.MustCompile(`\b(?:a2a_[a-z0-9_]+|gen_ai_[a-z0-9_]+)\b`)
 
-// Pages about monitoring name existing metrics only.
+// Pages about monitoring name only metrics that exist.
 func TestRunbooksNameExistingMetrics(t *testing.T) {
 	known := documented(t)
 	files, err := filepath.Glob(runbooks + "/*.md")
@@ -373,8 +373,8 @@ func TestDashboardsUseExistingMetrics(t *testing.T) {
 	}
 }
 
-// A metric that is renamed, and so leaves the page, fails the checks of each alert and each
-// dashboard that uses it.
+// If a metric is renamed, the page no longer lists the old name, so the checks of all alerts and
+// dashboards that use the old name fail.
 func TestARenamedMetricFailsTheChecks(t *testing.T) {
 	var expressions []string
 	for _, a := range alerts(t) {

@@ -69,15 +69,15 @@ func vale(ctx context.Context, pages []string, texts []paragraph) ([]finding, er
 	return slices.Compact(all), nil
 }
 
-// afterText is a sentence behind each text in the document of lines.
+// afterText is the sentence that lines appends to each text.
 const afterText = "End."
 
-// linesPerText is the number of lines of a text in the document of lines.
+// linesPerText is the number of lines that lines writes for each text.
 const linesPerText = 4
 
-// lines returns texts as a document, each with an empty line behind it. Vale would
-// continue a sentence over an empty line, so each text ends with punctuation, and a
-// sentence that begins with a capital letter follows.
+// lines returns a document with all texts, separated by empty lines. Vale would continue
+// a sentence over an empty line. Therefore lines ends each text with punctuation, and
+// appends a sentence that begins with a capital letter.
 func lines(texts []paragraph) string {
 	var out strings.Builder
 	for i := range texts {
@@ -94,15 +94,15 @@ func lines(texts []paragraph) string {
 	return out.String()
 }
 
-// located returns the finding of an alert about the document of lines.
+// located returns the finding for an alert about the document that lines returned.
 func located(a alert, texts []paragraph) finding {
 	p := &texts[(a.Line-1)/linesPerText]
 	message := strings.Replace(a.Message, "  "+afterText, "", 1)
 	return finding{p.file, p.lineAt(a.Span[0] - 1), a.Check, message}
 }
 
-// runVale returns the alerts for each file. Configuration of the user and the machine
-// has no effect.
+// runVale returns the alerts for each file. It ignores the Vale configuration of the user
+// and the machine.
 func runVale(ctx context.Context, files []string) (map[string][]alert, error) {
 	arguments := []string{
 		"tool", "-modfile=hack/tools/prose/go.mod", "vale",

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// adviceFile has the texts of the reasons for `kubectl a2a doctor`.
+// adviceFile is the generated file with the texts of the reasons for `kubectl a2a doctor`.
 const adviceFile = "internal/cli/doctor/advice_generated.go"
 
 // publishAdvice writes adviceFile.
@@ -24,7 +24,7 @@ func publishAdvice(reasonFiles ...string) error {
 	return os.WriteFile(adviceFile, text, 0o644)
 }
 
-// renderAdvice returns a Go file with what each reason means and what to do about it.
+// renderAdvice returns a Go file with the meaning and the action of each reason.
 func renderAdvice(reasonFiles ...string) ([]byte, error) {
 	var all []reason
 	for _, file := range reasonFiles {

@@ -43,7 +43,7 @@ func renderCLI() string {
 	return out.String()
 }
 
-// renderCommands writes the commands below one, sorted by name.
+// renderCommands writes the subcommands of a command, sorted by name.
 func renderCommands(out *strings.Builder, parent *cobra.Command) {
 	commands := slices.Clone(parent.Commands())
 	slices.SortFunc(commands, func(a, b *cobra.Command) int { return strings.Compare(a.Name(), b.Name()) })
@@ -62,7 +62,7 @@ func renderCommands(out *strings.Builder, parent *cobra.Command) {
 	}
 }
 
-// renderCompletion writes the section of the command with one subcommand for each shell, whose texts are those of cobra.
+// renderCompletion writes one section for the command completion and its subcommands, because cobra wrote their texts.
 func renderCompletion(out *strings.Builder, command *cobra.Command) {
 	var shells []string
 	for _, shell := range command.Commands() {
@@ -90,7 +90,7 @@ func renderCommand(out *strings.Builder, command *cobra.Command) {
 	}
 }
 
-// code writes a block of lines that a reader adapts.
+// code writes a code block.
 func code(out *strings.Builder, text string) {
 	out.WriteString("<!-- no-run: the arguments are placeholders -->\n```sh\n")
 	for line := range strings.Lines(text) {

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// compliancePage has the requirements of the a2a-cli specification, and complianceReport is the report of the
-	// specification for programs.
+	// compliancePage is the page with the requirements of the a2a-cli specification. complianceReport is the report
+	// for programs, in the form that the specification defines.
 	compliancePage, complianceReport = "docs/reference/cli-compliance.md", "docs/reference/cli-compliance.yaml"
 	chartFile                        = "charts/a2a-operator/Chart.yaml"
 )
@@ -22,7 +22,7 @@ const (
 type requirement struct {
 	tier                                   int
 	id, title, section, status, text, area string
-	// tests are the tests in the text.
+	// tests are the names of the tests in the text of the row.
 	tests []string
 }
 
@@ -36,7 +36,7 @@ var (
 	chartVersion   = regexp.MustCompile(`(?m)^version: (\S+)$`)
 )
 
-// statuses maps the statuses of the page to those of the report.
+// statuses maps the statuses of the page to the statuses of the report.
 var statuses = map[string]string{"pass": "pass", "partial": "partial", "fail": "fail", "not measured": "not_measured", "not applicable": "na"}
 
 // readRequirements returns the rows of the page.
@@ -145,8 +145,8 @@ attestation:
 	return out.String(), nil
 }
 
-// summarize returns the counts of each tier, and the highest tier that is satisfied with all tiers below it, none for
-// no tier. A tier is satisfied if each of its requirements passes or does not apply.
+// summarize returns the counts of each tier as lines, and the highest tier for which it and all tiers below are satisfied,
+// "none" for no tier. A tier is satisfied if each of its requirements passes or does not apply.
 func summarize(all []requirement) (lines, claimed string) {
 	var out strings.Builder
 	claimed, satisfiedSoFar := "none", true

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestComplianceReportIsCurrent checks the report of kubectl a2a for programs, and that a tier with a requirement
-// that does not pass is not satisfied.
+// TestComplianceReportIsCurrent checks the compliance report of kubectl a2a. It also checks that a tier is not satisfied
+// if one of its requirements does not pass.
 func TestComplianceReportIsCurrent(t *testing.T) {
 	read := func(path string) string {
 		t.Helper()

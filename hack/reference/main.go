@@ -20,7 +20,7 @@ func main() {
 	}
 }
 
-// reasonFiles have the reasons, in the order of the page's tables.
+// reasonFiles are the files that declare the reasons, in the order of the page's tables.
 var reasonFiles = []string{"api/v1alpha1/reasons.go", "api/v1alpha1/reasons_available.go"}
 
 func run() error {

@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-// metric is a row.
+// metric is a row of a table of metrics.
 type metric struct {
 	name, kind, help string
 	labels           []string
@@ -34,7 +34,7 @@ func (m metric) row() []string {
 // pageURL matches the URL of a page of this project.
 var pageURL = regexp.MustCompile(`https://github\.com/a2a-operator/a2a-operator/blob/main/docs/([a-z-]+)/([a-z-]+\.md)`)
 
-// linked returns a help text for the page with the metrics: URLs of other pages are relative links.
+// linked returns a help text for the page with the metrics, in which URLs of other pages are relative links.
 func linked(help string) string {
 	return pageURL.ReplaceAllStringFunc(help, func(url string) string {
 		found := pageURL.FindStringSubmatch(url)
@@ -82,7 +82,7 @@ func readMetrics(roots ...string) ([]table, error) {
 	return tables, nil
 }
 
-// byName is the function that declares a metric with the given name.
+// byName is the name of the function whose calls declare a metric by its name and help text.
 const byName = "gauge"
 
 // metricsOf returns the metrics that a file declares by options of the Prometheus
@@ -125,7 +125,7 @@ func metricsOf(path string, source any) ([]metric, error) {
 	return metrics, failed
 }
 
-// declaration returns the metric that a call creates. is tells whether it creates one.
+// declaration returns the metric that a call creates. is reports whether the call creates a metric.
 func declaration(call *ast.CallExpr) (m metric, is bool) {
 	selector, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) == 0 {

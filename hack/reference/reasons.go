@@ -35,7 +35,7 @@ func (r reason) row() []string {
 type block struct {
 	title   string
 	reasons []reason
-	// beside has the constants of other blocks that belong to the table, too.
+	// beside are the constants of other blocks that the table also lists.
 	beside []string
 }
 
@@ -139,5 +139,5 @@ func readReason(declared *ast.ValueSpec) (reason, error) {
 	return r, nil
 }
 
-// mentions replaces the names of constants by the reasons.
+// mentions replaces the names of constants in a text by the reasons.
 func mentions(text string) string { return constant.ReplaceAllString(text, "`$1`") }

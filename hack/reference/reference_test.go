@@ -122,8 +122,8 @@ func TestFill(t *testing.T) {
 	checkError(t, err, `there are no kind of "a"`)
 }
 
-// TestPagesAreCurrent fails for a reason without an action, and for a metric that is
-// on no page, as make verify does.
+// TestPagesAreCurrent fails, like make verify, for a reason without an action and for a
+// metric that is not on the page.
 func TestPagesAreCurrent(t *testing.T) {
 	t.Chdir("../..")
 	reasons, err := readReasons(reasonFiles...)
@@ -159,7 +159,8 @@ func TestAdviceIsCurrent(t *testing.T) {
 	}
 }
 
-// checkError fails unless the error contains a text; "" means no error.
+// checkError fails the test unless the text of the error contains says or, if says is "",
+// unless the error is nil.
 func checkError(t *testing.T, err error, says string) {
 	t.Helper()
 	if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {

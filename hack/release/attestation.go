@@ -30,8 +30,8 @@ func (r *release) writeSBOMs(ctx context.Context, dir string, programs ...string
 	return err
 }
 
-// provenance is a predicate of SLSA provenance (https://slsa.dev/spec/v1.0/provenance). It has no time of the build, so that two
-// runs for one commit have the same bytes.
+// provenance is a predicate of SLSA provenance (https://slsa.dev/spec/v1.0/provenance). It does not contain the time of the build,
+// so that the predicates of two runs for one commit have equal bytes.
 type provenance struct {
 	BuildDefinition buildDefinition `json:"buildDefinition"`
 	RunDetails      runDetails      `json:"runDetails"`
@@ -60,7 +60,7 @@ type runMetadata struct {
 	InvocationID string `json:"invocationId"`
 }
 
-// newProvenance describes a build from the environment of GitHub Actions, or one by hand without it.
+// newProvenance returns the provenance of a build: by GitHub Actions if the environment variables describe it, and otherwise by hand.
 func (r *release) newProvenance(environment func(string) string) provenance {
 	p := provenance{BuildDefinition: buildDefinition{
 		BuildType:          sourceURL + "/blob/main/hack/release",
@@ -80,7 +80,7 @@ func (r *release) newProvenance(environment func(string) string) provenance {
 	return p
 }
 
-// provenanceFile is the file with the predicate.
+// provenanceFile returns the path of the file with the predicate.
 func (r *release) provenanceFile() string { return filepath.Join(r.output, "provenance.json") }
 
 // writeProvenance writes the predicate of all images, the chart and the archives.

@@ -61,7 +61,7 @@ func (r *release) packageChart(ctx context.Context, images []imageIndex) (string
 	if err := pinValues(filepath.Join(staged, "values.yaml"), images); err != nil {
 		return "", err
 	}
-	// helm copies the times of the files into the package.
+	// helm copies the modification times of the files into the package.
 	if err := r.setTimes(staged); err != nil {
 		return "", err
 	}

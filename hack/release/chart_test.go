@@ -17,7 +17,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// The digest of the chart depends on the times in it, which are all that of the commit. The test runs after `make release-tools` only.
+// The digest of the chart depends on the times in the package, which must all be the time of the commit. The test runs only after
+// `make release-tools`.
 func TestTwoRunsPushTheChartWithEqualDigests(t *testing.T) {
 	r := testRelease(t)
 	helm, err := filepath.Abs("../../bin/helm")

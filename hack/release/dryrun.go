@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 )
 
-// dryRun publishes to a registry that it serves on loopback, verifies every signature, and runs a command while the registry
-// serves. The command finds the release by variables of its environment, and also the former version, if there is one: the
-// chart and the manifests from which the command can upgrade.
+// dryRun serves a registry on loopback, publishes to it, verifies every signature, and runs a command while the registry is
+// available. Environment variables of the command describe the release and, if there is one, the former version: the chart and
+// the manifests from which the command can upgrade.
 func (r *release) dryRun(ctx context.Context, address string, former *release, command []string) error {
 	scratch, err := os.MkdirTemp("", "a2a-operator-release-")
 	if err != nil {
@@ -70,8 +70,8 @@ func (r *release) dryRun(ctx context.Context, address string, former *release, c
 	return nil
 }
 
-// serveRegistry serves an empty registry with its blobs in a directory, until stop is called. Only loopback addresses are
-// accepted, because the registry has neither TLS nor authentication.
+// serveRegistry serves an empty registry, which stores its blobs in a directory, until stop is called. It returns an error for an
+// address that is not loopback, because the registry has neither TLS nor authentication.
 func serveRegistry(ctx context.Context, address, dir string) (stop func(), err error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -31,7 +31,7 @@ import (
 // user is the conventional user "nonroot", as a number, because the images have no /etc/passwd.
 const user = "65532:65532"
 
-// certificatesPath is the path at which Go programs look for certificate authorities.
+// certificatesPath is a path from which Go programs load certificate authorities.
 const certificatesPath = "etc/ssl/certs/ca-certificates.crt"
 
 // imageIndex is the image of a program: an index that lists an image for each platform.
@@ -46,7 +46,7 @@ type imageIndex struct {
 type platformImage struct {
 	artifact
 	platform target
-	// sbom is the file with the SBOM of its program.
+	// sbom is the path of the SBOM of the program for this platform.
 	sbom string
 }
 
@@ -124,8 +124,8 @@ func (r *release) tag(image imageIndex) (name.Tag, error) {
 	return name.NewTag(image.repository+":"+r.version, name.StrictValidation)
 }
 
-// refuseOtherImages returns an error if a tag of the release leads to another image: a published version never changes. A registry
-// that cannot be read is no error here, because the push reports it.
+// refuseOtherImages returns an error if a tag of the release refers to another image, because a published version never changes. It
+// returns nil if it cannot read the registry, because the push reports this error.
 func (r *release) refuseOtherImages(ctx context.Context, images []imageIndex) error {
 	for _, image := range images {
 		tag, err := r.tag(image)
@@ -141,7 +141,7 @@ func (r *release) refuseOtherImages(ctx context.Context, images []imageIndex) er
 	return nil
 }
 
-// pushImages pushes images. A second run for the same commit pushes what is missing.
+// pushImages pushes images. A second run for the same commit pushes the images that are missing.
 func (r *release) pushImages(ctx context.Context, images []imageIndex) error {
 	for _, image := range images {
 		tag, err := r.tag(image)
@@ -156,10 +156,11 @@ func (r *release) pushImages(ctx context.Context, images []imageIndex) error {
 	return nil
 }
 
-// newImage returns the image of a program: the program at the root, which is the entrypoint, and the certificate authorities.
+// newImage returns the image of a program. It contains the program in the root directory, as the entrypoint, and the certificate
+// authorities.
 //
-// The images come from this function, and not from ko, because the operator executes /sidecar in the pods of agents, and ko decides
-// itself where a program is.
+// The release does not use ko, because the operator executes /sidecar in the pods of agents, and ko chooses the path of a program
+// itself.
 func newImage(file string, t target, created time.Time, labels map[string]string) (v1.Image, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -190,7 +191,8 @@ func newImage(file string, t target, created time.Time, labels map[string]string
 	return mutate.ConfigFile(image, config)
 }
 
-// newLayer returns a layer of files, with their directories, sorted, owned by root and without times. The named one is executable.
+// newLayer returns a layer with files and their directories, sorted, owned by root and without times. executable is the path of the
+// executable file.
 func newLayer(files map[string][]byte, executable string) (v1.Layer, error) {
 	var out bytes.Buffer
 	archive := tar.NewWriter(&out)

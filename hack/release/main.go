@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release publishes a version: images, the chart, install.yaml, the samples and the archives of kubectl-a2a, with an SBOM,
-// provenance and signatures. `publish` is the command of the release workflow. `dry-run` publishes to a registry that it
-// serves on loopback, signs with a key that it makes, and verifies all signatures.
+// Command release publishes a version: images, the chart, install.yaml, the samples and the archives of kubectl-a2a, with SBOMs,
+// provenance and signatures. The release workflow runs `publish`. `dry-run` serves a registry on loopback, publishes to it, signs
+// with a new key, and verifies all signatures.
 package main
 
 import (

@@ -37,8 +37,8 @@ func (r *release) writeManifests(ctx context.Context, images []imageIndex) error
 	return nil
 }
 
-// pinManifest replaces the images prefix+NAME:tag by the published ones. It fails if none is there, or if one of these images
-// would stay.
+// pinManifest replaces image names of the form prefix+NAME:tag by the published images. It returns an error if the text contains no
+// such name, or a name for which there is no published image.
 func pinManifest(text, prefix, tag string, images []imageIndex) (string, error) {
 	found := false
 	for _, image := range images {

@@ -18,10 +18,10 @@ type program struct {
 	name, pkg string
 }
 
-// binary is the file name of the program, which is that of its package.
+// binary returns the file name of the program: the last element of its package path.
 func (p program) binary() string { return path.Base(p.pkg) }
 
-// imagePrograms have an image each.
+// imagePrograms are the programs that are published as images.
 var imagePrograms = []program{
 	{"manager", "./cmd/manager"},
 	{"sidecar", "./cmd/sidecar"},
@@ -62,11 +62,11 @@ var (
 	}
 )
 
-// builder writes a program for a target to a file.
+// builder is a function that builds a program for a target into a file.
 type builder func(ctx context.Context, p program, t target, file string) error
 
-// goBuild returns a builder that runs the Go command in the root of the tree. The same commit and toolchain give the same program
-// (docs: supply chain).
+// goBuild returns a builder that runs the Go command in the root of the tree. Builds of one commit with one toolchain have equal
+// bytes (docs: supply chain).
 func goBuild(root, ldflags string) builder {
 	return func(ctx context.Context, p program, t target, file string) error {
 		file, err := filepath.Abs(file)

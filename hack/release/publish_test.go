@@ -28,12 +28,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// outage counts the steps of a publication that change a registry: each push of a manifest and each command of cosign. Step
-// failAt fails, and all steps after it; 0 lets all succeed.
+// outage counts the steps of a release that change a registry: each push of a manifest and each command of cosign. Step failAt and
+// all later steps fail. If failAt is 0, no step fails.
 type outage struct {
 	mu            sync.Mutex
 	failAt, steps int
-	// signed are the objects that cosign signed.
+	// signed are the references of the signed objects.
 	signed []string
 }
 
@@ -44,14 +44,14 @@ func (o *outage) step() (failed bool) {
 	return o.failAt > 0 && o.steps >= o.failAt
 }
 
-// end lets all later steps succeed.
+// end ends the outage: all later steps succeed.
 func (o *outage) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.failAt, o.steps = 0, 0
 }
 
-// serve returns a registry that refuses pushes during the outage, as one does whose token has expired.
+// serve returns a registry that refuses pushes during the outage, like a registry for which the token has expired.
 func (o *outage) serve(t *testing.T) (repository string) {
 	t.Helper()
 	accepting := registry.New(registry.WithReferrersSupport(true), registry.Logger(log.New(io.Discard, "", 0)))
@@ -66,7 +66,7 @@ func (o *outage) serve(t *testing.T) (repository string) {
 	return strings.TrimPrefix(server.URL, "http://") + "/a2a-operator"
 }
 
-// cosign signs nothing, and records what it would sign.
+// cosign records the objects to sign, and does not sign them.
 func (o *outage) cosign(_ context.Context, args ...string) error {
 	if o.step() {
 		return errors.New("run cosign " + args[0] + ": no token")
@@ -83,7 +83,7 @@ func (o *outage) hasSigned(reference string) bool {
 	return slices.Contains(o.signed, "sign "+reference) && slices.Contains(o.signed, "attest "+reference)
 }
 
-// runFakes replaces go and helm. A package of the chart is its values.yaml.
+// runFakes replaces go and helm. Its package of a chart contains only values.yaml.
 func runFakes(ctx context.Context, _, program string, args ...string) (string, error) {
 	last := args[len(args)-1]
 	switch command := program + " " + strings.Join(args, " "); {
@@ -172,7 +172,7 @@ func publishedChart(t *testing.T, r *release) string {
 	return values.String()
 }
 
-// checkChartIsInstallable fails if the values of a published chart name an image that is missing or not signed.
+// checkChartIsInstallable fails the test if the values of a published chart name an image that is missing or not signed.
 func checkChartIsInstallable(t *testing.T, r *release, o *outage, values string) {
 	t.Helper()
 	named := 0
@@ -211,7 +211,7 @@ func checkChartIsInstallable(t *testing.T, r *release, o *outage, values string)
 	}
 }
 
-// A release may die at each step: the registry refuses a push, or a signature fails.
+// The test runs a release once for each step that can fail: a push that the registry refuses, or a signature.
 func TestFailedReleasePublishesNoChartWithoutItsImages(t *testing.T) {
 	var complete outage
 	r := outageRelease(t, &complete)

@@ -16,31 +16,32 @@ import (
 	"time"
 )
 
-// publicRepository is the prefix of the published images, which the chart and config/ name.
+// publicRepository is the prefix of the names of published images in the chart and in config/.
 const publicRepository = "ghcr.io/a2a-operator"
 
 // sourceURL is the address of the source code.
 const sourceURL = "https://github.com/a2a-operator/a2a-operator"
 
-// versionPattern is semantic versioning with a "v", without build metadata, which a tag of an image cannot hold.
+// versionPattern matches a semantic version with a leading "v". It allows no build metadata, because the tag of an image
+// cannot contain a "+".
 var versionPattern = regexp.MustCompile(`^v(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$`)
 
-// release is one version and what its steps need.
+// release is the version to publish, and the inputs of the steps that publish it.
 type release struct {
 	// root is the root of the source tree, output the directory of the files that belong to the release.
 	root, output string
-	// version has a leading "v".
+	// version is the version of the release, with a leading "v".
 	version string
 	// repository is the prefix of the images.
 	repository string
-	// commit is the commit of the source tree, and date its time, which replaces all times in what is published.
+	// commit is the commit of the source tree. date is its commit time, which replaces all times in published artifacts.
 	commit string
 	date   time.Time
 	helm   string
 	build  builder
 	run    runner
 	signer signer
-	// log receives a line for each step that is done.
+	// log receives a line for each completed step.
 	log io.Writer
 }
 
@@ -84,8 +85,8 @@ type published struct {
 	chart  artifact
 }
 
-// publish builds everything before it pushes anything. The images are in the registry, with their signatures, before the chart that
-// names them is. A run that fails leaves no chart with missing images, and the next run for the same commit completes it.
+// publish builds everything before it pushes anything. It pushes and signs the images before it pushes the chart that names them, so
+// a run that fails leaves no chart with missing images. The next run for the same commit completes the release.
 func (r *release) publish(ctx context.Context) (published, error) {
 	images, chart, err := r.buildInstallation(ctx)
 	if err != nil {
@@ -122,7 +123,7 @@ func (r *release) publish(ctx context.Context) (published, error) {
 	return pushed, r.signChecksums(ctx)
 }
 
-// publishInstallation publishes what an installation needs: the images, the chart and install.yaml, without signatures and archives.
+// publishInstallation publishes only the images, the chart and install.yaml, without signatures and archives.
 func (r *release) publishInstallation(ctx context.Context) error {
 	images, chart, err := r.buildInstallation(ctx)
 	if err != nil {
@@ -135,8 +136,8 @@ func (r *release) publishInstallation(ctx context.Context) error {
 	return err
 }
 
-// buildInstallation builds the images and writes the files that name them: the package of the chart, whose file it returns,
-// install.yaml and samples.yaml.
+// buildInstallation builds the images, and writes the files that name them: the package of the chart, install.yaml and samples.yaml.
+// It returns the images and the path of the chart's package.
 func (r *release) buildInstallation(ctx context.Context) (images []imageIndex, chart string, err error) {
 	if err := os.RemoveAll(r.output); err != nil {
 		return nil, "", fmt.Errorf("remove the files of the last run: %w", err)
@@ -174,10 +175,10 @@ type artifact struct {
 
 func (a artifact) reference() string { return a.repository + "@" + a.digest }
 
-// runner runs a program in a directory, and returns its standard output. An error has its standard error.
+// runner runs a program in a directory, and returns its standard output. The error contains the standard error of the program.
 type runner func(ctx context.Context, dir, program string, args ...string) (string, error)
 
-// runProgram is a runner.
+// runProgram is the runner that starts a process.
 func runProgram(ctx context.Context, dir, program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir
@@ -190,7 +191,7 @@ func runProgram(ctx context.Context, dir, program string, args ...string) (strin
 	return string(out), nil
 }
 
-// reportf prints a step that is done.
+// reportf writes a line about a completed step to the log.
 func (r *release) reportf(format string, args ...any) {
 	_, _ = fmt.Fprintf(r.log, format+"\n", args...)
 }

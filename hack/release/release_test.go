@@ -31,7 +31,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// testRelease returns a release at a fixed commit to a registry that ends with the test. Its programs are texts.
+// testRelease returns a release of a fixed commit to a registry that ends with the test. Short texts replace the programs.
 func testRelease(t *testing.T) *release {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true), registry.Logger(log.New(io.Discard, "", 0))))
@@ -148,7 +148,7 @@ func checkImage(t *testing.T, image v1.Image, architecture string) {
 	}
 }
 
-// The addresses of the registries differ, and the digests of the images do not depend on them.
+// The two registries have different addresses, and the digests of the images must be equal.
 func TestTwoRunsPushImagesWithEqualDigests(t *testing.T) {
 	p := program{"manager", "./cmd/manager"}
 	first, second := pushImage(t, testRelease(t), p), pushImage(t, testRelease(t), p)

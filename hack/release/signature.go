@@ -12,16 +12,17 @@ import (
 	"strings"
 )
 
-// Types of predicates, as cosign names them.
+// Names of the predicate types in cosign.
 const (
 	spdxType       = "spdxjson"
 	provenanceType = "slsaprovenance1"
 )
 
-// signer signs with cosign. Without a key it signs as the workflow that runs it, through the public Sigstore services.
+// signer signs with cosign. Without a key, it signs with the identity of the workflow that runs it, through the public Sigstore
+// services.
 type signer struct {
 	cosign cosign
-	// key, public and services are files: a pair of keys, and a signing configuration that names no service.
+	// key and public are the files of a key pair. services is the file of a signing configuration without services.
 	key, public, services string
 }
 
@@ -110,7 +111,7 @@ func (r *release) verify(ctx context.Context, pushed published) error {
 	return err
 }
 
-// newKey makes a pair of keys in a directory, which sign without any service.
+// newKey makes a key pair in a directory. The signer then signs without any service.
 func (s *signer) newKey(ctx context.Context, dir string) error {
 	s.key, s.public, s.services = filepath.Join(dir, "cosign.key"), filepath.Join(dir, "cosign.pub"), filepath.Join(dir, "services.json")
 	if err := os.WriteFile(s.services, []byte(`{"mediaType":"application/vnd.dev.sigstore.signingconfig.v0.2+json"}`), 0o600); err != nil {
@@ -128,15 +129,15 @@ func (s *signer) run(ctx context.Context, verb string, args ...string) error {
 	return s.cosign(ctx, append(options, args...)...)
 }
 
-// verify runs a command of cosign that verifies. The key signs without a transparency log.
+// verify runs a command of cosign that verifies. It ignores the transparency log, because signatures by the key are not in it.
 func (s *signer) verify(ctx context.Context, verb string, args ...string) error {
 	return s.cosign(ctx, append([]string{verb, "--key", s.public, "--insecure-ignore-tlog=true"}, args...)...)
 }
 
-// cosign runs a command of cosign.
+// cosign is a function that runs a command of cosign.
 type cosign func(ctx context.Context, args ...string) error
 
-// runCosign returns a cosign that is a program.
+// runCosign returns a cosign that starts the program.
 func runCosign(program string) cosign {
 	return func(ctx context.Context, args ...string) error {
 		cmd := exec.CommandContext(ctx, program, args...)

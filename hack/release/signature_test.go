@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Compiling cosign takes minutes, so this test runs after `make release-tools` only.
+// This test runs only after `make release-tools`, because the build of cosign takes minutes.
 func TestCosignVerifiesWhatTheReleaseSigns(t *testing.T) {
 	cosign, err := filepath.Abs("../../bin/cosign")
 	if err != nil {
@@ -38,7 +38,7 @@ func TestCosignVerifiesWhatTheReleaseSigns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Another index takes the place of the chart, whose push needs helm.
+	// The test uses another image index instead of the chart, because a push of the chart needs helm.
 	other := pushImage(t, r, program{"sidecar", "./cmd/sidecar"})
 	pushed := published{images: []imageIndex{image}, chart: other.artifact}
 	if err := r.writeProvenance(); err != nil {

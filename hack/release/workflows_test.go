@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A tag of an action can move to other code, a commit cannot.
+// A workflow must name an action by its commit, because a tag may later refer to other code.
 func TestWorkflowsPinActionsByCommit(t *testing.T) {
 	files, err := filepath.Glob("../../.github/workflows/*.yml")
 	if err != nil || len(files) == 0 {
@@ -39,7 +39,7 @@ func TestWorkflowsPinActionsByCommit(t *testing.T) {
 	}
 }
 
-// Make pastes the version into shell commands.
+// The check must precede make, which inserts the version into shell commands.
 func TestTheReleaseChecksItsTagBeforeACommandUsesIt(t *testing.T) {
 	text, err := os.ReadFile("../../.github/workflows/release.yml")
 	if err != nil {
@@ -51,7 +51,7 @@ func TestTheReleaseChecksItsTagBeforeACommandUsesIt(t *testing.T) {
 	}
 }
 
-// A module without updates keeps its known vulnerabilities.
+// Dependabot must update each directory: without updates, a module keeps its known vulnerabilities.
 func TestDependenciesOfAllDirectoriesAreUpdated(t *testing.T) {
 	text, err := os.ReadFile("../../.github/dependabot.yml")
 	if err != nil {
@@ -106,7 +106,7 @@ func TestDependenciesOfAllDirectoriesAreUpdated(t *testing.T) {
 	}
 }
 
-// makeTarget matches a target that a workflow makes.
+// makeTarget matches the targets of a make command in a workflow.
 var makeTarget = regexp.MustCompile(`\bmake ((?:[a-z0-9-]+ ?)+)`)
 
 func TestWorkflowsMakeExistingTargets(t *testing.T) {

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command run runs the manager on this machine with an API server of its own, for developers of the operator.
-// There is no node: objects appear, and pods do not. Ctrl-C stops and removes everything.
+// Command run runs the manager and an API server on this machine, for developers of the operator. The cluster has no
+// node: the operator makes its objects, but no pod runs. Ctrl-C stops both and removes all their files.
 package main
 
 import (
@@ -58,7 +58,7 @@ func run() (err error) {
 	return operator.Run(ctx, cluster, config, log)
 }
 
-// announce writes a kubeconfig, and prints how to use it with the kubectl that was built.
+// announce writes a kubeconfig, and prints how to use it with the kubectl at the given path. remove deletes the kubeconfig.
 func announce(kubeconfig []byte, kubectl string) (remove func() error, err error) {
 	dir, err := os.MkdirTemp("", "a2a-operator-run-")
 	if err != nil {

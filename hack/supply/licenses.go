@@ -16,7 +16,7 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// allowed are the licenses, by SPDX identifier, of code that may be linked: those that require attribution only.
+// allowed are the SPDX identifiers of the licenses of code that may be linked: licenses that require only attribution.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 
 // known is the percentage of a license file that must match the text of a license. The rest is the copyright
@@ -29,8 +29,8 @@ var (
 	sourceName  = regexp.MustCompile(`\.(go|s|c|h|py|sh)$`)
 )
 
-// licenseFiles returns the license and notice files of a package: in its directory and in its parents, up to
-// that of its module.
+// licenseFiles returns the license and notice files of a package: in its directory and in the parent directories, up to
+// the directory of its module.
 func licenseFiles(top, dir string) ([]string, error) {
 	var files []string
 	for {

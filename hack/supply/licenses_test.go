@@ -75,7 +75,7 @@ func TestLicensesOf(t *testing.T) {
 	}
 }
 
-// Modules that no program links are left out.
+// TestCollect checks that collect leaves out modules that no program links.
 func TestCollect(t *testing.T) {
 	top := tree(t, map[string]string{"go/LICENSE": mit, "a/LICENSE": mit, "a/NOTICE": "x", "tool/LICENSE": mozilla})
 	own := &listedModule{Path: "example.com/own", Main: true}

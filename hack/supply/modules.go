@@ -17,8 +17,8 @@ import (
 	"strings"
 )
 
-// platforms are the platforms of the released programs, with the packages of the programs there. A module may be linked on
-// one of them only.
+// platforms are the platforms of the released programs, with the programs that are released for each. The list is complete,
+// because some modules are linked on one platform only.
 var platforms = []struct{ system, architecture, programs string }{
 	{"linux", "amd64", "./cmd/..."},
 	{"linux", "arm64", "./cmd/..."},
@@ -28,13 +28,13 @@ var platforms = []struct{ system, architecture, programs string }{
 	{"windows", "arm64", plugin},
 }
 
-// plugin is the program that is released for more platforms than those of the images.
+// plugin is the program that is also released for platforms without images.
 const plugin = "./cmd/kubectl-a2a"
 
 // module is a module with packages that are linked into a program.
 type module struct {
 	path, version string
-	// files are its license files, and those of its linked packages.
+	// files are the license files of the module and of its linked packages.
 	files []string
 	// licenses are the licenses in files, as SPDX identifiers.
 	licenses []string
@@ -126,7 +126,7 @@ func goroot() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// collect adds the modules that the programs among packages link to found.
+// collect adds to found each module that a program in packages links.
 func collect(packages []listed, goroot string, found map[string]*module) error {
 	byPath := map[string]listed{}
 	for _, p := range packages {

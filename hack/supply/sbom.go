@@ -51,8 +51,8 @@ const (
 // noAssertion is the value of SPDX for a field whose value the document does not state.
 const noAssertion = "NOASSERTION"
 
-// sbom returns the SBOM of a program in SPDX 2.3: the digest of the binary, and the modules that it links. It depends on the
-// arguments only, so that the same binary has the same SBOM; created is the time of the commit, because SPDX requires a time.
+// sbom returns the SBOM of a program in SPDX 2.3: the digest of the binary, and the modules that it links. Equal arguments give
+// equal bytes. SPDX requires a creation time; created is the time of the commit.
 func (p program) sbom(version string, created time.Time, modules []module) ([]byte, error) {
 	licenses := map[string][]string{}
 	for _, m := range modules {
@@ -143,7 +143,7 @@ func moduleHash(sum string) (common.Checksum, error) {
 	return common.Checksum{Algorithm: common.SHA256, Value: hex.EncodeToString(decoded)}, nil
 }
 
-// licenseExpression returns an expression of SPDX for licenses that all apply.
+// licenseExpression returns the SPDX expression for the conjunction of licenses.
 func licenseExpression(ids []string) string {
 	if len(ids) == 0 {
 		return noAssertion

@@ -65,8 +65,8 @@ type collector struct {
 	texts []text
 }
 
-// visit adds the texts of a node. It returns whether its children are to be
-// visited.
+// visit adds the texts of a node. It returns true if the caller should visit the
+// children of the node.
 func (c *collector) visit(node ast.Node) bool {
 	switch n := node.(type) {
 	case *ast.ImportSpec, *ast.StructType:
@@ -103,8 +103,8 @@ func (c *collector) visitCall(call *ast.CallExpr) bool {
 	return false
 }
 
-// add adds the lines of a string expression: all that have a letter if it is
-// known to be a text, and else those that are prose.
+// add adds lines of a string expression. If known is true, the expression is known to be
+// a text, and add adds each line with a letter. Otherwise it adds each line that is prose.
 func (c *collector) add(e ast.Expr, known bool) {
 	first := c.files.Position(e.Pos()).Line
 	for i, line := range strings.Split(joined(e), "\n") {
@@ -143,7 +143,7 @@ func orEllipsis(part string) string {
 	return part
 }
 
-// patternFunctions take patterns, which are no texts.
+// patternFunctions are functions whose string arguments are patterns and not texts.
 var patternFunctions = []string{"MustCompile", "NewReplacer", "NewScript"}
 
 // textFunctions maps functions, by their names, to the argument that is a text.
@@ -184,11 +184,11 @@ var (
 	verb   = regexp.MustCompile(`%[-+#.0-9]*\[?[0-9]*\]?[a-zA-Z]`)
 	// word matches a word with the punctuation around it.
 	word = regexp.MustCompile(`^[("'` + "`" + `]*[A-Za-z][a-z'-]+[.,:;!?)"'` + "`" + `]*$`)
-	// notText matches what is written for programs: Lua, HTTP, media types, CEL.
+	// notText matches text in the languages of programs: Lua, HTTP, media types, CEL.
 	notText = regexp.MustCompile(`redis\.|^local |^return |^if .* then$|^--|ARGV|KEYS|^[a-z]+/[a-z0-9.+*-]+;|^(GET|PUT|POST) |HTTP/1|\{\{|=>|&&|\|\||^\+?kubebuilder`)
 )
 
-// prose reports whether a line has two words.
+// prose reports whether a line contains at least two words.
 func prose(line string) bool {
 	words := 0
 	for field := range strings.FieldsSeq(line) {

@@ -78,8 +78,8 @@ func TestCommentsOfValuesAndNotes(t *testing.T) {
 	}
 }
 
-// TestTreeHasTextsOfEverySurface guards against a pattern that finds nothing after
-// files have moved.
+// TestTreeHasTextsOfEverySurface detects a pattern that matches no file because files
+// have moved.
 func TestTreeHasTextsOfEverySurface(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
 	if _, err := os.Stat("go.mod"); err != nil {

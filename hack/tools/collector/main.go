@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command collector is an OpenTelemetry Collector for the end-to-end tests, with the receiver of
-// OTLP and an exporter that appends spans to a file in the JSON of OTLP. It is a module of its
-// own because of its dependencies.
+// Command collector is an OpenTelemetry Collector for the end-to-end tests, with an OTLP
+// receiver and an exporter that appends spans to a file as OTLP JSON. It has its own module
+// because of its dependencies.
 package main
 
 import (

@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// apiServers is the directory with one module for each minor version of Kubernetes whose kube-apiserver tests run beside
-// that of the cluster. A module is named by its minor version.
+// apiServers is the directory with the modules of further kube-apiservers that tests run, one for each minor version of
+// Kubernetes. The directory of a module has the name of the minor version.
 const apiServers = "hack/cluster/apiserver"
 
 // requirement matches the version of Kubernetes in a go.mod.
 var requirement = regexp.MustCompile(`(?m)^\s*(?:require )?k8s\.io/kubernetes (v1\.[0-9]+\.[0-9]+)`)
 
-// useAPIServer replaces the kube-apiserver of a catalogue by that of the minor version b.APIServer.
+// useAPIServer replaces the kube-apiserver in a catalogue by the kube-apiserver of the minor version b.APIServer.
 func (b Builder) useAPIServer(catalogue []Binary) error {
 	if b.APIServer == "" {
 		return nil

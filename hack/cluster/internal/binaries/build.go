@@ -76,9 +76,9 @@ func (b Builder) compile(ctx context.Context, binary Binary) error {
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", binary.linkerFlags(),
 		"-o", temporary, binary.Package)
 	command.Dir = filepath.Join(b.Root, binary.Module)
-	// A workspace file would add its modules to the build list of these.
+	// GOWORK=off, because a workspace file would change the versions of the modules that this build selects.
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
-	// go prints a line for every module that it downloads; show the output only for an error.
+	// go prints a line for every module that it downloads. The output is shown only if the build fails.
 	printed, err := command.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("build %s: %w: %s", binary.Name, err, lastLines(string(printed), 30))

@@ -20,7 +20,7 @@ type Binary struct {
 	Module string
 	// Package is the package to build; a path that starts with a dot is code of this repository.
 	Package string
-	// Flags are linker flags beside those of every binary.
+	// Flags are linker flags in addition to the flags of every binary.
 	Flags []string
 }
 
@@ -73,7 +73,7 @@ func versionFlags(kubernetes string) []string {
 		"-X " + version + "gitMajor=1",
 		"-X " + version + "gitMinor=" + strings.Split(kubernetes, ".")[1],
 		"-X " + version + "gitTreeState=clean",
-		// A module has neither of these values, and the program must be able to parse both.
+		// The source code of a module does not contain these two values, and the program must be able to parse them.
 		"-X " + version + "gitCommit=0000000000000000000000000000000000000000",
 		"-X " + version + "buildDate=2026-01-01T00:00:00Z",
 	}

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// stamp returns the digest of all inputs of the binary: the requirements of its module, our sources, the flags
-// and the compiler.
+// stamp returns the digest of all inputs of the binary: the requirements of its module, the sources in this repository,
+// the flags and the compiler.
 func (b Binary) stamp(root, compiler string) (string, error) {
 	files := []string{"go.mod", "go.sum"}
 	if strings.HasPrefix(b.Package, ".") {

@@ -23,10 +23,11 @@ import (
 // roots match the kubelet's groups in cgroup v1, v2 and hybrid mode.
 var roots = []string{"/sys/fs/cgroup/kubepods", "/sys/fs/cgroup/*/kubepods"}
 
-// removalWait is how long the kernel may take to empty a group whose processes were killed.
+// removalWait bounds the wait until the kernel has emptied a group whose processes were killed.
 const removalWait = 10 * time.Second
 
-// killPasses bounds how often the groups are searched; a process that forks while it is killed needs a second pass.
+// killPasses bounds the number of searches for processes. A second search finds the child of a process that forked while
+// it was killed.
 const killPasses = 5
 
 // KillPods kills every process of every pod.

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// startLimit is how long a component may take to answer; two busy cores need a tenth of it.
+	// startLimit bounds the time until a component answers. On two busy cores, a component needs a tenth of it.
 	startLimit = 2 * time.Minute
 	// stopGrace is how long a component may take to end after SIGTERM.
 	stopGrace = 20 * time.Second
@@ -94,7 +94,7 @@ func (c *Cluster) await(ctx context.Context, name string, identity process.Ident
 	return nil
 }
 
-// final marks an error that a retry cannot fix.
+// final is an error after which poll does not retry.
 type final struct{ error }
 
 // Unwrap returns the marked error.

@@ -29,7 +29,7 @@ func (c *Cluster) startDNS(ctx context.Context, ledger *state.Ledger, settings c
 	digest := hex.EncodeToString(sum[:])
 	if ledger.Record().DNS != digest {
 		err := c.config.Reporter.Step(ctx, "DNS objects", func(ctx context.Context) error {
-			// A new API server is still creating its roles and namespaces.
+			// Retry: a new API server creates its roles and namespaces only after it answers.
 			return poll(ctx, startLimit, func(ctx context.Context) error { return c.apply(ctx, manifest) })
 		})
 		if err != nil {
@@ -59,7 +59,8 @@ func (c *Cluster) apply(ctx context.Context, manifest []byte) error {
 	return nil
 }
 
-// resolve looks up the API server through the DNS Service. The request passes iptables like that of a pod.
+// resolve looks up the name of the API server through the DNS Service. iptables handles the request like a request of a
+// pod.
 func (c *Cluster) resolve(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

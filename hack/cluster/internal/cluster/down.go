@@ -39,7 +39,7 @@ func (c *Cluster) Down(ctx context.Context) error {
 		return err
 	}
 	record := ledger.Record()
-	// Without a record and a process, nothing outside the directory was changed.
+	// If there is neither a record nor a process, the cluster changed nothing outside the directory.
 	if record.Boot != "" || len(marked) > 0 {
 		if err := c.undo(ctx, record); err != nil {
 			return err
@@ -60,7 +60,7 @@ func (c *Cluster) undo(ctx context.Context, record state.Record) error {
 			return err
 		}
 	}
-	// The shims end when containerd tells them to; those that remain are stopped by their mark.
+	// containerd ends most shims. stopMarked stops the remaining shims.
 	if err := step(ctx, "containers", cgroup.KillPods); err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (c *Cluster) restoreMachine(ctx context.Context, record state.Record) error
 	if err != nil {
 		return err
 	}
-	// The settings of an earlier boot do not apply any more: a boot resets them.
+	// Do not restore settings that were recorded before a reboot, because the reboot has reset them.
 	if boot == record.Boot {
 		if err := network.RestoreSettings(record.Sysctls); err != nil {
 			return err

@@ -35,7 +35,7 @@ func snapshotter(dir state.Dir) (string, error) {
 func unmount(point string) error {
 	err := syscall.Unmount(point, syscall.MNT_DETACH|unmountNoFollow)
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOENT) {
-		return nil // it is gone
+		return nil // the mount point no longer exists
 	}
 	return err
 }

@@ -22,7 +22,7 @@ import (
 // configurable.
 var kubeletPaths = []string{"/var/lib/kubelet", "/var/log/containers", "/var/log/pods", "/usr/libexec/kubernetes"}
 
-// sharedPaths are paths that containerd and the CNI plugins write, both those of the cluster and others.
+// sharedPaths are paths to which containerd and CNI plugins write: of the cluster, and of other programs of the machine.
 var sharedPaths = []string{"/run/containerd", "/var/lib/cni", "/opt/containerd", "/opt/cni", "/etc/cni", "/run/runc", "/run/cni", "/run/mount"}
 
 // absentPaths returns the paths outside the state directory that do not exist yet.
@@ -36,8 +36,8 @@ func absentPaths() []string {
 	return absent
 }
 
-// cleanOutside removes what the components left outside the state directory. absent lists the paths that did not
-// exist before the cluster.
+// cleanOutside removes the files that the components left outside the state directory. absent lists the paths that did
+// not exist before the cluster was created.
 func cleanOutside(dir state.Dir, absent []string) error {
 	if err := removeLogLinks(dir); err != nil {
 		return err
@@ -85,8 +85,8 @@ func removeLogLinks(dir state.Dir) error {
 	return nil
 }
 
-// removeNetworkResults removes the CNI results of the cluster's pods. A result names a network namespace; those
-// of the cluster are in the state directory.
+// removeNetworkResults removes the CNI results of the cluster's pods. It recognizes them by the network namespace that they
+// name: the namespaces of the cluster are in the state directory.
 func removeNetworkResults(dir state.Dir) error {
 	results, err := filepath.Glob("/var/lib/cni/results/*")
 	if err != nil {
@@ -104,7 +104,7 @@ func removeNetworkResults(dir state.Dir) error {
 	return nil
 }
 
-// removeDeadSockets removes sockets without a listener: those of killed shims.
+// removeDeadSockets removes the sockets of killed shims, which have no listener.
 func removeDeadSockets(directory string) error {
 	entries, err := os.ReadDir(directory)
 	if errors.Is(err, fs.ErrNotExist) {

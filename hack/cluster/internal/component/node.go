@@ -16,7 +16,7 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// NewContainerd returns a containerd of the cluster, beside one that the machine may run.
+// NewContainerd returns the containerd of the cluster, which is separate from a containerd of the machine.
 func NewContainerd(s Settings) (Component, error) {
 	config, cni := s.State.Config("containerd.toml"), s.State.Config("cni/10-a2a-operator.conflist")
 	files, err := s.render(map[string]string{config: "containerd.toml", cni: "cni.json"})

@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/state"
 )
 
-// Names of the components, as in the record, in log files and on the command line.
+// Names of the components in the record, in names of log files and on the command line.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"

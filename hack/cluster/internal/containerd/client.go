@@ -21,7 +21,7 @@ type Client struct {
 	Socket string
 }
 
-// Ping returns nil once containerd answers.
+// Ping returns nil if containerd answers.
 func (c Client) Ping(ctx context.Context) error {
 	_, err := c.run(ctx, "version")
 	return err

@@ -25,8 +25,8 @@ type Dockerfile struct {
 	Target  string
 }
 
-// Check builds a Dockerfile with buildah, and returns the differences from our image of the program. It needs
-// root, and removes its files.
+// Check builds a Dockerfile with buildah, and returns its differences from the image that Build makes of the program. It
+// needs root, and removes the files that it creates.
 func Check(ctx context.Context, program Program, dockerfile Dockerfile) ([]string, error) {
 	directory, err := os.MkdirTemp("", "a2a-operator-image-check-*")
 	if err != nil {

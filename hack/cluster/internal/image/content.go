@@ -21,7 +21,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// content is an image as a container sees it: its filesystem and how it starts.
+// content is the content of an image: its filesystem and its start configuration.
 type content struct {
 	entries map[string]entry
 	config  ocispec.ImageConfig

@@ -11,7 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/hack/cluster/internal/packages"
 )
 
-// chainPrefix is the prefix of the names of our chains.
+// chainPrefix is the prefix of the names of the chains that this package creates.
 const chainPrefix = "A2A-CLUSTER"
 
 // kubernetesPrefix is the prefix of the names of the chains of the kubelet and kube-proxy.
@@ -38,7 +38,7 @@ func EnsureRules(ctx context.Context, plan Plan) error {
 	return nil
 }
 
-// rules returns the input of iptables-restore that adds our chains to a table.
+// rules returns the input of iptables-restore that adds the chains of this package to a table.
 func rules(table string, plan Plan) string {
 	if table == "nat" {
 		return strings.Join([]string{
@@ -49,7 +49,7 @@ func rules(table string, plan Plan) string {
 			"COMMIT", "",
 		}, "\n")
 	}
-	// These rules come first, because a firewall of the machine rejects what no earlier rule accepts.
+	// Insert these rules first: a firewall of the machine may reject all packets that no earlier rule accepts.
 	return strings.Join([]string{
 		"*filter",
 		":" + chainPrefix + " - [0:0]",
@@ -61,7 +61,7 @@ func rules(table string, plan Plan) string {
 	}, "\n")
 }
 
-// RemoveRules removes our chains and those of the kubelet and kube-proxy, for both address families.
+// RemoveRules removes the chains of this package, the kubelet and kube-proxy, for both address families.
 func RemoveRules(ctx context.Context) error {
 	for _, family := range []string{"iptables", "ip6tables"} {
 		if _, err := packages.Program(family + "-save"); err != nil {

@@ -87,7 +87,7 @@ type usage struct {
 	prefix netip.Prefix
 }
 
-// usedPrefixes returns the networks of the machine's interfaces and routes, without those of the bridge.
+// usedPrefixes returns the networks of the machine's interfaces and routes, except for the networks of the bridge.
 func usedPrefixes() ([]usage, error) {
 	interfaces, err := net.Interfaces()
 	if err != nil {

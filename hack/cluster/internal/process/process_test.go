@@ -52,7 +52,7 @@ func TestDaemonStartsAndStops(t *testing.T) {
 	}
 	awaitLog(t, daemon.Log, "started")
 
-	// The same id with another start time or boot is another process, and must not be touched.
+	// A process with the same id and another start time or boot is a different process, and must not receive a signal.
 	for _, other := range []Identity{
 		{PID: identity.PID, Start: identity.Start + 1, Boot: identity.Boot},
 		{PID: identity.PID, Start: identity.Start, Boot: "another"},

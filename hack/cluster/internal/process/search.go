@@ -38,8 +38,8 @@ func Named(name string) ([]Identity, error) {
 	})
 }
 
-// search returns the processes whose directory in /proc accept returns true for. It leaves out those that end
-// meanwhile.
+// search returns the processes for whose directory in /proc accept returns true. It leaves out processes that end
+// during the search.
 func search(accept func(directory string) bool) ([]Identity, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

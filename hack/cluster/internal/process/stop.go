@@ -15,7 +15,7 @@ import (
 // pollInterval is the interval of checks for the end of a process.
 const pollInterval = 20 * time.Millisecond
 
-// killWait is how long a killed process may take to end. It takes long only if it hangs in the kernel.
+// killWait bounds the wait for the end of a killed process, which is long only if the process hangs in the kernel.
 const killWait = 10 * time.Second
 
 // Stop sends SIGTERM, sends SIGKILL after the grace period, and returns when the process has ended. It succeeds

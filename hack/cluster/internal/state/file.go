@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// WriteFile replaces the content of path atomically and creates its parent directories. It does not touch a file
-// that has the content already.
+// WriteFile replaces the content of the file at path atomically, and creates its parent directories. It does not write if
+// the file already has this content.
 func WriteFile(path string, content []byte, mode os.FileMode) error {
 	if existing, err := os.ReadFile(path); err == nil && bytes.Equal(existing, content) {
 		return nil

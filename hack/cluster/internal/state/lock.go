@@ -48,7 +48,7 @@ func Acquire(dir Dir, waiting func()) (*Lock, error) {
 	}
 }
 
-// checkOwned returns an error for a directory with files that are not of a cluster, because Down removes the
+// checkOwned returns an error for a directory that contains files but no cluster, because Down removes the whole
 // directory.
 func checkOwned(dir Dir) error {
 	entries, err := os.ReadDir(string(dir))
