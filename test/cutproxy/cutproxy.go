@@ -21,15 +21,15 @@ import (
 type Options struct {
 	// Seed determines the cuts.
 	Seed uint64
-	// Rate is the share of connections to cut, from 0 to 1. A client with keep-alive
-	// ends up with connections that are not cut: for such a client, use 1, and a MaxBytes
+	// Rate is the share of connections to cut, from 0 to 1. A client with keep-alive would
+	// soon use only connections that are not cut. For such a client, use 1, and a MaxBytes
 	// of several answers.
 	Rate float64
 	// MaxBytes bounds the position of a cut, which is evenly distributed over the bytes 0
 	// to MaxBytes-1. A connection with fewer bytes is not cut. The default is 4 KiB.
 	MaxBytes int
-	// Requests is the share of the cuts whose position is in the bytes of the client. The
-	// others are in those of the server.
+	// Requests is the share of the cuts whose position is in the bytes that the client sends.
+	// The positions of all other cuts are in the bytes that the server sends.
 	Requests float64
 }
 
@@ -37,7 +37,7 @@ type Options struct {
 type Cut struct {
 	// After is the number of bytes before the cut; negative for no cut.
 	After int
-	// Request is true if the bytes of the client are counted.
+	// Request is true if After counts the bytes that the client sends, false for the server.
 	Request bool
 	// Reset is true for a cut by RST, false for FIN.
 	Reset bool
@@ -143,7 +143,7 @@ func (p *Proxy) forward(client net.Conn, cut Cut) {
 		if !counted || cut.After < 0 {
 			_, _ = io.Copy(to, from)
 		} else if n, err := io.CopyN(to, from, int64(cut.After)); err == nil && n == int64(cut.After) {
-			// One more byte shows that the position is not the end of the traffic.
+			// Cut only if one more byte follows. Otherwise the position is the end of the traffic.
 			if _, err := io.ReadFull(from, make([]byte, 1)); err == nil {
 				doCut()
 			}
@@ -156,7 +156,7 @@ func (p *Proxy) forward(client net.Conn, cut Cut) {
 	both.Go(func() { pass(server, client, cut.Request) })
 	both.Go(func() {
 		pass(client, server, !cut.Request)
-		_ = client.Close() // the server has sent everything; HTTP has no half-open clients
+		_ = client.Close() // the server has sent everything, and no HTTP client continues to send after this
 	})
 	both.Wait()
 }

@@ -19,20 +19,20 @@ import (
 	"syscall"
 )
 
-// The ports are below the ephemeral ports of the kernel, which a listener on port 0 or a client may get. A client
-// with an ephemeral port would even connect to itself while the server at that port is down.
+// The ports are below the ephemeral ports, which the kernel assigns to listeners on port 0 and to clients. A client with
+// an ephemeral port could even connect to itself while the server at this port is down.
 const first, beyond = 15_000, 30_000
 
-// reserved holds the ports that this process has found, and the file whose locks hide them from other processes:
-// a lock of one byte for each port. The kernel releases the locks when the process ends.
+// reserved contains the ports that this process has found, and a file. For each port, this process locks one byte of the
+// file, so that other processes do not find the port. The kernel releases the locks when the process ends.
 var reserved struct {
 	mu    sync.Mutex
 	file  *os.File
 	ports map[int]bool
 }
 
-// Find returns a loopback address without a listener. No other call returns it, in this process or in another one
-// of the same user, before this process ends: a server can therefore start late, and restart at its address.
+// Find returns a loopback address without a listener. Until this process ends, no other call returns the address, neither in
+// this process nor in another process of the user. A server can therefore start later, and restart at its address.
 func Find(ctx context.Context) (string, error) { return find(ctx, first, beyond) }
 
 func find(ctx context.Context, first, beyond int) (string, error) {

@@ -4,9 +4,9 @@
 // Package programs builds the programs of this repository for the tests that run them,
 // and starts servers for tests.
 //
-// It builds in TestMain, before the first test. With a cold build cache on a busy
-// machine, a build takes minutes, which must count neither against the deadline of a
-// test nor against -timeout, whose clock starts with the tests.
+// It builds in TestMain, before the first test. With an empty build cache on a busy
+// machine, a build takes minutes. This time must count neither against the deadline of
+// a test nor against -timeout, which is measured from the start of the tests.
 package programs
 
 import (
@@ -22,10 +22,10 @@ import (
 // Module is the import path of the repository's root.
 const Module = "github.com/a2a-operator/a2a-operator"
 
-// Tests runs the tests of a package. A *testing.M is one.
+// Tests runs the tests of a package. *testing.M implements it.
 type Tests interface{ Run() int }
 
-// dir holds the programs while the tests run.
+// dir is the directory of the programs while the tests run.
 var dir string
 
 // Built returns tests that first build commands. A command is the path of a package
@@ -55,7 +55,7 @@ func (b *built) Run() int {
 		flag.Parse()
 	}
 	if list := flag.Lookup("test.list"); list != nil && list.Value.String() != "" {
-		return b.tests.Run() // -test.list runs no test
+		return b.tests.Run() // with -test.list, no test runs, so no program is needed
 	}
 	if err := b.build(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -69,7 +69,7 @@ func (b *built) build() (err error) {
 	if dir, err = os.MkdirTemp("", "a2a-programs"); err != nil {
 		return err
 	}
-	// The flags are those of the images.
+	// These are the build flags of the images.
 	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)}
 	for _, command := range b.commands {
 		arguments = append(arguments, path.Join(Module, command))

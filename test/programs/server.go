@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Output is what a process has written to standard output and standard error. It is
+// Output contains the standard output and standard error of a process so far. It is
 // safe for concurrent use.
 type Output struct {
 	mu   sync.Mutex

@@ -26,31 +26,31 @@ import (
 	"testing"
 )
 
-// minMinor is the minor version of the oldest supported Python 3. Requirements are resolved for it, unless their .in
-// file names a later one.
+// minMinor is the minor version of the oldest supported Python 3. The versions in a requirements file are resolved for
+// this version, unless the .in file names a later one.
 const minMinor = 11
 
-// newerMinors is how many minor versions after the required one are looked for.
+// newerMinors is the number of minor versions after the required one for which interpreter searches.
 const newerMinors = 3
 
 var (
-	// ErrUnavailable is the error of a machine that cannot create virtual environments.
-	// The error that wraps it names what is missing.
+	// ErrUnavailable is returned if the machine cannot create virtual environments.
+	// The error that wraps it names the missing program.
 	ErrUnavailable = errors.New("no virtual environments on this machine")
-	// ErrNotInstalled is the error of requirements that Install has not installed.
+	// ErrNotInstalled is returned if Install has not installed the requirements.
 	ErrNotInstalled = errors.New("not installed")
 )
 
 // base is a Python that creates virtual environments.
 type base struct {
 	path string
-	// version is such as "3.11.7-x86_64".
+	// version is the version and the architecture, such as "3.11.7-x86_64".
 	version string
 	minor   int
 }
 
-// interpreter returns the first Python 3 of at least a minor version: python3, or python3.<minor> of PATH. Its error wraps
-// ErrUnavailable.
+// interpreter returns the first Python 3 in PATH, python3 or python3.<minor>, that has at least the minor version. Its error
+// wraps ErrUnavailable.
 func interpreter(minor int) (base, error) {
 	found, err := probe("python3")
 	for newer := minor; found.minor < minor && newer <= minor+newerMinors; newer++ {
@@ -158,12 +158,11 @@ func Python(tb testing.TB, requirements string) string {
 const complete = "complete"
 
 // Install creates the environment of a requirements file, unless it exists. The file
-// lists every package with its hashes, including dependencies: Install installs nothing
-// else, and only wheels, so that no code of a package runs. It writes the output of pip to
-// log. The error wraps ErrNotInstalled if pip could not get the packages, such as without
-// a network, but not if a package has another hash. Concurrent calls wait for each
-// other, also those of other processes. Install repeats an installation that was
-// interrupted.
+// must list every package with its hashes, including dependencies. Install installs no
+// other package, and only wheels, so that no code of a package runs. It writes the output
+// of pip to log. The error wraps ErrNotInstalled if pip could not download the packages,
+// but not if a package has another hash. Concurrent calls wait for each other, even in
+// different processes. Install repeats an installation that was interrupted.
 func Install(ctx context.Context, requirements string, log io.Writer) error {
 	dir, python, err := directory(requirements) //nolint:contextcheck // a program is run once for all callers
 	if err != nil {

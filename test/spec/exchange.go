@@ -32,7 +32,7 @@ func (e *exchange) isStream() bool { return strings.HasPrefix(e.contentType, "te
 type form struct {
 	// schema and definition name a definition of a JSON Schema.
 	schema, definition string
-	// message returns a message of the type in the proto; nil for no proto.
+	// message returns an empty message of the type in the proto. It is nil if the type is not in the proto.
 	message func() proto.Message
 }
 
@@ -68,7 +68,7 @@ func (e *exchange) validate(text []byte) (string, error) {
 	case strings.Contains(e.path, "/v1/"):
 		return e.restV03(text)
 	case strings.Contains(e.path, "/.well-known/"):
-		return "other", nil // keys of signatures
+		return "other", nil // the keys of card signatures have no schema of A2A
 	case strings.HasSuffix(e.path, "/agent/authenticatedExtendedCard") && e.status == http.StatusOK:
 		return "v0.2.6 AgentCard", Validate("v0.2.6", "AgentCard", text)
 	default:
@@ -93,8 +93,8 @@ func (e *exchange) card(text []byte) (string, error) {
 		Validate("v0.1.0", "AgentCard", text), Validate("v0.2.6", "AgentCard", text), Validate("v0.3.0", "AgentCard", text))
 }
 
-// isRPC reports whether the exchange is JSON-RPC. The response for an unknown path is
-// JSON-RPC, too.
+// isRPC reports whether the exchange is JSON-RPC, which includes the response for an
+// unknown path.
 func (e *exchange) isRPC(text []byte) bool {
 	var asked, answered struct {
 		JSONRPC string `json:"jsonrpc"`
@@ -144,7 +144,7 @@ func (e *exchange) restV10(text []byte) (string, error) {
 // kind.
 func (e *exchange) restV03(text []byte) (string, error) {
 	if e.status >= http.StatusBadRequest {
-		return "error of 0.3", nil // the version defines no body
+		return "error of 0.3", nil // 0.3 does not define the body of an error
 	}
 	if bytes.Contains(text, []byte(`"kind":`)) {
 		return e.kindREST(text)
@@ -177,8 +177,8 @@ func (e *exchange) restV03(text []byte) (string, error) {
 	return f.name(), f.validate(renameContent(text))
 }
 
-// taskPage validates a page of tasks. 0.3 mentions the operation and defines no
-// response, so it is the response of 1.0 with tasks of 0.3.
+// taskPage validates a page of tasks in 0.3. 0.3 mentions the operation and defines no
+// response, so the sidecar returns the response of 1.0 with tasks of 0.3.
 func taskPage(text []byte) error {
 	var page struct {
 		Tasks         []json.RawMessage `json:"tasks"`
@@ -203,12 +203,12 @@ func taskPage(text []byte) error {
 	return nil
 }
 
-// renameContent renames content of a message to parts, the name in the stubs of the
-// Go SDK.
+// renameContent renames the member content of a message to parts, its name in the stubs
+// of the Go SDK.
 func renameContent(text []byte) []byte {
 	var value any
 	if json.Unmarshal(text, &value) != nil {
-		return text // the caller reports it
+		return text // the caller reports the invalid text
 	}
 	var rename func(any)
 	rename = func(value any) {
@@ -235,7 +235,7 @@ func renameContent(text []byte) []byte {
 	return renamed
 }
 
-// kindREST validates an object with a kind, or an event with one.
+// kindREST validates an object with the member kind, or an event that contains one.
 func (*exchange) kindREST(text []byte) (string, error) {
 	var frame struct {
 		Result json.RawMessage `json:"result"`
@@ -261,7 +261,7 @@ func (*exchange) kindREST(text []byte) (string, error) {
 	return "v0.3.0 REST " + definition, Validate("v0.3.0", definition, item)
 }
 
-// isStatus reports whether an event of a stream is an error.
+// isStatus reports whether an event of a stream is an error: google.rpc.Status.
 func isStatus(text []byte) bool {
 	var s struct {
 		Error *json.RawMessage `json:"error"`

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// resultsV10 are the results of 1.0 in every binding.
+// resultsV10 maps the operations of 1.0 to the types of their results, which are equal in every binding.
 var resultsV10 = map[string]form{
 	"SendMessage":                      {"v1.0.1", "SendMessageResponse", func() proto.Message { return &v1pb.SendMessageResponse{} }},
 	"SendStreamingMessage":             {"v1.0.1", "StreamResponse", func() proto.Message { return &v1pb.StreamResponse{} }},
@@ -29,7 +29,7 @@ var resultsV10 = map[string]form{
 	"GetExtendedAgentCard": {"v1.0.1", "AgentCard", func() proto.Message { return &v1pb.AgentCard{} }},
 }
 
-// responsesV03 are the responses of 0.2 and 0.3 with their envelopes.
+// responsesV03 maps the methods of 0.2 and 0.3 to the definitions of their responses with the envelope.
 var responsesV03 = map[string]string{
 	"message/send":                        "SendMessageResponse",
 	"message/stream":                      "SendStreamingMessageResponse",
@@ -43,7 +43,7 @@ var responsesV03 = map[string]string{
 	"agent/getAuthenticatedExtendedCard":  "GetAuthenticatedExtendedCardResponse",
 }
 
-// responsesV01 are the responses of 0.1.
+// responsesV01 maps the methods of 0.1 to the definitions of their responses.
 var responsesV01 = map[string]string{
 	"tasks/send":                 "SendTaskResponse",
 	"tasks/sendSubscribe":        "SendTaskStreamingResponse",
@@ -92,7 +92,7 @@ func (e *exchange) rpc(text []byte) (string, error) {
 	// result with kind and sessionId must be valid in both.
 	v01, v03 := responsesV01[asked.Method], responsesV03[asked.Method]
 	if asked.Method == "tasks/get" && e.isStream() {
-		// One project that implements 0.3 resumes with tasks/get.
+		// tasks/get may return a stream, because one project that implements 0.3 resumes streams with it.
 		v01, v03 = "", responsesV03["tasks/resubscribe"]
 	}
 	hasKind := bytes.Contains(answer.Result, []byte(`"kind":`))
@@ -126,10 +126,10 @@ func (e *exchange) rpcError(method string, answer *envelope, text []byte) (strin
 		}
 		return "error of 1.0", validateDetails(details)
 	}
-	if *answer.Error.Code == -32009 { // a code of 1.0 only
+	if *answer.Error.Code == -32009 { // only 1.0 defines this code
 		return "error of 1.0", nil
 	}
-	// 0.1 has no null id, but the id of an unreadable request is null.
+	// The schema of 0.1 allows no null id, but a response to an unreadable request has one.
 	if _, ok := responsesV01[method]; ok && string(answer.ID) != "null" {
 		if err := Validate("v0.1.0", "JSONRPCResponse", text); err != nil {
 			return "v0.1.0 error", err

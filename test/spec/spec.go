@@ -44,9 +44,9 @@ type schemas struct {
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
 	url      string
-	// place is the member with the definitions: "definitions", or "$defs" in 0.1.
+	// place is the name of the member that contains the definitions: "definitions", or "$defs" in 0.1.
 	place string
-	// names maps a definition without spaces, in lower case, to its name.
+	// names maps the name of a definition in lower case and without spaces to the name in the schema.
 	names    map[string]string
 	compiled map[string]*jsonschema.Schema
 }

@@ -41,7 +41,7 @@ func (v *Transport) Seen() map[string]int {
 // RoundTrip implements http.RoundTripper.
 func (v *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
-		return v.base.RoundTrip(r) // a gRPC client decodes with the official stubs
+		return v.base.RoundTrip(r) // not validated: a gRPC client decodes with the official stubs
 	}
 	asked := exchange{method: r.Method, path: r.URL.EscapedPath(), version: r.Header.Get("A2A-Version")}
 	if r.Body != nil {
@@ -63,7 +63,7 @@ func (v *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// recorder copies a body while the client reads it, and validates it at its end.
+// recorder copies a body while the client reads it, and validates the copy at the end of the body.
 type recorder struct {
 	io.ReadCloser
 	exchange  exchange
@@ -84,7 +84,7 @@ func (r *recorder) Read(p []byte) (int, error) {
 func (r *recorder) Close() error {
 	r.once.Do(func() {
 		whole := false
-		if !r.exchange.isStream() { // the client read a part, the test validates all
+		if !r.exchange.isStream() { // read the rest that the client has not read, to validate the whole body
 			_, err := io.Copy(&r.text, r.ReadCloser)
 			whole = err == nil
 		}

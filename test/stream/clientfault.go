@@ -11,7 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 
-// clientFault is what a reader does in the middle of a stream.
+// clientFault is a fault that a reader causes in the middle of a stream.
 type clientFault struct {
 	// after is the number of events before the fault.
 	after int

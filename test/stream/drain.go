@@ -15,8 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/script"
 )
 
-// runDrain sends SIGTERM to a sidecar with many open streams. Streams of turns that end in time must show the
-// end, and all others must end in a way that the reader can resume.
+// runDrain sends SIGTERM to a sidecar with many open streams. A turn that ends within the grace period must end in its
+// stream. All other streams must end such that the reader can resume them.
 func runDrain(ctx context.Context, s *settings, r *report) error {
 	const grace = 12 * time.Second
 	tasks, readers := 100, 10
@@ -69,8 +69,7 @@ func runDrain(ctx context.Context, s *settings, r *report) error {
 	return f.resumeReaders(ctx, r, all)
 }
 
-// resumeReaders lets the readers resume their streams at the restarted sidecar, which knows the tasks from the
-// store only.
+// resumeReaders lets the readers resume their streams at the restarted sidecar, which reads the tasks from the store.
 func (f *fleet) resumeReaders(ctx context.Context, r *report, all []*watchedTask) error {
 	ctx, cancel := context.WithTimeout(ctx, taskTimeout)
 	defer cancel()
@@ -115,7 +114,7 @@ func (r *report) checkDrain(all []*watchedTask, n *counts, took, grace time.Dura
 			case reader.ended:
 				whole, ended = whole+1, true
 			case l.Outcome == history.Cut, l.Outcome == history.Refused, len(l.Events) == 0,
-				l.Outcome == history.Unavailable && reader.last == 0: // the reader has no event to resume from
+				l.Outcome == history.Unavailable && reader.last == 0: // the reader received no event from which it could resume
 				broken++
 				r.Failed = append(r.Failed, failedTask{Task: &history.Task{ID: a.id(), Streams: []history.Stream{*l}}, Violations: []history.Violation{
 					{Rule: history.Unexplained, Text: fmt.Sprintf("%v: %s %s after %d events", l, l.Outcome, l.Reason, len(l.Events))},

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tracecollector is an OpenTelemetry collector for tests. It receives traces by OTLP
-// over HTTP, decodes them with the official protobuf messages, and keeps them in memory. Only
+// over HTTP, decodes them with the official protobuf messages, and stores them in memory. Only
 // tests import it.
 package tracecollector
 
@@ -27,9 +27,9 @@ type Collector struct {
 	*httptest.Server
 	mu    sync.Mutex
 	spans []Span
-	// bodies are the requests.
+	// bodies are the bodies of the requests.
 	bodies []string
-	// arrived has a value after each request.
+	// arrived receives a value after each request.
 	arrived chan struct{}
 }
 
@@ -39,8 +39,7 @@ type Span struct {
 	Service string
 }
 
-// Start runs a collector until the test ends. A request that is not one of OTLP fails the
-// test.
+// Start runs a collector until the test ends. A request that is not OTLP fails the test.
 func Start(tb testing.TB) *Collector {
 	tb.Helper()
 	c := &Collector{arrived: make(chan struct{}, 1)}
@@ -89,8 +88,8 @@ func (s Span) TraceParent() string {
 	return "00-" + hex.EncodeToString(s.TraceId) + "-" + hex.EncodeToString(s.SpanId) + "-01"
 }
 
-// Await waits up to 30 s for one span for each predicate, and returns the first such spans in the order of
-// the predicates.
+// Await waits up to 30 s until a span matches each predicate. It returns the first matching span of each predicate,
+// in the order of the predicates.
 func (c *Collector) Await(tb testing.TB, wanted ...func(Span) bool) []Span {
 	tb.Helper()
 	deadline := time.After(30 * time.Second)

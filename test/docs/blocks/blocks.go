@@ -48,9 +48,9 @@ type Block struct {
 	Line int
 	// Language is the first word after the fence, or "".
 	Language string
-	// Text has the lines between the fences, without the indentation of the fence.
+	// Text contains the lines between the fences, without the indentation of the fence.
 	Text string
-	// Markers has the text of each marker by its name.
+	// Markers maps the names of markers to their texts.
 	Markers map[string]string
 	// File is the name in the first line, such as "# agent.yaml", or "".
 	File string
@@ -135,7 +135,7 @@ func parse(page, text string) ([]Block, error) {
 	return found, nil
 }
 
-// Files returns the blocks that name a file, by the name.
+// Files returns the texts of the blocks that name a file, by the name of the file.
 func Files(all []Block) map[string]string {
 	files := map[string]string{}
 	for _, b := range all {
@@ -146,7 +146,7 @@ func Files(all []Block) map[string]string {
 	return files
 }
 
-// Problems returns what is wrong with the markers of a block.
+// Problems returns a text for each mistake in the markers of a block.
 func (b Block) Problems() []string {
 	var all []string
 	languages := []string{"sh", "yaml", "json", "text", "http", "go", "python", "javascript", "dockerfile", "promql", "mermaid"}

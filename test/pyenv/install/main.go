@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command install creates the virtual environments of requirements files, before the
-// tests that use them. If the machine cannot create an environment, or cannot get its
-// packages, it prints one line and succeeds, and the tests skip; with -required, it fails.
+// tests that use them. If the machine cannot create an environment or download its
+// packages, the command prints one line and succeeds, and the tests are skipped. With
+// -required, it fails instead.
 //
 //	go run ./test/pyenv/install examples/*/requirements.txt
 package main

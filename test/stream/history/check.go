@@ -23,7 +23,7 @@ const (
 	Reordered Rule = "reordered"
 	// Foreign means that a reader received text that the agent did not write.
 	Foreign Rule = "foreign"
-	// Diverged means that two readers received different events with one number.
+	// Diverged means that two readers received different events with the same number.
 	Diverged Rule = "diverged"
 	// Terminals means that a task ended twice, or continued after its end.
 	Terminals Rule = "terminals"
@@ -37,7 +37,7 @@ const (
 	Unexplained Rule = "unexplained"
 )
 
-// Violation is a broken rule.
+// Violation is a violation of a rule.
 type Violation struct {
 	Rule Rule   `json:"rule"`
 	Text string `json:"text"`
@@ -45,10 +45,10 @@ type Violation struct {
 
 func (v Violation) String() string { return string(v.Rule) + ": " + v.Text }
 
-// Audit is the name of the reader that reads the whole log after the end.
+// Audit is the name of the reader that reads the whole log after the end of the task.
 const Audit = "audit"
 
-// check collects the violations of a task.
+// check collects the violations in the history of a task.
 type check struct {
 	*Task
 	faults *Faults
@@ -56,7 +56,7 @@ type check struct {
 	number map[string]int
 	// restoredBy is the restore of the store during the life of the task; nil for none.
 	restoredBy *Restore
-	// log holds the events of all numbered streams.
+	// log contains the events of all numbered streams.
 	log   log
 	wrong []Violation
 }
@@ -129,8 +129,8 @@ func (c *check) forgotten(at time.Duration) bool {
 	return c.faults.Forgets && within(slices.Concat(c.faults.Kills, c.faults.Drains), c.known(), at)
 }
 
-// died reports whether the task existed at a moment and may have been lost with a sidecar later. Its end may
-// then be known to one reader only.
+// died reports whether the task existed at a moment, and a later kill of a sidecar may have lost it. In this case, only one
+// reader may have received the end of the task.
 func (c *check) died(at time.Duration) bool {
 	return c.faults.Forgets && slices.ContainsFunc(c.Streams, func(l Stream) bool {
 		return l.Outcome == NotFound && within(slices.Concat(c.faults.Kills, c.faults.Drains), at, l.End)
@@ -159,8 +159,8 @@ func (c *check) acknowledged() time.Duration {
 	return first
 }
 
-// begun returns when the first request for the task was sent. From then on the task may exist, even if the
-// request got no response.
+// begun returns the time at which the first request for the task was sent. From then on the task may exist, even if the
+// request received no response.
 func (c *check) begun() time.Duration {
 	first := time.Duration(math.MaxInt64)
 	for i := range c.Streams {
@@ -188,7 +188,7 @@ func (c *check) ending() {
 	}
 	final, last := c.final(), c.last()
 	if final == "" {
-		// A task that was lost is not found. The rule Lost covers that.
+		// A lost task is not found. The rule Lost covers this case.
 		if !c.notFound() {
 			c.violationf(Wedged, "the task has not ended")
 		}
@@ -230,7 +230,7 @@ func (c *check) last() time.Duration {
 	return last
 }
 
-// notFound reports whether a reader got the answer that the task does not exist, which another rule covers.
+// notFound reports whether a reader received the response that the task does not exist. Another rule covers this case.
 func (c *check) notFound() bool {
 	return slices.ContainsFunc(c.Streams, func(l Stream) bool { return l.Outcome == NotFound })
 }

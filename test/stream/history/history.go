@@ -1,25 +1,25 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package history checks what clients received of a task's streams. It is pure: its input is the recorded
-// history alone, so that a history can be checked again at any time.
+// Package history checks the events that clients received in the streams of a task. It is pure: its only input is the
+// recorded history, so a history can be checked again at any time.
 package history
 
 import "time"
 
-// Task is what all clients received of one task.
+// Task is the history of one task: the events that all clients received.
 type Task struct {
-	// ID is the id that the server chose, or the client in 0.1.
+	// ID is the id of the task. The client chose it in 0.1, the server in all other versions.
 	ID string `json:"id"`
-	// Want holds the chunks that the agent writes. Turns is the number of turns, which have the same number of
+	// Want contains the chunks that the agent writes. Turns is the number of turns. All turns have the same number of
 	// chunks.
 	Want  []string `json:"want,omitempty"`
 	Turns int      `json:"turns"`
 	// Streams holds the streams that were read, in no order.
 	Streams []Stream `json:"streams"`
-	// Read is the task as it was read after its end; nil if that failed.
+	// Read is the task as it was read after its end, nil if the read failed.
 	Read *Event `json:"read,omitempty"`
-	// ReadAt is when that request was sent.
+	// ReadAt is the time at which the request for Read was sent.
 	ReadAt time.Duration `json:"readAt,omitempty"`
 	// StatusMessage is the text of the status of a task that failed.
 	StatusMessage string `json:"statusMessage,omitempty"`
@@ -32,7 +32,7 @@ type Task struct {
 // Other is a second task that one message created.
 type Other struct {
 	ID string `json:"id"`
-	// First is when the message was sent first, and Then when a reader received the second task.
+	// First is the time at which the message was first sent, Then the time at which a reader received the second task.
 	First time.Duration `json:"first"`
 	Then  time.Duration `json:"then"`
 }
@@ -41,17 +41,17 @@ type Other struct {
 type Opening string
 
 const (
-	// Sent is the stream of a message.
+	// Sent is a stream that answers a message.
 	Sent Opening = "sent"
-	// Subscribed is a stream from the current state of the task.
+	// Subscribed is a stream that begins with the current state of the task.
 	Subscribed Opening = "subscribed"
-	// Resumed is a stream from an event on.
+	// Resumed is a stream that begins after a given event.
 	Resumed Opening = "resumed"
 )
 
 // Stream is one stream as its reader received it.
 type Stream struct {
-	// Client is the name of the reader, which reads one stream after another. Dialect is its protocol.
+	// Client is the name of the reader, which reads one stream after another. Dialect is the dialect of the stream.
 	Client  string  `json:"client,omitempty"`
 	Dialect string  `json:"dialect,omitempty"`
 	Opening Opening `json:"opening"`
@@ -70,7 +70,7 @@ type Stream struct {
 	Broken bool `json:"broken,omitempty"`
 }
 
-// Outcome is how a stream ended.
+// Outcome is the way in which a stream ended.
 type Outcome string
 
 const (
@@ -92,13 +92,13 @@ const (
 type Kind string
 
 const (
-	// Snapshot has the current State of the task and all of its Text.
+	// Snapshot contains the current State of the task and the whole Text.
 	Snapshot Kind = "snapshot"
 	// Status is a change of State.
 	Status Kind = "status"
 	// Standing is the status with which a stream of 0.1 begins in place of a snapshot. It has no text.
 	Standing Kind = "standing"
-	// Chunk is more Text: one chunk, or all chunks of a turn at the beginning of a stream of 0.1.
+	// Chunk contains additional Text: one chunk or, at the beginning of a stream of 0.1, all chunks of a turn.
 	Chunk Kind = "chunk"
 )
 
@@ -133,7 +133,8 @@ type Window struct {
 
 // Restore replaces the data of the shared store by a backup.
 type Restore struct {
-	// Backup is when the backup began, Kill when the store ended, and End when its sidecars serve again.
+	// Backup is the time at which the backup began, Kill the time at which the store ended, and End the time from which its
+	// sidecars serve again.
 	Backup time.Duration `json:"backup"`
 	Kill   time.Duration `json:"kill"`
 	End    time.Duration `json:"end"`
@@ -141,15 +142,15 @@ type Restore struct {
 
 // Faults are the faults of a run.
 type Faults struct {
-	// Kills are kills of sidecars, from the signal to the moment when the next process listens. Drains are
-	// graceful shutdowns of sidecars, Agents are kills of the agent, and Outages are those of the shared store.
+	// Kills are kills of sidecars, from the signal to the moment when the next process listens. Drains are graceful
+	// shutdowns of sidecars, Agents are kills of the agent, and Outages are outages of the shared store.
 	Kills   []Window `json:"kills"`
 	Drains  []Window `json:"drains"`
 	Agents  []Window `json:"agents"`
 	Outages []Window `json:"outages"`
 	// Restores are the restores of the shared store.
 	Restores []Restore `json:"restores,omitempty"`
-	// Forgets is true if a sidecar keeps its tasks in memory, which a kill loses.
+	// Forgets is true if sidecars store tasks in memory, so that a kill loses them.
 	Forgets bool `json:"forgets,omitempty"`
 }
 

@@ -8,12 +8,12 @@ import (
 	"slices"
 )
 
-// log is the order of events that all readers must have received.
+// log is the log of a task, merged from the numbered streams of all readers.
 type log struct {
 	events map[uint64]*Event
-	// seqs holds the numbers of all events, and chunks those of chunks, both in order.
+	// seqs contains the numbers of all events, and chunks the numbers of chunks, both in ascending order.
 	seqs, chunks []uint64
-	// whole is true if a reader read the log from its beginning after the end.
+	// whole is true if a reader read the log from its beginning after the task had ended.
 	whole bool
 }
 
@@ -89,8 +89,8 @@ func (c *check) chunksUpTo(seq uint64) int {
 // at returns an event, or nil if no reader received it.
 func (l *log) at(seq uint64) *Event { return l.events[seq] }
 
-// audit checks the log as it was read after the end: it must hold every event that a reader received, and
-// snapshots must be folds of it.
+// audit checks the log that was read after the end of the task: it must contain every event that a reader received, and
+// each snapshot must equal the fold of the events up to its number.
 func (c *check) audit() {
 	var audit *Stream
 	for i := range c.Streams {

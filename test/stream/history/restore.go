@@ -19,7 +19,7 @@ func (c *check) restored() *Restore {
 	return c.restoredBy
 }
 
-// lostWithStore reports whether all events of the task may be newer than a backup that replaced the data of the store.
+// lostWithStore reports whether the backup that replaced the data of the store may contain no event of the task.
 // The time of the request does not matter: the store may receive the task after the backup has begun.
 func (c *check) lostWithStore() bool {
 	return c.restoredBy != nil && c.acknowledged() >= c.restoredBy.Backup
@@ -31,9 +31,9 @@ func (r *Restore) MayReplace(sent, received time.Duration) bool {
 	return within([]Window{{r.Backup, r.End}}, sent, received)
 }
 
-// afterRestore checks a task whose store was replaced by a backup. The log afterwards is a part of the task from its
-// beginning: all of it, or a part that ends with a failure. A reader that received events which the log does not have
-// receives no event behind them.
+// afterRestore checks a task whose store was replaced by a backup. The log after the restore must be the whole log of the
+// task, or a beginning of it followed by a failure. A reader that received events which this log does not contain must
+// receive no event after them.
 func (c *check) afterRestore(r *Restore) {
 	var audit *Stream
 	for i := range c.Streams {
@@ -59,7 +59,7 @@ func (c *check) afterRestore(r *Restore) {
 	if end != "failed" && (end != "completed" || chunks != len(c.Want)) {
 		c.violationf(Lost, "after the restore the task is %s with %d of %d chunks", end, chunks, len(c.Want))
 	}
-	// A task that ended after the backup works again until a sidecar fails it.
+	// A task that ended after the backup is in the state working again, until a sidecar fails it.
 	state := c.Read.State == end || c.Read.State == "working" && end == "failed" && c.ReadAt < r.End
 	if c.ReadAt >= r.Kill && (!state || c.Read.Text != strings.Join(c.Want[:chunks], "")) {
 		n, _ := c.prefix(c.Read.Text)
@@ -70,7 +70,7 @@ func (c *check) afterRestore(r *Restore) {
 	}
 }
 
-// logAfter returns the log as the audit read it, by numbers, its chunks and its terminal state.
+// logAfter returns the log that the audit read: the events by number, the number of chunks and the terminal state.
 func (c *check) logAfter(audit *Stream) (after map[uint64]*Event, chunks int, end string) {
 	after = make(map[uint64]*Event, len(audit.Events))
 	for i := range audit.Events {
@@ -91,7 +91,8 @@ func (c *check) logAfter(audit *Stream) (after map[uint64]*Event, chunks int, en
 	return after, chunks, end
 }
 
-// noSplice checks that a stream has no event of the log after the restore behind one that the restore has lost.
+// noSplice checks that no stream contains an event that the restore has lost and, after it, an event of the log after the
+// restore.
 func (c *check) noSplice(l *Stream, after map[uint64]*Event, r *Restore) {
 	var lost *Event
 	for i := range l.Events {

@@ -16,16 +16,17 @@ func (l *Stream) String() string {
 type walker struct {
 	*check
 	stream *Stream
-	// before is the former event, nil at first. seq is its number, or the number after which the stream resumes.
+	// before is the previous event, nil before the first one. seq is the number of before, or at first the number after which
+	// the stream resumes.
 	before *Event
 	seq    uint64
 	// next is the number of the next chunk, or unknown.
 	next int
-	// opening is true at the beginning of a stream of 0.1, where one chunk has all the text of a turn.
+	// opening is true at the beginning of a stream of 0.1, where one chunk may contain the whole text of a turn.
 	opening bool
 }
 
-// unknown is a position that only the next chunk determines.
+// unknown is a position that the next chunk determines.
 const unknown = -1
 
 // walk checks the events of one stream.
@@ -84,7 +85,7 @@ func (w *walker) standing(e *Event) {
 	}
 	w.opening = w.stream.Opening != Sent
 	if e.Terminal() {
-		w.next = unknown // this stream does not begin with the text of the task
+		w.next = unknown // this stream does not begin with the whole text of the task
 	}
 }
 
@@ -139,8 +140,8 @@ func (w *walker) place(e *Event, first bool) {
 	}
 }
 
-// messageBetween reports whether a message of the client lies between two events: the log has messages, and
-// streams have none.
+// messageBetween reports whether the number of a client's message may lie between two events. The log contains messages,
+// and streams do not.
 func messageBetween(before, e *Event) bool {
 	if e.Kind != Status {
 		return false
