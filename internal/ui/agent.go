@@ -15,21 +15,23 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
-// maxShownCard bounds the text of a card on the page, in bytes.
+// maxShownCard bounds the text of a card that the page shows, in bytes.
 const maxShownCard = 256 << 10
 
 // agentPage is the data of the page of one agent.
 type agentPage struct {
 	Layout
 	Agent *registryapi.Agent
-	// Conditions are those of the Agent. NoConditions is why there are none, nil if they were read.
+	// Conditions are the conditions of the Agent. NoConditions is the error of reading them, nil if
+	// they were read.
 	Conditions   []metav1.Condition
 	NoConditions *PageError
-	// Code are lines that send a message to the agent.
+	// Code are the snippets that send a message to the agent.
 	Code []Code
 }
 
-// agent responds with the page of an agent. With the header Fragment, it is the description alone.
+// agent responds with the page of an agent. If the request has the header Fragment, it responds
+// only with the description.
 func (p *Pages) agent(w http.ResponseWriter, r *http.Request) {
 	namespace, name := r.PathValue("namespace"), r.PathValue("name")
 	page := agentPage{Layout: p.Layout(r, namespace+"/"+name)}
@@ -54,14 +56,15 @@ func (p *Pages) agent(w http.ResponseWriter, r *http.Request) {
 type cardPage struct {
 	Layout
 	Namespace, Name string
-	// Version is the version of A2A, "" for the union card.
+	// Version is the A2A version of the card, "" for the union card.
 	Version string
-	// JSON is the formatted card. Clipped is true if it is not whole.
+	// JSON is the formatted card. Clipped is true if JSON does not contain the whole card.
 	JSON    string
 	Clipped bool
 }
 
-// card responds with a page that has a card of an agent, or with the card itself.
+// card responds with a page that shows a card of an agent. With the parameter download, it responds
+// with the card itself.
 func (p *Pages) card(w http.ResponseWriter, r *http.Request) {
 	page := cardPage{Namespace: r.PathValue("namespace"), Name: r.PathValue("name"), Version: r.URL.Query().Get("version")}
 	page.Layout = p.Layout(r, "Card of "+page.Namespace+"/"+page.Name)

@@ -16,30 +16,32 @@ import (
 )
 
 const (
-	// firstRetry and lastRetry bound the backoff between two watches.
+	// firstRetry and lastRetry are the first and the longest delay of the backoff between two watches.
 	firstRetry, lastRetry = 500 * time.Millisecond, 10 * time.Second
-	// heartbeat is the time between two comments of a stream, by which a dead browser is noticed.
+	// heartbeat is the interval of comments in a stream. A failed write of a comment shows that the
+	// browser is gone.
 	heartbeat = 20 * time.Second
-	// linger is how long a watch outlives its last page, so that the next page of the reader shares it.
+	// linger is how long a watch continues after its last page was closed, so that the next page of the
+	// reader can use it.
 	linger = 30 * time.Second
 	// writeTimeout bounds each write of a stream.
 	writeTimeout = 10 * time.Second
-	// maxPending bounds the agents that changed since the last event of a page. A page with more
-	// reads all that it shows.
+	// maxPending bounds the changed agents that are pending for a page. If there are more, the event says
+	// that all agents may have changed.
 	maxPending = 100
 )
 
-// changes notifies the open pages of changes. It has one feed for each key of readers. It is safe for
-// concurrent use.
+// changes sends changes to the open pages. It has one feed for each Viewer.Key. It is safe for concurrent
+// use.
 type changes struct {
 	options Options
-	// serving ends all watches.
+	// serving is the context of the server. Its end ends all watches.
 	serving context.Context //nolint:containedctx // the lifetime of the server, which a request does not have
 	running sync.WaitGroup
 
 	mu    sync.Mutex
 	feeds map[string]*feed
-	// streams counts the open pages of all feeds.
+	// streams is the number of open pages of all feeds.
 	streams int
 }
 
@@ -47,31 +49,32 @@ func newChanges(ctx context.Context, o Options) *changes {
 	return &changes{options: o, serving: ctx, feeds: map[string]*feed{}}
 }
 
-// feed watches the registry once for all open pages of its readers. It keeps no agents: a page reads
-// what it shows again. It is safe for concurrent use.
+// feed watches the registry once for all open pages of its readers. It stores no agents: after a change, a
+// page reads again what it shows. It is safe for concurrent use.
 type feed struct {
 	stop context.CancelFunc
-	// idle ends a feed without pages. The mutex of changes guards it.
+	// idle is the timer that ends a feed without pages, nil while there are pages. The mutex of changes
+	// guards it.
 	idle *time.Timer
 
 	mu       sync.Mutex
 	watchers map[*watcher]struct{}
-	// synced is true once the watch has had the state of the registry.
+	// synced is true after the watch has received the state of the registry.
 	synced bool
-	// problem is why the registry cannot be watched, "" while it is.
+	// problem is the reason why the registry cannot be watched, "" for none.
 	problem string
 }
 
 // watcher is an open page.
 type watcher struct {
-	// wake has a value when there is something to send.
+	// wake contains a value when there is an event to send.
 	wake chan struct{}
-	// agents are the changed agents, as namespace/name; all is true for too many of them.
+	// agents are the changed agents, as namespace/name. all is true if each agent may have changed.
 	agents map[string]struct{}
 	all    bool
 }
 
-// open adds a page of the reader in ctx to the feed of a key. It returns false beyond the limits.
+// open adds a page of the reader in ctx to the feed of a key. It returns false if a limit is exceeded.
 func (c *changes) open(ctx context.Context, key string) (f *feed, w *watcher, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +86,8 @@ func (c *changes) open(ctx context.Context, key string) (f *feed, w *watcher, ok
 		return nil, nil, false
 	}
 	if f == nil {
-		// The watch has the reader of the request and outlives it.
+		// The watch uses the reader in the context of the request, and continues after the request has
+		// ended.
 		watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		f = &feed{watchers: map[*watcher]struct{}{}, stop: cancel}
 		c.feeds[key] = f
@@ -101,7 +105,7 @@ func (c *changes) open(ctx context.Context, key string) (f *feed, w *watcher, ok
 	return f, f.add(), true
 }
 
-// close removes a page. A feed without pages ends after linger.
+// close removes a page. If the feed then has no pages, it ends after linger.
 func (c *changes) close(key string, f *feed, w *watcher) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,7 +162,7 @@ func (f *feed) follow(ctx context.Context, o Options) {
 				if known {
 					f.notify(e.Namespace + "/" + e.Name)
 				}
-			case registryapi.Bookmark: // it has an id only
+			case registryapi.Bookmark: // a bookmark contains only an id
 			}
 			return nil
 		})
@@ -168,7 +172,7 @@ func (f *feed) follow(ctx context.Context, o Options) {
 		if err != nil {
 			f.report(problemOf(err).Message)
 		}
-		// The registry ends each watch after some minutes.
+		// The registry ends each watch after some minutes, so start another one after a pause.
 		wait := time.NewTimer(pause)
 		select {
 		case <-wait.C:
@@ -179,7 +183,7 @@ func (f *feed) follow(ctx context.Context, o Options) {
 	}
 }
 
-// notify adds a changed agent to each page.
+// notify adds a changed agent to each page, and wakes the pages.
 func (f *feed) notify(agent string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -195,7 +199,8 @@ func (f *feed) notify(agent string) {
 	}
 }
 
-// sync ends the problem of the feed. With all, each agent may have changed.
+// sync records that the watch has received the state of the registry, and clears the problem. If all is
+// true, each agent may have changed.
 func (f *feed) sync(all bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -213,7 +218,7 @@ func (f *feed) sync(all bool) {
 
 func (w *watcher) takeAll() { w.all, w.agents = true, map[string]struct{}{} }
 
-// report sets why the registry cannot be watched.
+// report sets the reason why the registry cannot be watched.
 func (f *feed) report(problem string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -233,8 +238,9 @@ func (w *watcher) signal() {
 	}
 }
 
-// add returns a watcher whose first event has all agents, once the feed has the state of the registry: the
-// page may have been rendered before a change that is not repeated.
+// add adds a page. If the feed has already received the state of the registry, the first event says that
+// all agents may have changed, because the page may have been rendered before a change that the watch does
+// not send again.
 func (f *feed) add() *watcher {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -253,7 +259,7 @@ func (f *feed) pages() int {
 	return len(f.watchers)
 }
 
-// remove removes a watcher and returns the number of those that are left.
+// remove removes a page and returns the number of the remaining pages.
 func (f *feed) remove(w *watcher) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -263,14 +269,14 @@ func (f *feed) remove(w *watcher) int {
 
 // change is the data of an event for the browser.
 type change struct {
-	// Agents changed, as namespace/name, or all for All.
+	// Agents are the changed agents, as namespace/name. If All is true, each agent may have changed.
 	Agents []string `json:"agents"`
 	All    bool     `json:"all"`
-	// Problem is why there are no changes at present.
+	// Problem is the reason why there are no changes at present, "" for none.
 	Problem string `json:"problem"`
 }
 
-// take returns what a page does not know yet.
+// take returns the changes that were not sent to a page yet, and removes them.
 func (f *feed) take(w *watcher) change {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -292,9 +298,9 @@ func (p *Pages) streamChanges(w http.ResponseWriter, r *http.Request) {
 	}
 	defer p.changes.close(key, feed, page)
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // proxies would hold events back
+	w.Header().Set("X-Accel-Buffering", "no") // proxies would buffer the events
 	control := http.NewResponseController(w)
-	_ = control.SetReadDeadline(time.Time{}) // the request was read
+	_ = control.SetReadDeadline(time.Time{}) // the stream outlasts the read timeout of the server
 	ticker := time.NewTicker(heartbeat)
 	defer ticker.Stop()
 	for {
@@ -311,7 +317,7 @@ func (p *Pages) streamChanges(w http.ResponseWriter, r *http.Request) {
 		if _, err := w.Write([]byte(text)); err != nil || control.Flush() != nil {
 			return
 		}
-		// HTTP/2 resets a stream when its write deadline passes, whether something is written or not.
+		// HTTP/2 resets a stream when its write deadline passes, even if nothing is written then.
 		_ = control.SetWriteDeadline(time.Time{})
 	}
 }

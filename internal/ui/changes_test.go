@@ -14,7 +14,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registryapi"
 )
 
-// watchedRegistry has watches that send nothing. Each watch is in began until it ends.
+// watchedRegistry is a fake registry whose watches send nothing. Each watch sends its
+// context to began.
 type watchedRegistry struct{ began chan context.Context }
 
 func (*watchedRegistry) Search(context.Context, registryapi.Query) (*registryapi.Page, error) {

@@ -16,15 +16,15 @@ import (
 
 // Code is a snippet that sends a message to an agent and prints the answer.
 type Code struct {
-	// ID is a name for the script, and Label one for the reader.
+	// ID identifies the snippet in the script. Label is its title on the page.
 	ID, Label string
-	// Template is the snippet with marks, which the script replaces. @shell@ and @call@ are the message and
-	// the JSON-RPC request as words of a shell. @literal@ is the message as a string literal of Python and Go.
-	// @flags@, @python@ and @go@ continue a task.
+	// Template is the snippet with marks, which the script replaces. @shell@ is the message, and @call@ the
+	// JSON-RPC request, each as a word of a shell. @literal@ is the message as a string literal of Python and
+	// Go. @flags@, @python@ and @go@ are the code that continues a task.
 	Template string
 }
 
-// firstMessage is the message of the snippets before the reader has written one.
+// firstMessage is the message in the snippets until the reader has written one.
 const firstMessage = "Hello"
 
 // Text returns the snippet for the first message of a conversation.
@@ -33,8 +33,8 @@ func (c Code) Text() string {
 	return strings.NewReplacer("@shell@", "'"+firstMessage+"'", "@literal@", `"`+firstMessage+`"`, "@call@", "'"+call+"'", "@flags@", "", "@python@", "", "@go@", "").Replace(c.Template)
 }
 
-// codeFor returns the snippets for an agent. The names and the address are of an API object or a card, so
-// that they are quoted here.
+// codeFor returns the snippets for an agent. It quotes the names and the address, because they come from an
+// API object or a card.
 func codeFor(agent *registryapi.Agent) []Code {
 	reference := agent.Namespace + "/" + agent.Name
 	all := []Code{{ID: "kubectl", Label: "kubectl", Template: "kubectl a2a send " + shellWord(reference) + " @shell@@flags@"}}
@@ -43,7 +43,7 @@ func codeFor(agent *registryapi.Agent) []Code {
 	if err != nil || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" || strings.Contains(address, "@") {
 		return all
 	}
-	address = parsed.String() // without characters that a URL does not have
+	address = parsed.String() // String escapes characters that a URL must not contain
 	token := "export A2A_TOKEN=$(kubectl a2a token " + shellWord(reference) + ")\n"
 	if agent.Remote {
 		token = ""
@@ -62,7 +62,7 @@ func codeFor(agent *registryapi.Agent) []Code {
 		Code{ID: "go", Label: "Go (a2a-go v2)", Template: comment(token, "// ") + strings.ReplaceAll(goCode, "@address@", literal(address))})
 }
 
-// comment makes lines a comment.
+// comment turns a line into a comment with the mark of the language.
 func comment(lines, mark string) string {
 	if lines == "" {
 		return ""
@@ -70,7 +70,7 @@ func comment(lines, mark string) string {
 	return mark + lines
 }
 
-// shellWord quotes a text for a shell, if it has to.
+// shellWord quotes a text for a shell if the text contains special characters.
 func shellWord(text string) string {
 	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-./:_") == "" {
 		return text
@@ -78,7 +78,8 @@ func shellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// literal returns a string literal of Go and Python, as a JSON string. JSON escapes more than both need.
+// literal returns a text as a string literal of Go and Python. It is a JSON string: JSON escapes more
+// characters than both languages require.
 func literal(text string) string {
 	out, _ := json.Marshal(text) //nolint:errchkjson // a string has a JSON form
 	return string(safetext.JSON(out))

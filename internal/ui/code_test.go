@@ -27,7 +27,8 @@ func snippet(t *testing.T, id, address string) string {
 	return ""
 }
 
-// run runs a program, whose output must have the answer of sidecartest.TextAgent.
+// run runs a program, and checks that its output contains the answer of
+// sidecartest.TextAgent.
 func run(t *testing.T, command *exec.Cmd) {
 	t.Helper()
 	command.Env = append(os.Environ(), "A2A_TOKEN=none")
@@ -43,7 +44,8 @@ func TestTheGoSnippetRuns(t *testing.T) {
 		t.Skip("builds a program")
 	}
 	agent := sidecartest.Start(t, sidecartest.TextAgent)
-	// Below the module, so that its go.mod has the SDK. Packages that begin with _ are not part of it.
+	// The directory is below the root of the module, so that the go.mod of the module
+	// provides the SDK. The go command ignores directories that begin with _.
 	directory, err := os.MkdirTemp(".", "_snippet") //nolint:usetesting // the directory is below the module
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 const (
 	// pageSize is the number of agents on a page.
 	pageSize = 100
-	// maxWords bounds the text of a search, in bytes: the limit of the registry.
+	// maxWords bounds the text of a search, in bytes. It is the limit of the registry.
 	maxWords = 512
 )
 
@@ -25,12 +25,14 @@ type listPage struct {
 	Words, Ready string
 	Agents       []registryapi.Agent
 	Total        int
-	// Next is the query of the next page, "" for none. First is true on the first page.
+	// Next is the query of the next page, "" if there is none. First is true on the first
+	// page.
 	Next  string
 	First bool
 }
 
-// list responds with a page of agents. With the header Fragment, it is the list alone.
+// list responds with a page of the list of agents. If the request has the header
+// Fragment, it responds only with the list.
 func (p *Pages) list(w http.ResponseWriter, r *http.Request) {
 	parameters := r.URL.Query()
 	words := strings.ToValidUTF8(strings.TrimSpace(parameters.Get("q")), "")

@@ -15,10 +15,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
-// templates are the pages. The functions clean and clip texts of agents; html/template escapes
-// them.
+// templates are the templates of the pages. The functions clean and clip the texts of agents.
+// html/template escapes the texts.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	// line and text are for one line and for several lines.
+	// line is for texts on one line, and text for texts on several lines.
 	"line":  func(limit int, text string) string { return safetext.Line(safetext.Clip(text, limit)) },
 	"text":  func(limit int, text string) string { return safetext.Clean(safetext.Clip(text, limit)) },
 	"join":  func(all []string) string { return strings.Join(all, ", ") },
@@ -29,23 +29,24 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	},
 }).ParseFS(files, "page/*.html"))
 
-// first returns at most n values.
+// first returns the first n values, or all if there are fewer.
 func first(n int, all []string) []string { return all[:min(n, len(all))] }
 
-// Layout has the values of all pages.
+// Layout contains the values that all pages show.
 type Layout struct {
 	Title   string
 	Heading string
-	// Base begins the links.
+	// Base is the path with which the links begin.
 	Base string
-	// Scope describes which agents are listed, and Caller who sees them, "" for a page without a reader.
+	// Scope describes the listed agents. Caller is the name of the reader, "" for a page
+	// without a reader.
 	Scope, Caller string
-	// Lost is the text for a server that does not respond, and SignOut the path of the form that ends the
-	// session, "" for none.
+	// Lost is the text for a server that does not respond. SignOut is the path of the form
+	// that ends the session, "" for none.
 	Lost, SignOut string
 	// Calls is true if the page calls agents.
 	Calls bool
-	// Problem is why the page is not complete, nil for none.
+	// Problem is the reason why the page is incomplete, nil for none.
 	Problem *PageError
 	now     time.Time
 }
@@ -53,7 +54,7 @@ type Layout struct {
 // Age returns the time since t, such as 5m.
 func (l *Layout) Age(t time.Time) string { return duration.HumanDuration(l.now.Sub(t)) }
 
-// Layout returns the values for a page with a title.
+// Layout returns the layout of a page with a title.
 func (p *Pages) Layout(r *http.Request, title string) Layout {
 	scope := "namespace " + p.options.Namespace
 	if p.options.Namespace == "" {
@@ -66,10 +67,10 @@ func (p *Pages) Layout(r *http.Request, title string) Layout {
 	}
 }
 
-// IsFragment reports whether a script asks for a part of a page.
+// IsFragment reports whether a script requests only a part of a page.
 func IsFragment(r *http.Request) bool { return r.Header.Get("Fragment") != "" }
 
-// Fail responds with a page that has only an error.
+// Fail responds with a page that shows only an error.
 func (*Pages) Fail(w http.ResponseWriter, r *http.Request, page Layout, err error) {
 	page.Problem = problemOf(err)
 	name := "problem.html"
@@ -79,7 +80,7 @@ func (*Pages) Fail(w http.ResponseWriter, r *http.Request, page Layout, err erro
 	Render(w, page.Problem.Status, name, &page)
 }
 
-// Render writes a template of this package. Data has a Layout.
+// Render writes a template of this package. data must contain a Layout.
 func Render(w http.ResponseWriter, status int, name string, data any) {
 	var out bytes.Buffer
 	if err := templates.ExecuteTemplate(&out, name, data); err != nil {

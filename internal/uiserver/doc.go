@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package uiserver serves the pages of internal/ui in every replica of the manager, to people who sign in at
-// an OpenID Connect issuer. A person sees what the registry shows to that person. The pages call no agent: the
-// manager has no token of a person that an agent accepts, and does not impersonate people.
+// an OpenID Connect issuer. A person sees the agents that the registry shows to this person. The pages call no
+// agent: the manager has no token of a person that an agent would accept, and does not impersonate people.
 //
-// A session is an encrypted cookie, so that every replica accepts it and no replica keeps sessions.
+// A session is an encrypted cookie. Every replica accepts the cookie, and no replica stores sessions.
 //
 //	sealing   encrypted and authenticated values
 //	session   the cookie of a person

@@ -23,7 +23,7 @@ func countOf(t *testing.T, result signInResult) float64 {
 
 func TestEachEndOfASignInIsCounted(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	for range 2 { // a second manager of the process
+	for range 2 { // the second registration is that of a second manager in the process
 		if err := Register(registry); err != nil {
 			t.Fatal(err)
 		}

@@ -23,10 +23,11 @@ import (
 )
 
 const (
-	// discoveryPath is the path below the issuer (OpenID Connect Discovery 1.0, section 4).
+	// discoveryPath is the path of the discovery document below the issuer (OpenID Connect
+	// Discovery 1.0, section 4).
 	discoveryPath = "/.well-known/openid-configuration"
-	// discoveryLifetime is the time until the endpoints of the issuer are read again, and discoveryPause the
-	// time after a failure.
+	// discoveryLifetime is the time after which the endpoints of the issuer are read again.
+	// discoveryPause is this time after a failure.
 	discoveryLifetime, discoveryPause = time.Hour, 5 * time.Second
 	// maxDiscovery bounds the discovery document, in bytes.
 	maxDiscovery = 64 << 10
@@ -34,7 +35,8 @@ const (
 	issuerTimeout = 10 * time.Second
 )
 
-// provider has the endpoints of the issuer. It is safe for concurrent use.
+// provider reads the endpoints of the issuer, and exchanges codes for ID tokens. It is safe for
+// concurrent use.
 type provider struct {
 	issuer    string
 	directory string
@@ -48,19 +50,20 @@ type provider struct {
 	last discovery
 }
 
-// discovery is the result of the last requests for the endpoints of the issuer.
+// discovery is the result of the requests for the endpoints of the issuer so far.
 type discovery struct {
-	// endpoint has the URLs that the last successful request returned. It is the zero value before the first success.
+	// endpoint contains the URLs from the last successful request. It is the zero value before
+	// the first success.
 	endpoint oauth2.Endpoint
 	// err is the error of the last request.
 	err error
-	// next is when the next request is due.
+	// next is the time at which the next request is due.
 	next time.Time
 }
 
 func (d *discovery) found() bool { return d.endpoint != oauth2.Endpoint{} }
 
-// usable returns the endpoints, or why there are none.
+// usable returns the endpoints or, if there are none, the error of the last request.
 func (d *discovery) usable() (oauth2.Endpoint, error) {
 	if d.found() {
 		return d.endpoint, nil
@@ -74,13 +77,15 @@ func newProvider(o *Options, redirect string) *provider {
 		config: oauth2.Config{ClientID: o.OIDC.Audience, RedirectURL: redirect, Scopes: o.Scopes},
 		client: &http.Client{
 			Transport: o.OIDC.Transport, Timeout: issuerTimeout,
-			// The code and the client secret go to the configured address only.
+			// Redirects are refused, so that the code and the client secret are sent only to
+			// the configured address.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}
 }
 
-// oauth returns the configuration of the flow, with the endpoints and the client secret of now.
+// oauth returns the configuration of the flow, with the current endpoints and the current
+// client secret.
 func (p *provider) oauth(ctx context.Context) (*oauth2.Config, error) {
 	secret, err := os.ReadFile(filepath.Join(p.directory, clientSecretFile))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -94,14 +99,15 @@ func (p *provider) oauth(ctx context.Context) (*oauth2.Config, error) {
 	return &config, nil
 }
 
-// endpoint returns the endpoints of the issuer. Concurrent calls share a request, for at most issuerTimeout. If
-// endpoints are known, it returns them at once and reads them again in the background.
+// endpoint returns the endpoints of the issuer. Concurrent calls share one request, and wait at
+// most issuerTimeout. If endpoints are known, endpoint returns them immediately and reads them
+// again in the background.
 func (p *provider) endpoint(ctx context.Context) (oauth2.Endpoint, error) {
 	last := p.known()
 	if p.now().Before(last.next) {
 		return last.usable()
 	}
-	// The request continues if the first caller leaves.
+	// The request continues if the first caller does not wait for it any more.
 	result := p.flights.DoChan("", func() (any, error) {
 		p.renew(context.WithoutCancel(ctx))
 		return nil, nil //nolint:nilnil // callers read the last discovery
@@ -124,17 +130,18 @@ func (p *provider) known() discovery {
 	return p.last
 }
 
-// renew reads the endpoints of the issuer if that is due. A failure keeps the known ones.
+// renew reads the endpoints of the issuer if a request is due. After a failure, it keeps the
+// known endpoints.
 func (p *provider) renew(ctx context.Context) {
 	last := p.known()
 	if p.now().Before(last.next) {
-		return // by a request that ended after the caller had asked
+		return // another request has ended since the caller checked
 	}
 	endpoint, err := p.discover(ctx)
 	next := discovery{endpoint: endpoint, next: p.now().Add(discoveryLifetime)}
 	if err != nil {
 		next = discovery{endpoint: last.endpoint, err: err, next: p.now().Add(discoveryPause)}
-		if last.found() { // otherwise the sign-ins fail and log it
+		if last.found() { // without known endpoints, the sign-ins fail and log the error
 			p.log.Error(err, "known endpoints of the issuer kept")
 		}
 	}
@@ -185,7 +192,7 @@ func (p *provider) exchange(ctx context.Context, code, verifier string) (string,
 	}
 	token, err := config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, p.client), code, oauth2.VerifierOption(verifier))
 	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.ErrorCode == "invalid_grant" {
-		return "", errNoSignIn // the code was used before, has expired, or is of another sign-in
+		return "", errNoSignIn // the code was used before, has expired, or belongs to another sign-in
 	}
 	if err != nil {
 		return "", fmt.Errorf("exchange the code: %w", err)

@@ -23,7 +23,8 @@ import (
 
 const testIssuer = "https://issuer.example"
 
-// discoveryEndpoint is the discovery endpoint of an issuer. It responds with respond, and counts its requests.
+// discoveryEndpoint is a fake discovery endpoint of an issuer. It responds by calling respond, and counts its
+// requests.
 type discoveryEndpoint struct {
 	requests atomic.Int64
 	respond  func(r *http.Request) (*http.Response, error)
@@ -34,7 +35,7 @@ func (d *discoveryEndpoint) RoundTrip(r *http.Request) (*http.Response, error) {
 	return d.respond(r)
 }
 
-// hang responds to no request.
+// hang waits until the request ends, and sends no response.
 func hang(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
@@ -42,7 +43,7 @@ func hang(r *http.Request) (*http.Response, error) {
 
 func refuse(*http.Request) (*http.Response, error) { return nil, errors.New("connection refused") }
 
-// publish responds with an authorization endpoint.
+// publish returns a function that responds with the given authorization endpoint.
 func publish(authorization string) func(*http.Request) (*http.Response, error) {
 	return func(*http.Request) (*http.Response, error) {
 		body := `{"issuer":"` + testIssuer + `","authorization_endpoint":"` + authorization + `","token_endpoint":"https://issuer.example/token"}`

@@ -21,12 +21,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/ui"
 )
 
-// maxResponse bounds a response of the registry, in bytes. A page has 4 MiB.
+// maxResponse bounds a response of the registry, in bytes. A page of the registry has at
+// most 4 MiB.
 const maxResponse = 8 << 20
 
 // Registry is the registry of this replica.
 type Registry interface {
-	// ServeCaller serves a request of the registry's API for a caller that was authenticated before.
+	// ServeCaller serves a request of the registry's API for a caller that is already
+	// authenticated.
 	ServeCaller(w http.ResponseWriter, r *http.Request, c access.Caller)
 	// SeesNamespace reports whether a caller may list the Agents of a namespace.
 	SeesNamespace(ctx context.Context, c access.Caller, namespace string) (bool, error)
@@ -34,13 +36,13 @@ type Registry interface {
 
 type readerKey struct{}
 
-// withReader returns a context with the person whose request it is.
+// withReader returns a context that contains the person who sent the request.
 func withReader(ctx context.Context, c access.Caller) context.Context {
 	return context.WithValue(ctx, readerKey{}, c)
 }
 
-// readers is the registry as the person in the context sees it. It calls the registry in the process, with
-// the rules and limits of its API.
+// readers calls the registry as the person in the context. The calls stay in the process,
+// and are subject to the rules and limits of the registry's API.
 type readers struct {
 	registry Registry
 	agents   client.Reader
@@ -73,7 +75,8 @@ func agentPath(namespace, name string) string {
 	return "/v1/agents/" + url.PathEscape(namespace) + "/" + url.PathEscape(name)
 }
 
-// Conditions implements ui.Registry. A person who sees an agent by its visibility only does not see its conditions.
+// Conditions implements ui.Registry. A person who sees an agent only because of its
+// visibility does not see its conditions.
 func (v *readers) Conditions(ctx context.Context, namespace, name string) ([]metav1.Condition, error) {
 	reader, _ := ctx.Value(readerKey{}).(access.Caller)
 	sees, err := v.registry.SeesNamespace(ctx, reader, namespace)
@@ -147,7 +150,7 @@ func (v *readers) serve(ctx context.Context, w http.ResponseWriter, path string,
 
 var errUnavailable = &ui.PageError{Status: http.StatusServiceUnavailable, Message: "The registry cannot answer now.", Hint: "Try again in some seconds."}
 
-// refusal returns the error for a response with another status than 200.
+// refusal returns the error for a response with a status other than 200.
 func refusal(status int, body []byte) error {
 	var text struct {
 		Error struct {
@@ -167,7 +170,7 @@ func refusal(status int, body []byte) error {
 	}
 }
 
-// bodyReader keeps a response.
+// bodyReader is an http.ResponseWriter that stores the response.
 type bodyReader struct {
 	header http.Header
 	status int
@@ -195,7 +198,8 @@ func (b *bodyReader) Write(text []byte) (int, error) {
 	return b.body.Write(text) //nolint:wrapcheck // it returns none
 }
 
-// eventReader delivers the events of a response while the registry writes them.
+// eventReader is an http.ResponseWriter that delivers each event while the registry
+// writes the response.
 type eventReader struct {
 	bodyReader
 	each   func(registryapi.Event) error
@@ -206,7 +210,8 @@ type eventReader struct {
 // Flush implements http.Flusher.
 func (e *eventReader) Flush() {}
 
-// Write implements http.ResponseWriter. Its error ends the watch.
+// Write implements http.ResponseWriter. If it returns an error, the registry ends the
+// watch.
 func (e *eventReader) Write(text []byte) (int, error) {
 	if _, err := e.bodyReader.Write(text); err != nil {
 		return 0, err
@@ -227,7 +232,7 @@ func (e *eventReader) Write(text []byte) (int, error) {
 	}
 }
 
-// deliver reads the lines of one event (HTML, section 9.2.6).
+// deliver decodes the lines of one event (HTML, section 9.2.6) and calls each.
 func (e *eventReader) deliver(text string) error {
 	var kind string
 	var data []byte
@@ -244,7 +249,7 @@ func (e *eventReader) deliver(text string) error {
 		}
 	}
 	if kind == "" {
-		return nil // a comment
+		return nil // the event is a comment
 	}
 	event, err := registryapi.DecodeEvent(kind, e.lastID, data)
 	if err != nil {

@@ -17,27 +17,29 @@ import (
 	"strings"
 )
 
-// Files of the Secret.
+// The files of the Secret.
 const (
-	// cookieKeyFile has the secret from which the keys of cookies are derived.
+	// cookieKeyFile contains the secret from which the keys of cookies are derived.
 	cookieKeyFile = "cookieKey"
-	// clientSecretFile has the client secret. It is absent for a public client.
+	// clientSecretFile contains the client secret. The file is absent for a public client.
 	clientSecretFile = "clientSecret"
 )
 
-// minCookieKey is the least length of the secret, in bytes.
+// minCookieKey is the minimum length of the secret in cookieKeyFile, in bytes.
 const minCookieKey = 32
 
 var errCookieKey = fmt.Errorf("file %s of the Secret has fewer than %d bytes: create it by openssl rand -base64 48", cookieKeyFile, minCookieKey)
 
-// errSealed is returned for a value that this server did not seal for this purpose.
+// errSealed is the error for a value that this server did not seal for this purpose.
 var errSealed = errors.New("value is not sealed by this server")
 
-// sealer encrypts and authenticates values (AES-256-GCM). It reads the key for each value, so that an edit of
-// the Secret takes effect without a restart and ends all sessions.
+// sealer encrypts and authenticates values (AES-256-GCM). It reads the key from the Secret for
+// each value, so that a change of the Secret takes effect without a restart. The change ends all
+// sessions.
 type sealer struct{ directory string }
 
-// cipherFor returns the cipher for a purpose. Values of one purpose are invalid for another one.
+// cipherFor returns the cipher for a purpose. A value that was sealed for one purpose is invalid
+// for another purpose.
 func (s *sealer) cipherFor(purpose string) (cipher.AEAD, error) {
 	secret, err := os.ReadFile(filepath.Join(s.directory, cookieKeyFile))
 	if err != nil {
@@ -61,7 +63,7 @@ func (s *sealer) cipherFor(purpose string) (cipher.AEAD, error) {
 	return aead, nil
 }
 
-// seal returns a value as text for a cookie.
+// seal returns an encrypted value as a text that a cookie can contain.
 func (s *sealer) seal(purpose string, value any) (string, error) {
 	aead, err := s.cipherFor(purpose)
 	if err != nil {
@@ -74,7 +76,7 @@ func (s *sealer) seal(purpose string, value any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(aead.Seal(nil, nil, text, nil)), nil //nolint:gosec // NewGCMWithRandomNonce makes the nonce
 }
 
-// open reads the result of seal. It returns errSealed for another text.
+// open decrypts a result of seal into a value. It returns errSealed for any other text.
 func (s *sealer) open(purpose, sealed string, into any) error {
 	aead, err := s.cipherFor(purpose)
 	if err != nil {

@@ -32,14 +32,15 @@ import (
 const heading = "A2A agents"
 
 const (
-	// maxConnections bounds the connections of the listener; others wait.
+	// maxConnections bounds the connections of the listener. Further connections wait.
 	maxConnections = 1_000
-	// maxStreams bounds the open pages that get changes, and maxViewers the people with open pages. Each of
-	// these has a watch of the registry. maxStreamsPerViewer leaves pages to others.
+	// maxStreams bounds the open pages that receive changes, and maxViewers the people with open pages,
+	// because each of them has a watch of the registry. maxStreamsPerViewer bounds the open pages of one
+	// person, so that other people can open pages, too.
 	maxStreams          = 500
 	maxStreamsPerViewer = 20
 	maxViewers          = 200
-	// maxHeader bounds the header of a request, in bytes: the cookies of a session have 16 KiB.
+	// maxHeader bounds the header of a request, in bytes. The cookies of a session have up to 16 KiB.
 	maxHeader       = 32 << 10
 	readTimeout     = 10 * time.Second
 	writeTimeout    = 30 * time.Second
@@ -47,20 +48,20 @@ const (
 	shutdownTimeout = 5 * time.Second
 )
 
-// Options are what a Server needs. All are required, except for CertificateDir.
+// Options configure a Server. All fields except CertificateDir are required.
 type Options struct {
 	// BindAddress is the address of the listener.
 	BindAddress string
 	// URL is the https URL at which people open the pages, without a path.
 	URL *url.URL
-	// CertificateDir has tls.crt and tls.key. If it is empty, the server speaks plain HTTP to a Gateway that
-	// serves TLS.
+	// CertificateDir is a directory with tls.crt and tls.key. If it is empty, the server uses plain HTTP, for
+	// a Gateway that serves TLS.
 	CertificateDir string
 	// OIDC is the issuer at which people sign in. Its audience is the client id.
 	OIDC access.OIDCOptions
-	// Scopes are those of the sign-in. They include openid.
+	// Scopes are the scopes that the sign-in requests. They include openid.
 	Scopes []string
-	// SecretDir has the key of cookies and the client secret.
+	// SecretDir is a directory with the key of cookies and the client secret.
 	SecretDir string
 	Registry  Registry
 	// Agents reads Agents from the manager's cache.
@@ -81,7 +82,7 @@ type Server struct {
 	certificate *servingcert.Certificate
 }
 
-// New returns a server, which listens after Start.
+// New returns a Server. It listens after Start is called.
 func New(o Options) *Server {
 	issuer := o.OIDC
 	issuer.Log, issuer.Now = o.Log, o.Clock.Now
@@ -96,7 +97,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// NeedLeaderElection returns false: every replica serves, because it needs nothing of the others.
+// NeedLeaderElection returns false: every replica serves the pages, because it needs nothing from the other
+// replicas.
 func (s *Server) NeedLeaderElection() bool { return false }
 
 // Start serves until ctx ends.
@@ -156,7 +158,7 @@ func (s *Server) pages(ctx context.Context) *ui.Pages {
 	})
 }
 
-// viewerOf describes the person of a request.
+// viewerOf returns the Viewer for the person in the context of a request.
 func viewerOf(r *http.Request) ui.Viewer {
 	reader, _ := r.Context().Value(readerKey{}).(access.Caller)
 	groups := slices.Sorted(slices.Values(reader.Groups))
@@ -164,7 +166,8 @@ func viewerOf(r *http.Request) ui.Viewer {
 	return ui.Viewer{Name: reader.Username, Key: hex.EncodeToString(sum[:]), Base: "/"}
 }
 
-// handler refuses other hosts and requests of other sites that change state.
+// handler returns the handler of the server. It refuses requests for other hosts, and requests from other
+// sites that change state.
 func (s *Server) handler(pages *ui.Pages) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", ui.Static())
@@ -185,8 +188,8 @@ func (s *Server) handler(pages *ui.Pages) http.Handler {
 	})
 }
 
-// authenticated serves requests of people with a session, until it expires. Without one, it leads a browser to
-// the sign-in, and responds 401 to scripts.
+// authenticated serves the requests of people with a session. It cancels a request when the session expires.
+// Without a session, it redirects a browser to the sign-in, and responds 401 to scripts.
 func (s *Server) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		signedIn, err := readSession(r, s.sealer, s.options.Clock.Now())

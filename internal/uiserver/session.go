@@ -16,18 +16,19 @@ import (
 )
 
 const (
-	// sessionCookie begins the names of the cookies of a session. The prefix makes browsers accept them from
-	// this host over TLS only (RFC 6265bis, section 4.1.3.2).
+	// sessionCookie is the beginning of the names of a session's cookies. Because of the prefix __Host-,
+	// browsers accept these cookies only from this host over TLS (RFC 6265bis, section 4.1.3.2).
 	sessionCookie = "__Host-a2a-session"
-	// maxSession bounds a session. It ends earlier with the ID token of the person.
+	// maxSession is the maximum duration of a session. The session ends earlier if the ID token of the
+	// person expires.
 	maxSession = 12 * time.Hour
-	// maxCookieValue bounds the value of one cookie, and maxCookies the cookies of a session. Browsers keep
-	// 4096 bytes in a cookie.
+	// maxCookieValue bounds the value of one cookie, in bytes, and maxCookies the number of cookies of a
+	// session. Browsers store up to 4096 bytes in a cookie.
 	maxCookieValue = 3800
 	maxCookies     = 4
 )
 
-// errManyGroups is returned for a person whose groups fit into no session.
+// errManyGroups is the error for a person whose groups do not fit into the cookies of a session.
 var errManyGroups = errors.New("the groups of the person are too many for a cookie")
 
 // session is a person who has signed in.
@@ -37,7 +38,7 @@ type session struct {
 	Expires  time.Time `json:"expires"`
 }
 
-// caller returns the caller of the registry.
+// caller returns the person as a caller of the registry.
 func (s *session) caller() (access.Caller, error) {
 	return access.NewCaller(authenticationv1.UserInfo{Username: s.Username, Groups: s.Groups}) //nolint:wrapcheck // it has the context
 }
@@ -49,8 +50,8 @@ func cookieName(i int) string {
 	return sessionCookie + "-" + strconv.Itoa(i)
 }
 
-// setCookie sets a cookie for this host, which scripts do not read and other sites do not send with POST. An
-// empty value deletes it.
+// setCookie sets a cookie for this host. Scripts cannot read the cookie, and browsers do not send it with
+// POST requests from other sites. An empty value deletes the cookie.
 func setCookie(w http.ResponseWriter, name, value string, lifetime time.Duration) {
 	cookie := &http.Cookie{Name: name, Value: value, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode, MaxAge: int(lifetime / time.Second)}
 	if value == "" {
@@ -88,7 +89,7 @@ func endSession(w http.ResponseWriter) {
 	}
 }
 
-// readSession returns the session of a request, nil if there is none or it has expired.
+// readSession returns the session of a request, or nil if there is none or the session has expired.
 func readSession(r *http.Request, sealed *sealer, now time.Time) (*session, error) {
 	first, err := r.Cookie(cookieName(0))
 	if err != nil {

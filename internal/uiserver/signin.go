@@ -23,29 +23,31 @@ import (
 )
 
 const (
-	// signInCookie has the state of a sign-in. One browser has one sign-in at a time: the last one.
+	// signInCookie contains the state of a sign-in. A browser has only one sign-in at a time, the last one.
 	signInCookie = "__Host-a2a-sign-in"
-	// signInTimeout bounds the time that a person has to sign in.
+	// signInTimeout is how long a person may take to sign in.
 	signInTimeout = 10 * time.Minute
-	// maxReturnPath bounds the path to which a sign-in leads back, in bytes.
+	// maxReturnPath bounds the path to which the browser returns after a sign-in, in bytes.
 	maxReturnPath = 1024
 	// maxExchanges bounds the concurrent requests to the token endpoint of the issuer.
 	maxExchanges = 16
-	// limitedAddresses bounds the addresses with a rate of their own; others share.
+	// limitedAddresses bounds the number of addresses that have their own rate. The other addresses share
+	// rates.
 	limitedAddresses = 4096
 	callbackPath     = "/callback"
 )
 
-// signInRate bounds the sign-ins that one address begins, and failureRate those that fail, each of which has a
-// line in the log. Behind a Gateway, all people share one address. A sign-in therefore takes from neither at
-// its end, and signInRate is as high as its cost allows: one seal, while the endpoints of the issuer are known.
+// signInRate limits the sign-ins that one address begins, and failureRate the sign-ins that fail, because each
+// failure writes a line into the log. Behind a Gateway, all people share one address. A successful callback is
+// therefore not limited, and signInRate is as high as the cost of a sign-in allows: one seal, while the
+// endpoints of the issuer are known.
 var (
 	signInRate  = limit.Rate{PerSecond: 1_000, Burst: 1_000}
 	failureRate = limit.Rate{PerSecond: 10, Burst: 100}
 )
 
-// pendingSignIn is a sign-in that began in one browser. The cookie binds it to the browser, so that an
-// attacker cannot make another person use a session of the attacker.
+// pendingSignIn is the state of a sign-in. The cookie binds the sign-in to one browser. An attacker therefore
+// cannot make another person use a session of the attacker.
 type pendingSignIn struct {
 	State    string    `json:"state"`
 	Nonce    string    `json:"nonce"`
@@ -54,7 +56,7 @@ type pendingSignIn struct {
 	Expires  time.Time `json:"expires"`
 }
 
-// returnPath returns the path of this server that a parameter names, "/" for another one.
+// returnPath returns the path in a parameter, or "/" if the parameter is not a path of this server.
 func returnPath(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || len(text) > maxReturnPath || u.Scheme != "" || u.Host != "" || u.User != nil ||
@@ -64,7 +66,8 @@ func returnPath(text string) string {
 	return (&url.URL{Path: u.Path, RawPath: u.RawPath, RawQuery: u.RawQuery}).String()
 }
 
-// admit counts a request for its address. It responds 429 beyond the rate.
+// admit counts a request in the rate of its address, and reports whether the rate admits the request. If not,
+// admit responds 429.
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, rates *limit.Table) bool {
 	now := s.options.Clock.Now()
 	if rates.Bucket(a2a.AccountingPrincipalAt(r.RemoteAddr), now).Take(now) {
@@ -76,7 +79,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, rates *limit.Tabl
 	return false
 }
 
-// signIn leads the browser to the issuer.
+// signIn begins a sign-in and redirects the browser to the issuer.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	if !s.admit(w, r, s.begun) {
 		return
@@ -110,9 +113,9 @@ var (
 	errBusy       = errors.New("too many sign-ins at a time")
 )
 
-// callback ends a sign-in: the issuer leads the browser back to it.
+// callback ends a sign-in, after the issuer has redirected the browser to it.
 func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
-	setCookie(w, signInCookie, "", 0) // a sign-in ends once
+	setCookie(w, signInCookie, "", 0) // each sign-in can end only once
 	person, begun, err := s.finishSignIn(r)
 	if err != nil {
 		s.failSignIn(w, r, err)
@@ -132,7 +135,8 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, begun.Return, http.StatusSeeOther)
 }
 
-// finishSignIn verifies the response of the issuer (OpenID Connect Core 1.0, section 3.1.3.7).
+// finishSignIn verifies the response of the issuer (OpenID Connect Core 1.0, section 3.1.3.7). It returns the
+// person and the state of the sign-in.
 func (s *Server) finishSignIn(r *http.Request) (*access.Person, *pendingSignIn, error) {
 	cookie, err := r.Cookie(signInCookie)
 	if err != nil {
@@ -148,7 +152,7 @@ func (s *Server) finishSignIn(r *http.Request) (*access.Person, *pendingSignIn, 
 	if subtle.ConstantTimeCompare([]byte(parameters.Get("state")), []byte(begun.State)) != 1 {
 		return nil, nil, errOtherState
 	}
-	// RFC 9207: a response of another issuer.
+	// The response comes from another issuer (RFC 9207).
 	if issuer := parameters.Get("iss"); issuer != "" && issuer != s.options.OIDC.Issuer {
 		return nil, nil, errOtherState
 	}
@@ -182,8 +186,8 @@ type deniedError struct{ code string }
 
 func (e *deniedError) Error() string { return "the issuer refuses the sign-in" }
 
-// failSignIn responds with why there is no session. The log has the cause. Beyond the rate of the address, it
-// responds 429 and logs nothing.
+// failSignIn responds with the reason why there is no session, and logs the cause. If the address exceeds
+// failureRate, failSignIn responds 429 and logs nothing.
 func (s *Server) failSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	if !s.admit(w, r, s.failures) {
 		return
@@ -210,7 +214,7 @@ func (s *Server) failSignIn(w http.ResponseWriter, r *http.Request, err error) {
 		countSignIn(resultLimited)
 		w.Header().Set("Retry-After", "1")
 		s.message(w, http.StatusServiceUnavailable, "Too many sign-ins", "Try again in some seconds.")
-	case r.Context().Err() != nil: // the browser has left
+	case r.Context().Err() != nil: // the browser does not wait for a response
 	default:
 		countSignIn(resultFailed)
 		s.options.Log.Error(err, "sign-in failed")
@@ -218,7 +222,7 @@ func (s *Server) failSignIn(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// signOut ends the session of the browser. The session at the issuer remains.
+// signOut ends the session of the browser. The session at the issuer continues.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request) {
 	endSession(w)
 	http.Redirect(w, r, "/signed-out", http.StatusSeeOther)
@@ -228,7 +232,7 @@ func (s *Server) signedOut(w http.ResponseWriter, _ *http.Request) {
 	s.message(w, http.StatusOK, "You are signed out", "Your session at the issuer may remain. End it there, too, if others use this browser.")
 }
 
-// message responds with a page without a reader, which leads to the sign-in.
+// message responds with a page without a reader. The page links to the sign-in.
 func (s *Server) message(w http.ResponseWriter, status int, title, text string) {
 	ui.RenderMessage(w, status, ui.Message{
 		Layout: ui.Layout{Title: title, Heading: heading, Base: "/"}, Text: text, Link: "/sign-in?again", Label: "Sign in",

@@ -36,7 +36,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// issuer is an OpenID Connect issuer. Its token endpoint accepts a code once, with the verifier of its challenge.
+// issuer is a fake OpenID Connect issuer. Its token endpoint accepts each code once, with the
+// verifier that matches the code's challenge.
 type issuer struct {
 	*httptest.Server
 	key *ecdsa.PrivateKey
@@ -90,7 +91,7 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"access_token": "a", "token_type": "Bearer", "id_token": text}) //nolint:errchkjson // strings
 }
 
-// someRegistry shows an agent to people of the group search-team.
+// someRegistry is a fake registry that shows an agent to people in the group search-team.
 type someRegistry struct{}
 
 func (someRegistry) ServeCaller(w http.ResponseWriter, r *http.Request, c access.Caller) {
@@ -117,7 +118,7 @@ func (someRegistry) SeesNamespace(_ context.Context, c access.Caller, _ string) 
 	return slices.Contains(c.Groups, "oidc:search-team"), nil
 }
 
-// site is a running server with the browser of a person.
+// site is a running server, and the browser of a person.
 type site struct {
 	*httptest.Server
 	issuer  *issuer
@@ -154,7 +155,7 @@ func startSite(t *testing.T) *site {
 	fetching := make(chan struct{})
 	go func() { s.server.people.Run(ctx); close(fetching) }()
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close(); cancel(); <-fetching; pages.Wait() })
-	for { // until the keys of the issuer are known
+	for { // wait until the keys of the issuer are known
 		if _, err := s.server.people.Person("x"); !errors.Is(err, access.ErrNoIssuerKeys) {
 			break
 		}
@@ -164,7 +165,7 @@ func startSite(t *testing.T) *site {
 	return s
 }
 
-// newBrowser replaces the browser by one without cookies. It follows no redirects.
+// newBrowser replaces the browser with one that has no cookies and follows no redirects.
 func (s *site) newBrowser(t *testing.T) {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -174,7 +175,7 @@ func (s *site) newBrowser(t *testing.T) {
 	s.browser = &http.Client{Transport: s.Client().Transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
-// do sends a request of the browser.
+// do sends a request with the browser.
 func (s *site) do(t *testing.T, method, path string, header ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.URL+path, http.NoBody)
@@ -196,7 +197,7 @@ func (s *site) do(t *testing.T, method, path string, header ...string) (*http.Re
 	return response, string(text)
 }
 
-// begin begins a sign-in and returns the parameters for the issuer.
+// begin begins a sign-in and returns the parameters that the browser sends to the issuer.
 func (s *site) begin(t *testing.T, to string) url.Values {
 	t.Helper()
 	response, body := s.do(t, http.MethodGet, "/sign-in?to="+url.QueryEscape(to))
@@ -207,7 +208,7 @@ func (s *site) begin(t *testing.T, to string) url.Values {
 	return target.Query()
 }
 
-// authorize returns a code for the parameters of a sign-in. The claims replace those of jane.
+// authorize returns a code for the parameters of a sign-in. claims override the claims of jane.
 func (s *site) authorize(parameters url.Values, claims map[string]any) string {
 	now := s.clock.Now()
 	all := map[string]any{
@@ -222,13 +223,13 @@ func (s *site) authorize(parameters url.Values, claims map[string]any) string {
 	return code
 }
 
-// finish leads the browser back from the issuer.
+// finish sends the request with which the browser returns from the issuer.
 func (s *site) finish(t *testing.T, parameters url.Values, code string) (*http.Response, string) {
 	t.Helper()
 	return s.do(t, http.MethodGet, "/callback?"+url.Values{"code": {code}, "state": {parameters.Get("state")}}.Encode())
 }
 
-// signIn signs a person in.
+// signIn performs a whole sign-in of a person.
 func (s *site) signIn(t *testing.T, claims map[string]any) {
 	t.Helper()
 	parameters := s.begin(t, "/?q=x")
@@ -307,7 +308,7 @@ func TestASignInEndsOnceInTheBrowserThatBeganIt(t *testing.T) {
 		t.Errorf("a repeated response of the issuer ends with %d", response.StatusCode)
 	}
 	s.newBrowser(t)
-	s.browser.Jar.SetCookies(address, begun) // a client that kept the cookie
+	s.browser.Jar.SetCookies(address, begun) // the client kept the cookie of the ended sign-in
 	if response, _ := s.finish(t, parameters, code); response.StatusCode != http.StatusBadRequest {
 		t.Errorf("a repeated response with the cookie ends with %d", response.StatusCode)
 	}
@@ -427,7 +428,7 @@ func TestManyGroupsUseSeveralCookiesUpToALimit(t *testing.T) {
 	if _, body := s.do(t, http.MethodGet, "/"); !strings.Contains(body, "Secret agent") {
 		t.Errorf("with 200 groups, the list is %s", body)
 	}
-	s.signIn(t, nil) // fewer cookies
+	s.signIn(t, nil) // the session now has fewer cookies
 	if _, body := s.do(t, http.MethodGet, "/"); !strings.Contains(body, "Secret agent") {
 		t.Errorf("with one group again, the list is %s", body)
 	}
@@ -467,7 +468,8 @@ func TestOtherHostsAndTooManySignInsAreRefused(t *testing.T) {
 	}
 }
 
-// emptySignInRate begins as many sign-ins as one address may begin at once, in another browser.
+// emptySignInRate uses up the burst of signInRate, by sign-ins from the same address in another
+// browser.
 func (s *site) emptySignInRate(t *testing.T) {
 	t.Helper()
 	owner := s.browser
@@ -482,7 +484,7 @@ func TestASignInEndsWhileItsAddressSendsTooManyRequests(t *testing.T) {
 	s := startSite(t)
 	parameters := s.begin(t, "/")
 	owner := s.browser
-	s.clock.SetTime(s.clock.Now().Add(time.Minute)) // the rate of the address is full again
+	s.clock.SetTime(s.clock.Now().Add(time.Minute)) // the address may again begin as many sign-ins as the burst
 	s.emptySignInRate(t)
 	s.newBrowser(t)
 	for range failureRate.Burst {
