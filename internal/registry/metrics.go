@@ -16,7 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/servingcert"
 )
 
-// register adds the metrics. Registries of one process share them.
+// register registers the metrics of the registry and its packages. All registries of a
+// process share them, so a metric that is already registered is no error.
 func register(r prometheus.Registerer) error {
 	for _, collector := range slices.Concat(index.Collectors(), access.Collectors(), embedding.Collectors(), servingcert.Collectors(), federation.Collectors(), []prometheus.Collector{requestsTotal, requestDurations, limited, watchesGauge, watchesEnded, searchDuration}) {
 		err := r.Register(collector)

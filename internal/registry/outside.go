@@ -18,18 +18,19 @@ import (
 type OutsideOptions struct {
 	// BindAddress is the address of the listener, which serves plain HTTP.
 	BindAddress string
-	// Publisher names the entries. Its URL is that of the Gateway, and it is Outside.
+	// Publisher makes the identifiers and URLs of entries. Its URL must be the URL of the
+	// Gateway, and its field Outside must be true.
 	Publisher *ard.Publisher
 }
 
-// maxOutsideConnections bounds the connections of the listener; others wait.
+// maxOutsideConnections bounds the connections of the listener. Further ones wait.
 const maxOutsideConnections = 1_000
 
-// outsideRate bounds the requests of one address, which is that of the Gateway for all
-// clients behind it.
+// outsideRate bounds the requests of one address. All clients behind the Gateway have the
+// address of the Gateway.
 var outsideRate = limit.Rate{PerSecond: 50, Burst: 200}
 
-// newOutsideSearches returns the bounds of requests to the catalog outside of the cluster.
+// newOutsideSearches returns the limits of requests to the catalog outside of the cluster.
 func newOutsideSearches(c clock.PassiveClock) *searches {
 	s := newAnonymousSearches(c)
 	s.callers = limit.NewTable(limitedCallers, outsideRate)
@@ -39,7 +40,7 @@ func newOutsideSearches(c clock.PassiveClock) *searches {
 }
 
 // outsideHandler returns the handler of the catalog outside of the cluster. It serves
-// nothing else and accepts no credentials.
+// only the catalog and /healthz, and accepts no credentials.
 func (a *api) outsideHandler(publisher *ard.Publisher) http.Handler {
 	mux := http.NewServeMux()
 	d := &ardAPI{

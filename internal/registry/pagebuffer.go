@@ -10,11 +10,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// maxPageBuffer bounds the buffers that are kept for later pages, in bytes. A page of 50 agents has about 60 KB.
+// maxPageBuffer bounds each buffer that is reused for later pages, in bytes. A page of 50 agents has about 60 KB.
 const maxPageBuffer = 256 << 10
 
-// pageBuffers holds buffers for pages. Garbage of this size at each search would double its CPU time,
-// because each garbage collection scans the whole index.
+// pageBuffers has buffers for pages. Garbage of the size of a page would double the CPU time of searches,
+// because it causes garbage collections, and each of them scans the whole index.
 var pageBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // writePage sends a page as JSON.
@@ -22,7 +22,7 @@ func writePage(w http.ResponseWriter, p *index.Page) {
 	buffer := pageBuffers.Get().(*[]byte)
 	body := p.AppendBody((*buffer)[:0])
 	w.Header().Set("Content-Type", "application/json")
-	write(w, body) // a writer keeps no reference to the body
+	write(w, body) // an http.ResponseWriter retains no reference to the body
 	if cap(body) <= maxPageBuffer {
 		*buffer = body
 		pageBuffers.Put(buffer)

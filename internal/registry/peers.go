@@ -18,7 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// peers serves the states of the peers, as this replica knows them.
+// peers serves GET /v1/peers: the states of the peers as this replica observed them.
 func (a *api) peers(w http.ResponseWriter, r *http.Request, c access.Caller, _ *index.Snapshot) error {
 	if r.URL.RawQuery != "" {
 		return &index.ParameterError{Field: "query", Cure: "this path has no parameters; omit them"}
@@ -44,8 +44,8 @@ func (a *api) peers(w http.ResponseWriter, r *http.Request, c access.Caller, _ *
 	return nil
 }
 
-// peerAgents serves a search of the peers with the mode Forward: their results, and how the
-// search of each one ended.
+// peerAgents serves GET /v1/peers/agents: a search of the peers with the mode Forward. The
+// response has their results, and the outcome of the search of each peer.
 func (a *api) peerAgents(w http.ResponseWriter, r *http.Request, c access.Caller, _ *index.Snapshot) error {
 	search, err := parsePeerSearch(r.URL.RawQuery)
 	if err != nil {
@@ -99,7 +99,7 @@ const (
 	defaultPeerItems = 50
 )
 
-// parsePeerSearch reads the parameters of a search of peers. Its errors are
+// parsePeerSearch parses the parameters of a search of peers. Its errors are
 // *index.ParameterError.
 func parsePeerSearch(raw string) (*ard.Search, error) {
 	values, err := url.ParseQuery(raw)

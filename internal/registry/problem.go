@@ -11,10 +11,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
-// problem is the response to a failed request.
+// problem is the error of a request, with its response.
 type problem struct {
 	status int
-	// retry adds Retry-After of a second.
+	// retry adds the header Retry-After with a second.
 	retry   bool
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -27,7 +27,7 @@ func notFound(message string) *problem {
 
 func (p *problem) Error() string { return p.Message }
 
-// fail writes {"error": ...}.
+// fail writes the response of a problem, with the body {"error": ...}.
 func fail(w http.ResponseWriter, p *problem) {
 	body, err := json.Marshal(map[string]*problem{"error": p})
 	if err != nil {

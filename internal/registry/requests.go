@@ -37,8 +37,8 @@ const (
 	operationToken = "token"
 )
 
-// routeOperations are the operations by the pattern of their route. Routes that are not listed are
-// other, and the paths of probes are not counted.
+// routeOperations maps the patterns of routes to operations. Requests of routes with the operation "" are
+// not counted. operationOf returns the operations of further routes.
 var routeOperations = map[string]string{
 	"GET /v1/agents":                               "list",
 	"GET /v1/agents/{namespace}/{name}":            "get",
@@ -56,8 +56,9 @@ var routeOperations = map[string]string{
 	"GET /openapi.yaml":                            "",
 }
 
-// counted returns a handler that serves the routes of mux and counts the requests. Labels
-// come from the patterns of the routes, never from a request.
+// counted returns a handler that serves the routes of mux and counts the requests. The labels
+// of its metrics depend on the patterns of the routes and not on the text of a request, so
+// their number is bounded.
 func counted(mux *http.ServeMux, now clock.PassiveClock) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started, response := now.Now(), &observedResponse{ResponseWriter: w}
@@ -73,8 +74,8 @@ func counted(mux *http.ServeMux, now clock.PassiveClock) http.Handler {
 	})
 }
 
-// operationOf returns the operation of a request that was served, "" for one that is not
-// counted.
+// operationOf returns the operation of a request that a ServeMux has served, "" for a request
+// that is not counted.
 func operationOf(r *http.Request) string {
 	operation, known := routeOperations[r.Pattern]
 	switch {
@@ -100,7 +101,7 @@ func asksForWatch(raw string) bool {
 	return err == nil && slices.Contains(values["watch"], "true")
 }
 
-// observedResponse is a response whose status is known.
+// observedResponse is an http.ResponseWriter that records the status of the response.
 type observedResponse struct {
 	http.ResponseWriter
 	status int
@@ -114,7 +115,7 @@ func (a *observedResponse) WriteHeader(status int) {
 	a.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the wrapped writer, for http.ResponseController.
 func (a *observedResponse) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
 func (a *observedResponse) outcome() string {

@@ -13,8 +13,8 @@ import (
 
 const mediaJSON = "application/json"
 
-// unchanged sets the ETag and responds 304 if the client has the same one (RFC 9110,
-// section 13.1.2).
+// unchanged sets the header ETag. If the client has a response with the same ETag (RFC 9110,
+// section 13.1.2), it responds 304 and returns true.
 func unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {
 	w.Header().Set("ETag", etag)
 	for _, header := range r.Header.Values("If-None-Match") {
@@ -35,7 +35,7 @@ func write(w http.ResponseWriter, body []byte) {
 	_, _ = w.Write(body)
 }
 
-// weakETag returns a validator for a body.
+// weakETag returns a weak validator for a body.
 func weakETag(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `W/"` + hex.EncodeToString(sum[:8]) + `"`

@@ -17,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// searchRate bounds the searches of one caller.
+// searchRate bounds the searches of one caller. A request may count as several searches.
 var searchRate = limit.Rate{PerSecond: 50, Burst: 200}
 
 // searchTimeout is how long a search waits for a slot.
@@ -29,17 +29,19 @@ var searchDuration = prometheus.NewHistogram(prometheus.HistogramOpts{
 	Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .1, 1},
 })
 
-// searches bounds the searches, which run in the process of the controllers: their
-// rate by caller, and how many run at a time by the CPUs.
+// searches limits searches, because they run in the process of the controllers. It limits
+// the rate of each caller, and the concurrent searches by the number of CPUs. It is safe for
+// concurrent use.
 type searches struct {
 	callers *limit.Table
 	slots   chan struct{}
 	clock   clock.PassiveClock
-	// maxResponses bounds the responses that one caller receives at a time, and
-	// allResponses, if not nil, those of all callers.
+	// maxResponses bounds the responses that one caller receives at a time. allResponses, if
+	// it is not nil, has a slot for each response that any caller receives at a time.
 	maxResponses int
 	allResponses chan struct{}
-	// responses is the memory of responses that are not sent yet.
+	// responses is the budget of memory for responses that are not sent yet. message is the
+	// response to a caller that searches too often.
 	responses *limit.Budget
 	message   string
 }
@@ -60,8 +62,8 @@ const (
 
 var anonymousRate = limit.Rate{PerSecond: 10, Burst: 100}
 
-// newAnonymousSearches returns the bounds of searches without a token. They have a slot of
-// their own, so that they do not delay those of callers with a token.
+// newAnonymousSearches returns the limits of searches without a token. These searches have a
+// slot of their own, so that they do not delay the searches of callers with a token.
 func newAnonymousSearches(c clock.PassiveClock) *searches {
 	return &searches{
 		callers: limit.NewTable(limitedCallers, anonymousRate), clock: c, maxResponses: maxAnonymousResponses,
@@ -71,19 +73,19 @@ func newAnonymousSearches(c clock.PassiveClock) *searches {
 	}
 }
 
-// searchesMessage is the cure for too many searches.
+// Messages for callers that search too often, with and without a token.
 const (
 	searchesMessage          = "this caller searches too often; keep the results, or use watch=true"
 	anonymousSearchesMessage = "this address searches too often; keep the results, or send a token"
 )
 
-// Costs in searches of requests that do more.
+// The number of searches that a request with more work counts as.
 const (
-	// watchCost is that of the start of a watch, which may send all agents.
+	// watchCost is the cost of the start of a watch, which may send all agents.
 	watchCost = 10
-	// aggregateCost is that of an aggregate card, which has the skills of 200 agents.
+	// aggregateCost is the cost of an aggregate card, which has the skills of 200 agents.
 	aggregateCost = 10
-	// exploreCost is that of an exploration, which reads all matches.
+	// exploreCost is the cost of an exploration, which reads all matches.
 	exploreCost = 50
 )
 
@@ -93,22 +95,22 @@ const maxResponses = 16
 
 const responsesMessage = "this caller receives too many responses at a time; read them first"
 
-// responseMemory bounds the responses of all callers that are not sent yet, in bytes, and
-// anonymousResponseMemory those of callers without a token.
+// responseMemory bounds the responses to all callers with a token that are not sent yet, in
+// bytes. anonymousResponseMemory is the same bound for all callers without a token.
 const (
 	responseMemory          = 64 << 20
 	anonymousResponseMemory = 16 << 20
 )
 
-// reserve charges the memory of a response of a size in bytes to its caller, until release. It
-// returns a problem if there is no memory in time.
+// reserve reserves the memory of a response of size bytes for its caller, until release. It
+// returns a problem if the memory is not free within searchTimeout.
 func (s *searches) reserve(ctx context.Context, p a2a.AccountingPrincipal, size int) (release func(), err error) {
 	reservation := &limit.Reservation{}
 	return reservation.Release, s.reserveIn(ctx, reservation, p, size)
 }
 
-// reserveIn raises a reservation to a response of a size in bytes. It returns a problem if
-// there is no memory in time.
+// reserveIn raises a reservation to a response of size bytes. It returns a problem if the
+// memory is not free within searchTimeout.
 func (s *searches) reserveIn(ctx context.Context, reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) error {
 	if s.responses.Grow(ctx, reservation, p, min(int64(size), s.responses.Largest())) {
 		return nil
@@ -119,8 +121,8 @@ func (s *searches) reserveIn(ctx context.Context, reservation *limit.Reservation
 	return noMemory()
 }
 
-// reserveNow raises a reservation to a response of a size in bytes, without a wait. It returns
-// a problem if there is no memory.
+// reserveNow raises a reservation to a response of size bytes. It returns a problem if the
+// memory is not free now.
 func (s *searches) reserveNow(reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) error {
 	if s.responses.TryGrow(reservation, p, min(int64(size), s.responses.Largest())) {
 		return nil
@@ -133,8 +135,8 @@ func noMemory() error {
 	return &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: "too many large responses are being sent; try again"}
 }
 
-// hold counts a response that its caller receives. The server calls release once when
-// it is sent.
+// hold counts a response that its caller receives. ok is false beyond a limit. The caller of
+// hold must call release once when the response is sent.
 func (s *searches) hold(p a2a.AccountingPrincipal) (release func(), ok bool) {
 	releaseCaller, ok := s.callers.Hold(p, s.maxResponses, s.clock.Now())
 	if !ok || s.allResponses == nil {
@@ -149,7 +151,7 @@ func (s *searches) hold(p a2a.AccountingPrincipal) (release func(), ok bool) {
 	}
 }
 
-// receive is hold, and responds 429 beyond the limit.
+// receive does the same as hold, and responds 429 beyond a limit.
 func (s *searches) receive(w http.ResponseWriter, c *access.Caller) (release func(), ok bool) {
 	if release, ok = s.hold(principalOf(c)); !ok {
 		tooMany(w, "responses", limit.Refusal{Wait: time.Second}, responsesMessage)
@@ -157,8 +159,8 @@ func (s *searches) receive(w http.ResponseWriter, c *access.Caller) (release fun
 	return release, ok
 }
 
-// admit charges a request that costs as much as a number of searches to its caller, or
-// responds 429.
+// admit charges the caller for a request that costs as much as cost searches. Beyond the
+// caller's rate, it charges nothing, responds 429 and returns false.
 func (s *searches) admit(w http.ResponseWriter, c *access.Caller, cost int) bool {
 	refusal, ok := s.charge(principalOf(c), cost)
 	if !ok {
@@ -167,8 +169,8 @@ func (s *searches) admit(w http.ResponseWriter, c *access.Caller, cost int) bool
 	return ok
 }
 
-// charge charges a request that costs as much as a number of searches to its caller, or
-// charges nothing and returns when the caller may send it again.
+// charge charges the caller for a request that costs as much as cost searches. Beyond the
+// caller's rate, it charges nothing, and the refusal has the time to wait before a retry.
 func (s *searches) charge(p a2a.AccountingPrincipal, cost int) (refusal limit.Refusal, ok bool) {
 	now := s.clock.Now()
 	bucket := s.callers.Bucket(p, now)
@@ -178,12 +180,13 @@ func (s *searches) charge(p a2a.AccountingPrincipal, cost int) (refusal limit.Re
 	return limit.Refusal{}, true
 }
 
-// run calls search in a slot. It returns a problem if no slot is free in time.
+// run calls search in a slot. It returns a problem if no slot is free within searchTimeout.
 func (s *searches) run(ctx context.Context, search func()) error {
 	return runIn(ctx, s.slots, s.clock, search)
 }
 
-// runIn calls search in one of slots. It returns a problem if none is free in time.
+// runIn calls search in one of slots. It returns a problem if no slot is free within
+// searchTimeout.
 func runIn(ctx context.Context, slots chan struct{}, c clock.PassiveClock, search func()) error {
 	timer := time.NewTimer(searchTimeout)
 	defer timer.Stop()

@@ -41,50 +41,50 @@ const (
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 32 << 10
 	shutdownTimeout   = 10 * time.Second
-	// maxConnections leaves room for all watches.
+	// maxConnections allows all watches and 2,000 further connections.
 	maxConnections = maxWatches + 2_000
 )
 
-// Options are what a Server needs.
+// Options configure a Server.
 type Options struct {
 	// BindAddress defaults to DefaultBindAddress.
 	BindAddress string
-	// Cache is the manager's.
+	// Cache is the manager's cache.
 	Cache cache.Cache
 	// Reviews creates TokenReviews and SubjectAccessReviews.
 	Reviews client.Writer
-	// CertificateDir has tls.crt and tls.key. If it is empty, the registry serves plain
-	// HTTP.
+	// CertificateDir is the directory with tls.crt and tls.key. If it is "", the registry
+	// serves plain HTTP.
 	CertificateDir string
-	// OIDC configures the issuer of tokens for people, nil for none. New sets its Log and
-	// Now.
+	// OIDC configures the OpenID Connect issuer of tokens for people, nil for none. New sets
+	// Log and Now in a copy.
 	OIDC *access.OIDCOptions
-	// Publisher names the entries of ARD and the URL of the registry. Without it, neither
-	// ARD nor A2A is served.
+	// Publisher has the domain of the identifiers of ARD and the URL of the registry. If it
+	// is nil, the registry serves neither ARD nor A2A.
 	Publisher *ard.Publisher
 	// Outside configures the catalog outside of the cluster, nil for none.
 	Outside *OutsideOptions
-	// PeersFile names the registries of other clusters, which searches of ARD ask. It
-	// requires a Publisher. Without it, there are no peers.
+	// PeersFile is the path of the file with the peers, the registries of other clusters,
+	// "" for none. It requires a Publisher.
 	PeersFile string
-	// ClusterDomain is the DNS domain of the cluster. The registry drops results of peers that
-	// lead into it.
+	// ClusterDomain is the DNS domain of the cluster. The registry drops results of peers with
+	// URLs below this domain.
 	ClusterDomain string
-	// ReviewAllNamespaces reviews each caller's access to all namespaces with agents,
-	// and not only to those in which an RBAC object grants it, and its right as a peer.
-	// The reviews then have the pod and the node of the caller.
+	// ReviewAllNamespaces makes the registry review the right of a peer and the access to
+	// each namespace with agents for every caller, and not only the rights that RBAC objects
+	// grant. The reviews then also have the pod and the node of the caller.
 	ReviewAllNamespaces bool
-	// Embeddings makes ranked searches find agents by meaning, too; nil for words alone.
+	// Embeddings makes ranked searches also find agents by meaning; nil for words alone.
 	Embeddings *Embeddings
 	// PodStatus writes the conditions of pods.
 	PodStatus client.SubResourceWriter
 	// Pods writes the annotations of pods.
 	Pods client.Writer
-	// Signer returns what signs tokens for calls of agents, or nil while there are no keys.
-	// Without Signer, the registry exchanges no tokens.
+	// Signer returns the signer of tokens for calls of agents, or nil while there are no token
+	// keys. If the field Signer is nil, the registry exchanges no tokens.
 	Signer func() tokenexchange.Signer
 	Log    logr.Logger
-	// Clock defaults to the real one.
+	// Clock defaults to the real clock.
 	Clock clock.PassiveClock
 }
 
@@ -93,9 +93,9 @@ type Server struct {
 	options Options
 	feed    *index.Feed
 	api     *api
-	// forCallers serves the callers of ServeCaller.
+	// forCallers is the handler of ServeCaller.
 	forCallers http.Handler
-	// bindings tell the API which reviews are worth their cost.
+	// bindings determines the rights that the Authorizer reviews.
 	bindings *access.Bindings
 	// people is nil without OIDC.
 	people *access.OIDC
@@ -108,7 +108,7 @@ var (
 	_ manager.LeaderElectionRunnable = (*Server)(nil)
 )
 
-// New returns a registry. It reads and listens after Start.
+// New returns a registry. It reads no agents and does not listen before Start.
 func New(o Options) *Server {
 	if o.BindAddress == "" {
 		o.BindAddress = DefaultBindAddress
@@ -161,7 +161,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// SetupWithManager adds the registry to a manager, whose cache, clients and logger it uses.
+// SetupWithManager adds a registry to a manager. The registry uses the cache, the client and
+// the logger of the manager instead of those in o.
 func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
 	o.Cache, o.Reviews, o.PodStatus, o.Pods = mgr.GetCache(), mgr.GetClient(), mgr.GetClient().Status(), mgr.GetClient()
 	o.Log = mgr.GetLogger().WithName("registry")
@@ -175,11 +176,11 @@ func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
 	return s, nil
 }
 
-// NeedLeaderElection returns false, because every replica serves.
+// NeedLeaderElection returns false, because every replica serves the registry.
 func (s *Server) NeedLeaderElection() bool { return false }
 
 // Ready is a readiness check. It returns an error until the first snapshot exists, and
-// while clients refuse the certificate.
+// while there is no serving certificate that clients accept.
 func (s *Server) Ready(r *http.Request) error {
 	if s.feed.Current() == nil {
 		return errNotIndexed
@@ -190,7 +191,7 @@ func (s *Server) Ready(r *http.Request) error {
 	return nil
 }
 
-// Start serves until ctx ends.
+// Start serves the registry until ctx ends.
 func (s *Server) Start(ctx context.Context) error {
 	synced, err := index.Watch(ctx, s.options.Cache, s.feed)
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/tokenexchange"
 )
 
-// newExchange returns the handler that issues tokens for calls to the agents that a caller
-// finds.
+// newExchange returns the handler that issues tokens to a caller, for calls to the agents that
+// the caller may find.
 func (a *api) newExchange(signer func() tokenexchange.Signer, log logr.Logger, c clock.PassiveClock) http.Handler {
 	return tokenexchange.New(tokenexchange.Options{Signer: signer, Authenticate: a.subject, Log: log, Clock: c})
 }
 
-// subject returns the caller with the token of a request.
+// subject returns the caller that the token of a request authenticates, or an error.
 func (a *api) subject(r *http.Request) (*tokenexchange.Subject, error) {
 	caller, known, err := a.authn.Caller(r)
 	if refused, ok := errors.AsType[access.LimitedError](err); ok {
@@ -50,7 +50,7 @@ func (a *api) subject(r *http.Request) (*tokenexchange.Subject, error) {
 			if errors.Is(err, errPeer) {
 				err = nil
 			}
-			if err == nil && entry == nil { // a hidden agent and an absent one alike
+			if err == nil && entry == nil { // the log does not distinguish a hidden agent from an absent one
 				a.denials.forbidden(ctx, &caller, operationToken, namespace+"/"+name)
 			}
 			return entry != nil, err

@@ -19,10 +19,12 @@ import (
 )
 
 const (
-	// maxWatches bounds the watches of a replica, maxCallerWatches those of one caller.
+	// maxWatches bounds the watches of a replica, and maxCallerWatches the watches of one
+	// caller at a replica.
 	maxWatches       = 10_000
 	maxCallerWatches = 1_000
-	// watchWriteTimeout bounds one write to a watch, of at most about 64 KiB and one agent.
+	// watchWriteTimeout bounds one write to a watch. A write has at most about 64 KiB and one
+	// agent.
 	watchWriteTimeout = 10 * time.Second
 )
 
@@ -55,7 +57,7 @@ func newWatches(feed *index.Feed, c clock.PassiveClock) *watches {
 }
 
 // get streams until the client leaves, the stream ends or the server stops. visibleSet
-// resolves which agents the caller sees.
+// returns the set of agents that the caller sees.
 func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q *index.Query, visibleSet func(context.Context, access.Caller) (*access.Set, error)) error {
 	options := watch.Options{
 		Feed: h.feed, Query: q, Clock: h.clock,
@@ -82,7 +84,8 @@ func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q
 		return nil
 	}
 	control := http.NewResponseController(w)
-	// The read timeout of the server would end the request. A test may have no connection.
+	// Without this, the read timeout of the server would end the request. The writer of a test
+	// may not support deadlines.
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
@@ -93,8 +96,9 @@ func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q
 	return nil
 }
 
-// resumeAt sets the cursor of a request. A client that reconnects sends Last-Event-ID
-// and repeats the since of its first request.
+// resumeAt sets Resume to the cursor in a request. It prefers the header Last-Event-ID to the
+// parameter since, because a client that reconnects sends both: since is from its first
+// request.
 func resumeAt(o *watch.Options, r *http.Request, q *index.Query) error {
 	field := "Last-Event-ID"
 	text := r.Header.Get(field)
@@ -113,7 +117,7 @@ func resumeAt(o *watch.Options, r *http.Request, q *index.Query) error {
 	return nil
 }
 
-// acquire takes a place for a watch, or responds 429.
+// acquire counts a watch toward the limits until release, or responds 429 beyond a limit.
 func (h *watches) acquire(w http.ResponseWriter, c access.Caller) (release func(), ok bool) {
 	releaseCaller, ok := h.callers.Hold(principalOf(&c), maxCallerWatches, h.clock.Now())
 	if !ok {
@@ -148,7 +152,7 @@ func (h *watches) reason(err error) string {
 // errWriteTimeout is returned for a client that does not read.
 var errWriteTimeout = errors.New("the client did not read in time")
 
-// eventWriter writes with a timeout.
+// eventWriter is a watch.Writer that limits each write to watchWriteTimeout.
 type eventWriter struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -163,8 +167,8 @@ func (e *eventWriter) Write(frames []byte) (int, error) {
 	return n, timeout(err)
 }
 
-// Flush sends what was written. It ends the deadline: HTTP/2 resets a stream when its
-// write deadline passes, whether something is written or not.
+// Flush sends the written events. It then removes the write deadline, because HTTP/2 resets a
+// stream when its write deadline passes, even if nothing is being written.
 func (e *eventWriter) Flush() error {
 	if err := timeout(e.control.Flush()); err != nil {
 		return err

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registryapi has the values that the registry's API exchanges with its readers: agents,
-// queries, pages and the events of a watch. It sends no requests.
+// Package registryapi has the types of the registry's API for its clients: agents, queries, pages
+// and the events of a watch. It sends no requests.
 package registryapi
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Agent is an agent as the registry lists it.
+// Agent is an agent in a response of the registry.
 type Agent struct {
 	Namespace        string   `json:"namespace"`
 	Name             string   `json:"name"`
@@ -35,11 +35,11 @@ type Agent struct {
 	Skills       []Skill      `json:"skills"`
 	// UpdatedAt is the time of the last transition of a condition, zero if it is unknown.
 	UpdatedAt time.Time `json:"updatedAt"`
-	// JSON is what the registry sent.
+	// JSON is the JSON of the agent in the response.
 	JSON json.RawMessage `json:"-"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It keeps the text.
+// UnmarshalJSON implements json.Unmarshaler. It also stores a copy of the text in JSON.
 func (a *Agent) UnmarshalJSON(text []byte) error {
 	type plain Agent
 	var out plain
@@ -51,7 +51,7 @@ func (a *Agent) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Provider is who provides an agent.
+// Provider is the organization that provides an agent.
 type Provider struct {
 	Organization string `json:"organization"`
 	URL          string `json:"url"`
@@ -77,18 +77,18 @@ type Skill struct {
 
 // Query selects agents.
 type Query struct {
-	// Words rank the agents, the best match first. "" is for all agents in the order of their
-	// names.
+	// Words ranks the agents that match its words, the best match first. "" selects all agents
+	// in the order of namespace and name.
 	Words string
-	// Namespace is the namespace of the agents, "" for all.
+	// Namespace is the namespace of the agents, "" for all namespaces.
 	Namespace string
-	// Ready selects by readiness, nil for both.
+	// Ready selects agents that are ready (true) or not (false), nil for all agents.
 	Ready *bool
-	// Filters are other parameters of GET /v1/agents, such as skill.
+	// Filters has further parameters of GET /v1/agents, such as skill.
 	Filters url.Values
 	// Limit bounds the agents of a page, 1 to 200. A watch ignores it.
 	Limit int
-	// Cursor is NextCursor of the page before, "" for the first page.
+	// Cursor is the NextCursor of the previous page, "" for the first page.
 	Cursor string
 }
 
@@ -125,7 +125,7 @@ func (q *Query) WatchParameters() url.Values {
 type Page struct {
 	Agents     []Agent `json:"items"`
 	NextCursor string  `json:"nextCursor"`
-	// Total counts the agents of all pages.
+	// Total is the number of agents on all pages.
 	Total int `json:"total"`
 	// Revision is the state of the cluster that the page includes.
 	Revision string `json:"revision"`
@@ -136,28 +136,32 @@ type EventType string
 
 // Types of events.
 const (
-	// Reset comes before all agents: the watch cannot tell what changed.
+	// Reset begins a list of all agents, because the watch cannot determine the changes. The
+	// client must drop the agents that it has.
 	Reset EventType = "reset"
 	// Upsert is a new or changed agent.
 	Upsert EventType = "upsert"
-	// Remove is an agent that is gone or that the caller may not see any more.
+	// Remove is an agent that was removed, that stopped matching the query, or that the caller
+	// may not see any more.
 	Remove EventType = "remove"
-	// Synced comes after the first changes: others follow as they happen.
+	// Synced follows the first agents or changes. Later changes follow it as they occur.
 	Synced EventType = "synced"
-	// Bookmark has a later id.
+	// Bookmark has only a later id, at which a watch can resume.
 	Bookmark EventType = "bookmark"
 )
 
 // Event is an event of a watch.
 type Event struct {
 	Type EventType
-	// ID is the id of the last event that had one. A watch resumes behind it.
+	// ID is the id of the last event that had one. A watch resumes after that event.
 	ID string
-	// Agent is the agent of Upsert and Remove; the latter has the namespace and the name only.
+	// Agent is the agent of Upsert and Remove. The agent of Remove has only the namespace and
+	// the name.
 	Agent
 }
 
-// DecodeEvent returns the event with a type, an id and data.
+// DecodeEvent returns the event with a type, an id and data. It decodes the data of Upsert and
+// Remove only.
 func DecodeEvent(eventType, id string, data []byte) (Event, error) {
 	e := Event{Type: EventType(eventType), ID: id}
 	if e.Type == Upsert || e.Type == Remove {

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registryca reads the certificates of the authorities by which sidecars verify the
-// registry. Every replica of the manager reads them from a mounted file.
+// Package registryca reads the certificates of the authorities with which sidecars verify the
+// certificate of the registry. Every replica of the manager reads them from a mounted file.
 package registryca
 
 import (
@@ -32,44 +32,46 @@ const (
 	// maxFile bounds the file, in bytes. Its content is in the sidecar configuration of
 	// every Agent.
 	maxFile = 64 << 10
-	// overlap is how long the former content of the file counts beside the new one: the
-	// registry serves its former certificate until sidecars know the new authorities. A file
-	// that is missing or empty is a content, too.
+	// overlap is how long the former content of the file stays in use together with the new
+	// content, because the registry serves its former certificate until sidecars have the new
+	// authorities. A missing or empty file counts as a content, too.
 	overlap = time.Hour
 )
 
 // Change is the event of a change of the authorities.
 type Change = event.TypedGenericEvent[*clusterstate.RegistryCA]
 
-// Source keeps the content of a file of PEM certificates. Its methods are safe for
-// concurrent use. A nil Source has no authorities and never changes.
+// Source provides the PEM certificates of a file. Its methods are safe for concurrent use.
+// A nil Source has no authorities and never changes.
 type Source struct {
 	file    string
 	clock   clock.PassiveClock
 	log     logr.Logger
 	current atomic.Pointer[clusterstate.RegistryCA]
 	changes chan Change
-	// known is true after the first read that succeeded. read is the last content of the file
-	// that could be used, "" for none, and former the one before it, which counts until
-	// formerEnd. formerEnd is zero if no former content counts.
+	// known is true after the first successful read. read is the last usable content of the
+	// file, "" for no certificates. former is the content before it, which stays in use until
+	// formerEnd. formerEnd is zero if no former content is in use.
 	known        bool
 	read, former string
 	formerEnd    time.Time
-	// failure is the text of the last error, so that each is logged once.
+	// failure is the text of the last error, so that repeated equal errors are logged once.
 	failure string
 }
 
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
 
-// New reads a file. A file that is missing or empty has no certificates: sidecars then verify
-// the registry by their own authorities. New returns an error for a file that cannot be used:
-// without the former content, sidecars would lose their trust in the registry.
+// New returns a Source that has read a file. A missing or empty file has no certificates:
+// sidecars then verify the registry with their own authorities. New returns an error for a file
+// that is not usable, because it has no former content: if sidecars lost their authorities,
+// they would not trust the registry any more.
 func New(file string, c clock.PassiveClock, log logr.Logger) (*Source, error) {
 	s := &Source{file: file, clock: c, log: log, changes: make(chan Change, 1)}
 	return s, s.reload()
 }
 
-// Current returns the authorities, or nil if there are none. A change has another pointer.
+// Current returns the authorities, or nil if there are none. The pointer is the same until the
+// authorities change.
 func (s *Source) Current() *clusterstate.RegistryCA {
 	if s == nil {
 		return nil
@@ -77,7 +79,8 @@ func (s *Source) Current() *clusterstate.RegistryCA {
 	return s.current.Load()
 }
 
-// Changes returns a channel that has an element after Current has changed.
+// Changes returns a channel that receives an element after Current has changed. One element may
+// stand for several changes.
 func (s *Source) Changes() <-chan Change {
 	if s == nil {
 		return make(chan Change)
@@ -85,7 +88,8 @@ func (s *Source) Changes() <-chan Change {
 	return s.changes
 }
 
-// NeedLeaderElection returns false, so that a new leader knows the authorities.
+// NeedLeaderElection returns false: replicas that do not lead read the file as well, so that a
+// new leader has the authorities at once.
 func (s *Source) NeedLeaderElection() bool { return false }
 
 // Start reads the file every ten seconds until the context ends.
@@ -105,8 +109,8 @@ func (s *Source) Start(ctx context.Context) error {
 	}
 }
 
-// reload takes the content of the file. If it cannot be used, it returns the reason, and the
-// former content stays.
+// reload reads the file and uses its content. If the content is not usable, reload returns the
+// reason, and the former content stays in use.
 func (s *Source) reload() error {
 	read, err := read(s.file)
 	if err != nil {
@@ -133,7 +137,7 @@ func (s *Source) reload() error {
 		event = append(event, "formerUntil", s.formerEnd.UTC())
 	}
 	s.log.Info("authorities of the registry changed", event...)
-	// One pending event is enough: its receiver reads Current.
+	// One pending event is enough, because its receiver reads Current.
 	select {
 	case s.changes <- Change{Object: next}:
 	default:
@@ -141,7 +145,8 @@ func (s *Source) reload() error {
 	return nil
 }
 
-// authorities returns the content of the file with the former one that counts, nil for none.
+// authorities returns the content of the file, with the former content while that is in use, or
+// nil if neither has certificates.
 func (s *Source) authorities() *clusterstate.RegistryCA {
 	switch {
 	case s.formerEnd.IsZero() && s.read == "":
@@ -157,7 +162,7 @@ func (s *Source) authorities() *clusterstate.RegistryCA {
 	}
 }
 
-// read returns the certificates of a file, "" for none.
+// read returns the certificates in a file, or "" for a missing or empty file.
 func read(name string) (string, error) {
 	file, err := os.Open(name) //nolint:gosec // the flags of the manager name it
 	if errors.Is(err, fs.ErrNotExist) {

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tokenexchange exchanges a ServiceAccount token for a token that one agent accepts
-// (OAuth 2.0 Token Exchange, RFC 8693). The registry serves it, in every replica of the
-// manager.
+// (OAuth 2.0 Token Exchange, RFC 8693). The registry serves the exchange in every replica of
+// the manager.
 //
-// The issued token names the same ServiceAccount, is valid for Lifetime, and is worth nothing
-// at any other agent, at the registry and at the API server.
+// The issued token names the same ServiceAccount and is valid for Lifetime. Other agents, the
+// registry and the API server do not accept it.
 package tokenexchange
 
 import (
@@ -28,12 +28,13 @@ import (
 // Lifetime is how long an issued token is valid.
 const Lifetime = 10 * time.Minute
 
-// limitedSubjects bounds the pods that are counted; further ones share counts.
+// limitedSubjects bounds the pods with a rate of their own. Further pods share one rate.
 const limitedSubjects = 16384
 
-// exchangeRate is what one pod may exchange, because each sidecar has a cache of its own: for
-// the tokens of 256 agents, each of which it refreshes after half of its lifetime. The tokens
-// of a ServiceAccount that are bound to no pod share one rate.
+// exchangeRate bounds the exchanges of one pod, and not of one ServiceAccount, because each
+// sidecar has its own cache. It suffices for the tokens of 256 agents, each of which a sidecar
+// refreshes after half of the Lifetime. The tokens of a ServiceAccount that are not bound to a
+// pod share one rate.
 var exchangeRate = limit.Rate{PerSecond: 20, Burst: 512}
 
 // Signer signs the claims of a token.
@@ -43,25 +44,25 @@ type Signer interface {
 
 // Subject is a caller that the API server has authenticated.
 type Subject struct {
-	// Username is the name of the caller; only ServiceAccounts get tokens.
+	// Username is the user name of the caller. Only ServiceAccounts receive tokens.
 	Username string
 	// UID is the UID of the ServiceAccount.
 	UID string
-	// PodName and PodUID are those of the pod that the caller's token is bound to, or "".
+	// PodName and PodUID identify the pod that the caller's token is bound to, "" for none.
 	PodName, PodUID string
-	// NodeName and NodeUID are those of the node of the pod, or "".
+	// NodeName and NodeUID identify the node of the pod, "" for none.
 	NodeName, NodeUID string
-	// Lists reports whether the registry lists an agent of the cluster for the caller. Its
-	// error is as that of Options.Authenticate.
+	// Lists reports whether the caller may find an agent of the cluster in the registry. Its
+	// error is a *RequestError if the client can act on it.
 	Lists func(ctx context.Context, namespace, name string) (bool, error)
 }
 
 // Options configure an Exchange. All fields are required.
 type Options struct {
-	// Signer returns what signs tokens, or nil while there are no keys.
+	// Signer returns the signer of tokens, or nil while there are no keys.
 	Signer func() Signer
-	// Authenticate returns the caller with a bearer token in the request, verified by a
-	// TokenReview. Its error is a *RequestError if the client can do something about it.
+	// Authenticate returns the caller that the bearer token of the request authenticates by a
+	// TokenReview. Its error is a *RequestError if the client can act on it.
 	Authenticate func(r *http.Request) (*Subject, error)
 	Log          logr.Logger
 	Clock        clock.PassiveClock
@@ -78,7 +79,7 @@ func New(options Options) *Exchange {
 	return &Exchange{options: options, rates: limit.NewTable(limitedSubjects, exchangeRate)}
 }
 
-// response is the answer to a valid request (RFC 8693, section 2.2.1).
+// response is the body of a successful response (RFC 8693, section 2.2.1).
 type response struct {
 	AccessToken     string `json:"access_token"`
 	IssuedTokenType string `json:"issued_token_type"`
@@ -108,7 +109,8 @@ func (e *Exchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	refuse(w, problem)
 }
 
-// exchange returns the issued token.
+// exchange serves a request and returns the issued token. Its error is a *RequestError, or a
+// failure of the system.
 func (e *Exchange) exchange(w http.ResponseWriter, r *http.Request) (string, error) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -145,16 +147,17 @@ func (e *Exchange) exchange(w http.ResponseWriter, r *http.Request) (string, err
 	return signer.Sign(newClaims(subject, namespace, name, asked.audience, now))
 }
 
-// serviceAccount returns the namespace and the name of a ServiceAccount by its user name. The
-// API server gives no other user a name that begins with "system:serviceaccount:".
+// serviceAccount returns the namespace and the name in the user name of a ServiceAccount, and
+// false for another user. In the API server, no other user has a name that begins with
+// "system:serviceaccount:".
 func serviceAccount(username string) (namespace, name string, ok bool) {
 	rest, found := strings.CutPrefix(username, "system:serviceaccount:")
 	namespace, name, whole := strings.Cut(rest, ":")
 	return namespace, name, found && whole && namespace != "" && name != ""
 }
 
-// claims are the claims of an issued token: those of RFC 7519, and the private ones of
-// ServiceAccount tokens (KEP-1205), which rules of authorization may read.
+// claims are the claims of an issued token: registered claims of RFC 7519, and the private
+// claims of ServiceAccount tokens (KEP-1205), which authorization rules may read.
 type claims struct {
 	Issuer     string     `json:"iss"`
 	Subject    string     `json:"sub"`

@@ -14,7 +14,7 @@ var exchanges = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Help: "Requests for a token for calls to an agent, by result: issued, or the OAuth error code of the response.",
 }, []string{"result"})
 
-// Register adds the metrics, which all Exchanges of a process share.
+// Register registers the metrics, which all Exchanges of a process share.
 func Register(r prometheus.Registerer) error {
 	err := r.Register(exchanges)
 	if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); again {

@@ -15,7 +15,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// The values of the parameters (RFC 8693).
+// Values of the parameters of a request (RFC 8693).
 const (
 	grantType       = "urn:ietf:params:oauth:grant-type:token-exchange"
 	typeJWT         = "urn:ietf:params:oauth:token-type:jwt"
@@ -25,16 +25,16 @@ const (
 // maxForm bounds a request body, in bytes. A token has at most 16 KiB.
 const maxForm = 32 << 10
 
-// request is a valid request.
+// request has the parameters of a valid request.
 type request struct {
 	// subjectToken is the token of the caller.
 	subjectToken string
-	// namespace and name are those of the agent that is the audience.
+	// namespace and name identify the agent that audience names.
 	namespace, name string
 	audience        string
 }
 
-// parse reads a request. It returns an error for an invalid one.
+// parse returns the parameters of a request, or an error if the request is not valid.
 func parse(w http.ResponseWriter, r *http.Request) (*request, *RequestError) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/x-www-form-urlencoded" {
 		return nil, invalid("the content type must be application/x-www-form-urlencoded")

@@ -22,13 +22,13 @@ const (
 	codeUnavailable          = "temporarily_unavailable"
 )
 
-// RequestError is the reason why no token is issued.
+// RequestError is the reason for which the registry issues no token, with its response.
 type RequestError struct {
 	// Status is the status of the response.
 	Status int `json:"-"`
 	// Code is an error code of OAuth 2.0.
 	Code string `json:"error"`
-	// Description says what the client has to change.
+	// Description states what the client must change.
 	Description string `json:"error_description"`
 	// RetryAfter is the time after which the client may retry; zero means never.
 	RetryAfter time.Duration `json:"-"`
@@ -45,21 +45,22 @@ func target(description string) *RequestError {
 	return &RequestError{Status: http.StatusBadRequest, Code: codeInvalidTarget, Description: description}
 }
 
-// InvalidToken returns the problem of a subject token that is not accepted. RFC 8693 requires
-// the code of an invalid request.
+// InvalidToken returns the error for a subject token that is not accepted. RFC 8693 requires
+// the code invalid_request for it.
 func InvalidToken(description string) *RequestError { return invalid(description) }
 
-// Limited returns the problem of a caller that has sent too many requests.
+// Limited returns the error for a caller that has sent too many requests.
 func Limited(retryAfter time.Duration, description string) *RequestError {
 	return &RequestError{Status: http.StatusTooManyRequests, Code: codeLimited, Description: description, RetryAfter: max(retryAfter, 1)}
 }
 
-// Unavailable returns the problem of a registry that cannot answer now.
+// Unavailable returns the error for a registry that cannot issue tokens now.
 func Unavailable(description string) *RequestError {
 	return &RequestError{Status: http.StatusServiceUnavailable, Code: codeUnavailable, Description: description, RetryAfter: time.Second}
 }
 
-// respond writes a response. No cache may keep it (RFC 6749, section 5.1).
+// respond writes a response with a JSON body. No cache may store the response (RFC 6749,
+// section 5.1).
 func respond(w http.ResponseWriter, status int, value any) {
 	body, err := json.Marshal(value)
 	if err != nil {

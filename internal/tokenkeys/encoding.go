@@ -24,7 +24,7 @@ type encodedSet struct {
 type encodedKey struct {
 	Created time.Time `json:"created,omitzero"`
 	Until   time.Time `json:"until,omitzero"`
-	// PKCS8 is a private key (RFC 5208), and PKIX a public one (RFC 5280), both in DER.
+	// PKCS8 is a private key (RFC 5208), and PKIX a public key (RFC 5280), both in DER.
 	PKCS8 []byte `json:"pkcs8,omitempty"`
 	PKIX  []byte `json:"pkix,omitempty"`
 }
@@ -63,7 +63,7 @@ func encodePrivate(k *privateKey) (*encodedKey, error) {
 	return &encodedKey{Created: k.created, PKCS8: der}, nil
 }
 
-// decode reads the content of the Secret. Its errors contain nothing of a key.
+// decode decodes the content of the Secret. Its errors contain no part of a key.
 func decode(text []byte) (*Set, error) {
 	var set encodedSet
 	if err := json.Unmarshal(text, &set); err != nil {

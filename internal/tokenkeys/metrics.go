@@ -24,7 +24,7 @@ var (
 	})
 )
 
-// Register adds the metrics, which all Sources of a process share.
+// Register registers the metrics, which all Sources of a process share.
 func Register(r prometheus.Registerer) error {
 	for _, c := range []prometheus.Collector{changes, failures, signingCreated} {
 		if err := r.Register(c); err != nil {

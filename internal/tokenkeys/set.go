@@ -20,10 +20,12 @@ import (
 )
 
 const (
-	// RotationPeriod is the time from the publication of a key until it signs.
+	// RotationPeriod is the least time from the creation of a key until it signs. The key is
+	// published during this time.
 	RotationPeriod = 30 * 24 * time.Hour
-	// publicationTime is how long a leader publishes the next key before that key signs. The
-	// leader before it may have ended between the creation of the key and its publication.
+	// publicationTime is the least time for which a leader publishes the next key before that
+	// key signs. The previous leader may have ended after it created the key and before it
+	// published it.
 	publicationTime = time.Hour
 	// formerTime is how long a key verifies tokens after it has stopped signing. It is longer
 	// than the lifetime of a token and the time in which all replicas read the Secret.
@@ -33,9 +35,9 @@ const (
 // algorithm is the algorithm of all signatures, ECDSA with P-256 and SHA-256 (RFC 7518).
 const algorithm = jose.ES256
 
-// Set is the key that signs and one other key. The other one is the next key, which is published
-// and signs after the next rotation. For an hour after a rotation it is the former key, which
-// verifies the tokens that it has signed. A Set is immutable.
+// Set has the key that signs and one other key. Usually, the other key is the next key, which is
+// published and will sign after the next rotation. For an hour after a rotation, it is the former
+// key, which verifies the tokens that it has signed. A Set is immutable.
 type Set struct {
 	signing privateKey
 	// One of next and former is nil.
@@ -64,13 +66,13 @@ type Change string
 
 // The changes.
 const (
-	// Created: there was no Secret.
+	// Created means that there was no Secret.
 	Created Change = "created"
-	// Replaced: the content of the Secret was not usable.
+	// Replaced means that the content of the Secret was not usable.
 	Replaced Change = "replaced"
-	// Rotated: the next key signs. The published keys stay the same.
+	// Rotated means that the next key signs now. The published keys stay the same.
 	Rotated Change = "rotated"
-	// Renewed: the former key is withdrawn and a next key is published.
+	// Renewed means that a new next key is published instead of the former key.
 	Renewed Change = "renewed"
 )
 
@@ -127,8 +129,8 @@ func (s *Set) Sign(claims any) (string, error) {
 	return token, nil
 }
 
-// KeySet returns the JWK set (RFC 7517) that verifies the tokens of the keys. It has no
-// private key, and a rotation does not change it.
+// KeySet returns the JWK set (RFC 7517) with the public keys of s, which verify tokens. A
+// rotation does not change the JWK set.
 func (s *Set) KeySet() json.RawMessage { return s.keySet }
 
 func (s *Set) encodeKeySet() (json.RawMessage, error) {
@@ -150,11 +152,11 @@ func (s *Set) encodeKeySet() (json.RawMessage, error) {
 	return text, nil
 }
 
-// advance returns the set that follows s, and the change, or nil while s stays. publishing is
-// the time since which the leader has published s.
+// advance returns the set that follows s at the time now, and the change, or nil if no change is
+// due. publishing is the time since which the leader has published keys.
 //
-// A rotation does not change the published keys, and the renewal an hour later does: each
-// rotation therefore costs one change of each sidecar configuration.
+// A rotation does not change the published keys, but the renewal an hour later does. Each
+// rotation therefore causes one change of each sidecar configuration.
 func (s *Set) advance(now, publishing time.Time) (*Set, Change, error) {
 	switch {
 	case s.former != nil && !now.Before(s.former.until):

@@ -1,12 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tokenkeys keeps the keys with which the registry signs tokens for calls of agents,
-// in one Secret of the manager's namespace.
+// Package tokenkeys maintains the keys with which the registry signs tokens for calls of
+// agents, in one Secret of the manager's namespace.
 //
-// Every replica of the manager reads the Secret, and the leader alone writes it: it creates,
-// replaces and rotates the keys. No other package reads or writes it. docs/adr/0029 has the
-// reasons.
+// Every replica of the manager reads the Secret. Only the leader writes the Secret: it creates,
+// replaces and rotates the keys. No other package reads or writes the Secret. docs/adr/0029
+// explains the reasons.
 package tokenkeys
 
 import (
@@ -36,15 +36,15 @@ import (
 
 const (
 	// SecretName is the name of the Secret. A Role of the installation allows the manager to
-	// read and write this one.
+	// read and write the Secret with this name.
 	SecretName = "a2a-operator-token-keys"
 	// secretKey is the data key of the keys in the Secret.
 	secretKey = "keys.json"
 )
 
 const (
-	// readPeriod is the time between two reads of the Secret, and so the time in which all
-	// replicas sign with the same key after a change.
+	// readPeriod is the time between two reads of the Secret. After a change, all replicas
+	// sign with the same key within this time.
 	readPeriod = 10 * time.Second
 	// retryPeriod is the first delay after a failure. It doubles up to readPeriod.
 	retryPeriod = time.Second
@@ -53,8 +53,8 @@ const (
 	requestTimeout = 10 * time.Second
 )
 
-// noVersion is a resource version that no object has, so that an apply with it creates the
-// Secret and never changes one (docs/adr/0022-created-without-a-read.md).
+// noVersion is a resource version that no object has. An apply with it can create the Secret, but
+// never changes an existing one (docs/adr/0022-created-without-a-read.md).
 const noVersion = "1"
 
 // Writer applies objects.
@@ -72,8 +72,8 @@ type Options struct {
 	// Elected is closed when this replica is the leader.
 	Elected <-chan struct{}
 	Events  events.EventRecorder
-	// InUse reports whether agents run with keys of an earlier manager: keys that are missing then
-	// were lost while no manager ran.
+	// InUse reports whether agents run with keys of an earlier manager. If they do and there is no
+	// Secret, the keys were lost while no manager ran.
 	InUse func(context.Context) (bool, error)
 	Clock clock.PassiveClock
 }
@@ -81,19 +81,20 @@ type Options struct {
 // Changed is the event of changed public keys.
 type Changed = event.TypedGenericEvent[*clusterstate.Issuer]
 
-// Source has the current keys while it runs. When the Secret cannot be read, it keeps the
-// keys that it has. Its methods are safe for concurrent use.
+// Source reads the keys periodically while it runs. While the Secret cannot be read, the keys of
+// the last successful read stay current. Its methods are safe for concurrent use.
 type Source struct {
 	options Options
 	current atomic.Pointer[state]
 	changes chan Changed
 	tried   chan struct{}
 	trying  sync.Once
-	// publishing is when this replica began to lead; zero before. Start alone uses it.
+	// publishing is the time at which this replica became the leader, zero before. Only Start
+	// uses it.
 	publishing time.Time
 }
 
-// state is the keys that were read last. It is immutable.
+// state has the current keys. It is immutable.
 type state struct {
 	text   []byte
 	set    *Set
@@ -107,7 +108,7 @@ func New(options Options) *Source {
 	return &Source{options: options, changes: make(chan Changed, 1), tried: make(chan struct{})}
 }
 
-// Keys returns the keys, or nil until they are known.
+// Keys returns the current keys, or nil before the first successful read or write.
 func (s *Source) Keys() *Set {
 	if current := s.current.Load(); current != nil {
 		return current.set
@@ -115,8 +116,8 @@ func (s *Source) Keys() *Set {
 	return nil
 }
 
-// Current returns the issuer of the tokens with the public keys, or nil until they are known.
-// While the public keys stay the same, the pointer does.
+// Current returns the issuer of the tokens with the public keys, or nil before the first
+// successful read or write. The pointer is the same until the public keys change.
 func (s *Source) Current() *clusterstate.Issuer {
 	if current := s.current.Load(); current != nil {
 		return current.issuer
@@ -124,17 +125,18 @@ func (s *Source) Current() *clusterstate.Issuer {
 	return nil
 }
 
-// Changes has an element after Current has changed. Several changes may be one element.
+// Changes returns a channel that receives an element after Current has changed. One element may
+// stand for several changes.
 func (s *Source) Changes() <-chan Changed { return s.changes }
 
-// Tried is closed after the first read, successful or not.
+// Tried returns a channel that is closed after the first read, successful or not.
 func (s *Source) Tried() <-chan struct{} { return s.tried }
 
-// NeedLeaderElection returns false: every replica signs tokens.
+// NeedLeaderElection returns false, because every replica signs tokens.
 func (s *Source) NeedLeaderElection() bool { return false }
 
-// Start reads the keys, and maintains them while this replica is the leader, until the context
-// ends.
+// Start reads the keys until the context ends. While this replica is the leader, it also creates,
+// replaces and rotates them.
 func (s *Source) Start(ctx context.Context) error {
 	logger := log.FromContext(ctx).WithName("token-keys")
 	elected := s.options.Elected
@@ -150,7 +152,7 @@ func (s *Source) Start(ctx context.Context) error {
 		}
 		s.trying.Do(func() { close(s.tried) })
 		if s.current.Load() == nil {
-			pause = min(pause, retryPeriod) // another replica is about to create them
+			pause = min(pause, retryPeriod) // the leader is about to create the keys
 		}
 		select {
 		case <-ctx.Done():
@@ -167,7 +169,7 @@ func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: retryPeriod, Factor: 2, Jitter: jitter, Steps: 5, Cap: readPeriod}
 }
 
-// refresh reads the Secret once. On the leader, it writes the keys that must follow.
+// refresh reads the Secret once. On the leader, it then writes new keys if a change is due.
 func (s *Source) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -190,10 +192,10 @@ func (s *Source) refresh(ctx context.Context) error {
 	return s.advance(ctx, secret.ResourceVersion)
 }
 
-// leading reports whether this replica writes the keys.
+// leading reports whether this replica is the leader, which writes the keys.
 func (s *Source) leading() bool { return !s.publishing.IsZero() }
 
-// replace writes new keys, on the leader.
+// replace writes a new set of keys. It does nothing if this replica is not the leader.
 func (s *Source) replace(ctx context.Context, version string, change Change) error {
 	if !s.leading() {
 		return nil
@@ -205,7 +207,8 @@ func (s *Source) replace(ctx context.Context, version string, change Change) err
 	return s.write(ctx, version, set, change)
 }
 
-// advance writes the keys that follow the current ones, on the leader and if they are due.
+// advance writes the next set of keys if a change is due. It does nothing if this replica is not
+// the leader.
 func (s *Source) advance(ctx context.Context, version string) error {
 	if !s.leading() {
 		return nil
@@ -217,8 +220,8 @@ func (s *Source) advance(ctx context.Context, version string) error {
 	return s.write(ctx, version, set, change)
 }
 
-// write writes keys and uses them. The API server rejects the write if the Secret has another
-// version by now.
+// write writes a set of keys to the Secret and then uses it. The API server rejects the write if
+// the Secret has another resource version than version.
 func (s *Source) write(ctx context.Context, version string, set *Set, change Change) error {
 	text, err := set.encode()
 	if err != nil {
@@ -237,7 +240,8 @@ func (s *Source) write(ctx context.Context, version string, set *Set, change Cha
 	return nil
 }
 
-// wereUsed reports whether there were keys before: those of this replica, or of an earlier one.
+// wereUsed reports whether keys were in use before: this replica has keys, or agents run with
+// keys of an earlier manager.
 func (s *Source) wereUsed(ctx context.Context) bool {
 	if s.current.Load() != nil {
 		return true
@@ -249,7 +253,8 @@ func (s *Source) wereUsed(ctx context.Context) bool {
 	return used
 }
 
-// report counts, logs and records a change. lost is true if the Secret lost keys in use.
+// report counts and logs a change, and records an event for it. lost is true if the Secret with
+// the keys in use was deleted.
 func (s *Source) report(ctx context.Context, change Change, lost bool) {
 	changes.WithLabelValues(string(change)).Inc()
 	log.FromContext(ctx).Info("token keys "+string(change), "namespace", s.options.Namespace, "secret", SecretName)
@@ -273,7 +278,7 @@ func (s *Source) report(ctx context.Context, change Change, lost bool) {
 	}
 }
 
-// use makes a set the current one, and sends a change if its public keys are others.
+// use makes a set the current one, and sends a Changed if its public keys differ.
 func (s *Source) use(text []byte, set *Set) {
 	signingCreated.Set(float64(set.signing.created.Unix()))
 	next := &state{text: text, set: set, issuer: &clusterstate.Issuer{URL: a2av1alpha1.TokenIssuer, Keys: set.KeySet()}}

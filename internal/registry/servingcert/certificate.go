@@ -1,8 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package servingcert serves TLS with the certificate of a mounted Secret and replaces
-// it when the Secret changes. A certificate that clients would refuse replaces nothing.
+// Package servingcert serves TLS with the certificate of a mounted Secret and replaces the
+// certificate when the Secret changes. It does not use a certificate that clients would
+// refuse.
 package servingcert
 
 import (
@@ -39,15 +40,15 @@ const (
 	pollInterval = 10 * time.Second
 	// maxFile bounds a file, in bytes.
 	maxFile = 1 << 20
-	// handoverDelay is how long the former certificate is served after one of another
-	// authority appeared: the operator meanwhile writes that authority into the sidecar
-	// configurations, whose kubelets mount it.
+	// handoverDelay is how long the former certificate is served after a certificate of
+	// another authority appeared in the Secret. Meanwhile, the operator writes the new
+	// authority into the sidecar configurations, and kubelets update the mounted files.
 	handoverDelay = 15 * time.Minute
 )
 
-// Options are what a Certificate needs.
+// Options configure a Certificate.
 type Options struct {
-	// Directory has the files tls.crt and tls.key.
+	// Directory is the directory with tls.crt, tls.key and, optionally, ca.crt.
 	Directory string
 	Clock     clock.PassiveClock
 	Log       logr.Logger
@@ -59,22 +60,23 @@ type Certificate struct {
 	options Options
 
 	mu sync.Mutex
-	// served is nil until there is a certificate that clients accept.
+	// served is nil until the Secret has a certificate that clients accept.
 	served *tls.Certificate
-	// authorities are those that clients had for the served certificate, nil if unknown.
+	// authorities has the authorities from the Secret of the served certificate, by which
+	// clients verify it, nil if the Secret had none.
 	authorities *x509.CertPool
-	// waiting is the content of files with a certificate of another authority, which
-	// is served at handover.
+	// waiting is the content of files with a certificate of another authority. The
+	// certificate is served from the time handover on.
 	waiting  []byte
 	handover time.Time
-	// read has the content of the files, or the error, of the last attempt that was
-	// logged; refused is why it is not served, or nil.
+	// read is the content of the files, or the text of the error, at the last attempt that
+	// was logged. refused is the reason for which this content is not served, or nil.
 	read    []byte
 	refused error
 }
 
-// New reads the certificate of a directory. Without a usable one, New logs the reason,
-// handshakes fail and Ready returns the reason, until Run finds one.
+// New reads the certificate of a directory. If there is no usable certificate, New logs the
+// reason. Handshakes then fail, and Ready returns the reason, until Run reads a usable one.
 func New(o Options) *Certificate {
 	c := &Certificate{options: o}
 	c.reload()
@@ -111,8 +113,8 @@ func (c *Certificate) TLSConfig() *tls.Config {
 	}
 }
 
-// Ready is a readiness check. It returns an error while clients refuse the served
-// certificate, or there is none.
+// Ready is a readiness check. It returns an error while no certificate is served, or while
+// clients refuse the served one because of its dates.
 func (c *Certificate) Ready(*http.Request) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,8 +134,8 @@ func (f *files) bytes() []byte {
 	return bytes.Join([][]byte{f.certificate, f.key, f.authorities}, []byte{0})
 }
 
-// reload serves the certificate of the files if clients accept it, and else keeps the
-// former one.
+// reload reads the files, and serves their certificate if clients accept it. Otherwise, it
+// continues to serve the former one.
 func (c *Certificate) reload() {
 	files, err := c.readFiles()
 	read := files.bytes()
@@ -174,8 +176,8 @@ func (c *Certificate) reload() {
 	}
 }
 
-// parseAuthorities returns the authorities in PEM, or nil if there are none. Clients keep their
-// former authorities while these cannot be used.
+// parseAuthorities returns the authorities in PEM, or nil if there are none. It returns an error for
+// authorities that cannot be used, because clients then continue to use the former ones.
 func parseAuthorities(text []byte) (*x509.CertPool, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, nil //nolint:nilnil // no authorities are a result
@@ -187,9 +189,9 @@ func parseAuthorities(text []byte) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// waits reports whether a certificate is of an authority that clients may not know yet,
-// so that the former one, which is still valid, is served until the handover. Clients without
-// authorities of the Secret have their own.
+// waits reports whether the former certificate is to be served until the handover: it is still
+// valid, and clients may not have the authority of the new certificate pair yet. If the Secret
+// has no authorities before and after, clients use their own ones, and waits is false.
 func (c *Certificate) waits(pair *tls.Certificate, authorities *x509.CertPool, read []byte) bool {
 	now := c.options.Clock.Now()
 	if c.served == nil || checkValidity(c.served.Leaf, now) != nil {
@@ -200,7 +202,7 @@ func (c *Certificate) waits(pair *tls.Certificate, authorities *x509.CertPool, r
 	}
 	if !bytes.Equal(read, c.waiting) {
 		c.waiting, c.handover = read, now.Add(handoverDelay)
-		// Files with an earlier content, too, are a change from the waiting ones.
+		// If the files return to their earlier content, this is a change from the waiting files, too.
 		c.read, c.refused = nil, nil
 		refused.Set(0)
 		c.options.Log.Info("serving certificate of another authority found; the former one is served until clients know that authority",
@@ -209,7 +211,7 @@ func (c *Certificate) waits(pair *tls.Certificate, authorities *x509.CertPool, r
 	return now.Before(c.handover)
 }
 
-// verify returns an error if clients with the authorities refuse a certificate.
+// verify returns an error if clients with the given authorities refuse a certificate.
 func verify(authorities *x509.CertPool, pair *tls.Certificate, now time.Time) error {
 	intermediates := x509.NewCertPool()
 	for _, der := range pair.Certificate[1:] {

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package text analyzes the texts of agents and of queries for ranked search. It is
-// pure and does not know the index.
+// pure and does not depend on the index.
 //
-// A text becomes terms in three steps. Words normalizes it (NFKC, full case folding)
-// and splits it into words, where scripts without spaces become bigrams. The language
-// of the text is detected by its function words, and each word also becomes its stem
-// by the Snowball algorithm of that language. Statistics scores the terms of a query in a
-// document by BM25.
+// A text becomes terms in three steps. Words normalizes the text (NFKC, full case folding)
+// and splits it into words; text in scripts without spaces becomes bigrams. Analyze detects
+// the language of the text by its function words. It then adds the stem of each word, by the
+// Snowball algorithm of that language. Statistics scores the terms of a query in a document
+// by BM25.
 package text

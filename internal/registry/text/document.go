@@ -5,18 +5,18 @@ package text
 
 import "math"
 
-// maxDocumentWords bounds what is indexed of a document. The words after it find
-// nothing.
+// maxDocumentWords bounds the indexed words of a document. Searches do not find its further
+// words.
 const maxDocumentWords = 4096
 
 // Field is a text of a document and the weight of its words: a word of weight 3
-// counts as much as one that occurs three times in a field of weight 1.
+// counts as much as a word that occurs three times in a field of weight 1.
 type Field struct {
 	Text   string
 	Weight uint8
 }
 
-// Document is what a search knows of the texts of an agent.
+// Document has the searchable data of the texts of an agent.
 type Document struct {
 	// Terms has the words and their stems, without repetition.
 	Terms []Term
@@ -24,14 +24,14 @@ type Document struct {
 	Length uint16
 }
 
-// Term is a word or a stem, and how often a document has it, weighted, at most 255.
+// Term is a word or a stem, with its weighted frequency in a document, at most 255.
 type Term struct {
 	Text      string
 	Frequency uint8
 }
 
-// Analyze returns the document of the fields. All fields are in one language for each
-// script, which is detected.
+// Analyze returns the document of the fields. It detects one language for each script, for all
+// fields together.
 func Analyze(fields []Field) Document {
 	type occurrence struct {
 		word   string
@@ -63,7 +63,8 @@ func Analyze(fields []Field) Document {
 	return Document{Terms: terms.list, Length: uint16(min(length, math.MaxUint16))}
 }
 
-// termSet collects terms in the order of their first occurrences.
+// termSet collects terms in the order of their first occurrences. places has the index of
+// each term in list.
 type termSet struct {
 	list   []Term
 	places map[string]int

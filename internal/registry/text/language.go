@@ -35,14 +35,14 @@ import (
 type language struct {
 	script *unicode.RangeTable
 	stem   func(*snowballstem.Env) bool
-	// function are frequent words that carry no topic: they tell languages of one script
-	// apart, and a query leaves them out.
+	// function has the function words, which are frequent and have no topic. They distinguish
+	// the languages of one script, and a query leaves them out.
 	function string
-	// offset keeps the stems of one word in several languages at different places.
+	// offset makes the places of one word in stems different for different languages.
 	offset uint64
 }
 
-// languages are in the order of their scripts, and the default of a script is before the other languages of it.
+// languages has the languages of each script one after another. The first one is the default language of the script.
 var languages = []*language{
 	{script: unicode.Latin, stem: english.Stem, function: "a an the of and or to in for with on at by from is are was be it its this that these which what who how can do does i me my you your we our find agent"},
 	{script: unicode.Latin, stem: german.Stem, function: "der die das den dem des ein eine einen einem einer und oder von zu zum zur in im mit auf für ist sind war wird werden nicht auch aus bei nach wie was wer ich mir mich du"},
@@ -66,7 +66,7 @@ var languages = []*language{
 // languageSet is a set of languages: bit i for languages[i].
 type languageSet uint32
 
-// functionWords maps each function word to the languages that have it.
+// functionWords maps each normalized function word to the languages that have it.
 var functionWords = func() map[string]languageSet {
 	words := map[string]languageSet{}
 	for i, l := range languages {
@@ -78,7 +78,7 @@ var functionWords = func() map[string]languageSet {
 	return words
 }()
 
-// isFunctionWord reports whether a word carries no topic in a language.
+// isFunctionWord reports whether a word is a function word of any language.
 func isFunctionWord(word string) bool { return functionWords[word] != 0 }
 
 // functionCounts has, for each of languages, the number of its function words in a text.
@@ -99,8 +99,8 @@ const maxFunctionWordBytes = 24
 // detection has the language of a text for each script.
 type detection []*language
 
-// detect returns the languages of a text, one for each script: the one with most function
-// words in the text, or the default of the script.
+// detect returns the language of a text for each script: the language with most function words
+// in the text. If several have most, it is the first of them in languages.
 func (c *functionCounts) detect() detection {
 	var found detection
 	most := 0
@@ -115,7 +115,7 @@ func (c *functionCounts) detect() detection {
 	return found
 }
 
-// of returns the language of a word, or nil.
+// of returns the detected language for the script of a word, or nil if the script has none.
 func (d detection) of(word string) *language {
 	script := scriptOf(word)
 	if script == nil {
@@ -129,7 +129,8 @@ func (d detection) of(word string) *language {
 	return nil
 }
 
-// scriptOf returns the script of a word if it has languages, or nil.
+// scriptOf returns the script of the first character of a word, or nil for a script without
+// languages.
 func scriptOf(word string) *unicode.RangeTable {
 	r, _ := utf8.DecodeRuneInString(word)
 	switch {
@@ -148,19 +149,20 @@ func scriptOf(word string) *unicode.RangeTable {
 	}
 }
 
-// stemOf returns the stem of a normalized word, or the word. It is safe for concurrent use.
+// stemOf returns the stem of a normalized word, or the word itself if it has none. It caches stems, and is safe
+// for concurrent use.
 func (l *language) stemOf(word string) string {
 	place := &stems[(maphash.String(stemSeed, word)+l.offset)%stemPlaces]
 	if s := place.Load(); s != nil && s.language == l && s.word == word {
 		return s.stem
 	}
-	word = strings.Clone(word) // it may be part of a long text
+	word = strings.Clone(word) // word may be part of a long text, which the cache would retain
 	stem := l.computeStem(word)
 	place.Store(&stemmed{l, word, stem})
 	return stem
 }
 
-// computeStem returns the stem of a word, or the word.
+// computeStem returns the stem of a word, or the word itself if the stemmer fails or returns "".
 func (l *language) computeStem(word string) (stem string) {
 	// The stemmers are generated code that reports a slice out of range by a panic.
 	defer func() {
@@ -176,8 +178,8 @@ func (l *language) computeStem(word string) (stem string) {
 	return env.Current()
 }
 
-// stemPlaces bounds the stems in memory: the texts of agents share most of their words. A word takes the place
-// of another one with the same hash. All together have at most 2 MB.
+// stemPlaces bounds the cached stems, which have at most 2 MB in total. The texts of agents share most of their
+// words. A word replaces a cached word with the same place.
 const stemPlaces = 1 << 13
 
 // stemmed is a word with its stem in a language.

@@ -5,31 +5,31 @@ package text
 
 import "slices"
 
-// maxQueryWords bounds the words of a query. More are ignored.
+// maxQueryWords bounds the words of a query. ParseQuery ignores further words.
 const maxQueryWords = 32
 
-// stemBoost is the weight of a match of a stem against that of the word itself.
+// stemBoost is the boost of a stem. The boost of the word itself is 1.
 const stemBoost = 0.8
 
 // Query is a text to search for, as groups of terms. A document matches a group if it
-// has one of its terms, and a query if it matches a group. The zero value matches
-// nothing.
+// has one of the terms of the group. It matches the query if it matches a group of the
+// query. The zero value matches nothing.
 type Query struct {
 	Groups []Group
 }
 
-// Group is the forms of one word of a query: the word first, and then its stems in
-// the languages of its script, because a query is too short to detect its language.
+// Group has the forms of one word of a query: the word first, and then its stems in
+// all languages of its script, because a query is too short to detect its language.
 type Group []Form
 
-// Form is one form of a word. Boost, from 0 to 1, is the weight of a match.
+// Form is one form of a word. Boost, from 0 to 1, is the factor of the score of a match.
 type Form struct {
 	Text  string
 	Boost float64
 }
 
-// ParseQuery returns the query of a text. Function words are left out unless the text
-// has no others.
+// ParseQuery returns the query of a text. It leaves out function words unless the text
+// has no other words.
 func ParseQuery(s string) Query {
 	var topics, functions []string
 	for word := range Words(s) {

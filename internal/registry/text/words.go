@@ -13,8 +13,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxWordBytes bounds a word. A longer run of letters, such as a blob in base64, is
-// no word.
+// maxWordBytes bounds a word, in bytes. A longer run of letters, such as a blob in base64,
+// is not a word.
 const maxWordBytes = 64
 
 // Normalize returns the form in which texts are compared: NFKC and full case folding
@@ -24,7 +24,7 @@ func Normalize(s string) string {
 	if isASCII(s) {
 		return strings.ToLower(s)
 	}
-	// Folding can leave a text that is not NFKC, such as that of U+0390.
+	// The result of case folding may not be in NFKC, such as the folding of U+0390.
 	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(s)))
 }
 
@@ -38,10 +38,10 @@ func isASCII(s string) bool {
 }
 
 // Words yields the normalized words of a text in their order: runs of letters, digits
-// and combining marks. A compound identifier such as getWeather yields its parts, too.
-// Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are written with few or no
-// spaces: a run of them yields its overlapping pairs of characters, or the single
-// character.
+// and combining marks. After all these, it yields the parts of compound identifiers such
+// as getWeather. Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese are written with
+// few or no spaces: for a run of their characters, Words yields each overlapping pair of
+// characters, or the only character.
 func Words(s string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for part := range compounds(norm.NFKC.String(strings.ToValidUTF8(s, " "))) {
@@ -52,8 +52,8 @@ func Words(s string) iter.Seq[string] {
 	}
 }
 
-// compounds yields the text and then the parts of its compound identifiers: camel case
-// is visible only before case folding.
+// compounds yields the text and then the parts of its compound identifiers in camel case.
+// The text must not be case-folded yet, because this removes camel case.
 func compounds(s string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !yield(s) {
@@ -88,7 +88,7 @@ func isWordRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
 }
 
-// words yields the words of a normalized text, and reports whether yield wants more.
+// words yields the words of a normalized text. It returns false if yield has returned false.
 func words(s string, yield func(string) bool) bool {
 	for start := 0; start < len(s); {
 		r, size := utf8.DecodeRuneInString(s[start:])
@@ -120,8 +120,9 @@ func words(s string, yield func(string) bool) bool {
 	return true
 }
 
-// pairs yields the overlapping pairs of the characters of a run, each with its
-// combining marks.
+// pairs yields the overlapping pairs of the characters of a run, or the only character.
+// Each character includes its combining marks. pairs returns false if yield has returned
+// false.
 func pairs(run string, yield func(string) bool) bool {
 	previous := -1
 	for at := 0; at < len(run); {

@@ -15,8 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// cursorVersion is the first part of a cursor. Another format of cursors gets another
-// one.
+// cursorVersion is the first part of a cursor. It identifies the format of the cursor.
 const cursorVersion = "1"
 
 // ErrCursor is returned for a text that is not a cursor of this build.
@@ -28,13 +27,14 @@ type Cursor struct {
 	// Revision is the state of the cluster that the reader has.
 	Revision index.Revision
 	// View identifies the filters of the stream and the set of agents that its caller saw.
-	// A stream with another view cannot tell what the reader has.
+	// A stream with another view cannot resume, because it cannot determine which agents
+	// the reader has.
 	View string
 }
 
 var viewPattern = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// ParseCursor reads the result of String, or returns ErrCursor.
+// ParseCursor parses the result of String. It returns ErrCursor for any other text.
 func ParseCursor(text string) (Cursor, error) {
 	version, rest, _ := strings.Cut(text, ".")
 	revision, view, _ := strings.Cut(rest, ".")
@@ -47,7 +47,7 @@ func ParseCursor(text string) (Cursor, error) {
 
 func (c Cursor) String() string { return cursorVersion + "." + c.Revision.String() + "." + c.View }
 
-// viewOf returns the view of a caller with a set.
+// viewOf returns the View for the filters of a query and the set of a caller.
 func viewOf(q *index.Query, set *access.Set) string {
 	h := sha256.New()
 	_, _ = io.WriteString(h, q.Fingerprint())

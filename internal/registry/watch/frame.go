@@ -10,17 +10,17 @@ import (
 )
 
 // frames are the events of an update, encoded once for all streams. They have no ids,
-// which depend on the stream.
+// because an id depends on the stream.
 type frames struct {
 	changes []frame
-	// all are the events of a stream without filters whose caller sees all agents,
-	// except for the last event.
+	// all has the events of a stream without filters whose caller sees all agents, except
+	// for the last event, which is last.
 	all  []byte
 	last []byte
 }
 
-// frame is the event of one change. upsert is nil for a removed agent, and for one whose
-// representation and visibility did not change.
+// frame is the event of one change. remove is nil unless the agent was removed. upsert is nil
+// for a removed agent, and for an agent whose JSON and visibility did not change.
 type frame struct{ upsert, remove []byte }
 
 // framesOf returns the frames of an update.
@@ -37,7 +37,7 @@ func framesOf(u *index.Update) *frames {
 			case !c.Unchanged():
 				f.changes[i].upsert = upsertFrame(c.After)
 				event = f.changes[i].upsert
-			case !c.SameVisibility(): // callers that see all agents have it already
+			case !c.SameVisibility(): // callers that see all agents already have this agent
 				f.changes[i].upsert = upsertFrame(c.After)
 				continue
 			default:
@@ -52,18 +52,18 @@ func framesOf(u *index.Update) *frames {
 
 func upsertFrame(e *index.Entry) []byte { return appendUpsert(nil, e) }
 
-// appendUpsert appends the event of an agent that is new or changed.
+// appendUpsert appends the event of a new or changed agent.
 func appendUpsert(to []byte, e *index.Entry) []byte {
 	to = append(to, "event: upsert\ndata: "...)
 	to = append(to, e.Body()...) // one line of JSON
 	return append(to, "\n\n"...)
 }
 
-// removeFrame returns the event of an agent that is gone, that stopped matching, or that
-// the caller does not see any more. The names have no characters that JSON escapes.
+// removeFrame returns the event of an agent that was removed, that stopped matching, or that
+// the caller does not see any more. Valid names contain no characters that JSON escapes.
 func removeFrame(key index.Key) []byte {
 	return fmt.Appendf(nil, "event: remove\ndata: {\"namespace\":%q,\"name\":%q}\n\n", key.Namespace, key.Name)
 }
 
-// idLine returns the line that gives the next event an id.
+// idLine returns the line that sets the id of the next event.
 func idLine(c Cursor) string { return "id: " + c.String() + "\n" }

@@ -19,30 +19,32 @@ const (
 	// revisionTimeout is how long a stream that resumes waits until the replica has
 	// reached its cursor.
 	revisionTimeout = 2 * time.Second
-	// bookmarkInterval is the time after which a stream without events sends its
-	// position, so that it can resume there.
+	// bookmarkInterval is the interval in which a stream sends its position as a
+	// bookmark, so that it can resume there even if it has sent no other event.
 	bookmarkInterval = 20 * time.Second
-	// lifetime bounds a stream, because its token may expire or be revoked. The actual
-	// lifetime is between half of it and all of it, so that streams do not end together.
+	// lifetime bounds the time of a stream, because the token of its caller may expire or
+	// be revoked. A stream lasts for a random time between half of lifetime and lifetime,
+	// so that streams do not end together.
 	lifetime = 10 * time.Minute
-	// maxLag bounds the changes that a stream has not sent yet. A reader that is slower
-	// would keep them and old snapshots in memory.
+	// maxLag bounds the changes that a stream has not sent yet, because they and the
+	// snapshots since the reader's state stay in memory.
 	maxLag = 20_000
-	// accessTimeout is how long a stream goes on while the registry cannot resolve what
-	// its caller sees; accessRetry is the time between two attempts.
+	// accessTimeout is how long a stream continues while the registry cannot resolve the
+	// agents that its caller sees. accessRetry is the time between two attempts.
 	accessTimeout = 8 * time.Second
 	accessRetry   = time.Second
-	// idleBuffer is the largest buffer that a stream keeps while it has nothing to send.
+	// idleBuffer is the largest buffer that a stream retains while it has nothing to send,
+	// in bytes.
 	idleBuffer = 4 << 10
-	// chunkSize is the number of bytes after which a stream writes.
+	// chunkSize is the number of buffered bytes from which a stream writes them.
 	chunkSize = 64 << 10
 )
 
 var (
-	// ErrSlowConsumer is returned for a reader that is behind by more than maxLag.
+	// ErrSlowConsumer is returned if a reader is behind by more than maxLag changes.
 	ErrSlowConsumer = errors.New("the reader is too slow")
-	// ErrUnavailable is returned if the registry cannot resolve what the caller sees for
-	// accessTimeout.
+	// ErrUnavailable is returned if the registry cannot resolve the agents that the caller
+	// sees within accessTimeout.
 	ErrUnavailable = errors.New("the access of the caller is unknown")
 	// ErrAccessChanged is returned if the set of the caller changes while the stream sends
 	// its first state.
@@ -51,25 +53,26 @@ var (
 	ErrExpired = errors.New("the stream has reached its lifetime")
 )
 
-// Options are what a stream needs.
+// Options configure a stream.
 type Options struct {
 	Feed  *index.Feed
 	Query *index.Query
-	// VisibleSet resolves which agents the caller sees.
+	// VisibleSet returns the set of agents that the caller sees.
 	VisibleSet func(ctx context.Context) (*access.Set, error)
 	Clock      clock.PassiveClock
-	// Resume is the cursor of a stream that resumes, nil for others.
+	// Resume is the cursor after which the stream resumes, nil for a new stream.
 	Resume *Cursor
 }
 
 // Writer sends events to the reader. An error ends the stream.
 type Writer interface {
 	Write(frames []byte) (int, error)
-	// Flush is called when no further event is ready.
+	// Flush sends the written events. The stream calls it when no further event is ready.
 	Flush() error
 }
 
-// Stream sends the state and the changes that one caller sees.
+// Stream sends the agents that one caller sees, and then their changes. It is for one call of
+// Run.
 type Stream struct {
 	o Options
 	w Writer
@@ -78,17 +81,17 @@ type Stream struct {
 	subscription *index.Subscription
 	// setExpiry fires when the set gets stale without a change of RBAC objects.
 	setExpiry *time.Timer
-	// at is the update whose state the reader has, and until the last one to send. They are
-	// nil while the stream waits, so that it keeps no former snapshots in memory.
+	// at is the update whose state the reader has, and until the last update to send. They are
+	// nil while the stream waits, so that no former snapshots stay in memory.
 	at, until *index.Update
 	out       []byte
 	view      string
-	// expired fires when the stream ends at the latest.
+	// expired fires at the end of the lifetime of the stream.
 	expired <-chan time.Time
 }
 
-// New returns a stream of the latest state. It waits until the replica has reached the
-// revision of its cursor, for revisionTimeout at most.
+// New returns a stream. If the stream resumes, New first waits until the replica has reached
+// the revision of the cursor, for revisionTimeout at most.
 func New(ctx context.Context, o Options) (*Stream, error) {
 	set, err := o.VisibleSet(ctx)
 	if err != nil {
@@ -149,11 +152,11 @@ func (s *Stream) Run(ctx context.Context, w Writer) error {
 	}
 }
 
-// sendPending sends the changes of the caller's visible set, and then the changes of all
-// updates until the last one to send.
+// sendPending sends the agents that a change of the caller's set adds or removes, and then the
+// changes of the updates after at up to until.
 func (s *Stream) sendPending(ctx context.Context) error {
 	for {
-		// The set is first, so that a caller that lost a right gets no change that it may no longer see.
+		// The set is resolved first, so that a caller that has lost a right receives no change that it may no longer see.
 		if s.isStale() {
 			if err := s.sendAccess(ctx); err != nil {
 				return err
@@ -175,7 +178,7 @@ func (s *Stream) isStale() bool { return s.interest.Set.IsStale(s.o.Clock.Now())
 
 func (s *Stream) cursor() Cursor { return Cursor{Revision: s.at.Revision(), View: s.view} }
 
-// use makes set the one of the stream.
+// use makes set the set of the stream, and sets the timer of its expiry.
 func (s *Stream) use(set *access.Set) {
 	s.interest.Set = set
 	if until := set.Until(); until.IsZero() {
@@ -187,9 +190,10 @@ func (s *Stream) use(set *access.Set) {
 
 func (s *Stream) append(text string) { s.out = append(s.out, text...) }
 
-// sendState sends what the reader lacks: the changes since its cursor, or all agents.
+// sendState sends the changes since the cursor of the reader, or all agents if the stream
+// cannot resume, and then the event synced.
 func (s *Stream) sendState(ctx context.Context) error {
-	// The cursor is read before the state, so that the state is not older.
+	// The cursor is read before the state is sent, so that the state includes its revision.
 	cursor := s.cursor()
 	resumed, err := s.sendSince()
 	if !resumed {
@@ -202,10 +206,10 @@ func (s *Stream) sendState(ctx context.Context) error {
 	return s.flush()
 }
 
-// sendAll sends all agents of the stream.
+// sendAll sends the event reset and all agents of the stream.
 func (s *Stream) sendAll(ctx context.Context) error {
-	// The reader drops its state. The empty id makes it start again if the stream
-	// breaks before the next id.
+	// The event makes the reader drop its state. If the stream breaks before the next id, the
+	// empty id makes the reader start again.
 	s.append("id:\nevent: reset\ndata: {}\n\n")
 	for e := range s.at.Snapshot.All {
 		if !s.interest.Selects(e) {
@@ -217,7 +221,7 @@ func (s *Stream) sendAll(ctx context.Context) error {
 		if len(s.out) > 0 {
 			continue
 		}
-		// The stream may have waited for the reader.
+		// The stream has just written a chunk, and may have waited for the reader.
 		if err := s.checkAccess(ctx); err != nil {
 			return err
 		}
@@ -225,8 +229,8 @@ func (s *Stream) sendAll(ctx context.Context) error {
 	return nil
 }
 
-// sendSince sends the changes since the cursor, and returns false if it cannot tell
-// what the reader lacks.
+// sendSince sends the changes since the cursor. It returns false if there is no cursor, or if
+// the stream cannot determine the changes since the cursor.
 func (s *Stream) sendSince() (bool, error) {
 	if s.o.Resume == nil || s.o.Resume.View != s.view {
 		return false, nil
@@ -249,7 +253,7 @@ func (s *Stream) sendSince() (bool, error) {
 		switch {
 		case s.interest.Selects(e):
 			err = s.sendUpsert(e)
-		case e.VisibleTo(s.interest.Set): // it may have matched before
+		case e.VisibleTo(s.interest.Set): // the agent may have matched the filters before
 			err = s.send(removeFrame(e.Key))
 		}
 		if err != nil {
@@ -295,13 +299,14 @@ func (s *Stream) sendChanges() error {
 	return s.flush()
 }
 
-// sendBookmark sends the position of the reader.
+// sendBookmark sends an event that has only the id at which the stream can resume.
 func (s *Stream) sendBookmark() error {
 	s.append(idLine(s.cursor()) + "event: bookmark\ndata: {}\n\n")
 	return s.flush()
 }
 
-// checkAccess returns ErrAccessChanged if the caller does not see the same agents.
+// checkAccess resolves the set of the caller again if it is stale, and returns ErrAccessChanged
+// if the set has changed.
 func (s *Stream) checkAccess(ctx context.Context) error {
 	if !s.isStale() {
 		return nil
@@ -317,7 +322,8 @@ func (s *Stream) checkAccess(ctx context.Context) error {
 	return nil
 }
 
-// sendAccess resolves the set of the caller again and sends the difference.
+// sendAccess resolves the set of the caller again. It sends the agents that the caller sees now
+// and did not see before, and removes the agents that it does not see any more.
 func (s *Stream) sendAccess(ctx context.Context) error {
 	set, err := s.resolve(ctx)
 	if err != nil {
@@ -384,7 +390,7 @@ func (s *Stream) send(event []byte) error {
 	return s.writeChunk()
 }
 
-// writeChunk writes when enough bytes are ready.
+// writeChunk writes the buffered events if they have at least chunkSize bytes.
 func (s *Stream) writeChunk() error {
 	if len(s.out) < chunkSize {
 		return nil
@@ -400,7 +406,7 @@ func (s *Stream) writeChunk() error {
 	}
 }
 
-// sendShared sends all frames of an update in pieces, without copying more than one piece.
+// sendShared sends all frames of an update in chunks, and copies only one chunk at a time.
 func (s *Stream) sendShared(f *frames) error {
 	if f.last == nil {
 		return nil
