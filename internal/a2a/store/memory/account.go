@@ -3,8 +3,8 @@
 
 package memory
 
-// weight returns the part of the store that an account holds: of tasks or of bytes,
-// whichever is larger.
+// weight returns the share of the store that an account uses: its share of the tasks
+// or of the bytes, whichever is larger.
 func (s *Store) weight(a *account) float64 {
 	return max(float64(a.tasks)/float64(s.options.MaxTasks), float64(a.bytes.Load())/float64(s.options.MaxBytes))
 }

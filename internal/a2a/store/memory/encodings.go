@@ -9,14 +9,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// encodings bounds the encodings that records keep beside their events. No task is
-// evicted for them: without room, an event is encoded for each of its readers.
+// encodings bounds the bytes of the cached encodings of all records. No task is
+// evicted for them: if there is no room, an event is encoded for each of its readers.
 type encodings struct {
 	limit int64
 	bytes atomic.Int64
 }
 
-// room is the part of encodings that one log uses.
+// room is the Room of the records of one log. It takes its bytes from encodings.
 type room struct {
 	*encodings
 	// readers counts the watchers of the log.

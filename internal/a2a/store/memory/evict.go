@@ -16,8 +16,8 @@ func (p *evictionPlace) leave() {
 	}
 }
 
-// queueOf returns the list for tasks in a state; nil for tasks that are being
-// worked on.
+// queueOf returns the list of the evictable tasks in a state; nil for a state in
+// which a turn runs.
 func (s *Store) queueOf(state a2a.State) *list.List {
 	switch {
 	case state.Terminal():
@@ -60,7 +60,8 @@ func (s *Store) expire() {
 		if s.options.Now().Sub(l.place.since) < s.options.Retention {
 			return
 		}
-		// The lists are updated after an append, so the task may work again.
+		// The lists are updated after an append, so the task may have begun a new
+		// turn.
 		if state, _ := l.state(); !state.Terminal() {
 			s.file(l)
 			continue
@@ -93,10 +94,10 @@ func (s *Store) reserve(a *account, size int64, spare *log) bool {
 }
 
 // evictFor evicts a task to make room for an account, and reports whether it could.
-// It evicts from the account itself when that holds more than maxAccountBytes.
+// It evicts from the account itself if the account holds more than maxAccountBytes.
 // Otherwise it evicts from the heaviest account that is at least as heavy as this
-// one, so that no owner loses a task to one that holds more. It never evicts spare.
-// Store.mu is held.
+// account, so that no owner loses a task to an owner that holds more. It never evicts
+// spare. Store.mu is held.
 func (s *Store) evictFor(a *account, spare *log) bool {
 	if a.bytes.Load() > s.maxAccountBytes {
 		l := s.oldest(a, spare)
@@ -143,10 +144,11 @@ const maxSampledAccounts = 64
 // maxPassedLogs bounds the watched logs that oldest passes over.
 const maxPassedLogs = 1024
 
-// oldest returns the task of an account to evict: the one that has been finished
-// longest, or else has waited for its client longest; nil for none. Tasks without a
-// watcher go first: on a busy machine, hundreds of turns may end before the stream
-// of the first receives its first event. Store.mu is held.
+// oldest returns the task of an account to evict: the task that has been finished for
+// the longest time or, if none is finished, the task that has waited for its client
+// for the longest time; nil for none. Tasks without a watcher come first: on a busy
+// machine, hundreds of turns may end before the stream of the first turn receives its
+// first event. Store.mu is held.
 func (s *Store) oldest(a *account, spare *log) *log {
 	for _, queue := range []*list.List{&a.finished, &a.idle} {
 		var read *log

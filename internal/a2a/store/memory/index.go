@@ -9,14 +9,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// addToOwner adds a log to those of its owner. Store.mu is held.
+// addToOwner adds a log to the logs of its owner. Store.mu is held.
 func (s *Store) addToOwner(l *log) {
 	logs := s.owners[l.key.Owner]
 	l.ownerIndex = len(logs)
 	s.owners[l.key.Owner] = append(logs, l)
 }
 
-// removeFromOwner removes a log; the last one of the owner takes its index.
+// removeFromOwner removes a log from the logs of its owner. The last log of the owner
+// moves to its index.
 func (s *Store) removeFromOwner(l *log) {
 	logs := s.owners[l.key.Owner]
 	last := len(logs) - 1
@@ -30,7 +31,7 @@ func (s *Store) removeFromOwner(l *log) {
 	s.owners[l.key.Owner] = logs[:last]
 }
 
-// addPaused adds a log to the paused ones of its conversation. mu is held.
+// addPaused adds a log to the paused logs of its conversation. mu is held.
 func (s *Store) addPaused(l *log) {
 	c, ok := l.conversation()
 	if !ok {
@@ -40,7 +41,7 @@ func (s *Store) addPaused(l *log) {
 	s.paused[c] = append(s.paused[c], l)
 }
 
-// removePaused removes a log from there. mu is held.
+// removePaused removes a log from the paused logs of its conversation. mu is held.
 func (s *Store) removePaused(l *log) {
 	if l.pausedIn == nil {
 		return
@@ -55,7 +56,7 @@ func (s *Store) removePaused(l *log) {
 	s.paused[c] = left
 }
 
-// conversation returns the conversation of a task; false when it was removed.
+// conversation returns the conversation of a task; false when the task was removed.
 func (l *log) conversation() (store.Conversation, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// List implements store.Store. It compares all tasks of the owner with the query,
-// and builds only those on the page.
+// List implements store.Store. It compares all tasks of the owner with the query, and
+// builds only the tasks on the page.
 func (s *Store) List(_ context.Context, q *store.Query) (*store.Page, error) {
 	s.mu.Lock()
 	s.expire()
@@ -68,7 +68,7 @@ type entry struct {
 	log   *log
 }
 
-// newest has the first entries of a list, in order.
+// newest collects the first limit entries of a list, in order.
 type newest struct {
 	limit   int
 	entries []entry

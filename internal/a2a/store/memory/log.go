@@ -51,7 +51,8 @@ func (l *log) Append(_ context.Context, a store.Append) (uint64, error) {
 	return seq, nil
 }
 
-// refuse returns why an append is not possible; nil when it is.
+// refuse returns the error for an append that is not possible, and nil if it is
+// possible.
 func (l *log) refuse(after uint64) error {
 	switch {
 	case l.removed:
@@ -63,7 +64,7 @@ func (l *log) refuse(after uint64) error {
 	}
 }
 
-// repeated reports whether an append that is repeated has happened.
+// repeated reports whether an earlier attempt of a repeated append has succeeded.
 func (l *log) repeated(a *store.Append) (done bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +143,7 @@ func (l *log) unwatch(w *watcher) {
 
 // reserve charges events to the account and returns their bytes. When the store is
 // full, it evicts other tasks first, and then drops the older half of this log's
-// records. It never evicts this task, because it is being worked on.
+// records. It never evicts this task, because its turn runs.
 func (l *log) reserve(events []a2a.Event) (size int64, ok bool) {
 	if len(events) == 0 {
 		return 0, true
@@ -173,7 +174,7 @@ func (l *log) reserve(events []a2a.Event) (size int64, ok bool) {
 	return size, true
 }
 
-// recharge sets the charge to the bytes that the log holds. l.mu is held.
+// recharge sets the charge of the log to the bytes that it holds. l.mu is held.
 func (l *log) recharge() {
 	size := int64(0)
 	if !l.removed {

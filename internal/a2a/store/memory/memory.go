@@ -35,8 +35,8 @@ type Store struct {
 	finished, idle list.List
 	// paused has the idle logs of each conversation.
 	paused map[store.Conversation][]*log
-	// accounts has the account of each principal. heaviest is the one that held
-	// most when it last grew. An account may hold maxAccountBytes.
+	// accounts has the account of each principal. heaviest is the account that held most
+	// when it last grew. An account may hold maxAccountBytes.
 	accounts        map[string]*account
 	heaviest        *account
 	maxAccountBytes int64
@@ -55,7 +55,7 @@ func New(options Options) *Store {
 	return s
 }
 
-// account has what one principal holds, in all its tenants. Store.mu guards all
+// account contains the usage of one principal, in all its tenants. Store.mu guards all
 // fields but bytes.
 type account struct {
 	tasks int
@@ -70,8 +70,7 @@ type log struct {
 	key     store.Key
 	account *account
 	place   evictionPlace
-	// ownerIndex is the index of the log among those of its owner. Store.mu guards
-	// it.
+	// ownerIndex is the index of the log among the logs of its owner. Store.mu guards it.
 	ownerIndex int
 	// pausedIn is the conversation in whose paused tasks the log is; nil for none.
 	// Store.mu guards it.
@@ -79,19 +78,19 @@ type log struct {
 
 	mu   sync.Mutex
 	fold *store.Fold
-	// records are the newest of the log. The last is numbered seq.
+	// records are the newest records of the log. The last one has the number seq.
 	records     []*a2a.Record
 	seq         uint64
 	recordBytes int
 	// charge is the number of bytes that the store counts for this log.
 	charge  int64
 	removed bool
-	// snapshot is the last one that was returned; nil after the next event.
+	// snapshot is the last returned snapshot; nil after the next event.
 	snapshot *a2a.Record
 	watchers []*watcher
 	room     room
-	// created is the token of the creation, and written those of the appends whose
-	// records the log still has; appends without a token are not among them.
+	// creationToken is the token of the creation. written contains the appends with a
+	// token whose records the log still has.
 	creationToken store.Token
 	written       []written
 }
@@ -110,7 +109,7 @@ type watcher struct{ wake func() }
 type evictionPlace struct {
 	queue *list.List
 	at    *list.Element
-	// own is the list of the account, and ownAt the position there.
+	// own is the list of the account, and ownAt is the position in it.
 	own   *list.List
 	ownAt *list.Element
 	since time.Time

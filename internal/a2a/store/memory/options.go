@@ -12,12 +12,12 @@ type Options struct {
 	// MaxTasks bounds the number of tasks, 10,000 by default.
 	MaxTasks int
 	// MaxBytes bounds the bytes of tasks and their logs, by estimate, 64 MiB by
-	// default. One owner may hold three quarters of it. Conversations may hold an
-	// eighth of it in addition, and encodings a quarter.
+	// default. One owner may hold three quarters of MaxBytes. In addition,
+	// conversations may hold an eighth of MaxBytes, and encodings a quarter.
 	MaxBytes int64
 	// Retention is how long a finished task is kept, 1 h by default.
 	Retention time.Duration
-	// MaxLogEvents and MaxLogBytes bound the log of one task, and so how far a
+	// MaxLogEvents and MaxLogBytes bound the log of one task, and therefore how far a
 	// subscriber may fall behind: 16,384 events and 16 MiB by default.
 	MaxLogEvents int
 	MaxLogBytes  int

@@ -16,8 +16,8 @@ import (
 
 // PushOptions configure a push store. Zero means the default.
 type PushOptions struct {
-	// MaxPerTask bounds the configurations of a task, 16 by default. Max bounds
-	// those of all tasks, 10,000 by default.
+	// MaxPerTask bounds the configurations of a task, 16 by default. Max bounds the
+	// configurations of all tasks, 10,000 by default.
 	MaxPerTask, Max int
 	// MaxBytes bounds the bytes of all configurations, by estimate, 16 MiB by
 	// default. One owner may hold at most twice the number and bytes that it leaves
@@ -84,9 +84,9 @@ func (s *Pushes) Put(_ context.Context, p store.Push) (uint64, error) {
 	return p.Generation, nil
 }
 
-// makeRoom reports whether there is room for a configuration. It removes
-// configurations that have ended, the earliest to expire first; only those of the
-// same owner when that owner has its share.
+// makeRoom reports whether there is room for a configuration. To make room, it
+// removes ended configurations, the earliest to expire first. If the owner has used
+// up its share, it removes only configurations of this owner.
 func (s *Pushes) makeRoom(p *store.Push) bool {
 	size, owner := pushSize(p), p.Task.Owner.Principal()
 	for {
@@ -109,13 +109,13 @@ func (s *Pushes) makeRoom(p *store.Push) bool {
 	}
 }
 
-// leavesShare reports whether an owner with own of all leaves at least half as much
-// free. So one owner gets at most two thirds, two get two fifths each, and there
-// always is room for another.
+// leavesShare reports whether an owner that uses own leaves at least half as much
+// free, if all owners use all. One owner can therefore use at most two thirds of
+// limit, two owners two fifths each, and there is always room for another owner.
 func leavesShare(own, all, limit int) bool { return own <= 2*(limit-all) }
 
-// dropEnded removes the configuration that expires first, of any owner or of this
-// one, and reports whether there was one.
+// dropEnded removes the ended configuration that expires first, of anyone or only of
+// owner. It returns false if there is none.
 func (s *Pushes) dropEnded(owner string, anyone bool) bool {
 	for at := s.ended.Front(); at != nil; at = at.Next() {
 		if p := at.Value.(*push); anyone || p.Task.Owner.Principal() == owner {
@@ -235,7 +235,7 @@ func (s *Pushes) find(task store.Key, id string) *push {
 	return nil
 }
 
-// file adds a configuration that has ended to ended.
+// file adds an ended configuration to the list ended.
 func (s *Pushes) file(p *push) {
 	if p.at != nil {
 		s.ended.Remove(p.at)

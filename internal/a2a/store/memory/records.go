@@ -12,8 +12,8 @@ import (
 // encodings.
 const recordOverhead = 160
 
-// forgetEncodings drops the encodings when the last watcher has left: there may be
-// no next reader, or one that needs others.
+// forgetEncodings drops the cached encodings when the last watcher has left, because
+// the next reader, if there is one, may need other encodings.
 func (l *log) forgetEncodings() {
 	for _, r := range l.records {
 		r.Forget()
@@ -83,7 +83,7 @@ func (l *log) remove() int64 {
 	}
 	l.forgetSnapshot()
 	l.removed, l.charge, l.records, l.written = true, 0, nil, nil
-	// A caller may keep the log for a while.
+	// A caller may still hold the log, so its memory is released here.
 	l.fold = store.NewFold(l.key.TaskID, store.Origin{})
 	l.wake()
 	return charge

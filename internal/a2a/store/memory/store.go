@@ -43,8 +43,7 @@ func (s *Store) Create(_ context.Context, n store.NewTask) (store.Log, error) {
 	return l, nil
 }
 
-// refuse removes a task from its account that has no room for it, and returns
-// ErrFull.
+// refuse uncounts a task for which its account has no room, and returns ErrFull.
 func (s *Store) refuse(principal string, a *account) error {
 	a.tasks--
 	s.removeIfEmpty(principal, a)
@@ -71,7 +70,8 @@ func (s *Store) Remember(_ context.Context, c store.Conversation, m *a2a.Message
 	return alreadyStored
 }
 
-// alreadyStored is the result of Remember, which stores at once.
+// alreadyStored is the result of Remember, which has stored the message when it
+// returns.
 func alreadyStored() error { return nil }
 
 // Recall implements store.Store.

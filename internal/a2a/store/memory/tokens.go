@@ -27,7 +27,7 @@ type TokenCounters struct {
 
 var _ store.TokenCounters = (*TokenCounters)(nil)
 
-// tokenWindow is a count until ends.
+// tokenWindow is a count of tokens that is valid until ends.
 type tokenWindow struct {
 	tokens int64
 	ends   time.Time

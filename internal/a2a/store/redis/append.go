@@ -21,19 +21,21 @@ const (
 	missing
 	conflicts
 	held
-	// trimmed: the log has more events, and has dropped the place of the append.
+	// trimmed means that the log has more events, and has dropped the place of the
+	// append.
 	trimmed
 	rolledBack
 )
 
-// The hold changes, in the words of append.lua.
+// holdChanges are the arguments of append.lua for the hold changes.
 var holdChanges = map[store.HoldChange]string{
 	store.AnyHolder: "", store.Keep: "keep", store.Take: "take", store.Release: "release", store.Continue: "continue",
 }
 
-// Append implements store.Log. It reads where the log stands, if that is not known,
-// and writes. Options.AppendTimeout, or Write.RetryFor, bounds both with all their
-// attempts. After ErrIndeterminate, the next call reads the log again.
+// Append implements store.Log. It first reads the end of the log if this is not known,
+// and then writes. Options.AppendTimeout, or Write.RetryFor, bounds the time of the read
+// and the write with all their attempts. After ErrIndeterminate, the next call reads the
+// log again.
 func (l *log) Append(ctx context.Context, a store.Append) (uint64, error) {
 	s := l.store
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.RetryFor, s.options.AppendTimeout))
@@ -88,7 +90,7 @@ func (l *log) outcome(reply any) error {
 	}
 }
 
-// turn is a turn descriptor as it is stored, with the claim on the message of the
+// turn is the stored form of a turn descriptor, with the claim on the message of the
 // turn: the name of the message, and the text of the claim.
 type turn struct{ descriptor, message, claim string }
 
@@ -115,7 +117,7 @@ func encodeTurn(d *store.TurnDescriptor) (turn, error) {
 	return t, nil
 }
 
-// pendingAppend is an append that is encoded.
+// pendingAppend is an encoded append.
 type pendingAppend struct {
 	after, last   uint64
 	events        []a2a.Event
@@ -126,8 +128,8 @@ type pendingAppend struct {
 	args     []any
 }
 
-// prepare encodes an append. When the append is repeated and the log has more
-// events, the pendingAppend has no events: the script only compares the token.
+// prepare encodes an append. If the append is repeated and the log already has later
+// events, the pendingAppend has no events, because the script only compares the token.
 func (l *log) prepare(ctx context.Context, a *store.Append, t turn) (*pendingAppend, error) {
 	l.mu.Lock()
 	behind := l.seq < a.After
@@ -178,7 +180,8 @@ func (l *log) prepare(ctx context.Context, a *store.Append, t turn) (*pendingApp
 // Bounds of the events after a fold.
 const (
 	minUnfolded = 64 << 10
-	// unfoldedShare is the part of the log's bounds that they may have: a quarter.
+	// unfoldedShare is the divisor of the log's bounds: the events after a fold may have
+	// a quarter of them.
 	unfoldedShare = 4
 )
 
@@ -222,7 +225,8 @@ func (l *log) applyAppend(next *pendingAppend) (victims []*log) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// Otherwise the follower has read the events back, or the memory was dropped.
+	// Otherwise the follower has already read the events from Redis, or the memory was
+	// dropped.
 	if l.fold != nil && l.seq == next.after {
 		l.add(next.events)
 		l.wroteLast, l.lastToken = true, next.token

@@ -49,8 +49,8 @@ func (c *cache) get(s *Store, k store.Key) *log {
 	return c.add(s, k)
 }
 
-// distrust makes every log read its state again before it is used, because the server
-// has lost writes.
+// distrust is called when the server has lost writes. Every log then reads its state
+// again before it is used.
 func (c *cache) distrust() {
 	c.mu.Lock()
 	logs := slices.Collect(maps.Values(c.logs))
@@ -62,8 +62,8 @@ func (c *cache) distrust() {
 	}
 }
 
-// replace returns a new log for a task that was created. A former log of the same
-// key is of a task that is gone.
+// replace returns a new log for a task that was created. A former log of the same key
+// belongs to a task that no longer exists.
 func (c *cache) replace(s *Store, k store.Key) *log {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -29,7 +29,7 @@ type caller struct {
 	// sends batches.
 	pending []*call
 	sending bool
-	// sender waits for that goroutine.
+	// sender waits for the goroutine that sends batches.
 	sender sync.WaitGroup
 }
 
@@ -75,13 +75,13 @@ func (c *caller) command(ctx context.Context, args ...any) (any, error) {
 	return reply, err
 }
 
-// pipelined runs a script in a batch with those of other goroutines. While one
-// batch is on its way, the next is collected.
+// pipelined runs a script in a batch with the scripts of other goroutines. While one
+// batch is in flight, further calls are collected for the next one.
 func (c *caller) pipelined(ctx context.Context, s *script, size int, args ...any) (any, error) {
 	return c.enqueue(ctx, s, size, args...).wait(ctx)
 }
 
-// enqueue adds a script to the next batch, after those that were added before.
+// enqueue adds a script to the next batch, after the scripts that were added before.
 func (c *caller) enqueue(ctx context.Context, s *script, size int, args ...any) *call {
 	one := &call{script: s, args: args, size: size, done: make(chan struct{})}
 	c.mu.Lock()
@@ -137,8 +137,8 @@ func (c *caller) nextBatch() []*call {
 	return batch
 }
 
-// sendBatch sends a batch and reads the replies. It sends the text of a script that
-// the server does not know yet.
+// sendBatch sends a batch and reads the replies. It sends a script again, as text, if
+// the server does not have it.
 func (c *caller) sendBatch(ctx context.Context, calls []*call) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -181,8 +181,8 @@ var temporaryErrors = []string{
 	"NOAUTH", "WRONGPASS", "NOPERM", "UNBLOCKED", "ERR max number of clients",
 }
 
-// classify returns ErrUnavailable for an outage and ErrFull for a server without
-// memory, wrapped around err; other errors as they are; nil for an empty reply.
+// classify wraps err in ErrUnavailable for an outage, and in ErrFull for a server
+// without memory. It returns other errors unchanged, and nil for an empty reply.
 func classify(err error) error {
 	if err == nil || errors.Is(err, redis.Nil) {
 		return nil

@@ -14,12 +14,13 @@ func conversationName(c store.Conversation) string {
 	return digest(string(c.Owner)) + digest(c.ContextID)
 }
 
-// Remember implements store.Store. It is not retried: a message may then be stored
-// twice, or not at all. Backends use conversations as advice only.
+// Remember implements store.Store. It does not retry, because a retry could store the
+// message twice. After an error, the message may not be stored; conversations are
+// only advice to backends.
 func (s *Store) Remember(ctx context.Context, c store.Conversation, m *a2a.Message) (stored func() error) {
 	encoded := writeMessage(m)
 	if n := store.MaxRememberedBytes + 1; len(encoded) > n {
-		encoded = encoded[:n] // it is too large to be kept, whatever follows
+		encoded = encoded[:n] // a message of this size is not kept, so the rest is not sent
 	}
 	one := s.calls.enqueue(ctx, s.scripts.remember, len(encoded),
 		conversationName(c), encoded, store.MaxRemembered, store.MaxRememberedBytes, millis(s.options.keyTTL()), s.options.MaxTasks)

@@ -23,8 +23,8 @@ type reader struct {
 	err error
 }
 
-// readEvents decodes events. repeats reports for each whether its status has the
-// message of the former status.
+// readEvents decodes events. repeats reports for each event whether its status has
+// the message of the former status.
 func readEvents(h taskIDs, encoded []byte) (events []a2a.Event, repeats []bool, err error) {
 	r := reader{buf: encoded, own: h}
 	r.version()
@@ -231,8 +231,9 @@ func (r *reader) bytes() []byte {
 	return append(make([]byte, 0, n), r.take(n)...)
 }
 
-// length returns a length that may be absent. Each counted element takes at least
-// each bytes, so a length cannot ask for more memory than the text has.
+// length returns a length that may be absent. Each counted element has at least each
+// encoded bytes, so a length cannot cause an allocation that is much larger than the
+// encoding.
 func (r *reader) length(each int) (n int, present bool) {
 	v := r.uvarint()
 	if v == 0 {
@@ -251,7 +252,7 @@ func (r *reader) bounded(n uint64, each int) int {
 	return int(n) //nolint:gosec // bounded above
 }
 
-// number returns an index, which is no length of what follows.
+// number returns an index. Unlike a length, it does not count the bytes that follow.
 func (r *reader) number() int {
 	n := r.uvarint()
 	if n > 1<<31 {

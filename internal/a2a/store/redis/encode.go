@@ -10,8 +10,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// formatV1 is the first byte of every encoded value. A build refuses a version that
-// it does not know, instead of misreading it.
+// formatV1 is the first byte of every encoded value. A program refuses an unknown
+// version instead of misreading it.
 const formatV1 = 1
 
 // Kinds of events.
@@ -23,18 +23,19 @@ const (
 
 // Flags of events.
 const (
-	// flagTask and flagContext: the ids are those of the task and are left out.
+	// flagTask and flagContext mean that the ids of the event equal the ids of the
+	// task and are omitted.
 	flagTask = 1 << iota
 	flagContext
 	flagPaused
-	// flagRepeats: the status has the same message as the status before.
+	// flagRepeats means that the status has the same message as the status before.
 	flagRepeats
 	flagAppend
 	flagJoinText
 	flagLastChunk
 )
 
-// taskIDs are the ids that are left out of the encoded events of a task.
+// taskIDs are the ids that the encoded events of a task omit.
 type taskIDs struct{ taskID, contextID string }
 
 // writer appends values. Numbers are varints, texts follow their length, and values
@@ -132,7 +133,7 @@ func (w *writer) event(e *a2a.Event, said *a2a.Message) *a2a.Message {
 	}
 }
 
-// idFlags returns the flags of the ids that are left out.
+// idFlags returns the flags of the omitted ids.
 func (w *writer) idFlags(taskID, contextID string) (set byte) {
 	if taskID == w.own.taskID {
 		set |= flagTask

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// ownLogDelay is the time before a log that this process wrote last is
-	// subscribed to. Most turns have ended by then, and this process knows its own
+	// ownLogDelay is the delay of the subscription to a log whose last append was by this
+	// process. Most turns have ended by then, and this process need not read its own
 	// appends.
 	ownLogDelay = 100 * time.Millisecond
 	// pingAfter is the time without a message after which the subscription is
@@ -71,7 +71,7 @@ func (f *follower) add(l *log, own bool) {
 	f.wakeUp()
 }
 
-// remove ends what add started.
+// remove ends the following of a log.
 func (f *follower) remove(l *log) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,8 +100,8 @@ func (f *follower) refresh(l *log) {
 	}
 }
 
-// inboxSignal returns the channel that gets a value when a message may be in an
-// inbox: after a notification, and after the subscription was made again.
+// inboxSignal returns a channel that receives a value when an inbox may have a message:
+// after a notification, and after the subscription was restored.
 func (f *follower) inboxSignal(channel string) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -189,12 +189,12 @@ func (f *follower) receive(said any) {
 		}
 	case *redis.Message:
 		f.signalInbox(m.Channel)
-		seq, _ := strconv.ParseUint(m.Payload, 10, 64) // "" is of a removed task
+		seq, _ := strconv.ParseUint(m.Payload, 10, 64) // "" is the payload for a removed task
 		f.markStale(strings.TrimPrefix(m.Channel, f.channel("")), seq)
 	}
 }
 
-// signalInbox needs mu.
+// signalInbox signals a message in an inbox. mu is held.
 func (f *follower) signalInbox(channel string) {
 	select {
 	case f.inboxSignals[channel] <- struct{}{}:
@@ -202,8 +202,8 @@ func (f *follower) signalInbox(channel string) {
 	}
 }
 
-// markStale marks the logs of a name that do not have the event with a number; 0
-// marks all. mu is held.
+// markStale marks the logs of a name that lack the event with a number as stale; 0 marks
+// all logs of the name. mu is held.
 func (f *follower) markStale(name string, seq uint64) {
 	for l := range f.watchedLogs[name] {
 		if seq > 0 && l.knows(seq) {
@@ -251,8 +251,8 @@ func (f *follower) maintain(subscription *redis.PubSub) {
 	}
 }
 
-// nextWork returns what to subscribe to, to unsubscribe from and to read, and the
-// time until there is more.
+// nextWork returns the names to subscribe to and to unsubscribe from, the logs to read,
+// and the time until there is more work.
 func (f *follower) nextWork() (begin, end []string, behind []*log, next time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -283,8 +283,8 @@ func (f *follower) nextWork() (begin, end []string, behind []*log, next time.Dur
 	return begin, end, behind, next
 }
 
-// refreshAll reads logs and reports whether it could read all. The others stay
-// stale.
+// refreshAll reads logs, and returns false if it could not read all of them. The unread
+// logs stay stale.
 func (f *follower) refreshAll(behind []*log) bool {
 	var reading sync.WaitGroup
 	places := make(chan struct{}, maxConcurrentReads)
@@ -308,8 +308,8 @@ func (f *follower) refreshAll(behind []*log) bool {
 	return all
 }
 
-// refresh reads the new events of a log in memory, or wakes the watchers of one
-// that is read from Redis.
+// refresh reads the new events of a log that is in memory. If the log is not in memory,
+// it wakes the watchers, which read from Redis.
 func (l *log) refresh(ctx context.Context) error {
 	l.mu.Lock()
 	inMemory := l.fold != nil

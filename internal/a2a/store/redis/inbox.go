@@ -23,13 +23,13 @@ const (
 	// inboxPoll is the time after which an inbox is read without a notification, in
 	// case that one was lost.
 	inboxPoll = 10 * time.Second
-	// maxMessageAge is the age at which a message is not received any more. Its sender
-	// waits for less.
+	// maxMessageAge is the age from which on Receive skips a message. The sender waits
+	// for a shorter time.
 	maxMessageAge = time.Minute
 )
 
-// Post implements store.Inbox. It is not retried: a message whose answer was lost
-// may be in the inbox.
+// Post implements store.Inbox. It does not retry, because the inbox may have a message
+// whose response was lost.
 func (m *member) Post(ctx context.Context, to store.Replica, mail *store.InboxMessage) (string, error) {
 	text, err := json.Marshal(mail) //nolint:musttag // names of fields are the form, and new ones do no harm
 	if err != nil {
@@ -83,8 +83,8 @@ func (m *member) Receive(ctx context.Context) ([]*store.InboxMessage, error) {
 	}
 }
 
-// collect returns the messages in the inbox. It confirms those of the former call,
-// so that none is lost with an answer.
+// collect returns the messages in the inbox. It also confirms the messages of the former
+// call, so that no message is lost if the response of a call is lost.
 func (m *member) collect(ctx context.Context) ([]*store.InboxMessage, error) {
 	reply, err := m.calls.run(ctx, m.scripts.receive, string(m.self), maxReceived, maxReceivedBytes, m.lastPlace, millis(messageTTL),
 		millis(maxMessageAge))
@@ -97,7 +97,8 @@ func (m *member) collect(ctx context.Context) ([]*store.InboxMessage, error) {
 	for a.more() {
 		one := &store.InboxMessage{}
 		if err := json.Unmarshal([]byte(a.text()), one); err != nil { //nolint:musttag // as in Post
-			// It would be returned again for ever, before all others.
+			// Without this, Redis would return the message again with every call, before
+			// all other messages.
 			m.options.Log.ErrorContext(ctx, "mail cannot be read", "error", err)
 			continue
 		}

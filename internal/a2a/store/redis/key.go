@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// digest returns an owner or a context as it is in keys: 32 characters.
+// digest returns the form of an owner or a context in keys, of 32 characters.
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return base64.RawURLEncoding.EncodeToString(sum[:24])
@@ -24,8 +24,8 @@ func digest(s string) string {
 // nameOf returns the name of a task in keys.
 func nameOf(k store.Key) string { return digest(string(k.Owner)) + k.TaskID }
 
-// tokenText encodes a token. It makes one for a write without a token: the caller
-// never repeats the write, but the store may.
+// tokenText encodes a token. For a write without a token, it makes one: the caller
+// never repeats such a write, but the store may.
 func tokenText(t store.Token) []byte {
 	if t == 0 {
 		t = store.NewToken()

@@ -99,7 +99,8 @@ func (s *Store) listArgs(q *store.Query) []any {
 		state = number(q.State)
 	}
 	if !q.Since.IsZero() {
-		// A time within a microsecond is after its position.
+		// Positions are truncated to microseconds, so a time may be later than its
+		// position.
 		since = positionOf(q.Since.Add(time.Microsecond - time.Nanosecond))
 	}
 	if q.After != nil {

@@ -103,7 +103,7 @@ func (l *log) unwatch(w *watcher) {
 	l.watchers = l.watchers[:last]
 	l.room.readers.Store(int64(last))
 	if last == 0 {
-		// There may be no next reader, or one that needs other encodings.
+		// The next reader, if there is one, may need other encodings.
 		for _, r := range l.records {
 			r.Forget()
 		}

@@ -22,7 +22,7 @@ func (s *Store) Join(name string) store.Member {
 	return &member{Store: s, self: store.Replica(name + "/" + rand.Text())}
 }
 
-// member is the side of the store that one replica uses.
+// member is the access of one replica to the store.
 type member struct {
 	*Store
 	self store.Replica
@@ -37,12 +37,12 @@ type member struct {
 
 var _ store.Member = (*member)(nil)
 
-// forgetAfter is how long the store knows a replica without a lease that holds
-// nothing.
+// forgetAfter is the time after which the store forgets a replica that has no lease and
+// holds nothing.
 const forgetAfter = time.Hour
 
 // maxForgotten bounds the forgotten replicas whose last lease end the store keeps. A
-// renewal of an older one reports a loss.
+// renewal of a replica that was forgotten before these reports a loss.
 const maxForgotten = 1000
 
 // Self implements store.Lease.

@@ -11,9 +11,9 @@ import (
 
 // Options configure a store. Zero means the default.
 type Options struct {
-	// Server and Prefix are required. The prefix begins every key and contains a
-	// hash tag, such as "a2a:{team/echo}:". The replicas of one agent share it, and
-	// no other agent has it.
+	// Server and Prefix are required. The prefix begins every key and contains a hash
+	// tag, such as "a2a:{team/echo}:". The replicas of one agent share the prefix, and no
+	// other agent has the same one.
 	Server Server
 	Prefix string
 	// MaxTasks bounds the number of tasks, and of conversations, 10,000 by default.
@@ -27,18 +27,18 @@ type Options struct {
 	// default. Encodings may take half of it in addition.
 	CacheBytes int64
 	// Timeout bounds a call, and a creation with all its attempts, 2 s by default.
-	// AppendTimeout bounds an append, reading and writing with all their attempts, 1 s
-	// by default. Write.RetryFor takes the place of either bound.
+	// AppendTimeout bounds an append, reading and writing with all their attempts, 1 s by
+	// default. Write.RetryFor replaces either bound.
 	Timeout, AppendTimeout time.Duration
 	// Observer observes calls; nil for none.
 	Observer Observer
-	// Log gets the losses of the subscription.
+	// Log receives the losses of the subscription.
 	Log *slog.Logger
 	// Now is the clock. Times that replicas share use the clock of Redis.
 	Now func() time.Time
 }
 
-// Observer gets the duration and the error of each call, for metrics. Its methods
+// Observer receives the duration and the error of each call, for metrics. Its methods
 // must not block.
 type Observer interface {
 	Called(took time.Duration, err error)
@@ -74,10 +74,9 @@ func setDefault[T int | int64 | time.Duration](v *T, to T) {
 	}
 }
 
-// minKeyTTL is the least time to live of every key after its last change. Only keys
-// of deleted agents go unchanged for that long. A change renews the time to live
-// only when more than keyTTLSlack of it has passed, to save writes (live in
-// prelude.lua).
+// minKeyTTL is the least time to live of every key after its last change. Only keys of
+// deleted agents stay unchanged for that long. To save writes, a change renews the time
+// to live only if more than keyTTLSlack of it has passed (live in prelude.lua).
 const (
 	minKeyTTL   = 30 * 24 * time.Hour
 	keyTTLSlack = 24 * time.Hour

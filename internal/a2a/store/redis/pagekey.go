@@ -11,8 +11,8 @@ import (
 )
 
 // PageKey returns the key that authenticates page tokens, which the replicas of the
-// agent share. The first call creates it. It protects nothing else: a client that
-// can read it can read the tasks.
+// agent share. The first call creates it. The key protects nothing else, because a
+// client of Redis that can read the key can also read the tasks.
 func (s *Store) PageKey(ctx context.Context) ([]byte, error) {
 	made := make([]byte, sha256.Size)
 	_, _ = rand.Read(made) // never fails

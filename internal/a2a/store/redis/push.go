@@ -24,8 +24,8 @@ const (
 	openPage = 128
 )
 
-// Pushes returns the store of the agent's push configurations. Their credentials
-// are as safe as the server: they are not encrypted.
+// Pushes returns the store of the agent's push configurations. It does not encrypt
+// their credentials, which are therefore only as safe as the server.
 func (s *Store) Pushes() *Pushes { return &Pushes{store: s} }
 
 // Pushes implements store.SharedPushStore.
@@ -33,8 +33,8 @@ type Pushes struct{ store *Store }
 
 var _ store.SharedPushStore = (*Pushes)(nil)
 
-// Put implements store.PushStore. A retry may put the configuration twice; the
-// second one replaces the first.
+// Put implements store.PushStore. A retry may put the configuration twice; the second
+// copy replaces the first.
 func (p *Pushes) Put(ctx context.Context, c store.Push) (uint64, error) {
 	config := writePush(&c)
 	generation, err := p.store.count(ctx, p.store.scripts.put, len(config), []any{

@@ -6,7 +6,8 @@
 //
 // A log that this process writes or follows is also in its memory: its fold, and
 // records that all its subscribers share. The process does not read back its own
-// appends. One subscription tells it what others append, for all logs together.
+// appends. One subscription for all logs notifies it of the appends of other
+// processes.
 //
 // Every call is bounded in time. The store retries outages within that bound, and
 // idempotency tokens prevent that a write happens twice.
@@ -39,7 +40,7 @@ var _ store.Store = (*Store)(nil)
 type log struct {
 	store *Store
 	key   store.Key
-	// name is that of the task in keys.
+	// name is the name of the task in keys.
 	name string
 	// charged and cacheEntry belong to the cache.
 	charged    int64
@@ -51,7 +52,7 @@ type log struct {
 	// dropped.
 	fold *store.Fold
 	seq  uint64
-	// records are the newest of the log, the last numbered seq.
+	// records are the newest records of the log. The last one has the number seq.
 	records     []*a2a.Record
 	recordBytes int
 	// foldedUpTo is the number of the last event in the fold that Redis has, and
@@ -59,7 +60,7 @@ type log struct {
 	foldedUpTo uint64
 	unfolded   int
 	// indeterminate counts the appends whose outcome is unknown, and the conflicts.
-	// resolved is its value when the log was read last.
+	// resolved is the value of indeterminate when the log was last read.
 	indeterminate, resolved uint64
 	// wroteLast is true while the last append was by this process.
 	wroteLast bool
@@ -76,9 +77,9 @@ type log struct {
 // watcher is a function with an identity.
 type watcher struct{ wake func() }
 
-// cache has the logs that this process uses or may use again. It bounds their
-// memory: the least recently used logs drop theirs and read from Redis again when
-// they are used.
+// cache has the logs that this process uses or may use again. It bounds their memory:
+// the least recently used logs drop their memory, and read from Redis again when they
+// are used.
 type cache struct {
 	limit     int64
 	encodings encodings
@@ -105,9 +106,9 @@ type follower struct {
 	started bool
 	// watchedLogs has the logs of each name.
 	watchedLogs map[string]map[*log]struct{}
-	// unsubscribed has the names without a subscription, and the time at which each
-	// is subscribed to. toUnsubscribe has the names that need no subscription any
-	// more.
+	// unsubscribed contains the names without a subscription, with the time at which
+	// the follower will subscribe to each. toUnsubscribe contains the names that no
+	// longer need a subscription.
 	unsubscribed  map[string]time.Time
 	toUnsubscribe map[string]bool
 	// stale has the logs that must be read.
@@ -119,13 +120,13 @@ type follower struct {
 	subscribedInboxes map[string]bool
 }
 
-// encodings bounds the encodings that records keep beside their events.
+// encodings bounds the bytes of the cached encodings of all records.
 type encodings struct {
 	limit int64
 	bytes atomic.Int64
 }
 
-// room is the part of encodings that one log uses.
+// room is the Room of the records of one log. It takes its bytes from encodings.
 type room struct {
 	*encodings
 	// readers counts the watchers of the log.

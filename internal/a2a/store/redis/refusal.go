@@ -13,28 +13,28 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Refusal is the kind of an error that a server answers.
+// Refusal is the kind of an error that a server returns.
 type Refusal uint8
 
 // The refusals.
 const (
-	// NotRefused: the error is not an answer of the server.
+	// NotRefused means that the error does not come from the server.
 	NotRefused Refusal = iota
-	// RefusedPassword: the server rejects the user name and password, or requires a
-	// password, or has none.
+	// RefusedPassword means that the server rejects the user name and password, or
+	// requires a password, or has none.
 	RefusedPassword
-	// RefusedPermission: the user may not run a command or access a key.
+	// RefusedPermission means that the user may not run a command or access a key.
 	RefusedPermission
-	// RefusedNow: the server has no memory left, loads its data, or is not a
-	// primary.
+	// RefusedNow means that the server has no memory left, loads its data, or is not
+	// a primary.
 	RefusedNow
-	// RefusedOther: any other error, such as for a script with commands that the
+	// RefusedOther means any other error, such as for a script with commands that the
 	// server does not have.
 	RefusedOther
 )
 
 // RefusalOf returns the kind of an error of a Store, and a text for users. The text
-// has the code of the error and never other words of the server, which may repeat a
+// contains the code of the error and no other words of the server, which may repeat a
 // password.
 func RefusalOf(err error) (Refusal, string) {
 	if errors.Is(err, store.ErrFull) {

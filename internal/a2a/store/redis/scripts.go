@@ -16,8 +16,8 @@ var lua embed.FS
 // script is the text of a script and its SHA-1.
 type script struct{ text, sha string }
 
-// scripts are built when a store is opened, so that a sidecar without a store does
-// not pay for them.
+// scripts are built when a store is opened, so that a sidecar without Redis uses no
+// memory for them.
 type scripts struct {
 	create, append, end, load, readRange *script
 	list, paused                         *script
@@ -63,7 +63,7 @@ func newScripts() *scripts {
 	}
 }
 
-// The first line of a script, which tells whether a full server refuses it.
+// The first line of a script decides whether a full server refuses the script.
 const (
 	refusedWhenFull = "#!lua\n"
 	allowedWhenFull = "#!lua flags=allow-oom\n"

@@ -39,9 +39,11 @@ type Server struct {
 // TLS configures TLS.
 type TLS struct {
 	// Dir may contain ca.crt, the authorities that replace those of the system, and
-	// tls.crt with tls.key, the client certificate. "" is for none of them.
+	// tls.crt with tls.key, the client certificate. "" means that there are no such
+	// files.
 	Dir string
-	// ServerName is "" for the host of the address.
+	// ServerName is the name in the server's certificate; "" means the host of the
+	// address.
 	ServerName string
 }
 
@@ -57,7 +59,8 @@ func (s *Server) dial(timeout time.Duration) (redis.UniversalClient, error) {
 	if len(s.Addresses) == 0 {
 		return nil, errors.New("redis needs an address")
 	}
-	// The library logs to standard error, and its errors say the same.
+	// The log of the library is discarded: it goes to standard error, and the
+	// returned errors contain the same facts.
 	redis.SetLogger(&logging.VoidLogger{})
 	options := &redis.UniversalOptions{
 		Addrs:                      s.Addresses,
@@ -66,7 +69,7 @@ func (s *Server) dial(timeout time.Duration) (redis.UniversalClient, error) {
 		CredentialsProviderContext: s.credentials,
 		Dialer:                     s.connect,
 		Protocol:                   2,
-		// The store retries, since it knows which calls are safe to repeat.
+		// The store itself retries, because only some calls are safe to repeat.
 		MaxRetries:            -1,
 		DialTimeout:           dialTimeout,
 		DialerRetries:         1,
@@ -113,8 +116,9 @@ func (s *Server) connect(ctx context.Context, network, address string) (net.Conn
 		config.ServerName, _, _ = net.SplitHostPort(address) // it was dialed
 	}
 	secure := tls.Client(raw, config)
-	// A plaintext server waits for the end of a line. The handshake ends before the
-	// call that needs it, so that the error names the cause.
+	// A plaintext server does not answer a TLS handshake, but waits for the end of a
+	// line. The time limit of the handshake is shorter than the time limit of the
+	// call, so that the error names the cause.
 	handshake, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	if err := secure.HandshakeContext(handshake); err != nil {

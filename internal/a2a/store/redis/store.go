@@ -63,7 +63,8 @@ func (s *Store) Create(ctx context.Context, n store.NewTask) (store.Log, error) 
 	return l, nil
 }
 
-// Open implements store.Store. What the log tells is at least as new as the call.
+// Open implements store.Store. The state of the returned log is at least as new as the
+// call.
 func (s *Store) Open(ctx context.Context, k store.Key) (store.Log, error) {
 	for {
 		l := s.cache.get(s, k)
@@ -78,8 +79,8 @@ func (s *Store) Open(ctx context.Context, k store.Key) (store.Log, error) {
 	}
 }
 
-// Open returns a store. It makes no connection: each call finds out whether Redis
-// answers.
+// Open returns a store. It makes no connection; later calls return an error if Redis does
+// not answer.
 func Open(o Options) (*Store, error) {
 	o.setDefaults()
 	client, err := o.Server.dial(o.Timeout)

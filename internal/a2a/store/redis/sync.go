@@ -10,8 +10,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// sync reads the events that the log does not have. Several goroutines may run it
-// at once.
+// sync reads the events of the log that are not in memory yet. Several goroutines may
+// run it at once.
 func (l *log) sync(ctx context.Context) error {
 	for {
 		known, doubts, token := l.known()
@@ -36,8 +36,8 @@ func (l *log) known() (seq, doubts uint64, token string) {
 	return l.seq, l.indeterminate, l.lastToken
 }
 
-// tokenAt returns the token of the append that ends at an event, "" if it is not
-// known. mu is held.
+// tokenAt returns the token of the append that ends at the event numbered seq, "" if
+// the token is not known. mu is held.
 func (l *log) tokenAt(seq uint64) string {
 	if l.seq != seq {
 		return ""
@@ -45,8 +45,8 @@ func (l *log) tokenAt(seq uint64) string {
 	return l.lastToken
 }
 
-// endOf ends the log if a reply of load.lua or range.lua is one without events, and
-// returns the reason.
+// endOf ends the log if a reply of load.lua or range.lua reports that the task does
+// not exist or has lost events. It returns the reason, nil otherwise.
 func (l *log) endOf(reply any) error {
 	var why error
 	switch reply.(type) {
@@ -78,7 +78,7 @@ func (l *log) applyReply(reply any, known, doubts uint64) (done bool, err error)
 	return done, err
 }
 
-// update has the events of a log after a fold, or after those that are known.
+// update contains the events of a log after a fold, or after the events in memory.
 type update struct {
 	seq, from uint64
 	contextID string
@@ -167,7 +167,7 @@ func (l *log) apply(n *update, known, doubts uint64) (victims []*log, done bool,
 	return victims, true, nil
 }
 
-// lock locks the log, after it has read the log when that is necessary.
+// lock locks the log. If necessary, it first reads the log.
 func (l *log) lock(ctx context.Context) error {
 	for {
 		l.mu.Lock()
