@@ -18,7 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
 )
 
-// agentMapping maps objects to the Agents that depend on them, by cached reads.
+// agentMapping maps objects to the Agents that depend on them. It reads from the cache.
 type agentMapping struct{ cache client.Reader }
 
 // ofChild maps an object to the Agent that owns it. If no Agent owns the object, ofChild maps it
@@ -87,7 +87,8 @@ func (m agentMapping) competitorsOf(ctx context.Context, obj client.Object) []re
 	return requests
 }
 
-// ofRoute maps a route to its Agent and to the Agent's competitors, which may get its addresses.
+// ofRoute maps a route to its Agent and to the Agent's competitors, because a Gateway may now
+// route the Agent's addresses to a competitor.
 func (m agentMapping) ofRoute(ctx context.Context, route client.Object) []reconcile.Request {
 	requests := m.ofChild(sameName)(ctx, route)
 	for _, each := range requests {

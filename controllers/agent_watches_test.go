@@ -59,7 +59,7 @@ var _ = Describe("the watches of Agents", func() {
 			edited(fence, "witness")
 		}
 		edited(sing, "singer")
-		// After these, no event of the singer's own objects is left.
+		// After these updates, the queue has no event of the singer's own objects any more.
 		for n := range int32(3) {
 			counted(n)
 		}

@@ -145,7 +145,8 @@ func describe(agent *a2av1alpha1.Agent, condition string) string {
 	return string(c.Status) + " " + c.Reason + ": " + c.Message
 }
 
-// expectCondition expects "Status Reason" and parts of the message.
+// expectCondition expects a condition with the status and reason in verdict, "Status Reason",
+// and with the given parts in its message.
 func expectCondition(agent *a2av1alpha1.Agent, condition, verdict string, parts ...string) {
 	GinkgoHelper()
 	got := describe(agent, condition)

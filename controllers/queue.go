@@ -47,7 +47,7 @@ func enqueueAllAgents[T any](requests handler.TypedMapFunc[T, reconcile.Request]
 	}}
 }
 
-// request returns one request.
+// request returns a list with the request for one Agent.
 func request(namespace, name string) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
 }

@@ -68,12 +68,13 @@ var _ = AfterSuite(func() {
 	Expect(environment.Stop()).To(Succeed())
 })
 
-// cards returns the card of every remote agent, which a test sets.
+// cards is a fake source of the cards of remote agents. A test sets the result for all
+// agents.
 type cards struct{ known *clusterstate.Remote }
 
 func (c *cards) LastRead(*a2av1alpha1.Agent) *clusterstate.Remote { return c.known }
 
-// keys returns the token issuer, which a test sets.
+// keys is a fake source of a token issuer, which a test sets.
 type keys struct{ issuer *clusterstate.Issuer }
 
 func (k *keys) Current() *clusterstate.Issuer { return k.issuer }

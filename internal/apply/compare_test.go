@@ -115,7 +115,7 @@ func TestInSyncComparesEveryField(t *testing.T) {
 	}
 }
 
-// others returns other values for a field.
+// others returns values for a field that differ from the given value.
 func others(value any) []any {
 	switch v := value.(type) {
 	case bool:

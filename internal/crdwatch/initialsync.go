@@ -21,8 +21,8 @@ const (
 	// Short failures are normal after a start and for a new CRD.
 	failureGrace = 10 * time.Second
 	// noAnswerTimeout is how long the API server may not respond before this is reported as a
-	// failure. A controller has two minutes to start. Twice this time, for the CRD and for its
-	// objects, is less.
+	// failure. A controller must start within two minutes, and may wait twice this time: for
+	// the CRD and for its objects.
 	noAnswerTimeout = 30 * time.Second
 	// informerInterval is the interval between attempts to create an informer.
 	informerInterval = time.Second
@@ -54,7 +54,7 @@ func (s *initialSync) handleWatchError(ctx context.Context, reflector *toolscach
 	}
 }
 
-// setFailure replaces the last failure.
+// setFailure stores a failure in failures. It replaces a failure that was not received yet.
 func (s *initialSync) setFailure(err error) {
 	for {
 		select {

@@ -30,7 +30,7 @@ func (r exposedRoute) free(in clusterstate.Agent, i int) ([]a2av1alpha1.Hostname
 		switch competitor := r.conflictAt(in, in.Agent.Spec.Exposure.ParentRefs[i], host); {
 		case competitor == nil:
 			free = append(free, host)
-		case len(problems) == 0: // one problem at a time suffices
+		case len(problems) == 0: // report only one problem at a time
 			problems = append(problems, addressTaken(r, i, host, competitor))
 		}
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// allNamespaces admits callers of every namespace.
+// allNamespaces is the entry of sidecarconfig.Access.Namespaces that admits callers of
+// every namespace.
 const allNamespaces = "*"
 
 // configAuthorization returns the rules of an Agent in the form of the sidecar

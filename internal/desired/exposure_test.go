@@ -44,7 +44,7 @@ func kinds(kinds ...gatewayv1.RouteGroupKind) func(*gatewayv1.Listener) {
 	return func(l *gatewayv1.Listener) { l.AllowedRoutes = &gatewayv1.AllowedRoutes{Kinds: kinds} }
 }
 
-// TestGatewayAddresses has a Gateway in the namespace "agents".
+// TestGatewayAddresses checks the addresses of routes at a Gateway in the namespace "agents".
 func TestGatewayAddresses(t *testing.T) {
 	named := []a2av1alpha1.Hostname{"a.example"}
 	gold := &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}

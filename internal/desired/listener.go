@@ -26,7 +26,8 @@ type attachment struct {
 	hostnames []a2av1alpha1.Hostname
 }
 
-// fits reports whether a listener accepts a route, apart from its hostnames.
+// fits reports whether a listener accepts a route. It does not check the hostnames of the
+// route.
 func (a attachment) fits(gateway *gatewayv1.Gateway, listener *gatewayv1.Listener) bool {
 	if listenerScheme(listener.Protocol) == "" || a.section != "" && a.section != string(listener.Name) {
 		return false

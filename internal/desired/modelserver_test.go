@@ -13,7 +13,7 @@ import (
 
 // TestModelServerURLInThePodIsRejected tests spellings of loopback that the CEL rule of the field accepts.
 func TestModelServerURLInThePodIsRejected(t *testing.T) {
-	tests := map[string]bool{ // whether the URL is refused
+	tests := map[string]bool{ // true if the operator rejects the URL
 		"http://localhost.:8000/v1":             true,
 		"http://LOCALHOST.:8000/v1":             true,
 		"http://[::ffff:127.0.0.1]:8000/v1":     true,

@@ -15,8 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// podSecurity evaluates Pod Security levels as the API server does, with the checks of
-// the library's version of Kubernetes.
+// podSecurity evaluates Pod Security levels as the API server does. The version of the
+// module k8s.io/pod-security-admission determines the checks.
 var podSecurity = sync.OnceValues(func() (policy.Evaluator, error) {
 	return policy.NewEvaluator(policy.DefaultChecks(), nil)
 })

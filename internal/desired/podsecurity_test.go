@@ -31,7 +31,7 @@ var kubernetesVersions = []api.Version{
 // unrestricted are the cases of testdata that violate the restricted level, or mount the token, on purpose.
 var unrestricted = []string{"relaxed-security", "everything"}
 
-// restrictedTemplates are templates that conform to the level.
+// restrictedTemplates are templates that conform to the restricted level.
 var restrictedTemplates = map[string]string{
 	"two containers":       `containers: [{name: agent, image: a}, {name: b, image: b}]`,
 	"an init container":    `{initContainers: [{name: init, image: i}], containers: [{name: agent, image: a}]}`,
@@ -158,9 +158,9 @@ func sidecarAlone(pod *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	return &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: corev1.PodSpec{InitContainers: []corev1.Container{sidecar}}}
 }
 
-// A profile of the pod applies to its containers, and the sidecar has the profile of the runtime. Without a
-// profile in the template, the operator sets none: nodes without AppArmor or SELinux would reject the pod, and
-// OpenShift chooses the label.
+// If the template sets a profile for the pod, the profile applies to the user's containers, and the operator
+// sets the default profile of the runtime for the sidecar. Without a profile in the template, the operator sets
+// none: nodes without AppArmor or SELinux would reject the pod, and OpenShift chooses the SELinux label.
 func TestSidecarUsesTheProfileOfTheRuntime(t *testing.T) {
 	runtimeDefault := &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeRuntimeDefault}
 	tests := map[string]struct {

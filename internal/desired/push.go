@@ -29,7 +29,7 @@ func pushProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
 	for i, target := range agent.Spec.PushNotifications.AllowedTargets {
 		allowed, err := netip.ParsePrefix(target.CIDR)
 		if err != nil {
-			continue // it has no cidr; the API server validated the others
+			continue // the target has no cidr; the API server has validated every cidr
 		}
 		for _, never := range unreachable {
 			if never.Bits() <= allowed.Bits() && never.Contains(allowed.Addr()) {

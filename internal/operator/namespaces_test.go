@@ -51,7 +51,8 @@ var _ = It("serves the namespaces of --watch-namespaces only, with rights in the
 	}
 	shared.Spec.AllowedAgents.Namespaces.From = a2av1alpha1.FromAll
 	Expect(cluster.Create(ctx, shared)).To(Succeed())
-	// The Agent in the other namespace comes first, so it would be reconciled first.
+	// The Agent in the unwatched namespace is created first, so that a manager that
+	// watched both would reconcile it first.
 	stranger := createAgent(ctx, other, "stranger")
 	echo := createAgent(ctx, watched, "echo")
 	Eventually(reason(echo, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).

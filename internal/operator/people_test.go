@@ -33,7 +33,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// writePEM writes one block and returns the path.
+// writePEM writes a file with one PEM block, and returns its path.
 func writePEM(dir, name, kind string, content []byte) string {
 	GinkgoHelper()
 	path := filepath.Join(dir, name)

@@ -35,8 +35,8 @@ const (
 	// reads.
 	retryFirst = time.Second
 	retryMost  = 5 * time.Minute
-	// jitter is the random part of a refresh interval. It prevents that agents that were created at the same
-	// time are also read at the same time.
+	// jitter is the random part of a refresh interval. It spreads the reads of agents that were created at the
+	// same time.
 	jitter = 0.1
 	// defaultInterval is the default of spec.remote.refreshInterval.
 	defaultInterval = 5 * time.Minute

@@ -181,7 +181,7 @@ func firstCause(_ Inputs, f *facts) (verdict, bool) {
 	}
 }
 
-// rollingOut decides Ready until all pods run the current spec: it is False.
+// rollingOut makes Ready False until all pods run the current spec.
 func rollingOut(_ Inputs, f *facts) (verdict, bool) {
 	r := f.rollout
 	if r.complete {

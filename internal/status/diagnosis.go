@@ -82,7 +82,8 @@ func diagnoseContainer(in Inputs, c container) (diagnosis, bool) {
 	if crashed(c.status) {
 		return containerCrashing(in, c), true
 	}
-	// A container that exited before and runs again may exit again.
+	// A container that exited and runs again may exit once more, so it counts as crashing
+	// until startGrace has passed.
 	if running := c.status.State.Running; running != nil && c.status.LastTerminationState.Terminated != nil {
 		if left := graceLeft(in, running); left > 0 {
 			d := containerCrashing(in, c)

@@ -19,7 +19,7 @@ const (
 	maxWords = 512
 )
 
-// listPage is the data of the list.
+// listPage is the data of the page with the list of agents.
 type listPage struct {
 	Layout
 	Words, Ready string

@@ -157,7 +157,7 @@ func refusal(status int, body []byte) error {
 			Message string `json:"message"`
 		} `json:"error"`
 	}
-	_ = json.Unmarshal(body, &text) // the status remains
+	_ = json.Unmarshal(body, &text) // without a message in the body, the status is enough
 	switch status {
 	case http.StatusNotFound:
 		return &ui.PageError{Status: status, Message: "There is no such agent, or you may not see it."}

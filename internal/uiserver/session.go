@@ -31,7 +31,7 @@ const (
 // errManyGroups is the error for a person whose groups do not fit into the cookies of a session.
 var errManyGroups = errors.New("the groups of the person are too many for a cookie")
 
-// session is a person who has signed in.
+// session is the session of a person who has signed in, as the cookies contain it.
 type session struct {
 	Username string    `json:"username"`
 	Groups   []string  `json:"groups"`

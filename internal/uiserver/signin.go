@@ -100,7 +100,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	setCookie(w, signInCookie, value, signInTimeout)
 	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(begun.Verifier), oauth2.SetAuthURLParam("nonce", begun.Nonce)}
-	if r.URL.Query().Has("again") { // after the end of a session, the issuer asks who signs in
+	if r.URL.Query().Has("again") { // after the end of a session, the issuer must ask the person to sign in again
 		options = append(options, oauth2.SetAuthURLParam("prompt", "login"))
 	}
 	http.Redirect(w, r, config.AuthCodeURL(begun.State, options...), http.StatusSeeOther)
