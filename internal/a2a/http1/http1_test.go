@@ -26,8 +26,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// newServer accepts connections and calls serve for each, with its number from 1. The
-// connection closes when serve returns.
+// newServer accepts connections and calls serve for each, with the number of the connection
+// from 1. It closes the connection when serve returns.
 func newServer(t *testing.T, serve func(number int, in *bufio.Reader, conn net.Conn)) *url.URL {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -84,8 +84,8 @@ func post(ctx context.Context, c *http1.Client, u *url.URL, body string) (string
 	return fmt.Sprint(resp.StatusCode, " ", string(text)), err
 }
 
-// TestResponses: the client reads every form of response, and reuses the connection when
-// the response allows it.
+// TestResponses checks that the client reads every form of response, and reuses the
+// connection if the response allows it.
 func TestResponses(t *testing.T) {
 	tests := map[string]struct {
 		response string
@@ -203,8 +203,8 @@ func TestHeaderThatBreaksFramingIsRejected(t *testing.T) {
 	}
 }
 
-// TestResponseBeforeTheRequestIsRead: a server that rejects a long request may respond
-// without reading it.
+// TestResponseBeforeTheRequestIsRead tests a server that rejects a long request and
+// responds without reading it.
 func TestResponseBeforeTheRequestIsRead(t *testing.T) {
 	u := newServer(t, func(_ int, in *bufio.Reader, conn net.Conn) {
 		if _, err := in.ReadString('\n'); err == nil {
@@ -219,8 +219,8 @@ func TestResponseBeforeTheRequestIsRead(t *testing.T) {
 	}
 }
 
-// TestUnusableIdleConnectionIsNotReused: the server has closed the connection, or has sent
-// a response without a request.
+// TestUnusableIdleConnectionIsNotReused tests idle connections that the server has closed,
+// or on which it has sent a response without a request.
 func TestUnusableIdleConnectionIsNotReused(t *testing.T) {
 	for name, unexpected := range map[string]string{"closed": "", "unexpected response": "HTTP/1.1 408 Request Timeout\r\n\r\n"} {
 		t.Run(name, func(t *testing.T) {
@@ -255,7 +255,7 @@ func TestConnectionRefused(t *testing.T) {
 	}
 }
 
-// TestEndOfTheContextEndsTheCall: Do and Read return the cause of the context.
+// TestEndOfTheContextEndsTheCall checks that Do and Read return the cause of the context.
 func TestEndOfTheContextEndsTheCall(t *testing.T) {
 	for name, response := range map[string]string{
 		"before the header": "",
@@ -319,7 +319,7 @@ func TestIdleConnectionsAreClosedAfterTheTimeout(t *testing.T) {
 	})
 	c := newClient(t, 10*time.Millisecond)
 	var responses []*http.Response
-	for range 3 { // the pool keeps two of them
+	for range 3 { // the pool holds at most two of their connections
 		resp, err := c.Do(t.Context(), &http1.Request{Method: http.MethodGet, URL: u})
 		if err != nil {
 			t.Fatal(err)
@@ -332,7 +332,8 @@ func TestIdleConnectionsAreClosedAfterTheTimeout(t *testing.T) {
 	<-disconnected
 }
 
-// TestFullPoolDropsTheOldestConnection: an old connection does not keep a new one out.
+// TestFullPoolDropsTheOldestConnection checks that a full pool replaces an old connection
+// by a new one.
 func TestFullPoolDropsTheOldestConnection(t *testing.T) {
 	c := newClient(t, time.Minute)
 	var accepted atomic.Int64

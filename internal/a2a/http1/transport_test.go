@@ -77,8 +77,8 @@ func TestWrappedTransportSendsRequestsWhole(t *testing.T) {
 	}
 }
 
-// TestWrappedTransportKeepsHostAndTrailer: the requests that a Client cannot express go
-// through net/http.
+// TestWrappedTransportKeepsHostAndTrailer checks that the wrapped transport sends the
+// requests that a Client cannot express.
 func TestWrappedTransportKeepsHostAndTrailer(t *testing.T) {
 	transport, address, _ := newWrapped(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -11,7 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// TestDisabledCapabilitiesAreRejected has no engine: a request that reaches one panics.
+// TestDisabledCapabilitiesAreRejected uses a Handler without an engine: a request that passes
+// the checks panics.
 func TestDisabledCapabilitiesAreRejected(t *testing.T) {
 	h := &Handler{Card: func() *card.Card { return &card.Card{} }}
 	message := &a2a.SendRequest{Message: &a2a.Message{}}
@@ -37,7 +38,8 @@ func TestDisabledCapabilitiesAreRejected(t *testing.T) {
 	}
 }
 
-// TestWire09_NoBindingAcceptsAReservedTenant has no engine: a request that reaches one panics.
+// TestWire09_NoBindingAcceptsAReservedTenant uses a Handler without an engine: a request that
+// passes the checks panics.
 func TestWire09_NoBindingAcceptsAReservedTenant(t *testing.T) {
 	declared := &card.Card{Capabilities: card.Capabilities{Streaming: true, PushNotifications: true}}
 	h := &Handler{Card: func() *card.Card { return declared }, Push: unreachable{}}
@@ -68,5 +70,5 @@ func TestWire09_NoBindingAcceptsAReservedTenant(t *testing.T) {
 	}
 }
 
-// unreachable must not be asked anything.
+// unreachable is a PushHandler whose methods panic.
 type unreachable struct{ a2a.PushHandler }

@@ -66,7 +66,7 @@ func TestFrames(t *testing.T) {
 	answer := append(encode(frameHeaders, 4, 50), encode(frameData, 0, 100)...)
 	tests := map[string]struct {
 		opening, each []byte
-		// answered is what the server sends for each.
+		// answered has the frames that the server sends for each repetition.
 		answered []byte
 		pause    time.Duration
 		times    int

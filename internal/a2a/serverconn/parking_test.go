@@ -28,9 +28,9 @@ type parkingServer struct {
 	*Parking
 	server  *http.Server
 	address string
-	// serve writes what is parked.
+	// serve writes the rest of a parked response.
 	serve func(context.Context, *Parked) bool
-	// closed is when the only connection with TLS is.
+	// closed is closed when the only connection with TLS is closed.
 	closed <-chan struct{}
 }
 
@@ -143,8 +143,8 @@ func TestParkedResponseAndItsConnectionContinue(t *testing.T) {
 	}
 }
 
-// TestPipelinedRequestIsServedAfterAParkedResponse sends the next request together with the first one, and while the
-// response to the first one is parked.
+// TestPipelinedRequestIsServedAfterAParkedResponse sends the next request together with the first one, and then
+// while the response to the first one is parked.
 func TestPipelinedRequestIsServedAfterAParkedResponse(t *testing.T) {
 	goOn := make(chan struct{}, 1)
 	g := newParkingServer(t, time.Minute, func(_ context.Context, c *Parked) bool {
@@ -241,7 +241,7 @@ func TestResponsesThatAreNotParked(t *testing.T) {
 	})
 }
 
-// Stop lets streams end within the grace period, and then closes the others.
+// TestStop checks that Stop waits for streams during the grace period, and then closes the remaining ones.
 func TestStop(t *testing.T) {
 	goOn := make(chan struct{}, 1)
 	goOn <- struct{}{}
@@ -289,8 +289,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// newTLSParkingServer returns a parkingServer with TLS and its only client. There is no socket
-// and no buffer below: what the client does not read, the server cannot write.
+// newTLSParkingServer returns a parkingServer with TLS and its only client. The connection has no socket and no
+// buffer, so the server can write only bytes that the client reads.
 func newTLSParkingServer(t *testing.T, serve func(context.Context, *Parked) bool) (*parkingServer, *client) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -308,12 +308,12 @@ func newTLSParkingServer(t *testing.T, serve func(context.Context, *Parked) bool
 	server := &seen{Conn: far, closed: make(chan struct{})}
 	g := &parkingServer{serve: serve, closed: server.closed}
 	g.open(t, time.Minute, NewListener(&onlyOne{conn: server}, Options{TLS: with, Flooded: func() {}}))
-	t.Cleanup(func() { _ = near.Close() }) // before the server closes it
+	t.Cleanup(func() { _ = near.Close() }) // runs before the cleanup that closes the server
 	conn := tls.Client(near, &tls.Config{InsecureSkipVerify: true})
 	return g, &client{conn, t, bufio.NewReader(conn)}
 }
 
-// seen is a connection whose end is.
+// seen is a connection that closes a channel when it is closed.
 type seen struct {
 	net.Conn
 	once   sync.Once
@@ -343,8 +343,8 @@ func (l *onlyOne) Accept() (net.Conn, error) {
 func (l *onlyOne) Close() error   { return nil }
 func (l *onlyOne) Addr() net.Addr { return parkingAddr{} }
 
-// A stalled client is disconnected. TLS sends an alert first, and
-// waits seconds for a client that takes nothing.
+// TestStalledClientDelaysNoOther checks that disconnecting a stalled client does not block others: closing a TLS
+// connection would send an alert, and wait seconds for a client that does not read.
 func TestStalledClientDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cutOff := make(chan struct{})
@@ -359,7 +359,7 @@ func TestStalledClientDelaysNoOther(t *testing.T) {
 			t.Fatal(err)
 		}
 		await(t, cutOff, "the client is not cut off")
-		synctest.Wait() // which takes no time
+		synctest.Wait() // uses no fake time
 		select {
 		case <-g.closed:
 		default:
@@ -368,7 +368,7 @@ func TestStalledClientDelaysNoOther(t *testing.T) {
 	})
 }
 
-// TestStopDoesNotWaitForClients longer than it may.
+// TestStopDoesNotWaitForClients checks that Stop does not wait for clients after its context has ended.
 func TestStopDoesNotWaitForClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, c := newTLSParkingServer(t, say("ended"))

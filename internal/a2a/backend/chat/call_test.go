@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 )
 
-// keys is an API key with another one that replaces it when the file is read again.
+// keys has the current API key, and the key that reading the file again returns.
 type keys struct {
 	now, next string
 	reads     atomic.Int32
@@ -28,8 +28,8 @@ func (k *keys) options() chat.Options {
 	})
 }
 
-// TestAPIKey: the backend reads a refused key again once. The failure names where to
-// correct the key and does not contain it.
+// TestAPIKey checks that the backend reads a refused key again once. The failure names the
+// field to correct, and does not contain the key.
 func TestAPIKey(t *testing.T) {
 	const good, bad = "sk-good-0123456789", "sk-bad-0123456789"
 	tests := map[string]struct {
@@ -75,8 +75,8 @@ func TestAPIKey(t *testing.T) {
 	}
 }
 
-// TestListOfModelsIsRequestedWithTheKey: the list of models needs the same key as
-// completions.
+// TestListOfModelsIsRequestedWithTheKey checks that a request for the list of models has
+// the same key as a request for completions.
 func TestListOfModelsIsRequestedWithTheKey(t *testing.T) {
 	var got []string
 	b := newModel(t, chat.Options{
@@ -97,7 +97,7 @@ func TestListOfModelsIsRequestedWithTheKey(t *testing.T) {
 	}
 }
 
-// TestListOfModelsMayBeForbidden: a server may forbid the list of models and allow
+// TestListOfModelsMayBeForbidden tests a server that forbids the list of models and allows
 // completions.
 func TestListOfModelsMayBeForbidden(t *testing.T) {
 	b := newModel(t, chat.Options{Key: func() string { return "sk-1" }}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
@@ -110,7 +110,7 @@ func TestListOfModelsMayBeForbidden(t *testing.T) {
 	}
 }
 
-// A URL may be the base of an API or the URL of its completions.
+// TestURLs checks that a URL may be the base of an API or the URL of its completions.
 func TestURLs(t *testing.T) {
 	const whole = "/v1/chat/completions"
 	tests := map[string]struct{ container, server string }{
@@ -144,7 +144,8 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// TestExternalServerDoesNotReceiveTheCaller: an external server does not belong to the
+// TestExternalServerDoesNotReceiveTheCaller checks that only a server beside the sidecar
+// receives the identity of the caller, because an external server does not belong to the
 // agent.
 func TestExternalServerDoesNotReceiveTheCaller(t *testing.T) {
 	for _, external := range []bool{false, true} {
@@ -174,7 +175,7 @@ func TestExternalServerDoesNotReceiveTheCaller(t *testing.T) {
 	}
 }
 
-// TestCheck: Check fails if the server cannot serve turns.
+// TestCheck checks that Check fails if the server cannot serve turns.
 func TestCheck(t *testing.T) {
 	for status, want := range map[int]string{
 		200: "", 404: "", 405: "",

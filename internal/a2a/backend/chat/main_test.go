@@ -39,7 +39,8 @@ func withModel(o chat.Options) chat.Options {
 	return o
 }
 
-// respondsWith responds to each request with the same pieces, and flushes each of them.
+// respondsWith returns a handler that responds to each request with the same pieces, and
+// flushes each piece.
 func respondsWith(contentType string, pieces ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -77,7 +78,7 @@ func run(t *testing.T, b *chat.Backend, turn *backend.Turn, failure ...**backend
 	for _, each := range failure {
 		*each, _ = errors.AsType[*backend.TurnError](err)
 	}
-	// Whether the backend knows that a chunk is the last depends on the network.
+	// It depends on the network whether the backend knows that a chunk is the last one.
 	return strings.ReplaceAll(strings.Join(all, " "), " turn-1+/last", "/last"), outcomeOf(err)
 }
 

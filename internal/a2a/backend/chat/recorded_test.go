@@ -22,7 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// events returns a stream with the data of events.
+// events returns an event stream with the data of events.
 func events(all ...string) string {
 	var text strings.Builder
 	for _, each := range all {
@@ -139,7 +139,7 @@ func (m memoryTransport) run(t *testing.T) (got runResult) {
 	return got
 }
 
-// expected decodes a valid stream independently of the product, and returns the text of
+// expected decodes a valid stream without the code of the product. It returns the text of
 // the answer and the arguments of all tool calls.
 func expected(body []byte) (text, arguments string) {
 	lines := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(body, []byte("\uFEFF"))))
@@ -167,7 +167,7 @@ func expected(body []byte) (text, arguments string) {
 			}
 			output := []map[string]any{c.Delta}
 			if c.Delta == nil {
-				output[0] = c.Message // in chunks, it repeats the deltas
+				output[0] = c.Message // in a chunk, message repeats the deltas
 			}
 			for _, m := range output {
 				for _, name := range []string{"content", "refusal"} {
@@ -234,7 +234,8 @@ func checkResult(t *testing.T, what string, body []byte, got runResult) {
 	}
 }
 
-// TestRecordedStreams: each stream has the same outcome in one piece and byte by byte.
+// TestRecordedStreams checks that each stream has the same outcome in one piece and byte by
+// byte.
 func TestRecordedStreams(t *testing.T) {
 	want := map[string]runResult{
 		"vLLM":                   {ended: true, completed: true, text: "Hello, wörld"},
@@ -255,8 +256,8 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
-// TestCorruptedStreamLosesNoOutput corrupts each stream at every position. A turn then
-// has all output of the server or fails with a reason.
+// TestCorruptedStreamLosesNoOutput corrupts each stream at every position. It checks that
+// the turn has all output of the server, or fails with a reason.
 func TestCorruptedStreamLosesNoOutput(t *testing.T) {
 	runs, completed := 0, 0
 	attempt := func(what string, body []byte) {
@@ -271,7 +272,7 @@ func TestCorruptedStreamLosesNoOutput(t *testing.T) {
 		whole := memoryTransport{body: []byte(text)}.run(t)
 		for at := range text {
 			cut := []byte(text[:at])
-			// A cut stream is never a complete, shorter answer.
+			// A cut stream must never result in a complete but shorter answer.
 			if got := (memoryTransport{body: cut}).run(t); got.completed && (got.text != whole.text || got.calls != whole.calls) {
 				t.Fatalf("%s, cut off at %d: completed with %q %s", name, at, got.text, got.calls)
 			}
@@ -293,8 +294,8 @@ func TestCorruptedStreamLosesNoOutput(t *testing.T) {
 	t.Logf("%d damaged streams, %d of them completed with what the server said, the others failed with a reason", runs, completed)
 }
 
-// FuzzResponse: for any response of a server, the turn has all output or fails with a
-// reason.
+// FuzzResponse checks that, for any response of a server, the turn has all output or fails
+// with a reason.
 func FuzzResponse(f *testing.F) {
 	for _, text := range recorded {
 		f.Add([]byte(text), false)
@@ -305,7 +306,7 @@ func FuzzResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, whole bool) {
 		got := memoryTransport{body: body, whole: whole}.run(t)
 		if whole || bytes.Contains(body, []byte("arguments")) || bytes.Contains(body, []byte("content\":[")) || bytes.Contains(body, []byte("content\": [")) {
-			// expected decodes streams of plain text.
+			// The function expected decodes only streams of plain text.
 			if !got.ended || !got.completed && got.failure == "" || !utf8.ValidString(got.text+got.calls+got.failure) {
 				t.Fatalf("%+v", got)
 			}

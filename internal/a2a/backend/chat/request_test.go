@@ -160,7 +160,7 @@ func TestErrorStatus(t *testing.T) {
 	}
 }
 
-// TestModelIsDiscoveredAgainAfterAnError: the server may have replaced its model.
+// TestModelIsDiscoveredAgainAfterAnError tests a server that has replaced its model.
 func TestModelIsDiscoveredAgainAfterAnError(t *testing.T) {
 	var lists atomic.Int32
 	b := newModel(t, chat.Options{}, func(w http.ResponseWriter, r *http.Request) {

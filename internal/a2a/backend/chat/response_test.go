@@ -150,8 +150,8 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// TestToolCallsAreBounded: the tool calls, which are buffered until the end, have the
-// limit of an event.
+// TestToolCallsAreBounded checks that the size of all tool calls is at most the limit of an
+// event, because they are buffered until the end.
 func TestToolCallsAreBounded(t *testing.T) {
 	piece := func(name, arguments string) string {
 		return `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"` + name + `","arguments":"` + arguments + `"}}]}}]}` + "\n\n"
@@ -164,7 +164,7 @@ func TestToolCallsAreBounded(t *testing.T) {
 	}
 }
 
-// TestMetadataIsBounded: a long name of a model is left out of the metadata.
+// TestMetadataIsBounded checks that the metadata omits a long name of a model.
 func TestMetadataIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 5<<10)
 	b := newModel(t, withModel(chat.Options{}), respondsWith(sse,
@@ -174,8 +174,8 @@ func TestMetadataIsBounded(t *testing.T) {
 	}
 }
 
-// TestEventOfManyPiecesTakesLinearTime: if each piece were scanned again, four times the
-// pieces would take sixteen times as long.
+// TestEventOfManyPiecesTakesLinearTime checks that no piece is scanned again when the next
+// one arrives. Otherwise, four times the pieces would take sixteen times as long.
 func TestEventOfManyPiecesTakesLinearTime(t *testing.T) {
 	best := func(pieces int) time.Duration {
 		least := time.Hour
@@ -202,7 +202,7 @@ func timeOfPieces(t *testing.T, pieces int) time.Duration {
 	return took
 }
 
-// cpuTime returns the processor time of the test's process. A clock would also count the
+// cpuTime returns the processor time of the test process. The wall clock would include the
 // load of the machine.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()

@@ -37,8 +37,9 @@ func respondsByteByByte(contentType, text string) http.HandlerFunc {
 	return respondsWith(contentType, strings.Split(text, "")...)
 }
 
-// TestUnusualResponses: responses that are wrong, unusual or empty. A turn ends with all
-// output of the server, or fails with what was not understood.
+// TestUnusualResponses tests responses that are wrong, unusual or empty. A turn must end
+// with all output of the server, or fail with a reason that names the part that was not
+// understood.
 func TestUnusualResponses(t *testing.T) {
 	const ended = "ended"
 	tests := map[string]struct {
@@ -276,7 +277,7 @@ func TestUnusualResponses(t *testing.T) {
 	}
 }
 
-// TestLongChunkIsReadUpToTheEventLimit: a chunk of 64 MiB takes bounded memory.
+// TestLongChunkIsReadUpToTheEventLimit checks that a chunk of 64 MiB uses bounded memory.
 func TestLongChunkIsReadUpToTheEventLimit(t *testing.T) {
 	const size, most = 64 << 20, 24 << 20
 	b := newModel(t, withModel(chat.Options{}), func(w http.ResponseWriter, _ *http.Request) {
@@ -301,8 +302,8 @@ func TestLongChunkIsReadUpToTheEventLimit(t *testing.T) {
 	}
 }
 
-// TestAPIKeyIsRedactedInResponses: no output of the turn contains the API key that a
-// server repeats, however the server splits and encodes it.
+// TestAPIKeyIsRedactedInResponses checks that no output of the turn contains the API key if
+// the server repeats it, however the server splits and encodes the key.
 func TestAPIKeyIsRedactedInResponses(t *testing.T) {
 	const key = "sk-canary-0123456789abcdef"
 	quote := `{"message":"bad key ` + key + `"}`
@@ -370,8 +371,8 @@ func oneLetterChunks(text string) string {
 	return all.String()
 }
 
-// TestShortAPIKeyIsNotRedacted: a short key is a placeholder, and may be a word of an
-// answer.
+// TestShortAPIKeyIsNotRedacted checks that a short key is not replaced: it is a
+// placeholder, and may be a word of an answer.
 func TestShortAPIKeyIsNotRedacted(t *testing.T) {
 	b := newModel(t, withModel(chat.Options{Key: func() string { return "ollama" }}), respondsWith(sse, textChunk("I run on olla"), textChunk("ma."), stop, done))
 	if output, outcome := run(t, b, newTurn()); output != "turn-1=I run on olla turn-1+ma./last completed"+finished || outcome != "ended" {

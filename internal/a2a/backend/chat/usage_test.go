@@ -13,7 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/chat"
 )
 
-// The usage of a turn is reported when it arrives, also if no status of the turn has it.
+// TestUsageIsReported checks that the usage is reported when it arrives, even if no status
+// of the turn contains it.
 func TestUsageIsReported(t *testing.T) {
 	const usage = `data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":5}}` + "\n\n"
 	tests := map[string]struct {
@@ -43,8 +44,8 @@ func TestUsageIsReported(t *testing.T) {
 	}
 }
 
-// Each chunk of a stream with text, reasoning or tool calls is reported before the usage,
-// which does not come if the turn is canceled.
+// TestChunksAreReported checks that each chunk with text, reasoning or tool calls is
+// reported before the usage, because the usage does not arrive if the turn is canceled.
 func TestChunksAreReported(t *testing.T) {
 	const toolCall = `{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{}"}}]}}]}`
 	tests := map[string]struct {

@@ -117,8 +117,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestHeadersEncodeAnyText: ids and principals of clients cannot break the framing of a
-// header.
+// TestHeadersEncodeAnyText checks that ids and principals of clients cannot break the
+// framing of a header.
 func TestHeadersEncodeAnyText(t *testing.T) {
 	var got http.Header
 	b := newAgent(t, events.Options{}, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
@@ -187,7 +187,8 @@ func TestBusyAgentIsRetried(t *testing.T) {
 	}
 }
 
-// TestBusyAgentIsRetriedWithBackoff: Retry-After: 0 does not lead to a busy loop.
+// TestBusyAgentIsRetriedWithBackoff checks that Retry-After: 0 does not lead to a busy
+// loop.
 func TestBusyAgentIsRetriedWithBackoff(t *testing.T) {
 	for _, after := range []string{"0", time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)} {
 		var calls atomic.Int32
@@ -251,7 +252,8 @@ func TestUnreachableAgent(t *testing.T) {
 	}
 }
 
-// TestRequestWithALostConnectionIsNotRetried: the agent may have received the request.
+// TestRequestWithALostConnectionIsNotRetried checks that no request is sent again that the
+// agent may have received.
 func TestRequestWithALostConnectionIsNotRetried(t *testing.T) {
 	var calls atomic.Int32
 	b := newAgent(t, events.Options{}, func(http.ResponseWriter, *http.Request) {

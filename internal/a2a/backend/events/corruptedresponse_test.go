@@ -36,7 +36,8 @@ type resetReader struct{}
 
 func (resetReader) Read([]byte) (int, error) { return 0, errors.New(resetMessage) }
 
-// readResponse reads a response whose framing shows its end, or one that is reset.
+// readResponse reads a response. If isReset is true, a reset ends the response; otherwise,
+// its framing marks its end.
 func readResponse(mediaType, body string, isReset bool) (output []string, completed bool, err error) {
 	reader := io.Reader(strings.NewReader(body))
 	if isReset {
@@ -79,8 +80,9 @@ func toSSE(lines string) string {
 	return out
 }
 
-// TestCutResponseLosesNoOutput: a response that is cut at any byte by a reset ends with
-// the same output as the whole one, or with a failure after a part of it.
+// TestCutResponseLosesNoOutput checks responses that a reset cuts at any byte: the turn
+// ends with the same output as for the whole response, or fails after a part of that
+// output.
 func TestCutResponseLosesNoOutput(t *testing.T) {
 	for mediaType, body := range map[string]string{"application/x-ndjson": ndjsonStream, "text/event-stream": toSSE(ndjsonStream)} {
 		whole, completed, err := readResponse(mediaType, body, false)
@@ -100,8 +102,8 @@ func TestCutResponseLosesNoOutput(t *testing.T) {
 	}
 }
 
-// TestCorruptedResponseLosesNoOutput: a turn that succeeds has emitted everything that a
-// second decoder finds before the end.
+// TestCorruptedResponseLosesNoOutput checks that a successful turn has emitted all output
+// that a second decoder finds before the end of the task.
 func TestCorruptedResponseLosesNoOutput(t *testing.T) {
 	const seed = 12
 	random := rand.New(rand.NewPCG(seed, 0))
@@ -151,7 +153,7 @@ func TestCorruptedResponseLosesNoOutput(t *testing.T) {
 	}
 }
 
-// expected decodes lines independently of the product. It returns the texts before the
+// expected decodes lines without the code of the product. It returns the texts before the
 // end of the task, and the first line that is not an event.
 func expected(mediaType, body string) (texts []string, strange string) {
 	if mediaType == "text/event-stream" {

@@ -15,8 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/events"
 )
 
-// newWireAgent starts an agent that sends the same bytes on each connection and closes
-// it.
+// newWireAgent starts an agent that sends the same bytes on each connection and then closes
+// the connection.
 func newWireAgent(t *testing.T, response string) string {
 	t.Helper()
 	l, err := listen(t, "127.0.0.1:0")

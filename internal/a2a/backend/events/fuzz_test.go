@@ -16,8 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// FuzzResponse: for any response, in one piece or in several, the turn succeeds or fails
-// with a reason, and every event has exactly one member.
+// FuzzResponse checks that, for any response in one or several pieces, the turn succeeds or
+// fails with a reason, and every event has exactly one member.
 func FuzzResponse(f *testing.F) {
 	for _, mediaType := range []string{"text/plain", "application/json", "application/x-ndjson", "text/event-stream", "x/y; a=b", ""} {
 		f.Add(mediaType, `{"text":"a"}`+"\n"+`{"kind":"status-update","status":{"state":"working"},"metadata":{"error":"x"}}`+"\n")

@@ -48,7 +48,7 @@ func respondsWith(contentType, body string) http.HandlerFunc {
 	}
 }
 
-// streamsPieces responds with pieces, without a length.
+// streamsPieces returns a handler that responds with pieces, without a Content-Length.
 func streamsPieces(contentType string, pieces ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)

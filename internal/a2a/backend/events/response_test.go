@@ -53,7 +53,7 @@ func TestTextResponseIsAnArtifact(t *testing.T) {
 }
 
 func TestTextIsEmittedAsItArrives(t *testing.T) {
-	// The agent sends the next chunk only after the last one was emitted.
+	// The agent sends the next chunk only after the backend has emitted the previous one.
 	next := make(chan struct{}, 1)
 	b := newAgent(t, events.Options{}, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
@@ -79,8 +79,8 @@ func TestTextIsEmittedAsItArrives(t *testing.T) {
 	}
 }
 
-// TestTextIsValidUTF8: a character that is split between chunks is held back. A byte of
-// invalid UTF-8 becomes U+FFFD.
+// TestTextIsValidUTF8 checks that a character that is split between chunks is emitted as a
+// whole, and that a byte of invalid UTF-8 becomes U+FFFD.
 func TestTextIsValidUTF8(t *testing.T) {
 	text := "aä€😀z"
 	for at := 1; at < len(text); at++ {

@@ -142,7 +142,7 @@ func TestInvalidJSONFailsWithItsPosition(t *testing.T) {
 	})
 }
 
-// TestMediaTypesOfJSONLines: JSON lines have several media types. FastAPI and others use
+// TestMediaTypesOfJSONLines tests the media types of JSON lines. FastAPI and others use
 // application/jsonl.
 func TestMediaTypesOfJSONLines(t *testing.T) {
 	for _, name := range []string{"application/jsonl", "application/x-jsonlines", "application/jsonlines", "application/ndjson"} {
@@ -153,12 +153,12 @@ func TestMediaTypesOfJSONLines(t *testing.T) {
 	}
 }
 
-// noEvent is the outcome of a stream without an event, as web frameworks send it after an
-// exception in their generator.
+// noEvent is the outcome of a stream without an event. Web frameworks send such a stream
+// after an exception in a generator.
 const noEvent = "failed: The agent's event stream ended without an event; an agent that has nothing to say ends with a status-update of state completed"
 
-// TestUnknownEventFailsTheTurn: an agent whose events are not understood must not seem to
-// have answered.
+// TestUnknownEventFailsTheTurn checks that a turn with an unknown event fails, because a
+// lost answer must not look like a success.
 func TestUnknownEventFailsTheTurn(t *testing.T) {
 	const why = "is not an event: it is neither of a known kind nor a part; received: "
 	for _, line := range []string{

@@ -13,12 +13,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// respondsByteByByte sends each byte of a response by itself.
+// respondsByteByByte returns a handler that flushes each byte of a response.
 func respondsByteByByte(contentType, body string) http.HandlerFunc {
 	return streamsPieces(contentType, strings.Split(body, "")...)
 }
 
-// respondsEndlessLine sends 64 MB without a line end, or less if the client leaves.
+// respondsEndlessLine returns a handler that sends 64 MB without a line end, or less if the
+// client disconnects.
 func respondsEndlessLine(contentType, begin string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -53,7 +54,7 @@ func TestUnusualResponses(t *testing.T) {
 			agent: respondsByteByByte(ndjson, strings.Repeat(`{"kind":"internal:x"}`+"\n", 20)), options: small,
 			outcome: "failed: The agent's answer exceeds 200 bytes",
 		},
-		// The engine sets the ids of the turn, whatever ids the agent sends.
+		// The engine replaces the ids that the agent sends by the ids of the turn.
 		"other tasks": {
 			agent: respondsWith(ndjson, lines(working, `{"kind":"artifact-update","taskId":"other","artifact":{"artifactId":"a","parts":[{"kind":"text","text":"x"}]}}`, done)),
 			want:  "status:working a=x status:completed", outcome: "ended",
@@ -67,8 +68,8 @@ func TestUnusualResponses(t *testing.T) {
 	})
 }
 
-// TestLongLineTakesBoundedMemory: the memory is a small multiple of the event limit,
-// however long the line is.
+// TestLongLineTakesBoundedMemory checks that the used memory is a small multiple of the
+// event limit, whatever the length of the line.
 func TestLongLineTakesBoundedMemory(t *testing.T) {
 	const limit = 1 << 20
 	b := newAgent(t, events.Options{Limits: stream.Limits{MaxEvent: limit}}, respondsEndlessLine(ndjson, `{"text":"`))

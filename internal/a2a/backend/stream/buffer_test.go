@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestBufferAdaptsToWhatArrives: an idle stream has a small buffer, also after a burst or
-// after an event of megabytes.
+// TestBufferAdaptsToWhatArrives checks that an idle stream has a small buffer, even after a
+// burst or an event of megabytes.
 func TestBufferAdaptsToWhatArrives(t *testing.T) {
 	tests := map[string]struct{ size, filled, held, want int }{
 		"nothing much":                {smallSize, 100, 10, smallSize},

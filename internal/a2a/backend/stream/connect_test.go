@@ -17,8 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
-// lateListener is a transport to an agent that is still starting: it refuses some
-// connections before it listens.
+// lateListener is a transport to an agent that is still starting: it refuses the first
+// connections.
 type lateListener struct {
 	http.RoundTripper
 	refuse  int32
@@ -32,8 +32,8 @@ func (o *lateListener) RoundTrip(r *http.Request) (*http.Response, error) {
 	return o.RoundTripper.RoundTrip(r)
 }
 
-// TestRefusedConnectionsAreRetried: the client retries with backoff until the connect
-// timeout, and the agent receives the request once.
+// TestRefusedConnectionsAreRetried checks that the client retries with backoff until the
+// connect timeout, and that the agent receives the request once.
 func TestRefusedConnectionsAreRetried(t *testing.T) {
 	var received atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { received.Add(1) }))
@@ -53,7 +53,7 @@ func TestRefusedConnectionsAreRetried(t *testing.T) {
 	}
 }
 
-// TestLateListenerIsReached: the listener of a real socket opens while the client waits.
+// TestLateListenerIsReached opens the listener of a real socket while the client retries.
 func TestLateListenerIsReached(t *testing.T) {
 	address := freeport.Address(t)
 	c := stream.New(stream.Limits{Connect: time.Minute}, nil)

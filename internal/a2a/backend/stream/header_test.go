@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
-// TestHeadersOfTwoPrincipalsDiffer: an agent that decodes the header cannot confuse two
-// callers.
+// TestHeadersOfTwoPrincipalsDiffer checks that an agent that decodes the header cannot
+// confuse two callers.
 func TestHeadersOfTwoPrincipalsDiffer(t *testing.T) {
 	seen := map[string]a2a.Owner{}
 	for _, owner := range []a2a.Owner{"é", "%C3%A9", "%25C3%25A9", "a b", "a%20b", " a", "%20a", "a\n", "a%0A"} {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestWatchdog: a turn ends exactly when it exceeds a limit, whatever happened before.
+// TestWatchdog checks that a turn ends exactly when it exceeds a limit, whatever happened
+// before.
 func TestWatchdog(t *testing.T) {
 	second := func(n ...int) []time.Duration {
 		var all []time.Duration
@@ -21,8 +22,8 @@ func TestWatchdog(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		limits Limits
-		// activity and paused are the times of activity and of pauses. Every other time of
-		// paused ends a pause.
+		// activity has the times of activity. paused has the times at which a pause begins
+		// and ends, in turn.
 		activity, paused []time.Duration
 		want             time.Duration
 		reason           string

@@ -20,7 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-// agentDialect is how an agent of one version responds over one binding.
+// agentDialect describes the responses of an agent of one version over one binding.
 type agentDialect struct {
 	// card is a format with a verb for the streaming capability.
 	card string
@@ -166,7 +166,7 @@ type params struct {
 	Message   struct {
 		TaskID, ContextID string
 		ReferenceTaskIDs  []string
-		// Content has the parts over HTTP+JSON in 0.3.
+		// In HTTP+JSON of 0.3, Content has the parts.
 		Parts, Content []struct{ Text string }
 	}
 }
@@ -240,14 +240,15 @@ func (b *requestLog) ops() string {
 	return strings.Join(all, " ")
 }
 
-// newRawAgent starts a server with the card of a dialect, whose /rpc is h, and returns a
-// backend for it.
+// newRawAgent starts a server with the card of a dialect and h as the handler of /rpc, and
+// returns a backend for it.
 func newRawAgent(t *testing.T, name string, o upstream.Options, h http.HandlerFunc) *upstream.Backend {
 	t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("/.well-known/agent-card.json", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintf(w, agentDialects[name].card, true) })
 	mux.HandleFunc("/rpc", func(w http.ResponseWriter, r *http.Request) {
-		// A server notices that its client has left only after it has read the request.
+		// A server notices only after it has read the request that its client has
+		// disconnected.
 		_, _ = io.Copy(io.Discard, r.Body)
 		h(w, r)
 	})
@@ -262,7 +263,8 @@ func newRawAgent(t *testing.T, name string, o upstream.Options, h http.HandlerFu
 	return b
 }
 
-// respondsWith responds to each request with the same pieces, and flushes each of them.
+// respondsWith returns a handler that responds to each request with the same pieces, and
+// flushes each piece.
 func respondsWith(contentType string, pieces ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -281,7 +283,8 @@ func statusEvent(task, state string) string {
 	return rpcEvent(`{"kind":"status-update","taskId":"` + task + `","contextId":"c","status":{"state":"` + state + `"},"final":false}`)
 }
 
-// abort closes a connection without the end of the response.
+// abort is the panic value with which a handler closes its connection before the end of the
+// response.
 var abort = http.ErrAbortHandler
 
 // forEachDialect runs a test with an agent of every dialect.

@@ -44,7 +44,8 @@ func TestCancelCancelsTheAgentTask(t *testing.T) {
 	})
 }
 
-// TestCancelWaitsForTheFirstEvent: the id of the agent's task is not known before.
+// TestCancelWaitsForTheFirstEvent checks that a run whose task is canceled first waits for
+// the id of the agent's task.
 func TestCancelWaitsForTheFirstEvent(t *testing.T) {
 	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {

@@ -18,8 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
 )
 
-// TestAgentThatDoesNotStreamDespiteItsCard: the run sends the message again without
-// streaming, and later runs do not stream.
+// TestAgentThatDoesNotStreamDespiteItsCard checks that the run sends the message again
+// without streaming, and that later runs do not stream.
 func TestAgentThatDoesNotStreamDespiteItsCard(t *testing.T) {
 	t.Parallel()
 	for _, code := range []int{-32601, -32004} {
@@ -118,8 +118,8 @@ func TestCards(t *testing.T) {
 	}
 }
 
-// TestCardWithoutVersionFallsBackToV01: a card without a version is one of 0.2, or of 0.1
-// if the agent does not know the methods of 0.2.
+// TestCardWithoutVersionFallsBackToV01 checks that the backend uses 0.2 for a card without
+// a version, and 0.1 if the agent does not support the methods of 0.2.
 func TestCardWithoutVersionFallsBackToV01(t *testing.T) {
 	t.Parallel()
 	var methods []string
@@ -154,7 +154,7 @@ func TestCardWithoutVersionFallsBackToV01(t *testing.T) {
 	}
 }
 
-// TestCardIsReadAgainAfterAnUnsupportedMethod: the agent was replaced by one of another
+// TestCardIsReadAgainAfterAnUnsupportedMethod replaces the agent by an agent of another
 // version.
 func TestCardIsReadAgainAfterAnUnsupportedMethod(t *testing.T) {
 	t.Parallel()
@@ -216,8 +216,8 @@ func TestCardHasATimeLimit(t *testing.T) {
 	}
 }
 
-// TestUntrustedCardDoesNotChangeTheHost: the backend calls the configured host only,
-// whatever the card names.
+// TestUntrustedCardDoesNotChangeTheHost checks that the backend calls only the configured
+// host, whatever host the card names.
 func TestUntrustedCardDoesNotChangeTheHost(t *testing.T) {
 	t.Parallel()
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -230,7 +230,7 @@ func TestUntrustedCardDoesNotChangeTheHost(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		card    string
-		handler http.HandlerFunc // of the card, in place of its text
+		handler http.HandlerFunc // serves the card, in place of its text
 		output  string
 		want    string
 	}{
@@ -274,7 +274,7 @@ func TestUntrustedCardDoesNotChangeTheHost(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, tt.card)
 			})
-			// The agent is one of 0.3 that does not stream.
+			// The agent uses 0.3 and does not stream.
 			mux.HandleFunc("POST /rpc", func(w http.ResponseWriter, r *http.Request) {
 				if body, _ := io.ReadAll(r.Body); strings.Contains(string(body), `"message/send"`) {
 					_, _ = io.WriteString(w, hello03)

@@ -115,7 +115,8 @@ func TestConfiguredVersionPathAndQuery(t *testing.T) {
 	}
 }
 
-// TestConfiguredVersionHasNoFallback: the backend tries no other version.
+// TestConfiguredVersionHasNoFallback checks that the backend tries no version other than
+// the configured one.
 func TestConfiguredVersionHasNoFallback(t *testing.T) {
 	t.Parallel()
 	calls := 0

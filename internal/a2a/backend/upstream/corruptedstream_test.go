@@ -70,9 +70,9 @@ func runCorrupted(t *testing.T, r *recording, d *corruptedTransport) (*emitted, 
 	return h, b.Run(t.Context(), newTurn(), h.emit)
 }
 
-// checkOutcome compares the outcome of a turn with what a second decoder, of
-// encoding/json, finds in the stream. The turn may succeed only if everything before its
-// end was understood and emitted. Otherwise it must fail with a reason.
+// checkOutcome compares the outcome of a turn with the events that a second decoder, of
+// encoding/json, finds in the stream. The turn may succeed only if all events before its
+// end were understood and emitted. Otherwise, it must fail with a reason.
 func checkOutcome(t *testing.T, h *emitted, err error, body []byte) (success bool) {
 	t.Helper()
 	failure, isFailure := errors.AsType[*backend.TurnError](err)
@@ -125,14 +125,14 @@ func textsOf(e *a2a.Event) []string {
 	return all
 }
 
-// expectation is what the second decoder finds before the end of a task.
+// expectation has the output that the second decoder finds before the end of a task.
 type expectation struct {
 	texts []string
 	// unknown is the first text that is not an event.
 	unknown string
 }
 
-// expect decodes an event stream independently of the product.
+// expect decodes an event stream without the code of the product.
 func expect(body []byte) *expectation {
 	r := &expectation{}
 	text := strings.TrimPrefix(strings.ReplaceAll(string(body), "\r\n", "\n"), "\uFEFF")
@@ -153,7 +153,7 @@ func expect(body []byte) *expectation {
 	return r
 }
 
-// event decodes one event, and reports whether the task ends or pauses with it.
+// event decodes one event, and reports whether the event ends or pauses the task.
 func (r *expectation) event(text string) (over bool) {
 	var e map[string]any
 	if json.Unmarshal([]byte(text), &e) != nil {
@@ -218,8 +218,8 @@ func (r *expectation) parts(of map[string]any, text string) {
 	}
 }
 
-// TestCutStreamLosesNoOutput: a stream that is cut, with or without a reset, ends the
-// turn with the same output as the whole stream, or with a failure after a part of it.
+// TestCutStreamLosesNoOutput checks streams that are cut, with or without a reset: the turn
+// ends with the same output as for the whole stream, or fails after a part of that output.
 func TestCutStreamLosesNoOutput(t *testing.T) {
 	t.Parallel()
 	for _, r := range recordings {
@@ -249,8 +249,8 @@ func TestCutStreamLosesNoOutput(t *testing.T) {
 	}
 }
 
-// TestUnknownEventFailsTheTurn: the position of the event and the version of its wrapper
-// do not matter.
+// TestUnknownEventFailsTheTurn checks that an unknown event fails the turn at every
+// position and in the wrapper of each version.
 func TestUnknownEventFailsTheTurn(t *testing.T) {
 	t.Parallel()
 	for _, wrapper := range []string{"task", "message", "statusUpdate", "artifactUpdate"} {
@@ -313,8 +313,8 @@ func mutate(r *rand.Rand, body []byte) []byte {
 	return out
 }
 
-// TestCorruptedStreamLosesNoOutput: a turn with a corrupted stream of any server either
-// has all output or fails.
+// TestCorruptedStreamLosesNoOutput checks that, with a corrupted stream of any server, a
+// turn has all output or fails.
 func TestCorruptedStreamLosesNoOutput(t *testing.T) {
 	t.Parallel()
 	const seed = 12

@@ -16,14 +16,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
 )
 
-// script has the responses of an agent to the requests of one operation, in order. The
-// last one is repeated.
+// script has the responses of an agent to the requests of one operation, in order. The last
+// response is repeated.
 type script []func(*responder, agentRequest)
 
 func (s script) answer(out *responder, a agentRequest, n int) { s[min(n, len(s)-1)](out, a) }
 
-// runFollowed runs a turn whose stream begins a task and then ends, or is cut unless
-// whole is true.
+// runFollowed runs a turn whose stream begins a task and then ends. If whole is false, the
+// connection is cut instead.
 func runFollowed(t *testing.T, name string, whole bool, limits stream.Limits, begin []a2a.Event, subscribe, get script) (h *emitted, outcome, ops string) {
 	t.Helper()
 	var subscriptions, gets atomic.Int32
@@ -63,7 +63,8 @@ func returnsError(code int) func(*responder, agentRequest) {
 
 func breaksConnection(*responder, agentRequest) { panic(abort) }
 
-// staysOpen streams events, and then comments until the client leaves.
+// staysOpen returns a response that streams events, and then comments until the client
+// disconnects.
 func staysOpen(events ...a2a.Event) func(*responder, agentRequest) {
 	return func(s *responder, a agentRequest) {
 		s.w.Header().Set("Content-Type", "text/event-stream")
@@ -86,9 +87,10 @@ func staysOpen(events ...a2a.Event) func(*responder, agentRequest) {
 // agent.
 func resubscribes(name string) bool { return strings.HasPrefix(name, "1.0") }
 
-// TestCutStreamBeforeV10IsPolled: a subscription to a running task of an agent before 1.0
-// may change the task. a2a-sdk 0.3.26 appends each chunk of an artifact to the stored
-// task once for each subscriber.
+// TestCutStreamBeforeV10IsPolled checks that the backend polls the task of an agent before
+// 1.0 and does not subscribe to it, because a subscription may change a running task.
+// a2a-sdk 0.3.26 appends each chunk of an artifact to the stored task once for each
+// subscriber.
 func TestCutStreamBeforeV10IsPolled(t *testing.T) {
 	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
@@ -112,8 +114,8 @@ func TestCutStreamBeforeV10IsPolled(t *testing.T) {
 	})
 }
 
-// TestEndOfResumedSubscriptionIsConfirmed: the backend emits the end only after a poll
-// has confirmed the output, because the subscription may have repeated an event.
+// TestEndOfResumedSubscriptionIsConfirmed checks that the backend emits the end only after
+// a poll has confirmed the output, because the subscription may have repeated an event.
 func TestEndOfResumedSubscriptionIsConfirmed(t *testing.T) {
 	t.Parallel()
 	const broke = "failed: The agent's answer broke off, and its task could not be read"
@@ -170,8 +172,8 @@ func TestEndOfResumedSubscriptionIsConfirmed(t *testing.T) {
 	}
 }
 
-// TestIdleSubscriptionIsClosed: a subscription that never ends and has comments only
-// neither hides the end of the task nor counts as activity.
+// TestIdleSubscriptionIsClosed checks that a subscription that never ends and sends only
+// comments neither hides the end of the task nor counts as activity.
 func TestIdleSubscriptionIsClosed(t *testing.T) {
 	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
@@ -203,8 +205,8 @@ func TestIdleSubscriptionIsClosed(t *testing.T) {
 	})
 }
 
-// TestStreamOpenAfterTheTaskEndedIsClosed: the backend polls the task for output that the
-// stream lacked.
+// TestStreamOpenAfterTheTaskEndedIsClosed checks that the backend closes such a stream, and
+// polls the task for output that the stream did not contain.
 func TestStreamOpenAfterTheTaskEndedIsClosed(t *testing.T) {
 	t.Parallel()
 	b, calls := newAgent(t, "1.0", true, upstream.Options{}, func(s *responder, a agentRequest) {
@@ -219,8 +221,8 @@ func TestStreamOpenAfterTheTaskEndedIsClosed(t *testing.T) {
 	}
 }
 
-// TestTaskThatTheAgentDoesNotRunFails: the agent ended its stream, or left the task
-// submitted. The turn fails before timeouts.idle.
+// TestTaskThatTheAgentDoesNotRunFails tests agents that ended their stream or left the task
+// submitted. The turn must fail before timeouts.idle.
 func TestTaskThatTheAgentDoesNotRunFails(t *testing.T) {
 	t.Parallel()
 	const (

@@ -18,7 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
 )
 
-// TestMain runs many tests at a time: most of them wait for the delays between polls.
+// TestMain runs many tests in parallel, because most of them wait for the delays between
+// polls.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "8"); err != nil {

@@ -61,8 +61,8 @@ func (r *recording) card() string {
 	return `{"supportedInterfaces":[{"url":"/rpc","protocolBinding":"` + binding + `","protocolVersion":"` + version + `"}],"capabilities":{"streaming":true}}`
 }
 
-// newReplay starts a server that replays streams, and returns the task, unless it is
-// empty, to requests for one.
+// newReplay starts a server that replays streams. Unless task is empty, the server returns
+// it to requests for a task.
 func newReplay(tb testing.TB, r *recording, task string, streams ...func(http.ResponseWriter)) *upstream.Backend {
 	tb.Helper()
 	mux := http.NewServeMux()
@@ -95,7 +95,8 @@ func respondReplay(w http.ResponseWriter, request, task string, streams []func(h
 	}
 }
 
-// wholeStream responds with a stream that ends. cutStream closes the connection after it.
+// wholeStream returns a response with a stream that ends. cutStream returns one whose
+// connection is closed before the end.
 func wholeStream(body string) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -147,8 +148,8 @@ func TestRecordedStreams(t *testing.T) {
 	}
 }
 
-// LangGraph stores no artifact with the task, and has the answer in the history. The
-// tasks were recorded with the streams.
+// These are tasks of LangGraph, recorded with its streams. They have no artifact; their
+// history contains the answer.
 const (
 	langGraphTask = `{"kind":"task","id":"T","contextId":"C","status":{"state":"TASK_STATE_COMPLETED","timestamp":"2026-11-22T13:53:46.429383+00:00",` +
 		`"message":{"kind":"message","role":"ROLE_AGENT","parts":[{"kind":"text","text":"Task completed successfully"}],"messageId":"s1","taskId":"T"}},"history":[` +
@@ -187,7 +188,8 @@ func TestOutputOfACutStreamIsRecovered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := recording{file: "1.0"}
 			h, outcome := run(t, newReplay(t, &r, tt.task, tt.stream), newTurn())
-			// Statuses that the backend adds for the note of the task are not compared.
+			// The comparison ignores statuses that the backend adds only to store the note
+			// of the task.
 			if got := strings.TrimPrefix(strings.ReplaceAll(h.String(), "working =", "="), "working "); got != tt.output || outcome != tt.outcome {
 				t.Errorf("Run() = %q, %s\nwant %q, %s", got, outcome, tt.output, tt.outcome)
 			}

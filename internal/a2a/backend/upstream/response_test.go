@@ -40,7 +40,8 @@ func TestLaterArtifactReplacesAnEarlierOne(t *testing.T) {
 	}
 }
 
-// streamsBytes sends an endless stream byte by byte, until its client leaves.
+// streamsBytes returns a handler that sends an endless stream byte by byte, until its
+// client disconnects.
 func streamsBytes(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -54,7 +55,8 @@ func streamsBytes(text string) http.HandlerFunc {
 	}
 }
 
-// TestTurnLimitEndsASlowStream: an agent that sends a byte now and then is never idle.
+// TestTurnLimitEndsASlowStream tests agents that are never idle, because they send a byte
+// from time to time.
 func TestTurnLimitEndsASlowStream(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{"comments": ": \n\n", "one line": "x"} {
@@ -68,7 +70,7 @@ func TestTurnLimitEndsASlowStream(t *testing.T) {
 	}
 }
 
-// TestLongLineIsReadUpToTheEventLimit: the agent sends a line of 64 MB.
+// TestLongLineIsReadUpToTheEventLimit tests an agent that sends a line of 64 MB.
 func TestLongLineIsReadUpToTheEventLimit(t *testing.T) {
 	t.Parallel()
 	var sent atomic.Int64

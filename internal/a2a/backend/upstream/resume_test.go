@@ -13,7 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
 )
 
-// TestStreamThatEndsEarlyIsResumed: the agent still has the task.
+// TestStreamThatEndsEarlyIsResumed tests agents that still have the task after the early
+// end of its stream.
 func TestStreamThatEndsEarlyIsResumed(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -152,7 +153,7 @@ func TestStreamThatEndsEarlyIsResumed(t *testing.T) {
 	}
 }
 
-// TestUnfinishedTaskIsPolled: the agent responds before its task has ended.
+// TestUnfinishedTaskIsPolled tests an agent that responds before its task has ended.
 func TestUnfinishedTaskIsPolled(t *testing.T) {
 	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {

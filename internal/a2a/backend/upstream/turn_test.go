@@ -20,7 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/upstream"
 )
 
-// withID sets the id of the task in events: in 0.1, the client chooses it.
+// withID sets the id of the task in events of 0.1, in which the client chooses the id.
 func (s *responder) withID(id string, events ...a2a.Event) []a2a.Event {
 	if s.methods["tasks/send"] == "" {
 		return events
@@ -106,7 +106,7 @@ func TestMessageWithoutTask(t *testing.T) {
 	})
 }
 
-// TestContinuedTaskKeepsTheAgentID: another replica continues a paused task.
+// TestContinuedTaskKeepsTheAgentID continues a paused task on another replica.
 func TestContinuedTaskKeepsTheAgentID(t *testing.T) {
 	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
@@ -121,7 +121,7 @@ func TestContinuedTaskKeepsTheAgentID(t *testing.T) {
 				s.stream(s.withID(a.task, status(a2a.StateInputRequired, "which?"))...)
 				return
 			}
-			// Agents begin with the task as it was stored.
+			// Agents begin the stream with the stored task.
 			old := task(a2a.StateInputRequired)
 			old.Status = statusOf(a2a.StateInputRequired, "which?")
 			if name == "0.1" {
@@ -153,8 +153,8 @@ func TestContinuedTaskKeepsTheAgentID(t *testing.T) {
 	})
 }
 
-// TestContextsOfOwnersDiffer: the same context id of another owner is another context of
-// the agent.
+// TestContextsOfOwnersDiffer checks that the same context id of two owners leads to two
+// contexts of the agent.
 func TestContextsOfOwnersDiffer(t *testing.T) {
 	t.Parallel()
 	forEachDialect(t, func(t *testing.T, name string) {
@@ -175,7 +175,7 @@ func TestContextsOfOwnersDiffer(t *testing.T) {
 	})
 }
 
-// TestContextIDOfTheAgentIsUsed: an agent may choose its context ids itself.
+// TestContextIDOfTheAgentIsUsed tests an agent that chooses its context ids itself.
 func TestContextIDOfTheAgentIsUsed(t *testing.T) {
 	t.Parallel()
 	b, calls := newAgent(t, "1.0", false, upstream.Options{}, func(s *responder, _ agentRequest) { s.respond(taskEvent(task(a2a.StateCompleted))) })
@@ -199,8 +199,8 @@ func TestReferencedTasksHaveAgentIDs(t *testing.T) {
 	}
 }
 
-// TestTenantOfTheCardIsInThePath: over HTTP+JSON, a tenant is a segment of every path.
-// The tenant of the client is not used.
+// TestTenantOfTheCardIsInThePath checks that, over HTTP+JSON, the tenant of the card is a
+// segment of every path, and that the tenant of the client is not used.
 func TestTenantOfTheCardIsInThePath(t *testing.T) {
 	t.Parallel()
 	const offered = `{"supportedInterfaces":[{"url":"/api","protocolBinding":"HTTP+JSON","protocolVersion":%q,"tenant":%q}]}`
@@ -237,8 +237,8 @@ func TestTenantOfTheCardIsInThePath(t *testing.T) {
 	}
 }
 
-// TestArtifactsWithoutIDsAreEmittedOnce: artifacts without ids, and those with the same
-// id, do not count as progress when they repeat.
+// TestArtifactsWithoutIDsAreEmittedOnce checks that repeated artifacts without ids or with
+// the same id do not count as progress.
 func TestArtifactsWithoutIDsAreEmittedOnce(t *testing.T) {
 	t.Parallel()
 	b := newRawAgent(t, "0.3", upstream.Options{Limits: stream.Limits{Idle: 900 * time.Millisecond}}, func(w http.ResponseWriter, _ *http.Request) {

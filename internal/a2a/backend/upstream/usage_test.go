@@ -29,8 +29,8 @@ func statusWithUsage(s a2a.State, output int) a2a.Event {
 	return e
 }
 
-// A task keeps the usage of its former turn in its metadata until the agent reports that of
-// the next one.
+// TestUsageOfTheFormerTurnIsNotReported tests the metadata of a task that has the usage of
+// the former turn until the agent reports the usage of the next turn.
 func TestUsageOfTheFormerTurnIsNotReported(t *testing.T) {
 	t.Parallel()
 	const former = 100_000
@@ -52,7 +52,7 @@ func TestUsageOfTheFormerTurnIsNotReported(t *testing.T) {
 					s.stream(test.events...)
 					return
 				}
-				s.respondTask(taskWithUsage(a2a.StateCompleted, former).Task) // it confirms that the turn has no output
+				s.respondTask(taskWithUsage(a2a.StateCompleted, former).Task) // the poll confirms that the turn has no output
 			})
 			turn := newTurn()
 			turn.Number = 2

@@ -43,7 +43,8 @@ func benchClient(b *testing.B) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// reportCPU reports the CPU time of the process, client and server, by operation.
+// reportCPU reports the CPU time per operation of the process, which runs both client and
+// server.
 func reportCPU(b *testing.B) func() {
 	b.Helper()
 	used := func() int64 {
@@ -57,7 +58,7 @@ func reportCPU(b *testing.B) func() {
 	return func() { b.ReportMetric(float64(used()-began)/float64(b.N), "cpu-ns/op") }
 }
 
-// BenchmarkCall is one GetTask over a connection that exists.
+// BenchmarkCall measures one GetTask over an existing connection.
 func BenchmarkCall(b *testing.B) {
 	x := newFixture(b, &fake{Task: newTask(a2a.StateWorking)})
 	client := benchClient(b)
@@ -71,8 +72,8 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-// BenchmarkStream is an event of a stream of a thousand, in batches of several
-// sizes and with artifacts of several lengths.
+// BenchmarkStream measures one event of a stream of a thousand events, in batches of
+// several sizes and with artifacts of several lengths.
 func BenchmarkStream(b *testing.B) {
 	for name, size := range map[string]struct{ batch, text, events int }{
 		"batch=1/text=100":  {1, 100, 1000},

@@ -43,7 +43,8 @@ func TestWire20_CompressedRequest(t *testing.T) {
 	}
 }
 
-// The official client, whose gRPC library compresses requests.
+// TestWire20_CompressedRequestOfTheSDK uses the official client, whose gRPC library
+// compresses requests.
 func TestWire20_CompressedRequestOfTheSDK(t *testing.T) {
 	x := newFixture(t, &fake{
 		Event:   a2a.Event{Task: newTask(a2a.StateWorking)},
@@ -83,7 +84,7 @@ func TestWire20_UnknownCompression(t *testing.T) {
 	}
 }
 
-// compressed returns a frame with zeros of a length, compressed.
+// compressed returns a frame with a compressed message of zeros.
 func compressed(t *testing.T, zeros int) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -106,10 +107,10 @@ func (zeroes) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A request that is too long when it is decompressed is refused without
-// decompressing the rest of it.
+// TestWire20_CompressedRequestIsBounded checks that a request that exceeds the limit after
+// decompression is refused without decompressing its rest.
 func TestWire20_CompressedRequestIsBounded(t *testing.T) {
-	x := newFixture(t, &fake{}) // whose limit is 1 MiB
+	x := newFixture(t, &fake{}) // the limit of the fixture is 1 MiB
 	for _, size := range []int{1<<20 + 1, 64 << 20} {
 		response, err := x.raw(t, "/lf.a2a.v1.A2AService/SendMessage", "application/grpc", bytes.NewReader(compressed(t, size)), "Grpc-Encoding", "gzip")
 		if err != nil || response.Trailer.Get("Grpc-Status") != "8" {
@@ -125,12 +126,13 @@ func TestWire20_CompressedRequestIsBounded(t *testing.T) {
 	}
 }
 
-// The memory budget is charged with the possible size of a compressed request before it is
-// decompressed.
+// TestWire20_CompressedRequestIsCharged checks that, before a compressed request is
+// decompressed, the memory budget is charged with its possible size.
 func TestWire20_CompressedRequestIsCharged(t *testing.T) {
 	bodies := limit.NewBudget(1<<20, 10*time.Millisecond)
 	x := newFixture(t, &fake{}, func(c *grpc.Config) { c.Limits.Bodies = bodies })
-	// The buffer of a message of 1 MiB may take twice as much, which exceeds the budget.
+	// The buffer of a message of 1 MiB may need twice as much memory, which exceeds the
+	// budget.
 	response, err := x.raw(t, "/lf.a2a.v1.A2AService/SendMessage", "application/grpc", bytes.NewReader(compressed(t, 1<<20)), "Grpc-Encoding", "gzip")
 	if err != nil || response.StatusCode != http.StatusOK || response.Trailer.Get("Grpc-Status") != "14" {
 		t.Errorf("answered with %v, %v, want UNAVAILABLE", response.Trailer, err)

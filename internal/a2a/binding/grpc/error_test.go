@@ -63,7 +63,7 @@ func TestWire20_ErrorInfo(t *testing.T) {
 		err     error
 		profile errormap.Profile
 		want    wantError
-		// name begins the message of 0.3.
+		// name is the name of the error with which the message begins in 0.3.
 		name string
 	}{
 		"not found":     {a2a.TaskNotFound("t9"), "", wantError{"NotFound", "Task not found", "TASK_NOT_FOUND", map[string]string{"taskId": "t9"}, ""}, "TaskNotFoundError: "},
@@ -178,8 +178,8 @@ func TestWire20_UnknownMethods(t *testing.T) {
 	wantStatus(t, err, wantError{code: "FailedPrecondition", message: "This operation is not supported", reason: "UNSUPPORTED_OPERATION"})
 }
 
-// TestWire20_PublicCardOf03: the operation of 0.3 is for the card, extended or
-// not.
+// TestWire20_PublicCardOf03 checks that GetAgentCard of 0.3 returns the public card if the
+// agent has no extended card.
 func TestWire20_PublicCardOf03(t *testing.T) {
 	x := newFixture(t, &fake{})
 	for _, reason := range []a2a.Reason{a2a.ReasonUnsupportedOperation, a2a.ReasonExtendedCardNotConfigured} {
@@ -191,8 +191,8 @@ func TestWire20_PublicCardOf03(t *testing.T) {
 	}
 }
 
-// TestWire20_Unauthenticated: who was admitted without a credential is wantError
-// how to show one.
+// TestWire20_Unauthenticated checks that a caller that was admitted without a credential
+// receives a challenge with the authentication method.
 func TestWire20_Unauthenticated(t *testing.T) {
 	x := newFixture(t, &fake{})
 	x.extended = func(card.Form) ([]byte, error) {
@@ -215,7 +215,7 @@ func TestWire20_RequiredExtension(t *testing.T) {
 	wantStatus(t, err, wantError{code: "InvalidArgument", message: "InvalidRequestError: Extension https://a/1 is required", reason: "INVALID_REQUEST"})
 }
 
-// raw sends bytes as they are, in frames or not.
+// raw sends bytes unchanged, whether or not they are gRPC frames.
 func (x *fixture) raw(t *testing.T, method, contentType string, body io.Reader, headers ...string) (*http.Response, error) {
 	t.Helper()
 	transport := &http.Transport{Protocols: new(http.Protocols)}
@@ -238,7 +238,7 @@ func (x *fixture) raw(t *testing.T, method, contentType string, body io.Reader, 
 	return response, err
 }
 
-// Nothing of a bad request reaches the agent.
+// TestWire20_BadMessages checks that no bad request reaches the handler.
 func TestWire20_BadMessages(t *testing.T) {
 	f := &fake{}
 	x := newFixture(t, f)
@@ -269,7 +269,8 @@ func TestWire20_BadMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			response, err := x.raw(t, send, "application/grpc", bytes.NewReader(test.body))
 			if err != nil {
-				// The server need not take the rest of what is too much.
+				// The server may close the connection before it has read a request that is
+				// too large.
 				if test.code != codes.ResourceExhausted {
 					t.Fatal(err)
 				}
@@ -338,7 +339,8 @@ func TestWire20_Timeouts(t *testing.T) {
 	}
 }
 
-// A call whose deadline passed before it was read does not reach the handler.
+// TestWire20_DeadlineBeforeTheCall checks that a call whose deadline passed before it was
+// read does not reach the handler.
 func TestWire20_DeadlineBeforeTheCall(t *testing.T) {
 	x := newFixture(t, &fake{Task: newTask(a2a.StateWorking)})
 	for _, timeout := range []string{"0S", "1n"} {

@@ -46,7 +46,7 @@ type fixture struct {
 	*fake
 	address string
 	card    card.Card
-	// extended is the extended card; nil for none.
+	// extended returns the extended card. If it is nil, there is none.
 	extended func(card.Form) ([]byte, error)
 	serving  bool
 	conn     *googlegrpc.ClientConn
@@ -58,11 +58,11 @@ type fixture struct {
 	served   sync.WaitGroup
 }
 
-// The server's own write timeout is shorter than any stream here: it must not
-// end one.
+// serverTimeout is the write timeout of the server. It is shorter than the streams of these
+// tests and must not end them.
 const serverTimeout = time.Second
 
-// socketTimeout is how long a connection may take nothing at all.
+// socketTimeout is the longest time for which a connection may accept no bytes.
 const socketTimeout = time.Second
 
 func newFixture(tb testing.TB, f *fake, change ...func(*grpc.Config)) *fixture {

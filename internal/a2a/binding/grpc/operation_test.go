@@ -58,7 +58,7 @@ func (x *fixture) wasAsked(t *testing.T, want any) {
 	}
 }
 
-// Both services are called over one connection.
+// TestWire20_SendMessage calls both services over one connection.
 func TestWire20_SendMessage(t *testing.T) {
 	x := newFixture(t, &fake{Event: a2a.Event{Task: newTask(a2a.StateWorking)}})
 	got03, err := x.v03.SendMessage(t.Context(), hello03)
@@ -88,8 +88,8 @@ func TestWire20_SendMessage(t *testing.T) {
 	}
 }
 
-// Blocking has no presence: who sends a configuration and does not say it means
-// false, who sends none means to wait.
+// TestWire20_Blocking checks the meaning of a missing blocking, which has no presence. In a
+// configuration, it means false. Without a configuration, the call waits.
 func TestWire20_Blocking(t *testing.T) {
 	x := newFixture(t, &fake{Event: a2a.Event{Task: newTask(a2a.StateWorking)}})
 	for name, test := range map[string]struct {
@@ -165,7 +165,7 @@ func TestWire20_PushConfigs(t *testing.T) {
 	same(t, empty, err, &emptypb.Empty{})
 }
 
-// The rpcs of 0.2.2 to 0.2.4 have the messages of 0.3.
+// TestWire20_AliasesOf02 checks that the RPCs of 0.2.2 to 0.2.4 have the messages of 0.3.
 func TestWire20_AliasesOf02(t *testing.T) {
 	config := &a2a.PushConfig{ID: "c", TaskID: "t1", URL: "https://x"}
 	x := newFixture(t, &fake{Push: config, Pushes: &a2a.PushPage{Configs: []*a2a.PushConfig{config}}})

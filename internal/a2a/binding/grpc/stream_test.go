@@ -34,7 +34,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
 )
 
-// kinds reads a stream to its end and names what it held.
+// kinds reads a stream to its end and returns the kinds of its events.
 func kinds[R any](t *testing.T, stream googlegrpc.ServerStreamingClient[R], err error) ([]string, error) {
 	t.Helper()
 	if err != nil {
@@ -115,8 +115,8 @@ func TestWire20_Streams(t *testing.T) {
 			follow03: []string{"task", "TASK_STATE_INPUT_REQUIRED, final"},
 			follow10: []string{"task", "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_AUTH_REQUIRED", "TASK_STATE_FAILED"},
 		},
-		// A subscription of 0.3 to an ended task gets the task and status OK, one of 1.0 an
-		// error.
+		// A subscription of 0.3 to an ended task gets the task and the status OK. A
+		// subscription of 1.0 gets an error.
 		"ended": {
 			records: []*a2a.Record{snapshot(9, a2a.StateCompleted)},
 			send03:  []string{"task"}, send10: []string{"task"}, follow03: []string{"task"}, follow10: []string{}, refused10: true,
@@ -131,7 +131,7 @@ func TestWire20_Streams(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s%v", what, diff, err)
 				}
 			}
-			// Twice, so that the second reads what the first had encoded.
+			// The second stream reads the bytes that the first one has encoded.
 			for range 2 {
 				s03, err := x.v03.SendStreamingMessage(t.Context(), hello03)
 				got, err := kinds(t, s03, err)
@@ -177,10 +177,11 @@ func TestWire20_Resume(t *testing.T) {
 	x.wasAsked(t, &a2a.SubscribeRequest{Owner: auth.AnonymousOwner, TaskID: "t1"})
 }
 
-// A deadline or a client that leaves ends the call; the handler hears that its
-// caller is gone, and the engine goes on with the task.
+// TestWire20_DeadlineAndCancel checks that a deadline or a disconnected client ends the
+// call, and that the context of the handler ends.
 func TestWire20_DeadlineAndCancel(t *testing.T) {
-	// A call whose time is over before it is at the handler tells nothing.
+	// A call whose deadline passes before it reaches the handler tests nothing, so the
+	// deadline doubles.
 	for limit := 50 * time.Millisecond; !deadlineIsHeard(t, limit); limit *= 2 {
 		t.Logf("nothing came within %v", limit)
 	}
@@ -199,8 +200,8 @@ func TestWire20_DeadlineAndCancel(t *testing.T) {
 	}
 }
 
-// deadlineIsHeard makes a call with little time, and is false when it was not at
-// the handler before its end.
+// deadlineIsHeard makes a call with a deadline. It returns false if the deadline passed
+// before the call reached the handler.
 func deadlineIsHeard(t *testing.T, limit time.Duration) bool {
 	t.Helper()
 	entered := make(chan struct{})
@@ -225,7 +226,8 @@ func deadlineIsHeard(t *testing.T, limit time.Duration) bool {
 	return true
 }
 
-// The server bounds its answers; streams and calls that wait are not among them.
+// TestLongCallsOutliveTheServersTimeout checks that the write timeout of the server ends
+// neither streams nor calls that wait.
 func TestLongCallsOutliveTheServersTimeout(t *testing.T) {
 	proceed := make(chan struct{})
 	f := &slow{fake: fake{Records: []*a2a.Record{snapshot(1, a2a.StateWorking), status(2, a2a.StateCompleted)}}, proceed: proceed}
@@ -244,7 +246,7 @@ func TestLongCallsOutliveTheServersTimeout(t *testing.T) {
 	}
 }
 
-// slow waits before its second record.
+// slow is a handler whose stream waits before its second record.
 type slow struct {
 	fake
 	proceed chan struct{}
@@ -268,8 +270,9 @@ func (s *slowStream) Next(ctx context.Context) ([]*a2a.Record, error) {
 	return s.Stream.Next(ctx)
 }
 
-// HTTP/2 flow control holds back the stream of a client that reads nothing, and the sidecar
-// disconnects it. The cost is bounded in time, and in memory by a window and one event.
+// TestWire20_StalledSubscriberIsDisconnected checks that the sidecar disconnects a client
+// that reads nothing, whose stream HTTP/2 flow control blocks. The cost is bounded in time
+// by the write timeout, and in memory by a window and one event.
 func TestWire20_StalledSubscriberIsDisconnected(t *testing.T) {
 	const timeout = 300 * time.Millisecond
 	f := &fake{Records: []*a2a.Record{artifact(1, strings.Repeat("x", 32<<10))}, Endless: true}
@@ -293,15 +296,16 @@ func TestWire20_StalledSubscriberIsDisconnected(t *testing.T) {
 	if sent := f.Sent(); sent > 256 {
 		t.Errorf("%d events of 32 KiB were taken for a client that reads none", sent)
 	}
-	// The connection is whole, and the others on it are served.
+	// The connection still works, and the sidecar serves other calls on it.
 	f.Task = newTask(a2a.StateWorking)
 	if _, err := x.v10.GetTask(t.Context(), &v10.GetTaskRequest{Id: "t1"}); err != nil {
 		t.Errorf("another call on the connection: %v", err)
 	}
 }
 
-// A client that takes nothing from its socket, and has promised to take all,
-// cannot be reset: its connection is closed.
+// TestWire20_StalledConnectionIsClosed checks that the connection is closed if the client
+// reads nothing from its socket, but has opened its flow control windows. A reset of the
+// stream would not reach such a client.
 func TestWire20_StalledConnectionIsClosed(t *testing.T) {
 	f := &fake{Records: []*a2a.Record{artifact(1, strings.Repeat("x", 256<<10))}, Endless: true}
 	x := newFixture(t, f, func(c *grpc.Config) { c.Limits.WriteTimeout = 300 * time.Millisecond })

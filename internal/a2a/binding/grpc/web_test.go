@@ -17,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// web runs a test with clients of gRPC-Web over HTTP/1.1 and HTTP/2.
+// web runs a test with a client of gRPC-Web over HTTP/1.1, and with one over HTTP/2.
 func web(t *testing.T, x *fixture, test func(t *testing.T, client *http.Client, url string)) {
 	t.Helper()
 	for _, version := range []string{"HTTP/1.1", "HTTP/2"} {

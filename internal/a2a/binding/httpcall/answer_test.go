@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// slowClient takes so long to read each piece of a response.
+// slowClient is the response of a client that needs the duration each to read one piece.
 type slowClient struct {
 	*httptest.ResponseRecorder
 	now      time.Time

@@ -41,8 +41,9 @@ func taskOf(d a2a.Dialect) *a2a.Task {
 	return t
 }
 
-// TestWire07_DialectOfSharedMethods is what the client says, else what made
-// the task, else what both can read.
+// TestWire07_DialectOfSharedMethods checks the dialect of a response: the version that the
+// client names or, if it names none, the dialect in which the task was made, or else the
+// union that clients of all versions before 1.0 can read.
 func TestWire07_DialectOfSharedMethods(t *testing.T) {
 	tests := map[string]struct {
 		header string
@@ -76,7 +77,8 @@ func TestWire07_DialectOfSharedMethods(t *testing.T) {
 	}
 }
 
-// TestWire07_UnionParsesInBoth by schema and by codec.
+// TestWire07_UnionParsesInBoth checks by schema and by codec that the union is valid in
+// each version before 1.0.
 func TestWire07_UnionParsesInBoth(t *testing.T) {
 	task := codectest.Task()
 	task.Dialect = a2a.DialectV10
@@ -96,11 +98,11 @@ func TestWire07_UnionParsesInBoth(t *testing.T) {
 	for name, event := range codectest.Events() {
 		text := v03.AppendUnionEvent(nil, &event)
 		if event.Message != nil {
-			continue // never in the stream of a task
+			continue // a message never occurs in the stream of a task
 		}
 		definition := map[bool]string{true: "TaskArtifactUpdateEvent", false: "TaskStatusUpdateEvent"}[event.Artifact != nil]
 		if event.Status != nil && (event.Status.Status.State == a2a.StateRejected || event.Status.Status.State == a2a.StateAuthRequired) {
-			continue // states that 0.1 does not know
+			continue // 0.1 does not have these states
 		}
 		if err := spec.Validate("v0.1.0", definition, text); err != nil {
 			t.Errorf("%s: %s: %v", name, text, err)
@@ -111,7 +113,7 @@ func TestWire07_UnionParsesInBoth(t *testing.T) {
 	}
 }
 
-// TestWire07_ResubscribeInEachDialect follows the same rule.
+// TestWire07_ResubscribeInEachDialect checks the same rule for streams.
 func TestWire07_ResubscribeInEachDialect(t *testing.T) {
 	records := func(d a2a.Dialect) []*a2a.Record {
 		return []*a2a.Record{{Seq: 4, Event: a2a.Event{Task: taskOf(d)}}, status(5, a2a.StateCompleted)}
@@ -147,8 +149,8 @@ func TestWire07_ResubscribeInEachDialect(t *testing.T) {
 	}
 }
 
-// TestWire15_HistoryOfSharedMethods is what the dialect of the answer has when
-// no length is asked for.
+// TestWire15_HistoryOfSharedMethods checks that a request without a length gets the default
+// history of the response's dialect.
 func TestWire15_HistoryOfSharedMethods(t *testing.T) {
 	for made, want := range map[a2a.Dialect]bool{a2a.DialectV01: false, a2a.DialectV03: true, a2a.DialectV10: true} {
 		for _, method := range []string{"tasks/get", "tasks/cancel"} {
@@ -162,7 +164,7 @@ func TestWire15_HistoryOfSharedMethods(t *testing.T) {
 	}
 }
 
-// TestWire15_HistoryLength is what reaches the handler, which keeps to it.
+// TestWire15_HistoryLength checks the history length that the handler receives.
 func TestWire15_HistoryLength(t *testing.T) {
 	zero, two := new(0), new(2)
 	configured := func(params, n string) string {

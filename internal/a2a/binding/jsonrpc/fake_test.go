@@ -53,7 +53,7 @@ func newFixture(f *fake) *fixture {
 	return x
 }
 
-// post sends a body as a caller named alice. Headers are name and value in turn.
+// post sends a body as a caller named alice. headers alternates names and values.
 func (x *fixture) post(t *testing.T, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	return x.postTo(t, "/", body, headers...)

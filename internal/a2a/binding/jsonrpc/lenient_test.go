@@ -50,7 +50,8 @@ func TestToolResultsOfClients(t *testing.T) {
 	}
 }
 
-// TestInputRequest is a member of the message in 0.3, and metadata elsewhere.
+// TestInputRequest checks that an input request is a member of the message in 0.3, and metadata in other
+// versions.
 func TestInputRequest(t *testing.T) {
 	task := newTask(a2a.StateInputRequired)
 	task.Status.Message = &a2a.Message{
@@ -69,7 +70,7 @@ func TestInputRequest(t *testing.T) {
 	}
 }
 
-// TestTaskIDOfGet asks for a stream with the method that answers with a task.
+// TestTaskIDOfGet requests a stream with tasks/get, the method that normally returns a task.
 func TestTaskIDOfGet(t *testing.T) {
 	const taskID, id = `{"taskId":"t1"}`, `{"id":"t1","taskId":"t2"}`
 	working := strings.Replace(completed03, `"completed",`+now03+`},"final":true`, `"working",`+now03+`},"final":false`, 1)
@@ -131,7 +132,7 @@ func TestTaskIDOfGet(t *testing.T) {
 	}
 }
 
-// TestRequestsOfDocuments are as documents of 0.2 print them.
+// TestRequestsOfDocuments sends requests as the documents of 0.2 print them.
 func TestRequestsOfDocuments(t *testing.T) {
 	const params = `{"message":{"role":"user","parts":[{"type":"text","text":"Hi"},{"kind":"file","file":{"name":"a","mimeType":"text/plain","data":"aGk="}}]},"messageId":"m1"}`
 	want := &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{

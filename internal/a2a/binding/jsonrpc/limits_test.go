@@ -20,7 +20,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 )
 
-// A request without a body times out, although streams may last for hours.
+// TestMissingBodyTimesOut checks that a request without a body times out, although streams
+// may last for hours.
 func TestMissingBodyTimesOut(t *testing.T) {
 	x := newFixture(&fake{})
 	x.Limits.Now = func() time.Time { return time.Now().Add(50*time.Millisecond - httpcall.BodyTimeout) }
@@ -44,7 +45,8 @@ func TestMissingBodyTimesOut(t *testing.T) {
 	}
 }
 
-// TestUnreadResponseTimesOut does not hold its memory for ever.
+// TestUnreadResponseTimesOut checks that a response that the client does not read releases
+// its memory after a timeout.
 func TestUnreadResponseTimesOut(t *testing.T) {
 	task := newTask(a2a.StateCompleted)
 	task.Artifacts = []a2a.Artifact{{ID: "a", Parts: []a2a.Part{a2a.TextPart(strings.Repeat("x", 32<<20))}}}

@@ -152,7 +152,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// The response depends on the card only. The params are not decoded.
+// TestUnservedPaths checks that the response depends only on the card, because the params
+// are not decoded.
 func TestUnservedPaths(t *testing.T) {
 	tests := map[string]int{
 		"tasks/pushNotification/set":             -32003,
@@ -204,8 +205,8 @@ func TestRequiredExtension(t *testing.T) {
 	}
 }
 
-// TestRequiredExtensionOnEveryOperation but the extended card, which tells what
-// is required.
+// TestRequiredExtensionOnEveryOperation checks that each operation except the extended card
+// requires the extension. The extended card tells clients which extensions are required.
 func TestRequiredExtensionOnEveryOperation(t *testing.T) {
 	for name, m := range methods {
 		x := newFixture(&fake{})

@@ -27,7 +27,7 @@ func pushConfig(d a2a.Dialect, id string) a2a.PushConfig {
 	}
 }
 
-// TestWire17_PushOperations are the same in three shapes.
+// TestWire17_PushOperations checks the push operations of 0.1, 0.3 and 1.0.
 func TestWire17_PushOperations(t *testing.T) {
 	config := pushConfig(a2a.DialectV03, "p1")
 	tests := map[string]struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// TestWire05_RefusedRequestsReachNoHandler sends what means one thing to one reader
-// and something else to another. Each is refused, and no handler hears of it.
+// TestWire05_RefusedRequestsReachNoHandler sends requests that different readers would
+// understand differently. Each is refused before it reaches the handler.
 func TestWire05_RefusedRequestsReachNoHandler(t *testing.T) {
 	const head = `{"jsonrpc":"2.0","id":1,`
 	deep := strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000)
@@ -143,8 +143,8 @@ func TestWire05_InvalidMessagesAreRejected(t *testing.T) {
 	}
 }
 
-// All callers and operations get the same bytes, since the binding adds nothing to the
-// error of the handler.
+// TestWire10_UnknownTasks checks that all callers and operations get the same bytes,
+// because the binding adds nothing to the error of the handler.
 func TestWire10_UnknownTasks(t *testing.T) {
 	const plain = `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Task not found"}}`
 	const detailed = `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"Task not found",` +
@@ -152,7 +152,7 @@ func TestWire10_UnknownTasks(t *testing.T) {
 	for method := range methods {
 		if strings.Contains(method, "Card") || strings.Contains(method, "List") || method == "tasks/list" {
 			if !strings.Contains(method, "PushNotification") {
-				continue // names no task
+				continue // the method names no task
 			}
 		}
 		x := newFixture(&fake{Err: a2a.TaskNotFound("t1")})
@@ -172,7 +172,7 @@ func TestWire10_UnknownTasks(t *testing.T) {
 	}
 }
 
-// TestTenants are part of every request of 1.0.
+// TestTenants checks that every request of 1.0 can name a tenant.
 func TestTenants(t *testing.T) {
 	for method := range methods {
 		if family(method) != "1.0" || method == "GetExtendedAgentCard" {

@@ -132,8 +132,8 @@ func TestWire12_Streams(t *testing.T) {
 	}
 }
 
-// TestWire14_AuthenticationKeepsStreams open in every version, since it happens
-// elsewhere.
+// TestWire14_AuthenticationKeepsStreams checks that auth-required ends no stream in any
+// version, because the client authenticates outside of the stream.
 func TestWire14_AuthenticationKeepsStreams(t *testing.T) {
 	for _, method := range []string{
 		"tasks/sendSubscribe", "tasks/resubscribe", "message/stream", "SendStreamingMessage", "SubscribeToTask",

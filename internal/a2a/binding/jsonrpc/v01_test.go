@@ -24,7 +24,7 @@ const (
 	waiting01   = `{"id":"t1","status":{"state":"input-required",` + now03 + `},"final":false}`
 )
 
-// withArtifact is a snapshot of a task that has an artifact already.
+// withArtifact returns a snapshot of a task that already has an artifact.
 func withArtifact(seq uint64, state a2a.State) *a2a.Record {
 	r := snapshot(seq, state)
 	r.Task.Artifacts = []a2a.Artifact{{ID: "a1", Parts: []a2a.Part{a2a.TextPart("Hi")}}}
@@ -32,8 +32,8 @@ func withArtifact(seq uint64, state a2a.State) *a2a.Record {
 	return r
 }
 
-// TestWire04_StreamsOf01 are read by a client that splits at empty lines and
-// takes nothing but blocks which begin with data.
+// TestWire04_StreamsOf01 reads streams like a client of 0.1 that splits them at empty lines
+// and accepts only blocks that begin with data.
 func TestWire04_StreamsOf01(t *testing.T) {
 	tests := map[string]struct {
 		method  string
@@ -84,7 +84,7 @@ func TestWire04_StreamsOf01(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			x := newFixture(&fake{Records: test.records})
-			x.Streams.KeepAlive = time.Nanosecond // comments would be everywhere
+			x.Streams.KeepAlive = time.Nanosecond // would send comments between all events
 			w := x.post(t, call10(test.method, paramsOf(test.method)))
 			if got := w.Header().Get("Content-Type"); got != "text/event-stream" {
 				t.Errorf("Content-Type = %q", got)
@@ -117,7 +117,8 @@ func TestWire04_StreamsOf01(t *testing.T) {
 	}
 }
 
-// Requests of 0.1 reach the handler as the requests of the domain that they stand for.
+// TestRequestsOf01 checks that requests of 0.1 reach the handler as the equivalent requests
+// of the domain.
 func TestRequestsOf01(t *testing.T) {
 	x := newFixture(complete())
 	x.RestartV01 = func() bool { return true }
@@ -150,7 +151,8 @@ func TestRequestsOf01(t *testing.T) {
 	}
 }
 
-// TestErrorsOf01 come with status 200, whose data is an object or absent.
+// TestErrorsOf01 checks that errors have status 200, and that their data is an object or
+// missing.
 func TestErrorsOf01(t *testing.T) {
 	for _, method := range []string{"tasks/send", "tasks/sendSubscribe", "tasks/get", "tasks/resubscribe"} {
 		for _, err := range []error{a2a.TaskNotFound("t1"), a2a.InvalidParams("sessionId", "is not the task's")} {

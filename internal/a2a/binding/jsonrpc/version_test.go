@@ -11,7 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// family returns the versions that define a method exactly.
+// family returns the name of the versions that define exactly this method.
 func family(method string) string {
 	switch {
 	case !strings.Contains(method, "/"):
@@ -25,7 +25,7 @@ func family(method string) string {
 	}
 }
 
-// paramsOf returns the smallest params of each method.
+// paramsOf returns the smallest valid params of a method.
 func paramsOf(method string) string {
 	const url = `{"url":"https://x.example/"}`
 	switch method {
@@ -52,7 +52,7 @@ func paramsOf(method string) string {
 	}
 }
 
-// complete is a handler that has an answer to everything.
+// complete returns a handler that has a result for every operation.
 func complete() *fake {
 	return &fake{
 		Task: newTask(a2a.StateWorking), Event: a2a.Event{Task: newTask(a2a.StateCompleted)},
@@ -62,7 +62,8 @@ func complete() *fake {
 	}
 }
 
-// TestWire06_MethodsAndVersions is the whole matrix of methods and A2A-Version.
+// TestWire06_MethodsAndVersions tests every combination of a method and a value of
+// A2A-Version.
 func TestWire06_MethodsAndVersions(t *testing.T) {
 	const served, refused, unknown = 0, -32009, -32601
 	codes := func(families string, code int) map[string]int {
@@ -119,7 +120,8 @@ func TestWire06_MethodsAndVersions(t *testing.T) {
 	}
 }
 
-// TestWire06_VersionInTheQuery is for clients that cannot set headers.
+// TestWire06_VersionInTheQuery tests the version in the query, for clients that cannot set
+// headers.
 func TestWire06_VersionInTheQuery(t *testing.T) {
 	for query, want := range map[string]int{"?A2A-Version=1.0": 0, "?A2A-Version=0.3": -32009, "?A2A-Version=7.0": -32009, "?a2a-version=7.0": 0} {
 		x := newFixture(complete())
@@ -130,7 +132,8 @@ func TestWire06_VersionInTheQuery(t *testing.T) {
 	}
 }
 
-// TestErrorsOfVersions have the form that the client's version reads.
+// TestErrorsOfVersions checks that errors have the form that the version of the client
+// reads.
 func TestErrorsOfVersions(t *testing.T) {
 	const (
 		array  = `"data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"VERSION_NOT_SUPPORTED","domain":"a2a-protocol.org","metadata":{"supportedVersions":"0.1,0.2,0.3,1.0"}}]`

@@ -28,7 +28,7 @@ var newYear, status, artifact, snapshot = bindingtest.Time, bindingtest.Status, 
 
 func newTask(state a2a.State) *a2a.Task { return bindingtest.Task(a2a.DialectV10, state) }
 
-// kindTask returns a task that a client of the REST dialect with kinds made.
+// kindTask returns a task that a client of DialectKindREST made.
 func kindTask(state a2a.State) *a2a.Task { return bindingtest.Task(a2a.DialectKindREST, state) }
 
 type fixture struct {
@@ -58,8 +58,8 @@ func newFixture(f *fake) *fixture {
 	return x
 }
 
-// do sends a request as a caller named alice. Headers are name and value in
-// turn; an empty value takes a header away.
+// do sends a request as a caller named alice. headers alternates names and values; an empty
+// value removes a header.
 func (x *fixture) do(t *testing.T, method, url, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(method, url, strings.NewReader(body))
@@ -77,8 +77,8 @@ func (x *fixture) do(t *testing.T, method, url, body string, headers ...string) 
 	return w
 }
 
-// freedWriter has a client that may be slow to read: what it has sent must be
-// given back before.
+// freedWriter is a response to a client that may read slowly. It checks that the memory of
+// the request is released before the response begins.
 type freedWriter struct {
 	*httptest.ResponseRecorder
 	t      *testing.T

@@ -32,8 +32,8 @@ const (
 	pushIn = `{"id":"p1","url":"https://x/"}`
 )
 
-// TestRequests is each request with what the engine is asked and what the
-// client gets.
+// TestRequests checks, for each request, the request that the engine receives and the
+// response that the client receives.
 func TestRequests(t *testing.T) {
 	hello := func(d a2a.Dialect) *a2a.SendRequest {
 		return &a2a.SendRequest{
@@ -138,7 +138,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestWire08_Detector tells the dialects under /v1 from each other.
+// TestWire08_Detector checks that speaksKind distinguishes the dialects under /v1.
 func TestWire08_Detector(t *testing.T) {
 	const text = `"parts":[{"text":"x"}]`
 	tests := map[string]struct {
@@ -189,7 +189,8 @@ func TestWire08_Detector(t *testing.T) {
 	}
 }
 
-// TestWire08_NoBody goes by what made the task.
+// TestWire08_NoBody checks that the dialect of the task determines the response to a
+// request without a body.
 func TestWire08_NoBody(t *testing.T) {
 	for _, request := range []string{"GET /v1/tasks/t1", "POST /v1/tasks/t1:cancel"} {
 		verb, url, _ := strings.Cut(request, " ")
@@ -209,7 +210,7 @@ func TestWire08_NoBody(t *testing.T) {
 	}
 }
 
-// TestBadRequests never reach the engine.
+// TestBadRequests checks that bad requests never reach the engine.
 func TestBadRequests(t *testing.T) {
 	long := strings.Repeat("x", 257)
 	tests := []struct {
@@ -362,7 +363,7 @@ func TestNegotiation(t *testing.T) {
 	}
 }
 
-// TestWire06_Paths is the matrix of paths and A2A-Version headers.
+// TestWire06_Paths tests every combination of a path and a value of A2A-Version.
 func TestWire06_Paths(t *testing.T) {
 	const served, refused, unknown = 0, -32009, -32601
 	type want struct{ lenient, strict int }
@@ -456,7 +457,8 @@ func TestExtendedCard(t *testing.T) {
 	}
 }
 
-// TestPublicCardOf03: the operation of 0.3 is for the card, extended or not.
+// TestPublicCardOf03 checks that the card operation of 0.3 returns the public card if the
+// agent has no extended card.
 func TestPublicCardOf03(t *testing.T) {
 	for _, reason := range []a2a.Reason{a2a.ReasonUnsupportedOperation, a2a.ReasonExtendedCardNotConfigured} {
 		w := newFixture(&fake{Err: &a2a.Error{Reason: reason}}).do(t, "GET", "/v1/card", "")
@@ -486,7 +488,7 @@ func TestPushIsOff(t *testing.T) {
 	}
 }
 
-// TestWire01_REST and its like read answers as the strictest clients do.
+// TestWire01_REST and TestWire02_REST read responses as the strictest clients do.
 func TestWire01_REST(t *testing.T) { strictAnswers(t, "/v1", prototest.V03) }
 func TestWire02_REST(t *testing.T) { strictAnswers(t, "", prototest.V10) }
 
@@ -530,7 +532,7 @@ func TestNoCaller(t *testing.T) {
 	}
 }
 
-// FuzzBody sends anything to whatever takes a body.
+// FuzzBody sends arbitrary bodies to each operation that reads a body.
 func FuzzBody(f *testing.F) {
 	for _, body := range []string{helloD, helloC, helloS, pushIn, `{"id":"t1"}`, `{"name":"tasks/t1"}`} {
 		f.Add([]byte(body))

@@ -50,7 +50,7 @@ func TestParse(t *testing.T) {
 		"/tasks/a%2FpushNotificationConfigs":        {resource: task, task: "a/pushNotificationConfigs"},
 		"/tasks/t/pushNotificationConfigs/a%2Fb:c":  {resource: pushConfig, task: "t", config: "a/b:c"},
 		"/tasks/t:cancel/pushNotificationConfigs/p": {resource: pushConfig, task: "t:cancel", config: "p"},
-		// Ours, and nothing.
+		// These paths belong to this binding, but name no resource.
 		"/v1/":                                  {legacy: true},
 		"/v1/frobnicate":                        {legacy: true},
 		"/v1/task/t1":                           {legacy: true},
@@ -77,7 +77,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestWire09_ReservedTenants leaves the paths of others alone.
+// TestWire09_ReservedTenants checks that the binding does not own the paths of other
+// handlers.
 func TestWire09_ReservedTenants(t *testing.T) {
 	for _, tenant := range []string{
 		"%76%31", "%74asks", "agent", ".well-known", "%2Ewell-known", "extendedAgentCard", "livez", "readyz", "metrics", "drained", "",
@@ -94,7 +95,7 @@ func TestWire09_ReservedTenants(t *testing.T) {
 			t.Errorf("parse(%s) = %+v", path, got)
 		}
 	}
-	// A body and a query can name what a path cannot.
+	// A body and a query can name a tenant that a path cannot.
 	for _, tenant := range []string{"v1", "tasks", ".well-known", "metrics", "extendedAgentCard"} {
 		x := newFixture(&fake{Task: newTask(a2a.StateWorking)})
 		if w := x.do(t, "GET", "/tasks/t1?tenant="+tenant, ""); w.Code != http.StatusBadRequest || x.fake.Last() != nil {
@@ -103,7 +104,8 @@ func TestWire09_ReservedTenants(t *testing.T) {
 	}
 }
 
-// The path alone determines the allowed methods, whether or not the task exists.
+// TestVerbs checks that the path alone determines the allowed methods, whether or not the
+// task exists.
 func TestVerbs(t *testing.T) {
 	tests := map[string][]string{
 		"/message:send":                        {"POST"},

@@ -39,7 +39,7 @@ func frame(id, data string) string {
 	return id + "data: " + data + "\n\n"
 }
 
-// kind is a frame that holds an object twice.
+// kind returns a frame of DialectKindREST, which contains an object twice.
 func kind(id, name, object string) string {
 	return frame(id, `{"jsonrpc":"2.0","id":null,"result":`+object+`,"`+name+`":`+object+`}`)
 }
@@ -105,7 +105,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestErrorsBeforeTheFirstEvent have a status of their own.
+// TestErrorsBeforeTheFirstEvent checks that such errors have an HTTP status.
 func TestErrorsBeforeTheFirstEvent(t *testing.T) {
 	tests := map[string]struct {
 		request, body string
@@ -220,7 +220,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestErrorProfiles has the statuses of both releases of 1.0.
+// TestErrorProfiles checks the statuses of errors in both releases of 1.0.
 func TestErrorProfiles(t *testing.T) {
 	type want struct{ new, old string }
 	for reason, want := range map[a2a.Reason]want{
@@ -247,8 +247,8 @@ func TestErrorProfiles(t *testing.T) {
 	}
 }
 
-// A missing task and the task of another owner get the same error: that of the engine,
-// to which the binding adds nothing.
+// TestWire10_REST checks that a missing task and the task of another owner get the same
+// error. It is the error of the engine, to which the binding adds nothing.
 func TestWire10_REST(t *testing.T) {
 	for _, prefix := range []string{"", "/acme", "/v1"} {
 		for _, request := range []string{
@@ -291,11 +291,12 @@ func TestDeny(t *testing.T) {
 	}
 }
 
-// readTimeout is how long a request may take to come: long enough for the
-// handler to put it off on a machine that is busy.
+// readTimeout is the read timeout of a request. It is long enough for the handler to remove
+// the deadline on a busy machine.
 const readTimeout = 500 * time.Millisecond
 
-// late waits before it yields its record.
+// late is a handler whose stream waits for longer than readTimeout before it yields its
+// record.
 type late struct {
 	fake
 	record *a2a.Record
@@ -316,8 +317,8 @@ func (f *late) Next(ctx context.Context) ([]*a2a.Record, error) {
 
 func (f *late) Close() {}
 
-// TestStreamOutlivesTheReadTimeout, whose sending is bounded, even when it is a
-// GET that has no body.
+// TestStreamOutlivesTheReadTimeout checks that the read timeout, which bounds the sending
+// of the request, does not end a stream, even for a GET without a body.
 func TestStreamOutlivesTheReadTimeout(t *testing.T) {
 	x := newFixture(&fake{})
 	x.Handler.Handler = &late{record: status(1, a2a.StateCompleted)}

@@ -17,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// parkingLot parks one stream, and is its Conn.
+// parkingLot parks one stream, and is the Conn of the parked stream.
 type parkingLot struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -62,8 +62,8 @@ func (l *parkingLot) Write(p []byte) (int, error) {
 func (l *parkingLot) Flush() error                     { return nil }
 func (l *parkingLot) SetWriteDeadline(time.Time) error { return nil }
 
-// serveParked serves a stream that is parked at once. It returns the response
-// before that, and the error of OnEnd.
+// serveParked serves a stream that is parked at once. It returns the response before the
+// parking, and the error that OnEnd received.
 func serveParked(t *testing.T, l *parkingLot, c Config, stream a2a.Stream, change func(*Reply)) (before *httptest.ResponseRecorder, ended <-chan error) {
 	t.Helper()
 	c.Park, c.ParkAfter = l.park, time.Millisecond
@@ -107,7 +107,7 @@ func TestIdleStreamIsParkedAndContinues(t *testing.T) {
 	}
 }
 
-// lastMoment yields an event when its wait is canceled.
+// lastMoment is a stream that yields an event when its wait is canceled.
 type lastMoment struct {
 	endless
 	waiting *a2a.Record

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// endless yields the records that it is sent, and ends with its context.
+// endless is a stream that yields the records of the channel, and ends with its context.
 type endless chan []*a2a.Record
 
 func (s endless) Next(ctx context.Context) ([]*a2a.Record, error) {
@@ -60,8 +60,8 @@ func config() Config {
 	return Config{KeepAlive: time.Minute, WriteTimeout: time.Minute, Now: time.Now}
 }
 
-// serve runs a server that answers with a stream, over HTTP/1.1 or HTTP/2, and
-// returns its response and what Serve returned.
+// serve starts a server that responds with a stream, over HTTP/1.1 or HTTP/2. It returns
+// the response and the error of Serve.
 func serve(t *testing.T, c Config, stream a2a.Stream, http2 bool) (*http.Response, <-chan error) {
 	t.Helper()
 	result := make(chan error, 1)
@@ -150,7 +150,7 @@ func TestLastEventEndsTheResponse(t *testing.T) {
 	}
 }
 
-// Some clients read nothing but data.
+// TestStreamHasDataOnly checks a stream for clients that read only data fields.
 func TestStreamHasDataOnly(t *testing.T) {
 	stream := make(endless, 2)
 	stream <- []*a2a.Record{text(1, "a")}
@@ -189,8 +189,8 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
-// HTTP/2 resets a stream when a deadline
-// passes, even when nothing is being written.
+// TestIdleStreamOutlivesTheWriteTimeout checks that no write deadline stays after a write.
+// HTTP/2 would reset a stream when a deadline passes, even without a write.
 func TestIdleStreamOutlivesTheWriteTimeout(t *testing.T) {
 	both(t, func(t *testing.T, http2 bool) {
 		t.Helper()

@@ -20,11 +20,11 @@ import (
 // socket is a response whose client may stop reading.
 type socket struct {
 	began time.Time
-	// writes is what was written, by the second.
+	// writes maps seconds since began to the text that was written in this second.
 	writes map[int]string
 	// cleared counts how often the deadline of the server was removed.
 	cleared int
-	// stuck is the text whose write does not end before its deadline.
+	// stuck is the text whose write ends only at its deadline.
 	stuck  string
 	passed chan struct{}
 }
@@ -95,11 +95,12 @@ func TestIdleStreamGetsComments(t *testing.T) {
 	}
 }
 
-// A write that does not end fails exactly at its timeout.
+// TestStuckWriteFailsAtItsTimeout checks that a write that does not end fails exactly at
+// its timeout.
 func TestStuckWriteFailsAtItsTimeout(t *testing.T) {
 	for name, test := range map[string]struct {
 		stuck string
-		// began is when the stuck write begins.
+		// began is the time at which the stuck write begins.
 		began time.Duration
 	}{
 		"first":         {"data: <a>\n\n", 0},
@@ -132,8 +133,8 @@ func TestStuckWriteFailsAtItsTimeout(t *testing.T) {
 	}
 }
 
-// justInTime is a socket whose client takes a write when its timeout passes, so
-// that the deadline fails the next write.
+// justInTime is a socket whose client reads at the moment of the timeout: the write
+// succeeds, and the deadline fails the next write.
 type justInTime struct {
 	*socket
 	over bool
@@ -164,7 +165,7 @@ func TestWriteAfterTheDeadlineFails(t *testing.T) {
 	})
 }
 
-// finished is a response that must not be used after its handler returned.
+// finished is a response that fails the test if it is written after its handler returned.
 type finished struct {
 	http.ResponseWriter
 	over bool
@@ -220,5 +221,5 @@ func TestNothingIsWrittenAfterAPanic(t *testing.T) {
 
 func (f *finished) Flush() {}
 
-// broken panics when its next records are read.
+// broken is a stream whose Next panics.
 type broken struct{ a2a.Stream }

@@ -30,7 +30,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing/signingtest"
 )
 
-// exposed are the bases of an agent that a Gateway leads to.
+// exposed are the bases of an agent behind a Gateway.
 var exposed = []card.Base{
 	{URL: "https://agents.example.com/echo/", GRPC: "grpc.example.com:443"},
 	{URL: "http://agents.example.com:8080/echo/", GRPC: "grpc.example.com:443"},
@@ -43,7 +43,7 @@ var exposed = []card.Base{
 	card.NewBase("https://other.example.com/"),
 }
 
-// at asks for the card at a host, with TLS or without.
+// at requests the card at a host, with or without TLS.
 func at(h http.Handler, host string, secure bool, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, Path, nil)
 	r.Host = host
@@ -58,7 +58,7 @@ func at(h http.Handler, host string, secure bool, headers ...string) *httptest.R
 	return w
 }
 
-// urls are the addresses of the interfaces of a card, each once.
+// urls returns the URLs of the interfaces of a card, without duplicates.
 func urls(t *testing.T, text []byte) []string {
 	t.Helper()
 	var c struct {
@@ -77,8 +77,8 @@ func urls(t *testing.T, text []byte) []string {
 	return all
 }
 
-// TestWire18_CardOfTheBase: a card lists the interfaces of the base that was
-// asked, which is one of those that are configured, whatever a request says.
+// TestWire18_CardOfTheBase checks that a card lists the interfaces of the base that the
+// request selects. The base is always a configured one, whatever the request contains.
 func TestWire18_CardOfTheBase(t *testing.T) {
 	c := example()
 	c.Capabilities.ExtendedCard = true
@@ -105,7 +105,7 @@ func TestWire18_CardOfTheBase(t *testing.T) {
 		"Service by a shorter name": {"echo.team.svc", false, inside},
 		"Service with its port":     {"echo.team.svc:80", false, inside},
 		"both schemes, with TLS":    {"both.example.com", true, []string{"https://both.example.com/", "https://both.example.com"}},
-		// A Gateway that terminates TLS sends requests of both in the clear.
+		// A Gateway that terminates TLS forwards requests of both schemes without TLS.
 		"both schemes, in the clear": {"both.example.com", false, []string{"https://both.example.com/", "https://both.example.com"}},
 		"both schemes, port of http": {"both.example.com:80", false, []string{"http://both.example.com/", "http://both.example.com"}},
 		"a port left out by a proxy": {"port.example.com", false, []string{"https://port.example.com:8443/", "https://port.example.com:8443"}},
@@ -121,7 +121,7 @@ func TestWire18_CardOfTheBase(t *testing.T) {
 				if diff := cmp.Diff(test.want, urls(t, w.Body.Bytes())); diff != "" || w.Header().Get("Vary") != vary {
 					t.Errorf("version %s: interfaces (-want +got):\n%s%v", version, diff, w.Header())
 				}
-				// Its ETag is that of this base's card and of no other.
+				// The ETag belongs to the card of this base only.
 				again := at(h, test.host, test.secure, "A2A-Version", version, "If-None-Match", w.Header().Get("ETag"))
 				other := at(h, "other.example.com", test.secure, "A2A-Version", version, "If-None-Match", w.Header().Get("ETag"))
 				if again.Code != http.StatusNotModified || other.Code != http.StatusOK {
@@ -152,8 +152,8 @@ func TestWire18_CardOfTheBase(t *testing.T) {
 	}
 }
 
-// TestWire18_OneOrigin is what google-adk asks of a card since 2.8: each address
-// is a URL of the origin that the card comes from.
+// TestWire18_OneOrigin checks the rule of google-adk since 2.8: each URL on a card must
+// have the origin from which the card was read.
 func TestWire18_OneOrigin(t *testing.T) {
 	h := &Handler{}
 	if err := h.Swap(Content{Card: example(), Bases: exposed}); err != nil {
@@ -165,7 +165,7 @@ func TestWire18_OneOrigin(t *testing.T) {
 			t.Fatal(err)
 		}
 		if base.URL == "http://both.example.com/" {
-			continue // such a client is sent to https
+			continue // the card directs clients of http to https
 		}
 		for _, each := range urls(t, at(h, origin.Host, origin.Scheme == "https").Body.Bytes()) {
 			if u, err := url.Parse(each); err != nil || u.Scheme != origin.Scheme || u.Host != origin.Host {
@@ -175,7 +175,7 @@ func TestWire18_OneOrigin(t *testing.T) {
 	}
 }
 
-// TestWire19_SignatureOfEachBase: each card is signed as it is served.
+// TestWire19_SignatureOfEachBase checks that the card of each base has a valid signature.
 func TestWire19_SignatureOfEachBase(t *testing.T) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -215,7 +215,7 @@ func TestWire19_SignatureOfEachBase(t *testing.T) {
 	}
 }
 
-// TestViewsOfManyBasesAreBounded asks for a large card at each of many bases.
+// TestViewsOfManyBasesAreBounded requests a large card at each of many bases.
 func TestViewsOfManyBasesAreBounded(t *testing.T) {
 	c := example()
 	c.Description = strings.Repeat("x", 200<<10)
@@ -276,7 +276,7 @@ func TestWire18_LastModified(t *testing.T) {
 	if again := swap(example(), newYear); again != first {
 		t.Errorf("the same card changed at %s and at %s", first, again)
 	}
-	// Another card has another time, though its file has the same.
+	// Another card has another modification time, even if its file has the same time.
 	other := example()
 	other.Version = "2"
 	now = now.Add(time.Minute)
@@ -291,7 +291,7 @@ func TestWire18_LastModified(t *testing.T) {
 	if code := at(h, "a", false, "If-Modified-Since", first).Code; code != http.StatusOK {
 		t.Errorf("the time of a former card gives %d", code)
 	}
-	// The same card in another form is another answer.
+	// The same card in another form counts as changed.
 	if err := h.Swap(Content{Card: example(), Profile: card.ProfileV1, Modified: written}); err != nil {
 		t.Fatal(err)
 	}
@@ -300,8 +300,8 @@ func TestWire18_LastModified(t *testing.T) {
 	}
 }
 
-// The response to an anonymous caller has a challenge for each authentication method, in
-// their order.
+// TestWire18_ChallengeOfTheExtendedCard checks that the response to an anonymous caller has
+// a challenge for each authentication method, in their order.
 func TestWire18_ChallengeOfTheExtendedCard(t *testing.T) {
 	c := example()
 	c.Capabilities.ExtendedCard = true
@@ -321,7 +321,7 @@ func TestWire18_ChallengeOfTheExtendedCard(t *testing.T) {
 	}
 }
 
-// ways is an authenticator that finds no credential.
+// ways is an authenticator that finds no credential, and whose value is its challenge.
 type ways string
 
 func (ways) Authenticate(*http.Request) (auth.Caller, error) {

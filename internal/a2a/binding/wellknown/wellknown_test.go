@@ -20,7 +20,7 @@ import (
 
 var newYear = time.Date(2026, 1, 1, 0, 0, 0, 5, time.UTC)
 
-// as is a request of a caller.
+// as returns a request to a host with a context, which has the caller.
 func as(ctx context.Context, host string) *http.Request {
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
 	r.Host = host
@@ -136,7 +136,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestWire18_ProfileV1 is for clients that refuse what 1.0 does not name.
+// TestWire18_ProfileV1 tests the profile for clients that refuse members that 1.0 does not
+// define.
 func TestWire18_ProfileV1(t *testing.T) {
 	h := &Handler{}
 	err := h.Swap(Content{Card: example(), Profile: card.ProfileV1})
@@ -191,7 +192,7 @@ func TestExtended(t *testing.T) {
 	}
 }
 
-// TestViewsAreBounded shows each caller another selection of skills.
+// TestViewsAreBounded shows a different selection of skills to each caller.
 func TestViewsAreBounded(t *testing.T) {
 	c := example()
 	c.Capabilities.ExtendedCard = true

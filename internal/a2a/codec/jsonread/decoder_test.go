@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestEndedReaderDoesNotUseItsDecoder: the pool may have given the decoder to another
-// reader.
+// TestEndedReaderDoesNotUseItsDecoder checks that an ended reader does not use its decoder,
+// because the pool may have given it to another reader.
 func TestEndedReaderDoesNotUseItsDecoder(t *testing.T) {
 	for name, end := range map[string]func(r *Reader){"End": func(r *Reader) { _ = r.End() }, "Close": (*Reader).Close} {
 		r := New([]byte(`{"a":1}`))
@@ -57,8 +57,8 @@ func TestErrorIsKeptAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestPooledDecoderHasNoEarlierState: an error or a rest of an earlier text does not
-// affect the next one.
+// TestPooledDecoderHasNoEarlierState checks that an error or the unread rest of an earlier
+// text does not affect the next text.
 func TestPooledDecoderHasNoEarlierState(t *testing.T) {
 	var all sync.WaitGroup
 	for worker := range 8 {

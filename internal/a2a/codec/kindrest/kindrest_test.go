@@ -14,7 +14,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-// TestEveryObjectIsWrittenInBothForms: the two forms of an object have equal members.
+// TestEveryObjectIsWrittenInBothForms checks that the two forms of an object have equal
+// members.
 func TestEveryObjectIsWrittenInBothForms(t *testing.T) {
 	for name, event := range codectest.Events() {
 		t.Run(name, func(t *testing.T) {

@@ -181,7 +181,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestNumbersBecomeDoubles: only the precision beyond that of a double is lost.
+// TestNumbersBecomeDoubles checks that a number loses only the precision that a double does
+// not have.
 func TestNumbersBecomeDoubles(t *testing.T) {
 	for text, want := range map[string]string{
 		`9007199254740993`: `9007199254740992`, `2.50`: `2.5`, `1E2`: `100`, `1e999`: `1.7976931348623157e+308`, `-1e999`: `-1.7976931348623157e+308`, `1e-999`: `0`,
@@ -227,7 +228,8 @@ func TestInvalidTextIsReplaced(t *testing.T) {
 	}
 }
 
-// TestMemoryIsProportionalToTheMessage: many empty fields do not become a large value.
+// TestMemoryIsProportionalToTheMessage checks that many empty fields do not become a large
+// value.
 func TestMemoryIsProportionalToTheMessage(t *testing.T) {
 	const size = 2 << 20
 	for name, text := range map[string][]byte{

@@ -248,8 +248,8 @@ func TestV03DecodeRequests(t *testing.T) {
 	testDecode(t, tests)
 }
 
-// TestV03FileBytes: SDKs put base64 into the field of the bytes, and other clients the
-// bytes themselves.
+// TestV03FileBytes checks that the decoder accepts base64 in the field for the bytes, which
+// SDKs send, and the bytes themselves, which other clients send.
 func TestV03FileBytes(t *testing.T) {
 	for sent, want := range map[string]string{"aGk=": "hi", "hi": "hi", "": "", "\xff": "\xff", "aGl=": "aGl=", "aG\nk=": "aG\nk="} {
 		text, err := proto.Marshal(&a2apb.SendMessageRequest{Request: &a2apb.Message{MessageId: "m", Parts: []*a2apb.Part{

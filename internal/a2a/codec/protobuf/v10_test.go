@@ -94,8 +94,8 @@ func marshal(t *testing.T, m proto.Message, text string) []byte {
 	return out
 }
 
-// TestV10DecodeSendEqualsThatOfJSON: both encodings of a request have the same meaning
-// and the same errors.
+// TestV10DecodeSendEqualsThatOfJSON checks that a request has the same meaning and the same
+// errors in both encodings.
 func TestV10DecodeSendEqualsThatOfJSON(t *testing.T) {
 	const message = `"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Hello"}]}`
 	for name, text := range map[string]string{

@@ -22,8 +22,8 @@ var (
 	clientV10 = prototest.Client{Version: protobuf.V10}
 )
 
-// decodeTest is a request of the generated messages with its decoded form, or the text of
-// the error.
+// decodeTest is a generated request message, with its decoded form or the text of the
+// error.
 type decodeTest struct {
 	decode  func([]byte) any
 	message proto.Message
@@ -45,7 +45,8 @@ func testDecode(t *testing.T, tests map[string]decodeTest) {
 	}
 }
 
-// describeResult makes a decoder return its result, or the text of its error.
+// describeResult returns a function that calls a decoder and returns its result or the text
+// of its error.
 func describeResult[R any](decode func([]byte) (R, error)) func([]byte) any {
 	return func(text []byte) any {
 		r, err := decode(text)
@@ -56,7 +57,7 @@ func describeResult[R any](decode func([]byte) (R, error)) func([]byte) any {
 	}
 }
 
-// testClient checks that the requests of a client are decoded as they were.
+// testClient checks that the requests that a client encodes are equal after decoding.
 func testClient(t *testing.T, c prototest.Client, send *a2a.SendRequest, get *a2a.GetRequest, cancel *a2a.CancelRequest, subscribe *a2a.SubscribeRequest) {
 	t.Helper()
 	for name, test := range map[string]struct{ want, got any }{
@@ -82,7 +83,7 @@ func TestAppendEventAllocatesNothing(t *testing.T) {
 }
 
 // fuzzDecodeSend checks that a decoded request is valid for the generated message, and is
-// the same after it was encoded and decoded again.
+// equal after encoding and decoding it again.
 func fuzzDecodeSend(f *testing.F, c prototest.Client, generated proto.Message) {
 	f.Helper()
 	f.Add(c.AppendSend(nil, &a2a.SendRequest{Message: codectest.Message(), Push: &a2a.PushConfig{URL: "u"}}))

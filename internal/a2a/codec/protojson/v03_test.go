@@ -109,8 +109,9 @@ func TestV03AppendEvent(t *testing.T) {
 	testAppendEvent(t, V03, tests)
 }
 
-// TestV03BytesAreBase64OfBase64: the SDKs of 0.3 encode bytes twice, and clients that
-// follow the proto encode them once.
+// TestV03BytesAreBase64OfBase64 checks that bytes are encoded twice, as by the SDKs of 0.3,
+// and that the decoder also accepts bytes that were encoded once, as by clients that follow
+// the proto.
 func TestV03BytesAreBase64OfBase64(t *testing.T) {
 	long := strings.Repeat("long \x00\xff", 1000)
 	for _, size := range []int{0, 1, 2, 3, 4, 575, 576, 577, 1152, 7000} {
@@ -239,7 +240,7 @@ func TestV03DecodeSendRejectsInvalidRequests(t *testing.T) {
 	testDecodeSendRejects(t, V03, tests)
 }
 
-// TestV03AppendSend: the decoder reads the encoded request as it was.
+// TestV03AppendSend checks that an encoded request is equal after decoding.
 func TestV03AppendSend(t *testing.T) {
 	for name, r := range map[string]*a2a.SendRequest{
 		"smallest":  {Message: &a2a.Message{ID: "m", Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart("x")}}},

@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 
-// TestV10RequestsRoundTrip: the decoder reads the encoded requests as they were.
+// TestV10RequestsRoundTrip checks that encoded requests are equal after decoding.
 func TestV10RequestsRoundTrip(t *testing.T) {
 	send := &a2a.SendRequest{
 		Tenant: "acme", Message: codectest.Message(), AcceptedOutputModes: []string{"text/plain"}, HistoryLength: new(0),
@@ -74,7 +74,7 @@ func FuzzV10DecodePush(f *testing.F) {
 			t.Fatalf("DecodeSetPush(V10.AppendPush()) of %q error = %v", params, err)
 		}
 		if r.Config.Scheme == "" {
-			r.Config.Credentials = "" // has no meaning without a scheme
+			r.Config.Credentials = "" // have no meaning without a scheme
 		}
 		if diff := cmp.Diff(r.Config, again.Config); diff != "" {
 			t.Fatalf("DecodeSetPush(V10.AppendPush()) (-want +got):\n%s", diff)

@@ -119,7 +119,7 @@ func TestV10EventsRoundTrip(t *testing.T) {
 	}
 }
 
-// fuzzDecodeEvent checks that a decoded event is the same after it was encoded and decoded
+// fuzzDecodeEvent checks that a decoded event is equal after encoding and decoding it
 // again.
 func fuzzDecodeEvent(f *testing.F, v *Version) {
 	f.Helper()

@@ -27,7 +27,7 @@ func TestWire03_PartsKeepAllInEachForm(t *testing.T) {
 		a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{"toolUseId":"x"}`), Metadata: a2a.Object(`{"a2a.partKind":"tool-result"}`)},
 		a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{"toolUseId":"x"}`), Metadata: a2a.Object(`{"a2a.partKind":"tool-result","b":1}`)},
 		a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{}`), Metadata: a2a.Object(`{"a2a.partKind":"tool-use"}`)},
-		// Data with a few members of a tool part stays data.
+		// Data with only some members of a tool part stays data.
 		a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{"kind":"x"}`), Metadata: a2a.Object(`{"a2a.partKind":"tool-use"}`)},
 		a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{"x":null}`), Metadata: a2a.Object(`{"a2a.partKind":"tool-use"}`)},
 		a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`{"x":1}`), Metadata: a2a.Object(`{"a2a.partKind":"video"}`)},
@@ -71,7 +71,7 @@ func TestToolPartsOfAgents(t *testing.T) {
 	if diff := cmp.Diff(a2a.Part{Content: a2a.ContentData, Data: a2a.Value(`[1]`)}, p); diff != "" || err != nil {
 		t.Errorf("read (-want +got):\n%s%v", diff, err)
 	}
-	// The mark of a wrapped value counts only if it is true.
+	// The mark of a wrapped value has an effect only if it is true.
 	p, err = read(`{"kind":"data","data":{"value":1},"metadata":{"data_part_compat":false}}`, true, false)
 	if string(p.Data) != `{"value":1}` || err != nil {
 		t.Errorf("read %+v, %v", p, err)

@@ -38,7 +38,7 @@ func withoutLostMembers(e a2a.Event) a2a.Event {
 func TestWire03_EventsOf01AreReducedAsDocumented(t *testing.T) {
 	for name, event := range codectest.Events() {
 		if event.Task != nil || event.Message != nil {
-			continue // not events of this version
+			continue // 0.1 has no such events
 		}
 		t.Run(name, func(t *testing.T) {
 			text := AppendEvent(nil, &event)
@@ -297,7 +297,7 @@ func FuzzDecodePush(f *testing.F) {
 			t.Fatalf("DecodeSetPush(AppendPush()) of %q error = %v", params, err)
 		}
 		if r.Config.Scheme == "" {
-			r.Config.Credentials = "" // has no meaning without a scheme
+			r.Config.Credentials = "" // have no meaning without a scheme
 		}
 		if diff := cmp.Diff(r, again); diff != "" {
 			t.Fatalf("DecodeSetPush(AppendPush()) (-want +got):\n%s", diff)

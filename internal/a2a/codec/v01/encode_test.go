@@ -18,7 +18,7 @@ var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func status(state a2a.State) a2a.Status { return a2a.Status{State: state, Time: newYear} }
 
-// definition returns the schema definition of an encoded event.
+// definition returns the name of the schema definition of an encoded event.
 func definition(e *a2a.Event) string {
 	if e.Artifact != nil {
 		return "TaskArtifactUpdateEvent"

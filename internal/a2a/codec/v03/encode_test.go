@@ -99,7 +99,8 @@ func TestAppendEventAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestInputRequestIsAMemberOfTheMessage: in the domain, an input request is metadata.
+// TestInputRequestIsAMemberOfTheMessage checks that an input request is a member of the
+// message, and metadata in the domain.
 func TestInputRequestIsAMemberOfTheMessage(t *testing.T) {
 	tests := map[string]struct{ text, metadata, again string }{
 		"beside":      {`"inputRequest":{"a":1}`, `{"inputRequest":{"a":1}}`, `"inputRequest":{"a":1}`},

@@ -26,7 +26,7 @@ func TestPushSchemes(t *testing.T) {
 	}
 }
 
-// TestRequestsRoundTrip: the decoder reads the encoded requests as they were.
+// TestRequestsRoundTrip checks that encoded requests are equal after decoding.
 func TestRequestsRoundTrip(t *testing.T) {
 	send := &a2a.SendRequest{
 		Message: codectest.Message(), AcceptedOutputModes: []string{"text/plain"}, HistoryLength: new(0), ReturnImmediately: true,
@@ -75,7 +75,7 @@ func FuzzDecodePush(f *testing.F) {
 			t.Fatalf("DecodeSetPush(%q) error = %v", text, err)
 		}
 		if r.Config.Scheme == "" {
-			r.Config.Credentials = "" // has no meaning without a scheme
+			r.Config.Credentials = "" // have no meaning without a scheme
 		}
 		if diff := cmp.Diff(r, again); diff != "" {
 			t.Fatalf("DecodeSetPush(AppendPush()) (-want +got):\n%s", diff)
