@@ -23,12 +23,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// provider is an issuer of tokens.
+// provider is a fake issuer of tokens.
 type provider struct {
 	*httptest.Server
 	t   *testing.T
 	key *ecdsa.PrivateKey
-	// fetches counts those of the keys.
+	// fetches counts the fetches of the keys.
 	fetches atomic.Int32
 }
 
@@ -105,8 +105,8 @@ func TestJWTBesideKubernetes(t *testing.T) {
 		t.Errorf("the agent was called for %v and %d more", seen, len(principals))
 	}
 
-	// A configuration that changes in another part keeps the keys; one without the issuer
-	// ends its callers' access.
+	// After a change in another part of the configuration, the keys stay in use. Without the
+	// issuer in the configuration, its callers are refused.
 	p.config.Access.Namespaces = []string{"team", "other"}
 	p.mount(p.encode())
 	p.eventually("the other namespace", func() bool { return status("Bearer "+p.token("other")) == 200 })
@@ -139,7 +139,8 @@ func TestJWTWithoutItsIssuer(t *testing.T) {
 	}
 }
 
-// TestJWTStandalone serves on a laptop those whom an issuer knows.
+// TestJWTStandalone runs a sidecar in standalone mode that admits the callers of an
+// issuer.
 func TestJWTStandalone(t *testing.T) {
 	issuer := newProvider(t)
 	o := standaloneOptions(t, respondHi)

@@ -22,8 +22,8 @@ func withAPIKeys(c *sidecarconfig.Config) {
 	})
 }
 
-// TestAPIKeysAreRotated changes the mounted Secret under a client that calls
-// all the time: the key that stays is never refused.
+// TestAPIKeysAreRotated changes the mounted Secret while a client sends requests. The key
+// that stays in the Secret is never refused.
 func TestAPIKeysAreRotated(t *testing.T) {
 	const first, second, third = "first-0123456789012345678901234567", "second-0123456789012345678901234567", "third-0123456789012345678901234567"
 	dir := t.TempDir()
@@ -65,7 +65,7 @@ func TestAPIKeysAreRotated(t *testing.T) {
 			return (step.comes == "" || status(step.comes) == 200) && (step.goes == "" || status(step.goes) == 401)
 		})
 	}
-	// The last key is removed: other credentials are still accepted.
+	// The last key is removed. Other types of credentials are still accepted.
 	mount(t, dir, map[string][]byte{"alice": nil})
 	p.eventually("the end of all keys", func() bool { return status(second) == 401 })
 	if response, _ := p.do("POST", p.agent(), hello, "Authorization", "Bearer "+p.token("team")); response.StatusCode != http.StatusOK {

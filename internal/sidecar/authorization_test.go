@@ -25,7 +25,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// withRules has callers of all namespaces judged by rules.
+// withRules sets the authorization rules, and admits callers of all namespaces.
 func withRules(rules ...sidecarconfig.Rule) func(*sidecarconfig.Config) {
 	return func(c *sidecarconfig.Config) {
 		c.Access.Namespaces = []string{"*"}
@@ -49,17 +49,17 @@ func compiled(t *testing.T, text string) *sidecarconfig.Expression {
 	return &sidecarconfig.Expression{Text: text, Checked: checked}
 }
 
-// tokenHeaders is the credential of a ServiceAccount of a namespace.
+// tokenHeaders returns the Authorization header of a ServiceAccount in a namespace.
 func (p *pod) tokenHeaders(namespace string) []string {
 	return []string{"Authorization", "Bearer " + p.token(namespace)}
 }
 
 const forbidden = "Forbidden: this call is not allowed to you, or names a skill that there is not"
 
-// everyMethod holds a request of each method for each way in.
+// everyMethod maps each method to requests of the method in each binding.
 var everyMethod = map[a2a.Method]struct {
-	// rpc are JSON-RPC methods with their params, rest are requests with their
-	// bodies, grpc are rpcs.
+	// rpc maps JSON-RPC methods to their params, rest maps HTTP methods and paths to bodies,
+	// and grpc maps procedures to their messages.
 	rpc, rest map[string]string
 	grpc      map[string]proto.Message
 }{
@@ -132,8 +132,8 @@ var everyMethod = map[a2a.Method]struct {
 	},
 }
 
-// TestEveryMethodIsAuthorizedInEveryBinding has a rule for each method, which denies it to
-// the callers of one namespace: the method's name in lower case.
+// TestEveryMethodIsAuthorizedInEveryBinding denies each method by a rule for the callers
+// of one namespace. The namespace is the name of the method in lower case.
 func TestEveryMethodIsAuthorizedInEveryBinding(t *testing.T) {
 	var rules []sidecarconfig.Rule
 	for method := range everyMethod {
@@ -179,8 +179,8 @@ func TestEveryMethodIsAuthorizedInEveryBinding(t *testing.T) {
 	}
 }
 
-// TestRuleForSubscriptionsNeedsNoOtherMethod resumes a stream for which the binding reads
-// the task first.
+// TestRuleForSubscriptionsNeedsNoOtherMethod resumes a stream. The binding then reads the
+// task internally, and the caller needs no permission for GetTask.
 func TestRuleForSubscriptionsNeedsNoOtherMethod(t *testing.T) {
 	p := newPod(t, respondHi, withRules(
 		sidecarconfig.Rule{Action: sidecarconfig.ActionAllow, Methods: []string{"SendMessage", "SubscribeToTask"}}))
@@ -204,7 +204,8 @@ func TestRuleForSubscriptionsNeedsNoOtherMethod(t *testing.T) {
 	}
 }
 
-// TestDeniedSkillIsReportedAsUnknown compares the answers, byte for byte.
+// TestDeniedSkillIsReportedAsUnknown checks that the response for a denied skill is the
+// same, byte for byte, as the response for a skill that does not exist.
 func TestDeniedSkillIsReportedAsUnknown(t *testing.T) {
 	p := newPod(t, respondHi, withRules(
 		sidecarconfig.Rule{Action: sidecarconfig.ActionDeny, Skills: []string{"secret"}, Namespaces: []string{"guest"}},
@@ -253,7 +254,8 @@ func TestDeniedSkillIsReportedAsUnknown(t *testing.T) {
 			t.Errorf("%s: a denied skill is answered with %s, one that is not there with %s", what, got[1], got[2])
 		}
 	}
-	// Others may, and of what is ambiguous no reading counts.
+	// Other callers may use the skill. If the metadata are ambiguous, the request is
+	// refused.
 	for metadata, want := range map[string]int{
 		name + `"secret"`:                 200,
 		name + `7`:                        -32602,
@@ -281,7 +283,7 @@ func TestPushConfigurationOfAMessageNeedsPermission(t *testing.T) {
 	}
 }
 
-// TestExtendedCardOfACaller shows each the skills that it may use.
+// TestExtendedCardOfACaller checks that each caller sees only the skills that it may use.
 func TestExtendedCardOfACaller(t *testing.T) {
 	p := newPod(t, respondHi, withRules(
 		sidecarconfig.Rule{Name: "guests", Action: sidecarconfig.ActionAllow, Namespaces: []string{"guest"}, Skills: []string{"open"}},
@@ -335,8 +337,8 @@ func TestExtendedCardOfACaller(t *testing.T) {
 	}
 }
 
-// TestRulesAreReloaded takes other rules without a restart, and keeps the former
-// ones when those cannot be evaluated.
+// TestRulesAreReloaded changes the rules without a restart. If the new rules cannot be
+// evaluated, the former rules stay in use.
 func TestRulesAreReloaded(t *testing.T) {
 	p := newPod(t, respondHi, withRules(sidecarconfig.Rule{Action: sidecarconfig.ActionAllow, Namespaces: []string{"team"}}))
 	status := func(namespace string) int {
@@ -346,7 +348,8 @@ func TestRulesAreReloaded(t *testing.T) {
 	if team, other := status("team"), status("other"); team != 200 || other != 403 {
 		t.Fatalf("team %d, other %d", team, other)
 	}
-	// A claim that a token does not have refuses, and says so once.
+	// A rule that reads a claim which the token does not have refuses the call. Its failure
+	// is logged once.
 	p.config.Access.Authorization.Rules = []sidecarconfig.Rule{
 		{Name: "tiers", Action: sidecarconfig.ActionAllow, Expression: compiled(t, `caller.claims.tier == "gold"`)}, {Action: sidecarconfig.ActionAllow},
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// TestCardOfTheHost asks a pod as its callers do, by the names of its Service and
-// by that of a Gateway.
+// TestCardOfTheHost requests the card by the names of the agent's Service and by the host
+// name of a Gateway.
 func TestCardOfTheHost(t *testing.T) {
 	p := newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
 		withHiddenSkill(c)
@@ -78,7 +78,7 @@ func TestCardOfTheHost(t *testing.T) {
 	}
 }
 
-// TestCardOfFlags is that of a sidecar without an operator.
+// TestCardOfFlags checks the card of a sidecar without an operator.
 func TestCardOfFlags(t *testing.T) {
 	dir := t.TempDir()
 	write := func(text string) string {
@@ -94,7 +94,7 @@ func TestCardOfFlags(t *testing.T) {
 		file    string
 		flags   []string
 		address net.Addr
-		// want are the URLs of 1.0 by the host of a request.
+		// want maps the Host of a request to the expected URLs of the 1.0 interfaces.
 		want map[string]string
 		err  string
 	}{

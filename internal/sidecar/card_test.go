@@ -58,7 +58,7 @@ func TestWire18_ExtendedCardOf02(t *testing.T) {
 		t.Errorf("POST gives %d", response.StatusCode)
 	}
 
-	// Anonymous callers may call, and get the public card.
+	// Anonymous callers may call the agent. They get the public card only.
 	for _, headers := range [][]string{nil, {"Authorization", "Bearer x"}} {
 		response, body := p.do("GET", url, "", headers...)
 		if response.StatusCode != http.StatusUnauthorized || !strings.HasPrefix(response.Header.Get("WWW-Authenticate"), "Bearer") ||
@@ -114,7 +114,7 @@ func newKey(t *testing.T) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
-// TestWire19_KeysAreRotated walks through a rotation without a restart.
+// TestWire19_KeysAreRotated performs each step of a key rotation without a restart.
 func TestWire19_KeysAreRotated(t *testing.T) {
 	dir := t.TempDir()
 	first, second := newKey(t), newKey(t)
@@ -152,7 +152,8 @@ func TestWire19_KeysAreRotated(t *testing.T) {
 		pure := signingtest.Verify([]byte(text), card.FormV10, set)
 		return union == nil && pure == nil
 	}
-	// reported checks the signatures for the registry, which renders the configured card.
+	// reported checks the signatures that the sidecar reports to the registry, which renders
+	// the configured card.
 	reported := func(keys int) {
 		t.Helper()
 		report := p.sidecar.health.Report().CardSignatures
@@ -177,7 +178,7 @@ func TestWire19_KeysAreRotated(t *testing.T) {
 	mount(t, dir, map[string][]byte{"tls.key": second, "previous.key": first})
 	p.eventually("both keys", func() bool { return verifies(public(first)) && verifies(public(second)) && len(keys().Keys) == 2 })
 
-	// The card of a reloaded configuration is signed with both, too.
+	// The card of a reloaded configuration is signed with both keys, too.
 	p.config.Card.Name = "Renamed"
 	p.mount(p.encode())
 	p.eventually("new card", func() bool {
@@ -217,7 +218,7 @@ func TestKeysOfAnUnsignedCard(t *testing.T) {
 	}
 }
 
-// TestProtocolOptions changes them by a reload.
+// TestProtocolOptions changes the protocol options by a reload.
 func TestProtocolOptions(t *testing.T) {
 	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
@@ -242,8 +243,8 @@ func TestProtocolOptions(t *testing.T) {
 	}
 }
 
-// TestMessageOptions changes what a message does that is sent again, or that names
-// a context only, by a reload.
+// TestMessageOptions changes two options by a reload: the effect of a repeated message,
+// and of a message with a context only.
 func TestMessageOptions(t *testing.T) {
 	asks := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -287,17 +288,18 @@ func TestMessageOptions(t *testing.T) {
 	}
 }
 
-// TestWire18_ExtendedCardOfEveryBinding asks as each version does.
+// TestWire18_ExtendedCardOfEveryBinding requests the extended card as the clients of each
+// version do.
 func TestWire18_ExtendedCardOfEveryBinding(t *testing.T) {
 	offered, none := newPod(t, respondHi, withHiddenSkill), newPod(t, respondHi, nil)
 	tests := map[string]struct {
 		method, path, body, version string
-		// none identifies the answer of an agent without an extended card.
+		// none is a text in the response of an agent without an extended card.
 		none string
 	}{
 		"0.3 JSON-RPC": {"POST", "/", `{"jsonrpc":"2.0","id":1,"method":"agent/getAuthenticatedExtendedCard"}`, "", "-32007"},
 		"1.0 JSON-RPC": {"POST", "/", `{"jsonrpc":"2.0","id":1,"method":"GetExtendedAgentCard"}`, "1.0", "-32004"},
-		// The operation of 0.3 over REST is for the card, extended or not.
+		// In 0.3 over REST, one operation returns the public or the extended card.
 		"0.3 REST": {"GET", "/v1/card", "", "", ""},
 		"1.0 REST": {"GET", "/extendedAgentCard", "", "1.0", "UNSUPPORTED_OPERATION"},
 	}
@@ -328,7 +330,7 @@ func TestWire18_ExtendedCardOfEveryBinding(t *testing.T) {
 }
 
 // An agent that admits anonymous callers, and serves more to callers with a credential,
-// lists the schemes of that credential.
+// lists the security schemes of these callers.
 func TestWire18_SchemesOfTheExtendedCard(t *testing.T) {
 	p := newPod(t, respondHi, withHiddenSkill)
 	for version, scheme := range map[string]string{"": `"type":"http"`, "1.0": `"httpAuthSecurityScheme"`} {
@@ -347,8 +349,8 @@ func TestWire18_SchemesOfTheExtendedCard(t *testing.T) {
 	}
 }
 
-// TestWire18_ChallengesOfTheExtendedCard: the refusal names what is accepted, and
-// nothing else.
+// TestWire18_ChallengesOfTheExtendedCard checks that a refusal names exactly the accepted
+// types of credentials.
 func TestWire18_ChallengesOfTheExtendedCard(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "alice"), []byte(strings.Repeat("k", 32)), 0o600); err != nil {

@@ -22,15 +22,15 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// readyz asks whether the pod is ready, and why not.
+// readyz returns whether the pod is ready, and if it is not, the reason.
 func (p *pod) readyz() (ready bool, why string) {
 	p.t.Helper()
 	response, body := p.do("GET", p.health("/readyz"), "")
 	return response.StatusCode == http.StatusOK, body
 }
 
-// reports waits until a dependency has failed of a cause, or is healthy, and
-// returns the message.
+// reports waits until the report of a dependency has the given cause, and returns the
+// message.
 func (p *pod) reports(name sidecarconfig.Dependency, cause sidecarconfig.HealthCause) (message string) {
 	p.t.Helper()
 	p.eventually(string(name)+" "+string(cause), func() bool {
@@ -52,7 +52,7 @@ func (p *pod) hasMetric(line string) {
 	}
 }
 
-// closedAddress is one where nothing listens.
+// closedAddress returns an address at which nothing listens.
 func closedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -63,7 +63,8 @@ func closedAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// A pod that has never reached its store is not ready, and says why.
+// A pod that has never reached its store is not ready, and its readiness probe reports
+// the reason.
 func TestPodWithAnUnreachableStoreIsNotReady(t *testing.T) {
 	const password = "correct-horse"
 	server := redistest.Start(t, "--requirepass", password)
@@ -118,8 +119,8 @@ func TestPodWithAnUnreachableStoreIsNotReady(t *testing.T) {
 	}
 }
 
-// A store that comes up later makes the pod ready, without a restart, and one
-// that is lost then leaves it ready; what is known says so.
+// A pod becomes ready without a restart when its store becomes available. It stays ready
+// when it loses the store afterwards. The metric and the health report show both.
 func TestStoreIsLostAndRegained(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill()
@@ -161,7 +162,7 @@ func (a *authority) mountValid(dir string, from, until time.Duration) {
 	mount(a.t, dir, map[string][]byte{certificateFile: certificate, keyFile: key})
 }
 
-// Without a certificate that is valid now the sidecar does not start.
+// The sidecar does not start without a certificate that is valid now.
 func TestCertificateThatIsInvalidAtTheStart(t *testing.T) {
 	a := newAuthority(t, "a")
 	for want, period := range map[string][2]time.Duration{
@@ -179,8 +180,8 @@ func TestCertificateThatIsInvalidAtTheStart(t *testing.T) {
 	}
 }
 
-// A certificate that is not valid never replaces one that is. When the one that
-// is served expires, the pod is not ready until a valid one is mounted.
+// An invalid certificate never replaces a valid one. When the served certificate expires,
+// the pod is not ready until a valid certificate is mounted.
 func TestCertificateOutsideItsValidityPeriod(t *testing.T) {
 	a := newAuthority(t, "a")
 	dir := t.TempDir()
@@ -202,7 +203,7 @@ func TestCertificateOutsideItsValidityPeriod(t *testing.T) {
 		t.Errorf("/readyz with the former certificate = %s", why)
 	}
 
-	// One that becomes valid soon is taken then.
+	// A mounted certificate that becomes valid soon is put into use at that time.
 	a.mountValid(dir, 2*time.Second, 6*time.Second)
 	p.reports(sidecarconfig.DependencyServingCertificate, sidecarconfig.CauseNotYetValid)
 	p.eventually("the next certificate is served", func() bool { return !served().Equal(first) })
@@ -220,7 +221,7 @@ func TestCertificateOutsideItsValidityPeriod(t *testing.T) {
 	}
 }
 
-// byJWT has the keys of an issuer at an address.
+// byJWT configures authentication by JWTs of an issuer, whose keys are at an address.
 func byJWT(jwks string, others ...sidecarconfig.Authentication) func(*sidecarconfig.Config) {
 	return func(c *sidecarconfig.Config) {
 		c.Access.Authentication = append(others, sidecarconfig.Authentication{
@@ -273,7 +274,7 @@ func TestUnavailableIssuerKeys(t *testing.T) {
 	answer.Store(&found)
 	alone.eventually("ready", func() bool { ready, _ := alone.readyz(); return ready })
 	alone.hasMetric(`a2a_dependency_state{dependency="IssuerKeys",state="healthy"} 1`)
-	// A configuration without the issuer needs none of its keys.
+	// A configuration without the issuer does not need the keys.
 	alone.config.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
 	alone.mount(alone.encode())
 	alone.eventually("the issuer is forgotten", func() bool {
@@ -282,8 +283,8 @@ func TestUnavailableIssuerKeys(t *testing.T) {
 	})
 }
 
-// A new file of a mounted bundle or key that cannot be used is reported, and the former
-// bundle or key stays in use.
+// If a new file of a mounted bundle or key cannot be used, the failure is reported, and
+// the former bundle or key stays in use.
 func TestInvalidFilesKeepTheFormerConfiguration(t *testing.T) {
 	a := newAuthority(t, "a")
 	trusted, keys := t.TempDir(), t.TempDir()
@@ -340,8 +341,8 @@ func TestTerminationMessage(t *testing.T) {
 	}
 }
 
-// A model server that is lost leaves the pod ready. Its return is found out
-// without a turn.
+// A pod that loses its model server stays ready. The sidecar detects the recovery of the
+// server without a turn.
 func TestModelServerIsLostAndRegained(t *testing.T) {
 	var away atomic.Bool
 	answers := newCompletionServer()
@@ -354,7 +355,7 @@ func TestModelServerIsLostAndRegained(t *testing.T) {
 	})
 	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		calls(url)(c)
-		c.Backend.Timeouts.FirstEvent = sidecarconfig.Duration(time.Second) // how long a turn waits for a server that is busy
+		c.Backend.Timeouts.FirstEvent = sidecarconfig.Duration(time.Second) // a turn waits this long for a busy server
 	})
 	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
 	p.hasMetric(`a2a_dependency_state{dependency="ModelServer",state="healthy"} 1`)
@@ -371,8 +372,8 @@ func TestModelServerIsLostAndRegained(t *testing.T) {
 	p.reports(sidecarconfig.DependencyModelServer, sidecarconfig.CauseHealthy)
 }
 
-// A server may keep the list of its models from a key that completions are open to:
-// such a pod is ready, works, and lacks nothing.
+// A server may forbid the list of models to a key that may use completions. A pod with
+// such a server is ready and healthy.
 func TestModelServerWithAForbiddenModelList(t *testing.T) {
 	answers := newCompletionServer()
 	var asked atomic.Int32
@@ -427,8 +428,8 @@ func TestModelServerWithUnexpectedResponses(t *testing.T) {
 	}
 }
 
-// A list of models that is open to any key does not hide that completions are
-// refused.
+// If a server returns the list of models for any key, the sidecar still reports that
+// completions are refused.
 func TestModelServerRejectsCompletions(t *testing.T) {
 	var refuses atomic.Bool
 	var lists atomic.Int32
@@ -460,7 +461,7 @@ func TestModelServerRejectsCompletions(t *testing.T) {
 	p.reports(sidecarconfig.DependencyModelServer, sidecarconfig.CauseHealthy)
 }
 
-// A pod whose container speaks A2A is not ready before it serves its card.
+// A pod whose backend protocol is A2A is not ready until the agent serves its card.
 func TestAgentWithoutACard(t *testing.T) {
 	var served atomic.Bool
 	agent := func(w http.ResponseWriter, r *http.Request) {
@@ -483,7 +484,7 @@ func TestAgentWithoutACard(t *testing.T) {
 	p.eventually("ready", func() bool { ready, _ := p.readyz(); return ready })
 }
 
-// A whole sidecar reports through the registry of its configuration.
+// A whole sidecar sends its health reports to the registry of its configuration.
 func TestPodReportsItsHealth(t *testing.T) {
 	reports := make(chan string, 16)
 	registry := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -30,7 +30,7 @@ func TestDrainWhenIdle(t *testing.T) {
 	p := newPod(t, respondHi, nil)
 	began := time.Now()
 	done := make(chan struct{})
-	go func() { // the agent's own hook, called at the same moment
+	go func() { // the kubelet calls the agent's hook at the same moment
 		defer close(done)
 		p.do("GET", p.health("/drained"), "")
 	}()
@@ -123,8 +123,9 @@ func TestShutdownEndsSessionsOfMCP(t *testing.T) {
 	}
 }
 
-// TestDrainEndsConnections: a client that has read a stream to its end has not
-// heard that the pod is going. Its next message is taken, and no more of them.
+// TestDrainEndsConnections sends messages on the connection of a stream that has ended.
+// The client does not know yet that the pod drains. The sidecar accepts its next message,
+// and closes the connection after it.
 func TestDrainEndsConnections(t *testing.T) {
 	for name, transport := range map[string]*http.Transport{"HTTP/1.1": {}, "HTTP/2": {Protocols: unencryptedHTTP2()}} {
 		t.Run(name, func(t *testing.T) {
@@ -144,7 +145,8 @@ func TestDrainEndsConnections(t *testing.T) {
 				}
 			}, nil)
 			defer transport.CloseIdleConnections()
-			// Another client's turn keeps the sidecar from its rest, however long this one takes for its next message.
+			// The running turn of another client keeps the drain from refusing turns, even if this
+			// client sends its next message late.
 			busy := p.open("POST", p.agent(), helloStream, "Authorization", "Bearer "+p.token("team"))
 			defer busy.Body.Close()
 			if _, err := bufio.NewReader(busy.Body).ReadString('\n'); err != nil || !asked.Load() {

@@ -15,12 +15,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// TestTaskOfAFormerReplica asks for tasks that this process never had.
+// TestTaskOfAFormerReplica requests tasks that this process never had.
 func TestTaskOfAFormerReplica(t *testing.T) {
 	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
 	})
-	// One of a day ago, by the time in it.
+	// former is a task id whose time is a day ago.
 	former := uuid.Must(uuid.NewV7())
 	milliseconds := time.Now().Add(-24 * time.Hour).UnixMilli()
 	for i := range 6 {

@@ -44,8 +44,8 @@ func registryOf(t *testing.T, agents ...string) string {
 	return registry.URL
 }
 
-// TestGatewayReportsFailures calls agents that cannot be called, in each protocol
-// and binding, and reads what failed in the form of the request.
+// TestGatewayReportsFailures calls agents that cannot be called, in each version and
+// binding. The errors have the form of the request's protocol and contain the reason.
 func TestGatewayReportsFailures(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("mine"), 0o600); err != nil {

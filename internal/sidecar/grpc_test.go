@@ -32,7 +32,7 @@ func (p *pod) dial() *grpc.ClientConn {
 	return conn
 }
 
-// caller returns the context of an admitted caller.
+// caller returns a context with the credential of an admitted caller.
 func (p *pod) caller() context.Context {
 	return metadata.AppendToOutgoingContext(p.t.Context(), "authorization", "Bearer "+p.token("team"))
 }
@@ -46,7 +46,7 @@ var (
 	}}
 )
 
-// A task goes through the whole sidecar by both services and by JSON-RPC.
+// The services of both versions and JSON-RPC return the same task.
 func TestWire20_OneTaskByEveryService(t *testing.T) {
 	p := newPod(t, respondHi, nil)
 	conn := p.dial()
@@ -89,7 +89,8 @@ func TestWire20_OneTaskByEveryService(t *testing.T) {
 	if last != "TASK_STATE_COMPLETED" {
 		t.Errorf("the stream ends with %s", last)
 	}
-	// The other services know each other's tasks, which belong to their owner.
+	// A task belongs to its owner, so the services of all versions find tasks that another
+	// one created.
 	for what, call := range map[string]func() error{
 		"foreign": func() error { _, err := old.GetTask(p.caller(), &v03.GetTaskRequest{Name: "tasks/none"}); return err },
 		"tenant": func() error {
@@ -135,13 +136,13 @@ func TestWire20_Access(t *testing.T) {
 			t.Errorf("%s, stream: %v", name, err)
 		}
 	}
-	// A check of health needs no credential.
+	// A health check needs no credential.
 	if got, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil || got.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("health = %v, %v", got, err)
 	}
 }
 
-// The end of a client's context ends the call and not the task, which completes.
+// If the context of a client ends, the call ends, and the task still completes.
 func TestWire20_TaskOutlivesItsCall(t *testing.T) {
 	began, proceed := make(chan struct{}), make(chan struct{})
 	p := newPod(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -16,8 +16,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// statusAt returns the status with which a sidecar answers requests for the card
-// and for a turn that name a host, as a reverse proxy of this machine sends them.
+// statusAt returns the status of a sidecar's responses to a request for the card and to a
+// message, which must be equal. host is the Host of the requests, as a reverse proxy on
+// this machine sends them.
 func statusAt(t *testing.T, s *Sidecar, host string) int {
 	t.Helper()
 	var status int
@@ -36,8 +37,8 @@ func statusAt(t *testing.T, s *Sidecar, host string) int {
 	return status
 }
 
-// TestHostOfABaseURL calls a sidecar at a loopback address as a proxy in front of
-// it does that keeps the Host of its clients.
+// TestHostOfABaseURL calls a sidecar at a loopback address like a proxy that passes on
+// the Host of its clients.
 func TestHostOfABaseURL(t *testing.T) {
 	o := standaloneOptions(t, respondHi)
 	o.BaseURLs = []string{"https://agents.example.test/echo", "https://b.example.test:8443"}
@@ -60,7 +61,8 @@ func TestHostOfABaseURL(t *testing.T) {
 		"second base":              {byFlag, "b.example.test:8443", http.StatusOK},
 		"port left out by a proxy": {byFlag, "b.example.test", http.StatusOK},
 		"loopback":                 {byFlag, "localhost:8080", http.StatusOK},
-		// A page of the base that was rebound to loopback names the port of the sidecar.
+		// The Host of a page whose name was rebound to loopback has the port of the sidecar,
+		// even if the name is that of the base.
 		"port of the sidecar": {byFlag, "agents.example.test:8080", http.StatusForbidden},
 		"another name":        {byFlag, "evil.example.test", http.StatusForbidden},
 		"name below the base": {byFlag, "x.agents.example.test", http.StatusForbidden},
@@ -77,7 +79,7 @@ func TestHostOfABaseURL(t *testing.T) {
 	}
 }
 
-// TestHostOfAReloadedBase checks that the hosts are those of the configuration in use.
+// TestHostOfAReloadedBase checks that the hosts of the configuration in use are accepted.
 func TestHostOfAReloadedBase(t *testing.T) {
 	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Access = sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}}
@@ -94,7 +96,7 @@ func TestHostOfAReloadedBase(t *testing.T) {
 	}
 }
 
-// A page of evil.example whose name was rebound to loopback calls no agent.
+// A page of evil.example whose name was rebound to loopback cannot call the agent.
 func TestLoopbackSidecarRejectsOtherHostNames(t *testing.T) {
 	called := false
 	p := newPod(t, func(w http.ResponseWriter, r *http.Request) {

@@ -30,7 +30,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// slowRefill is the rate of a caller that has used up its burst for the whole test.
+// slowRefill returns a rate with the given burst and the slowest refill. A caller that
+// has used up its burst stays limited during the test.
 func slowRefill(burst int) sidecarconfig.Rate { return sidecarconfig.Rate{PerSecond: 1, Burst: burst} }
 
 func (p *pod) metric(line string) {
@@ -99,7 +100,7 @@ func TestRequestsOfAllCallersAreLimited(t *testing.T) {
 	for range 2 {
 		p.do("POST", p.agent(), hello, as...)
 	}
-	// Anonymous requests do not use the limits of callers.
+	// Anonymous requests are not charged to authenticated callers.
 	for range 5 {
 		if response, _ := p.do("POST", p.agent(), hello); response.StatusCode != http.StatusUnauthorized {
 			t.Errorf("anonymous = %d", response.StatusCode)
@@ -111,7 +112,8 @@ func TestRequestsOfAllCallersAreLimited(t *testing.T) {
 	p.metric(`a2a_limited_total{limit="total_requests"} 1`)
 }
 
-// TestPublicCardIsCharged to its reader's address.
+// TestPublicCardIsCharged checks that requests for the public card are charged to the
+// address of the client.
 func TestPublicCardIsCharged(t *testing.T) {
 	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Limits.Requests = slowRefill(2) })
 	card := p.agent() + ".well-known/agent-card.json"
@@ -125,8 +127,9 @@ func TestPublicCardIsCharged(t *testing.T) {
 	}
 }
 
-// TestWrongCredentials: an address that shows many is not asked for another one,
-// and callers with a verified credential are not limited at the same address.
+// TestWrongCredentials checks that after many wrong credentials, further credentials of
+// an address are refused without verification. Callers at the same address whose
+// credential was verified before are not limited.
 func TestWrongCredentials(t *testing.T) {
 	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Limits.FailedAuthentications = slowRefill(3) })
 	for range 5 {
@@ -152,8 +155,9 @@ func TestWrongCredentials(t *testing.T) {
 	p.metric(`a2a_limited_total{limit="failed_authentications"} 2`)
 }
 
-// TestWrongCredentialsOfAllKinds: each kind is charged, also if anonymous callers are
-// admitted, and callers with a valid credential are not limited at the same address.
+// TestWrongCredentialsOfAllKinds checks that wrong credentials of each type are charged,
+// even if anonymous callers are admitted. Callers with a valid credential at the same
+// address are not limited.
 func TestWrongCredentialsOfAllKinds(t *testing.T) {
 	const good, wrong = "good-01234567890123456789012345678", "wrong-0123456789012345678901234567"
 	servers, clients, strangers := newAuthority(t, "servers"), newAuthority(t, "clients"), newAuthority(t, "strangers")
@@ -215,7 +219,7 @@ func TestWrongCredentialsOfAllKinds(t *testing.T) {
 
 const helloStream = `{"jsonrpc":"2.0","id":1,"method":"message/stream","params":{"message":{"kind":"message","messageId":"new","role":"user","parts":[{"kind":"text","text":"Hello"}]}}}`
 
-// newHeldAgent returns an agent that works until end is called.
+// newHeldAgent returns an agent that does not respond until end is called.
 func newHeldAgent() (agent http.HandlerFunc, end func()) {
 	done := make(chan struct{})
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -262,7 +266,8 @@ func TestOpenStreams(t *testing.T) {
 	}
 }
 
-// TestCallersOfOneOwnerHaveLimitsOfTheirOwn: they share tasks, and no limit.
+// TestCallersOfOneOwnerHaveLimitsOfTheirOwn checks that callers with the same owner share
+// tasks, but not limits.
 func TestCallersOfOneOwnerHaveLimitsOfTheirOwn(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -333,7 +338,8 @@ func TestTurnsWaitInAQueue(t *testing.T) {
 	p.metric("a2a_turns_queued 0")
 }
 
-// TestLimitsAreReloaded, and what was used stays used.
+// TestLimitsAreReloaded reduces limits by a reload. Earlier usage counts toward the new
+// limits.
 func TestLimitsAreReloaded(t *testing.T) {
 	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Limits.Requests = slowRefill(1000); c.Limits.MaxBodyBytes = 1 << 20 })
 	as := []string{"Authorization", "Bearer " + p.token("team"), "Content-Type", "application/json"}
@@ -353,8 +359,8 @@ func TestLimitsAreReloaded(t *testing.T) {
 	})
 }
 
-// TestBodiesInFlight: one caller that sends much and slowly holds up neither
-// small requests nor those of others.
+// TestBodiesInFlight checks that one caller with large and slow requests delays neither
+// small requests nor requests of other callers.
 func TestBodiesInFlight(t *testing.T) {
 	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Access.Namespaces = []string{"*"} })
 	half := strings.Replace(hello, "Hello", strings.Repeat("x", 8<<20), 1)
@@ -364,7 +370,7 @@ func TestBodiesInFlight(t *testing.T) {
 		body, more := io.Pipe()
 		context.AfterFunc(ctx, func() { _ = body.Close() })
 		go func() {
-			_, _ = io.WriteString(more, half[:len(half)-1]) // and waits
+			_, _ = io.WriteString(more, half[:len(half)-1]) // the end of the body never follows
 		}()
 		request, _ := http.NewRequestWithContext(ctx, http.MethodPost, p.agent(), body)
 		request.Header.Set("Authorization", "Bearer "+p.token(namespace))
@@ -378,7 +384,7 @@ func TestBodiesInFlight(t *testing.T) {
 			status <- response.StatusCode
 		}()
 	}
-	// One caller may hold three eighths of 80 MiB: three bodies of 10 MiB.
+	// One caller may use three eighths of 80 MiB, which are three bodies of 10 MiB.
 	refused := make(chan int, 10)
 	for range 4 {
 		send("greedy", refused)
@@ -414,7 +420,7 @@ func TestDecodedRequestsReserveNoBodyMemory(t *testing.T) {
 			defer end()
 			p := newPod(t, agent, nil)
 			ctx, stop := context.WithCancel(t.Context())
-			// The body has no declared length, so it gets the smallest buffer.
+			// The length of the body is not declared, so it gets the smallest buffer.
 			request, _ := http.NewRequestWithContext(ctx, http.MethodPost, p.agent()+to.path, io.MultiReader(strings.NewReader(to.body)))
 			request.Header.Set("Authorization", "Bearer "+p.token("team"))
 			request.Header.Set("Content-Type", "application/json")

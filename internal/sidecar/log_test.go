@@ -26,7 +26,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// logBuffer keeps a log. It is safe for concurrent use.
+// logBuffer stores the lines of a log. It is safe for concurrent use.
 type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -45,8 +45,8 @@ func (b *logBuffer) String() string {
 	return b.text.String()
 }
 
-// events returns the events with a message, without their times, durations and the ports of
-// their addresses.
+// events returns the events with this message. It removes their times and durations, and
+// the ports of their addresses.
 func (b *logBuffer) events(t *testing.T, message string) []map[string]any {
 	t.Helper()
 	events := []map[string]any{}
@@ -96,7 +96,7 @@ func TestTheAccessLogNamesCallerOperationAndOutcome(t *testing.T) {
 	}
 }
 
-// A request whose client left is counted and logged once, in each binding.
+// A request whose client disconnected is counted and logged once, in each binding.
 func TestRequestsWhoseClientLeftAreCanceled(t *testing.T) {
 	post := func(path, body string) func(context.Context, *testing.T, *pod) {
 		return func(ctx context.Context, t *testing.T, p *pod) {
@@ -214,7 +214,8 @@ func TestTheAuditLogIsBounded(t *testing.T) {
 	}
 }
 
-// Clients without a credential, which no rate limit holds back, hide no denial of a caller.
+// Events of clients without a credential, which no rate limit restricts, do not suppress
+// the events of denied callers.
 func TestRequestsWithoutACredentialHideNoOtherDenial(t *testing.T) {
 	p := newPod(t, respondHi, withRules(sidecarconfig.Rule{Name: "own", Action: sidecarconfig.ActionAllow, Namespaces: []string{"team"}}))
 	stopped := time.Now()

@@ -28,7 +28,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// operations are the methods of JSON-RPC by their names of 1.0.
+// operations maps methods of 1.0 to the JSON-RPC methods of all versions.
 var operations = map[a2a.Method][]string{
 	a2a.MethodSendMessage:          {"SendMessage", "message/send", "tasks/send"},
 	a2a.MethodSendStreamingMessage: {"SendStreamingMessage", "message/stream", "tasks/sendSubscribe"},
@@ -43,14 +43,14 @@ var operations = map[a2a.Method][]string{
 	a2a.MethodGetExtendedCard:      {"GetExtendedAgentCard", "agent/getAuthenticatedExtendedCard", "agent/authenticatedExtendedCard"},
 }
 
-// paths are the paths of REST below the root and below /v1.
+// paths maps HTTP methods to the paths of REST, which exist at the root and below /v1.
 var paths = map[string][]string{
 	"POST":   {"message:send", "message:stream", "tasks/t:cancel", "tasks/t:subscribe", "tasks/t/pushNotificationConfigs"},
 	"GET":    {"tasks", "tasks/t", "tasks/t:subscribe", "tasks/t/pushNotificationConfigs", "tasks/t/pushNotificationConfigs/c", "extendedAgentCard", "card"},
 	"DELETE": {"tasks/t/pushNotificationConfigs/c"},
 }
 
-// remoteProcedures are those of gRPC, by service.
+// remoteProcedures maps gRPC services to their procedures.
 var remoteProcedures = map[string][]string{
 	"a2a.v1.A2AService": {
 		"SendMessage", "SendStreamingMessage", "GetTask", "CancelTask", "TaskSubscription", "CreateTaskPushNotificationConfig",
@@ -64,7 +64,8 @@ var remoteProcedures = map[string][]string{
 	"hostile.Service": {"hostile"},
 }
 
-// Each request is in the metrics by its operation in 1.0, and none by a text of its client.
+// Each request is counted by the 1.0 name of its operation. No label contains text of a
+// client.
 func TestMetricsNameOperationsByTheirNamesOf10(t *testing.T) {
 	for operation, methods := range operations {
 		p := newPod(t, respondHi, nil)
@@ -90,7 +91,8 @@ func TestCountersOfAlertsStartAtZero(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The values of the label that the alert of a metric selects.
+	// values maps the metric of each alert to the values of the label that the alert
+	// selects.
 	values := map[string][]string{
 		"a2a_limited_total":                 {"turns", "total_requests", "total_streams", "total_tokens"},
 		"a2a_gateway_token_exchanges_total": {"failed"},
@@ -122,9 +124,9 @@ func TestCountersOfAlertsStartAtZero(t *testing.T) {
 	}
 }
 
-// TestSeriesAreBounded sends every operation in every dialect, with errors and with values
-// that a hostile client chooses, adds every value that the code of the sidecar has, and
-// counts the series.
+// TestSeriesAreBounded counts the series after it has sent every operation in every
+// version, with errors and with values that a hostile client chooses. It also adds every
+// value of a label that the code of the sidecar contains.
 func TestSeriesAreBounded(t *testing.T) {
 	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
@@ -190,7 +192,8 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 }
 
-// fill adds the values of labels that need a configuration or a fault.
+// fill adds the values of labels that occur only with a certain configuration or after a
+// fault.
 func fill(m *metrics) {
 	ctx := context.Background()
 	for operation := range operations {
@@ -250,8 +253,8 @@ func fill(m *metrics) {
 	}
 }
 
-// A turn ends while scrapes hang, both while they collect the metrics and while their
-// clients do not read.
+// A turn ends even if scrapes hang, while they collect the metrics or while their clients
+// do not read.
 func TestScrapesBlockNoTurn(t *testing.T) {
 	p := newPod(t, respondHi, nil)
 	send := func() {
@@ -301,7 +304,8 @@ func TestScrapesAtATimeAreLimited(t *testing.T) {
 	}
 }
 
-// Durations are in classic and in native buckets, with the id of a sampled trace.
+// Durations are recorded in classic and native buckets, with the id of a sampled trace as
+// the exemplar.
 func TestDurationsHaveTheTraceOfTheirRequest(t *testing.T) {
 	for name, flags := range map[string]trace.TraceFlags{"sampled": trace.FlagsSampled, "not sampled": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -346,7 +350,7 @@ func TestDurationsHaveTheTraceOfTheirRequest(t *testing.T) {
 	}
 }
 
-// unreadResponse is a response whose client does not read until release.
+// unreadResponse is a response whose client does not read until release is closed.
 type unreadResponse struct {
 	*httptest.ResponseRecorder
 	once           sync.Once
@@ -359,7 +363,7 @@ func (w *unreadResponse) Write(text []byte) (int, error) {
 	return w.ResponseRecorder.Write(text) //nolint:wrapcheck // it is a response
 }
 
-// slowCollector is a collector that takes until release.
+// slowCollector is a collector that blocks until release is closed.
 type slowCollector struct {
 	once           sync.Once
 	begun, release chan struct{}
@@ -372,7 +376,7 @@ func (c *slowCollector) Collect(chan<- prometheus.Metric) {
 	<-c.release
 }
 
-// family returns a metric.
+// family returns the metric of a name.
 func (p *pod) family(name string) *dto.MetricFamily {
 	p.t.Helper()
 	families, err := p.sidecar.metrics.registry.Gather()

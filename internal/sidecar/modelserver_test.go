@@ -26,8 +26,8 @@ import (
 
 const completion = `data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n"
 
-// nonLoopbackIP returns an address of this machine that is not loopback, as the
-// address of a model server is in a cluster.
+// nonLoopbackIP returns an address of this machine that is not loopback. It stands for
+// the address of a model server in a cluster.
 func nonLoopbackIP(t *testing.T) net.IP {
 	t.Helper()
 	addresses, err := net.InterfaceAddrs()
@@ -43,7 +43,7 @@ func nonLoopbackIP(t *testing.T) net.IP {
 	return nil
 }
 
-// modelServerAt serves a model at an address.
+// modelServerAt starts a model server at an address and returns its URL.
 func modelServerAt(t *testing.T, ip net.IP, secure *tls.Config, h http.HandlerFunc) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(ip.String(), "0"))
@@ -81,7 +81,7 @@ func newCompletionServer(keys ...string) http.HandlerFunc {
 	}
 }
 
-// calls makes a pod's agent the model server at an address.
+// calls configures a model server as the backend of a pod.
 func calls(url string) func(*sidecarconfig.Config) {
 	return func(c *sidecarconfig.Config) {
 		c.Backend = sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolChatCompletions, URL: url}
@@ -98,8 +98,8 @@ func (p *pod) turn() string {
 	return body
 }
 
-// TestUnreachableModelServer: a pod is ready when its model server has
-// answered once, and stays so when the server goes away.
+// TestUnreachableModelServer checks that a pod becomes ready when its model server has
+// responded once, and stays ready when the server fails later.
 func TestUnreachableModelServer(t *testing.T) {
 	var status atomic.Int32
 	status.Store(http.StatusBadGateway)
@@ -127,7 +127,7 @@ func TestUnreachableModelServer(t *testing.T) {
 	}
 }
 
-// The turn fails with the field that names the address.
+// The error of the turn names the field of the Agent that contains the address.
 func TestModelServerAtAForbiddenAddress(t *testing.T) {
 	for url, want := range map[string]string{
 		"http://169.254.169.254/v1":         "leads to a loopback, link-local or metadata address",
@@ -148,8 +148,8 @@ func TestModelServerAtAForbiddenAddress(t *testing.T) {
 	}
 }
 
-// TestModelServerOverTLS trusts a server by the bundle of the Agent, and follows
-// no redirect.
+// TestModelServerOverTLS checks that the sidecar trusts a server by the trust bundle of
+// the Agent, and follows no redirect.
 func TestModelServerOverTLS(t *testing.T) {
 	ip, ca := nonLoopbackIP(t), newAuthority(t, "company")
 	certificate, key := ca.issue(func(c *x509.Certificate) { c.IPAddresses = append(c.IPAddresses, ip) })
@@ -204,12 +204,12 @@ func TestModelServerOverTLS(t *testing.T) {
 	})
 }
 
-// TestChatKeyIsRotated gives ten agents one model server and its key in a
-// Secret, and rotates the key while all of them work: no turn fails.
+// TestChatKeyIsRotated runs ten agents that use one model server, whose API key is in a
+// Secret. It rotates the key while all agents run turns. No turn may fail.
 func TestChatKeyIsRotated(t *testing.T) {
 	const agents = 10
 	key := func(n int) string { return fmt.Sprintf("sk-%02d-0123456789", n) }
-	var taken sync.Map // the keys that the server takes now
+	var taken sync.Map // the keys that the server accepts now
 	taken.Store(key(0), true)
 	var refused atomic.Int32
 	url := modelServerAt(t, nonLoopbackIP(t), nil, func(w http.ResponseWriter, r *http.Request) {
@@ -271,8 +271,8 @@ func TestChatKeyIsRotated(t *testing.T) {
 			mount(t, dir, map[string][]byte{"api-key": []byte(" " + key(n) + "\r\n")})
 			more(2)
 		}
-		// The server may forget the former key at once: a sidecar that did not see
-		// the change yet reads the file again.
+		// The server may remove the former key at once. A sidecar that has not detected the
+		// change yet reads the file again.
 		taken.Delete(key(n - 1))
 	}
 	more(5 * agents)
@@ -291,8 +291,8 @@ func TestChatKeyIsRotated(t *testing.T) {
 	}
 }
 
-// TestInvalidChatKeyIsRefused: without its key a sidecar does not start, and says
-// why by its exit code; without the key.
+// TestInvalidChatKeyIsRefused checks that a sidecar does not start without a valid key.
+// Its exit code and error show the reason, but not the key.
 func TestInvalidChatKeyIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "api-key")
 	for text, want := range map[string]string{
@@ -321,7 +321,7 @@ func TestInvalidChatKeyIsRefused(t *testing.T) {
 	}
 }
 
-// TestChatHeaders: flags that send headers, and those that cannot.
+// TestChatHeaders checks which headers the flags can send.
 func TestChatHeaders(t *testing.T) {
 	for flag, want := range map[string]string{
 		"X-Team=blue":                    "",

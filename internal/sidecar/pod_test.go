@@ -30,7 +30,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// After an outage a pool that was closed looks once more, within a second.
+// The leak check ignores tryDial: after an outage, a closed connection pool of Redis
+// dials once more within a second.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
@@ -52,7 +53,7 @@ type pod struct {
 	client  *http.Client
 	// options changes the flags.
 	options func(*Options)
-	// fixedTime is the time of the rate limits, if their clock does not run.
+	// fixedTime is the time of the rate limits if their clock does not run.
 	fixedTime time.Time
 	log       logBuffer
 }
@@ -116,8 +117,8 @@ func (p *pod) mount(text []byte) {
 	mount(p.t, p.dir, map[string][]byte{sidecarconfig.FileName: text})
 }
 
-// mount replaces the files of a volume as the kubelet does: a new directory,
-// and a link to it that is renamed into place.
+// mount replaces the files of a volume as the kubelet does: it creates a new directory
+// and a symbolic link to it, and renames the link.
 func mount(t *testing.T, dir string, files map[string][]byte) {
 	t.Helper()
 	version, err := os.MkdirTemp(dir, "..") //nolint:usetesting // it must stand in the volume
@@ -231,7 +232,7 @@ func (p *pod) open(method, url, body string, headers ...string) *http.Response {
 func (p *pod) agent() string             { return "http://" + p.sidecar.Addresses().Agent + "/" }
 func (p *pod) health(path string) string { return "http://" + p.sidecar.Addresses().Health + path }
 
-// eventually polls something that happens soon.
+// eventually polls a condition that becomes true soon.
 func (p *pod) eventually(what string, holds func() bool) {
 	p.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -19,7 +19,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// The message of each version that brings a webhook along, and what comes of it.
+// pushing maps each version to a message that contains a push configuration, and to the
+// expected response.
 var pushing = map[string]struct{ message, version, want string }{
 	"0.3": {
 		`{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"Hello"}]},` +
@@ -82,7 +83,7 @@ func TestPushNotifications(t *testing.T) {
 	}
 }
 
-// standaloneOptions are those of a sidecar on a laptop.
+// standaloneOptions returns the options of a sidecar in standalone mode.
 func standaloneOptions(t *testing.T, agent http.HandlerFunc) *Options {
 	t.Helper()
 	backend := httptest.NewServer(agent)
@@ -95,13 +96,14 @@ func standaloneOptions(t *testing.T, agent http.HandlerFunc) *Options {
 	return &Options{BackendURL: backend.URL, CardFile: card, Anonymous: true, Listen: "127.0.0.1:0"}
 }
 
-// standalone runs a sidecar as on a laptop and returns its address.
+// standalone runs a sidecar in standalone mode and returns its address.
 func standalone(t *testing.T, allowed ...string) string {
 	t.Helper()
 	return "http://" + standaloneBefore(t, respondHi, allowed...).Addresses().Agent + "/"
 }
 
-// standaloneBefore is standalone with another agent.
+// standaloneBefore does the same as standalone in front of another agent, and returns the
+// sidecar.
 func standaloneBefore(t *testing.T, agent http.HandlerFunc, allowed ...string) *Sidecar {
 	t.Helper()
 	o := standaloneOptions(t, agent)
@@ -109,7 +111,7 @@ func standaloneBefore(t *testing.T, agent http.HandlerFunc, allowed ...string) *
 	return standaloneWith(t, o)
 }
 
-// standaloneWith is standalone with other options.
+// standaloneWith does the same with other options.
 func standaloneWith(t *testing.T, o *Options) *Sidecar {
 	t.Helper()
 	s, err := Open(t.Context(), o, slog.New(slog.DiscardHandler), time.Now)
@@ -138,7 +140,7 @@ func TestInterruptedTurnsArePushed(t *testing.T) {
 	}))
 	defer receiver.Close()
 	s := standaloneBefore(t, func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // behind it the server sees that the caller leaves
+		_, _ = io.Copy(io.Discard, r.Body) // after the end of the body, the server detects that the caller disconnects
 		<-r.Context().Done()
 	}, "127.0.0.0/8")
 	response, err := http.Post("http://"+s.Addresses().Agent+"/", "application/json",
@@ -191,7 +193,7 @@ func TestPushNotificationsAreOffAndBounded(t *testing.T) {
 		t.Error("the card offers push notifications while they are off")
 	}
 
-	// A pod does not call itself, whatever the configuration allows.
+	// A pod does not post to itself, whatever targets the configuration allows.
 	p.config.PushNotifications = &sidecarconfig.PushNotifications{AllowedTargets: []sidecarconfig.PushTarget{
 		{Host: "hooks.example.com"}, {CIDR: "0.0.0.0/0"}, {CIDR: "127.0.0.0/8"},
 	}}

@@ -74,7 +74,8 @@ func TestSidecarVerifiesTheRegistryByItsConfiguration(t *testing.T) {
 	}
 }
 
-// The authorities of the configuration replace those of the sidecar, unless they are additional.
+// The authorities of the configuration replace the authorities of the sidecar, unless
+// they are additional.
 func TestAdditionalAuthoritiesOfTheRegistry(t *testing.T) {
 	own, first, other := newAuthority(t, "own"), newAuthority(t, "first"), newAuthority(t, "other")
 	verified := func(trusted *trust, a *authority) bool {

@@ -48,7 +48,7 @@ func TestREST(t *testing.T) {
 			if response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "text/event-stream" || !strings.HasPrefix(body, "id: 2\ndata: {") {
 				t.Errorf("stream = %d %s", response.StatusCode, body)
 			}
-			// A task of one tenant is not there for another.
+			// A task of one tenant is not found by requests of another tenant.
 			if response, body := p.do("GET", p.agent()+"other/tasks/"+sent.Task.ID, "", as...); response.StatusCode != http.StatusNotFound {
 				t.Errorf("in another tenant = %d %s", response.StatusCode, body)
 			}
@@ -74,7 +74,8 @@ func TestREST(t *testing.T) {
 	}
 }
 
-// TestWire10_ForeignTasksREST are answered like those that were never there.
+// TestWire10_ForeignTasksREST checks that requests for tasks of other owners have the
+// same responses as for tasks that never existed.
 func TestWire10_ForeignTasksREST(t *testing.T) {
 	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Access.Namespaces = []string{"*"} })
 	_, body := p.do("POST", p.agent()+"message:send", helloREST10, "Authorization", "Bearer "+p.token("team"), "Content-Type", "application/json")

@@ -182,13 +182,13 @@ func TestReload(t *testing.T) {
 		response, _ := p.do("POST", p.agent(), hello)
 		return response.StatusCode == http.StatusOK
 	})
-	// The gate is open a moment before the reload is counted.
+	// The new policy is in use a moment before the reload is counted.
 	p.eventually("second configuration", func() bool { return metric(`a2a_reloads_total{result="applied",source="configuration"} 2`) })
 	p.eventually("the end of the refusal", func() bool { return metric(`a2a_reload_refused{source="configuration"} 0`) })
 }
 
-// TestReloadThatFailsLeavesEveryPartAsItWas has a step that cannot be prepared at each
-// place among the real ones.
+// TestReloadThatFailsLeavesEveryPartAsItWas inserts a step that cannot be prepared at
+// each position of the real steps.
 func TestReloadThatFailsLeavesEveryPartAsItWas(t *testing.T) {
 	p := newPod(t, respondHi, nil)
 	former := p.sidecar.current()
@@ -239,8 +239,8 @@ func TestGatewayIsServed(t *testing.T) {
 	}
 }
 
-// TestQuietStreamIsParked until its agent continues, and its connection has the next
-// request.
+// TestQuietStreamIsParked checks that a quiet stream is parked until its agent continues,
+// and that its connection then serves the next request.
 func TestQuietStreamIsParked(t *testing.T) {
 	goOn := make(chan struct{})
 	p := newPod(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -293,8 +293,8 @@ func TestQuietStreamIsParked(t *testing.T) {
 	})
 }
 
-// TestStartIsQuick prints how long it takes until the first answer; the aim is
-// 50 ms for the whole process.
+// TestStartIsQuick prints the time until the first response. The goal is 50 ms for the
+// whole process.
 func TestStartIsQuick(t *testing.T) {
 	began := time.Now()
 	p := newPod(t, respondHi, nil)
@@ -369,8 +369,8 @@ func TestMissingConfigurationIsReportedOnceAndTheFormerIsKept(t *testing.T) {
 	}
 }
 
-// TestGatewayRefusesLoopback has a registry that lists a remote agent at a loopback
-// address, which no configuration allows.
+// TestGatewayRefusesLoopback calls a remote agent that the registry lists at a loopback
+// address, which no configuration can allow.
 func TestGatewayRefusesLoopback(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("mine"), 0o600); err != nil {
@@ -399,7 +399,7 @@ func TestGatewayRefusesLoopback(t *testing.T) {
 	p := newPod(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Gateway = &sidecarconfig.Gateway{
 			RegistryURL: registry.URL, TokenFile: token, RemoteAllow: []string{"127.0.0.0/8"},
-			// No name service has to be asked for a label of that length.
+			// The label is too long for DNS, so that the name fails without a query.
 			AgentURL: "http://{name}.{namespace}." + strings.Repeat("x", 64),
 		}
 	})
@@ -415,7 +415,7 @@ func TestGatewayRefusesLoopback(t *testing.T) {
 		t.Errorf("the agent was called %d times", calls.Load())
 	}
 
-	// The drain waits for turns of remote agents, too.
+	// The drain also waits for turns of remote agents.
 	if n := p.sidecar.running(); n != 0 {
 		t.Errorf("%d turns run", n)
 	}

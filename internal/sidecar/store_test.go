@@ -69,9 +69,9 @@ func TestStoreFlags(t *testing.T) {
 	}
 }
 
-// A task that one pod finished is read from another, and from the next life of
-// the first; without Redis the pod stays ready, serves its card, and refuses in
-// a way that says: try again.
+// A task of one pod can be read through another pod, and through the first pod after a
+// restart. Without Redis, a pod stays ready and serves its card, and its errors ask the
+// client to try again.
 func TestTasksInRedis(t *testing.T) {
 	server := redistest.Start(t)
 	stored := func(replica string) func(*Options) {

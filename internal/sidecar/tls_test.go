@@ -58,7 +58,7 @@ func newAuthority(t *testing.T, name string) *authority {
 	return &authority{t, key, certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})}
 }
 
-// issue returns a certificate and its key, as PEM.
+// issue returns a certificate and its key in PEM.
 func (a *authority) issue(change func(*x509.Certificate)) (certificate, key []byte) {
 	a.t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -114,14 +114,15 @@ func withSPIFFEIDs(t *testing.T, ids ...string) func(*x509.Certificate) {
 	}
 }
 
-// mountCertificate writes a Secret of type kubernetes.io/tls.
+// mountCertificate writes the files of a Secret of type kubernetes.io/tls.
 func (a *authority) mountCertificate(dir, name string) {
 	a.t.Helper()
 	certificate, key := a.issue(withNames(name))
 	mount(a.t, dir, map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": a.pem})
 }
 
-// caller is a client of one protocol, with a certificate or without.
+// caller returns an HTTP client for one version of HTTP, with or without a client
+// certificate.
 func caller(t *testing.T, roots *x509.CertPool, http2 bool, certificates ...tls.Certificate) *http.Client {
 	t.Helper()
 	protocols := new(http.Protocols)
@@ -146,7 +147,7 @@ func caller(t *testing.T, roots *x509.CertPool, http2 bool, certificates ...tls.
 
 func (p *pod) https() string { return "https://" + p.sidecar.Addresses().Agent + "/" }
 
-// ask posts a message by a client.
+// ask sends a message with a client.
 func (p *pod) ask(client *http.Client, headers ...string) *http.Response {
 	p.t.Helper()
 	former := p.client
@@ -172,7 +173,8 @@ func TestTLS(t *testing.T) {
 		}
 	}
 
-	// An open connection lives on when the certificate is renewed; others get the new one.
+	// After a renewal of the certificate, open connections continue, and new connections get
+	// the new certificate.
 	old := caller(t, ca.pool(), true)
 	if got := p.ask(old, "Authorization", token); got.StatusCode != http.StatusOK {
 		t.Fatal(got.Status)
@@ -214,7 +216,7 @@ func TestTLSRefusesOldVersions(t *testing.T) {
 			t.Errorf("%s: accepted", name)
 		}
 	}
-	// The answer to unencrypted HTTP, 1.1 and 2, names the mistake.
+	// The response to an unencrypted request, of HTTP/1.1 or HTTP/2, names the mistake.
 	for _, opening := range []string{"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"} {
 		c, err := net.Dial("tcp", address)
 		if err != nil {
@@ -235,7 +237,8 @@ func TestTLSRefusesOldVersions(t *testing.T) {
 
 func withMTLS(principals ...string) func(*sidecarconfig.Config) {
 	return func(c *sidecarconfig.Config) {
-		// Before the others: what a certificate cannot do they still can.
+		// The certificate is tried first. If it is not accepted, the other credentials still
+		// are.
 		c.Access.Authentication = append([]sidecarconfig.Authentication{{
 			Type: sidecarconfig.AuthenticationMTLS, MTLS: &sidecarconfig.MTLSAuthentication{Principals: principals},
 		}}, c.Access.Authentication...)
@@ -312,7 +315,7 @@ func TestMTLS(t *testing.T) {
 		}
 	}
 
-	// Other authorities count at once, for a connection that is open too.
+	// New authorities apply at once, also to open connections.
 	open := caller(t, servers.pool(), true, good)
 	status := func(c *http.Client) int {
 		got := p.ask(c).StatusCode
@@ -360,7 +363,7 @@ func TestMTLSBySubject(t *testing.T) {
 	}
 }
 
-// TestGatewayTrusts calls an agent with TLS through another one's gateway.
+// TestGatewayTrusts calls an agent with TLS through the gateway of another agent.
 func TestGatewayTrusts(t *testing.T) {
 	ca, dir, caDir := newAuthority(t, "ca"), t.TempDir(), t.TempDir()
 	ca.mountCertificate(dir, "callee")
@@ -388,7 +391,7 @@ func TestGatewayTrusts(t *testing.T) {
 	mount(t, caDir, map[string][]byte{"ca.crt": ca.pem})
 	p.eventually("trust", func() bool { return status() == http.StatusOK })
 
-	// A sidecar trusts who issued its own certificate.
+	// A sidecar trusts the issuer of its own certificate.
 	own := t.TempDir()
 	ca.mountCertificate(own, "caller")
 	p = newPodWith(t, respondHi, toCallee, func(o *Options) { o.TLS = own })

@@ -56,8 +56,8 @@ const (
 	usedTotalBudget = "The callers of this agent have used its token budget: limits.tokens.perHour is 150; the budget is available again at "
 )
 
-// A caller that has used its token budget cannot send a message in any version and binding,
-// and can do everything else.
+// A caller that has used its token budget cannot send a message, in any version and
+// binding. All other operations still work.
 func TestMessagesBeyondTheTokenBudgetAreRefusedInEveryBinding(t *testing.T) {
 	p := newPod(t, respondWithUsage, withTokens(100, 0))
 	p.wantSend("team", http.StatusOK, "completed")
@@ -109,12 +109,12 @@ func TestMessagesBeyondTheTokenBudgetAreRefusedInEveryBinding(t *testing.T) {
 	p.metric(`gen_ai_client_token_usage_count{gen_ai_token_type="output"} 2`)
 }
 
-// The budget of all callers refuses a caller that sent nothing, and a configuration with a
-// larger budget admits it at once.
+// The budget of all callers refuses a caller that has sent nothing. After a reload with a
+// larger budget, the caller is admitted at once.
 func TestTokenBudgetOfAllCallers(t *testing.T) {
 	p := newPod(t, respondWithUsage, withTokens(0, 150))
 	p.wantSend("a", http.StatusOK, "completed")
-	p.wantSend("b", http.StatusOK, "completed") // it exceeds the budget
+	p.wantSend("b", http.StatusOK, "completed") // this turn exceeds the budget
 	p.wantSend("c", http.StatusTooManyRequests, usedTotalBudget)
 	p.metric(`a2a_limited_total{limit="total_tokens"} 1`)
 	p.config.Limits.Tokens.PerHour = 1_000
@@ -138,7 +138,7 @@ func TestAnonymousCallersOfOneAddressShareATokenBudget(t *testing.T) {
 	p.wantSend("team", http.StatusOK, "completed")
 }
 
-// A client that cancels its turns pays for the tokens that the agent has reported.
+// A client that cancels its turns is charged for the tokens that the agent has reported.
 func TestTokensOfACanceledTurnCount(t *testing.T) {
 	p := newPod(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")
@@ -184,8 +184,8 @@ func TestUnreadableUsageChargesNothing(t *testing.T) {
 	}
 }
 
-// The sidecars of an agent share the counts in Redis, also across a restart. Without Redis no turn
-// begins, and a client gets no refusal of the budget.
+// The sidecars of an agent share the counts in Redis, which also survive a restart.
+// Without Redis, no turn begins, and the error is not that of an exceeded budget.
 func TestReplicasShareTokenBudgets(t *testing.T) {
 	server := redistest.Start(t)
 	open := func(replica string) *pod {
@@ -201,8 +201,8 @@ func TestReplicasShareTokenBudgets(t *testing.T) {
 	a.wantSend("third", http.StatusServiceUnavailable, "The task store is not available")
 }
 
-// An agent that speaks A2A keeps the usage of the former turn in the metadata of its task. The
-// next turn is not charged for it again.
+// An agent whose backend protocol is A2A may leave the usage of the previous turn in the
+// metadata of its task. The next turn is not charged for it again.
 func TestA2AAgentIsNotChargedForEarlierTurnsAgain(t *testing.T) {
 	const usage = `"metadata":{"a2a-operator.dev/usage":{"prompt_tokens":%d,"completion_tokens":%d}}`
 	const task = `"id":"theirs","contextId":"c",` + usage
@@ -253,8 +253,8 @@ func TestA2AAgentIsNotChargedForEarlierTurnsAgain(t *testing.T) {
 	}
 }
 
-// A client that has read the whole answer of a model and cancels before the usage comes pays
-// one token for each chunk.
+// A client that has received the whole response of a model, and cancels before the usage
+// arrives, is charged one token for each chunk.
 func TestChunksOfACanceledCompletionCount(t *testing.T) {
 	url := modelServerAt(t, nonLoopbackIP(t), nil, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet {

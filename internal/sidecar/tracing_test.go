@@ -31,7 +31,7 @@ const (
 	clientParent = "00-" + clientTrace + "-" + clientSpan + "-01"
 )
 
-// tracedTo returns a change that exports every trace to an endpoint.
+// tracedTo configures the export of every trace to an endpoint.
 func tracedTo(endpoint string) func(*sidecarconfig.Config) {
 	return func(c *sidecarconfig.Config) {
 		c.Tracing = &sidecarconfig.Tracing{Endpoint: endpoint, SamplingPercent: 100}
@@ -46,7 +46,8 @@ func newTracedPod(t *testing.T, agent http.HandlerFunc) (*pod, *tracecollector.C
 	return newPod(t, agent, tracedTo(c.URL)), c
 }
 
-// heldAgent returns an agent that sends one event, and the next one when proceed is closed.
+// heldAgent returns an agent that sends one event at once, and the next one when proceed
+// is closed.
 func heldAgent(proceed <-chan struct{}) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")
@@ -60,8 +61,8 @@ func heldAgent(proceed <-chan struct{}) http.HandlerFunc {
 	}
 }
 
-// A call by each binding is a child of the client's span, and the parent of the turn whose
-// context the agent receives.
+// The span of a call in each binding is a child of the client's span and the parent of
+// the turn's span. The agent receives the trace context of the turn.
 func TestEachBindingContinuesTheTraceOfTheClient(t *testing.T) {
 	received := make(chan string, 1)
 	p, c := newTracedPod(t, func(w http.ResponseWriter, r *http.Request) {
@@ -126,11 +127,12 @@ func TestSpanOfAParkedStreamEndsWithTheStream(t *testing.T) {
 	}
 }
 
-// The span of an operation whose client left is canceled, and that of its turn goes on.
+// The span of an operation whose client disconnected is canceled, and the span of its
+// turn continues.
 func TestSpanOfAClientThatLeftIsCanceled(t *testing.T) {
 	for name, tt := range map[string]struct {
 		body, operation string
-		// parked is true if the client leaves when its stream is parked.
+		// parked is true if the client disconnects while its stream is parked.
 		parked bool
 	}{
 		"call":          {body: hello, operation: "SendMessage"},
@@ -179,8 +181,8 @@ func TestSpanOfAClientThatLeftIsCanceled(t *testing.T) {
 	}
 }
 
-// A message that one replica forwards to the replica that runs the task stays in the trace of
-// its own client.
+// If one replica forwards a message to the replica that runs the task, the message stays
+// in the trace of its own client.
 func TestForwardedMessageKeepsItsTrace(t *testing.T) {
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "20")
 	c, server := tracecollector.Start(t), redistest.Start(t)
@@ -193,7 +195,8 @@ func TestForwardedMessageKeepsItsTrace(t *testing.T) {
 				respondHi(w, r)
 				return
 			}
-			// The turn asks for input and goes on, so that its replica keeps the task.
+			// The turn asks for input and continues to run, so that this replica remains the owner
+			// of the task.
 			w.Header().Set("Content-Type", "application/x-ndjson")
 			_, _ = io.WriteString(w, `{"kind":"status-update","status":{"state":"input-required"}}`+"\n")
 			_ = http.NewResponseController(w).Flush()
@@ -241,7 +244,7 @@ func TestTracingIsReloaded(t *testing.T) {
 	c.Await(t, tracecollector.Server("echo", "SendMessage"), tracecollector.Client("echo", "invoke_agent echo"))
 	reload(func(c *sidecarconfig.Config) { c.Tracing = nil })
 	send()
-	// The reload exports what was recorded; the shutdown would export the rest.
+	// The reload exports the recorded spans. Otherwise the shutdown would export them.
 	p.sidecar.traces.stopping.Wait()
 	if n := strings.Count(c.String(), "\n"); n != 2 {
 		t.Errorf("%d spans arrived, want those of the second call only:\n%s", n, c)
@@ -282,8 +285,8 @@ func TestSpansOutliveAChangeOfTheCard(t *testing.T) {
 	}
 }
 
-// Calls are answered, and the sidecar stops, while a collector accepts connections and sends
-// nothing.
+// If a collector accepts connections and never responds, calls are still answered, and
+// the sidecar stops in time.
 func TestHangingCollectorDelaysNoCall(t *testing.T) {
 	t.Setenv("OTEL_BSP_SCHEDULE_DELAY", "1")
 	t.Setenv("OTEL_BSP_MAX_QUEUE_SIZE", "4")
@@ -309,7 +312,7 @@ func TestHangingCollectorDelaysNoCall(t *testing.T) {
 	if err := <-p.done; err != nil {
 		t.Errorf("Serve() error = %v", err)
 	}
-	p.done <- nil // for the end of the test
+	p.done <- nil // the cleanup of the test receives this
 	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("the shutdown took %v", took)
 	}

@@ -28,8 +28,8 @@ func TestHostNamesAreFullyQualified(t *testing.T) {
 	}
 }
 
-// Wherever an issuer says that its keys are, the sidecar does not ask the
-// machine under it.
+// The sidecar does not call its own node at a link-local address, even if an issuer names
+// such an address for its keys.
 func TestLinkLocalKeyURLsAreRejected(t *testing.T) {
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "http://"+r.Host)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// An answer that the sidecar does not understand fails the task with an excerpt,
+// A response that the sidecar cannot read fails the task with an excerpt of the response,
 // and is counted.
 func TestUnrecognizedEventsAreCounted(t *testing.T) {
 	p := newPod(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -19,7 +19,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// full sets every member, so that the golden file shows the whole configuration.
+// full returns a configuration in which every member is set, so that the golden file
+// shows the whole format.
 func full() *Config {
 	return &Config{
 		Version: Version,
@@ -158,8 +159,8 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// A card that is far too large is encoded again whenever one of its skills changes, so the refusal must be
-// cheap.
+// A card that is far too large is refused again whenever one of its skills changes, so
+// the refusal must be cheap.
 func TestEncodeOfFarTooMuchCostsLittle(t *testing.T) {
 	schema := func(text string) card.RawObject { return card.RawObject(`{"description":"` + text + `"}`) }
 	for name, skill := range map[string]card.Skill{
@@ -181,7 +182,7 @@ func TestEncodeOfFarTooMuchCostsLittle(t *testing.T) {
 			t.Errorf("%s: Encode() of 10 MB allocates %d bytes", name, got)
 		}
 	}
-	// White space in a schema does not count.
+	// White space in a schema does not count toward the size.
 	spacious := full()
 	spacious.Card.Skills[0].InputSchema = card.RawObject(`{` + strings.Repeat(" ", MaxSize) + `}`)
 	if _, err := Encode(spacious); err != nil {
@@ -298,7 +299,8 @@ func TestDurationOr(t *testing.T) {
 	}
 }
 
-// TestEffectiveLimits: missing limits follow from those that are set.
+// TestEffectiveLimits checks that missing limits are derived from the limits that are
+// set.
 func TestEffectiveLimits(t *testing.T) {
 	want := Limits{
 		Requests: Rate{PerSecond: 500, Burst: 1000}, TotalRequests: Rate{PerSecond: 2000, Burst: 4000},

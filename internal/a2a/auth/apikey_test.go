@@ -164,8 +164,8 @@ func TestAPIKey(t *testing.T) {
 	}
 }
 
-// TestGateRemovesTheAPIKey: handlers behind the gate get no key, whichever credential the
-// gate accepted.
+// TestGateRemovesTheAPIKey checks that handlers behind the gate receive no API key, even
+// if the gate accepted another credential.
 func TestGateRemovesTheAPIKey(t *testing.T) {
 	keys := newKeys(map[string]string{"alice": keyA})
 	for name, config := range map[string]APIKeyConfig{"header": {Header: "X-API-Key", Keys: keys}, "query": {Query: "api_key", Keys: keys}} {

@@ -32,7 +32,7 @@ const (
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// signer makes the tokens of one issuer.
+// signer issues the tokens of one issuer.
 type signer struct {
 	rsa   *rsa.PrivateKey
 	ecdsa *ecdsa.PrivateKey
@@ -127,7 +127,7 @@ func TestKubernetesAccepts(t *testing.T) {
 	}
 	for name, token := range tests {
 		t.Run(name, func(t *testing.T) {
-			for range 2 { // the second time from the cache
+			for range 2 { // the second token comes from the cache
 				got, err := k.Authenticate(request("bearer " + token))
 				if diff := cmp.Diff(want, got); diff != "" || err != nil {
 					t.Errorf("Authenticate() (-want +got):\n%s%v", diff, err)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestAmbiguousSubjectsAreRefused refuses a subject whose text could be that of another
-// subject, or of an owner in a tenant.
+// TestAmbiguousSubjectsAreRefused checks that a subject is refused if its text could also
+// be the text of another subject or of an owner in a tenant.
 func TestAmbiguousSubjectsAreRefused(t *testing.T) {
 	type pair struct {
 		id    asn1.ObjectIdentifier

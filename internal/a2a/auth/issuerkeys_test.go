@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// provider is a fake issuer without a network.
+// provider is a fake issuer. Its responses need no network.
 type provider struct {
 	mu      sync.Mutex
 	answers map[string]string
@@ -30,7 +30,7 @@ type provider struct {
 	asked   []string
 }
 
-// set changes its answer.
+// set changes the responses of the issuer.
 func (p *provider) set(change func(*provider)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,7 +132,8 @@ func TestIssuerKeysAreFetched(t *testing.T) {
 	}
 }
 
-// TestKeysAreUsedForAnHourWithoutTheIssuer uses the last keys for an hour, and then none.
+// TestKeysAreUsedForAnHourWithoutTheIssuer checks that the last keys are used for an hour
+// after the issuer has failed, and no keys after that.
 func TestKeysAreUsedForAnHourWithoutTheIssuer(t *testing.T) {
 	s := newSigner(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -192,7 +193,7 @@ func TestFailedFetchesBackOff(t *testing.T) {
 		inBackground(t, k)
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		// After 0, 1, 3, 7, 15, 31 s, 63 s and then every minute.
+		// The requests are sent after 0, 1, 3, 7, 15, 31 and 63 s, and then every minute.
 		if n := len(p.asked); n < 12 || n > 16 {
 			t.Errorf("%d requests in ten minutes", n)
 		}

@@ -28,7 +28,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// weakKey is shorter than minRSA.
+// weakKey returns an RSA key that is shorter than the minimum.
 func weakKey(tb testing.TB) *rsa.PrivateKey {
 	tb.Helper()
 	former := os.Getenv("GODEBUG")
@@ -40,7 +40,7 @@ func weakKey(tb testing.TB) *rsa.PrivateKey {
 	return key
 }
 
-// keyring signs tokens with every kind of key.
+// keyring contains a key of every type, and signs tokens with them.
 type keyring struct {
 	rsa, weak *rsa.PrivateKey
 	p256      *ecdsa.PrivateKey
@@ -77,7 +77,7 @@ func (k *keyring) set(tb testing.TB) []byte {
 	return text
 }
 
-// known returns keys that were fetched now.
+// known returns an IssuerKeys whose keys have just been fetched.
 func known(tb testing.TB, text []byte, now time.Time) *IssuerKeys {
 	tb.Helper()
 	k := newIssuerKeys(&provider{}, KeySource{Issuer: oidcIssuer})
@@ -110,7 +110,7 @@ func jwtClaims(change func(map[string]any)) map[string]any {
 
 var encode = base64.RawURLEncoding.EncodeToString
 
-// signText signs any header and any claims.
+// signText signs a token with any headers and claims.
 func signText(tb testing.TB, algorithm jose.SignatureAlgorithm, key any, headers map[jose.HeaderKey]any, claims string) string {
 	tb.Helper()
 	s, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, &jose.SignerOptions{ExtraHeaders: headers})
@@ -160,7 +160,7 @@ func TestJWTAccepts(t *testing.T) {
 	for name, token := range tests {
 		t.Run(name, func(t *testing.T) {
 			j := newJWT(keys, nil)
-			for range 2 { // the second time from the cache
+			for range 2 { // the second token comes from the cache
 				got, err := j.Authenticate(request("Bearer " + token))
 				if diff := cmp.Diff(want, got); diff != "" || err != nil {
 					t.Errorf("Authenticate() (-want +got):\n%s%v", diff, err)
@@ -180,7 +180,8 @@ func TestJWTAccepts(t *testing.T) {
 	})
 }
 
-// TestJWTRefuses answers every hostile token with 401 and calls no handler.
+// TestJWTRefuses checks that every hostile token is answered with 401 and reaches no
+// handler.
 func TestJWTRefuses(t *testing.T) {
 	k := newKeyring(t)
 	keys := known(t, k.set(t), noon)
@@ -363,7 +364,8 @@ func TestJWTRefuses(t *testing.T) {
 	t.Logf("%d tokens", len(tests))
 }
 
-// TestJWTFollowsTheKeysOfItsIssuer rotates a key, withdraws it, and stops the issuer.
+// TestJWTFollowsTheKeysOfItsIssuer rotates a key, withdraws the former key, and then
+// stops the issuer.
 func TestJWTFollowsTheKeysOfItsIssuer(t *testing.T) {
 	former, next := newSigner(t), newSigner(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -393,7 +395,7 @@ func TestJWTFollowsTheKeysOfItsIssuer(t *testing.T) {
 			}
 		}
 		first, second := token(former, "1"), token(next, "2")
-		admits(first, false) // no keys yet
+		admits(first, false) // no keys have been fetched yet
 		inBackground(t, keys)
 		admits(first, true)
 		admits(second, false)
@@ -441,7 +443,7 @@ func TestGateOfTwoIssuers(t *testing.T) {
 	}
 }
 
-// FuzzJWT accepts no token without a valid signature.
+// FuzzJWT checks that no token without a valid signature is accepted.
 func FuzzJWT(f *testing.F) {
 	k := newKeyring(f)
 	j := newJWT(known(f, k.set(f), noon), nil)

@@ -12,10 +12,11 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// registryIssuer is the issuer of tokens for calls of agents.
+// registryIssuer is the issuer of the tokens that the registry issues for calls of
+// agents.
 const registryIssuer = "a2a-operator.dev/registry"
 
-// newTwoIssuers returns an authenticator of the cluster's tokens and of the registry's.
+// newTwoIssuers returns an authenticator for tokens of the cluster and of the registry.
 func newTwoIssuers(t *testing.T, cluster, registry *signer, now func() time.Time) *Kubernetes {
 	t.Helper()
 	k, err := NewKubernetes(KubernetesConfig{Now: now, Issuers: []KubernetesIssuer{
@@ -45,7 +46,7 @@ func TestTokensOfBothIssuersNameTheSameCaller(t *testing.T) {
 		"cluster":  cluster.token(t, nil),
 		"registry": sign(t, jose.ES256, jose.JSONWebKey{Key: registry.ecdsa, KeyID: "e"}, registryClaims(nil)),
 	} {
-		for range 2 { // the second time from the cache
+		for range 2 { // the second token comes from the cache
 			if got, err := k.Authenticate(request("Bearer " + token)); err != nil || got != want {
 				t.Errorf("%s: Authenticate() = %+v, %v, want %+v", name, got, err, want)
 			}

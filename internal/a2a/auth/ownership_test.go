@@ -34,7 +34,7 @@ func TestOwnerClaim(t *testing.T) {
 	if owners["alice"] != owners["bob"] {
 		t.Errorf("owners are %v", owners)
 	}
-	// No principal equals an owner claim.
+	// An owner claim never results in the owner of a principal with the same value.
 	if caller, err := authenticate(`"sub":"x","tenant_id":"alice"`); err != nil || caller.Owner == a2a.Owner("jwt:"+oidcIssuer+"#alice") {
 		t.Errorf("a tenant of a caller's name owns as %s, %v", caller.Owner, err)
 	}
@@ -56,7 +56,7 @@ func TestClaimsAreKeptForRules(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		k := newKubernetes(t, s, func() time.Time { return noon })
 		k.config.KeepClaims = keep
-		for range 2 { // the second time from the cache
+		for range 2 { // the second token comes from the cache
 			caller, err := k.Authenticate(request("Bearer " + token))
 			if err != nil || (caller.Claims != nil) != keep {
 				t.Fatalf("keep %v: %+v, %v", keep, caller, err)
@@ -68,7 +68,7 @@ func TestClaimsAreKeptForRules(t *testing.T) {
 	}
 }
 
-// TestCachedClaimsAreBounded caches fewer tokens when they are long.
+// TestCachedClaimsAreBounded checks that fewer tokens are cached if the tokens are long.
 func TestCachedClaimsAreBounded(t *testing.T) {
 	c := newTokenCache()
 	claims := &authz.Claims{}

@@ -10,9 +10,9 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// TestVerifiedBeforeUntilTheTokenExpires: VerifiedBefore is true until the token expires,
-// beyond the end of its cache entry, so that an attacker at the same address cannot wait
-// for that end.
+// TestVerifiedBeforeUntilTheTokenExpires checks that VerifiedBefore is true until the
+// token expires, even after get ignores the cache entry. Otherwise an attacker at the
+// same address could wait for the end of the entry.
 func TestVerifiedBeforeUntilTheTokenExpires(t *testing.T) {
 	now := noon
 	clock := func() time.Time { return now }

@@ -41,7 +41,7 @@ var (
 	anonymous = Call{Principal: "system:anonymous"}
 )
 
-// asks returns a call of the caller.
+// asks returns the call what, made by the caller c.
 func (c Call) asks(what Call) *Call {
 	c.Method, c.Skill, c.Tenant = what.Method, what.Skill, what.Tenant
 	return &c
@@ -55,8 +55,9 @@ func TestRules(t *testing.T) {
 		rules  []Rule
 		caller Call
 		call   Call
-		// refused is "" for an allowed call, "none" if no rule matched, and otherwise
-		// the rule, with "!" if its evaluation failed.
+		// refused is the expected result: "" for an allowed call, "none" if no rule matched,
+		// and otherwise the name of the rule that refused the call, followed by "!" if its
+		// evaluation failed.
 		refused string
 	}{
 		"no rule":                          {nil, service, send, "none"},
@@ -147,7 +148,7 @@ func TestNewRejectsInvalidExpressions(t *testing.T) {
 	}
 }
 
-// BenchmarkDecide has 16 rules, of which the last one matches.
+// BenchmarkDecide measures a policy of 16 rules of which only the last one matches.
 func BenchmarkDecide(b *testing.B) {
 	for name, rule := range map[string]Rule{
 		"lists":      {Allow: true, Namespaces: []string{"other"}, Skills: []string{"translate"}},

@@ -62,7 +62,7 @@ func fullCard() *card.Card {
 	return c
 }
 
-// withMutualTLS adds the one scheme that 0.2 lacks.
+// withMutualTLS adds a mutual TLS scheme, the only type that 0.2 does not have.
 func withMutualTLS(c *card.Card) *card.Card {
 	c.SecuritySchemes = append(c.SecuritySchemes, card.SecurityScheme{Name: "mtls", Type: card.SchemeMutualTLS, Description: "A certificate"})
 	return c
@@ -100,8 +100,8 @@ func TestWire18_CardSchemas(t *testing.T) {
 	}
 }
 
-// TestWire18_PureCards decodes the forms that are messages of a proto by that proto,
-// which rejects unknown members.
+// TestWire18_PureCards decodes the forms that are ProtoJSON with their protos. This
+// decoding rejects unknown members.
 func TestWire18_PureCards(t *testing.T) {
 	for name, c := range cards() {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestWire18_PureCards(t *testing.T) {
 					t.Errorf("lf.a2a.v1 reads nothing of scheme %s", name)
 				}
 			}
-			// The message of 0.3.0 itself has no icon.
+			// The AgentCard message of 0.3.0 has no field for the icon.
 			plain := *c
 			plain.IconURL = ""
 			var old pb0.AgentCard
@@ -162,7 +162,7 @@ func TestWire18_OfficialClientsReadTheUnion(t *testing.T) {
 				}
 			}
 
-			// The official Java client decodes the union as ProtoJSON.
+			// The official Java client decodes FormUnion as ProtoJSON.
 			var java pb1.AgentCard
 			if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(union, &java); err != nil {
 				t.Fatalf("lf.a2a.v1: %v", err)
@@ -199,7 +199,8 @@ func TestInterfaces(t *testing.T) {
 		bindings []card.Binding
 		want     []card.Interface
 	}{
-		// Only an Agent that names gRPC lists it, because it is not a URL of the base.
+		// A card lists gRPC only if the Agent lists this binding, because the address of gRPC
+		// is not a URL below the base.
 		"default": {card.NewBase("http://a.svc/"), nil, []card.Interface{{URL: "http://a.svc/", Binding: card.JSONRPC}, {URL: "http://a.svc", Binding: card.HTTPJSON}}},
 		"in order": {card.NewBase("https://a.example"), []card.Binding{card.GRPC, card.HTTPJSON, card.JSONRPC}, []card.Interface{
 			{URL: "a.example:443", Binding: card.GRPC}, {URL: "https://a.example", Binding: card.HTTPJSON}, {URL: "https://a.example/", Binding: card.JSONRPC},
@@ -231,7 +232,7 @@ func TestInterfaces(t *testing.T) {
 	}
 }
 
-// TestHostsOfABase: the Host headers by which a request belongs to a base.
+// TestHostsOfABase compares the Host headers that belong to a base.
 func TestHostsOfABase(t *testing.T) {
 	for address, want := range map[string][]string{
 		"https://A.example/team/": {"a.example:443", "a.example"},
@@ -246,7 +247,8 @@ func TestHostsOfABase(t *testing.T) {
 	}
 }
 
-// TestHostNamesWithoutPort: the Host headers of a proxy that omits the port.
+// TestHostNamesWithoutPort compares the Host headers that a proxy sends for a base if the
+// proxy omits the port.
 func TestHostNamesWithoutPort(t *testing.T) {
 	for base, want := range map[card.Base][]string{
 		card.NewBase("https://A.example:8443/team/"):          {"a.example"},
@@ -277,8 +279,8 @@ func TestCheckBindings(t *testing.T) {
 	}
 }
 
-// TestOptionalSecurityListsSchemesAndRequiresNone: an agent that admits anonymous callers
-// may show more to authenticated ones.
+// TestOptionalSecurityListsSchemesAndRequiresNone checks the card of an agent that admits
+// anonymous callers and serves more to authenticated callers.
 func TestOptionalSecurityListsSchemesAndRequiresNone(t *testing.T) {
 	c := example()
 	c.SecurityOptional = true

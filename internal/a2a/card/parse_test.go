@@ -13,8 +13,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// TestParseReadsRenderedCards: Parse returns the rendered card, without the members that
-// its form lacks.
+// TestParseReadsRenderedCards checks that Parse returns the card that was rendered,
+// except for the members that the form does not have.
 func TestParseReadsRenderedCards(t *testing.T) {
 	want := example()
 	want.Capabilities.ExtendedCard = true

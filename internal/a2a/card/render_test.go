@@ -118,7 +118,8 @@ func TestPublicCardHasNoExtendedSkill(t *testing.T) {
 	}
 }
 
-// TestSchemas: the schemas of a card are those of its skills.
+// TestSchemas checks that a card contains the schemas of exactly the skills that it
+// lists.
 func TestSchemas(t *testing.T) {
 	c := example()
 	declared := len(c.Capabilities.Extensions)

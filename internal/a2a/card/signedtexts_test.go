@@ -11,7 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// TestSignedTexts has the expected texts under each signature.
+// TestSignedTexts compares the texts that are signed for a card.
 func TestSignedTexts(t *testing.T) {
 	c := &card.Card{
 		Name: "Café 😀", Description: "d", Version: "1",
@@ -25,8 +25,8 @@ func TestSignedTexts(t *testing.T) {
 	const wrapped = `"securitySchemes":{"b":{"httpAuthSecurityScheme":{"scheme":"bearer"}}},`
 	const additional = `{"additionalInterfaces":[{"transport":"JSONRPC","url":"http://a/"}],`
 	want := []string{
-		// Without empty members: the requirement has no scopes, and all capabilities are
-		// false.
+		// This text has no empty members. It lacks the requirement, which has no scopes, and
+		// the capabilities, which are all false.
 		`{` + modes + `"name":"Café 😀",` + wrapped + skills + interfaces + `,"version":"1"}`,
 		`{"capabilities":{},` + modes + `"name":"Café 😀","securityRequirements":[{"schemes":{"b":{}}}],` + wrapped + skills + interfaces + `,"version":"1"}`,
 		`{` + modes + `"name":"Caf\u00e9 \ud83d\ude00",` + wrapped + skills + interfaces + `,"version":"1"}`,

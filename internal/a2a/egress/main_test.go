@@ -39,13 +39,14 @@ func addresses(texts ...string) []netip.Addr {
 	return all
 }
 
-// fakeInternet is a guard for which every address is the same server.
+// fakeInternet is a guard that reaches the same server at every address.
 type fakeInternet struct {
 	*Guard
 	server *httptest.Server
-	// connections counts the accepted connections, and dials the attempts to connect.
+	// connections counts the connections that the server accepted, and dials the attempts of
+	// the guard to connect.
 	connections, dials atomic.Int64
-	// rewrite changes the address that the socket connects to.
+	// rewrite changes the address to which the socket connects.
 	rewrite func(address string) string
 }
 
@@ -75,7 +76,8 @@ func newFakeInternet(t *testing.T, policy *Policy, resolver Resolver, handler ht
 	return w
 }
 
-// get returns the status, or 0 and the error.
+// get returns the status of the response. If there is no response, it returns 0 and the
+// error.
 func (w *fakeInternet) get(t *testing.T, url string) (int, error) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, http.NoBody)

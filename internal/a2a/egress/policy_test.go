@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestConfiguredHosts: a host in the configuration may resolve to every address, also over
-// http, except for link-local and metadata addresses.
+// TestConfiguredHostsMayBePrivate checks that a host in the configuration may resolve to
+// public and private addresses, and may be called over http. Link-local and metadata
+// addresses stay forbidden.
 func TestConfiguredHostsMayBePrivate(t *testing.T) {
 	resolver := fakeResolver{
 		"vllm.models":           addresses("10.0.0.7"),
@@ -21,7 +22,7 @@ func TestConfiguredHostsMayBePrivate(t *testing.T) {
 		"here.example.com.":     addresses("127.0.0.1"),
 		"other.example.com.":    addresses("93.184.216.34"),
 	}
-	const out, in, both = 1, 2, 3 // standalone, in a pod
+	const out, in, both = 1, 2, 3 // out: allowed in standalone mode; in: allowed in a pod
 	for target, allowed := range map[string]int{
 		"http://vllm.models:8000/v1":           both,
 		"http://VLLM.models.:8000/v1":          both,
@@ -59,7 +60,7 @@ func TestConfiguredHostsMayBePrivate(t *testing.T) {
 			if got, want := err == nil && status == 200, allowed&bit != 0; got != want || !want && w.connections.Load() != 0 {
 				t.Errorf("%s, local %t: allowed %t, want %t (%v), %d connections", target, local, got, want, err, w.connections.Load())
 			}
-			// The policy allows no other host.
+			// The policy does not allow a host that is not configured.
 			if _, err := w.get(t, "http://other.example.com/"); host != "other.example.com" && !isDenied(err) {
 				t.Errorf("%s allows another host: %v", target, err)
 			}

@@ -18,11 +18,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// anywhere allows every name with a public address, and one private address, so that the
-// scheme http is possible.
+// anywhere allows every name that resolves to public addresses. It also allows one
+// private address, because otherwise the scheme http would be refused before the address
+// is checked.
 var anywhere = &Policy{Hosts: []string{"*"}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.255.255.254/32")}}
 
-// spellings4 and spellings6 are the spellings of an address in a URL.
+// spellings4 and spellings6 map names to functions that return a spelling of an address
+// in a URL.
 var spellings4 = map[string]func(a netip.Addr) string{
 	"literal":      func(a netip.Addr) string { return a.String() },
 	"decimal":      func(a netip.Addr) string { return fmt.Sprint(toNumber(a)) },
@@ -47,7 +49,7 @@ var spellings6 = map[string]func(a netip.Addr) string{
 	},
 }
 
-// disguises are URLs that hide the host of any address.
+// disguises map names to functions that return a URL which hides the given host.
 var disguises = map[string]func(host string) string{
 	"user":          func(host string) string { return "http://hooks.example.com@" + host + "/" },
 	"password":      func(host string) string { return "http://hooks.example.com:443@" + host + "/" },
@@ -61,7 +63,7 @@ var disguises = map[string]func(host string) string{
 
 func toNumber(a netip.Addr) uint32 { b := a.As4(); return binary.BigEndian.Uint32(b[:]) }
 
-// sample returns an address of a range that is not the first one.
+// sample returns an address of a range, and not the first one if there are several.
 func sample(p netip.Prefix) netip.Addr {
 	if p.IsSingleIP() {
 		return p.Addr()
@@ -103,7 +105,8 @@ func TestWire17_SSRFRangesAndEncodings(t *testing.T) {
 			for _, disguise := range disguises {
 				attempt(t, disguise(routes["literal"](a)))
 			}
-			// By name: the address alone, among others, and IPv4-mapped.
+			// The name resolves to the address alone, then to the address after allowed ones, and
+			// then to its IPv4-mapped form.
 			resolver["name.example.com."] = []netip.Addr{a}
 			attempt(t, "https://name.example.com/")
 			resolver["name.example.com."] = append(addresses("1.1.1.1", "2606:4700::1111"), a)
@@ -124,7 +127,7 @@ func TestWire17_SSRFRangesAndEncodings(t *testing.T) {
 	t.Logf("%d ranges, %d ways, %d connections", ranges, tried, w.connections.Load())
 }
 
-// rebindingResolver resolves a name to other addresses at each lookup.
+// rebindingResolver resolves a name to different addresses at each lookup.
 type rebindingResolver struct {
 	lookups atomic.Int64
 	answers [][]netip.Addr
@@ -191,7 +194,7 @@ func TestWire17_SSRFNoProxyFromTheEnvironment(t *testing.T) {
 }
 
 func TestWire17_SSRFRealSocket(t *testing.T) {
-	// With the dialer of the product: a name resolves to the server on loopback.
+	// This guard has the dialer of the product. The name resolves to the server on loopback.
 	w := newFakeInternet(t, nil, fakeResolver{}, nil)
 	port := strings.TrimPrefix(w.server.URL, "http://127.0.0.1")
 	for name, policy := range map[string]*Policy{
@@ -278,8 +281,8 @@ func TestCheckOfURLs(t *testing.T) {
 
 func repeatX(n int) string { return strings.Repeat("x", n) }
 
-// TestNameIsAllowedByItsAddressInCIDRs: Check accepts any name if the policy has CIDRs,
-// because the resolved address decides.
+// TestNameIsAllowedByItsAddressInCIDRs checks that Check accepts any name if the policy
+// has CIDRs, because only the resolved address can decide.
 func TestNameIsAllowedByItsAddressInCIDRs(t *testing.T) {
 	w := newFakeInternet(t, &Policy{
 		CIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("8.8.8.0/24")},
@@ -310,8 +313,8 @@ func TestSwapDeniesFormerTargets(t *testing.T) {
 	}
 }
 
-// TestSwapDropsConnectionsOfTheFormerPolicy: the guard does not reuse a connection that
-// the former policy allowed, though the new policy allows the URL.
+// TestSwapDropsConnectionsOfTheFormerPolicy checks that the guard does not reuse a
+// connection of the former policy, even if the new policy allows the URL.
 func TestSwapDropsConnectionsOfTheFormerPolicy(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	w := newFakeInternet(t, &Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
@@ -329,7 +332,7 @@ func TestSwapDropsConnectionsOfTheFormerPolicy(t *testing.T) {
 	}()
 	<-entered
 	w.Swap(&Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("10.2.0.0/16")}})
-	// A request makes a transport keep idle connections again.
+	// This request makes the transport of the new policy keep idle connections.
 	if _, err := w.get(t, "http://10.2.0.1/"); err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// TestURLsOfARDLeadThroughTheGateway reads all documents of ARD. The URLs of agents and of the
-// registry change, and nothing else.
+// TestURLsOfARDLeadThroughTheGateway reads each kind of ARD document. Only the URLs of
+// agents and of the registry change.
 func TestURLsOfARDLeadThroughTheGateway(t *testing.T) {
 	const (
 		registry = "http://registry.system.svc:8444"
@@ -60,7 +60,8 @@ func TestURLsOfARDLeadThroughTheGateway(t *testing.T) {
 	}
 }
 
-// TestOtherMethodsOfARDAreRefused sends methods that the registry does not have.
+// TestOtherMethodsOfARDAreRefused sends HTTP methods that the registry does not support
+// for the path.
 func TestOtherMethodsOfARDAreRefused(t *testing.T) {
 	for path, test := range map[string]struct{ method, allow string }{
 		"/registry/ard/search":   {"GET", "POST"},
@@ -77,7 +78,8 @@ func TestOtherMethodsOfARDAreRefused(t *testing.T) {
 	}
 }
 
-// TestRegistryThatSendsNoARD is a failure of the registry.
+// TestRegistryThatSendsNoARD checks that a response without an ARD document is reported
+// as a failure of the registry.
 func TestRegistryThatSendsNoARD(t *testing.T) {
 	for name, answer := range map[string]string{
 		"no JSON": "<html>", "a list": `[{}]`, "broken": `{"entries":[{"url":"http://x/"}`, "text in a list": `{"items":["x"]}`, "broken metadata": `{"metadata":{"name":`,

@@ -21,7 +21,7 @@ import (
 // endedSpans receives the spans that ended.
 type endedSpans chan sdktrace.ReadOnlySpan
 
-// record puts the spans of a tracer into a channel.
+// record returns a channel that receives the ended spans of a tracer.
 func record(tracer *tracing.Tracer) endedSpans {
 	ended := make(endedSpans, 1)
 	tracer.Swap(&tracing.Settings{Tracer: sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(ended)).Tracer("test")})
@@ -33,7 +33,8 @@ func (e endedSpans) OnEnd(s sdktrace.ReadOnlySpan)                 { e <- s }
 func (endedSpans) Shutdown(context.Context) error                  { return nil }
 func (endedSpans) ForceFlush(context.Context) error                { return nil }
 
-// expectResult waits for the next span, and compares its outcome and the status of its response.
+// expectResult receives the next span and compares its outcome and the HTTP status of the
+// response.
 func (e endedSpans) expectResult(t *testing.T, outcome, status string, code codes.Code) {
 	t.Helper()
 	span := <-e

@@ -58,8 +58,8 @@ func TestCardsHaveURLsOfTheGateway(t *testing.T) {
 	}
 }
 
-// TestExtendedCardOverJSONRPCHasURLsOfTheGateway reads the extended card by
-// both names of its method, and other answers that are not changed.
+// TestExtendedCardOverJSONRPCHasURLsOfTheGateway requests the extended card by both names
+// of the method. It also checks that other responses are not changed.
 func TestExtendedCardOverJSONRPCHasURLsOfTheGateway(t *testing.T) {
 	const (
 		found   = `{"jsonrpc":"2.0","id":9007199254740993,"result":{"name":"Echo","big":9007199254740993,"signatures":[{}],"supportedInterfaces":[{"url":"http://echo.team.svc/","protocolBinding":"JSONRPC"}]}}`
@@ -91,7 +91,7 @@ func TestExtendedCardOverJSONRPCHasURLsOfTheGateway(t *testing.T) {
 				})
 				var body io.Reader = strings.NewReader(test.request)
 				if chunked {
-					body = io.MultiReader(body) // of unknown length
+					body = io.MultiReader(body) // the length of this body is unknown
 				}
 				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.gateway.URL+"/agents/team/echo/", body)
 				if err != nil {
@@ -125,7 +125,7 @@ func TestExtendedCardOverJSONRPCHasURLsOfTheGateway(t *testing.T) {
 	}
 }
 
-// TestCardPaths are those whose answers are changed, and others like them.
+// TestCardPaths checks for which paths a response is rewritten as a card.
 func TestCardPaths(t *testing.T) {
 	for path, want := range map[string]bool{
 		"/.well-known/agent-card.json": true, "/extendedAgentCard": true, "/t/extendedAgentCard": true, "/v1/card": true, "/v1/t/card": true,
@@ -138,7 +138,8 @@ func TestCardPaths(t *testing.T) {
 	}
 }
 
-// TestCardsListWhatTheGatewayForwards gives the interfaces of the gateway, whatever the agent's own card lists.
+// TestCardsListWhatTheGatewayForwards checks that a rewritten card lists the interfaces
+// of the gateway, whatever the agent's own card lists.
 func TestCardsListWhatTheGatewayForwards(t *testing.T) {
 	const base = "http://127.0.0.1:8643/agents/team/echo"
 	both := []any{map[string]any{"url": base + "/", "transport": "JSONRPC"}, map[string]any{"url": base, "transport": "HTTP+JSON"}}

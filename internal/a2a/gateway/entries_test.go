@@ -17,13 +17,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
-// TestSearchResultsHaveURLsOfTheGateway searches and reads an entry. Only the URLs of
-// agents change.
+// TestSearchResultsHaveURLsOfTheGateway reads search results and an entry. Only the URLs
+// of agents change.
 func TestSearchResultsHaveURLsOfTheGateway(t *testing.T) {
 	const (
 		entry = `{"namespace":"team","name":"echo","displayName":"E <1>","url":"http://echo.team.svc/","externalURL":"https://a.example/echo",` +
 			`"ready":true,"skills":[{"id":"url","url":"http://not.an.agent/"}],"big":9007199254740993}`
-		// The name may follow the URL.
+		// The name of an entry may follow its URL.
 		remote = `{"url":"https://w.example/a","remote":true,"name":"weather","namespace":"far"}`
 		none   = `{"namespace":"team","name":"blocked","url":""}`
 	)
@@ -81,7 +81,8 @@ func TestCardFromTheRegistryHasURLsOfTheGateway(t *testing.T) {
 	}
 }
 
-// TestInvalidRegistryResponseIsUnavailable has the registry send responses that are not lists of entries.
+// TestInvalidRegistryResponseIsUnavailable makes the registry send responses that are not
+// lists of entries.
 func TestInvalidRegistryResponseIsUnavailable(t *testing.T) {
 	for name, answer := range map[string]string{
 		"no JSON":        `<html>`,
@@ -121,8 +122,8 @@ func TestRewrittenResponsesAreCharged(t *testing.T) {
 	}
 }
 
-// TestWatchEventsHaveURLsOfTheGateway reads each event before the registry sends the
-// next one.
+// TestWatchEventsHaveURLsOfTheGateway reads each event before the registry sends the next
+// one, so that no event is buffered.
 func TestWatchEventsHaveURLsOfTheGateway(t *testing.T) {
 	proceed := make(chan struct{})
 	events := []string{

@@ -29,14 +29,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// seen is what arrived at the other end.
+// seen is a request that the fake server received from the gateway.
 type seen struct {
 	Method, Host, URI string
 	Header            http.Header
 	Body              string
 }
 
-// cluster stands for all that the gateway can reach.
+// cluster is a gateway with a fake server in place of all hosts that the gateway can
+// reach.
 type cluster struct {
 	gateway *httptest.Server
 	client  *http.Client
@@ -46,13 +47,14 @@ type cluster struct {
 	seen    []seen
 }
 
-// newCluster starts a gateway in front of a handler that plays every host.
+// newCluster starts a gateway. answer handles the requests to all hosts.
 func newCluster(t *testing.T, answer http.HandlerFunc) *cluster {
 	t.Helper()
 	return newClusterBehind(t, func(next http.RoundTripper) http.RoundTripper { return next }, answer)
 }
 
-// newClusterBehind is newCluster with a wrapped transport between the gateway and the cluster.
+// newClusterBehind does the same as newCluster, with a wrapped transport between the
+// gateway and the fake server.
 func newClusterBehind(t *testing.T, wrap func(http.RoundTripper) http.RoundTripper, answer http.HandlerFunc) *cluster {
 	t.Helper()
 	c := &cluster{token: filepath.Join(t.TempDir(), "token"), bodies: limit.NewBudget(64<<20, 50*time.Millisecond)}
@@ -61,13 +63,13 @@ func newClusterBehind(t *testing.T, wrap func(http.RoundTripper) http.RoundTripp
 	}
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead && r.Header.Get("Authorization") == "" {
-			return // the question whether it has TLS
+			return // the gateway probes whether the agent has TLS
 		}
 		if r.Host == "registry.system.svc:8444" && exchangetest.Serve(w, r) {
 			return
 		}
 		if name, ok := strings.CutPrefix(r.URL.Path, "/v1/agents/"); ok && r.Host == "registry.system.svc:8444" && r.Header.Get("A2A-Version") == "1.0" {
-			_, _ = io.WriteString(w, listed(name)) // the lookup of the agent
+			_, _ = io.WriteString(w, listed(name)) // the gateway looks up the agent
 			return
 		}
 		body, _ := io.ReadAll(r.Body)
@@ -113,13 +115,13 @@ func (c *cluster) do(t *testing.T, method, path, body string, headers ...string)
 	return response, string(text)
 }
 
-// listed is the registry's entry of an agent of the cluster.
+// listed returns the registry's entry of an agent of the cluster.
 func listed(agent string) string {
 	namespace, name, _ := strings.Cut(agent, "/")
 	return `{"namespace":"` + namespace + `","name":"` + name + `","url":"http://` + name + "." + namespace + `.svc.cluster.local/"}`
 }
 
-// plain denies in a form that tests read.
+// plain denies a request in a format that tests can read.
 func plain(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	status := map[a2a.Reason]int{
 		a2a.ReasonPermissionDenied: http.StatusForbidden, a2a.ReasonUnavailable: http.StatusServiceUnavailable,
@@ -189,7 +191,8 @@ func TestInvalidPathsAreRejected(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer connection.Close() //nolint:errcheck // a test
-			// By hand, since a client cleans paths.
+			// The request is written directly to the connection, because an http.Client would
+			// clean the path.
 			_, _ = io.WriteString(connection, "GET "+test.path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 			response, err := http.ReadResponse(bufio.NewReader(connection), nil)
 			if err != nil {
@@ -320,8 +323,8 @@ func TestStreamsAreForwardedAtOnce(t *testing.T) {
 	}
 }
 
-// lateReader is a transport that reads the end of a request's body after the first event of the response, as
-// http.Transport may do.
+// lateReader is a transport that reads the end of the request's body after the first
+// event of the response. http.Transport may do the same.
 type lateReader struct{ http.RoundTripper }
 
 func (l lateReader) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -335,7 +338,7 @@ func (l lateReader) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// lateBody is one event, and then the body of the request.
+// lateBody is a response body that consists of one event and the body of the request.
 type lateBody struct {
 	events  io.ReadCloser
 	request io.ReadCloser
@@ -350,8 +353,8 @@ func (b *lateBody) Read(p []byte) (int, error) {
 
 func (b *lateBody) Close() error { return b.request.Close() }
 
-// TestStreamsGoOnAfterAnEarlyResponse sends requests that the gateway forwards without a buffer. Their responses begin
-// before the transport has read the end of the request.
+// TestStreamsGoOnAfterAnEarlyResponse sends requests that the gateway forwards without a
+// buffer. Each response begins before the transport has read the end of the request.
 func TestStreamsGoOnAfterAnEarlyResponse(t *testing.T) {
 	for name, test := range map[string]struct{ path, body string }{
 		"REST":           {"/agents/team/echo/v1/message:stream", `{"message":{}}`},

@@ -59,11 +59,11 @@ func TestParentTaskIsReferenced(t *testing.T) {
 	}
 }
 
-// endless is a body of an unknown length.
+// endless hides the length of a body.
 type endless struct{ io.Reader }
 
-// TestRequestsWithAParentTaskAreCharged holds a request in the gateway, while the budget has
-// room for one.
+// TestRequestsWithAParentTaskAreCharged holds a request in the gateway while the budget
+// has room for one request only.
 func TestRequestsWithAParentTaskAreCharged(t *testing.T) {
 	const size = 1 << 20
 	body := func() io.Reader {
@@ -138,7 +138,7 @@ func TestRequestsWithAParentTaskAreCharged(t *testing.T) {
 	}
 }
 
-// brokenBody fails before its end.
+// brokenBody is a body whose read fails before the end.
 type brokenBody struct{ io.Reader }
 
 func (b brokenBody) Read(p []byte) (int, error) {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestRejectionsAreJSON reads the errors of the gateway for requests that no protocol of agents
-// owns.
+// TestRejectionsAreJSON checks the errors of the gateway for requests that are not for an
+// agent.
 func TestRejectionsAreJSON(t *testing.T) {
 	tests := map[string]struct {
 		method, path string
@@ -43,7 +43,7 @@ func TestRejectionsAreJSON(t *testing.T) {
 	}
 }
 
-// TestRejectionsHaveTheFormOfTheProtocol has the caller's Deny answer, for the path
+// TestRejectionsHaveTheFormOfTheProtocol checks that Options.Deny answers with the path
 // that the agent would see.
 func TestRejectionsHaveTheFormOfTheProtocol(t *testing.T) {
 	c := newCluster(t, ok)
@@ -53,8 +53,8 @@ func TestRejectionsHaveTheFormOfTheProtocol(t *testing.T) {
 	}
 }
 
-// TestDNSTimeoutIsNotReportedAsAMissingAgent tells a name that does not exist from a name server that does
-// not answer. Only the latter is worth a retry.
+// TestDNSTimeoutIsNotReportedAsAMissingAgent distinguishes a name that does not exist
+// from a name server that does not respond. Only the second failure is worth a retry.
 func TestDNSTimeoutIsNotReportedAsAMissingAgent(t *testing.T) {
 	lookup := func(e net.DNSError) error { return &net.OpError{Op: "dial", Err: &e} }
 	for name, test := range map[string]struct {
@@ -64,7 +64,8 @@ func TestDNSTimeoutIsNotReportedAsAMissingAgent(t *testing.T) {
 	}{
 		"no such name": {lookup(net.DNSError{IsNotFound: true}), "Agent team/a has no Service: its name does not resolve; the conditions of the Agent say why", false},
 		"timeout":      {lookup(net.DNSError{IsTimeout: true, IsTemporary: true}), "Agent team/a cannot be looked up: the DNS of the cluster does not answer; try again", true},
-		// The resolver may report both if one of its queries was answered.
+		// The resolver may report a timeout and a missing name together, if only one of its
+		// queries was answered.
 		"timeout of one query": {lookup(net.DNSError{IsTimeout: true, IsNotFound: true}), "Agent team/a cannot be looked up: the DNS of the cluster does not answer; try again", true},
 		"failing server":       {lookup(net.DNSError{IsTemporary: true}), "Agent team/a cannot be looked up: the DNS of the cluster does not answer; try again", true},
 	} {

@@ -26,8 +26,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 )
 
-// fixture is a gateway, and the transport to a cluster whose only agent is team/echo and to a
-// registry that lists more agents. It records the requests that it gets.
+// fixture is a gateway with a fake transport. The transport reaches a registry with
+// several agents, and a cluster in which only team/echo runs. It records the requests.
 type fixture struct {
 	t   *testing.T
 	h   *Handler
@@ -35,18 +35,19 @@ type fixture struct {
 
 	mu    sync.Mutex
 	asked []string
-	// registry has the responses of the registry by path: 404 for a missing path, and no
-	// response at all for a nil map.
+	// registry maps paths of the registry to responses. A missing path is answered with 404.
+	// If the map is nil, the registry does not respond.
 	registry map[string]string
-	// status is that of all its responses, if it is set.
+	// status is the HTTP status of all responses of the registry, unless it is 0.
 	status int
-	// served are the requests to Remotes, and called those to other hosts than the registry.
+	// served are the requests to Remotes. called are the requests to hosts other than the
+	// registry.
 	served, called []string
-	// header has the headers of the responses of agent echo.
+	// header has the headers in the responses of agent echo.
 	header http.Header
-	// intercept is called for each request before its response; nil for none.
+	// intercept is called for each request before the response. It may be nil.
 	intercept func(*http.Request)
-	// remote serves the requests to Remotes in place of the text "far"; nil for none.
+	// remote serves the requests to Remotes. If it is nil, the response is the text "far".
 	remote http.HandlerFunc
 	tracer tracing.Tracer
 }
@@ -129,8 +130,8 @@ func (r *fixture) ServeRemote(w http.ResponseWriter, req *http.Request, agent *R
 	_, _ = w.Write([]byte("far"))
 }
 
-// get returns the status and the text of an answer, and what the registry was
-// asked for it.
+// get returns the status and the text of a response of the gateway, and the requests that
+// the registry received for it.
 func (r *fixture) get(path string) (status int, text string, asked []string) {
 	r.t.Helper()
 	w := httptest.NewRecorder()
@@ -160,8 +161,8 @@ func TestRemoteAgentIsServed(t *testing.T) {
 	}
 }
 
-// No connection is made to a name for which the registry lists no agent, and no
-// token is shown, whatever Service has the name.
+// If the registry does not list an agent of a name, the gateway neither connects to the
+// name nor sends a token, even if a Service has this name.
 func TestOnlyListedAgentsAreCalled(t *testing.T) {
 	tests := map[string]struct {
 		agent  string
@@ -215,8 +216,8 @@ func TestConnectionFailuresAreExplained(t *testing.T) {
 	}
 }
 
-// TestTokenThatGRPCWebRefusesIsReplaced has an agent that refuses a token with the status of
-// gRPC-Web, whose status of HTTP is 200.
+// TestTokenThatGRPCWebRefusesIsReplaced calls an agent that refuses a token by a gRPC-Web
+// status. The HTTP status is 200.
 func TestTokenThatGRPCWebRefusesIsReplaced(t *testing.T) {
 	r := newFixture(t)
 	exchanges := 0
@@ -240,8 +241,8 @@ func TestTokenThatGRPCWebRefusesIsReplaced(t *testing.T) {
 	}
 }
 
-// TestListedAgentIsCached changes the registry step by step, and checks the responses and lookups for an agent of the
-// cluster.
+// TestListedAgentIsCached changes the registry step by step. After each step, it checks
+// the response of an agent of the cluster and the lookups in the registry.
 func TestListedAgentIsCached(t *testing.T) {
 	r := newFixture(t)
 	path := "/v1/agents/team/echo"
@@ -278,7 +279,7 @@ func TestListedAgentIsCached(t *testing.T) {
 	}
 }
 
-// TestRemoteAgentIsCached does the same for a remote agent.
+// TestRemoteAgentIsCached does the same as TestListedAgentIsCached for a remote agent.
 func TestRemoteAgentIsCached(t *testing.T) {
 	r := newFixture(t)
 	path := "/v1/agents/team/weather"
@@ -342,7 +343,7 @@ func TestCacheOfListedAgentsIsBounded(t *testing.T) {
 	}
 }
 
-// All who ask at once ask once.
+// Concurrent calls of one agent share one lookup in the registry.
 func TestConcurrentCallsShareOneLookup(t *testing.T) {
 	r := newFixture(t)
 	var all sync.WaitGroup

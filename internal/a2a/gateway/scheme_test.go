@@ -21,7 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
-// tlsAgents is a transport to agents that have TLS or not.
+// tlsAgents is a fake transport to agents with or without TLS.
 type tlsAgents struct {
 	secure map[string]bool
 	// listed is true if the registry lists the agents with https.
@@ -34,7 +34,7 @@ func (o *tlsAgents) RoundTrip(r *http.Request) (*http.Response, error) {
 		return w.Result(), nil
 	}
 	if r.Header.Get("A2A-Version") != "" {
-		body := listed(strings.TrimPrefix(r.URL.Path, "/v1/agents/")) // the registry is asked
+		body := listed(strings.TrimPrefix(r.URL.Path, "/v1/agents/")) // the gateway looks up the agent
 		if o.listed {
 			body = strings.ReplaceAll(body, "http://", "https://")
 		}
@@ -56,8 +56,9 @@ func (o *tlsAgents) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// TestTokenIsNotSentInTheClearToAgentsWithTLS: no token goes in the clear to an agent that the registry lists with https, or
-// that a probe found to have TLS, also if the agent then answers without TLS only.
+// TestTokenIsNotSentInTheClearToAgentsWithTLS checks that no token is sent without TLS to
+// an agent that the registry lists with https, or whose probe has found TLS. This also
+// applies if the agent accepts connections without TLS only.
 func TestTokenIsNotSentInTheClearToAgentsWithTLS(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("secret"), 0o600); err != nil {

@@ -35,12 +35,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // loopback allows the addresses of this machine.
 var loopback = &egress.Policy{CIDRs: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, Local: true}
 
-// fixture is a Translator with a remote agent that speaks 0.3 over TLS.
+// fixture is a Translator with a remote agent that supports 0.3 over TLS.
 type fixture struct {
 	*Translator
 	t     *testing.T
 	agent *httptest.Server
-	// card and url replace the card and the URL of the agent, if they are not "".
+	// card and url replace the card and the URL of the agent, unless they are "".
 	card, url string
 	clock     atomic.Int64
 	log       bytes.Buffer
@@ -90,7 +90,7 @@ func newFixture(t *testing.T, policy *egress.Policy, answer http.HandlerFunc) *f
 	return b
 }
 
-// remote returns the entry of the agent in the directory of the gateway.
+// remote returns the remote agent as the gateway would pass it to the translator.
 func (b *fixture) remote(name string) *gateway.Remote {
 	at, card := b.url, b.card
 	if at == "" {
@@ -122,7 +122,8 @@ func (b *fixture) call(agent *gateway.Remote, method, path, body string, headers
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"message/send","params":{"message":{"kind":"message","messageId":"m","role":"user","parts":[{"kind":"text","text":"Hi"}]}}}`
 
-// send returns the id, the state and the status message of a task, or the message of an error.
+// send sends a message and returns the id, the state and the status message of the task.
+// After an error, says is the message of the error.
 func (b *fixture) send(agent *gateway.Remote, body string, headers ...string) (id, state, says string) {
 	b.t.Helper()
 	_, text := b.call(agent, http.MethodPost, "/", body, headers...)
@@ -146,7 +147,8 @@ func (b *fixture) send(agent *gateway.Remote, body string, headers ...string) (i
 	return response.Result.ID, response.Result.Status.State, says
 }
 
-// waitUnused waits until no link is used: a turn ends after its response was sent.
+// waitUnused waits until no link is in use, because a turn ends after its response was
+// sent.
 func (b *fixture) waitUnused() {
 	for used := true; used; runtime.Gosched() {
 		b.Translator.mu.Lock()
@@ -158,7 +160,7 @@ func (b *fixture) waitUnused() {
 	}
 }
 
-// task returns an agent that speaks 0.3 and has one task, in a state.
+// task returns an agent of version 0.3 that has one task in the given state.
 func task(state string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -65,7 +65,7 @@ func TestCardHasTheAddressesOfTheGateway(t *testing.T) {
 	}
 }
 
-// The error names the agent in JSON-RPC, in REST and for the card.
+// The error names the agent in JSON-RPC, in REST, and in requests for the card.
 func TestAgentsThatCannotBeCalledAreRefused(t *testing.T) {
 	const otherOrigin = `{"name":"W","supportedInterfaces":[{"url":"https://other.example/","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"skills":[]}`
 	tests := map[string]struct {
@@ -106,7 +106,7 @@ func TestAgentsThatCannotBeCalledAreRefused(t *testing.T) {
 }
 
 func TestNameOfAForbiddenAddressIsNotCalled(t *testing.T) {
-	// The policy allows the name. The guard checks the address when it connects.
+	// The policy allows the name. The guard refuses the address when it connects.
 	b := newFixture(t, &egress.Policy{Hosts: []string{"*"}}, task("completed"))
 	b.url = strings.Replace(b.agent.URL, "127.0.0.1", "localhost", 1)
 	_, state, says := b.send(b.remote("weather"), hello)
@@ -268,7 +268,7 @@ func TestAgentWithAnotherCardKeepsItsTasks(t *testing.T) {
 	if got, _, says := b.send(b.remote("weather"), get); got != id || len(b.links) != 1 {
 		t.Errorf("task = %q %s, %d links", got, says, len(b.links))
 	}
-	// An agent at another address has other tasks.
+	// An agent with another URL has other tasks.
 	b.url = strings.Replace(b.agent.URL, "127.0.0.1", "localhost", 1)
 	b.card = ""
 	if _, _, says := b.send(b.remote("weather"), get); !strings.Contains(says, "not found") {

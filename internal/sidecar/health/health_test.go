@@ -22,7 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// clock is set by tests.
+// clock is a clock whose time the tests set.
 type clock struct{ now time.Time }
 
 func newTracker() (*Tracker, *clock) {
@@ -52,7 +52,7 @@ func TestStates(t *testing.T) {
 	store.Succeeded()
 	is(Healthy, true)
 	store.Failf(sidecarconfig.CauseTimedOut, "redis:6379: no answer in time")
-	is(Healthy, true) // one failure is none
+	is(Healthy, true) // a single failure does not count
 	now.now = now.now.Add(5 * time.Second)
 	store.Failf(sidecarconfig.CauseTimedOut, "redis:6379: no answer in time")
 	is(Lost, true)
@@ -61,7 +61,7 @@ func TestStates(t *testing.T) {
 	store.Succeeded()
 	is(Healthy, true)
 	store.Failf(sidecarconfig.CauseTimedOut, "redis:6379: no answer in time")
-	is(Healthy, true) // the former failures do not count any more
+	is(Healthy, true) // the earlier failures do not count any more
 }
 
 func TestReport(t *testing.T) {
@@ -152,9 +152,9 @@ func TestCauseOf(t *testing.T) {
 	}
 }
 
-// TestCauseOfARefusedDNSQuery asks a DNS server that does not run twice: Go tells the
-// port of this side, which is another one each time. A text that changes would be a
-// report to the operator, and a write to the API server, for each attempt.
+// TestCauseOfARefusedDNSQuery queries a DNS server that does not run, twice. The errors
+// of Go contain the local port, which differs each time. A text that changes would cause
+// a report to the operator, and a write to the API server, for each attempt.
 func TestCauseOfARefusedDNSQuery(t *testing.T) {
 	closed, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

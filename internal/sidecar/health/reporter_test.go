@@ -24,7 +24,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// fakeRegistry is a transport that answers reports.
+// fakeRegistry is a transport that responds to health reports.
 type fakeRegistry struct {
 	t *testing.T
 
@@ -34,7 +34,7 @@ type fakeRegistry struct {
 	at      []time.Time
 }
 
-// sent returns the reports once every goroutine of the test waits.
+// sent waits until every goroutine of the test is idle, and returns the reports.
 func (f *fakeRegistry) sent() []sidecarconfig.HealthReport {
 	synctest.Wait()
 	f.mu.Lock()
@@ -42,14 +42,14 @@ func (f *fakeRegistry) sent() []sidecarconfig.HealthReport {
 	return slices.Clone(f.reports)
 }
 
-// fail has the following reports fail; nil has them succeed.
+// fail sets the error of later reports. With nil, they succeed.
 func (f *fakeRegistry) fail(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.err = err
 }
 
-// attempts is how many reports were tried.
+// attempts returns the number of reports that the reporter tried to send.
 func (f *fakeRegistry) attempts() int {
 	synctest.Wait()
 	f.mu.Lock()
@@ -90,8 +90,9 @@ func newTestReporter(t *testing.T) (*Tracker, *fakeRegistry, *Reporter) {
 	return tracker, registry, NewReporter(tracker, gateway, registry, slog.New(slog.DiscardHandler))
 }
 
-// A report is sent at the start, which withdraws what an earlier process has
-// reported, and then on changes only, with a pause between them.
+// The reporter sends a report at the start, which replaces the report of an earlier
+// process. Then it sends reports after changes only, with a minimum interval between
+// them.
 func TestReporter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, registry, reports := newTestReporter(t)
@@ -110,12 +111,12 @@ func TestReporter(t *testing.T) {
 		if diff := cmp.Diff([]sidecarconfig.HealthReport{failing}, registry.sent()); diff != "" {
 			t.Fatalf("reports (-want +got):\n%s", diff)
 		}
-		// A change that is undone within the interval is not reported.
+		// A change that is reverted within the interval is not reported.
 		store.Succeeded()
 		store.Failf(sidecarconfig.CauseRefused, "redis:6379: connection refused")
 		time.Sleep(time.Hour)
-		// A report that stays true is sent twice: the registry may have compared the first with
-		// a cache that was behind.
+		// An unchanged report is sent twice, because the registry may have compared the first
+		// one with a cache that was out of date.
 		if diff := cmp.Diff([]sidecarconfig.HealthReport{failing, failing}, registry.sent()); diff != "" {
 			t.Errorf("reports of what did not change (-want +got):\n%s", diff)
 		}
@@ -132,15 +133,15 @@ func TestReporter(t *testing.T) {
 	})
 }
 
-// A message in the words of another program may be another one each time. It costs
-// the API server a write in a minute, and another cause is reported at once.
+// A message with the text of another program may differ in each attempt. It causes at
+// most one write to the API server per minute. A change of the cause is reported at once.
 func TestReporterSendsChangedMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tracker, registry, reports := newTestReporter(t)
 		ctx, stop := context.WithCancel(t.Context())
 		card := tracker.Add(sidecarconfig.DependencyAgentCard, Options{})
 		go reports.Run(ctx)
-		for i := range 601 { // ten minutes
+		for i := range 601 { // for ten minutes
 			card.Failf(sidecarconfig.CauseInvalid, "request %d is refused", i)
 			time.Sleep(time.Second)
 		}
@@ -163,7 +164,7 @@ func TestReporterSendsChangedMessages(t *testing.T) {
 	})
 }
 
-// The reporter retries with backoff while the registry fails, and then reports the last
+// The reporter retries with backoff while the registry fails, and then reports the latest
 // state.
 func TestReporterRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

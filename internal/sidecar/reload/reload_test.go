@@ -20,7 +20,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// parts is a configuration whose parts, by their indexes, cannot be prepared.
+// parts is a configuration. broken lists the indexes of the parts that cannot be
+// prepared.
 type parts struct{ broken []int }
 
 func TestStepThatFailsToPrepareLeavesAllUncommitted(t *testing.T) {
@@ -57,7 +58,7 @@ func TestStepWithoutACommit(t *testing.T) {
 	}
 }
 
-// fileSource is a source of one file whose text must not be "bad".
+// fileSource returns a source of one file, whose text is refused if it is "bad".
 func fileSource(t *testing.T, text string) (s *Source, write func(string), uses *[]string, reports *[]error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -83,7 +84,8 @@ func fileSource(t *testing.T, text string) (s *Source, write func(string), uses 
 	return s, write, uses, reports
 }
 
-// counts are the attempts that a Reloader made, and whether the present files are refused.
+// counts counts the attempts of a Reloader, and stores whether the present files are
+// refused.
 type counts struct {
 	applied, refused int
 	known, refuses   bool
@@ -126,7 +128,7 @@ func TestReloadOfFilesThatChange(t *testing.T) {
 		{"b", "a b", 1, 0, 2, true},
 		{"bad", "a b", 1, 1, 3, false},
 		{"bad", "a b", 1, 1, 3, false},
-		{"b", "a b", 1, 1, 4, true}, // in use all the time
+		{"b", "a b", 1, 1, 4, true}, // these files stayed in use
 		{"bad", "a b", 1, 2, 5, false},
 		{"c", "a b c", 2, 2, 6, true},
 	} {

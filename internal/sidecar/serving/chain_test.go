@@ -47,7 +47,7 @@ func TestTraceID(t *testing.T) {
 	}
 }
 
-// TestPanicAbortsTheStream: a client must not take what it got for all.
+// TestPanicAbortsTheStream checks that a client can detect that the stream is incomplete.
 func TestPanicAbortsTheStream(t *testing.T) {
 	server := httptest.NewServer(recoverPanic(slog.New(slog.DiscardHandler), jsonrpc.Deny)(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -66,8 +66,8 @@ func TestPanicAbortsTheStream(t *testing.T) {
 	}
 }
 
-// TestPanicAbortsTheParkedStream, and nothing else: no server stands below
-// its goroutine.
+// TestPanicAbortsTheParkedStream checks that a panic ends only the parked stream, and not
+// the process: no server recovers from panics on the goroutine of the stream.
 func TestPanicAbortsTheParkedStream(t *testing.T) {
 	var out bytes.Buffer
 	p := NewParking(logging.New(&out, slog.LevelInfo), time.Now)

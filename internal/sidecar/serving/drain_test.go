@@ -29,7 +29,8 @@ func TestDrainIsServedToLoopbackOnly(t *testing.T) {
 	}
 }
 
-// TestDrainAcceptsTurnsForHalfOfItsTime leaves the other half to a turn that goes on.
+// TestDrainAcceptsTurnsForHalfOfItsTime checks that new turns are refused after half of
+// the time, so that the other half is left to the running turns.
 func TestDrainAcceptsTurnsForHalfOfItsTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		grace   time.Duration

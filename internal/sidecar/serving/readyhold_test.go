@@ -16,7 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// readiness asks a readyHold about an agent that a test has listen.
+// readiness is a readyHold with an agent that begins to listen when a test sets listens.
 type readiness struct {
 	hold     readyHold
 	listens  atomic.Bool
@@ -36,7 +36,8 @@ func (r *readiness) ask(ctx context.Context, query string) error {
 func TestReadyIsHeldUntilTheAgentListens(t *testing.T) {
 	for name, test := range map[string]struct {
 		query string
-		// listens is when the agent does, and took when the answer comes.
+		// listens is the time at which the agent begins to listen, and took the time at which
+		// the response is expected.
 		listens, took time.Duration
 		ready         bool
 	}{

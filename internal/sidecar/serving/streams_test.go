@@ -14,8 +14,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// TestPanickedStreamsReleaseTheirLimits: what fails in the middle of a request, or at
-// its end, must not lessen what others may open.
+// TestPanickedStreamsReleaseTheirLimits checks that a panic during or at the end of a
+// request does not reduce the number of streams that others may open.
 func TestPanickedStreamsReleaseTheirLimits(t *testing.T) {
 	l := NewLimits(LimitOptions{
 		Initial: &sidecarconfig.Limits{Streams: sidecarconfig.StreamLimits{Max: 2, MaxPerCaller: 2}},

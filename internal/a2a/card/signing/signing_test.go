@@ -27,8 +27,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing/signingtest"
 )
 
-// exampleCard returns a card with everything in which verifiers differ: a requirement
-// with scopes and one without, and text beyond ASCII.
+// exampleCard returns a card with all content that verifiers serialize differently: a
+// requirement with scopes, one without, and text beyond ASCII.
 func exampleCard() *card.Card {
 	return &card.Card{
 		Name: "Café 東京 😀", Description: "Says <it> & \"more\"\n\u2028", Version: "1.4.0",
@@ -72,7 +72,7 @@ func encodePEM(t *testing.T, key crypto.Signer) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 }
 
-// signedCard is a rendered and signed card with its public keys.
+// signedCard is the text of a signed card, and the public keys.
 type signedCard struct {
 	text []byte
 	set  jose.JSONWebKeySet
@@ -117,7 +117,8 @@ func sign(t *testing.T, c *card.Card, f card.Form, private ...crypto.Signer) sig
 	return out
 }
 
-// TestWire19_VerifiersOfTheField verifies with every algorithm of the official verifiers.
+// TestWire19_VerifiersOfTheField verifies signed cards with the models of all official
+// verifiers.
 func TestWire19_VerifiersOfTheField(t *testing.T) {
 	plain := exampleCard()
 	plain.Name, plain.Description, plain.Provider = "Plain", "ASCII only", nil
@@ -189,7 +190,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestWire19_TamperedCards changes one value or member at a time.
+// TestWire19_TamperedCards checks that each change of one value or member invalidates the
+// signatures.
 func TestWire19_TamperedCards(t *testing.T) {
 	private := privateKeys(t)["ES256"]
 	for name, test := range map[string]struct {
@@ -198,8 +200,8 @@ func TestWire19_TamperedCards(t *testing.T) {
 		skip        string
 	}{
 		"1.0": {card.FormV10, card.FormV10, []verifierModel{modelSpecification}, ""},
-		// The JSON Schema has neither the wrappers of the proto nor the new members of
-		// 1.0.
+		// The JSON Schema of 0.3 has neither the wrappers of the proto nor pkceRequired, which
+		// is new in 1.0.
 		"0.3": {card.FormV03, card.FormV03, []verifierModel{modelSpecificationV03}, "SecurityScheme pkceRequired"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -237,8 +239,8 @@ func TestWire19_TamperedCards(t *testing.T) {
 	}
 }
 
-// mutations changes the value at one place at a time, yields a description, and reverts
-// the change.
+// mutations returns an iterator over changes of a value. It changes the value at one
+// place, yields a description of the change, and reverts the change before the next one.
 func mutations(value any, path string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		switch v := value.(type) {
@@ -246,7 +248,8 @@ func mutations(value any, path string) func(yield func(string) bool) {
 			for _, name := range sortedNames(v) {
 				member := v[name]
 				delete(v, name)
-				// An empty member has no meaning, and may be absent.
+				// The removal of an empty list is no mutation, because an absent list has the same
+				// meaning.
 				if l, isList := member.([]any); (!isList || len(l) > 0) && !yield(path+"."+name+" removed") {
 					return
 				}
@@ -304,7 +307,8 @@ func sortedNames(m map[string]any) []string {
 	return names
 }
 
-// TestSignaturesAreDeterministic: all replicas serve the same ETag.
+// TestSignaturesAreDeterministic signs a card twice. Equal signatures let all replicas
+// serve the same ETag.
 func TestSignaturesAreDeterministic(t *testing.T) {
 	for algorithm, private := range privateKeys(t) {
 		first := sign(t, exampleCard(), card.FormUnion, private)
@@ -314,8 +318,8 @@ func TestSignaturesAreDeterministic(t *testing.T) {
 	}
 }
 
-// TestWire19_Rotation has an old and a new key. A verifier that trusts one of them
-// accepts the card.
+// TestWire19_Rotation signs with an old and a new key. A verifier that trusts only one of
+// them accepts the card.
 func TestWire19_Rotation(t *testing.T) {
 	keys := privateKeys(t)
 	s := sign(t, exampleCard(), card.FormUnion, keys["ES256"], keys["RS256"], keys["ES256"])
@@ -455,7 +459,7 @@ func TestVerifyAcceptsTheSignaturesOfTheCard(t *testing.T) {
 	check("two keys", private["ES256"], private["RS256"])
 }
 
-// BenchmarkVerify verifies the signatures of one key.
+// BenchmarkVerify measures the verification of a card with the signatures of one key.
 func BenchmarkVerify(b *testing.B) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -30,15 +30,16 @@ import (
 // verifierModel returns the text that a verifier checks the signature of a card over.
 type verifierModel func(t *testing.T, card map[string]any) string
 
-// modelJavaScript keeps the members of the proto of 1.0, removes empty ones, and
-// canonicalizes by RFC 8785.
+// modelJavaScript models the official JavaScript verifier. It keeps only the members of
+// the 1.0 proto, removes empty members, and canonicalizes by RFC 8785.
 func modelJavaScript(t *testing.T, card map[string]any) string {
 	t.Helper()
 	return canonicalJSON(withoutEmpty(throughProto(t, card)), false)
 }
 
-// modelPython moves the members of 0.3 to their names in 1.0 first, and escapes
-// characters beyond ASCII.
+// modelPython models the official Python verifier. It renames the members of 0.3 to their
+// names in 1.0 before it applies the algorithm of modelJavaScript, and escapes characters
+// beyond ASCII.
 func modelPython(t *testing.T, card map[string]any) string {
 	t.Helper()
 	for _, holder := range append(list(card["skills"]), card) {
@@ -54,7 +55,7 @@ func modelPython(t *testing.T, card map[string]any) string {
 			holder["securityRequirements"] = wrapped
 		}
 		delete(holder, "security")
-		// Its ProtoJSON decoder uses the later of two names of a field.
+		// The ProtoJSON decoder of this verifier uses the later one of two names of a field.
 		delete(holder, "security_requirements")
 	}
 	schemes, _ := card["securitySchemes"].(map[string]any)
@@ -75,14 +76,16 @@ func modelPython(t *testing.T, card map[string]any) string {
 	return canonicalJSON(withoutEmpty(throughProto(t, card)), true)
 }
 
-// modelSpecification is section 8.4.1 of 1.0: the ProtoJSON with required members. The
-// generated code omits empty required lists, so its cards have none.
+// modelSpecification models section 8.4.1 of 1.0: ProtoJSON with the required members.
+// The cards that it accepts have no empty required lists, because the generated code
+// omits these lists.
 func modelSpecification(t *testing.T, card map[string]any) string {
 	t.Helper()
 	return canonicalJSON(throughProto(t, card), false)
 }
 
-// modelPythonV03 keeps the members of the models of 0.3, and removes default values.
+// modelPythonV03 models the Python verifier of 0.3. It keeps only the members of the 0.3
+// models, and removes default values.
 func modelPythonV03(t *testing.T, card map[string]any) string {
 	t.Helper()
 	kept := keepSchemaMembers(t, card)
@@ -99,7 +102,8 @@ func modelPythonV03(t *testing.T, card map[string]any) string {
 	return canonicalJSON(withoutEmpty(kept), true)
 }
 
-// modelSpecificationV03 is the card of 0.3 with the members of its JSON Schema.
+// modelSpecificationV03 models the 0.3 specification: the card with the members of its
+// JSON Schema.
 func modelSpecificationV03(t *testing.T, card map[string]any) string {
 	t.Helper()
 	return canonicalJSON(keepSchemaMembers(t, card), false)
@@ -122,7 +126,8 @@ func throughProto(t *testing.T, card map[string]any) map[string]any {
 	return parse(t, text)
 }
 
-// keepSchemaMembers keeps the members that the JSON Schema of 0.3 names.
+// keepSchemaMembers returns a copy of a card with only the members in the JSON Schema of
+// 0.3.
 func keepSchemaMembers(t *testing.T, card map[string]any) map[string]any {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "test", "testdata", "spec", "v0.3.0", "a2a.json"))
@@ -259,7 +264,7 @@ func canonicalJSON(value any, escape bool) string {
 			case unit < 0x20, escape && unit > 0x7E:
 				fmt.Fprintf(&out, `\u%04x`, unit)
 			case unit > 0x7E:
-				out.WriteString("\x00") // replaced below
+				out.WriteString("\x00") // restore replaces this mark
 			default:
 				out.WriteByte(byte(unit))
 			}
@@ -275,8 +280,8 @@ func canonicalJSON(value any, escape bool) string {
 	}
 }
 
-// restore replaces the marks by the characters beyond ASCII; there is one mark for each
-// UTF-16 unit.
+// restore replaces the marks by the characters beyond ASCII in original. There is one
+// mark for each UTF-16 unit.
 func restore(marked, original string) string {
 	for _, r := range original {
 		if r > 0x7E {

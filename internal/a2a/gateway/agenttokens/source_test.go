@@ -23,11 +23,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const lifetime = 10 * time.Minute
 
-// registry is a transport to a registry that a test breaks.
+// registry is a fake transport to the registry. Tests can make it fail.
 type registry struct {
 	mu       sync.Mutex
 	requests int
-	// fails answers instead of a token; nil for tokens.
+	// fails returns the response or the error in place of a token. If it is nil, requests
+	// succeed.
 	fails func(*http.Request) (*http.Response, error)
 	delay time.Duration
 }
@@ -85,7 +86,8 @@ func ask(ctx context.Context, s *Source, audience string) (string, error) {
 	return s.Token(ctx, Request{URL: "http://registry/v1/token", SubjectToken: "mine", Audience: audience})
 }
 
-// expect fails unless Token returns this result.
+// expect checks the result of Token, and waits until the exchange in the background has
+// ended.
 func expect(t *testing.T, s *Source, want string, wantErr error) {
 	t.Helper()
 	if got, err := ask(t.Context(), s, "echo"); got != want || !errors.Is(err, wantErr) || (err == nil) != (wantErr == nil) {
@@ -105,7 +107,7 @@ func TestTokenIsCachedAndRefreshedAhead(t *testing.T) {
 			t.Fatalf("%d exchanges in the first half of the lifetime, want 1", r.count())
 		}
 		time.Sleep(2 * time.Second)
-		expect(t, s, "echo.1", nil) // and the next one is requested
+		expect(t, s, "echo.1", nil) // this call requests the next token in the background
 		expect(t, s, "echo.2", nil)
 		if r.count() != 2 {
 			t.Errorf("%d exchanges, want 2", r.count())
@@ -133,7 +135,7 @@ func TestCallsShareOneExchange(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		leave() // the exchange goes on for the others
+		leave() // the exchange continues for the other callers
 		calls.Wait()
 		if r.count() != 1 {
 			t.Errorf("%d exchanges for 101 calls, want 1", r.count())
@@ -152,7 +154,7 @@ func TestTokenIsUsedForItsLifetimeWhileTheRegistryIsDown(t *testing.T) {
 			expect(t, s, "echo.1", nil)
 		}
 		before := r.count()
-		for range 100 { // calls in a row cause no attempt each
+		for range 100 { // repeated calls cause no further attempts
 			expect(t, s, "echo.1", nil)
 		}
 		if r.count() != before {
@@ -234,7 +236,7 @@ type failing struct{}
 
 func (*failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// large is a body of 64 MB that counts what was read of it.
+// large is a response body of 64 MB that counts the bytes that were read.
 type large struct {
 	io.Reader
 	read int
@@ -268,7 +270,7 @@ func TestRejectionEndsTheUseOfACachedToken(t *testing.T) {
 		expect(t, s, "echo.1", nil)
 		r.set(answers(400, `{"error":"invalid_target","error_description":"x"}`))
 		time.Sleep(lifetime / 2)
-		expect(t, s, "echo.1", nil) // the registry refuses in the background
+		expect(t, s, "echo.1", nil) // the registry refuses the exchange in the background
 		expect(t, s, "", ErrRefused)
 	})
 }
@@ -297,7 +299,7 @@ func TestRejectedTokenIsReplaced(t *testing.T) {
 		r := &registry{}
 		s := newSource(r)
 		expect(t, s, "echo.1", nil)
-		for range 100 { // an agent that rejects every token
+		for range 100 { // the agent rejects every token
 			s.Reject("echo", "echo.1")
 			expect(t, s, "echo.1", nil)
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
-// newAgent returns the agent over a registry, as the gateway forwards it, and the requests that
-// the registry gets.
+// newAgent returns an agent in front of a fake registry, and the requests that the
+// registry receives.
 func newAgent(t *testing.T, registry http.HandlerFunc) (agent *Handler, asked *[]string) {
 	t.Helper()
 	asked = &[]string{}
@@ -62,7 +62,7 @@ const found = `{"items":[{"namespace":"team","name":"echo","description":"Says t
 
 const summary = `team/echo: Says things http://127.0.0.1:8643/agents/team/echo/\nteam/new (not ready)\n7 agents match in all: for more, search again with cursor c2`
 
-// TestEveryVersionFindsAgents sends the words of a search in each version and binding.
+// TestEveryVersionFindsAgents sends a search in each version and binding.
 func TestEveryVersionFindsAgents(t *testing.T) {
 	for name, test := range map[string]struct {
 		path, body string
@@ -90,7 +90,8 @@ func TestEveryVersionFindsAgents(t *testing.T) {
 	}
 }
 
-// message10 returns a request of 1.0 with parts, and the members that follow them.
+// message10 returns a request of 1.0 whose message has the given parts. more are the
+// members that follow the parts.
 func message10(parts, more string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":{"messageId":"m","role":"ROLE_USER","parts":[` + parts + `]` + more + `}}`
 }
@@ -123,7 +124,8 @@ func TestMessagesBecomeRequestsOfTheRegistry(t *testing.T) {
 	}
 }
 
-// TestRegistryFailuresAreErrorsOfTheProtocol has the registry fail in each way.
+// TestRegistryFailuresAreErrorsOfTheProtocol makes the registry fail in each way, and
+// checks the A2A errors.
 func TestRegistryFailuresAreErrorsOfTheProtocol(t *testing.T) {
 	for name, test := range map[string]struct {
 		registry http.HandlerFunc

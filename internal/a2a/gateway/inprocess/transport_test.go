@@ -95,7 +95,7 @@ func TestCallEndsWithItsContext(t *testing.T) {
 		<-r.Context().Done()
 	})
 	if err == nil {
-		// The handler may return before the caller notices; then there is an empty response.
+		// The handler may return before the caller has left. The response is then empty.
 		_ = response.Body.Close()
 	} else if !errors.Is(err, context.Canceled) {
 		t.Errorf("RoundTrip() = %v", err)

@@ -17,7 +17,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// callTool returns the text of a tool's result for arguments, which may be no valid JSON object.
+// callTool calls a tool with arguments, which may be invalid JSON, and returns the text
+// of the result.
 func callTool(t *testing.T, f *fixture, tool, arguments string) (text string, isError bool) {
 	t.Helper()
 	s := f.connect(t, "")
@@ -74,7 +75,7 @@ func TestMistakesInArgumentsAreErrorsOfTheTool(t *testing.T) {
 	}
 }
 
-// Mistakes that the registry finds are errors of the tool with its text.
+// Mistakes that the registry finds are errors of the tool with the text of the registry.
 func TestMistakesThatTheRegistryFindsAreErrorsOfTheTool(t *testing.T) {
 	var mu sync.Mutex
 	var query string
@@ -87,7 +88,7 @@ func TestMistakesThatTheRegistryFindsAreErrorsOfTheTool(t *testing.T) {
 	})
 	for arguments, want := range map[string]string{
 		`{"limit":0}`: "limit=0", `{"limit":"ten"}`: "limit=ten", `{"cursor":"M3RlYW0vYQ"}`: "cursor=M3RlYW0vYQ&limit=20", `{"q":["a","b"]}`: "limit=20&q=a&q=b",
-		// Models send null and "" for what they leave out.
+		// Models send null and "" for arguments that they do not use.
 		`{"q":"","skill":[""],"ready":null,"limit":null}`: "limit=20", `{}`: "limit=20",
 	} {
 		text, isError := callTool(t, f, ToolFind, arguments)

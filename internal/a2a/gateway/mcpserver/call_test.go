@@ -16,8 +16,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// script is an agent that gives the responses of each method in order, and the last one again.
-// A response that begins with a bracket is a list of events.
+// script is a fake agent. It returns the responses of each method in order, and repeats
+// the last one. A response that begins with a bracket is a list of events.
 type script struct {
 	mu        sync.Mutex
 	responses map[string][]string
@@ -52,7 +52,7 @@ func (s *script) called() string {
 	return strings.Join(s.methods, " ")
 }
 
-// result is a response of JSON-RPC.
+// response returns a JSON-RPC response with a result.
 func response(result string) string { return `{"jsonrpc":"2.0","id":"1","result":` + result + `}` }
 
 const denied = `{"jsonrpc":"2.0","id":"1","error":{"code":-32603,"message":"The rules forbid it","data":[{"reason":"PERMISSION_DENIED"}]}}`
@@ -67,8 +67,8 @@ func texts(r *mcp.CallToolResult) (all []string) {
 	return all
 }
 
-// TestUnreadableTaskIsReported has agents that do not show their task. The result has what they
-// sent, the id of the task, and the failure.
+// TestUnreadableTaskIsReported calls agents that do not return their task. The result
+// contains the output so far, the id of the task, and the failure.
 func TestUnreadableTaskIsReported(t *testing.T) {
 	const (
 		begin   = `{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_WORKING"}}}` + "\n"
@@ -110,14 +110,15 @@ func TestUnreadableTaskIsReported(t *testing.T) {
 	}
 }
 
-// waiting is a task that waits for input, with a question of some id.
+// waiting returns a task that waits for input. request is the id of its input request,
+// and question the id of its message.
 func waiting(request, question string, sensitive bool) string {
 	return fmt.Sprintf(`{"id":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":%q}],`+
 		`"metadata":{"inputRequest":{"requestId":%q,"sensitive":%t}}}}}`, question, request, sensitive)
 }
 
-// TestLateAnswerIsNotSent has an agent that asks another question before the user has answered the
-// first one.
+// TestLateAnswerIsNotSent calls an agent that asks another question before the user has
+// answered the first question.
 func TestLateAnswerIsNotSent(t *testing.T) {
 	for _, version := range []string{"2025-11-25", sessionless} {
 		t.Run(version, func(t *testing.T) {
@@ -146,7 +147,7 @@ func TestLateAnswerIsNotSent(t *testing.T) {
 	}
 }
 
-// TestSensitiveInputDoesNotPassThroughTheModel has an agent that asks for a password.
+// TestSensitiveInputDoesNotPassThroughTheModel calls an agent that asks for a password.
 func TestSensitiveInputDoesNotPassThroughTheModel(t *testing.T) {
 	agent := &script{responses: map[string][]string{
 		"SendStreamingMessage": {`[{"task":` + waiting("first", "Password?", true) + "}\n"}, "GetTask": {response(waiting("first", "Password?", true))},

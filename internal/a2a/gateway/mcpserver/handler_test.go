@@ -28,7 +28,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixture is an MCP server over a handler that plays the gateway.
+// fixture is an MCP server that calls a handler in place of the gateway.
 type fixture struct {
 	*Handler
 	url    string
@@ -84,8 +84,8 @@ func (f *fixture) seen() string {
 	return strings.Join(f.outcomes, ", ")
 }
 
-// awaitRelease waits until no request is charged: a client has its response before the request
-// ends.
+// awaitRelease waits until no memory is charged. A client may receive its response before
+// the end of the request releases the memory.
 func (f *fixture) awaitRelease(t *testing.T) {
 	t.Helper()
 	used := f.options.Limits.Bodies.Used
@@ -97,7 +97,7 @@ func (f *fixture) awaitRelease(t *testing.T) {
 	}
 }
 
-// post sends a body that is no request of the SDK.
+// post sends a body that is not a request of the SDK.
 func (f *fixture) post(t *testing.T, body io.Reader) (status int, text string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, f.url, body)
@@ -115,7 +115,7 @@ func (f *fixture) post(t *testing.T, body io.Reader) (status int, text string) {
 	return response.StatusCode, string(answer)
 }
 
-// letters is an endless body.
+// letters is an endless request body.
 type letters struct{}
 
 func (letters) Read(p []byte) (int, error) {
@@ -150,8 +150,8 @@ func TestInvalidRequestsCreateNoSession(t *testing.T) {
 	}
 }
 
-// TestSessionsAreBounded opens more sessions than there may be. The one that was idle for
-// longest ends.
+// TestSessionsAreBounded opens one session more than maxSessions. The session that was
+// idle for longest ends.
 func TestSessionsAreBounded(t *testing.T) {
 	f := newFixture(t, http.NotFound)
 	if f.Sessions() != 0 {
@@ -162,7 +162,7 @@ func TestSessionsAreBounded(t *testing.T) {
 		all = append(all, f.connect(t, "2025-11-25"))
 		f.awaitRelease(t) // a session is idle from the end of its last request
 	}
-	// The first one is not the oldest any more.
+	// After this request, the first session is no longer the one that was idle for longest.
 	if err := all[0].Ping(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -182,15 +182,16 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestOpeningSessionsCountOnce opens as many sessions as there may be, half of them at a time.
-// None of the idle ones ends.
+// TestOpeningSessionsCountOnce opens maxSessions sessions, the second half of them at the
+// same time. No idle session ends.
 func TestOpeningSessionsCountOnce(t *testing.T) {
 	f := newFixture(t, http.NotFound)
 	idle := make([]*mcp.ClientSession, 0, maxSessions/2)
 	for range maxSessions / 2 {
 		idle = append(idle, f.connect(t, "2025-11-25"))
 	}
-	// Each request may open a session as long as its body is read; none of them ends before all have begun.
+	// Each request may open a session until its body is read. No request ends before all of
+	// them have begun.
 	s := f.open()
 	var begun, all sync.WaitGroup
 	for range maxSessions / 2 {
@@ -216,7 +217,7 @@ func TestOpeningSessionsCountOnce(t *testing.T) {
 	}
 }
 
-// TestContextOfAnEndedSessionIsCanceled ends a session before one of its calls asks for its context.
+// TestContextOfAnEndedSessionIsCanceled ends a session and then requests its context.
 func TestContextOfAnEndedSessionIsCanceled(t *testing.T) {
 	f := newFixture(t, http.NotFound)
 	session := f.connect(t, "2025-11-25")
@@ -230,8 +231,8 @@ func TestContextOfAnEndedSessionIsCanceled(t *testing.T) {
 	}
 }
 
-// working is an agent that begins a task and works until its caller leaves. It tells when it
-// begins, and the methods that it gets.
+// working returns an agent that begins a task and works until its caller disconnects. It
+// sends to begun when a task begins, and to methods the method of each request.
 func working(begun chan<- struct{}, methods chan<- string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
@@ -249,8 +250,8 @@ func working(begun chan<- struct{}, methods chan<- string) http.HandlerFunc {
 	}
 }
 
-// TestEndOfTheSessionCancelsItsTasks deletes the session, or closes the server, while a call
-// runs.
+// TestEndOfTheSessionCancelsItsTasks deletes the session, or closes the server, during a
+// call.
 func TestEndOfTheSessionCancelsItsTasks(t *testing.T) {
 	for name, end := range map[string]func(*fixture, *mcp.ClientSession){
 		"deleted session": func(f *fixture, s *mcp.ClientSession) {
@@ -286,8 +287,8 @@ func TestEndOfTheSessionCancelsItsTasks(t *testing.T) {
 	}
 }
 
-// TestEndOfTheRequestCancelsItsTask cuts the connection of a call of a session. The session
-// goes on.
+// TestEndOfTheRequestCancelsItsTask cuts the connection of a call in a session. The
+// session stays open.
 func TestEndOfTheRequestCancelsItsTask(t *testing.T) {
 	begun, methods := make(chan struct{}, 1), make(chan string, 8)
 	f := newFixture(t, working(begun, methods))
@@ -321,7 +322,8 @@ func TestEndOfTheRequestCancelsItsTask(t *testing.T) {
 	}
 }
 
-// TestElicitationEndsAtItsTimeout has a user who does not answer within the timeout of the agent.
+// TestElicitationEndsAtItsTimeout asks a user who does not answer within the agent's
+// timeout.
 func TestElicitationEndsAtItsTimeout(t *testing.T) {
 	const task = `{"id":"t","contextId":"c","status":{"state":"TASK_STATE_INPUT_REQUIRED","message":` +
 		`{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"Which?"}],"metadata":{"inputRequest":{"requestId":"r","timeoutSeconds":0.05}}}}}`
@@ -377,8 +379,8 @@ func TestCallsAreBounded(t *testing.T) {
 	group.Wait()
 }
 
-// TestRunningCallsAreCharged has an agent that works on large messages. The memory of the
-// sidecar has room for some of them.
+// TestRunningCallsAreCharged sends large messages to an agent that does not finish. The
+// memory budget has room for some of the calls only.
 func TestRunningCallsAreCharged(t *testing.T) {
 	const size = 2 << 20
 	begun, methods := make(chan struct{}, maxCalls), make(chan string, 4*maxCalls)
@@ -390,7 +392,8 @@ func TestRunningCallsAreCharged(t *testing.T) {
 		_, err := s.CallTool(ctx, &mcp.CallToolParams{Name: ToolCall, Arguments: map[string]any{"agent": "team/echo", "message": strings.Repeat("x", size)}})
 		return err
 	}
-	// One caller may hold half of three quarters of the budget of 64 MiB, and each call has four copies.
+	// One caller may use half of three quarters of the budget of 64 MiB. Each call is
+	// charged for four copies.
 	const most = (64 << 20) * 3 / 4 / 2 / (4 * size)
 	var group sync.WaitGroup
 	for range most - 1 {
@@ -408,8 +411,8 @@ func TestRunningCallsAreCharged(t *testing.T) {
 	f.awaitRelease(t)
 }
 
-// TestRequestsAtTheLimitsDoNotBlockAnswers opens as many requests as the limits of sessions and calls allow. A client
-// can still send notifications and answers.
+// TestRequestsAtTheLimitsDoNotBlockAnswers opens as many requests as the limits of
+// sessions and calls allow together. A client can still send notifications and answers.
 func TestRequestsAtTheLimitsDoNotBlockAnswers(t *testing.T) {
 	f := newFixture(t, http.NotFound)
 	for range maxSessions + maxCalls {
@@ -420,7 +423,7 @@ func TestRequestsAtTheLimitsDoNotBlockAnswers(t *testing.T) {
 	}
 }
 
-// TestInvalidAgentResponseFailsTheTool has the agent send responses that are not A2A.
+// TestInvalidAgentResponseFailsTheTool makes the agent send responses that are not A2A.
 func TestInvalidAgentResponseFailsTheTool(t *testing.T) {
 	stream := func(lines ...string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -472,8 +475,8 @@ func TestInvalidAgentResponseFailsTheTool(t *testing.T) {
 	}
 }
 
-// TestBrokenStreamIsResumedToItsEnd cuts the stream of an agent. The call reads the task again,
-// and sends the message once.
+// TestBrokenStreamIsResumedToItsEnd cuts the stream of an agent. The call then reads the
+// task again, and does not send the message a second time.
 func TestBrokenStreamIsResumedToItsEnd(t *testing.T) {
 	var mu sync.Mutex
 	var methods []string
@@ -510,7 +513,7 @@ func TestBrokenStreamIsResumedToItsEnd(t *testing.T) {
 	}
 }
 
-// TestStalledRegistryFailsTheTool has a registry that never answers.
+// TestStalledRegistryFailsTheTool calls a registry that never responds.
 func TestStalledRegistryFailsTheTool(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes 10 s")
@@ -524,7 +527,7 @@ func TestStalledRegistryFailsTheTool(t *testing.T) {
 	}
 }
 
-// stuck is a client that takes nothing.
+// stuck is a client that does not read its response.
 type stuck struct {
 	http.ResponseWriter
 	deadlines int

@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Events that arrive within one interval are one notification.
+// Events that arrive within one interval are sent as one notification.
 func TestProgressSeparatesStatusesFromOutput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string
@@ -32,7 +32,7 @@ func TestProgressSeparatesStatusesFromOutput(t *testing.T) {
 		output("there")
 		status(a2a.StateCompleted)
 		output("late")
-		time.Sleep(2 * progressInterval) // of the fake clock
+		time.Sleep(2 * progressInterval) // the clock is fake
 		synctest.Wait()
 		if want := []string{"submitted", "working\nHello there\ncompleted\nlate"}; !slices.Equal(got, want) {
 			t.Errorf("progress = %q, want %q", got, want)
