@@ -24,7 +24,8 @@ func grow(t *testing.T, b *limit.Budget, key string, bytes int64) (*limit.Reserv
 func TestBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := limit.NewBudget(1024*kib, time.Second)
-		// Large reservations may hold three quarters, and one principal half of these.
+		// Large reservations may hold three quarters of the budget, and one principal
+		// half of that.
 		first, ok := grow(t, b, "a", 300*kib)
 		if _, second := grow(t, b, "a", 100*kib); !ok || second {
 			t.Error("one principal holds more than half of what large reservations may hold")
@@ -158,7 +159,7 @@ func TestManySmallReservationsDoNotBlockOthers(t *testing.T) {
 					continue
 				}
 				greedy = append(greedy, s)
-				// Some grow later.
+				// Some reservations grow later.
 				if len(greedy)%3 == 0 {
 					b.Grow(t.Context(), s, owner("a"), 3*kib)
 				}

@@ -125,7 +125,7 @@ func TestConcurrentUse(t *testing.T) {
 	all.Wait()
 }
 
-// BenchmarkRequest measures the rate limits that every request passes.
+// BenchmarkRequest measures the check of the rate limits, which every request passes.
 func BenchmarkRequest(b *testing.B) {
 	table := limit.NewTable(4096, limit.Rate{PerSecond: 1 << 30, Burst: 1 << 30})
 	agent := limit.NewBucket(limit.Rate{PerSecond: 1 << 30, Burst: 1 << 30})

@@ -136,7 +136,7 @@ func TestWire17_RejectionEndsDelivery(t *testing.T) {
 				b.wantEvents("3")
 				time.Sleep(time.Hour)
 				b.wantEvents("")
-				// The configuration survives one refusal and dies after three.
+				// The configuration survives one refusal and is abandoned after three.
 				b.respond(nil)
 				task.setState(a2a.StateInputRequired)
 				b.wantEvents("4")
@@ -224,7 +224,7 @@ func TestWire17_RestartResumes(t *testing.T) {
 		b.restart()
 		b.wantEvents("4")
 		b.stop()
-		// Events of a time without a process are delivered, too.
+		// Events that were appended while no process ran are delivered, too.
 		task.setState(a2a.StateWorking)
 		task.setState(a2a.StateCompleted)
 		b.respond(nil)

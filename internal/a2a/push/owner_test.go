@@ -28,8 +28,8 @@ func stallAt(prefix string) func(r *http.Request) (*http.Response, error) {
 func TestSlowReceiversDelayNoOtherOwner(t *testing.T) {
 	for name, test := range map[string]struct {
 		owners, hosts int
-		// held is the number of workers that slow receivers occupy, and wait the delay
-		// of another owner.
+		// held is the number of workers that slow receivers occupy. wait is the delay of
+		// another owner.
 		held int
 		wait time.Duration
 	}{
@@ -75,7 +75,8 @@ func TestSlowReceiversDelayNoOtherOwner(t *testing.T) {
 	}
 }
 
-// Many notifications of one owner delay those of another by one for each worker.
+// Many notifications of one owner delay another owner by one notification for each
+// worker.
 func TestOwnersAreServedInRotation(t *testing.T) {
 	withFixture(t, push.Options{Workers: 1, PerHost: 1}, func(t *testing.T, b *fixture) {
 		b.respond(func(r *http.Request) (*http.Response, error) {

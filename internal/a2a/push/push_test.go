@@ -292,7 +292,7 @@ func yield() {
 	}
 }
 
-// A set and a delete at the same time may come in either order.
+// A concurrent set and delete may take effect in either order.
 func TestFollowedConfigsEqualTheStoredOnes(t *testing.T) {
 	b := newFixture(t, push.Options{})
 	b.options.Configs = yielding{b.configs}

@@ -52,7 +52,7 @@ func newNetwork(t *testing.T, o push.Options) *network {
 	return r
 }
 
-// finishes makes a task whose end is posted to a URL.
+// finishes creates a task whose end is posted to a URL.
 func (r *network) finishes(t *testing.T, url string) {
 	t.Helper()
 	key := store.Key{Owner: "alice", TaskID: "t1"}
@@ -81,7 +81,7 @@ func TestWire17_MisbehavingReceivers(t *testing.T) {
 	}
 	zeros := make([]byte, 1<<20)
 	for name, test := range map[string]struct {
-		// first is what the receiver does with the first request; it takes the second.
+		// first handles the first request. The receiver accepts the second one.
 		first http.HandlerFunc
 		want  []push.Result
 	}{

@@ -94,7 +94,7 @@ func TestOneReplicaDeliversAtATime(t *testing.T) {
 		task.setState(a2a.StateWorking)
 		a.wantSent(t, 1)
 		other.wantSent(t, 0)
-		// The replica that replaces the configuration delivers.
+		// The replica that replaces the configuration delivers the events.
 		set(other)
 		task.setState(a2a.StateInputRequired)
 		a.wantSent(t, 0)
@@ -150,7 +150,7 @@ type downLease struct{ store.Lease }
 
 func (downLease) Dead(context.Context) ([]store.Replica, error) { return nil, errNetwork }
 
-// The renewal of the lease logs an outage, too. It affects pushes only if there are
+// The renewal of the lease logs an outage, too. The outage affects push only if there are
 // configurations.
 func TestOutageIsLoggedAsAnErrorOnlyWithConfigurations(t *testing.T) {
 	for name, configured := range map[string]bool{"none": false, "some": true} {

@@ -33,7 +33,8 @@ type fixture struct {
 	now     time.Time
 	refused []tokenbudget.Limit
 	log     bytes.Buffer
-	// failure is the error of the counters, and calls counts their calls.
+	// failure is the error that the counters return, and calls is the number of their
+	// calls.
 	failure error
 	calls   int
 	store.TokenCounters
@@ -151,7 +152,7 @@ func usage(input, output string) string {
 func (f *fixture) charged(t *testing.T, by a2a.AccountingPrincipal) int64 {
 	t.Helper()
 	f.limits = tokenbudget.Limits{PerHour: 1}
-	_ = f.Allow(t.Context(), by) // it finds the account
+	_ = f.Allow(t.Context(), by) // finds the account of the principal
 	_, total, err := f.TokenCounters.Tokens(t.Context(), store.TokenAccount{})
 	if err != nil {
 		t.Fatal(err)
@@ -215,7 +216,7 @@ func TestTokensOfACanceledTurnAreCharged(t *testing.T) {
 	}
 }
 
-// A turn of minutes that reports its usage is charged before its end.
+// A turn that takes minutes and reports its usage is charged before its end.
 func TestRunningTurnIsChargedOnceASecond(t *testing.T) {
 	f := newFixture(tokenbudget.Limits{PerCallerPerHour: 10})
 	m := f.Meter(alice)
@@ -231,7 +232,7 @@ func TestRunningTurnIsChargedOnceASecond(t *testing.T) {
 	}
 }
 
-// Chunks of output are charged at the end of a call, as far as no usage includes them.
+// At the end of a call, the chunks of output that no usage includes are charged.
 func TestChunksWithoutAUsageAreCharged(t *testing.T) {
 	chunks := func(n int) func(*tokenbudget.Meter) {
 		return func(m *tokenbudget.Meter) {

@@ -68,7 +68,7 @@ func (l *unreachableLog) Append(ctx context.Context, a store.Append) (seq uint64
 	return seq, err
 }
 
-// stopping is a host that calls stopRuns when its runs have to stop.
+// stopping is a host whose StopRuns calls stopRuns.
 type stopping struct {
 	coordination.Host
 	stopRuns func(ctx context.Context)
@@ -80,7 +80,7 @@ func (s stopping) StopRuns(ctx context.Context)            { s.stopRuns(ctx) }
 func (stopping) TakeOver(context.Context, store.Key) error { return nil }
 
 // A run that appends after the writes were interrupted, and before it is canceled, must
-// not keep the lock of its task until after the lease.
+// not hold the lock of its task until after the end of the lease.
 func TestFencedReplicaRetriesNoWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const lease = 9 * time.Second

@@ -18,8 +18,8 @@ type observations struct {
 	mu sync.Mutex
 	// running counts the runs of each turn that have not ended.
 	running map[string]map[int]int
-	// received has the messages that runs received, and begun how many first attempts of
-	// each were stored.
+	// received contains the messages that runs received. begun counts the stored first
+	// attempts of each message.
 	received map[string]bool
 	begun    map[string]int
 	problems []string
@@ -33,7 +33,7 @@ func (o *observations) problemf(format string, args ...any) {
 	o.problems = append(o.problems, fmt.Sprintf(format, args...))
 }
 
-// crash forgets the runs of a replica, whose process ended.
+// crash forgets the runs of a replica after the end of its process.
 func (o *observations) crash(replica int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -58,9 +58,10 @@ type sending struct {
 	result *a2a.Task
 }
 
-// TestReplicas visits every execution with up to two deviations from the default
-// schedule (one under the race detector); with A2A_EXPLORE=n, those with up to n. At most one of them is a crash, one a
-// lost answer, and one an outage that outlasts the lease; the others are reorderings.
+// TestReplicas visits every execution with up to two deviations from the default schedule
+// (one under the race detector); with A2A_EXPLORE=n, up to n deviations. At most one of
+// the deviations is a crash, one is a lost answer, and one is an outage that outlasts the
+// lease. The others are reorderings.
 func TestReplicas(t *testing.T) {
 	limit := defaultLimit
 	if testing.Short() {
@@ -94,8 +95,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// allowed reports whether a deviation may follow others: behind them, and no second one of
-// a kind but reorderings.
+// allowed reports whether a deviation may follow others: it must be at a later call, and
+// of another kind unless it is a reordering.
 func allowed(before []deviation, d deviation) bool {
 	return !slices.ContainsFunc(before, func(b deviation) bool {
 		return b.at >= d.at || b.kind == d.kind && d.kind != reorder
@@ -145,7 +146,7 @@ func execute(t *testing.T, scenario [2]func(string) sending, retry bool, deviati
 		s.mu.Lock()
 		s.record = false
 		s.mu.Unlock()
-		s.run(time.Now().Add(5*lease), nil) // what is left is taken over
+		s.run(time.Now().Add(5*lease), nil) // the remaining tasks are taken over
 		check(t, shared, observed, retry)
 		if problems = len(observed.problems) > 0; problems {
 			t.Errorf("retry %v, deviations %v:\n%s\n%s", retry, deviations, strings.Join(observed.problems, "\n"), strings.Join(s.trace, "\n"))
@@ -170,7 +171,7 @@ func execute(t *testing.T, scenario [2]func(string) sending, retry bool, deviati
 	return options, problems
 }
 
-// clients send the messages of a scenario.
+// clients are the clients that send the messages of a scenario.
 type clients struct {
 	engines [2]*engine.Engine
 	// connections end with the processes of the replicas.
@@ -220,14 +221,14 @@ func unavailable(err error) bool {
 	return err != nil && (!ok || problem.Reason == a2a.ReasonUnavailable)
 }
 
-// check compares what the store has and what the agents and clients saw with the
-// guarantees of docs/explanation/replicas.md.
+// check compares the contents of the store and the observations of the agents and clients
+// with the guarantees of docs/explanation/replicas.md.
 func check(t *testing.T, shared *storetest.Memory, o *observations, retry bool) {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !retry {
-		// Guarantee 7 is for Retry.
+		// Guarantee 7 applies only with Options.Retry.
 		o.problems = slices.DeleteFunc(o.problems, func(p string) bool { return strings.Contains(p, "at once") })
 	}
 	page, err := shared.List(t.Context(), &store.Query{Owner: owner, Limit: 100})

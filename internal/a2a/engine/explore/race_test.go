@@ -5,6 +5,6 @@
 
 package explore
 
-// defaultLimit is how many calls deviate from the default schedule unless A2A_EXPLORE is
-// set. The race detector makes an execution about ten times slower.
+// defaultLimit is the number of calls that may deviate from the default schedule unless
+// A2A_EXPLORE is set. The race detector makes an execution about ten times slower.
 const defaultLimit = 1

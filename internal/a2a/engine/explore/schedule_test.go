@@ -12,24 +12,25 @@ import (
 	"time"
 )
 
-// A deviation is what happens at one call of the store instead of the default: the call
-// that came first is made, and answered.
+// A deviation replaces the default at one call of the store. By default, the store
+// executes and answers the call that came first.
 type deviation struct {
 	// at numbers the calls of an execution from 0.
 	at   int
 	kind kind
-	// arg is the number of the call that is made first, or of the replica that fails.
+	// arg is the number of the call that the store executes first, or of the replica that
+	// fails.
 	arg int
 }
 
 type kind uint8
 
 const (
-	// reorder makes another of the calls in progress first.
+	// reorder executes another one of the waiting calls first.
 	reorder kind = iota
-	// loseAnswer makes the call, which returns an outage.
+	// loseAnswer executes the call and loses its response: the caller gets an outage.
 	loseAnswer
-	// crash ends a replica: no call of it reaches the store any more.
+	// crash ends a replica: none of its later calls reaches the store.
 	crash
 	// lapse is an outage for one replica that lasts longer than its lease.
 	lapse
@@ -58,7 +59,7 @@ const (
 )
 
 // scheduler decides when a call reaches the store. It runs in a bubble of synctest: when
-// it decides, every goroutine waits for the store, for time or for a message.
+// the scheduler decides, every goroutine waits for the store, for time or for a message.
 type scheduler struct {
 	deviations []deviation
 	arrived    chan struct{}
@@ -70,7 +71,8 @@ type scheduler struct {
 	cutOff  [2]time.Time
 	// onCrash is called when a replica crashes.
 	onCrash func(replica int)
-	// options has the deviations that are possible at each call while record is true.
+	// options collects the deviations that are possible at each call, while record is
+	// true.
 	record  bool
 	options []deviation
 	step    int
@@ -81,7 +83,7 @@ func newScheduler(deviations []deviation) *scheduler {
 	return &scheduler{deviations: deviations, arrived: make(chan struct{}, 1), record: true}
 }
 
-// wait returns what becomes of a call, once it is its turn.
+// wait waits until the scheduler decides about a call, and returns the decision.
 func (s *scheduler) wait(replica int, op string, write bool) verdict {
 	c := &call{replica: replica, op: op, write: write, verdict: make(chan verdict, 1)}
 	s.mu.Lock()
@@ -115,15 +117,15 @@ func (s *scheduler) run(until time.Time, done <-chan struct{}) {
 	}
 }
 
-// next makes the next call, and reports whether there was one.
+// next executes the next call, and returns false if no call waits.
 func (s *scheduler) next() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.waiting) == 0 {
 		return false
 	}
-	// Calls that came at the same moment are made in an order that does not depend on the
-	// order in which their goroutines ran.
+	// The order of calls that came at the same moment does not depend on the order in
+	// which their goroutines ran.
 	slices.SortStableFunc(s.waiting, func(a, b *call) int {
 		if a.replica != b.replica {
 			return a.replica - b.replica
@@ -181,7 +183,7 @@ func (s *scheduler) offer(at int) {
 	s.options = append(s.options, deviation{at, crash, first.replica}, deviation{at, lapse, first.replica})
 }
 
-// release answers all calls from now on, at once.
+// release makes the store answer all later calls at once.
 func (s *scheduler) release(done <-chan struct{}) {
 	s.mu.Lock()
 	s.record = false

@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// controlled is the side of the shared store that one replica uses. Each attempt of a
-// call waits for the scheduler. Like the client of a real store, it retries writes.
+// controlled is the access of one replica to the shared store. Each attempt of a call
+// waits for the scheduler. Like the client of a real store, it retries writes.
 type controlled struct {
 	store.Member
 	replica   int
@@ -107,8 +107,8 @@ func (c *controlled) Withdraw(ctx context.Context, to store.Replica, place strin
 	return attempt(c, "withdraw", true, func() (bool, error) { return c.Member.Withdraw(ctx, to, place) })
 }
 
-// Receive waits for messages outside of the schedule. A message whose receipt is not
-// answered stays in a real inbox, so only a disconnected replica loses it.
+// Receive waits for messages outside of the schedule. A real inbox keeps a message
+// until its receipt is answered, so only a disconnected replica loses messages.
 func (c *controlled) Receive(ctx context.Context) ([]*store.InboxMessage, error) {
 	messages, err := c.Member.Receive(ctx)
 	if err != nil {

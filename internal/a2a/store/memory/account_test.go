@@ -27,7 +27,7 @@ func newShared(t *testing.T, o memory.Options) *shared {
 	return &shared{memory.New(o), t}
 }
 
-// make makes a task of an owner, of so many bytes.
+// make creates a task of an owner with the given number of bytes.
 func (s *shared) make(owner, id string, state a2a.State, bytes int) error {
 	s.t.Helper()
 	events := storetest.Begin()
@@ -124,8 +124,8 @@ func TestRunningTasksOfOneOwnerAreBounded(t *testing.T) {
 	s.must("modest", "0", a2a.StateWorking, 8<<10)
 }
 
-// TestManyOwners: to find the heaviest among thousands takes no longer than
-// among a few.
+// TestManyOwners checks that the search for the heaviest account takes no longer among
+// thousands of accounts than among a few.
 func TestManyOwners(t *testing.T) {
 	s := newShared(t, memory.Options{MaxTasks: 10_000})
 	for i := range 5_000 {

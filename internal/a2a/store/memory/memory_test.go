@@ -29,7 +29,7 @@ type clock struct{ now time.Time }
 
 func (c *clock) Now() time.Time { return c.now }
 
-// fixture creates tasks and says which are left.
+// fixture creates tasks and reports which of them are still stored.
 type fixture struct {
 	*memory.Store
 	t     *testing.T
@@ -45,7 +45,7 @@ func newFixture(t *testing.T, o memory.Options) *fixture {
 
 func key(id string) store.Key { return store.Key{Owner: "o", TaskID: id} }
 
-// task creates one in a state.
+// task creates a task in a state.
 func (f *fixture) task(id string, state a2a.State) store.Log {
 	f.t.Helper()
 	log, err := f.Create(f.t.Context(), store.NewTask{Key: key(id), Origin: store.Origin{ContextID: "c"}, Events: storetest.Begin()})
@@ -98,8 +98,8 @@ func TestFinishedTasksAreEvictedFirstOldestFirst(t *testing.T) {
 	f.want("1 4 5 6 7")
 }
 
-// A turn may be over before its own stream has read of it, and many more before
-// it goes on.
+// A turn may end before its own stream has read the first event, and many further turns
+// may end before the stream continues.
 func TestRecentlyReadTasksAreEvictedLast(t *testing.T) {
 	f := newFixture(t, memory.Options{MaxTasks: 3})
 	watched := f.task("0", a2a.StateCompleted)
@@ -117,7 +117,7 @@ func TestRecentlyReadTasksAreEvictedLast(t *testing.T) {
 	f.task("9", a2a.StateCompleted)
 	f.want("1 8 9")
 
-	// Readers do not fill the store for ever.
+	// Tasks with readers do not fill the store permanently.
 	for i := 10; i < 13; i++ {
 		stop := f.task(strconv.Itoa(i), a2a.StateCompleted).Watch(func() {})
 		defer stop()
@@ -292,7 +292,7 @@ func TestRestartedTaskIsKept(t *testing.T) {
 	f.want("")
 }
 
-// encodeAll has two readers read what a log has, in two dialects each.
+// encodeAll lets two readers read the events of a log, in two dialects each.
 func encodeAll(t *testing.T, log store.Log) {
 	encode := func(dst []byte, _ *a2a.Event) []byte { return append(dst, make([]byte, 100)...) }
 	var wg sync.WaitGroup

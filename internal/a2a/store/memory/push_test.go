@@ -79,7 +79,8 @@ func TestPushesAreBounded(t *testing.T) {
 	}
 }
 
-// A configuration that is only kept for reading takes no room from new ones.
+// A configuration that has ended and can only be read takes no room from new
+// configurations.
 func TestEndedPushesAreEvictedFirst(t *testing.T) {
 	for name, options := range map[string]memory.PushOptions{
 		"count": {Max: 3},
@@ -119,7 +120,8 @@ func TestEndedPushesAreEvictedFirst(t *testing.T) {
 	}
 }
 
-// TestPushesAreShared: no owner, and no two or three together, takes all room.
+// TestPushesAreShared checks that one owner, or two or three owners together, cannot
+// use all room.
 func TestPushesAreShared(t *testing.T) {
 	for name, options := range map[string]memory.PushOptions{
 		"count": {Max: 900},

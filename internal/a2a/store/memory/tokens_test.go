@@ -18,7 +18,8 @@ func TestTokenConformance(t *testing.T) {
 	storetest.RunTokens(t, func(*testing.T) store.TokenCounters { return memory.NewTokenCounters(time.Now) })
 }
 
-// The window of a caller begins with its first tokens, and ends an hour later for it alone.
+// The window of a caller begins with its first tokens, and ends an hour later for this
+// caller only.
 func TestTokenWindowsEnd(t *testing.T) {
 	c := &clock{now: time.Unix(1000, 0)}
 	s := memory.NewTokenCounters(c.Now)
@@ -41,8 +42,8 @@ func TestTokenWindowsEnd(t *testing.T) {
 	}
 }
 
-// With a million callers, those beyond the bound share one count, and no caller loses its
-// own. The memory is free again an hour later.
+// With a million callers, the callers beyond the bound share one count, and no caller
+// loses its own count. The memory is free again an hour later.
 func TestTokenCountersOfAMillionCallersAreBounded(t *testing.T) {
 	c := &clock{now: time.Unix(1000, 0)}
 	before := heap()

@@ -97,7 +97,8 @@ func TestRetention(t *testing.T) {
 			if page, err := s.List(t.Context(), list); err != nil || page.Total != 1 {
 				t.Fatalf("List() = %+v, %v", page, err)
 			}
-			// The hour is over for a replica with which it is a millisecond.
+			// A replica with a retention of a millisecond finds that the retention is
+			// over.
 			o.Retention = time.Millisecond
 			hasty := open(t, o)
 			for deadline := time.Now().Add(10 * time.Second); !gone(hasty); time.Sleep(time.Millisecond) {
@@ -118,7 +119,7 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// Every key has an end, which each change of a task or a conversation puts off.
+// Every key has a time to live, which each change of a task or a conversation extends.
 func TestChangesExtendTheExpirationOfKeys(t *testing.T) {
 	server := start(t)
 	o := server.options()
@@ -169,7 +170,8 @@ func TestChangesExtendTheExpirationOfKeys(t *testing.T) {
 	}
 	wantEnds("after a change", 30*day-time.Minute, 30*day, "t:", "l:", "o:", "c:", "s:", "w:", "q:", "v:", "h:")
 
-	// Lists and tasks live on at other times: a list may end before its task.
+	// The times to live of lists and tasks are renewed at different times, so a list may
+	// expire before its task.
 	for _, kind := range []string{"o:", "c:", "s:", "w:"} {
 		if err := c.Del(t.Context(), c.Keys(t.Context(), o.Prefix+kind+"*").Val()...).Err(); err != nil {
 			t.Fatal(err)
@@ -181,8 +183,8 @@ func TestChangesExtendTheExpirationOfKeys(t *testing.T) {
 	wantEnds("with new lists", 30*day-time.Minute, 30*day, "o:", "c:", "s:", "w:")
 }
 
-// No key of a task that ended has an end before the task can be read no more,
-// even if it was not written again with that end.
+// No key of an ended task expires while the task can still be read, even if the end of
+// the task did not write the key.
 func TestKeysOutliveRetention(t *testing.T) {
 	const day = 24 * time.Hour
 	server := start(t)
@@ -240,7 +242,8 @@ func TestBatchOfEventsIsReadFromItsMiddle(t *testing.T) {
 	}
 }
 
-// Tasks that ended give way, then those that wait; none that is worked on does.
+// The store evicts ended tasks first, then tasks that wait for their client, and never a
+// task with a running turn.
 func TestTasksAreBounded(t *testing.T) {
 	o := start(t).options()
 	o.MaxTasks = 3
@@ -269,7 +272,7 @@ func TestTasksAreBounded(t *testing.T) {
 	}
 }
 
-// A server without room refuses what is new, and lets tasks end.
+// A full server refuses new data, but accepts the end of a task.
 func TestServerIsFull(t *testing.T) {
 	server := start(t, "--maxmemory", "4mb", "--maxmemory-policy", "noeviction")
 	s := open(t, server.options())
@@ -304,13 +307,14 @@ type calls struct{ n atomic.Int64 }
 
 func (c *calls) Called(time.Duration, error) { c.n.Add(1) }
 
-// A turn costs its appends: who runs it, and who follows it here, reads nothing
-// back.
+// A turn costs only its appends. Neither the run nor the subscribers in the same process
+// read the events from Redis.
 func TestOwnAppendsAreNotReadBack(t *testing.T) {
 	counted := &calls{}
 	o := start(t).options()
 	o.Observer = counted
-	// The log is subscribed to when it has been followed for a while: not here, however busy the machine is.
+	// The log is subscribed to when it has been followed for a while: this test ends
+	// before that, however busy the machine is.
 	began := time.Now()
 	o.Now = func() time.Time { return began }
 	s := open(t, o)
@@ -331,7 +335,7 @@ func TestOwnAppendsAreNotReadBack(t *testing.T) {
 	}
 }
 
-// Logs give their memory away for others, and go on.
+// Logs drop their memory for other logs, and remain usable.
 func TestMemoryIsBounded(t *testing.T) {
 	o := start(t).options()
 	o.CacheBytes = 64 << 10

@@ -17,7 +17,7 @@ import (
 
 var at = taskIDs{taskID: "t", contextID: "c"}
 
-// whole is a message that has everything.
+// whole returns a message with all fields set.
 func whole(taskID, contextID string) *a2a.Message {
 	return &a2a.Message{
 		ID: "m", TaskID: taskID, ContextID: contextID, Role: a2a.RoleAgent,

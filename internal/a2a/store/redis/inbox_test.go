@@ -14,8 +14,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 )
 
-// Mail whose answer is lost on its way comes with the next one, once and in
-// order, and is not taken back meanwhile.
+// If the response with messages is lost, the next call returns the messages, once and
+// in order. They cannot be withdrawn in the meantime.
 func TestInboxMessagesSurviveALostResponse(t *testing.T) {
 	server := start(t, redistest.Durable...)
 	p := newProxy(t, server.Address())
@@ -72,7 +72,7 @@ func TestInboxMessagesSurviveALostResponse(t *testing.T) {
 	}
 }
 
-// A claim that an earlier version stored, without a nonce, stands for its task
+// A claim that an earlier version stored, without a nonce, is in effect for its task
 // and can be ended.
 func TestClaimOfAnEarlierVersion(t *testing.T) {
 	server := start(t)

@@ -29,7 +29,7 @@ func start(tb testing.TB, args ...string) server {
 
 var agents atomic.Int64
 
-// options are those of a new agent.
+// options returns the options of a new agent.
 func (s server) options() redis.Options {
 	return redis.Options{
 		Server: redis.Server{Addresses: []string{s.Address()}},

@@ -46,7 +46,7 @@ func reopen(t *testing.T, s store.Store) store.Log {
 	return log
 }
 
-// add appends a chunk that holds its number.
+// add appends a chunk whose text is its number.
 func add(t *testing.T, log store.Log, after uint64) {
 	t.Helper()
 	_, err := log.Append(t.Context(), store.Append{After: after, Events: []a2a.Event{storetest.Chunk("a", strconv.FormatUint(after+1, 10))}})
@@ -55,7 +55,8 @@ func add(t *testing.T, log store.Log, after uint64) {
 	}
 }
 
-// wantChunks reads a log from its third event on: each is there once, in order.
+// wantChunks reads a log from its third event on, and requires each event once and in
+// order.
 func wantChunks(t *testing.T, log store.Log, last uint64) {
 	t.Helper()
 	after := uint64(2)
@@ -110,8 +111,8 @@ func follow(ctx context.Context, log store.Log, after, last uint64) error {
 	return nil
 }
 
-// A replica that follows another loses nothing, whatever becomes of its
-// connections and of the server.
+// A replica that follows the log of another replica loses no event when its connections
+// or the server fail.
 func TestFollowersOfAnotherReplica(t *testing.T) {
 	server := start(t, redistest.Durable...)
 	for name, disturb := range map[string]func(*testing.T){
@@ -214,12 +215,12 @@ func TestAppendGivesUpInTime(t *testing.T) {
 		}
 	}
 	server.Run()
-	// The engine would say what it has to say behind what it knows.
+	// The engine would append its next event behind the last event that it knows.
 	add(t, log, 2)
 	wantChunks(t, log, 3)
 }
 
-// An append whose answer is lost is made once.
+// An append whose response is lost happens once.
 func TestLostResponse(t *testing.T) {
 	server := start(t)
 	p := newProxy(t, server.Address())
@@ -254,8 +255,8 @@ func TestLostResponse(t *testing.T) {
 	wantChunks(t, reopen(t, open(t, o)), 22)
 }
 
-// proxy is a connection to the server that may lose answers to scripts: it then takes
-// one, and cuts.
+// proxy is a connection to the server that may lose responses to scripts: it drops the
+// response and closes the connection.
 type proxy struct {
 	address   string
 	swallow   atomic.Bool
@@ -296,7 +297,7 @@ func newProxy(t *testing.T, to string) *proxy {
 	return p
 }
 
-// watched notes that a script passes.
+// watched records that a script was sent.
 type watched struct {
 	io.Writer
 	asked *atomic.Bool

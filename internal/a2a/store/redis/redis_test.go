@@ -18,7 +18,7 @@ func TestStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store { return open(t, server.options()) })
 }
 
-// replicas have a process of their own each: they share the server only.
+// replicas open one store each, as separate processes do, and share only the server.
 type replicas struct {
 	*redis.Store
 	t       *testing.T

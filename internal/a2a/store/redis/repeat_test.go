@@ -17,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/storetest"
 )
 
-// lossy is a store whose answers may be lost, and a second one on the same server.
+// lossy is a store that may lose responses, with a second store on the same server.
 type lossy struct {
 	server        server
 	proxy         *proxy
@@ -30,7 +30,7 @@ func newLossy(t *testing.T) *lossy {
 	l.proxy = newProxy(t, l.server.Address())
 	o := l.server.options()
 	l.direct = open(t, o)
-	// The server knows the scripts from here on, so that one attempt is one call.
+	// From here on, the server has the scripts, so that one attempt is one call.
 	other, err := l.direct.Create(t.Context(), store.NewTask{Key: store.Key{TaskID: "other"}, Events: storetest.Begin()})
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func newLossy(t *testing.T) *lossy {
 	return l
 }
 
-// loses runs a call whose first attempt is stored and whose answers are all lost.
+// loses runs a call whose first attempt is stored and whose responses are all lost.
 func (l *lossy) loses(call func()) {
 	l.proxy.swallow.Store(true)
 	done := make(chan struct{})
@@ -130,8 +130,8 @@ func seqOf(t *testing.T, s *redis.Store) uint64 {
 	return record.Seq
 }
 
-// A server that became full refuses a repeat before it compares the token. That is no
-// answer to whether the first attempt was stored.
+// A server that became full refuses a repeat before it compares the token. The
+// refusal does not show whether the first attempt was stored.
 func TestFullServerDoesNotAnswerARepeat(t *testing.T) {
 	l := newLossy(t)
 	log := create(t, l.store)
@@ -165,7 +165,7 @@ func TestFullServerDoesNotAnswerARepeat(t *testing.T) {
 	wantChunks(t, reopen(t, l.direct), 3)
 }
 
-// The end of its context ends a write at once, though it has time left.
+// A write ends as soon as its context ends, even if its retry time has not passed.
 func TestCanceledWriteReturns(t *testing.T) {
 	l := newLossy(t)
 	log := create(t, l.store)

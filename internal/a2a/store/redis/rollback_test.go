@@ -73,7 +73,8 @@ func TestLogEndsIfTheServerLosesItsEvents(t *testing.T) {
 	wantChunks(t, now, 4)
 }
 
-// The new log has as many events as the lost one or more. Only the tokens of the appends tell them apart.
+// The new log has as many events as the lost one or more. Only the tokens of the appends
+// distinguish the two logs.
 func TestOtherEventsWithTheSameNumbersAreALoss(t *testing.T) {
 	for name, more := range map[string]uint64{"as many events": 5, "more events": 7} {
 		t.Run(name, func(t *testing.T) {

@@ -84,7 +84,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// certificate writes one that is its own authority.
+// certificate writes a self-signed certificate.
 func certificate(t *testing.T, dir string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

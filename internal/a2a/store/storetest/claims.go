@@ -13,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// claimMessage claims a message as a task of its own, and returns the claim.
+// claimMessage claims a message for a task, and returns the claim.
 func claimMessage(t *testing.T, m store.Member, message, task string) store.ClaimedMessage {
 	t.Helper()
 	c := store.MessageClaim{Replica: m.Self(), TaskID: task, Nonce: "n-" + message}
@@ -23,7 +23,7 @@ func claimMessage(t *testing.T, m store.Member, message, task string) store.Clai
 	return store.ClaimedMessage{Message: message, MessageClaim: c}
 }
 
-// wantClaimed requires that a claim stands, or has ended.
+// wantClaimed requires that a claim is in effect (want is true), or has ended.
 func wantClaimed(t *testing.T, m store.Member, c store.ClaimedMessage, want bool) {
 	t.Helper()
 	other := store.MessageClaim{Replica: m.Self(), TaskID: "other"}
@@ -68,7 +68,7 @@ func claimsEndWithTask(t *testing.T, s Shared) {
 	wantClaimed(t, a, queued, false)
 	wantClaimed(t, a, waits, true)
 	wantClaimed(t, a, next, true)
-	// A claim that was made since is another's, though the message is the same.
+	// A later claim on the same message is another claim.
 	anew := claimMessage(t, a, "first", "t2")
 	if hold, err := openHeld(t, a).holder(t.Context()); err != nil || hold.Replica != b.Self() || hold.Turn.Claim != next {
 		t.Errorf("Holder() = %+v, %v", hold, err)

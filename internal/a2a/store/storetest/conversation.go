@@ -57,7 +57,8 @@ func rememberIsBounded(t *testing.T, s store.Store) {
 	if err != nil || len(got) != 3 || got[2].ID != "big7" {
 		t.Errorf("Recall() = %d messages, %v, want the 3 that fit", len(got), err)
 	}
-	// One that has no room is forgotten, with all that was said before.
+	// A message that exceeds the bounds is not stored, and all earlier messages are
+	// dropped.
 	for _, text := range []string{strings.Repeat(big, 5), "x"} {
 		if err := s.Remember(t.Context(), c, Message("last", text))(); err != nil {
 			t.Fatalf("Remember() error = %v", err)

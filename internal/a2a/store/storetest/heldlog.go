@@ -43,7 +43,7 @@ func renew(t *testing.T, m store.Member) []store.Key {
 	return keys
 }
 
-// heldLog is a log as the replica sees it that opened it.
+// heldLog is a log with the replica that has opened it.
 type heldLog struct {
 	store.Log
 	member store.Member

@@ -78,7 +78,7 @@ func holdOfDeadIsTaken(t *testing.T, s Shared) {
 	wantHolder(t, mine, b.Self(), true)
 	wantHolding(t, a, b)
 	wantAppend(t, mine, 3, store.Keep, store.ErrHeld)
-	// A new lease does not bring the hold back.
+	// A new lease does not restore the hold.
 	if got := renew(t, a); len(got) > 0 {
 		t.Errorf("Renew() = %v, want none", got)
 	}

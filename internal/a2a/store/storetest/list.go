@@ -105,7 +105,8 @@ func list(t *testing.T, s store.Store) {
 	}
 }
 
-// Page by page, every task comes once, while others are made and go on.
+// The pages of a list contain every task once, while other tasks are created and
+// changed.
 func listWhileWritten(t *testing.T, s store.Store) {
 	const tasks = 60
 	for i := range tasks {

@@ -134,8 +134,8 @@ func readFromAnywhere(t *testing.T, s store.Store) {
 	}
 }
 
-// A reader holds no more than a piece of a log of large events, and gets all of
-// them, one after the other.
+// A reader of a log of large events holds only a part of the log at a time, and receives
+// all events in order.
 func readsAreBoundedInBytes(t *testing.T, s store.Store) {
 	log := create(t, s, key)
 	const events, size = 6, 400 << 10
@@ -159,8 +159,8 @@ func readsAreBoundedInBytes(t *testing.T, s store.Store) {
 	}
 }
 
-// A writer appends while readers take snapshots and follow: a reader that continues from
-// a snapshot sees every event once.
+// A writer appends while readers take snapshots. A reader that continues from a snapshot
+// receives every later event once.
 func snapshotIsOneMoment(t *testing.T, s store.Store) {
 	log := create(t, s, key)
 	const events = 200

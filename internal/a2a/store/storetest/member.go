@@ -12,7 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// forgetAfter is how long a replica is known that holds nothing.
+// forgetAfter is the time after which the store forgets a dead replica that holds
+// nothing.
 const forgetAfter = time.Hour
 
 var _ store.Member = (*member)(nil)

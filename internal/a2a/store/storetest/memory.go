@@ -109,7 +109,7 @@ func (l *sharedLog) Append(ctx context.Context, a store.Append) (uint64, error) 
 	case len(a.Events) == 0 && a.Repeat && a.Token == h.released:
 		return a.After, nil
 	case a.After != now.Seq:
-		return l.Log.Append(ctx, a) // only the log knows whether it has the token
+		return l.Log.Append(ctx, a) // only the log can compare the token
 	case !s.allows(h, &a):
 		return 0, store.ErrHeld
 	}
@@ -149,7 +149,7 @@ func (s *Memory) allows(h *hold, a *store.Append) bool {
 	}
 }
 
-// begin keeps the descriptor of a turn, and the claim on its message once.
+// begin stores the descriptor of a turn, and adds the claim on its message once.
 func (h *hold) begin(turn *store.TurnDescriptor) {
 	h.turn = store.TurnDescriptor{}
 	if turn != nil {
@@ -182,7 +182,8 @@ func (s *Memory) Holding(ctx context.Context, r store.Replica) ([]store.Key, err
 	return s.holding(ctx, r), nil
 }
 
-// holding forgets the holds on tasks that were evicted. mu is held.
+// holding returns the tasks that a replica holds, and removes the holds on evicted
+// tasks. mu is held.
 func (s *Memory) holding(ctx context.Context, r store.Replica) (keys []store.Key) {
 	for k, h := range s.holds {
 		if _, err := s.Store.Open(ctx, k); err != nil {
@@ -214,15 +215,16 @@ func lastState(events []a2a.Event) (s a2a.State, ok bool) {
 	return s, false
 }
 
-// member is the side of a Memory that one replica uses.
+// member is the access of one replica to a Memory.
 type member struct {
 	*Memory
 	self store.Replica
 }
 
-// replica is what a Memory knows of a replica.
+// replica is the state of a replica in a Memory.
 type replica struct {
-	// until is when the lease ends; over is true when the replica renews it no more.
+	// until is the end of the lease. over is true when the replica no longer renews
+	// the lease.
 	until time.Time
 	over  bool
 	inbox []posted
@@ -240,7 +242,7 @@ type claimed struct {
 	until time.Time
 }
 
-// replica returns what is known of a replica. mu is held.
+// replica returns the state of a replica. mu is held.
 func (s *Memory) replica(r store.Replica) *replica {
 	if s.replicas[r] == nil {
 		s.replicas[r] = &replica{arrived: make(chan struct{}, 1)}
@@ -254,7 +256,8 @@ func (s *Memory) alive(r store.Replica) bool {
 	return known != nil && known.until.After(s.now())
 }
 
-// unclaim ends claims, and no others of the same messages. mu is held.
+// unclaim ends the given claims, and no other claims on the same messages. mu is
+// held.
 func (s *Memory) unclaim(claims []store.ClaimedMessage) {
 	for _, c := range claims {
 		if s.claims[c.Message].MessageClaim == c.MessageClaim {
@@ -263,7 +266,7 @@ func (s *Memory) unclaim(claims []store.ClaimedMessage) {
 	}
 }
 
-// end ends a lease for good.
+// end ends a lease permanently.
 func (r *replica) end(now time.Time) {
 	r.over = true
 	if r.until.IsZero() || r.until.After(now) {

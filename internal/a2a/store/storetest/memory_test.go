@@ -47,7 +47,8 @@ func TestEvictionEndsHold(t *testing.T) {
 	}
 }
 
-// Replicas that left are forgotten, so that those who come and go do not add up.
+// The store forgets replicas that have left, so that replicas that come and go do not
+// accumulate.
 func TestReplicasExpire(t *testing.T) {
 	c := &clock{now: time.Unix(0, 0)}
 	s := storetest.NewMemory(memory.Options{Now: c.Now})

@@ -16,8 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// RunPushes runs the suite of push stores. open returns an empty one, which
-// takes 16 configurations of a task.
+// RunPushes runs the suite of push stores. open returns an empty store, which accepts
+// 16 configurations of a task.
 func RunPushes(t *testing.T, open func(t *testing.T) store.PushStore) {
 	t.Helper()
 	tests := map[string]func(*testing.T, *pushes){
@@ -37,8 +37,8 @@ func RunPushes(t *testing.T, open func(t *testing.T) store.PushStore) {
 	}
 }
 
-// RunSharedPushes runs the suite of push stores that replicas share, which
-// holds RunPushes.
+// RunSharedPushes runs the suite of push stores that replicas share. It includes
+// RunPushes.
 func RunSharedPushes(t *testing.T, open func(t *testing.T) store.SharedPushStore) {
 	t.Helper()
 	RunPushes(t, func(t *testing.T) store.PushStore { return open(t) })
@@ -99,7 +99,7 @@ func pushAdopt(t *testing.T, shared store.SharedPushStore) {
 	adopt(config(task, "none"), "c/1", store.ErrNotFound)
 }
 
-// pushes is a store that fails its test when it fails.
+// pushes is a push store whose errors fail the test.
 type pushes struct {
 	store.PushStore
 	t *testing.T

@@ -12,7 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// repeated returns a write as its caller repeats it after its answer was lost.
+// repeated returns a write in the form in which its caller repeats it after a lost
+// response.
 func repeated(w store.Write) store.Write {
 	w.Repeat = true
 	return w
@@ -20,7 +21,8 @@ func repeated(w store.Write) store.Write {
 
 func newWrite() store.Write { return store.Write{Token: store.NewToken()} }
 
-// wantWrite appends, and compares the outcome and where the log then is.
+// wantWrite appends, and compares the error and the number of the last event of the log
+// afterwards.
 func wantWrite(t *testing.T, log store.Log, a store.Append, want error, seq uint64) {
 	t.Helper()
 	last, err := log.Append(t.Context(), a)
@@ -59,7 +61,8 @@ func repeatedCreate(t *testing.T, s store.Store) {
 			t.Errorf("Create() with %s: error = %v, want ErrExists", name, err)
 		}
 	}
-	// A creation whose first attempt was lost on the way happens by the repeat.
+	// If the first attempt of a creation did not reach the store, the repeat creates the
+	// task.
 	lost := store.NewTask{Key: store.Key{Owner: "alice", TaskID: "lost"}, Origin: origin, Events: Begin(), Write: repeated(newWrite())}
 	if _, err := s.Create(t.Context(), lost); err != nil {
 		t.Errorf("repeated Create() of a task that is not there: error = %v", err)
@@ -85,7 +88,8 @@ func repeatedAppend(t *testing.T, s store.Store) {
 		t.Fatal(err)
 	}
 	wantWrite(t, opened, again, nil, 5)
-	// An append whose first attempt was lost on the way happens by the repeat.
+	// If the first attempt of an append did not reach the store, the repeat appends the
+	// events.
 	lost := store.Append{After: 5, Events: []a2a.Event{Status(a2a.StateWorking, nil)}, Write: repeated(newWrite())}
 	wantWrite(t, log, lost, nil, 6)
 	wantWrite(t, log, lost, nil, 6)
@@ -98,9 +102,9 @@ func repeatedAppend(t *testing.T, s store.Store) {
 	}
 }
 
-// RepeatBehindTrim requires that a store does not guess when it has dropped the place
-// of an append that is repeated. open returns a store whose logs hold few events, and
-// behind how many appends of one event the first is dropped.
+// RepeatBehindTrim requires that a store does not guess when it has dropped the place of
+// an append that is repeated. open returns a store whose logs hold few events, and the
+// number of appends of one event after which the first event is dropped.
 func RepeatBehindTrim(t *testing.T, open func(t *testing.T) (s store.Store, appends int)) {
 	t.Helper()
 	s, appends := open(t)
@@ -134,7 +138,8 @@ func repeatedHoldChange(t *testing.T, s Shared) {
 	take.Replica, take.Turn = b.Self(), &store.TurnDescriptor{Begin: 3}
 	theirs := openHeld(t, b)
 	wantWrite(t, theirs, take, nil, 3)
-	// The release happened before the other replica took the hold, and happens no more.
+	// The release happened before the other replica took the hold, and does not happen
+	// again.
 	if seq, err := log.Append(t.Context(), again); seq != 2 || err != nil {
 		t.Errorf("repeated Append() = %d, %v, want 2", seq, err)
 	}
@@ -142,7 +147,7 @@ func repeatedHoldChange(t *testing.T, s Shared) {
 	take.Repeat = true
 	wantWrite(t, theirs, take, nil, 3)
 	wantHolder(t, log, b.Self(), true)
-	// A repeat does not give the hold to a replica that does not have it.
+	// A repeat does not give the hold to a replica that has lost it.
 	keep := store.Append{After: 3, Events: []a2a.Event{Status(a2a.StateWorking, nil)}, Hold: store.Keep, Write: repeated(newWrite())}
 	keep.Replica = a.Self()
 	wantWrite(t, log, keep, store.ErrHeld, 3)

@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Run runs the tests of stores. open returns an empty store with room for all of
-// them.
+// Run runs the tests of stores. open returns an empty store with room for the data of
+// all tests.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	t.Helper()
 	tests := map[string]func(*testing.T, store.Store){
@@ -41,7 +41,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	}
 }
 
-// RunShared runs the tests of shared stores, and those of stores with one replica.
+// RunShared runs the tests of shared stores, and the tests of Run with one replica.
 // open returns an empty store.
 func RunShared(t *testing.T, open func(t *testing.T) Shared) {
 	t.Helper()

@@ -24,7 +24,7 @@ type Server struct {
 	address string
 	args    []string
 	process *exec.Cmd
-	// ended is closed when the process has.
+	// ended is closed when the process has ended.
 	ended chan struct{}
 }
 
