@@ -141,8 +141,9 @@ type checker interface {
 	Check(ctx context.Context) error
 }
 
-// check calls the model server, or reads the card of an agent that speaks A2A, as a turn
-// would. For other agents it returns nil.
+// check checks whether turns can use the backend. It calls the model server, or reads the
+// card of an agent whose backend protocol is A2A, as a turn would. For other agents it
+// returns nil.
 func (a *agentBackend) check(ctx context.Context) error {
 	if c, ok := a.inUse.Load().closableBackend.(checker); ok {
 		return c.Check(ctx)

@@ -68,7 +68,7 @@ func (d *listings) find(ctx context.Context, c *Config, to *destination) (*listi
 func (d *listings) ask(ctx context.Context, c *Config, to *destination) (*listing, error) {
 	last, _ := d.recall(to.agent())
 	if last != nil && last.fresh(d.now()) {
-		return last, nil // another request has just asked
+		return last, nil // another request has just read the entry
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()

@@ -42,15 +42,15 @@ const bindingOfCards = "wellknown"
 // NewAgentHandler returns the handler of the A2A endpoint. A request passes, in this
 // order:
 //
-//	CloseWhile...  ends the connection with the response while the sidecar drains
+//	CloseWhile...  closes the connection after the response while the sidecar drains
 //	WithTLS        adds the TLS state of the connection
-//	withTrace      keeps the trace id for the log
-//	recoverPanic   turns a panic into one failed request
-//	checkHost      refuses foreign hosts at a loopback address
-//	checkOrigin    refuses foreign web pages
-//	limitRead      limits the time in which the request has to arrive
-//	route          chooses the handler; that of the public card skips the next two
-//	limitFailures  refuses addresses that showed too many wrong credentials
+//	withTrace      adds the trace id to the context, for the log
+//	recoverPanic   recovers from a panic, so that only this request fails
+//	checkHost      refuses unknown values of Host at a loopback address
+//	checkOrigin    refuses web pages of origins that are not allowed
+//	limitRead      limits the time in which the request must arrive
+//	route          chooses the handler; requests for the public card skip the next three
+//	limitFailures  refuses addresses that sent too many wrong credentials
 //	gate           authenticates the caller, before a byte of the body is read
 //	Tracer.Serve   starts the span of the operation, except for cards
 //	limitRequests  limits the rate of requests

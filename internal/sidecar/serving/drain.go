@@ -43,7 +43,7 @@ const (
 // A client with an open stream sends its next message over the same connection, and
 // reaches another pod only after the end of a response has closed the connection. So
 // the sidecar accepts new messages while turns run, for at most half of the time of
-// the drain; the other half is left to the turns that were accepted last.
+// the drain. The other half is left to the turns that were accepted last.
 type Drainer struct {
 	log *slog.Logger
 	now func() time.Time

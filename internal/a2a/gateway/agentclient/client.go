@@ -78,7 +78,7 @@ type Call struct {
 	URL string
 	// Header is added to each request.
 	Header http.Header
-	// Message is the message to send; nil waits for the task only.
+	// Message is the message to send. If it is nil, the call only waits for the task.
 	Message *a2a.Message
 	// TaskID is the id of the task to wait for, if Message is nil.
 	TaskID string
