@@ -67,9 +67,9 @@ func (d *destination) readdressing(r *http.Request) rewriting {
 	}
 }
 
-// readdressingRPC reports whether a request asks for the extended card over JSON-RPC. It
-// reads up to maxCardRequest bytes of the request and puts them back. It returns an error if
-// the body ends early.
+// readdressingRPC returns rewriteRPCCard if a request asks for the extended card over
+// JSON-RPC, and else rewriteNone. It reads at most maxCardRequest+1 bytes of the request and
+// puts them back. It returns an error if the body ends early.
 func (d *destination) readdressingRPC(r *http.Request) (rewriting, error) {
 	if r.Method != http.MethodPost || d.target.Path != "/" || r.Body == nil || r.ContentLength > maxCardRequest {
 		return rewriteNone, nil

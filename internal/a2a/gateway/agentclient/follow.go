@@ -21,7 +21,7 @@ type follower struct {
 	client *Client
 
 	// taskID is "" until an event contains the id of the task. named is true from then on. left
-	// is true once ctx of the caller has ended.
+	// is true once the context of the caller has ended.
 	taskID      string
 	named, left atomic.Bool
 	state       a2a.State
