@@ -60,8 +60,8 @@ func writeAll(ctx context.Context, applier *apply.Applier, in clusterstate.Agent
 		Kind: a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind),
 		Name: in.Agent.Name,
 		UID:  in.Agent.UID,
-		// Programmed may come from a status that was never stored, because the Agent was gone
-		// when it was written.
+		// The status also counts if the API server did not store it because the Agent was
+		// gone: it shows that the objects existed.
 		Programmed: programmed(in.Agent),
 	}
 	core := corePlan(in.Children, want)

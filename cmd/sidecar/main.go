@@ -91,7 +91,7 @@ func run(args []string) int {
 
 // newLog returns a logger of JSON lines and installs it as the default of the process.
 // The lines that libraries write to the standard loggers are then JSON, too. For example,
-// net/http logs a response that arrives without a request.
+// net/http uses a standard logger to report a response that arrives without a request.
 func newLog(to io.Writer, level slog.Leveler) *slog.Logger {
 	log := logging.New(to, level)
 	slog.SetDefault(log)

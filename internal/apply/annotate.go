@@ -18,10 +18,10 @@ import (
 )
 
 // Annotate sets an annotation on the running pods that lack it. The kubelet syncs a pod,
-// and refreshes its volumes, whenever the pod changes, so a pod with the new annotation
-// reads a changed ConfigMap at once. A pod that does not run yet reads the ConfigMap when
-// it starts. Annotate also updates the annotations in the given pods. If the API server
-// rejects several patches, the result contains the last rejection.
+// and refreshes its volumes, whenever the pod changes, so the annotation makes the
+// kubelet update the pod's ConfigMap at once. A pod that does not run yet reads the
+// ConfigMap when it starts. Annotate also updates the annotations in the given pods. If
+// the API server rejects several patches, the result contains the last rejection.
 func (a *Applier) Annotate(ctx context.Context, pods []corev1.Pod, annotation, value, fieldOwner string) (applyresult.Result, error) {
 	var result applyresult.Result
 	var errs []error

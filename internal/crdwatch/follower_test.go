@@ -312,8 +312,9 @@ func (c emptyCache) Get(context.Context, client.ObjectKey, client.Object, ...cli
 	}
 }
 
-// TestKindIsNotMissingBeforeItsCRDWasRead: otherwise a manager that starts would remove every
-// external address from the cards, and add the addresses again a moment later.
+// TestKindIsNotMissingBeforeItsCRDWasRead checks that a kind does not count as missing before
+// its CRD was read. Otherwise, a manager that starts would remove every external address from
+// the cards, and add the addresses again a moment later.
 func TestKindIsNotMissingBeforeItsCRDWasRead(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "customresourcedefinitions"}, "", errors.New("no right"))
 	for name, failures := range map[string][]error{"readable": nil, "not readable at first": {forbidden}} {

@@ -24,8 +24,8 @@ import (
 )
 
 // Margin is the time between the closing of the fence and the end of the lease. Other
-// managers wait for the whole lease, and start to count later. A request that was sent just
-// before the fence closed therefore has at least one second to arrive.
+// managers wait for the whole lease, and count it from a later moment. A request that was
+// sent just before the fence closed therefore has at least one second to arrive.
 const Margin = time.Second
 
 // Fence rejects writes while the manager does not hold the Lease. Its methods are safe for

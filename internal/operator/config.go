@@ -94,7 +94,8 @@ type Config struct {
 	OwnHeap bool
 }
 
-// RegistryEmbeddings configures the endpoint for embeddings. If URL is empty, there is none.
+// RegistryEmbeddings configures the endpoint for embeddings. If URL is empty, there is no
+// endpoint.
 type RegistryEmbeddings struct{ URL, Model, APIKeyFile string }
 
 func (e RegistryEmbeddings) errors() []error {

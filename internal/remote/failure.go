@@ -54,7 +54,8 @@ func (r responseError) Error() string {
 	return fmt.Sprintf("%v at %s: status %d", errNotServed, r.path, r.status)
 }
 
-// Is reports whether target is errNotServed: errors.Is matches every responseError with it.
+// Is reports whether target is errNotServed, so that errors.Is matches each responseError
+// with errNotServed.
 func (r responseError) Is(target error) bool { return target == errNotServed }
 
 // header returns the HTTP header for a value of a Secret. It removes white space around the value, because a

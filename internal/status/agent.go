@@ -32,7 +32,7 @@ func Agent(in Inputs) Result {
 		ObservedGeneration: agent.Generation,
 		Conditions:         slices.Clone(agent.Status.Conditions),
 	}
-	// The status keeps the published values while no card is applied.
+	// The status keeps the published values while no new card is applied.
 	if in.Card != nil && in.Applied {
 		next.URL = in.Card.URL
 		next.ExternalURL = in.Card.ExternalURL

@@ -33,9 +33,9 @@ func blocked(in Inputs, f *facts) (verdict, bool) {
 // restIsApplied is the end of the message of SkillsResolved while the card is kept.
 const restIsApplied = "; the operator keeps the published card, and applies the rest of the spec"
 
-// restApplied decides SkillsResolved while the card is kept. Like problems, it uses the
-// problems of the condition. It truncates their messages so that there is room for
-// restIsApplied.
+// restApplied decides SkillsResolved while the card is kept. Like the check problems, it
+// builds the message from the problems of the condition. It truncates the message so that
+// there is room for restIsApplied.
 func restApplied(in Inputs, f *facts) (verdict, bool) {
 	v, wrong := problems(a2av1alpha1.ConditionSkillsResolved)(in, f)
 	if !wrong || !in.CardKept {

@@ -6,8 +6,8 @@
 // to people who have signed in. The pages are HTML from templates, with their own scripts and stylesheet.
 // They load nothing from another host.
 //
-// The package authenticates no caller. The server of the pages does, and describes the reader of a request
-// as a Viewer. The Registry of the Options decides which agents a reader sees.
+// The package authenticates no caller. The server of the pages authenticates callers, and describes the
+// reader of a request as a Viewer. The Registry of the Options decides which agents a reader sees.
 //
 //	pages    options, routes, security headers
 //	render   templates, and what all pages have
@@ -76,8 +76,8 @@ type PageError struct {
 // Error returns the message.
 func (p *PageError) Error() string { return p.Message }
 
-// problemOf returns the PageError in an error. It returns a general one for other errors, whose text it
-// hides.
+// problemOf returns the PageError in an error. For any other error, it returns a general PageError and
+// hides the text of the error.
 func problemOf(err error) *PageError {
 	problem, ok := errors.AsType[*PageError](err)
 	if !ok {

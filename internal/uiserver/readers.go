@@ -41,8 +41,8 @@ func withReader(ctx context.Context, c access.Caller) context.Context {
 	return context.WithValue(ctx, readerKey{}, c)
 }
 
-// readers calls the registry as the person in the context. The calls stay in the process,
-// and are subject to the rules and limits of the registry's API.
+// readers calls the registry on behalf of the person in the context. The calls stay in
+// the process, and are subject to the rules and limits of the registry's API.
 type readers struct {
 	registry Registry
 	agents   client.Reader
