@@ -97,7 +97,7 @@ func (t *task) begin(ctx context.Context, tn *turn) error {
 	}
 }
 
-// beginAfter is one attempt of begin. before is the task as it was read last.
+// beginAfter is one attempt of begin. before is the last task that was read.
 func (t *task) beginAfter(ctx context.Context, tn *turn, before *a2a.Task) error {
 	tn.taskBefore = withoutStaleNote(before)
 	tn.message.ContextID = t.contextID

@@ -70,8 +70,8 @@ func (h host) StoreRolledBack(ctx context.Context) {
 	group.Wait()
 }
 
-// StopRuns implements coordination.Host. It stops the runs in parallel, because the
-// locks of their tasks may be held for as long as an attempt to call the store takes.
+// StopRuns implements coordination.Host. It stops the runs in parallel, because an
+// attempt to call the store may hold the lock of a task until the attempt times out.
 func (h host) StopRuns(ctx context.Context) {
 	var group sync.WaitGroup
 	for _, t := range h.activeTasks() {

@@ -71,7 +71,7 @@ const (
 	running
 )
 
-// nextStep is what a worker decided about a delivery.
+// nextStep is the decision of a worker about a delivery after a step.
 type nextStep struct {
 	action action
 	// delay is the time until the delivery is ready again, for retry and linger.

@@ -120,7 +120,7 @@ func (f *Fold) Replay(e *a2a.Event) {
 	f.Apply(e)
 }
 
-// Task returns the task as it is now.
+// Task returns the current task.
 func (f *Fold) Task() *a2a.Task {
 	t := f.task
 	t.History = slices.Clip(t.History)

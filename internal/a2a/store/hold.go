@@ -5,7 +5,7 @@ package store
 
 import "github.com/a2a-operator/a2a-operator/internal/a2a"
 
-// HoldChange is what an append does to the hold on its task.
+// HoldChange is the effect of an append on the hold on its task.
 //
 // The store compares the number of the last event before it compares the holder. An
 // append without events changes the hold only and wakes no watcher. A terminal status

@@ -54,8 +54,8 @@ type Append struct {
 	// index of artifact updates.
 	After  uint64
 	Events []a2a.Event
-	// Hold is what the append does to the hold on the task, in the same step. Stores
-	// that are not shared ignore it.
+	// Hold is the effect of the append on the hold on the task, in the same step.
+	// Stores that are not shared ignore it.
 	Hold HoldChange
 	Write
 }

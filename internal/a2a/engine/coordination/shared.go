@@ -163,8 +163,8 @@ func (s *Shared) unfence() {
 	}
 }
 
-// write is the context of a write: it ends with interrupt, and has the values of the
-// caller's context.
+// write is the context of a write: it ends with Interrupt or a fence, and has the values
+// of the caller's context.
 type write struct {
 	context.Context                 //nolint:containedctx // it is a context itself
 	values          context.Context //nolint:containedctx // for its values

@@ -13,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
-// observations are what the agents of both replicas see.
+// observations records the runs and the messages of the agents of both replicas.
 type observations struct {
 	mu sync.Mutex
 	// running counts the runs of each turn that have not ended.

@@ -87,7 +87,8 @@ func TestTasksOfTheLargestOwnerAreEvictedFirst(t *testing.T) {
 	}
 }
 
-// TestOwnerWithMoreTasksEvictsNoOther.
+// TestOwnerWithMoreTasksEvictsNoOther checks that an owner with more tasks than another
+// owner evicts no task of that owner.
 func TestOwnerWithMoreTasksEvictsNoOther(t *testing.T) {
 	s := newShared(t, memory.Options{MaxTasks: 10})
 	for i := range 7 {

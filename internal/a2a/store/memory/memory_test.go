@@ -403,7 +403,7 @@ func TestSmallChunksCostTheSizeOfTheirText(t *testing.T) {
 	}
 }
 
-// tell is a watcher that fills a channel of capacity 1.
+// tell returns a watcher that fills a channel of capacity 1.
 func tell(wake chan<- struct{}) func() {
 	return func() {
 		select {

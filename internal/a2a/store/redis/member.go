@@ -26,7 +26,7 @@ func (s *Store) Join(name string) store.Member {
 type member struct {
 	*Store
 	self store.Replica
-	// announced is true once the store knows the incarnation.
+	// announced is true once the store has a lease of the incarnation.
 	announced atomic.Bool
 	// leaseEnd is the end of the lease that the last renewal returned, by the clock of
 	// the server.

@@ -24,7 +24,7 @@ type Options struct {
 	// 16 MiB by default. MaxTaskBytes bounds its fold, 32 MiB by default.
 	MaxLogEvents, MaxLogBytes, MaxTaskBytes int
 	// CacheBytes bounds the memory of tasks in this process, by estimate, 32 MiB by
-	// default. Encodings may take half of it in addition.
+	// default. In addition, cached encodings may use half of CacheBytes.
 	CacheBytes int64
 	// Timeout bounds a call, and a creation with all its attempts, 2 s by default.
 	// AppendTimeout bounds an append, reading and writing with all their attempts, 1 s by

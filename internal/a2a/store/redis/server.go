@@ -38,9 +38,9 @@ type Server struct {
 
 // TLS configures TLS.
 type TLS struct {
-	// Dir may contain ca.crt, the authorities that replace those of the system, and
-	// tls.crt with tls.key, the client certificate. "" means that there are no such
-	// files.
+	// Dir may contain ca.crt, the authorities that replace the authorities of the
+	// system, and tls.crt with tls.key, the client certificate. "" means that there
+	// are no such files.
 	Dir string
 	// ServerName is the name in the server's certificate; "" means the host of the
 	// address.

@@ -11,7 +11,7 @@ import (
 )
 
 // sync reads the events of the log that are not in memory yet. Several goroutines may
-// run it at once.
+// call it concurrently.
 func (l *log) sync(ctx context.Context) error {
 	for {
 		known, doubts, token := l.known()

@@ -69,7 +69,7 @@ func task(t *testing.T, log store.Log) *a2a.Record {
 
 var ignoreTime = cmpopts.IgnoreFields(a2a.Status{}, "Time")
 
-// tell is a watcher that fills a channel of capacity 1.
+// tell returns a watcher that fills a channel of capacity 1.
 func tell(wake chan<- struct{}) func() {
 	return func() {
 		select {
