@@ -48,7 +48,7 @@ func (d *documents) Get(_ context.Context, path string) ([]byte, error) {
 	}
 }
 
-// answer changes what the API server answers from now on.
+// answer sets the key set, or the error, that the API server returns from now on.
 func (d *documents) answer(keys string, err error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

@@ -21,7 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// call sends JSON to the agent.
+// call sends a JSON body to the directory agent.
 func (w *world) call(t *testing.T, token, target, body string, header ...string) *http.Response {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, strings.NewReader(body))
@@ -168,8 +168,8 @@ func TestAggregateCardHasTheSkillsThatItsCallerSees(t *testing.T) {
 	}
 }
 
-// TestAggregateCardHidesAgents compares, to the byte, the cards of a cluster with hidden
-// agents and of one without them.
+// TestAggregateCardHidesAgents checks that the card of a cluster with hidden agents equals, byte
+// by byte, the card of a cluster without them.
 func TestAggregateCardHidesAgents(t *testing.T) {
 	with := newWorld(t, fleet(t))
 	without := newWorld(t, snapshotOf(
@@ -236,7 +236,8 @@ func (w *world) find(t *testing.T, token, parts string) listing {
 	return l
 }
 
-// TestFindAgentsIsASearch compares the answers of the skill with those of GET /v1/agents.
+// TestFindAgentsIsASearch compares the answers of the skill find-agents with the responses of
+// GET /v1/agents.
 func TestFindAgentsIsASearch(t *testing.T) {
 	w := newWorld(t, fleet(t))
 	for name, test := range map[string]struct{ token, parts, query string }{
@@ -427,8 +428,8 @@ func TestLargeBodiesAreRefused(t *testing.T) {
 	}
 }
 
-// An answer without memory is refused before it is encoded, and one that is sent is not
-// charged any more.
+// The registry refuses an answer for which no memory is free before it encodes the answer. When
+// an answer is sent, its memory is free again.
 func TestAnswersAreChargedBeforeTheyAreEncoded(t *testing.T) {
 	w := newWorld(t, weatherFleet(t))
 	other := caller(t, "other", nil)

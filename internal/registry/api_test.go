@@ -41,10 +41,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/tokenexchange"
 )
 
-// world is a registry whose API server is made up: tokens and permissions are
-// tables.
+// world is a registry with a fake API server, whose tokens and permissions are tables.
 type world struct {
-	// handler validates the responses of unvalidated.
+	// handler calls unvalidated and validates its responses.
 	handler, unvalidated http.Handler
 	api                  *api
 
@@ -52,7 +51,7 @@ type world struct {
 	// may lists the namespaces that a user may list; "" stands for all.
 	may    map[string][]string
 	broken error
-	// cluster has the Agents and pods whose cards are signed, and what sidecars report.
+	// cluster has the Agents with signed cards and their pods, with the reports of sidecars.
 	cluster client.Client
 }
 
@@ -70,7 +69,7 @@ func newWorld(t *testing.T, s *index.Snapshot) *world {
 	return newWorldWith(t, s, func(*api) {})
 }
 
-// newWorldWith returns a registry that change has changed before it serves.
+// newWorldWith returns a registry. It calls change before the registry serves.
 func newWorldWith(t *testing.T, s *index.Snapshot, change func(*api)) *world {
 	t.Helper()
 	w := &world{
@@ -101,12 +100,12 @@ func newWorldWith(t *testing.T, s *index.Snapshot, change func(*api)) *world {
 	})
 	a := &api{
 		feed: feed,
-		// On a machine that is busy, more than a second's tokens would be reviewed.
+		// The clock stands still: on a busy machine, more unknown tokens would be reviewed.
 		authn:    access.NewAuthenticator(review, testclock.NewFakePassiveClock(time.Now())),
 		authz:    authz,
 		watches:  newWatches(feed, clock.RealClock{}),
 		searches: newSearches(clock.RealClock{}),
-		// Tests of reports have one of their own.
+		// Tests of health reports have healthReports of their own.
 		health:     newHealthReports(w.cluster, w.cluster.Status(), w.cluster, clock.RealClock{}),
 		signatures: newCardSignatures(w.cluster, clock.RealClock{}),
 		log:        logr.Discard(),
@@ -139,7 +138,7 @@ func feedOf(t *testing.T, s *index.Snapshot) *index.Feed {
 	return f
 }
 
-// validated checks every answer against openapi.yaml.
+// validated returns a handler that checks every response of next against openapi.yaml.
 func validated(t *testing.T, next http.Handler) http.Handler {
 	t.Helper()
 	document, err := openapi3.NewLoader().LoadFromData(openapi)
@@ -260,7 +259,7 @@ type skillJSON struct {
 	Tags                  []string
 }
 
-// caller returns the caller that the API server describes by a name and extra attributes.
+// caller returns the caller with a user name and extra attributes.
 func caller(t *testing.T, username string, extra map[string]authenticationv1.ExtraValue) access.Caller {
 	t.Helper()
 	c, err := access.NewCaller(authenticationv1.UserInfo{Username: username, Extra: extra})
@@ -428,8 +427,8 @@ func TestUnchanged(t *testing.T) {
 	}
 }
 
-// TestAgentOfAHiddenNamespaceIsMissing compares, to the byte, the answers about an agent that
-// exists and is not seen and one that does not exist.
+// TestAgentOfAHiddenNamespaceIsMissing checks that the response for an agent that the caller does
+// not see equals, byte by byte, the response for an agent that does not exist.
 func TestAgentOfAHiddenNamespaceIsMissing(t *testing.T) {
 	there, gone := newWorld(t, fleet(t)), newWorld(t, snapshotOf())
 	for _, target := range []string{"/v1/agents/team-d/secret", "/v1/agents/team-d/secret/card"} {

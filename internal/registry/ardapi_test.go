@@ -443,7 +443,7 @@ func TestARDPagesHaveABoundInBytes(t *testing.T) {
 	}
 }
 
-// The size that is charged is that of the JSON or more.
+// The size for which a response is charged is at least the size of its JSON.
 func TestARDResponsesAreChargedWithTheirSize(t *testing.T) {
 	hard := "a<\"\\\u2028\x00\x7fé\U0001f600\xff\n"
 	e := ard.Entry{
@@ -469,7 +469,7 @@ func TestARDResponsesAreChargedWithTheirSize(t *testing.T) {
 	}
 }
 
-// A response without memory is refused at once, and holds no slot of others.
+// A response for which no memory is free is refused at once, and delays no other request.
 func TestARDResponsesWithoutMemoryDelayNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, weatherFleet(t))

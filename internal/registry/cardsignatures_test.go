@@ -37,7 +37,7 @@ import (
 // signedAgent is the agent team/echo with a card, and the endpoint that serves the card in its
 // pods.
 type signedAgent struct {
-	// card is that of the sidecar configuration, at the Service.
+	// card is the card in the sidecar configuration, with the interfaces of the Service.
 	card  *card.Card
 	bases []card.Base
 }
@@ -87,7 +87,8 @@ func newSigner(t *testing.T) *signing.Signer {
 	return signer
 }
 
-// serve returns the endpoint of a pod with the card, and what its sidecar reports.
+// serve returns the endpoint of a pod that serves the card, and the signatures that its sidecar
+// reports.
 func (a *signedAgent) serve(t *testing.T, signer *signing.Signer) (*wellknown.Handler, *sidecarconfig.CardSignatures) {
 	t.Helper()
 	h := &wellknown.Handler{}
@@ -118,7 +119,7 @@ func (w *world) addPod(t *testing.T, name string) {
 	w.tokens[name] = caller(t, "system:serviceaccount:team:echo", map[string]authenticationv1.ExtraValue{access.ExtraPodName: {name}, access.ExtraPodUID: {string(pod.UID)}})
 }
 
-// report sends a health report of a pod.
+// report sends a health report of a pod with card signatures.
 func (w *world) report(t *testing.T, pod string, s *sidecarconfig.CardSignatures) {
 	t.Helper()
 	body, err := json.Marshal(sidecarconfig.HealthReport{Dependencies: []sidecarconfig.DependencyHealth{}, CardSignatures: s})
@@ -161,7 +162,8 @@ func trustedKeys(t *testing.T, signer *signing.Signer) (set jose.JSONWebKeySet) 
 	return set
 }
 
-// wantUnsigned checks that the registry serves the card without signatures and says so.
+// wantUnsigned checks that the registry serves the card without signatures and with the header
+// for omitted signatures.
 func (w *world) wantUnsigned(t *testing.T, when string) {
 	t.Helper()
 	response := w.get(t, "admin", echoCard)
@@ -265,7 +267,8 @@ func TestOnlyReadyPodsOfSigningAgentsCount(t *testing.T) {
 	}
 }
 
-// The signatures of an annotation that no sidecar writes are not read, valid or not.
+// The registry does not read an annotation that is longer than a sidecar writes, even if its
+// signatures are valid.
 func TestOverlongReportsAreNotRead(t *testing.T) {
 	agent := newSignedAgent("Says things")
 	_, valid := agent.serve(t, newSigner(t))
@@ -283,7 +286,7 @@ func TestOverlongReportsAreNotRead(t *testing.T) {
 	w.wantUnsigned(t, "a report of 250 KiB")
 }
 
-// Requests for the cards of others do not wait for a verification without end.
+// Requests for the cards of other agents do not wait for a verification that does not end.
 func TestVerificationsHaveASlotOfTheirOwn(t *testing.T) {
 	agent := newSignedAgent("Says things")
 	_, valid := agent.serve(t, newSigner(t))

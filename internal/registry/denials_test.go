@@ -22,7 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
 
-// auditedWorld returns a registry and its audit log, whose clock stands still.
+// auditedWorld returns a registry and the events of its audit log, whose clock stands still.
 func auditedWorld(t *testing.T) (w *world, events func() []map[string]any) {
 	t.Helper()
 	var text bytes.Buffer
@@ -83,7 +83,8 @@ func TestDeniedRequestsAreLogged(t *testing.T) {
 	}
 }
 
-// Requests without a token, which no limit holds back, hide no denial of a caller.
+// Requests without a token, whose rate is not limited, do not remove the denials of callers from
+// the audit log.
 func TestTheAuditLogIsBoundedByKind(t *testing.T) {
 	w, events := auditedWorld(t)
 	for range 3 * auditlog.Rate.Burst {

@@ -21,8 +21,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/embedding"
 )
 
-// embeddingsServer returns the URL of an endpoint for which paint, drawing and picture mean the same. It fails while
-// broken is true, and counts the texts.
+// embeddingsServer returns the URL of an endpoint for which paint, drawing and picture have the same meaning. The
+// endpoint fails while broken is true, and counts the texts in texts.
 func embeddingsServer(t *testing.T, broken *atomic.Bool, texts *atomic.Int64) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -170,7 +170,7 @@ func TestConditionsAreWrittenIfSignaturesAreRefused(t *testing.T) {
 	}
 }
 
-// A pod reports for itself only, what is known, in bounds.
+// A pod can report only for itself. The registry refuses unknown values, and values beyond a limit.
 func TestHealthReportsAreRefused(t *testing.T) {
 	pods, clock, put := newReports(t)
 	for name, test := range map[string]struct {

@@ -14,8 +14,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// A caller that asks for a hidden agent and one that asks for an absent agent get the same bytes and cause the same
-// reviews, in each API.
+// In each API, a request for a hidden agent and a request for an absent agent cause the same reviews and have the same
+// response, byte by byte.
 func TestHiddenAndAbsentAgentsCostTheSame(t *testing.T) {
 	const identifier = "/ard/agents/urn:air:agents.example.com:team-d:secret"
 	for name, send := range map[string]func(*testing.T, *world) (int, string){

@@ -77,8 +77,8 @@ func ask(t *testing.T, handler http.Handler, method, target, body string, header
 	return recorder.Code, all.String() + recorder.Body.String()
 }
 
-// No byte of the catalog outside of the cluster tells of an agent that is not public or
-// has no external URL, or of the inside of the cluster.
+// The catalog outside of the cluster contains no data of an agent that is not public or has
+// no external URL, and no data of the inside of the cluster.
 func TestOutsideCatalogHasPublicAgentsWithAnExternalURLOnly(t *testing.T) {
 	handler := outsideOf(t, exposedAgents(t))
 	for _, test := range []struct{ method, target, body, want string }{
@@ -142,7 +142,7 @@ func TestOutsideCatalogServesNothingElse(t *testing.T) {
 func TestOutsideCatalogIsLimitedByAddress(t *testing.T) {
 	handler := outsideOf(t, exposedAgents(t))
 	for range 2 * outsideRate.Burst {
-		// X-Forwarded-For names no client: anyone can send it.
+		// X-Forwarded-For does not identify a client, because any client can send it.
 		if status, body := ask(t, handler, http.MethodGet, "/ard/agents", "", "X-Forwarded-For", fmt.Sprint(time.Now().UnixNano())); status == http.StatusTooManyRequests {
 			if !strings.Contains(body, "Retry-After") || !strings.Contains(body, "RATE_LIMIT_EXCEEDED") {
 				t.Errorf("a request beyond the limit = %s", body)
@@ -153,7 +153,7 @@ func TestOutsideCatalogIsLimitedByAddress(t *testing.T) {
 	t.Error("no request is refused")
 }
 
-// The catalog has a listener of its own, and an agent leaves it with its visibility.
+// The catalog has a listener of its own. It lists an agent only while the agent is public.
 func TestServerServesTheOutsideCatalog(t *testing.T) {
 	agent := &a2av1alpha1.Agent{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "open", ResourceVersion: "1", Generation: 1},

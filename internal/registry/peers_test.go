@@ -39,8 +39,8 @@ type cluster struct {
 	peersFile string
 }
 
-// newClusters returns the registries of clusters in which each one names those of peers. A
-// registry sends the token "peer".
+// newClusters returns a registry for each of fleets. peers has the names of the peers of each
+// registry, to which it sends the token "peer".
 func newClusters(t *testing.T, hops int, fleets map[string]*index.Snapshot, peers map[string][]string) map[string]*cluster {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
@@ -73,8 +73,8 @@ func newClusters(t *testing.T, hops int, fleets map[string]*index.Snapshot, peer
 	return all
 }
 
-// searchARD returns the response to a search of the administrator, and the header with its
-// peers.
+// searchARD returns the response to a search of ARD by the administrator, and its header with
+// the searched peers.
 func (c *cluster) searchARD(t *testing.T, body string, header ...string) (response ard.SearchResponse, peers string) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/ard/search", strings.NewReader(body))
@@ -99,8 +99,8 @@ func fullIdentifiers(results []ard.Result) []string {
 	return slices.Sorted(slices.Values(ids))
 }
 
-// exportedAgent returns an agent that a search for rain finds, and that its owner shows to
-// peers at an external URL.
+// exportedAgent returns an agent that a search for rain finds. It is visible to peers and has
+// an external URL.
 func exportedAgent(t *testing.T, name string) *index.Entry {
 	t.Helper()
 	return weatherAgentWith(t, index.Facts{
@@ -108,7 +108,7 @@ func exportedAgent(t *testing.T, name string) *index.Entry {
 	}, "Forecasts rain.", []string{"weather"}, nil)
 }
 
-// rain is the fleet of a cluster with one exported agent.
+// rain returns the snapshot of a cluster with one exported agent.
 func rain(t *testing.T, name string) *index.Snapshot {
 	t.Helper()
 	return snapshotOf(exportedAgent(t, name))
@@ -140,7 +140,7 @@ func TestAgentsWithLargeCardsAreFoundByOtherRegistries(t *testing.T) {
 	}
 }
 
-// Each registry names the other: a search asks each of them once.
+// Each of two registries has the other as a peer. A search reaches each registry once.
 func TestASearchOfTwoRegistriesThatNameEachOtherEnds(t *testing.T) {
 	for hops := 1; hops <= 2; hops++ {
 		all := newClusters(t, hops, map[string]*index.Snapshot{"east": rain(t, "one"), "west": rain(t, "two")}, map[string][]string{"east": {"west"}, "west": {"east"}})
@@ -154,7 +154,7 @@ func TestASearchOfTwoRegistriesThatNameEachOtherEnds(t *testing.T) {
 	}
 }
 
-// A peer that goes away costs its timeout, and the response names it.
+// A peer that stops delays a search by at most its timeout, and the response names the peer.
 func TestASearchWithoutItsPeerNamesThePeer(t *testing.T) {
 	all := newClusters(t, 1, map[string]*index.Snapshot{"east": rain(t, "one"), "west": rain(t, "two")}, map[string][]string{"east": {"west"}})
 	all["west"].CloseClientConnections()
@@ -212,7 +212,7 @@ func TestFederationOfASearchIsWhatItAsksFor(t *testing.T) {
 	}
 }
 
-// Pages of merged results lead to each agent of both clusters once.
+// All pages of merged results together have each agent of both clusters once.
 func TestPagesOfTwoRegistriesLeadToEachAgentOnce(t *testing.T) {
 	fleet := func(n int) *index.Snapshot {
 		var entries []*index.Entry
@@ -260,9 +260,8 @@ func TestPeersOfARegistryWithoutPeers(t *testing.T) {
 	}
 }
 
-// A cluster shows its peers the agents whose owners export them and that have an external
-// URL, whatever else the token of the peer may read. Names of Services do not leave the
-// cluster.
+// A peer finds only federated and public agents with an external URL, whatever else its token
+// allows. The responses contain no names of Services.
 func TestOnlyExportedAgentsLeaveTheCluster(t *testing.T) {
 	const external = "https://agents.example/"
 	var entries []*index.Entry
@@ -320,8 +319,9 @@ func TestOnlyExportedAgentsLeaveTheCluster(t *testing.T) {
 	}
 }
 
-// A caller with the right of a peer causes no search with our tokens, and reads neither the
-// agents that our peers show us nor the peers, whether it names itself a registry or not.
+// For a caller with the right of a peer, this registry sends no search with its own tokens, and
+// returns neither the agents of its peers nor the peers. This does not depend on the headers of
+// a forwarded query.
 func TestAPeerFindsNothingThatOtherPeersShowThisRegistry(t *testing.T) {
 	var tokens []string
 	north := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -22,8 +22,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
 )
 
-// Two registries serve from the caches of their clusters. One finds the agents that the
-// other one exports, and goes on when the other one stops.
+// Two registries serve from the caches of their clusters. One registry finds the agents that
+// the other one exports, and continues to serve when the other one stops.
 func TestARegistryFindsTheExportedAgentsOfAnotherOneWhileItRuns(t *testing.T) {
 	agent := func(name string, visibility a2av1alpha1.Visibility) *a2av1alpha1.Agent {
 		a := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "team-z", Name: name}}

@@ -15,8 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// Requests are counted by the pattern of their route: a path that a client chooses is no
-// label, and probes are not counted.
+// Requests are counted by the pattern of their route. A path that a client chooses does not
+// become a label, and probes are not counted.
 func TestRequestsAreCountedByRoute(t *testing.T) {
 	requestsTotal.Reset()
 	mux := http.NewServeMux()
@@ -53,7 +53,7 @@ func TestRequestsAreCountedByRoute(t *testing.T) {
 	}
 }
 
-// A route that is added needs an operation, or is other on purpose.
+// The routes of the API have operations. A new route needs one, unless it shall be counted as other.
 func TestRoutesHaveOperations(t *testing.T) {
 	w := newWorld(t, &index.Snapshot{})
 	requestsTotal.Reset()

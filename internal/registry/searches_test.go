@@ -39,7 +39,7 @@ func TestSearchesOfOneCallerAreLimited(t *testing.T) {
 	}
 }
 
-// An exploration that is refused leaves its caller all searches that it had.
+// An exploration that is refused uses up none of its caller's searches.
 func TestARefusedRequestIsNotCharged(t *testing.T) {
 	now := testclock.NewFakePassiveClock(time.Unix(0, 0))
 	s := newAnonymousSearches(now)
@@ -89,7 +89,7 @@ func TestSearchesAtATimeAreBounded(t *testing.T) {
 	})
 }
 
-// Every route that costs work is limited by caller, in the form of its API.
+// Every route with a cost is limited for each caller. The response has the form of errors of its API.
 func TestRoutesAreLimitedByCaller(t *testing.T) {
 	for name, test := range map[string]struct {
 		method, target, body string
@@ -149,7 +149,7 @@ func TestRoutesAreLimitedByCaller(t *testing.T) {
 	}
 }
 
-// The memory of all responses is bounded, in the form of each API.
+// The memory of all responses is bounded. The response beyond the bound has the form of errors of its API.
 func TestMemoryOfResponsesIsBounded(t *testing.T) {
 	w := newWorld(t, weatherFleet(t))
 	other := caller(t, "other", nil)

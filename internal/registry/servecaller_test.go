@@ -12,8 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// TestServeCallerShowsWhatTheCallerSees sends requests for callers that a page has authenticated, with the
-// token of an administrator, which does not count.
+// TestServeCallerShowsWhatTheCallerSees serves requests for callers that another server has authenticated. The
+// requests have the token of an administrator, which ServeCaller must ignore.
 func TestServeCallerShowsWhatTheCallerSees(t *testing.T) {
 	var registry *api
 	w := newWorldWith(t, visibleAgents(t), func(a *api) { registry = a })
@@ -46,7 +46,7 @@ func TestServeCallerShowsWhatTheCallerSees(t *testing.T) {
 			t.Errorf("%s has the status %d", path, status)
 		}
 	}
-	// Without ServeCaller, a token does not authenticate.
+	// Without ServeCaller, the handler authenticates no token.
 	out := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/agents", http.NoBody)
 	r.Header.Set("Authorization", "Bearer admin")

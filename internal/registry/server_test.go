@@ -44,13 +44,13 @@ func (c *fakeCache) List(ctx context.Context, l client.ObjectList, opts ...clien
 	return c.reader.List(ctx, l, opts...)
 }
 
-// apiServer accepts every token as one of a ServiceAccount of team-a, and allows it what
-// allowed names.
+// apiServer accepts every token as a token of one ServiceAccount of team-a, which may list the
+// Agents of the namespaces in allowed.
 type apiServer struct {
 	client.Writer
 
 	mu sync.Mutex
-	// allowed has namespaces, "" for all.
+	// allowed has namespaces; "" means all namespaces.
 	allowed map[string]bool
 	// reviews counts the access reviews.
 	reviews int
@@ -158,7 +158,7 @@ func start(t *testing.T, o Options) (server *Server, stop func()) {
 	return server, stop
 }
 
-// A registry serves an agent after its event, and ends with its context.
+// A registry serves an agent after the informer's event, and stops when its context ends.
 func TestServerServesAgentsOfTheCache(t *testing.T) {
 	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "echo"}}
 	informers := newFakeInformers()

@@ -49,8 +49,8 @@ func writeCertificate(t *testing.T, dir string, notAfter time.Time) *x509.CertPo
 	return pool
 }
 
-// A registry with a certificate serves TLS and no plain HTTP. One whose certificate has
-// expired runs, and is not ready.
+// A registry with a certificate serves TLS and no plain HTTP. A registry whose certificate has
+// expired runs, but is not ready.
 func TestServerServesTLS(t *testing.T) {
 	dir := t.TempDir()
 	roots := writeCertificate(t, dir, time.Now().Add(time.Hour))

@@ -19,7 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// claimsSigner returns claims as they are.
+// claimsSigner is a Signer that returns the claims without a signature.
 type claimsSigner struct{}
 
 func (claimsSigner) Sign(claims any) (string, error) {
@@ -89,7 +89,7 @@ func TestExchangeWithoutTheAPIServerIsUnavailable(t *testing.T) {
 	}
 }
 
-// Each path names the methods that it has, in the form of its errors.
+// The response to another method lists the allowed methods in Allow, and has the form of errors of its API.
 func TestOtherMethodsAreNotAllowed(t *testing.T) {
 	w := newWorld(t, fleet(t))
 	for _, test := range []struct{ path, method, allow, form string }{

@@ -33,8 +33,8 @@ func viewers(namespace string) *rbacv1.RoleBinding {
 	}
 }
 
-// A caller sees the agents of a namespace while an RBAC object and a review let it, and
-// the reviews do not depend on the agents that it searches for.
+// A caller sees the agents of a namespace while an RBAC object and a review allow it. The
+// reviews do not depend on the agents for which the caller searches.
 func TestAgentsAreVisibleWhileTheirNamespaceIsBound(t *testing.T) {
 	var objects []client.Object
 	for i := range 40 {
@@ -84,7 +84,7 @@ func TestAgentsAreVisibleWhileTheirNamespaceIsBound(t *testing.T) {
 	expect("after the end of the binding", "/team-b/echo", http.StatusNotFound, 0)
 }
 
-// visibleAgents are agents of team-z, of which only admin lists the namespace: one of each visibility.
+// visibleAgents returns a snapshot of team-z with one agent of each visibility. Only admin may list this namespace.
 func visibleAgents(t *testing.T) *index.Snapshot {
 	t.Helper()
 	var entries []*index.Entry
@@ -119,7 +119,7 @@ func TestEveryRouteShowsTheVisibleAgents(t *testing.T) {
 	post := func(path, body string) func(*world, string) (int, string) {
 		return func(w *world, token string) (int, string) { return w.post(t, token, path, body) }
 	}
-	// lists has the routes that list agents, and one whose response counts them.
+	// lists has the routes that list agents, and a route whose response counts them.
 	lists := map[string]struct {
 		call       func(w *world, token string) (int, string)
 		needsToken bool
@@ -223,7 +223,7 @@ func TestEveryRouteShowsTheVisibleAgents(t *testing.T) {
 	t.Logf("%d requests", attempts)
 }
 
-// Agents that a client without a token does not see change no byte of its responses.
+// The responses to a client without a token do not depend on agents that it does not see.
 func TestAnonymousResponsesDependOnPublicAgentsOnly(t *testing.T) {
 	all := visibleAgents(t)
 	public := (&index.Snapshot{}).With(map[index.Key]*index.Entry{{Namespace: "team-z", Name: "open"}: all.Get(index.Key{Namespace: "team-z", Name: "open"})})

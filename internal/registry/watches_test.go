@@ -20,7 +20,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// watchServer serves watches of a feed over real connections, to callers who see all.
+// watchServer serves watches of a feed over real connections. Its callers see all agents.
 func watchServer(t *testing.T, feed *index.Feed) (server *httptest.Server, a *api) {
 	t.Helper()
 	authz := access.NewAuthorizer(access.AuthorizerOptions{
@@ -74,7 +74,8 @@ func await(t *testing.T, lines *bufio.Scanner, text string) (id string) {
 	return ""
 }
 
-// A watch outlives the timeouts of the server, resumes at an id, and ends with the server.
+// A watch lasts longer than the timeouts of the server, can resume at an id, and ends when the
+// server stops.
 func TestWatchOverHTTP(t *testing.T) {
 	s := fleet(t)
 	state := map[index.Key]*index.Entry{}

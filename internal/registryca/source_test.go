@@ -131,8 +131,8 @@ func TestSourceFollowsItsFile(t *testing.T) {
 	})
 }
 
-// TestUnusableFileAtTheStartIsAnError writes files that are no reason to drop the trust that
-// sidecars have.
+// TestUnusableFileAtTheStartIsAnError checks that New returns an error for unusable files, so that
+// sidecars do not lose the authorities that they have.
 func TestUnusableFileAtTheStartIsAnError(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	for _, content := range []string{"garbage", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", strings.Repeat("x", maxFile+1)} {

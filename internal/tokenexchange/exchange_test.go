@@ -26,7 +26,7 @@ import (
 
 var testTime = time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
 
-// testRegistry knows the callers by their tokens, and lists team/echo.
+// testRegistry authenticates callers by a table of tokens, and lists the agent team/echo.
 type testRegistry struct {
 	exchange *Exchange
 	keys     *tokenkeys.Set
@@ -82,7 +82,8 @@ func (r *testRegistry) authenticate(request *http.Request) (*Subject, error) {
 	}, nil
 }
 
-// form returns a valid request with changed parameters; "" removes one.
+// form returns the parameters of a valid request with changes, which are names and values in
+// turn. The value "" removes a parameter.
 func form(changes ...string) url.Values {
 	values := url.Values{
 		"grant_type": {grantType}, "subject_token": {"of-caller"}, "subject_token_type": {typeJWT},
@@ -199,7 +200,7 @@ func TestInvalidRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// endless is a body of 64 MB that counts the bytes that were read of it.
+// endless is a body of 64 MB. read is the number of bytes that were read from it.
 type endless struct{ read int }
 
 func (e *endless) Read(p []byte) (int, error) {

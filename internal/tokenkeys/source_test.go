@@ -28,7 +28,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// apiServer has one Secret, and rejects writes of another version as an API server does.
+// apiServer is a fake API server with one Secret. It rejects writes with another resource version,
+// as an API server does.
 type apiServer struct {
 	client.Reader
 	mu      sync.Mutex
@@ -80,7 +81,7 @@ func (s *apiServer) change(change func(*apiServer)) {
 	s.version++
 }
 
-// replica is one manager.
+// replica is the Source of one replica of the manager.
 type replica struct {
 	*Source
 	elect  func()
@@ -163,7 +164,7 @@ func (r *replica) event() string {
 	}
 }
 
-// pass lets time pass, and all replicas do what they do in that time.
+// pass advances the time by d, and waits until all replicas have processed that time.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -212,9 +213,9 @@ func TestTwoLeadersHaveOneKey(t *testing.T) {
 	})
 }
 
-// TestRotationHasNoGap lets two replicas rotate for 65 days. At every moment, each
-// replica's published keys verify the tokens that any replica signs now or has signed in the
-// lifetime of a token, even if the publication takes fifty minutes.
+// TestRotationHasNoGap runs two replicas, which rotate keys, for 65 days. At every time, the
+// published keys of each replica must verify all unexpired tokens of all replicas, even if the
+// publication takes fifty minutes.
 func TestRotationHasNoGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &apiServer{}
@@ -234,7 +235,7 @@ func TestRotationHasNoGap(t *testing.T) {
 				publications++
 			}
 			publishedAt, history = append(publishedAt, time.Now()), append(history, leader.published(t))
-			// A sidecar has what was published fifty minutes ago.
+			// A sidecar has the keys that were published fifty minutes ago.
 			for len(publishedAt) > 1 && time.Since(publishedAt[1]) >= publication {
 				publishedAt, history = publishedAt[1:], history[1:]
 			}
@@ -251,7 +252,7 @@ func TestRotationHasNoGap(t *testing.T) {
 				}
 			}
 		}
-		// 65 days hold two rotations: each key signs for 30 days and an hour.
+		// There are two rotations in 65 days: each key signs for 30 days and an hour.
 		if len(keys) != 3 || publications != 2 {
 			t.Errorf("%d keys signed and %d publications in 65 days, want 3 and 2", len(keys), publications)
 		}
@@ -261,7 +262,8 @@ func TestRotationHasNoGap(t *testing.T) {
 	})
 }
 
-// TestNewLeaderPublishesBeforeItRotates: the key is due, and its publication is not certain.
+// TestNewLeaderPublishesBeforeItRotates starts a leader when a rotation is due. The new leader
+// cannot know whether the former one published the next key.
 func TestNewLeaderPublishesBeforeItRotates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &apiServer{}
@@ -403,8 +405,8 @@ func TestChangedSecretIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestKeysLostWithoutAManagerAreReported starts managers without a Secret. Agents that run show
-// that there were keys.
+// TestKeysLostWithoutAManagerAreReported starts managers without a Secret. If agents run with
+// earlier keys, the manager reports that the keys were lost.
 func TestKeysLostWithoutAManagerAreReported(t *testing.T) {
 	for name, test := range map[string]struct {
 		inUse bool

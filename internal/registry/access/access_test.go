@@ -124,7 +124,7 @@ func TestReviewAccess(t *testing.T) {
 	}
 }
 
-// The tokens and the pods of one ServiceAccount share their reviews, unless reviews have
+// The tokens and the pods of one ServiceAccount share their reviews, unless a review contains
 // the pod.
 func TestPodsOfAServiceAccountShareTheirReviews(t *testing.T) {
 	newPod := func(token, pod, node string, reviewsPods bool) Caller {

@@ -43,7 +43,7 @@ func (r *reviews) review(_ context.Context, c Caller, right Right) (bool, error)
 	return r.allowed[key], nil
 }
 
-// take returns the reviews since the last call, sorted.
+// take returns the reviews since the last call of take, sorted.
 func (r *reviews) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +83,7 @@ func (f *authorizerFixture) bind(name, namespace string) *rbacv1.RoleBinding {
 	return binding
 }
 
-// expect checks what a caller sees, and the reviews that this takes.
+// expect checks the namespaces that a caller sees, and the reviews for resolving them.
 func (f *authorizerFixture) expect(t *testing.T, c Caller, namespaces []string, reviews ...string) *Set {
 	t.Helper()
 	set, err := f.authorizer.VisibleSet(t.Context(), c)
@@ -124,8 +124,8 @@ func TestSetOfACallerIsResolvedOnce(t *testing.T) {
 	})
 }
 
-// A search for what is hidden and one for what is absent take the same reviews,
-// because the request is no argument.
+// A search for a hidden agent and a search for an absent agent cause the same reviews,
+// because the reviews do not depend on the request.
 func TestReviewsDoNotDependOnExistingAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newAuthorizerFixture(nil)
@@ -164,13 +164,13 @@ func TestNewBindingCostsItsReviewOnly(t *testing.T) {
 		f.expect(t, caller("jane"), []string{"a"}, "jane@", "jane@a")
 		f.bind("jane", "b")
 		f.expect(t, caller("jane"), []string{"a", "b"}, "jane@b")
-		// A change for another caller costs jane nothing.
+		// A change for another caller causes no review for jane.
 		f.bind("joe", "c")
 		f.expect(t, caller("jane"), []string{"a", "b"})
 	})
 }
 
-// The API server may see a change of RBAC later than the registry.
+// The API server may observe a change of RBAC later than the registry does.
 func TestReviewOfALaggingAPIServerIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newAuthorizerFixture(nil)
@@ -203,7 +203,7 @@ func TestGrantOfAnotherAuthorizerIsLostWithinTenSeconds(t *testing.T) {
 	})
 }
 
-// With candidates, namespaces are reviewed that no RBAC object shows.
+// With Candidates, the Authorizer also reviews namespaces for which no RBAC object grants a right.
 func TestCandidateNamespacesAreReviewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		candidates := []string{"a", "b", "team-a"}
@@ -232,7 +232,7 @@ func TestFailedReviewIsReturnedAndRepeated(t *testing.T) {
 		}
 		f.err = nil
 		f.expect(t, caller("jane"), []string{"a"}, "jane@", "jane@a")
-		// Decisions that are still valid outlast an outage.
+		// Decisions that are still valid stay in use after an outage of the API server.
 		f.bind("jane", "b")
 		f.err = down
 		if _, err := f.authorizer.VisibleSet(t.Context(), caller("jane")); !errors.Is(err, down) {
@@ -297,8 +297,8 @@ func TestChangeDuringAResolutionIsSeen(t *testing.T) {
 	})
 }
 
-// Measure R8 of the registry: 100 callers, of which each lists the Agents of 4 of 1,000
-// namespaces, search every second for two hours, while bindings come and go.
+// As in benchmark row R8, 100 callers search every second, here for two hours. Each may list the
+// Agents of 4 of 1,000 namespaces, while bindings are created and deleted.
 func TestSteadyStateCostsAtMostOneReviewASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newAuthorizerFixture(nil)
@@ -335,8 +335,8 @@ func TestSteadyStateCostsAtMostOneReviewASecond(t *testing.T) {
 	})
 }
 
-// The holder of a set, such as a watch, keeps it when its caller is evicted, and notices
-// a change of RBAC objects.
+// The holder of a set, such as a watch, can use the set after its caller was evicted, and is
+// still notified of a change of RBAC objects.
 func TestSetOutlivesTheEvictionOfItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newAuthorizerFixture(nil)
@@ -369,7 +369,7 @@ func TestSetOutlivesTheEvictionOfItsCaller(t *testing.T) {
 	})
 }
 
-// A peer sees federated agents of every namespace while an RBAC object and a review let it.
+// A peer sees the federated agents of every namespace while an RBAC object and a review allow it.
 func TestPeerSeesFederatedAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newAuthorizerFixture(nil)
@@ -379,7 +379,7 @@ func TestPeerSeesFederatedAgents(t *testing.T) {
 		if set.Least() != VisibilityPublic || set.Sees("a", VisibilityFederated) || !set.Sees("a", VisibilityPublic) {
 			t.Errorf("the set without a binding = %+v, want public agents", set)
 		}
-		// In a namespace, the right does not count.
+		// A RoleBinding in a namespace does not grant the right of a peer.
 		f.bindings.set(roleBinding("a", "far", toClusterRole("peer"), user("far")))
 		f.expect(t, caller("far"), nil)
 		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "far"}, RoleRef: toClusterRole("peer"), Subjects: []rbacv1.Subject{user("far")}}

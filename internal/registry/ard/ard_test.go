@@ -114,8 +114,8 @@ func TestListByTime(t *testing.T) {
 	}
 }
 
-// A request is accepted within the limits, or refused with a field and a bounded
-// message.
+// A parsed request is within the limits. The error for any other request has a field and a
+// bounded message.
 func FuzzParse(f *testing.F) {
 	f.Add(`{"query":{"text":"x","filter":{"tags":["a"],"type":"b"}},"federation":"auto","pageSize":3,"pageToken":"t"}`)
 	f.Add(`{"query":{},"resultType":{"facets":[{"field":"tags","limit":3,"minCount":2}]}}`)

@@ -28,7 +28,8 @@ import (
 	"github.com/go-logr/logr/funcr"
 )
 
-// fakeEndpoint is an endpoint in memory. Texts with the word money, weather or food have a direction of their own.
+// fakeEndpoint is an endpoint in memory. The vectors of texts with the words money, weather and food have different
+// directions.
 type fakeEndpoint struct {
 	mu       sync.Mutex
 	requests [][]string
@@ -315,7 +316,7 @@ func TestVectorsOfOtherDimensionsAreRefused(t *testing.T) {
 	})
 }
 
-// A text that the endpoint always refuses does not hold up the others.
+// A text that the endpoint always refuses does not delay other texts.
 func TestRefusedTextDoesNotBlockOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := startFixture(t)
@@ -366,7 +367,7 @@ func TestAPIKeyIsReadForEachRequest(t *testing.T) {
 	}
 }
 
-// The time of a search must not tell a caller what others searched for.
+// The duration of a search must not reveal to a caller what others searched for.
 func TestCallersShareNoQuery(t *testing.T) {
 	endpoint := &fakeEndpoint{}
 	e := New(Options{URL: "http://models.example/", Model: "m", Transport: endpoint, Log: logr.Discard(), Now: time.Now})
@@ -392,8 +393,8 @@ func TestRememberedQueriesAreBounded(t *testing.T) {
 	}
 }
 
-// The signs select candidates and the exact similarity orders them: among texts with topics, the result is nearly
-// that without the signs.
+// The signs select candidates and the exact similarity orders them. For texts with topics, the result is nearly
+// the same as the exact result for all documents.
 func TestNearestIsNearlyExact(t *testing.T) {
 	d, random := newDocuments(), rand.New(rand.NewPCG(1, 2))
 	const topics, each = 60, 20

@@ -53,7 +53,7 @@ func FuzzResponse(f *testing.F) {
 	})
 }
 
-// A page token of merged results is read as it was written, or refused.
+// A decoded page token of merged results equals the encoded position, or parsePosition refuses it.
 func FuzzPageToken(f *testing.F) {
 	f.Add("", 0, "west", 3)
 	f.Add("b64", 12, "east", 100)

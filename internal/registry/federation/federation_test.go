@@ -48,7 +48,7 @@ func newFakePeer(t *testing.T, name string, handler http.HandlerFunc) *fakePeer 
 	return p
 }
 
-// line returns the configuration of the peer, with more fields.
+// line returns the entry of the peer in the peers file, with the fields in more.
 func (p *fakePeer) line(more string) string {
 	return fmt.Sprintf("{name: %s, url: '%s/ard', publisher: %s.example, mode: Forward%s}", p.name, p.URL, p.name, more)
 }
@@ -164,7 +164,7 @@ func TestSearchMergesByRankAndNamesTheOrigin(t *testing.T) {
 	}
 }
 
-// All pages together have each result once, however small they are.
+// All pages together have each result once, whatever their size.
 func TestPagesOfMergedResultsHaveEachResultOnce(t *testing.T) {
 	entries := func(name string, n int) (all []map[string]any) {
 		for i := range n {
@@ -197,7 +197,7 @@ func TestPagesOfMergedResultsHaveEachResultOnce(t *testing.T) {
 			if size < len(rest) {
 				page.Next = page.Tokens[size-1]
 			}
-			// Each page is another client's, so that the rate of the peers does not matter.
+			// Each page has another caller and full buckets of the peers, so that no rate limits the test.
 			for _, p := range f.current.Load().peers {
 				p.bucket.Set(peerRate, time.Now().Add(time.Hour))
 			}
@@ -231,8 +231,8 @@ func TestPageTokensOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-// A peer names neither our agents nor those of another peer, and no address of this
-// cluster or of a machine.
+// The registry drops results of a peer that name agents of this registry or of another peer, or
+// an address inside this cluster or of a machine.
 func TestResultsThatAPeerMayNotGiveAreDropped(t *testing.T) {
 	with := func(member string, value any) map[string]any {
 		e := entry("urn:air:west.example:a:bad")
@@ -278,8 +278,8 @@ func TestResultsThatAPeerMayNotGiveAreDropped(t *testing.T) {
 	}
 }
 
-// A peer that lies, stalls, redirects or floods costs its timeout at most, and the
-// others answer.
+// A peer that sends false results, stalls, redirects or sends too much delays a search by at
+// most its timeout, and the other peers' results are returned.
 func TestAHostilePeerIsNamedAndCostsItsTimeoutAtMost(t *testing.T) {
 	metadata := newFakePeer(t, "metadata", func(http.ResponseWriter, *http.Request) {})
 	var sent atomic.Int64
@@ -394,7 +394,7 @@ func TestTheCircuitOfAFailingPeerOpens(t *testing.T) {
 	}
 }
 
-// A client that leaves does not count against the peer.
+// A search whose client leaves does not count as a failure of the peer.
 func TestAClientThatLeavesDoesNotOpenTheCircuit(t *testing.T) {
 	arrived := make(chan struct{})
 	slow := newFakePeer(t, "slow", func(_ http.ResponseWriter, r *http.Request) {
@@ -415,8 +415,8 @@ func TestAClientThatLeavesDoesNotOpenTheCircuit(t *testing.T) {
 	}
 }
 
-// A peer learns the query and this registry, and nothing of the caller. It gets its own
-// token only, and none with the query of another registry.
+// A peer receives the query and the identity of this registry, and no data of the caller. With
+// the query of a client, it receives only its own token; with a forwarded query, no token.
 func TestAPeerLearnsNothingOfTheCaller(t *testing.T) {
 	var got *http.Request
 	var body string
@@ -517,7 +517,7 @@ func TestReferralsNameAllPeers(t *testing.T) {
 	}
 }
 
-// A peer that ignores the filter of a query gives no result that does not satisfy it.
+// The registry drops results that do not satisfy the filter of the query, which a peer may ignore.
 func TestResultsThatDoNotSatisfyTheFilterAreDropped(t *testing.T) {
 	tagged := func(id, tag string) map[string]any {
 		e := entry(id)

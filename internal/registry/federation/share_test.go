@@ -21,7 +21,7 @@ var (
 	bob   = a2a.AccountingPrincipal{Principal: "bob"}
 )
 
-// searchOf returns how a search of a caller at the only peer ends.
+// searchOf returns the outcome of a search that a caller sends to the only peer.
 func searchOf(t *testing.T, f *Federation, caller a2a.AccountingPrincipal) Outcome {
 	t.Helper()
 	_, reports := mustSearch(t, f, Query{Search: search("x", 10, ""), Caller: caller}, local())
@@ -43,8 +43,8 @@ func TestResponsesThatAreTooLargeDoNotOpenTheCircuit(t *testing.T) {
 	}
 }
 
-// A peer that responds 429 works. It gets no search until the time that it names, within bounds, and its circuit
-// stays closed.
+// A peer that responds 429 does not count as failing: its circuit stays closed. It receives no search until the
+// time in Retry-After, within bounds.
 func TestAPeerThatLimitsSearchesGetsNoneForATime(t *testing.T) {
 	now := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
 	for header, pause := range map[string]time.Duration{
@@ -111,7 +111,7 @@ func TestManyLimitedSearchesDoNotOpenTheCircuit(t *testing.T) {
 	}
 }
 
-// fill takes all slots of the only peer for two callers.
+// fill acquires all slots of the only peer for two callers.
 func fill(t *testing.T, f *Federation) (release func()) {
 	t.Helper()
 	s := f.current.Load().peers[0].slots

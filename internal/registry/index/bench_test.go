@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// benchmarkFleet has one agent in 25 with the skill that is searched, and
-// three skills each.
+// benchmarkFleet returns a snapshot of agents with three skills each. One agent in 25 has
+// the skill that the benchmarks search.
 func benchmarkFleet(b *testing.B, size int) *Snapshot {
 	b.Helper()
 	changes := make(map[Key]*Entry, size)
@@ -22,9 +22,9 @@ func benchmarkFleet(b *testing.B, size int) *Snapshot {
 	return (&Snapshot{}).With(changes)
 }
 
-// BenchmarkSearch10k compares a search by skill, tag and readiness, a page of
-// 50, with a scan over all agents that encodes what it finds. scan/index says how many
-// times as long the scan takes.
+// BenchmarkSearch10k compares a search by skill, tag and readiness, for a page of 50, with
+// a scan over all agents that encodes the matches. scan/index is the time of the scan
+// divided by the time of the search.
 func BenchmarkSearch10k(b *testing.B) {
 	s := benchmarkFleet(b, 10_000)
 	var all []itemJSON
@@ -49,7 +49,8 @@ func BenchmarkSearch10k(b *testing.B) {
 	compare(b, "index", func() { index() }, "scan", func() { scan() })
 }
 
-// compare measures both and reports how many times slower the baseline is.
+// compare measures f and slow, the baseline, and reports the time of slow divided by the
+// time of f.
 func compare(b *testing.B, name string, f func(), baseline string, slow func()) {
 	b.Helper()
 	perOp := make(map[string]float64)
@@ -86,8 +87,8 @@ func scanned(b *testing.B, all []itemJSON, skill, tag string) []byte {
 	return body
 }
 
-// BenchmarkChange10k is the snapshot after one change among 10,000 agents.
-// rebuild/change says how many times as long a snapshot from nothing takes.
+// BenchmarkChange10k measures making the snapshot after one change among 10,000 agents.
+// rebuild/change is the time to build the snapshot from nothing divided by that of the change.
 func BenchmarkChange10k(b *testing.B) {
 	s := benchmarkFleet(b, 10_000)
 	key := s.leaves[len(s.leaves)/2].entries[10].Key

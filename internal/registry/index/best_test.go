@@ -16,7 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// plainBest is what best returns, computed from the scores of all documents.
+// plainBest computes the result of best from the scores of all documents.
 func plainBest(s *Snapshot, q *Query, r *ranking) []rankedEntry {
 	var ranked []rankedEntry
 	for e := range s.in(r.found.sets) {
@@ -36,7 +36,7 @@ func plainBest(s *Snapshot, q *Query, r *ranking) []rankedEntry {
 	return ranked[:min(len(ranked), q.limit+1)]
 }
 
-// rankedText returns a description of words, of which the first are the most frequent.
+// rankedText returns a description of random words, such as w3s. Words with low numbers are the most frequent.
 func rankedText(random *rand.Rand, words int) string {
 	var b strings.Builder
 	for range 1 + random.IntN(words) {
@@ -46,8 +46,8 @@ func rankedText(random *rand.Rand, words int) string {
 	return b.String()
 }
 
-// A ranked search returns the same entries, scores and ties as one that computes all scores,
-// on each page, for each visible set and after changes.
+// A ranked search returns the same entries, scores and ties as a search that computes all
+// scores, on each page, for each visible set and after changes.
 func TestBestEqualsPlainRanking(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	describe := func() *Entry {
@@ -106,7 +106,7 @@ func formatRanked(ranked []rankedEntry) []string {
 	return lines
 }
 
-// BenchmarkRankedSearch20k is a page of a ranked search among 20,000 agents.
+// BenchmarkRankedSearch20k measures a page of a ranked search among 20,000 agents.
 func BenchmarkRankedSearch20k(b *testing.B) {
 	random := rand.New(rand.NewPCG(9, 10))
 	changes := map[Key]*Entry{}

@@ -20,7 +20,7 @@ func TestCardEqualsTheSidecars(t *testing.T) {
 		Name: "Echo", Description: "Echoes <everything>", Version: "1.0.0",
 		SecuritySchemes: []card.SecurityScheme{{Name: "kubernetes", Type: card.SchemeHTTP, Scheme: "bearer"}},
 	}
-	// A card for callers outside of the cluster differs from the one of the registry.
+	// The card for callers outside of the cluster differs from the card in the registry.
 	inside := card.NewBase("http://echo.team-a.svc/")
 	c = *c.At(inside)
 	bases := []card.Base{card.NewBase("https://agents.example.com/echo/"), inside}

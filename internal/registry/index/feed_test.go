@@ -103,8 +103,8 @@ func TestFeedRetriesFailedReads(t *testing.T) {
 	})
 }
 
-// A snapshot reaches no revision while the last read of an agent failed, even if later
-// agents were read.
+// The revision of the snapshots does not advance while the last read of an agent failed, even
+// if later reads of other agents succeed.
 func TestFailedReadHoldsTheRevision(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken, other := Key{"n", "broken"}, Key{"n", "other"}
@@ -294,8 +294,8 @@ func renderedCard(t *testing.T, e *Entry) string {
 	return string(rendered.Body)
 }
 
-// The feed remembers the highest visibility that an Agent had, also when it changed back
-// before a snapshot, because another replica may have shown it.
+// The feed records the highest visibility that an Agent had, also when the visibility changed
+// back before a snapshot, because another replica may have shown the Agent.
 func TestEventsOfAgentsTellLostVisibility(t *testing.T) {
 	at := func(version string, generation int64, visibility a2av1alpha1.Visibility) *a2av1alpha1.Agent {
 		agent := testAgent()

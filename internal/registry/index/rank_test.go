@@ -136,8 +136,8 @@ func TestRankingDependsOnVisibleAgentsOnly(t *testing.T) {
 	}
 }
 
-// A word that nearly all documents have is no reason to return them, unless the query
-// has no other.
+// A word that nearly all documents have does not make a document match, unless the query
+// has no other word.
 func TestCommonWordsMatchNothingBesideRareOnes(t *testing.T) {
 	changes := map[Key]*Entry{}
 	for i := range commonFrom + 100 {

@@ -53,8 +53,8 @@ func keysOf(entries []*Entry) []string {
 	return keys
 }
 
-// TestSnapshotAgainstModel applies random batches to a snapshot and to a plain
-// map, and compares what both say.
+// TestSnapshotAgainstModel applies random batches of changes to a snapshot and to a plain
+// map, and compares the results of queries on both.
 func TestSnapshotAgainstModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	model := make(map[Key]*Entry)
@@ -121,8 +121,8 @@ func compareWithModel(t *testing.T, s *Snapshot, model map[Key]*Entry) {
 	}
 }
 
-// TestSearchBoundsThePage is about agents whose cards are as large as can be:
-// 200 of them at once would be most of the manager's memory.
+// TestSearchBoundsThePage searches agents with the largest possible cards. A page of 200
+// such agents would use most of the manager's memory.
 func TestSearchBoundsThePage(t *testing.T) {
 	var entries []*Entry
 	for i := range 9 {

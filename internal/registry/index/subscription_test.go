@@ -56,7 +56,7 @@ func interestIn(t *testing.T, query string, set *access.Set) Interest {
 	return Interest{Query: q, Set: set}
 }
 
-// isWoken reports whether a subscription is ready, and takes the changes.
+// isWoken reports whether a subscription is ready, and calls Take if it is.
 func isWoken(s *Subscription) bool {
 	select {
 	case <-s.Ready():
@@ -76,8 +76,8 @@ func TestAnUpdateWakesTheReadersThatItConcerns(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		interest Interest
-		// echo and writer tell whether a change of the agent wakes the reader; public, and hidden, whether
-		// the agent writer that becomes public and hidden again does.
+		// echo and writer are true if a change of the agent with this name wakes the reader. public and hidden are
+		// true if the reader wakes when the agent writer becomes public, and when it is hidden again.
 		echo, writer, public, hidden bool
 	}{
 		"all agents":                        {interestIn(t, "watch=true", everything), true, true, true, true},
@@ -116,8 +116,8 @@ func TestAnUpdateWakesTheReadersThatItConcerns(t *testing.T) {
 	}
 }
 
-// Readers with random interests, which change, take updates at random times. Each has the agents
-// of the last snapshot that it selects.
+// Readers take updates at random times. Their interests are random and change. Afterwards, each
+// reader has exactly the agents of the last snapshot that its interest selects.
 func TestReadersThatSleepMissNothing(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 5))
 	queries := []string{"watch=true", "watch=true&namespace=n1", "watch=true&skill=s1", "watch=true&skill=s2&ready=true", "watch=true&tag=none"}

@@ -61,8 +61,8 @@ func TestSinceReturnsChangesAndRemovals(t *testing.T) {
 	})
 }
 
-// After the informer lost its watch, it does not know the revision of removals. Until
-// the revision advances well after that, readers cannot resume.
+// After the informer has lost its watch, the revision of a missed removal is unknown. Readers
+// cannot resume until the revision advances more than missedQuiet later.
 func TestSinceIsUnknownAfterMissedRemovals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, set, _ := startFeed(t)

@@ -153,7 +153,7 @@ func TestCertificateIsReplaced(t *testing.T) {
 	expect("renewed late", 5, true, 0, "loaded")
 }
 
-// Clients learn of another authority before they meet a certificate of it.
+// Clients receive a new authority before the listener serves a certificate of this authority.
 func TestCertificateOfAnotherAuthorityWaits(t *testing.T) {
 	now := testclock.NewFakePassiveClock(start)
 	s := newSecret(t)
@@ -178,7 +178,7 @@ func TestCertificateOfAnotherAuthorityWaits(t *testing.T) {
 	now.SetTime(start.Add(handoverDelay))
 	expect(c, "at the handover", 2)
 
-	// A certificate that clients accept already does not wait.
+	// A certificate that clients already accept is served at once.
 	third := s.put(t, 3, start, start.Add(25*time.Hour))
 	second, err := os.ReadFile(filepath.Join(s.dir, authoritiesFile))
 	if err != nil {
@@ -191,7 +191,7 @@ func TestCertificateOfAnotherAuthorityWaits(t *testing.T) {
 	s.write(t, authoritiesFile, third)
 	expect(c, "without the former authority", 3)
 
-	// Nothing waits for a certificate that has expired.
+	// When the served certificate has expired, the new one is served at once.
 	now.SetTime(start.Add(25*time.Hour - time.Minute))
 	put(4, start.Add(48*time.Hour))
 	expect(c, "shortly before the expiry", 3)
@@ -199,7 +199,7 @@ func TestCertificateOfAnotherAuthorityWaits(t *testing.T) {
 	expect(c, "after the expiry", 4)
 }
 
-// The operator gives clients the authorities of the Secret, so that they would refuse it.
+// The operator distributes the authorities of the Secret to clients, which would refuse the certificate.
 func TestCertificateOfNoAuthorityOfTheSecretIsRefused(t *testing.T) {
 	s, other := newSecret(t), newSecret(t)
 	authority := s.put(t, 1, start, start.Add(time.Hour))
@@ -234,7 +234,7 @@ func TestCertificateOfNoAuthorityOfTheSecretIsRefused(t *testing.T) {
 	}
 }
 
-// Clients without an authority of the Secret learn of the first one before they need it.
+// If the Secret had no authority, clients receive the first one before its certificate is served.
 func TestCertificateOfTheFirstAuthorityWaits(t *testing.T) {
 	now := testclock.NewFakePassiveClock(start)
 	s := newSecret(t)
@@ -252,7 +252,7 @@ func TestCertificateOfTheFirstAuthorityWaits(t *testing.T) {
 	}
 }
 
-// Clients have forgotten the authority of a certificate that was withdrawn before its handover.
+// A certificate that was withdrawn before its handover waits again, because clients have lost its authority meanwhile.
 func TestWithdrawnCertificateWaitsAgain(t *testing.T) {
 	now := testclock.NewFakePassiveClock(start)
 	s, other := newSecret(t), newSecret(t)
@@ -281,7 +281,7 @@ func TestWithdrawnCertificateWaitsAgain(t *testing.T) {
 	if got := serial(c); got != 1 {
 		t.Errorf("certificate %d is served, want 1 until a second handover", got)
 	}
-	// A refused content that comes back is refused again.
+	// A refused content is refused again when the files return to it.
 	s.write(t, certificateFile, []byte("garbage"))
 	c.reload()
 	mount(other)
@@ -312,8 +312,8 @@ func TestMissingCertificateIsAwaited(t *testing.T) {
 	})
 }
 
-// A connection that was made with the former certificate lives on, and a new one gets
-// the new certificate.
+// A connection with the former certificate stays open, and a new connection receives the new
+// certificate.
 func TestListenerServesTheNewCertificate(t *testing.T) {
 	s := newSecret(t)
 	first := s.put(t, 1, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))

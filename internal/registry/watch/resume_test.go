@@ -35,8 +35,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// event is a change of an object in the cluster: its new state, or its last one if it
-// was deleted.
+// event is a change of an object in the cluster: the new state of the object, or the last
+// state of a deleted object.
 type event struct {
 	object  client.Object
 	deleted bool
@@ -87,7 +87,7 @@ type replica struct {
 	mu               sync.Mutex
 	objects          map[string]client.Object
 	cached, notified int
-	// known are the objects of which the feed was notified.
+	// known has the state of each object of which the feed was notified last.
 	known map[string]client.Object
 	stop  context.CancelFunc
 	done  chan struct{}
@@ -155,8 +155,9 @@ func (r *replica) notify(c *cluster, until int) {
 	}
 }
 
-// relist loses the watch: the cache gets the present state, and removed objects are
-// found missing. Notifications of that state come first or last.
+// relist simulates the loss of the watch: the cache receives the present state, and the
+// informer finds removed objects missing. It notifies the feed of the missing objects
+// before the present state if missingFirst is true, else after it.
 func (r *replica) relist(c *cluster, missingFirst bool) {
 	r.cache(c, len(c.log))
 	r.notified = r.cached
@@ -198,7 +199,7 @@ func (r *replica) update(name string, o client.Object) {
 	r.known[name] = o
 }
 
-// reader is a client that keeps the agents of a stream.
+// reader is a client that stores the agents of a stream.
 type reader struct {
 	mu     sync.Mutex
 	agents map[string]string
@@ -262,7 +263,7 @@ func (r *reader) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// adminSet resolves the set of a caller that sees all agents.
+// adminSet returns a VisibleSet function for a caller that sees all agents.
 func adminSet() func(context.Context) (*access.Set, error) {
 	return constantSet(access.NewSet(access.VisibilityCluster))
 }
@@ -321,9 +322,10 @@ func (c *cluster) mutate(random *rand.Rand, agents, configs map[index.Key]client
 	}
 }
 
-// Four readers, one with a filter and two that see a part of the agents, break 1,000 times and resume on one of three replicas,
-// which lag, lose their watches and are replaced. Again and again, each reader has
-// exactly the agents that a new replica lists.
+// The streams of four readers, one with a filter and two that see a part of the agents, break
+// 1,000 times. They resume on one of three replicas, which lag, lose their watches and are
+// replaced. At regular intervals, the test checks that each reader has exactly the agents that a
+// new replica lists.
 func TestResumesOnAnyReplicaLoseNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		random := rand.New(rand.NewPCG(7, 11))
@@ -426,7 +428,7 @@ func checkResume(t *testing.T, c *cluster, random *rand.Rand, replicas []*replic
 	<-fresh.done
 }
 
-// connectUntil is connect with the end of ctx as a normal end.
+// connectUntil does the same as connect, but accepts the end of ctx as a normal end.
 func (r *reader) connectUntil(ctx context.Context, t *testing.T, from *replica, query string, sees func(context.Context) (*access.Set, error)) {
 	t.Helper()
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -20,8 +20,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/watch"
 )
 
-// A caller who loses the right to a namespace gets a remove for each of its agents in
-// time, and nothing of what happens there later.
+// A caller that loses the right to a namespace receives the event remove for each agent of the
+// namespace within ten seconds, and no event about later changes there.
 func TestRevokedAccessRemovesAgentsWithinTenSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
@@ -63,7 +63,7 @@ func TestRevokedAccessRemovesAgentsWithinTenSeconds(t *testing.T) {
 		}
 		cancel()
 		<-done
-		// A reader that was away when the right was lost starts again.
+		// A reader that was disconnected when the right was lost starts again with all agents.
 		caller.last, caller.agents["theirs/a"], caller.resets = before, "stale", 0
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -76,10 +76,11 @@ func TestRevokedAccessRemovesAgentsWithinTenSeconds(t *testing.T) {
 	})
 }
 
-// reviewLifetime is the time after which a lost right shows, if no RBAC object tells it.
+// reviewLifetime is the time within which the registry observes the loss of a right without a
+// change of RBAC objects.
 const reviewLifetime = 10*time.Second + time.Millisecond
 
-// blockedReader takes nothing after its first event.
+// blockedReader reads nothing after its first event.
 type blockedReader struct {
 	reader
 	unblock chan struct{}
@@ -129,14 +130,14 @@ func TestSlowConsumerIsDisconnected(t *testing.T) {
 	})
 }
 
-// recorder keeps what a stream sends.
+// recorder is a Writer that stores the events of a stream.
 type recorder struct{ strings.Builder }
 
 // Flush implements watch.Writer.
 func (*recorder) Flush() error { return nil }
 
-// A replica that is behind, or a server that is not the one of the cursor, must not send
-// changes that follow a state it does not have.
+// A replica that has not reached the revision of the cursor, such as a replica of another
+// cluster, must not send only changes, because it does not have the state before them.
 func TestAWatchFromTheFutureGetsTheWholeState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()
@@ -225,8 +226,8 @@ func TestParseCursor(t *testing.T) {
 	}
 }
 
-// A caller without rights gets an agent while it is public, although its representation
-// does not change; on resume it learns that the agent is not public any more.
+// A caller without rights receives an agent when the agent becomes public, although the JSON of
+// the agent does not change. On resume, it receives a remove if the agent is not public any more.
 func TestStreamFollowsTheVisibilityOfAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster()

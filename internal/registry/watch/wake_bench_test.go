@@ -35,8 +35,8 @@ func (a *arrivals) settle(least int64) {
 }
 
 // BenchmarkChangeBeside9000Watches makes 100 changes a second beside 9,000 watches, and reports the CPU
-// time of a change. Each change concerns all watches of all agents. Other watches are of one of 1,000
-// namespaces each, by their filter or by the rights of their callers: a change concerns nine of them.
+// time of a change. Watches of all agents receive each change. The other watches see one of 1,000
+// namespaces each, by their filter or by the rights of their callers: nine of them receive a change.
 func BenchmarkChangeBeside9000Watches(b *testing.B) {
 	const watches, namespaces = 9000, 1000
 	everything := access.NewSet(access.VisibilityCluster)
