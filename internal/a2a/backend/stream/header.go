@@ -12,7 +12,7 @@ import (
 )
 
 // Header returns the header of every request of a turn. The keys have the documented case,
-// because net/http would write canonical keys.
+// not the canonical case of net/http.
 func Header(t *backend.Turn, accept string) http.Header {
 	h := http.Header{
 		"Content-Type":   {"application/json"},

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// slowClient is the response of a client that needs the duration each to read one piece.
+// slowClient is the response to a slow client. each is the time in which it reads one piece.
 type slowClient struct {
 	*httptest.ResponseRecorder
 	now      time.Time

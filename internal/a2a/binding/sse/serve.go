@@ -131,9 +131,10 @@ func (s *serving) end(err error) error {
 	}
 }
 
-// FailureOf returns the error of Serve if it is ErrParked or a failure of the sidecar. If
-// the client disconnected before the end of the stream, it returns the error of ctx, and
-// otherwise nil. It logs that a slow consumer was disconnected.
+// FailureOf returns the error of Serve if it is ErrParked or a failure of the sidecar. It
+// returns the error of ctx if the client disconnected before the end of the stream. It
+// returns nil for a stream that the client can resume, and for a slow consumer, whose
+// disconnection it logs.
 func FailureOf(ctx context.Context, log *slog.Logger, method string, err error) error {
 	if errors.Is(err, ErrParked) {
 		return err

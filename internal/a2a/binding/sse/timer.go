@@ -61,8 +61,8 @@ func (s *Stream) check() (commentDue bool) {
 	switch {
 	case t.writing && passed >= s.config.WriteTimeout:
 		// The write is still running: the handler has not returned, and the
-		// connection has no other request. If the client takes the write now, the
-		// deadline fails the next write, which may be a comment.
+		// connection has no other request. If the client reads now and the write
+		// succeeds, the deadline fails the next write, which may be a comment.
 		t.cut = true
 		_ = s.conn.SetWriteDeadline(past)
 		t.timer.Reset(s.config.WriteTimeout)
