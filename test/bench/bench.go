@@ -19,7 +19,7 @@ type plan struct {
 	rounds int
 	// window is the duration of one measurement of CPU time.
 	window time.Duration
-	// settle is how long memory may take to become stable.
+	// settle is the time in which memory becomes stable.
 	settle time.Duration
 	// stall bounds the wait for events of a reader that is expected to starve.
 	stall time.Duration
@@ -78,7 +78,7 @@ func (b *bench) cpu(k kind, op func(*running) load.Operation) load.Contender {
 	}}
 }
 
-// cpuOf measures a running server as cpu does.
+// cpuOf makes the measurement of cpu for a running server.
 func (b *bench) cpuOf(ctx context.Context, r *running, op load.Operation) (load.Sample, error) {
 	if _, err := load.Closed(ctx, load.Connections, b.window/4, op); err != nil {
 		return nil, fmt.Errorf("warm up: %w", err)

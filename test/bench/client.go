@@ -19,8 +19,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
 
-// client is a client of A2A 1.0 over JSON-RPC with little overhead: its CPU time does not count, but the servers
-// compete with it.
+// client is a client of A2A 1.0 over JSON-RPC with little overhead. Its CPU time does not count, but it takes CPU time from
+// the servers.
 type client struct {
 	http  *http.Client
 	url   string

@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench measures the sidecar and its peers: the reverse proxy of the standard library, and the official
-// Go server of A2A. Each measurement starts a new process of the server. CPU time counts, because the load comes
-// from the same machine. The peers are measured in the same rounds, one after another, and compared by round.
+// Command bench measures the sidecar and its peers: the reverse proxy of the standard library, and the official Go server
+// of A2A. Each measurement starts a new process of the server. It measures CPU time, because the load comes from the same
+// machine. Each round measures all peers one after another, and figures are compared by round.
 //
 // // docs/reference/benchmarks.md describes the rows.
 package main

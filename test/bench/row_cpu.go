@@ -26,7 +26,7 @@ var message = script.Script{Message: true, Size: 600}
 
 const said = "xxxxxxxxxxxxxxxx"
 
-// S1: a message that a message answers.
+// unaryMessage measures S1: a message that the agent answers with a message.
 func unaryMessage(ctx context.Context, b *bench) ([]report.Result, error) {
 	op := sends(message, said)
 	s, err := b.interleave(ctx, b.cpu(oursTokens, op), b.cpu(proxy, op), b.cpu(sdkAlone, op), b.cpu(sdk, op))
@@ -51,7 +51,7 @@ func against(s load.Series, r report.Result, us kind, goals map[kind]report.Goal
 	return results
 }
 
-// S2: a message that creates a task.
+// unaryTask measures S2: a message that creates a task.
 func unaryTask(ctx context.Context, b *bench) ([]report.Result, error) {
 	op := sends(script.Script{Chunks: 2, Size: 20}, "TASK_STATE_COMPLETED")
 	s, err := b.interleave(ctx, b.cpu(ours, op), b.cpu(proxy, op), b.cpu(sdkAlone, op), b.cpu(sdk, op))
@@ -62,8 +62,8 @@ func unaryTask(ctx context.Context, b *bench) ([]report.Result, error) {
 	return against(s, r, ours, map[kind]report.Goal{proxy: report.RatioAtMost(2), sdkAlone: {}, sdk: report.RatioAtMost(0.05)}), nil
 }
 
-// streams returns an operation that streams a turn of a number of chunks and counts them. On a busy machine, the
-// stream may begin with a snapshot that has some chunks already.
+// streams returns an operation that streams a turn of a number of chunks and counts them. On a busy machine, the stream
+// may begin with a snapshot that already contains some chunks.
 func streams(chunks int) func(*running) load.Operation {
 	const size = 20
 	return func(r *running) load.Operation {
@@ -81,7 +81,7 @@ func streams(chunks int) func(*running) load.Operation {
 	}
 }
 
-// S2b: short and long turns.
+// turns measures S2b: short and long turns.
 func turns(ctx context.Context, b *bench) ([]report.Result, error) {
 	const least, most = 20, 1000
 	var results []report.Result
@@ -100,7 +100,7 @@ func turns(ctx context.Context, b *bench) ([]report.Result, error) {
 	return append(results, report.Compare(flat, figures[most], figures[least], report.RatioAtMost(1))), nil
 }
 
-// S3: the time that a server adds to a response, under little load.
+// latency measures S3: the time that a server adds to a response, under little load.
 func latency(ctx context.Context, b *bench) ([]report.Result, error) {
 	op := sends(message, said)
 	rate, err := b.saturation(ctx, op)
@@ -114,7 +114,7 @@ func latency(ctx context.Context, b *bench) ([]report.Result, error) {
 				if _, err := load.Steady(ctx, b.window/4, rate, op(r)); err != nil {
 					return err
 				}
-				// The added latency is the small difference of two figures.
+				// Measure for a longer time, because the added latency is the small difference of two figures.
 				took, err := load.Steady(ctx, 3*b.window, rate, op(r))
 				s = load.Sample{load.Percentile(took, 50), load.Percentile(took, 99)}
 				return err
@@ -155,7 +155,7 @@ func (b *bench) saturation(ctx context.Context, op func(*running) load.Operation
 	return perSecond, err
 }
 
-// S4: events that the agent sends one by one.
+// paced measures S4: events that the agent sends one by one.
 func paced(ctx context.Context, b *bench) ([]report.Result, error) {
 	const count, every = 100, 10 * time.Millisecond
 	play := script.Script{Chunks: int(b.window / every), Size: 200, Every: every}

@@ -79,7 +79,7 @@ func (r *running) begin(ctx context.Context, s script.Script) (task string, leav
 	}
 }
 
-// S6: one task with many subscribers.
+// subscribers measures S6: one task with many subscribers.
 func subscribers(ctx context.Context, b *bench) ([]report.Result, error) {
 	var results []report.Result
 	for _, readers := range []int{100, 1000, 5000} {
@@ -148,7 +148,7 @@ func (b *bench) deliveries(ctx context.Context, r *running, play script.Script, 
 	return load.Sample{load.Micros(used) / float64(total)}, err
 }
 
-// S7: one of two readers stops reading.
+// stalledReader measures S7: one of two readers stops reading.
 func stalledReader(ctx context.Context, b *bench) ([]report.Result, error) {
 	play := script.Script{Chunks: 400, Size: 64 << 10, Every: 5 * time.Millisecond, Gated: true}
 	const quiet = ", both read"

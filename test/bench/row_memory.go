@@ -14,10 +14,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/script"
 )
 
-// held is a script of one chunk and then a wait.
+// held is a script with one chunk, after which the agent waits.
 var held = script.Script{Gated: true}
 
-// S5: the memory of an idle stream.
+// idleStreams measures S5: the memory of an idle stream.
 func idleStreams(ctx context.Context, b *bench) ([]report.Result, error) {
 	const turns, followers = 4000, 4000
 	streams := func(k kind) load.Contender {
@@ -73,7 +73,7 @@ func (b *bench) grown(ctx context.Context, r *running, count int, body func() []
 	return load.Sample{float64(after-before) / 1000 / float64(count)}, err
 }
 
-// S8: an idle server.
+// idle measures S8: an idle server.
 func idle(ctx context.Context, b *bench) ([]report.Result, error) {
 	measured := func(k kind) load.Contender {
 		return load.Contender{Name: string(k), Measure: func(ctx context.Context) (s load.Sample, err error) {

@@ -21,7 +21,7 @@ import (
 // fill their limit.
 const mostPosting = time.Second
 
-// S9: the cost of a push notification beside its task.
+// notifications measures S9: the cost of a push notification in addition to its task.
 func notifications(ctx context.Context, b *bench) ([]report.Result, error) {
 	s, err := b.interleave(ctx,
 		load.Contender{Name: string(oursPush), Measure: func(ctx context.Context) (s load.Sample, err error) {

@@ -29,7 +29,8 @@ const (
 	ofRedis
 )
 
-// S10: throughput with tasks in memory, and with tasks that are in Redis before a client learns of them.
+// stores measures S10: the throughput with tasks in memory, and with tasks that are written to Redis before the client
+// receives the response.
 func stores(ctx context.Context, b *bench) ([]report.Result, error) {
 	var results []report.Result
 	for _, work := range []struct {
@@ -91,7 +92,7 @@ func (b *bench) rate(k kind, op func(*running) load.Operation) load.Contender {
 	}}
 }
 
-// redis starts a store for a kind of sidecar that keeps its tasks there; nil for other kinds.
+// redis starts a Redis server for a kind of sidecar that stores its tasks there. It returns nil for other kinds.
 func (s *servers) redis(ctx context.Context, k kind) (*process.Process, error) {
 	settings := redistest.Durable
 	switch k {

@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 )
 
-// S11: the message of S1 while the sidecar exports 10 % of the traces.
+// traces measures S11: the message of S1 while the sidecar exports 10 % of the traces.
 func traces(ctx context.Context, b *bench) ([]report.Result, error) {
 	op := sends(message, said)
 	traced := load.Contender{Name: string(oursTraced), Measure: func(ctx context.Context) (s load.Sample, err error) {
@@ -32,7 +32,7 @@ func traces(ctx context.Context, b *bench) ([]report.Result, error) {
 	return []report.Result{report.Compare(r, s.Of(string(oursTraced), 0), s.Of(string(oursTokens), 0), report.RatioAtMost(1.15))}, nil
 }
 
-// exported waits for the first export of spans, which follows the first span after 5 s at most.
+// exported waits for the first export of spans, which happens at most 5 s after the first span.
 func (r *running) exported(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errors.New("no traces were exported"))
 	defer cancel()

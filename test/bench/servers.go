@@ -92,9 +92,9 @@ func build(ctx context.Context, dir string) (*servers, error) {
 type running struct {
 	*client
 	server *process.Process
-	// redis holds the tasks; nil for tasks in the memory of the server.
+	// redis is the store of the tasks, nil for tasks in the memory of the server.
 	redis *process.Process
-	// agent is the base URL of its agent.
+	// agent is the base URL of the server's agent.
 	agent string
 	// gates are the URLs that open the gates of scripts.
 	gates []string
@@ -192,7 +192,7 @@ func (s *servers) arguments(agent string, k kind) ([]string, error) {
 	err := os.WriteFile(file, []byte(`{displayName: Bench, description: An agent of benchmarks, version: "1.0", skills: []}`), 0o600)
 	return []string{
 		"--backend-url", agent, "--backend-protocol", string(sidecarconfig.ProtocolEvents), "--card", file, "--anonymous",
-		// Outside of a cluster, receivers may be on this machine.
+		// In a benchmark, the receivers of push notifications are on this machine.
 		"--allowed-push-target", "127.0.0.1/32",
 		"--limit", "requests.perSecond=1000000", "--limit", "totalRequests.perSecond=1000000", "--limit", "turns.maxPerCaller=256",
 	}, err
@@ -203,7 +203,7 @@ func (s *servers) configFile(agent string, k kind) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// A sidecar watches the directory of the file, so each gets a directory of its own.
+	// A sidecar watches the directory of its configuration file, so each sidecar has its own directory.
 	dir, err := os.MkdirTemp(s.dir, "config")
 	if err != nil {
 		return "", err
@@ -223,7 +223,7 @@ func (s *servers) sidecarConfig(agent string, k kind) ([]byte, error) {
 		Backend: sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolEvents, URL: agent},
 		Access:  sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}},
 		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(time.Second)},
-		// The load is one caller, which may send more than a caller usually may.
+		// The load comes from one caller, so its limits are far above the defaults.
 		Limits: sidecarconfig.Limits{
 			Requests: sidecarconfig.Rate{PerSecond: 1_000_000}, TotalRequests: sidecarconfig.Rate{PerSecond: 1_000_000},
 			Turns:   sidecarconfig.TurnLimits{Max: 8192, MaxPerCaller: 8192},

@@ -54,8 +54,8 @@ type Fixture struct {
 	called chan struct{}
 }
 
-// Start runs a sidecar until the test ends. It admits anonymous callers, unless change
-// replaces that.
+// Start runs a sidecar until the test ends. The sidecar admits anonymous callers, unless
+// a change replaces this setting.
 func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Fixture, *sidecarconfig.Config)) *Fixture {
 	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -170,8 +170,8 @@ func WithAPIKey(tb testing.TB) func(*Fixture, *sidecarconfig.Config) {
 	}
 }
 
-// WithoutAnonymous refuses anonymous callers, and has the card list the security schemes
-// of the other methods. It is the last change of a sidecar's access.
+// WithoutAnonymous refuses anonymous callers, and lists the security schemes of the other
+// methods on the card. It must come after all other changes of the sidecar's access.
 func WithoutAnonymous(_ *Fixture, c *sidecarconfig.Config) {
 	c.Access.Authentication = slices.DeleteFunc(c.Access.Authentication, func(a sidecarconfig.Authentication) bool {
 		return a.Type == sidecarconfig.AuthenticationAnonymous
@@ -204,7 +204,7 @@ func (f *Fixture) Token(tb testing.TB, name string) string {
 // Calls returns the number of requests to the agent.
 func (f *Fixture) Calls() int { return int(f.calls.Load()) }
 
-// AwaitCall returns when the agent has received a request.
+// AwaitCall waits until the agent has received a request.
 func (f *Fixture) AwaitCall(tb testing.TB) {
 	tb.Helper()
 	select {
@@ -238,7 +238,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.RoundTripper.RoundTrip(r)
 }
 
-// Plain returns a client that does not validate responses, for servers that are no
+// Plain returns a client that does not validate responses, for servers other than the
 // sidecar.
 func Plain(tb testing.TB) *http.Client {
 	tb.Helper()

@@ -36,12 +36,12 @@ type campaign struct {
 	*fleet
 	counts   *counts
 	progress io.Writer
-	// extraFaults are faults beside those of the plan, by the number of the task before which they happen.
+	// extraFaults are faults in addition to the plan, by the number of the task before which they happen.
 	extraFaults map[int][]func(context.Context) error
 
 	mu     sync.Mutex
 	failed []failedTask
-	// ended holds the tasks that must still exist at the end of the run.
+	// ended are the tasks that must still exist at the end of the run.
 	ended []endedTask
 }
 
@@ -156,7 +156,7 @@ func (c *campaign) task(ctx context.Context, n int) {
 	if ctx.Err() != nil {
 		t.gaveUp(d.name)
 	}
-	t.announce() // end the wait of the watchers, also if the task was never created
+	t.announce() // end the wait of the watchers, even if the task was never created
 	watching.Wait()
 	if ctx.Err() == nil && d.id() != "" {
 		c.readAfterEnd(ctx, reader("reader"))
@@ -214,8 +214,8 @@ func (c *campaign) check(t *history.Task) {
 	}
 }
 
-// recheckEnded reads all ended tasks again at the end of the run. They must be unchanged, unless their sidecar
-// kept them in memory and was killed.
+// recheckEnded reads all ended tasks again at the end of the run. They must be unchanged, unless a sidecar that stored
+// them in memory was killed.
 func (c *campaign) recheckEnded(ctx context.Context) error {
 	faults := c.currentFaults()
 	group, failed := errgroup.WithContext(ctx)

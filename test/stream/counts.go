@@ -18,10 +18,10 @@ type counts struct {
 	tally
 }
 
-// tally holds the figures of a report.
+// tally contains the counts of a report.
 type tally struct {
 	Tasks int `json:"tasks"`
-	// Ends counts tasks by their final state; "forgotten" are those that were lost with the memory of a sidecar.
+	// Ends counts tasks by their final state. "forgotten" counts the tasks that were lost with the memory of a sidecar.
 	Ends map[string]int `json:"ends"`
 	// Events is the number of events in the logs of the tasks, and Seen the number that readers received.
 	Events int `json:"events"`
@@ -29,7 +29,7 @@ type tally struct {
 	// Streams counts the streams by dialect, and Openings by the kind of their request.
 	Streams  map[string]int `json:"streams"`
 	Openings map[string]int `json:"openings"`
-	// Disconnects counts the connections that readers broke, by the way.
+	// Disconnects counts the connections that readers broke, by the kind of the breakage.
 	Disconnects map[string]int `json:"disconnects"`
 	// Pauses counts the readers that stopped reading for a while.
 	Pauses int `json:"pauses"`

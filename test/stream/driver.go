@@ -28,7 +28,7 @@ func (r *reader) drive(ctx context.Context, chance float64) {
 		case r.ended || record.Outcome == history.NotFound || record.Outcome == history.AlreadyEnded && !send:
 			return
 		case r.forked:
-			return // the sidecar forgot the task, and the message created another
+			return // the sidecar lost the task, and the message created a second one
 		case record.Outcome == history.Refused:
 			return
 		case record.Outcome == history.AlreadyEnded:
@@ -51,7 +51,7 @@ func (r *reader) drive(ctx context.Context, chance float64) {
 	}
 }
 
-// turnAsked reports whether the reader has all chunks of a turn, and the task waits for input.
+// turnAsked reports whether the reader received all chunks of a turn and the task waits for input.
 func (r *reader) turnAsked(turn int) bool {
 	return r.state == inputRequired && r.chunksSeen >= turn*r.script.Chunks
 }
@@ -72,12 +72,12 @@ func (r *reader) mustResend(ctx context.Context, turn int, sent, answered bool) 
 	return unanswered
 }
 
-// deliveryTime is how long a message may take to reach its task after the sidecar that received it was killed.
+// deliveryTime bounds the time in which a message reaches its task after the sidecar that received it was killed.
 const deliveryTime = 500 * time.Millisecond
 
-// notAccepted reports whether the sidecar did not accept a message without an id. Sending it again would add a
-// second message, so the client reads the task first. Streams do not show it: they begin with the state and one
-// piece of text for each turn, without the number of the turn.
+// notAccepted reports whether the sidecar did not accept a message without an id. If it did, the same message would be
+// added twice when the client sends it again, so the client reads the task first. A stream does not show whether the
+// message was accepted: it begins with the state and one chunk for each turn, without the number of the turn.
 func (r *reader) notAccepted(ctx context.Context, turn int) bool {
 	wait := deliveryTime
 	for {

@@ -42,10 +42,10 @@ type fleet struct {
 	sidecars []*server
 	// redis is the shared store of several sidecars; nil for tasks in memory.
 	redis *server
-	// redisData is the directory of its files.
+	// redisData is the directory with the files of redis.
 	redisData string
 	runRedis  func(ctx context.Context, arguments ...string) (*process.Process, error)
-	// begin is the zero of the times in histories.
+	// begin is the moment from which times in histories are measured.
 	begin time.Time
 
 	mu     sync.Mutex
@@ -91,7 +91,7 @@ func start(ctx context.Context, s fleetOptions) (*fleet, error) {
 		Backend: sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolEvents, URL: "http://" + f.agent.address + "/"},
 		Access:  sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}},
 		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(s.grace)},
-		// All clients are one caller, which may use more than a caller usually may.
+		// All clients are one caller, so its limits are far above the defaults.
 		Limits: sidecarconfig.Limits{
 			Requests: sidecarconfig.Rate{PerSecond: 1_000_000}, TotalRequests: sidecarconfig.Rate{PerSecond: 1_000_000},
 			Turns:   sidecarconfig.TurnLimits{MaxPerCaller: 256},
@@ -107,7 +107,7 @@ func start(ctx context.Context, s fleetOptions) (*fleet, error) {
 			return f, err
 		}
 	}
-	// A sidecar watches the directory of the file.
+	// A sidecar watches the directory of its configuration file, so the directory contains nothing else.
 	dir, err := os.MkdirTemp(s.dir, "config")
 	if err != nil {
 		return f, err
@@ -135,7 +135,7 @@ func start(ctx context.Context, s fleetOptions) (*fleet, error) {
 	return f, nil
 }
 
-// stop kills all processes. A process that failed to restart is nil.
+// stop kills all processes. The process of a server that failed to restart is nil.
 func (f *fleet) stop() {
 	for _, s := range append(slices.Clone(f.sidecars), f.agent, f.redis) {
 		if s != nil && s.process != nil {
@@ -144,8 +144,8 @@ func (f *fleet) stop() {
 	}
 }
 
-// checkRunning adds a finding for each process that has ended. Call it while no fault is in progress: a process that
-// was killed runs again by then, so one that has ended crashed or gave up.
+// checkRunning adds a finding for each process that has ended. Call it while no fault is in progress: killed processes have
+// then been restarted, so a process that has ended has crashed or given up.
 func (f *fleet) checkRunning(r *report) {
 	for _, s := range append(slices.Clone(f.sidecars), f.agent, f.redis) {
 		if s == nil || s.process == nil {

@@ -32,7 +32,7 @@ func main() {
 	}
 }
 
-// settings are the input of a scenario.
+// settings are the inputs of a scenario.
 type settings struct {
 	// dir holds the programs.
 	dir   string

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// metrics opens a connection for each request, so that it adds none to the measured ones.
+// metrics is a client that opens a connection for each request, so that it adds no open connection to the measurement.
 var metrics = http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 
 // gauge reads one metric of a sidecar.

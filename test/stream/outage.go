@@ -49,6 +49,6 @@ func runOutages(ctx context.Context, s *settings, r *report) error {
 	return nil
 }
 
-// outageTimeout is longer than a turn may wait for its store. A slower task has lost a reader, which waits until
-// its time-out.
+// outageTimeout is longer than the time for which a turn may wait for its store. If a task takes longer, one of its
+// readers received no end and waited until its timeout.
 const outageTimeout = 45 * time.Second

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// plan is the input of a campaign. A seed determines the plan, but not its timing relative to the processes.
+// plan is the input of a campaign. The seed determines the plan, but not the moments at which the processes are disturbed.
 type plan struct {
 	Seed  uint64 `json:"seed"`
 	Tasks int    `json:"tasks"`

@@ -26,15 +26,15 @@ type reader struct {
 	// timeout bounds a stream; 0 for the default of the client.
 	timeout time.Duration
 
-	// last is the number of the last event, 0 for none. state and chunksSeen are the state of the task and its
-	// number of chunks, as far as the reader knows.
+	// last is the number of the last event, 0 for none. state and chunksSeen are the state and the number of chunks of the
+	// task after the last event.
 	last       uint64
 	state      string
 	chunksSeen int
 	ended      bool
 	// acknowledged is true after the first event.
 	acknowledged bool
-	// forked is true after the message created another task.
+	// forked is true if the message created a second task.
 	forked bool
 }
 
@@ -106,7 +106,7 @@ func (r *reader) events(ctx context.Context, s client.Stream, record *history.St
 	}
 }
 
-// update updates the reader's knowledge of the task.
+// update updates the fields of the reader after an event.
 func (r *reader) update(e *history.Event) {
 	r.acknowledged = true
 	if e.Seq > 0 {
@@ -129,7 +129,7 @@ func (r *reader) update(e *history.Event) {
 	}
 }
 
-// chunksIn returns the number of chunks of the whole text of a task.
+// chunksIn returns the number of chunks in the text of a task, which begins with the first chunk.
 func (r *reader) chunksIn(text string) (n int) {
 	for length := 0; n < r.script.Total() && length < len(text); n++ {
 		length += len(r.script.Chunk(n))
@@ -137,7 +137,8 @@ func (r *reader) chunksIn(text string) (n int) {
 	return n
 }
 
-// after returns the number from which the reader resumes; nil for a snapshot.
+// after returns the number of the event after which the reader resumes. It is nil if the reader must start with a
+// snapshot.
 func (r *reader) after() *uint64 {
 	if r.last == 0 {
 		return nil

@@ -83,7 +83,7 @@ func (f *fleet) pauseRedis(_ context.Context, d time.Duration) error {
 	})
 }
 
-// recoveryTime is how long a sidecar may take to reconnect to its store.
+// recoveryTime bounds the time in which a sidecar reconnects to its store.
 const recoveryTime = 3 * time.Second
 
 // killRedis kills the store, and restarts it with its data after a while.
@@ -97,8 +97,8 @@ func (f *fleet) killRedis(ctx context.Context, d time.Duration) error {
 	})
 }
 
-// cutRedisConnections closes all connections to the store again and again. Some close after the store has
-// executed a command and before it has answered.
+// cutRedisConnections repeatedly closes all connections to the store for the duration d. Some connections close after the
+// store has executed a command and before it has answered.
 func (f *fleet) cutRedisConnections(ctx context.Context, d time.Duration) error {
 	return f.recordFault(outageWindows, func() error {
 		var dialer net.Dialer

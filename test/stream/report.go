@@ -38,7 +38,7 @@ type finding struct {
 	OK   bool   `json:"ok"`
 }
 
-// wrong returns the findings that exceed their limit and the violations.
+// wrong returns a text for each finding that exceeds its limit and for each violation.
 func (r *report) wrong() []string {
 	var all []string
 	for _, f := range r.Findings {

@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	// workAfterBackup is how long clients work between the backup and the loss of the store.
+	// workAfterBackup is the time for which clients work between the backup and the loss of the store.
 	workAfterBackup = 2 * time.Second
-	// servesWithin is how long the sidecars may take to complete a new task after the store answers.
+	// servesWithin bounds the time from the first answer of the restored store until the sidecars complete a new task.
 	servesWithin = 10 * time.Second
-	// endsWithin is how long the sidecars may take to end the tasks of which the store lost events: one renewal of the
-	// lease, and one retry.
+	// endsWithin bounds the time until the sidecars end the tasks of which the store lost events: one renewal of the lease,
+	// and one retry.
 	endsWithin = 10 * time.Second
 )
 
@@ -36,7 +36,7 @@ type backup struct {
 	name string
 	// save writes the backup into a directory.
 	save func(ctx context.Context, c *goredis.Client, data, to string) error
-	// run starts the store, whose directory has the backup.
+	// run starts the store from the backup in its directory.
 	run func(f *fleet, ctx context.Context) error
 }
 
@@ -81,7 +81,7 @@ func runRestores(ctx context.Context, s *settings, r *report) error {
 }
 
 // loseRedis backs up the store, lets clients work, kills the store, deletes its data and starts it with the backup. It
-// returns how long the next new task took.
+// returns the time until the next new task was completed.
 func (f *fleet) loseRedis(ctx context.Context, b backup) (served time.Duration, err error) {
 	c := goredis.NewClient(&goredis.Options{Addr: f.redis.address})
 	defer func() { _ = c.Close() }()
@@ -152,7 +152,7 @@ func saveAOF(ctx context.Context, c *goredis.Client, data, to string) (err error
 	return os.CopyFS(filepath.Join(to, "appendonlydir"), os.DirFS(filepath.Join(data, "appendonlydir")))
 }
 
-// awaitField waits until INFO persistence has a line.
+// awaitField waits until the output of INFO persistence contains a line.
 func awaitField(ctx context.Context, c *goredis.Client, line string) error {
 	for {
 		text, err := c.Info(ctx, "persistence").Result()

@@ -26,17 +26,17 @@ var resources = []string{goroutines, "process_open_fds", heap, "a2a_open_streams
 const (
 	heap       = "go_memory_classes_heap_objects_bytes"
 	goroutines = "go_goroutines"
-	// scrapeGoroutines is the number of goroutines of a scrape that the same scrape may count: an idle process
-	// with a registry reports 3 to 7.
+	// scrapeGoroutines is a tolerance, because a scrape of the metrics counts its own goroutines: an idle process with a
+	// registry reports 3 to 7.
 	scrapeGoroutines = 4
-	// idleTimeout is more than the idle timeout of a connection. net/http keeps some KB for that long for each
-	// HTTP/2 connection that breaks in the middle of a stream: it stops the idle timer before it closes the
-	// streams, and closing the last stream starts it again.
+	// idleTimeout is longer than the idle timeout of a connection. For this timeout, net/http keeps some KB for each HTTP/2
+	// connection that breaks in the middle of a stream: it stops the idle timer before it closes the streams, and starts the
+	// timer again when it closes the last stream.
 	idleTimeout = 125 * time.Second
 )
 
-// runSoak connects and disconnects in all ways and dialects. Afterwards the idle sidecar must hold no more than
-// before.
+// runSoak connects and disconnects in all ways and dialects. Afterwards, the resources of the idle sidecar must not have
+// grown.
 func runSoak(ctx context.Context, s *settings, r *report) error {
 	connects, rounds := 100_000, 4
 	if s.short {
@@ -57,7 +57,7 @@ func runSoak(ctx context.Context, s *settings, r *report) error {
 	if k.task == "" {
 		return errors.New("the task did not start")
 	}
-	// Warm up, so that what the sidecar allocates once does not count.
+	// Warm up, so that resources that the sidecar allocates only once do not count as growth.
 	if err := k.connect(ctx, s.seed, connects/10); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (k *soak) idleResources(ctx context.Context) (map[string]float64, error) {
 				return nil, err
 			}
 		}
-		// A scrape is work, too.
+		// Wait between the scrapes, because each scrape makes the sidecar work.
 		select {
 		case <-time.After(3 * time.Second):
 		case <-ctx.Done():

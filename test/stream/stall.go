@@ -20,7 +20,7 @@ import (
 type stallCase struct {
 	readers, stalled int
 	chunks, size     int
-	// every is the time between chunks; the readers run on the same machine.
+	// every is the time between chunks. It limits the load of the readers, which run on the same machine.
 	every time.Duration
 	// maxGrowth is the number of bytes by which the memory of the sidecar may grow.
 	maxGrowth int64
@@ -112,7 +112,7 @@ func (c *stallCase) run(ctx context.Context, s *settings, n *counts, r *report) 
 	return nil
 }
 
-// markBroken records that the reader itself broke its streams.
+// markBroken records that the named reader itself broke its streams.
 func (t *subject) markBroken(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

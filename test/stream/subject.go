@@ -15,13 +15,13 @@ import (
 // subject is a task with its history.
 type subject struct {
 	script script.Script
-	// known is closed when the server has named the task.
+	// known is closed when the id of the task is known.
 	known    <-chan struct{}
 	announce func()
 
 	mu      sync.Mutex
 	history history.Task
-	// abandoned holds the connections that their readers have abandoned.
+	// abandoned are the connections from which their readers no longer read.
 	abandoned []client.Stream
 }
 
@@ -94,7 +94,7 @@ func (t *subject) close() {
 	t.abandoned = nil
 }
 
-// intern returns the wanted chunk in place of an equal one, so that many readers share one copy.
+// intern returns the wanted chunk that equals the text, if there is one, so that many readers share one copy of it.
 func (t *subject) intern(text string) string {
 	if n, ok := script.Number(text); ok && n < len(t.history.Want) && t.history.Want[n] == text {
 		return t.history.Want[n]

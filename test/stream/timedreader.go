@@ -20,8 +20,8 @@ type timedReader struct {
 	chunks []time.Duration
 }
 
-// slowAfter is the delay of a reader that a sidecar may take for a stalled one: a write fails after 15 s, and
-// the kernel buffers delay it.
+// slowAfter is the delay from which a sidecar may treat a reader as stalled. A write fails after 15 s, and the buffers of
+// the kernel delay the failure.
 const slowAfter = 10 * time.Second
 
 // disconnectedAsSlow reports whether the sidecar disconnected a healthy reader as a slow consumer. All readers

@@ -18,7 +18,7 @@ import (
 type watchedTask struct {
 	*subject
 	readers []*reader
-	// last holds the last stream of each reader, in the order of readers.
+	// last contains the last stream of each reader, in the order of readers.
 	last []history.Stream
 }
 
@@ -49,11 +49,11 @@ func (f *fleet) startWatchedTasks(ctx context.Context, n *counts, seed uint64, t
 	return all, reading.Wait
 }
 
-// readOnce reads one stream of a task to its end: that of the message for the driver, or a subscription.
+// readOnce reads one stream of a task to its end: the driver sends the message, and all other readers subscribe.
 func (r *reader) readOnce(ctx context.Context, drives bool, began func()) history.Stream {
 	never := func(*history.Event) bool { began(); return false }
 	if drives {
-		defer r.announce() // end the wait of the watchers, also if the task was not created
+		defer r.announce() // end the wait of the watchers, even if the task was not created
 		return r.read(ctx, r.message(1), nil, never)
 	}
 	select {

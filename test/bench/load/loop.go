@@ -17,13 +17,13 @@ import (
 const (
 	// Connections is the number of connections of a closed loop, enough to measure CPU time.
 	Connections = 8
-	// graceTime is how long the operations of an open loop may take after its end. Then they are canceled.
+	// graceTime is the time after the end of an open loop after which its operations are canceled.
 	graceTime = 2 * time.Second
 	// pending bounds the requests of an open loop without a response.
 	pending = 1000
 )
 
-// Operation is one request of a client. It returns the number of units that it received, also with an error.
+// Operation is one request of a client. It returns the number of units that it received, even if it returns an error.
 type Operation func(ctx context.Context) (units int, err error)
 
 // Closed runs a closed loop: each connection repeats an operation as soon as the last one has ended. It returns
@@ -40,7 +40,7 @@ func Closed(ctx context.Context, connections int, window time.Duration, op Opera
 				n, err := op(limited)
 				units.Add(int64(n))
 				if limited.Err() != nil {
-					return ctx.Err() // the end of the window, which is no failure
+					return ctx.Err() // the window has ended, which is no failure
 				}
 				if err != nil {
 					return err

@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command operator measures the manager: its requests to the API server, the CPU time of a reconcile, and
-// durations beside a client that writes the same objects without reading. The control plane, the manager and the
-// client run on one machine. The audit log counts the requests, so these figures are exact, and TestRequestsOfTheManager
+// Command operator measures the manager: its requests to the API server, the CPU time of a reconcile, and durations in
+// comparison with a client that writes the same objects without reading. The control plane, the manager and the client
+// run on one machine. The numbers of requests come from the audit log, so they are exact, and TestRequestsOfTheManager
 // checks them.
 //
 // // docs/reference/benchmarks.md describes the rows.
@@ -51,7 +51,7 @@ var rows = []row{
 // bench measures rows with one control plane.
 type bench struct {
 	*plane
-	// agents is the number of Agents in the rows about many Agents. many is that of the largest flood.
+	// agents is the number of Agents in the rows about many Agents. many is the number of Agents in the largest flood.
 	agents, many int
 	rounds       int
 	progress     io.Writer

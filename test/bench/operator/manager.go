@@ -23,8 +23,8 @@ type manager struct {
 	metrics string
 }
 
-// controlled are the requests with which the controllers start to list their kinds. On a busy machine, this is
-// after the other caches have synced and the manager is ready.
+// controlled are the requests with which the controllers list their kinds at their start. On a busy machine, the
+// controllers start after the other caches have synced and the manager is ready.
 var controlled = []string{"list agents", "list agentskills"}
 
 // run starts the manager as a user, and waits until its caches have synced.
@@ -59,7 +59,7 @@ func (p *plane) run(ctx context.Context, user string, arguments ...string) (*man
 			return response.StatusCode == http.StatusOK, nil
 		}
 		asked, err := readAudit(p.auditLog(), before)
-		// An error comes from a line that is incomplete so far.
+		// Ignore an error: the last line of the audit log may still be incomplete.
 		return err == nil && !slices.ContainsFunc(controlled, func(list string) bool { return !slices.Contains(asked, list) }), nil
 	})
 	if err != nil {
@@ -117,7 +117,7 @@ const (
 	// metricsEvery is the interval of reads of the metrics while CPU time is measured: each read costs the
 	// manager some milliseconds.
 	metricsEvery = 200 * time.Millisecond
-	// quietFor is how long nothing may happen until the manager counts as idle.
+	// quietFor is the time without any work after which the manager counts as idle.
 	quietFor = 300 * time.Millisecond
 )
 

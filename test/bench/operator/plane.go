@@ -23,7 +23,7 @@ import (
 
 const managerProgram = "github.com/a2a-operator/a2a-operator/cmd/manager"
 
-// The audit log has the requests of the user audited, and none of the user timed.
+// Users of the manager. The audit log contains the requests of audited, and not the requests of timed.
 const (
 	audited = "audited"
 	timed   = "timed"
@@ -88,7 +88,7 @@ func (p *plane) start() error {
 		Set("audit-policy-file", policy).
 		Set("audit-log-path", p.auditLog()).
 		Set("audit-log-maxsize", "4096")
-	// Ten thousand Agents with their objects, each written several times, take some hundred megabytes.
+	// Ten thousand Agents and their objects, each written several times, need some hundred megabytes.
 	p.environment.ControlPlane.Etcd = &envtest.Etcd{}
 	p.environment.ControlPlane.Etcd.Configure().Set("quota-backend-bytes", "8589934592")
 	config, err := p.environment.Start()

@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 )
 
-// with runs f beside a manager whose Agents are all in sync.
+// with runs f while a manager runs whose Agents are all in sync.
 func (b *bench) with(ctx context.Context, user string, f func(*manager) error) error {
 	m, err := b.run(ctx, user)
 	if err != nil {
@@ -41,17 +41,18 @@ func (b *bench) await(ctx context.Context, namespace string, n int) error {
 	return b.programmed(ctx, namespace, n, func(done int) { b.logf("%d of %d Agents", done, n) })
 }
 
-// O1: the requests for a new Agent. The patch of each pod counts separately.
+// newAgents measures O1: the requests for a new Agent. It counts the patch of each pod separately.
 func newAgents(ctx context.Context, b *bench) ([]report.Result, error) {
 	return b.counted(ctx, creation, "from a new Agent with 5 objects to Ready", ownedObjects+2)
 }
 
-// O3: the requests for an edit.
+// edits measures O3: the requests for an edit.
 func edits(ctx context.Context, b *bench) ([]report.Result, error) {
 	return b.counted(ctx, everyChange(), "", 2)
 }
 
-// counted measures changes: all under one name or, without a name, each change that has a goal.
+// counted counts the requests of changes: of all changes together under the given name or, if it is "", of each change
+// that has a goal.
 func (b *bench) counted(ctx context.Context, changes []change, together string, limit float64) (results []report.Result, err error) {
 	var all []requests
 	err = b.with(ctx, audited, func(m *manager) (err error) {
@@ -87,7 +88,7 @@ func figure(what, unit string, value float64, goal report.Goal) report.Result {
 	return report.Compare(report.Result{What: what, Unit: unit}, []float64{value}, nil, goal)
 }
 
-// O2: the requests for Agents in sync.
+// resyncs measures O2: the requests for Agents in sync.
 func resyncs(ctx context.Context, b *bench) (results []report.Result, err error) {
 	err = b.with(ctx, audited, func(m *manager) error {
 		namespace, err := b.createAgents(ctx, b.agents)
@@ -101,11 +102,11 @@ func resyncs(ctx context.Context, b *bench) (results []report.Result, err error)
 	return results, err
 }
 
-// reconcilesOfARound take measurable CPU time.
+// reconcilesOfARound is the number of reconciles in a round, enough for a measurable CPU time.
 const reconcilesOfARound = 10_000
 
-// O5: the CPU time of a reconcile of an Agent in sync. A label of their namespace enqueues all Agents that use
-// skills of other namespaces.
+// reconciles measures O5: the CPU time of a reconcile of an Agent in sync. A change of a label of a namespace enqueues all
+// its Agents that use skills of other namespaces.
 func reconciles(ctx context.Context, b *bench) ([]report.Result, error) {
 	var each []float64
 	err := b.with(ctx, timed, func(m *manager) error {
@@ -181,7 +182,7 @@ func (b *bench) createSharing(ctx context.Context, n int) (string, error) {
 	return namespace, b.await(ctx, namespace, n)
 }
 
-// O6: the memory of a manager that started beside many Agents, and its growth for twice as many.
+// memory measures O6: the memory of a manager that started with many Agents, and its growth for twice as many.
 func memory(ctx context.Context, b *bench) ([]report.Result, error) {
 	var held [][]float64
 	agents := 0
@@ -210,7 +211,7 @@ func memory(ctx context.Context, b *bench) ([]report.Result, error) {
 	}, nil
 }
 
-// settle is how long memory may take to become stable.
+// settle is the time in which memory becomes stable.
 const settle = 5 * time.Second
 
 func (b *bench) held(ctx context.Context, agents int) (bytes int64, err error) {

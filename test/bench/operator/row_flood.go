@@ -34,8 +34,8 @@ func (s *spent) add(n int, took, cpu time.Duration) {
 	s.cpu = append(s.cpu, cpu.Seconds()*1000/float64(n))
 }
 
-// O4: many Agents at once, until all objects and statuses are written, beside a client that writes as much and
-// reads nothing.
+// floods measures O4: many Agents at once, until all objects and statuses are written, compared with a client that writes
+// as much and reads nothing.
 func floods(ctx context.Context, b *bench) ([]report.Result, error) {
 	sizes := []int{b.agents}
 	if b.many > b.agents {
@@ -73,8 +73,8 @@ func floods(ctx context.Context, b *bench) ([]report.Result, error) {
 
 func medianOf(values []float64) []float64 { return []float64{report.Median(values)} }
 
-// flood creates Agents at once for a manager, and writes the same objects with a bare client, each on a new
-// control plane: earlier objects would slow the second one down and disturb the other rows.
+// flood creates Agents at once for a manager, and writes the same objects with a bare client. Each of the two has a new
+// control plane, because earlier objects would slow down the second one and disturb the other rows.
 func (b *bench) flood(ctx context.Context, n int, ours, theirs *spent) error {
 	var bodies []map[string]any
 	err := b.apart(func(own *bench) error {
@@ -137,7 +137,7 @@ func (b *bench) bodies(ctx context.Context, namespace string) ([]map[string]any,
 	return bodies, nil
 }
 
-// written returns the kinds that an Agent owns here, and the Agent last, for its status.
+// written returns an empty object of each kind that an Agent owns here and, as the last one, an Agent, for its status.
 func written() []client.Object {
 	return []client.Object{
 		&networkingv1.NetworkPolicy{}, &corev1.ServiceAccount{}, &corev1.Service{}, &corev1.ConfigMap{}, &appsv1.Deployment{}, &a2av1alpha1.Agent{},

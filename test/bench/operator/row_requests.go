@@ -24,7 +24,7 @@ type change struct {
 	want requests
 }
 
-// creation holds the changes of O1: from no Agent to Ready.
+// creation contains the changes of O1: from no Agent to a Ready one.
 var creation = []change{
 	{
 		what: "an Agent is created",
@@ -43,7 +43,7 @@ var creation = []change{
 	{what: "its pod is counted as available", do: retire, want: requests{}},
 }
 
-// changes holds the changes of O3.
+// changes contains the changes of O3.
 var changes = []change{
 	{
 		what: "another image",

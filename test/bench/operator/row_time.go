@@ -21,9 +21,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 )
 
-// O7: the CPU time of a manager that starts beside Agents in sync, until it has reconciled all, beside a client
-// that lists and decodes the same objects. Two numbers of Agents separate the cost for each Agent from the fixed
-// cost.
+// restarts measures O7: the CPU time of a manager that starts when all Agents are in sync, until it has reconciled all of
+// them, compared with a client that lists and decodes the same objects. Measurements with two numbers of Agents separate
+// the cost for each Agent from the fixed cost.
 func restarts(ctx context.Context, b *bench) ([]report.Result, error) {
 	var ours, theirs [][]float64
 	agents := 0
@@ -74,7 +74,7 @@ func (b *bench) count(ctx context.Context) (int, error) {
 	return len(all.Items), err
 }
 
-// starts returns the CPU times of managers that start beside a number of Agents, and of a bare client.
+// starts returns the CPU times of managers that start with a number of Agents, and of a bare client.
 func (b *bench) starts(ctx context.Context, agents int) (ours, theirs []float64, err error) {
 	for range b.rounds {
 		m, err := b.run(ctx, timed)
@@ -97,7 +97,7 @@ func (b *bench) starts(ctx context.Context, agents int) (ours, theirs []float64,
 	return ours, theirs, nil
 }
 
-// increase returns the difference of the second and the first figures, in thousandths for each Agent.
+// increase returns, for each round, 1000 times the increase from the first to the second figure for each Agent.
 func increase(figures [][]float64, agents int) []float64 {
 	var each []float64
 	for i := range figures[0] {
@@ -151,7 +151,7 @@ func (b *bench) restartWrites(ctx context.Context, agents int) (int, error) {
 	return len(got) - got.reads(), err
 }
 
-// O8: the time until another manager works after the leader has ended.
+// takeovers measures O8: the time from the end of the leader until another manager reconciles.
 func takeovers(ctx context.Context, b *bench) ([]report.Result, error) {
 	var results []report.Result
 	for _, end := range []struct {
@@ -207,7 +207,7 @@ func (b *bench) takeover(ctx context.Context, end syscall.Signal) (float64, erro
 		return 0, err
 	}
 	defer second.End()
-	// Its caches and its queue fill while it waits.
+	// The caches and the queue of the second manager fill while it waits for the Lease.
 	if err := second.awaitFullQueue(ctx, agents); err != nil {
 		return 0, err
 	}

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPU returns the CPU time of the process so far, in user space and in the kernel, with all its threads and
-// those that have ended.
+// CPU returns the CPU time of the process so far, in user space and in the kernel, of all its threads, including threads
+// that have ended.
 func (p *Process) CPU() (time.Duration, error) {
 	// The CPU clock of another process is the complement of its id, with clock type 2 (scheduler time) in
 	// nanoseconds. /proc/PID/stat has the same time in ticks of 10 ms.

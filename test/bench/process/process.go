@@ -21,10 +21,10 @@ import (
 )
 
 const (
-	// startTimeout is how long a server may take to listen. It is long because a busy machine is no failure; a
-	// server that exits is noticed at once.
+	// startTimeout bounds the time until a server listens. It is long, because a busy machine is no failure. If a server
+	// exits, the wait ends at once.
 	startTimeout = time.Minute
-	// endTimeout is how long a server may take to end after SIGTERM.
+	// endTimeout bounds the time until a server ends after SIGTERM.
 	endTimeout = 10 * time.Second
 )
 
@@ -40,16 +40,16 @@ type Process struct {
 	stderr  tail
 }
 
-// Usage holds CPU times of the machine, and of this process with its ended children.
+// Usage contains the CPU time of the machine, and the CPU time of this process with its ended children.
 type Usage struct {
 	Machine, Own time.Duration
 	// Stolen is the time that the hypervisor did not give to this machine.
 	Stolen time.Duration
 }
 
-// Others returns the CPU time since then that other programs used.
+// Others returns the CPU time that other programs used since the earlier Usage then.
 func (u Usage) Others(then Usage) time.Duration {
-	// Some kernels count stolen time as time of a program.
+	// Some kernels add stolen time to the CPU time of a program.
 	return max(0, u.Machine-then.Machine-(u.Own-then.Own), u.Stolen-then.Stolen)
 }
 
@@ -135,7 +135,7 @@ func (p *Process) End() {
 	}
 }
 
-// tail keeps the end of what is written. It is read after the last write.
+// tail is a writer that stores the end of the written text. It may be read only after the last write.
 type tail struct{ text []byte }
 
 func (t *tail) Write(p []byte) (int, error) {

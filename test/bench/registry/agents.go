@@ -33,7 +33,7 @@ func namespaceName(i int) string { return fmt.Sprintf("team-%04d", i) }
 
 func skillID(text int) string { return fmt.Sprintf("skill-%04d", text) }
 
-// agent is what an Agent and its sidecar configuration are made of.
+// agent contains the values from which an Agent and its sidecar configuration are made.
 type agent struct {
 	number int
 	ready  bool
@@ -75,7 +75,7 @@ func (a *agent) uid() types.UID {
 	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", a.number))
 }
 
-// created is the creation of all objects.
+// created is the creation time of all objects.
 var created = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 
 // objects returns the Agent and its ConfigMap, as the operator and the API server store them.

@@ -23,7 +23,7 @@ type bench struct {
 	program  func(name string) string
 	progress io.Writer
 	row      string
-	// clusters are those that rows have used, by their name.
+	// clusters are the clusters that rows have used, by name.
 	clusters map[string]*cluster
 }
 
@@ -76,14 +76,15 @@ func costs(p *process.Process, f func() error) (time.Duration, error) {
 }
 
 const (
-	// idleEvery is the interval at which an idle process is looked for, idleUse the CPU time that it may use meanwhile.
+	// idleEvery is the interval of the checks whether a process is idle. idleUse is the CPU time that an idle process may use in
+	// this interval.
 	idleEvery = 500 * time.Millisecond
 	idleUse   = 25 * time.Millisecond
-	// idleTimeout is how long a process may work after its start.
+	// idleTimeout bounds the time until a process is idle after its start.
 	idleTimeout = 5 * time.Minute
 )
 
-// awaitIdle waits until a process uses no CPU time, and returns what it has used before.
+// awaitIdle waits until a process is idle, and returns the CPU time that it has used until then.
 func awaitIdle(ctx context.Context, p *process.Process) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, idleTimeout)
 	defer cancel()

@@ -71,8 +71,8 @@ func (c *callers) read(ctx context.Context, path string) (http.Header, []byte, e
 	return response.Header, body, errors.Join(err, check(response, body))
 }
 
-// attempts is how often a stream is opened that the registry cannot open now, a second apart: on a busy machine, reviews
-// of tokens can take longer than the registry waits.
+// attempts bounds the attempts to open a stream that the registry refuses for now. They are a second apart. On a busy
+// machine, a TokenReview can take longer than the registry waits for it.
 const attempts = 30
 
 // open sends a request and returns the body of its response, as a stream.
@@ -126,7 +126,7 @@ func (c *callers) warm(ctx context.Context) error {
 		if _, _, err := c.read(ctx, "/v1/agents?limit=1"); err != nil {
 			return err
 		}
-		// The registry limits the tokens that one address makes it review, and the reviews at a time.
+		// The registry limits the number of unknown tokens from one address, and the number of concurrent reviews.
 		if err := pause(ctx, 2*time.Millisecond); err != nil {
 			return err
 		}

@@ -21,11 +21,11 @@ type cluster struct {
 	name   string
 	api    *apiserver.Server
 	agents []agent
-	// managers run until the cluster is closed, by whether they have a registry.
+	// managers are the running managers. The key is withRegistry or withoutRegistry. They run until the cluster is closed.
 	managers map[bool]*manager
 }
 
-// withRegistry is the key of a manager, and withoutRegistry of one whose registry is disabled.
+// withRegistry is the key of the manager with a registry, withoutRegistry of the manager whose registry is disabled.
 const withRegistry, withoutRegistry = true, false
 
 // clusterOf returns a cluster with a number of Agents, the same for each call.
@@ -101,7 +101,8 @@ func (c *cluster) stopManagers() {
 	}
 }
 
-// change toggles the readiness of a random Agent, and with card its description, as the operator writes them.
+// change toggles the readiness of a random Agent and, if card is true, changes its description. It writes the objects like
+// the operator.
 func (c *cluster) change(card bool) error {
 	a := &c.agents[rand.N(len(c.agents))]
 	if card {
@@ -128,7 +129,8 @@ func (c *cluster) static(ctx context.Context, m *manager, paths []string) (*proc
 	return process.Start(ctx, c.b.program("static"), "--responses", file)
 }
 
-// mayList decides the reviews: users of the group everything see all namespaces, and restricted users their own.
+// mayList decides SubjectAccessReviews: users of the group everything see all namespaces, and restricted users only the
+// namespaces that namespacesOf returns.
 func mayList(user string, groups []string, namespace string) bool {
 	if slices.Contains(groups, everything) {
 		return true

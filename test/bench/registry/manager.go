@@ -29,7 +29,7 @@ type manager struct {
 const (
 	// pollEvery is the interval of checks for a state that causes no event.
 	pollEvery = 50 * time.Millisecond
-	// readyTimeout is how long a manager may take to become ready.
+	// readyTimeout bounds the time until a manager is ready.
 	readyTimeout = 5 * time.Minute
 )
 
@@ -119,7 +119,7 @@ const (
 	collectionTimeout = 3 * time.Minute
 )
 
-// heapAfterCollection returns the bytes of the heap that the next garbage collection finds in use.
+// heapAfterCollection waits for the next garbage collection, and returns the bytes of the heap that it found in use.
 func (m *manager) heapAfterCollection(ctx context.Context) (float64, error) {
 	ctx, cancel := context.WithTimeout(ctx, collectionTimeout)
 	defer cancel()

@@ -14,16 +14,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/report"
 )
 
-// knownUsers is the number of restricted users that search all the time. The others are new when they search.
+// knownUsers is the number of restricted users that search repeatedly. Each of the others searches once, as a new user.
 const knownUsers = 100
 
-// R8: the SubjectAccessReviews of restricted callers, as the API server counts them.
+// accessReviews measures R8: the number of SubjectAccessReviews for restricted callers, which the API server counts.
 func accessReviews(ctx context.Context, b *bench) ([]report.Result, error) {
 	c, err := b.clusterOf(b.many)
 	if err != nil {
 		return nil, err
 	}
-	// No caller is known to a new manager.
+	// Start a new manager, whose caches contain no caller.
 	c.stopManagers()
 	m, err := c.manager(ctx, withRegistry)
 	if err != nil {

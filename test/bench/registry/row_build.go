@@ -17,7 +17,8 @@ import (
 
 const withoutPeer, bareList = "manager without the registry", "bare list and decode"
 
-// R4: the heap of the registry: that of a manager, less that of a manager without the registry.
+// heap measures R4: the heap of the registry, which is the heap of a manager minus the heap of a manager without the
+// registry.
 func heap(ctx context.Context, b *bench) ([]report.Result, error) {
 	c, err := b.clusterOf(b.many)
 	if err != nil {
@@ -48,7 +49,7 @@ func heap(ctx context.Context, b *bench) ([]report.Result, error) {
 	}, nil
 }
 
-// R5: the CPU time of updates, with the registry and without, and the latency of searches beside them.
+// updates measures R5: the CPU time of updates, with and without the registry, and the latency of searches during updates.
 func updates(ctx context.Context, b *bench) ([]report.Result, error) {
 	const perSecond, searchesPerSecond = 1000, 200
 	c, err := b.clusterOf(b.many)
@@ -103,7 +104,7 @@ func updates(ctx context.Context, b *bench) ([]report.Result, error) {
 	}, nil
 }
 
-// changes makes changes at a rate: nine of ten changes are of the readiness, and one of the card.
+// changes makes changes at a rate: nine of ten change the readiness of an Agent, and one changes its card.
 func (c *cluster) changes(ctx context.Context, window time.Duration, perSecond float64) error {
 	begin := time.Now()
 	for i := range int(window.Seconds() * perSecond) {
@@ -115,11 +116,11 @@ func (c *cluster) changes(ctx context.Context, window time.Duration, perSecond f
 			return err
 		}
 	}
-	// The last changes take effect.
+	// Wait until the last changes have taken effect.
 	return pause(ctx, 100*time.Millisecond)
 }
 
-// R6: the CPU time of a start, until the manager is ready and idle.
+// coldStarts measures R6: the CPU time of a start, until the manager is ready and idle.
 func coldStarts(ctx context.Context, b *bench) ([]report.Result, error) {
 	c, err := b.clusterOf(b.many)
 	if err != nil {

@@ -24,7 +24,7 @@ var pages = []struct{ what, path string }{
 
 const ours, static = "registry", "net/http, same bytes"
 
-// R1: the CPU time of a search against that of a server that has the same bytes ready.
+// searches measures R1: the CPU time of a search, compared with a server that has the same bytes ready.
 func searches(ctx context.Context, b *bench) ([]report.Result, error) {
 	c, err := b.clusterOf(b.many)
 	if err != nil {
@@ -73,7 +73,7 @@ func (b *bench) searchCost(ctx context.Context, c *cluster, paths []string) (loa
 	return b.interleave(ctx, measured(ours, m.Process, m.callers), measured(static, floor, newCallers("http://"+floor.Address)))
 }
 
-// R2: the latency beside many Agents against that beside few.
+// flatness measures R2: the latency of a search among many Agents, compared with the latency among few.
 func flatness(ctx context.Context, b *bench) ([]report.Result, error) {
 	const perSecond = 200
 	var results []report.Result
@@ -107,7 +107,7 @@ func flatness(ctx context.Context, b *bench) ([]report.Result, error) {
 	return results, nil
 }
 
-// R9: how often a ranked search finds the agent that a question is about, and what it costs.
+// rankedSearches measures R9: the share of questions for which a ranked search finds the right agent, and its cost.
 func rankedSearches(ctx context.Context, b *bench) ([]report.Result, error) {
 	texts, err := corpus.Agents()
 	if err != nil {

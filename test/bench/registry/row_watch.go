@@ -26,13 +26,13 @@ const (
 	rawFanout = "raw fan-out"
 	// changesEach is the number of changes of a measurement, at changesPerSecond.
 	changesEach, changesPerSecond = 100, 100
-	// deliveryTimeout is how long the deliveries may take after the last change.
+	// deliveryTimeout bounds the time of the deliveries after the last change.
 	deliveryTimeout = 2 * time.Minute
 	// opening is the number of watches that are opened at a time.
 	opening = 64
 )
 
-// R3: the CPU time of the delivery of a change to a watch, against a server that has the frames ready.
+// watches measures R3: the CPU time of the delivery of a change to a watch, compared with a server that has the frames ready.
 func watches(ctx context.Context, b *bench) ([]report.Result, error) {
 	c, err := b.clusterOf(b.many)
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *cluster) watched(ctx context.Context, path func(cursor string, watch in
 	})
 }
 
-// rawDeliveries measures the same with frames of the same agents at a raw fan-out.
+// rawDeliveries measures the delivery of frames of the same agents by the program rawwatch.
 func (c *cluster) rawDeliveries(ctx context.Context) (load.Sample, error) {
 	m, err := c.manager(ctx, withRegistry)
 	if err != nil {

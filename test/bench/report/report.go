@@ -67,12 +67,12 @@ func Describe(now time.Time) Machine {
 	return m
 }
 
-// quiet is the largest share of other programs with which measured durations count.
+// quiet is the largest share of other programs at which measured durations are valid.
 const quiet = 0.05
 
-// Measure runs rows in their order, and discards durations of rows during which other programs used too much of
-// the machine. Programs of a row that still run at its end count as others. A row that fails becomes a line of
-// the table, and the next row runs.
+// Measure runs rows in their order. It discards the durations of a row if other programs used too much of the machine
+// during the row. Programs of a row that still run at its end count as other programs. If a row fails, Measure adds the
+// failure to the table and runs the next row.
 func (r *Report) Measure(ctx context.Context, rows []string, run func(i int) ([]Result, error)) error {
 	begin := time.Now()
 	before, err := process.MachineUsage()
@@ -105,7 +105,7 @@ func (r *Report) Measure(ctx context.Context, rows []string, run func(i int) ([]
 	return nil
 }
 
-// share returns the share of a CPU time.
+// share returns a CPU time as a share of another one.
 func (r *Report) share(used, of time.Duration) float64 {
 	return used.Seconds() / (max(of, time.Nanosecond).Seconds() * float64(r.Machine.Cores))
 }

@@ -12,7 +12,7 @@ import (
 
 // Goal is the goal of a figure, set before the measurement.
 type Goal struct {
-	// of selects what is compared with limit.
+	// of selects the value that is compared with limit.
 	of    target
 	limit float64
 	// atLeast makes limit a lower bound.
@@ -28,22 +28,22 @@ const (
 	theFigure
 )
 
-// RatioAtMost is the goal to cost at most limit times as much as the peer.
+// RatioAtMost returns the goal that the figure is at most limit times the figure of the peer.
 func RatioAtMost(limit float64) Goal {
 	return Goal{of: theRatio, limit: limit, text: fmt.Sprintf("<= %.4g x", limit)}
 }
 
-// RatioAtLeast is the goal to reach at least limit times the figure of the peer.
+// RatioAtLeast returns the goal that the figure is at least limit times the figure of the peer.
 func RatioAtLeast(limit float64, text string) Goal {
 	return Goal{of: theRatio, limit: limit, atLeast: true, text: ">= " + text}
 }
 
-// FigureAtMost is an upper bound for a figure.
+// FigureAtMost returns the goal that the figure is at most limit.
 func FigureAtMost(limit float64, unit string) Goal {
 	return Goal{of: theFigure, limit: limit, text: strings.TrimSpace(fmt.Sprintf("<= %.6g %s", limit, unit))}
 }
 
-// FigureAtLeast is a lower bound for a figure.
+// FigureAtLeast returns the goal that the figure is at least limit.
 func FigureAtLeast(limit float64, text string) Goal {
 	return Goal{of: theFigure, limit: limit, atLeast: true, text: text}
 }

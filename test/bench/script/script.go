@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package script describes what an agent answers. The text of a message holds the script, so every server in
-// between relays an ordinary message.
+// Package script describes the answer of an agent. The text of a message contains the script, so every server between the
+// client and the agent relays an ordinary message.
 package script
 
 import (

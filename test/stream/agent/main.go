@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command agent is the agent of the stream checker. It answers a message with the chunks that the script in the
-// message asks for, as NDJSON. It keeps no state between turns, so the checker may kill it at any time.
+// Command agent is the agent of the stream checker. It answers a message as NDJSON with the chunks that the script in the
+// message describes. It stores no state between turns, so the checker may kill it at any time.
 package main
 
 import (
@@ -76,7 +76,7 @@ func (a *agent) play(ctx context.Context, w http.ResponseWriter, s script.Script
 	}
 }
 
-// say writes the chunks of a turn. It sometimes writes several at once, as an agent does that is faster than its
+// say writes the chunks of a turn. It sometimes writes several chunks at once, like an agent that is faster than its
 // network.
 func say(ctx context.Context, w http.ResponseWriter, s script.Script) error {
 	out := http.NewResponseController(w)

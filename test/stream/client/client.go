@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package client reads streams in every dialect with little overhead, and can break its connections in the ways
-// that clients and networks do. It does not judge what it reads.
+// Package client reads streams in every dialect with little overhead, and can break its connections in the ways in which
+// clients and networks break them. It does not check the content of the streams.
 package client
 
 import (
@@ -15,16 +15,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 
-// Request is a request for a stream: that of a message if Text is set, or else that of a task.
+// Request is a request for a stream: it sends a message if Text is set, and otherwise subscribes to a task.
 type Request struct {
 	Text string
-	// MessageID is the id of the message, in the dialects that have one.
+	// MessageID is the id of the message, in dialects with message ids.
 	MessageID string
 	// TaskID is the task that the message continues or that the request subscribes to.
 	TaskID string
 	// NewID is the id that a client of 0.1 chooses for a new task.
 	NewID string
-	// After is the number of the last event that the client has; nil to start with a snapshot.
+	// After is the number of the last event that the client received, nil to start with a snapshot.
 	After *uint64
 	// Buffer is the size of the socket's receive buffer in bytes; 0 for the default of the system.
 	Buffer int
@@ -52,7 +52,7 @@ type Stream interface {
 	Next() (Item, error)
 	// Break breaks the connection.
 	Break(how Breakage)
-	// Last returns the number of the last event as the server gave it at the end of the stream; 0 for none.
+	// Last returns the number of the last event that the server sent at the end of the stream, 0 for none.
 	Last() uint64
 	// Close releases the connection.
 	Close()
@@ -132,6 +132,6 @@ var Dialects = []*Dialect{
 	{Name: "1.0 gRPC", open: grpcV10.open, get: grpcV10.get},
 }
 
-// Auditor is the dialect that reads logs after the end: it numbers events and replays the log of a task that has
-// ended.
+// Auditor is the dialect with which tasks are read after their end: it numbers events, and replays the log of a task that
+// has ended.
 var Auditor = Dialects[5]

@@ -11,8 +11,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 
-// document is a response or event in any JSON dialect. No two dialects use one name for members of different
-// types.
+// document is a response or event in any JSON dialect. One type suffices, because no two dialects use the same name for
+// members of different types.
 type document struct {
 	Result *document    `json:"result"`
 	Error  *errorObject `json:"error"`
@@ -113,7 +113,7 @@ func refusal(code int, text []byte) *RefusedError {
 	_ = json.Unmarshal(text, &d)
 	r := &RefusedError{history.Refused, http.StatusText(code) + " " + string(text)}
 	over := strings.Contains(string(text), "terminal state")
-	// Inside of a stream, an error of JSON-RPC has no status of HTTP.
+	// An error of JSON-RPC in a stream has no HTTP status, so the text identifies it.
 	lost := strings.Contains(string(text), "The task store lost events")
 	switch {
 	case code == http.StatusNotFound, d.Error != nil && d.Error.Code == taskNotFound, d.Error != nil && d.Error.Code == http.StatusNotFound:

@@ -21,10 +21,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 
-// lastEventID is the metadata key of a resumption, and of the trailer with the number of the last event.
+// lastEventID is the key of the request metadata that resumes a stream, and of the trailer with the number of the last
+// event.
 const lastEventID = "last-event-id"
 
-// grpcDialect is a dialect over gRPC. Each stream has a connection of its own, as over HTTP.
+// grpcDialect is a dialect over gRPC. Each stream has its own connection, as in httpDialect.
 type grpcDialect struct {
 	// stream makes the call and returns its receiver.
 	stream func(ctx context.Context, conn *grpc.ClientConn, a *Request) (receiver, error)
@@ -160,7 +161,7 @@ func statusError(err error) error {
 		r.Outcome = history.AlreadyEnded
 	case codes.Unavailable:
 		r.Outcome = history.Unavailable
-		// gRPC made this status for a broken connection; it is not a response of the server.
+		// The gRPC client generates this status for a broken connection. It is not a response of the server.
 		if strings.Contains(s.Message(), "connection error") || strings.Contains(s.Message(), "error reading from server") ||
 			strings.Contains(s.Message(), "closing transport") || strings.Contains(s.Message(), "transport is closing") {
 			return err

@@ -18,12 +18,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 )
 
-// httpDialect is a dialect with server-sent events. Each stream has a connection of its own, which can be broken
-// alone.
+// httpDialect is a dialect with server-sent events. Each stream has its own connection, so that one stream can be broken
+// without the others.
 type httpDialect struct {
 	// version is the A2A-Version header, "" for none.
 	version string
-	// message and subscribe write the requests for streams, and read that for a task.
+	// message and subscribe write the requests for streams, and read writes the request for a task.
 	message, subscribe, read func(a *Request) (method, path, body string)
 	// statusFirst is true if a stream begins with a status, which has no number, instead of a snapshot.
 	statusFirst bool

@@ -137,7 +137,8 @@ func (c *check) died(at time.Duration) bool {
 	})
 }
 
-// known returns when the first request was sent that got an event of the task. The task may exist from then on.
+// known returns the time at which the first request that received an event of the task was sent. From then on, the task
+// may exist.
 func (c *check) known() time.Duration {
 	first := time.Duration(math.MaxInt64)
 	for i := range c.Streams {

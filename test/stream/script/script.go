@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package script describes what the agent of the stream checker answers. The message holds the whole script, so
-// the agent needs no state, and the checker knows every chunk in advance.
+// Package script describes the answer of the stream checker's agent. The message contains the whole script, so the agent
+// needs no state, and the checker can compute every chunk in advance.
 package script
 
 import (

@@ -30,14 +30,14 @@ type kind struct {
 	form     form
 }
 
-// form says how the objects of a kind are encoded.
+// form is the encoding of the objects of a kind.
 type form int
 
 const (
 	protobuf form = iota
-	// inJSON is for custom resources.
+	// inJSON is JSON, for custom resources.
 	inJSON
-	// metadataOnly is in JSON, for kinds of which the manager reads the metadata.
+	// metadataOnly is JSON with only the metadata, for kinds of which the manager reads only the metadata.
 	metadataOnly
 )
 
@@ -56,7 +56,7 @@ func (k *kind) streamParameter() string {
 	return ""
 }
 
-// sent is the kind that the encoded objects name.
+// sent returns the kind that the encoded objects name.
 func (k *kind) sent() schema.GroupVersionKind {
 	if k.form == metadataOnly {
 		return metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")

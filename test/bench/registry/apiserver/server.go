@@ -59,8 +59,8 @@ func Start(o Options) (*Server, error) {
 // Close ends all connections.
 func (s *Server) Close() { _ = s.http.Close() }
 
-// Put stores objects, each with the next resource version, and sends them to the watches of their kinds. The caller
-// must not use the objects any more.
+// Put stores objects, each with the next resource version, and sends them to the watches of their kinds. The caller must
+// not use the objects anymore.
 func (s *Server) Put(objects ...client.Object) error {
 	for _, o := range objects {
 		if err := s.store.put(o); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/operator"
 )
 
-// store holds the objects of all kinds. Objects are never deleted, so that a watch from a resource version is
-// the objects with a later one.
+// store contains the objects of all kinds. Objects are never deleted, so the events of a watch from a resource version are
+// the objects with a later version.
 type store struct {
 	mu       sync.Mutex
 	version  uint64

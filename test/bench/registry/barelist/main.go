@@ -30,7 +30,7 @@ func main() {
 }
 
 func list() error {
-	if flag.Lookup("kubeconfig") == nil { // the import of ctrl adds it
+	if flag.Lookup("kubeconfig") == nil { // the import of controller-runtime adds this flag
 		log.Fatal("no flag --kubeconfig")
 	}
 	config, err := ctrl.GetConfig()

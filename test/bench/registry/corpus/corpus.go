@@ -1,12 +1,12 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package corpus has 1,000 descriptions of agents in four languages, and questions that they answer, for
+// Package corpus contains 1,000 descriptions of agents in four languages, and questions that they answer, for
 // benchmarks of search.
 //
-// Each file has 10 tasks and 25 subjects of a language: a line is the kind, the words of a card, a detail of a card, and
-// the words of a question, and for a task its tag. An agent does one task for one subject. A question
-// was written for a person who has not read the card: in another form, and often with other words.
+// Each file contains 10 tasks and 25 subjects in one language. A line contains the kind, the words of a card, a detail of a
+// card, the words of a question and, for a task, a tag. An agent does one task for one subject. A question is phrased like
+// the question of a person who has not read the card: in another form, and often with other words.
 package corpus
 
 import (
@@ -21,7 +21,7 @@ var files embed.FS
 // Languages are the languages of the corpus, in the order of Agents.
 var Languages = []string{"en", "de", "es", "zh"}
 
-// Agent is what a card says, and a question to which the agent is the answer.
+// Agent contains the texts of a card, and a question to which the agent is the answer.
 type Agent struct {
 	Language    string
 	Name        string
@@ -35,7 +35,7 @@ type Agent struct {
 // part is a task or a subject.
 type part struct{ words, detail, question, tag string }
 
-// Agents returns all agents, those of one language after those of the other.
+// Agents returns all agents, sorted by language in the order of Languages.
 func Agents() ([]Agent, error) {
 	var agents []Agent
 	for _, language := range Languages {

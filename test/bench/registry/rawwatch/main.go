@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command rawwatch is a lower bound for the cost of watches: it writes ready-made frames to all clients of GET /,
-// those of one interval together. POST / sends a frame.
+// Command rawwatch is a lower bound for the cost of watches: it writes ready-made frames to all clients of GET /, all
+// frames of an interval together. POST / sends a frame.
 package main
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/bench/process"
 )
 
-// interval is how long the registry collects changes, too.
+// interval is the time for which frames are collected, as in the registry.
 const interval = 20 * time.Millisecond
 
-// batch is what all clients get together. Batches form a list.
+// batch contains the frames of one interval, which all clients receive. Batches form a linked list.
 type batch struct {
 	frames []byte
 	next   *batch
