@@ -24,7 +24,7 @@ func (f *protocolError) Error() string {
 }
 
 // isUnsupported reports whether the agent does not support the method or the version of the
-// request. It has then not processed the request.
+// request. The agent has then not processed the request.
 func (f *protocolError) isUnsupported() bool {
 	return f.reason == a2a.ReasonMethodNotFound || f.reason == a2a.ReasonVersionNotSupported
 }

@@ -48,8 +48,7 @@ func statusOf(problem *a2a.Error, profile errormap.Profile, named bool) *connect
 	return status
 }
 
-// addDetail adds a detail. It omits a detail that cannot be encoded, because it contains
-// invalid UTF-8.
+// addDetail adds a detail, unless the detail contains invalid UTF-8 and cannot be encoded.
 func addDetail(status *connect.Error, m proto.Message) {
 	if detail, err := connect.NewErrorDetail(m); err == nil {
 		status.AddDetail(detail)

@@ -157,7 +157,7 @@ func FailureOf(ctx context.Context, log *slog.Logger, method string, err error) 
 }
 
 // Open sends the header of a stream. After that, an error can only be sent as an event. The
-// returned context ends when a write to the client has failed.
+// returned context also ends when a write to the client has failed.
 func (c Config) Open(ctx context.Context, w http.ResponseWriter) (context.Context, *Stream) {
 	return c.open(ctx, w, 0)
 }
