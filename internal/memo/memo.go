@@ -29,8 +29,8 @@
 //	  entry: the digest and the UID of an object that the operator wrote
 //	  valid: while the cache shows the resource version from before the write; for a
 //	         created object, which may be deleted before the cache shows it, at most 5 s
-//	  else:  the cached object is compared; an invalid entry still names the owner for
-//	         which the object was written, which tells a deleted object from a new one
+//	  else:  the cached object is compared; an invalid entry still has the UID of the owner,
+//	         which distinguishes a deleted object from an object that was never written
 //
 //	rejections, a negative cache (internal/apply, Applier.rejected)
 //	  entry: the API server's answer to a write that it rejected
@@ -40,7 +40,7 @@
 //	  else:  the write is sent again
 //
 //	skill counts (controllers, AgentSkillReconciler.counted)
-//	  entry: when the Agents of an AgentSkill may be counted again
+//	  entry: the time from which the Agents of an AgentSkill may be counted again
 //	  valid: for a second, whatever happens
 //	  else:  the Agents are counted
 package memo

@@ -309,8 +309,8 @@ func (d *ardAPI) errorOf(w http.ResponseWriter, r *http.Request, err error) *ard
 	}
 }
 
-// query returns the query of the index for the agents after a page token: all agents if value
-// is "", else those that a parameter with this value selects.
+// query returns the query of the index for the agents after a page token. It selects all agents
+// if value is "", else the agents that the parameter with this value selects.
 func (d *ardAPI) query(parameter, value, token string, limit int) (*index.Query, error) {
 	parameters := url.Values{"limit": {strconv.Itoa(limit)}}
 	if value != "" {

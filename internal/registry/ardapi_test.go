@@ -146,7 +146,7 @@ func TestARDCatalogHasTheAgentsOfANamespace(t *testing.T) {
 	}
 }
 
-// The pages of a catalog lead to each agent once.
+// All pages of a catalog together have each agent once.
 func TestARDCatalogPages(t *testing.T) {
 	var entries []*index.Entry
 	for i := range 2*catalogPage + 1 {
@@ -211,7 +211,7 @@ func TestARDSearch(t *testing.T) {
 	}
 }
 
-// Pages of one result, and pages that a filter empties, lead to each match once.
+// All pages together have each match once, also with pages of one result or without results after a filter.
 func TestARDSearchPages(t *testing.T) {
 	var entries []*index.Entry
 	var want []string
@@ -410,7 +410,7 @@ func TestARDRefusesInvalidTokens(t *testing.T) {
 	}
 }
 
-// A page ends where it has 4 MiB, and its token leads to the rest.
+// A page ends when it has 4 MiB. The pages after its token have the rest.
 func TestARDPagesHaveABoundInBytes(t *testing.T) {
 	var entries []*index.Entry
 	tag := strings.Repeat("<", 100<<10) // 600 KiB of JSON

@@ -62,8 +62,8 @@ func (d *ardAPI) list(r *ardRequest) (any, error) {
 	return response, err
 }
 
-// pageRequest selects a page: the agents that a parameter of the index selects, without
-// those whose entries do not match.
+// pageRequest selects a page: of the agents that a parameter of the index selects, the
+// agents whose entries match.
 type pageRequest struct {
 	parameter, value string
 	token            string

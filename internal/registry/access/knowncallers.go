@@ -98,8 +98,8 @@ func (k *knownCallers) remove(element *list.Element) {
 	k.total -= len(known.decisions)
 }
 
-// markAllStale makes all sets stale, also those of evicted callers, and keeps the
-// decisions.
+// markAllStale makes all sets stale, also the sets of evicted callers. The decisions stay
+// in memory.
 func (k *knownCallers) markAllStale() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

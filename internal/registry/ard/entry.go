@@ -95,7 +95,7 @@ func (p *Publisher) Source() string { return p.BaseURL + BasePath + "/" }
 func (p *Publisher) AgentID(namespace, name string) string { return p.id(namespace, name) }
 
 // catalogID and registryID use segments that begin with an underscore. No name of Kubernetes
-// contains one, so the identifiers differ from those of agents.
+// contains one, so the identifiers differ from the identifiers of agents.
 func (p *Publisher) catalogID(namespace string) string { return p.id("_catalog", namespace) }
 func (p *Publisher) registryID() string                { return p.id("_registry") }
 

@@ -4,8 +4,8 @@
 package ard
 
 const (
-	// memberSize bounds the bytes for the names of the members of an entry, a result or a
-	// response, and for those of their values that are not strings.
+	// memberSize bounds the names of the members of an entry, a result or a response, and
+	// the values that are not strings, in bytes of JSON.
 	memberSize = 512
 	// escapedSize is the size of an escaped character in JSON.
 	escapedSize = 6

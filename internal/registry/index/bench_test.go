@@ -88,7 +88,7 @@ func scanned(b *testing.B, all []itemJSON, skill, tag string) []byte {
 }
 
 // BenchmarkChange10k measures making the snapshot after one change among 10,000 agents.
-// rebuild/change is the time to build the snapshot from nothing divided by that of the change.
+// rebuild/change is the time to build the snapshot from nothing divided by the time of the change.
 func BenchmarkChange10k(b *testing.B) {
 	s := benchmarkFleet(b, 10_000)
 	key := s.leaves[len(s.leaves)/2].entries[10].Key
