@@ -115,9 +115,9 @@ func TestHealthReports(t *testing.T) {
 			t.Fatalf("PUT = %d %s with %d patches, want 204 with %d", status, answer, len(pods.patches), patches)
 		}
 	}
-	send(`{"dependencies":[]}`, 0) // nothing fails, and nothing did
+	send(`{"dependencies":[]}`, 0) // no dependency fails or has failed
 	send(refusedStore, 1)
-	send(refusedStore, 1) // as it is
+	send(refusedStore, 1) // the pod already has this condition
 	first := metav1.NewTime(clock.Now())
 	clock.SetTime(clock.Now().Add(time.Minute))
 	send(`{"dependencies":[{"dependency":"TaskStore","cause":"AuthenticationFailed","message":"redis:6379: WRONGPASS"}]}`, 2)

@@ -107,7 +107,7 @@ func TestCertificateIsReplaced(t *testing.T) {
 	expect := func(what string, want int64, ready bool, refusals float64, logs ...string) {
 		t.Helper()
 		c.reload()
-		c.reload() // the same files say nothing new
+		c.reload() // the same files cause no further log entry
 		if got := serial(c); got != want {
 			t.Errorf("%s: certificate %d is served, want %d", what, got, want)
 		}

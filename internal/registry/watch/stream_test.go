@@ -246,7 +246,7 @@ func TestStreamFollowsTheVisibilityOfAgents(t *testing.T) {
 		r := startReplica(t, c)
 		time.Sleep(time.Minute)
 		c.write(configAt(index.Key{Namespace: "other", Name: "b"}, "s"), false)
-		write(r, a2av1alpha1.VisibilityFederated) // after these, the replica knows all removals
+		write(r, a2av1alpha1.VisibilityFederated) // the replica has all removals after these writes
 		sees := constantSet(access.NewSet(access.VisibilityPublic))
 		caller := &reader{agents: map[string]string{}, left: -1}
 		connect := func() (stop func()) {
