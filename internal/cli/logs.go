@@ -23,7 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
 )
 
-// maxLogLine bounds a line of a log, in bytes. The rest of a longer one is left out.
+// maxLogLine bounds a line of a log, in bytes. The rest of a longer line is omitted.
 const maxLogLine = 64 << 10
 
 // Special values of --container.

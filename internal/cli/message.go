@@ -19,7 +19,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// maxInput bounds a file or a text of a message, in bytes. Sidecars accept 8 MiB in all.
+// maxInput bounds a file or a text of a message, in bytes. Sidecars accept 8 MiB for the whole message.
 const maxInput = 64 << 20
 
 // partFlags are the flags for the parts of a message, in the order of the command line.

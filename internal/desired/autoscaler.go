@@ -48,9 +48,9 @@ func autoscaler(agent *a2av1alpha1.Agent) *autoscalingv2ac.HorizontalPodAutoscal
 		WithSpec(spec)
 }
 
-// metricSpec returns the specification of a metric. It measures the CPU of the agent's
-// container only: the sidecar requests little, and would distort the utilization of all
-// containers together.
+// metricSpec returns the specification of a metric. A CPU metric measures only the
+// agent's container: the sidecar requests little, and would distort the utilization of
+// all containers together.
 func metricSpec(agent *a2av1alpha1.Agent, metric a2av1alpha1.AutoscalingMetric) *autoscalingv2ac.MetricSpecApplyConfiguration {
 	if metric.Type == a2av1alpha1.AutoscalingMetricInFlightTurns {
 		return autoscalingv2ac.MetricSpec().WithType(autoscalingv2.PodsMetricSourceType).

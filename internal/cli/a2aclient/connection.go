@@ -91,8 +91,7 @@ func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (
 	return client, nil
 }
 
-// ExplainConnection returns the failure for the error of a connection. If ctx has ended, it returns
-// the cause.
+// ExplainConnection returns the failure for the error of a connection. If ctx has ended, it returns context.Cause(ctx).
 func ExplainConnection(ctx context.Context, err error, u *url.URL) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx) //nolint:wrapcheck // it is a failure, or the user's interrupt

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// resumeFirst and resumeMost bound the backoff between two attempts to resume a stream.
+	// resumeFirst and resumeMost are the first and the longest pause of the backoff between two attempts to resume a stream.
 	resumeFirst = 500 * time.Millisecond
 	resumeMost  = 10 * time.Second
 	// maxFailures is the number of failed attempts in a row, without an event, after which the client gives up.
@@ -33,7 +33,7 @@ func NextPoll(pause, first time.Duration) time.Duration {
 // resumes when it breaks, and by polling where the agent has no streams.
 type Following struct {
 	Client *Client
-	// PollInterval is the time between the first two polls. It grows up to eight times.
+	// PollInterval is the time between the first two polls. Later pauses grow to at most eight times this value.
 	PollInterval time.Duration
 	// Observe is called for each event in order. If it returns an error, Send or Task returns this error.
 	Observe func(*Event) error

@@ -46,7 +46,7 @@ type clients struct {
 	endpoints discoveryv1client.DiscoveryV1Interface
 }
 
-// New returns the cluster of the flags. It reads the kubeconfig with the first request.
+// New returns the Cluster that the flags name. It reads the kubeconfig with the first request.
 func New(getter genericclioptions.RESTClientGetter) *Cluster {
 	c := &Cluster{getter: getter}
 	c.connect = sync.OnceValues(c.newClients)

@@ -63,8 +63,7 @@ func (a Access) object() string {
 	return object
 }
 
-// Explain returns the failure for the error of a request to the API server. If ctx has ended, it
-// returns the cause.
+// Explain returns the failure for the error of a request to the API server. If ctx has ended, it returns context.Cause(ctx).
 func Explain(ctx context.Context, err error, a Access) error {
 	switch {
 	case ctx.Err() != nil:

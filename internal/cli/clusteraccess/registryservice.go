@@ -81,7 +81,7 @@ func explainRegistry(err error, namespace string) error {
 		Access{Verb: "list", Resource: "services"}.rule())
 }
 
-// RegistryAuthorities returns the PEM certificates that verify a registry, nil if its Secret has none.
+// RegistryAuthorities returns the PEM certificates that verify a registry, or nil if the Secret of its certificate contains none.
 func (c *Cluster) RegistryAuthorities(ctx context.Context, r *RegistryService) ([]byte, error) {
 	core, err := c.Core()
 	if err != nil {

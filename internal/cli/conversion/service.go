@@ -171,7 +171,7 @@ func targetPort(port *corev1.ServicePort, containers []corev1.Container) int32 {
 	return 0
 }
 
-// selectors are the labels by which the Deployment and its Services select pods.
+// selectors returns the labels with which the Deployment and its Services select pods.
 func (t *Target) selectors(d *appsv1.Deployment) map[string]string {
 	all := map[string]string{}
 	if d.Spec.Selector != nil {

@@ -108,7 +108,7 @@ func (s *Source) Skills(texts []SkillTexts, path ...any) []a2av1alpha1.Skill {
 	return skills
 }
 
-// skillConverted marks the fields of a skill as handled, and reports those with another value.
+// skillConverted marks the fields of a skill as handled, and reports the fields whose value was changed.
 func (s *Source) skillConverted(skill *a2av1alpha1.Skill, t *SkillTexts, path []any) {
 	s.Converted(skill, path...)
 	for name, empty := range map[string]bool{"description": t.Description == "", "tags": len(t.Tags) == 0} {

@@ -106,7 +106,7 @@ func ingressFindings(f *AgentFacts, agent Peer, ingress []networkingv1.NetworkPo
 	}
 }
 
-// callerFindings finds policies of the caller's namespace that block its calls.
+// callerFindings finds policies of the caller's namespace that block calls of the caller.
 func callerFindings(f *AgentFacts, agent Peer) []Finding {
 	caller := *f.Caller
 	egress := isolating(f.CallerPolicies, caller, networkingv1.PolicyTypeEgress)

@@ -24,7 +24,7 @@ const (
 // task is a task of the list.
 type task struct {
 	ID, Context, State string
-	// Open is true if the task has not ended, and Waits if it waits for its client.
+	// Open is true if the task has not ended. Waits is true if the task waits for its client.
 	Open, Waits bool
 	Changed     time.Time
 }

@@ -115,7 +115,8 @@ func isServer(address string) bool {
 var (
 	headerName  = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_|~-]{1,64}$")
 	headerValue = regexp.MustCompile(`^[!-~]([ -~]*[!-~])?$`)
-	// refusedHeaders are headers of the connection and of the body, with credentials, and of the sidecar.
+	// refusedHeaders matches the headers that an Agent must not set: headers of the connection and of the body, headers with credentials,
+	// and headers of the sidecar.
 	refusedHeaders = regexp.MustCompile(`^(authorization|proxy-.*|cookie|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|accept|accept-encoding|traceparent|content-.*|a2a-.*)$`)
 )
 
