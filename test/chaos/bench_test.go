@@ -22,14 +22,14 @@ import (
 const (
 	// poll is the interval of checks for changes that cause no event.
 	poll = 50 * time.Millisecond
-	// idleFor is how long an idle operator sends nothing.
+	// idleFor is the time without a request after which an operator counts as idle.
 	idleFor = 200 * time.Millisecond
 	// longestDelay is longer than every delay of the operator: it delays the status of an AgentSkill by a
 	// second.
 	longestDelay = 1500 * time.Millisecond
 )
 
-// quietPeriod is how long no write may happen at the end of a run.
+// quietPeriod returns the time at the end of a run in which no write may happen.
 func quietPeriod() time.Duration {
 	if full {
 		return 2 * time.Second

@@ -78,12 +78,12 @@ func runFaults(t *testing.T, faults []fault, reads bool, nth int) {
 	})
 }
 
-// TestCrashAtEveryWrite: C1 of the reliability plan.
+// TestCrashAtEveryWrite covers C1 of the reliability plan.
 func TestCrashAtEveryWrite(t *testing.T) {
 	runFaults(t, []fault{crashBefore, crashAfter}, false, 13)
 }
 
-// TestEveryRequestFails: C2 of the reliability plan.
+// TestEveryRequestFails covers C2 of the reliability plan.
 func TestEveryRequestFails(t *testing.T) {
 	runFaults(t, []fault{conflict, throttled, broken, lost}, true, 41)
 }

@@ -171,8 +171,8 @@ func (b *bench) replace(s subject, spec any) error {
 	return cluster.Patch(b.t.Context(), s.object(b.user), client.RawPatch(types.JSONPatchType, body))
 }
 
-// change makes one change, and reverts it if it is a user error. It reports whether the change
-// stays.
+// change makes one change, and reverts it if it is a user error. It returns true if the change was
+// not reverted.
 func (b *bench) change(c change, got *outcome) bool {
 	b.t.Helper()
 	before := b.spec(c.of)

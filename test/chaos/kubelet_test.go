@@ -160,7 +160,7 @@ func (k *kubelet) exists(ctx context.Context, owner *metav1.OwnerReference) bool
 	if seen.cache.Get(ctx, key, object, client.UnsafeDisableDeepCopy) == nil && object.GetUID() == owner.UID {
 		return true
 	}
-	// A watch that is behind another one must cause no deletion.
+	// Read the owner live: the cache of its kind may be older than the cache of the object.
 	now := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: owner.APIVersion, Kind: owner.Kind}}
 	err := cluster.Get(ctx, key, now)
 	return err != nil && !apierrors.IsNotFound(err) || err == nil && now.UID == owner.UID

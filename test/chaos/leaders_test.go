@@ -27,10 +27,10 @@ import (
 type loss string
 
 const (
-	// killed ends the process at once, terminated by a signal that it handles.
+	// killed ends the process at once, terminated ends it by a signal that it handles.
 	killed     loss = "kill"
 	terminated loss = "terminate"
-	// severed blocks the requests about the Lease and no others.
+	// severed blocks only the requests about the Lease.
 	severed loss = "lease unreachable"
 	// stopped pauses the process until another one is the leader.
 	stopped loss = "pause"
@@ -68,9 +68,9 @@ type span struct {
 	began, end time.Time
 }
 
-// TestTwoLeaders: C9 of the reliability plan. Two managers share a Lease while objects change all
-// the time. After each kind of loss of the leader, the other manager takes over in time, and no
-// write of the former leader arrives while the other one leads.
+// TestTwoLeaders covers C9 of the reliability plan. Two managers share a Lease while objects change
+// all the time. After each kind of loss of the leader, the other manager must take over in time, and
+// no write of the former leader may arrive while the other one leads.
 func TestTwoLeaders(t *testing.T) {
 	losses := []loss{killed, terminated, severed, stopped, ahead, behind}
 	runs := 5
@@ -150,7 +150,7 @@ func (l *leaders) edit(ctx context.Context) {
 		case <-ticker.C:
 		}
 		patch := fmt.Sprintf(`{"spec":{"description":"Sings song %d."}}`, l.edits+1)
-		// A request that is sent counts.
+		// WithoutCancel, because an edit counts as soon as its request is sent.
 		if cluster.Patch(context.WithoutCancel(ctx), l.user.skill(), client.RawPatch("application/merge-patch+json", []byte(patch))) == nil {
 			l.edits++
 		}
@@ -175,8 +175,8 @@ func (l *leaders) candidate(v version, how loss) *candidate {
 	return c
 }
 
-// lose takes the leader away. It returns how long there was no leader, and the number of writes of
-// a leader that was paused.
+// lose causes the loss of the leader. It returns the time without a leader, and the number of writes
+// of a leader that was paused.
 func (l *leaders) lose(leader, next *candidate, how loss) (time.Duration, int) {
 	l.t.Helper()
 	leader.waits(l.t, "to write", func() bool {
@@ -286,8 +286,8 @@ func (c *candidate) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// lease forwards requests about the Lease, with the times of a clock that may be wrong: the API
-// server does not check them, and other candidates read them.
+// lease forwards requests about the Lease with the times of a clock that may be wrong. The API
+// server does not check these times, and other candidates read them.
 func (c *candidate) lease(r *http.Request) (*http.Response, error) {
 	// A server notices a closed connection only after it has read the body.
 	r, leads, err := c.dated(r)

@@ -25,7 +25,7 @@ type outage struct {
 	happen func(*testing.T)
 }
 
-// etcdPause is how long etcd sends no answer.
+// etcdPause is the time for which etcd sends no answer.
 const etcdPause = 30 * time.Second
 
 var outages = []outage{
@@ -33,9 +33,9 @@ var outages = []outage{
 	{name: "etcd paused", happen: pauseEtcd},
 }
 
-// TestControlPlaneFails: the rest of C5 of the reliability plan (see TestWatchesFail). Right after
-// users have acted, the API server dies and starts again 2 s later, or etcd sends no answer for 30
-// s. All workloads reach the state of an undisturbed run, and no writes follow.
+// TestControlPlaneFails covers the part of C5 of the reliability plan that TestWatchesFail does not
+// cover. Right after users have acted, the API server dies and starts again 2 s later, or etcd sends
+// no answer for 30 s. All workloads must reach the state of an undisturbed run, and no writes may follow.
 func TestControlPlaneFails(t *testing.T) {
 	abreast, err := strconv.Atoi(parallelRuns)
 	if err != nil {
@@ -154,7 +154,7 @@ func restartAPIServer(t *testing.T, signal syscall.Signal) {
 // restarted holds the API servers that envtest did not start.
 var restarted []*exec.Cmd
 
-// stopRestarted stops them.
+// stopRestarted stops the API servers in restarted.
 func stopRestarted() {
 	for _, server := range restarted {
 		_ = server.Process.Kill()

@@ -11,13 +11,13 @@ import (
 
 // reference is the result of an undisturbed run.
 type reference struct {
-	// made is the state in which the user acts, and state the state at the end.
+	// made is the state before the user acts, and state is the state at the end.
 	made, state string
-	// writes, requests and events are their numbers after that.
+	// writes, requests and events are the numbers of writes, requests and events after the user has acted.
 	writes, requests, events int
 }
 
-// references has one reference for each workload, whatever disturbs it.
+// references contains one reference for each workload, which all its disturbed runs share.
 var references sync.Map
 
 // runReference runs a workload without faults.

@@ -24,7 +24,7 @@ var staleViews = []struct {
 	{name: "what came of it", resources: []string{"deployments", "configmaps", "services", "networkpolicies", "pods"}, harmless: true},
 }
 
-// TestStaleCacheAtTheStart: C3 of the reliability plan. The operator starts with a cache from some
+// TestStaleCacheAtTheStart covers C3 of the reliability plan. The operator starts with a cache from some
 // moment of a finished workload, and sees the current state later.
 func TestStaleCacheAtTheStart(t *testing.T) {
 	points := 10

@@ -135,7 +135,7 @@ func checkObserved(value any, generation float64) error {
 
 var volatile = map[string]bool{
 	"uid": true, "resourceVersion": true, "creationTimestamp": true, "managedFields": true, "generation": true,
-	// It covers the identity of the owner.
+	// This digest depends on the UID of the owner.
 	a2av1alpha1.AnnotationAppliedDigest: true,
 	"observedGeneration":                true, "lastTransitionTime": true, "clusterIP": true, "clusterIPs": true, "deletionTimestamp": true,
 }

@@ -58,9 +58,9 @@ var storms = []storm{
 	{name: "namespace", strike: deleteWithNamespace},
 }
 
-// TestDeleteStorm: C12 of the reliability plan. It deletes many Agents, alone or with other objects,
-// with and without a crash of the operator. After a minute all objects are gone, none is created
-// again, and no writes follow.
+// TestDeleteStorm covers C12 of the reliability plan. It deletes many Agents, alone or with other objects,
+// with and without a crash of the operator. All objects must be gone within a minute, none may be created
+// again, and no writes may follow.
 func TestDeleteStorm(t *testing.T) {
 	runs, agents := 4, 20
 	if !full {

@@ -33,9 +33,9 @@ type repairs struct {
 	took    []time.Duration
 }
 
-// TestTampering: C8 of the reliability plan. It deletes every object that an Agent owns, and
-// changes and removes every field that the operator owns, the owner references included. The
-// operator repairs all of them, and keeps fields of other managers.
+// TestTampering covers C8 of the reliability plan. It deletes every object that an Agent owns, and
+// changes and removes every field that the operator owns, including owner references. The operator
+// must repair all of them, and must not change fields of other managers.
 func TestTampering(t *testing.T) {
 	b := newBench(t, "chaos-tampering")
 	if err := b.user.createShared(t.Context()); err != nil {

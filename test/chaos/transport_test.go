@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chaos disturbs the operator and checks the result: whatever fails, and wherever the
-// process dies, the state at the end is that of an undisturbed run, and no writes follow.
+// Package chaos disturbs the operator and checks the result: after any fault, and after a crash at
+// any point, the final state must equal the state of an undisturbed run, and no writes may follow.
 //
 // The complete operator runs in this process, against a real API server. Faults happen in the
 // transport between the two. `make chaos` runs the whole campaign, and the ordinary tests run a
@@ -45,7 +45,7 @@ const (
 type plan struct {
 	fault fault
 	at    int
-	// reads counts requests that only read, too.
+	// reads is true if the count includes requests that only read.
 	reads bool
 }
 
@@ -113,7 +113,7 @@ func (t *transport) die() {
 	t.dead = true
 }
 
-// gone reports whether the operator has died.
+// gone reports whether a fault has ended the operator.
 func (t *transport) gone() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

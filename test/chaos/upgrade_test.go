@@ -37,11 +37,11 @@ const (
 	upgradeIdleFor = 3 * time.Second
 )
 
-// TestUpgrade: C11 of the reliability plan. Agents are created under the manager and the CRDs of
-// an older version, FROM. Then the newer manager and CRDs take over, and more Agents are created;
-// then the older manager returns, under the newer CRDs, and then the newer one. After each step no
-// field is lost, no pod template has changed, no object was created again, and at the end no
-// writes follow.
+// TestUpgrade covers C11 of the reliability plan. It creates Agents with the manager and the CRDs of an
+// older version, FROM. Then it upgrades manager and CRDs, and creates more Agents. Then it runs the older
+// manager with the newer CRDs, and at last the newer manager again. After each step, no field may be lost,
+// no pod template may have changed, and no object may have been created again. At the end, no writes may
+// follow.
 func TestUpgrade(t *testing.T) {
 	if !full {
 		t.Skip("it builds two managers: make chaos-upgrade")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestWatchesFail: C4 and a part of C5 of the reliability plan. Watches of the operator lose
+// TestWatchesFail covers C4 and a part of C5 of the reliability plan. Watches of the operator lose
 // events, delay them and end.
 func TestWatchesFail(t *testing.T) {
 	mishaps := []watchFault{dropped, delayed, brokenOff}

@@ -25,7 +25,7 @@ const (
 	brokenOff watchFault = "break"
 )
 
-// watchFaultDuration is the duration of a mishap.
+// watchFaultDuration is the duration of a watch fault.
 const watchFaultDuration = 400 * time.Millisecond
 
 // expired is the answer of the API server for a version that is too old.

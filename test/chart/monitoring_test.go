@@ -38,8 +38,8 @@ func TestMonitoringIsOffByDefault(t *testing.T) {
 	}
 }
 
-// Nothing of an alert changes on its way from the tested file into the PrometheusRule but
-// the URL of its runbook.
+// The alerts in the PrometheusRule must equal the alerts in the tested file, except for the URLs
+// of the runbooks.
 func TestPrometheusRuleHasTheTestedAlerts(t *testing.T) {
 	text, err := os.ReadFile(alertsFile)
 	if err != nil {

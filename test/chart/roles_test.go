@@ -11,7 +11,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// The manager mounts Secrets into pods by name, and reads none.
+// The manager needs no right to read Secrets: it mounts them into pods by name.
 func TestManagerReadsNoSecrets(t *testing.T) {
 	for key, object := range render(t, "") {
 		var rules []rbacv1.PolicyRule

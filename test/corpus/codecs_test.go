@@ -30,8 +30,8 @@ func decoder[T any](f func([]byte) (T, error)) decode {
 
 var clientV03, clientV10 = prototest.Client{Version: protobuf.V03}, prototest.Client{Version: protobuf.V10}
 
-// encoders are the encoding functions of all codecs, by what they encode and by
-// dialect.
+// encoders are the encoding functions of all codecs, by the kind of the value and by
+// the dialect.
 var encoders = map[string]map[string]encode{
 	"event": {
 		"0.1": encoder(v01.AppendEvent), "0.3": encoder(v03.AppendEvent), "0.3 union": encoder(v03.AppendUnionEvent),

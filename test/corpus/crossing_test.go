@@ -129,7 +129,7 @@ func TestWire03_EventsRoundTripInEveryDialect(t *testing.T) {
 }
 
 // TestWire03_OneTaskInEveryPairOfDialects encodes and decodes a task in two dialects, for each
-// pair. The task may lose only the losses of the two.
+// pair. The task may lose only the fields that one of the two dialects cannot express.
 func TestWire03_OneTaskInEveryPairOfDialects(t *testing.T) {
 	first := a2a.Event{Task: codectest.Task()}
 	for from, a := range dialects {

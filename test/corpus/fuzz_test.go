@@ -67,7 +67,7 @@ func encodeInAll(t *testing.T, from string, e a2a.Event) {
 			t.Fatalf("%s of an event of %s is not JSON: %v\n%s", name, from, err, once)
 		}
 		if !whole(&e) {
-			continue // the engine fills in missing members before it encodes
+			continue // the engine encodes no such event, because it first adds missing members
 		}
 		if definition := definitionOf(name, &e); definition != "" {
 			if err := spec.Validate(versions[name], definition, once); err != nil {
@@ -122,8 +122,8 @@ func definitionOf(dialect string, e *a2a.Event) string {
 	}
 }
 
-// whole reports whether an event has all members that the engine fills in. A dialect
-// that cannot express a member decodes to an event without it.
+// whole reports whether an event has all members that the engine adds if they are
+// missing. Events from a dialect that cannot express such a member do not have it.
 func whole(e *a2a.Event) bool {
 	message := func(m *a2a.Message) bool {
 		return m == nil || m.ID != "" && m.Role != a2a.RoleUnspecified && len(m.Parts) > 0

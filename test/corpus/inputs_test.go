@@ -43,8 +43,8 @@ func seedValues() map[string]map[string][]any {
 	}
 }
 
-// handwritten are inputs that no encoder makes: the shapes of other releases,
-// and of clients and agents that deviate.
+// handwritten are inputs that no encoder makes: the forms of other releases, and of
+// clients and agents that deviate from the specification.
 var handwritten = map[string][]string{
 	"event": {
 		`{"kind":"text","text":"x","metadata":{"a":1}}`, `{"type":"file","file":{"bytes":"aGk=","name":"n"}}`, `{"data":[1],"mediaType":"a/b"}`,
@@ -134,7 +134,7 @@ var replacements = []string{
 	`"` + strings.Repeat("x", 257) + `"`,
 }
 
-// mutations yields what differs from a JSON text in one place.
+// mutations yields texts that differ from a JSON text in one place.
 func mutations(text []byte, yield func([]byte)) {
 	yield(text)
 	for _, at := range []int{0, 1, len(text) / 3, len(text) / 2, len(text) - 1} {
@@ -211,8 +211,8 @@ func camel(name string) string {
 	return strings.Join(parts, "")
 }
 
-// protobufMutations yields what differs from a message in one byte, in its
-// length or in one of its fields.
+// protobufMutations yields texts that differ from a message in one byte, in the
+// length or in one field.
 func protobufMutations(text []byte, yield func([]byte)) {
 	yield(text)
 	for i := range text {

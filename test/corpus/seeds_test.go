@@ -41,8 +41,8 @@ type block struct {
 	Verdict string `json:"verdict"`
 }
 
-// TestSeeds decodes every block of the documents as the product does, and compares
-// the verdicts with the manifest.
+// TestSeeds decodes every block of the documents with the decoders of the product, and
+// compares the results with the manifest.
 func TestSeeds(t *testing.T) {
 	manifest := filepath.Join(directory, "manifest.json")
 	text, err := os.ReadFile(manifest)
@@ -157,7 +157,7 @@ func answerTo(t *testing.T, client *http.Client, url string, body []byte) string
 	}
 }
 
-// result decodes a response as a client of 0.3 does.
+// result decodes a response like a client of 0.3.
 func result(t *testing.T, body []byte) string {
 	t.Helper()
 	var envelope struct {
@@ -210,7 +210,7 @@ func describe(t *testing.T, by string, e *a2a.Event, err error) string {
 
 func complete(e *a2a.Event) bool { return e.Message == nil || e.Message.ID != "" }
 
-// plain reads JSON strictly and returns as, or the error.
+// plain reads JSON strictly. It returns as, or the text of the error.
 func plain(body []byte, as string) string {
 	r := jsonread.New(body)
 	r.Skip()

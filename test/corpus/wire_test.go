@@ -27,10 +27,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// wireGolden holds what every codec encodes and decodes: the text of the named
-// values, and hashes of what is generated. An error is recorded by its reason
-// and its field; the last column hashes the messages, and the last section lists
-// them, so that a changed wording shows as nothing else.
+// wireGolden is the file with the results of every codec: the encodings of the named
+// values, and hashes of the encodings of generated values. Errors are recorded by
+// reason and field. Their messages are hashed in the last column and listed in the
+// last section, so that a new wording changes nothing else.
 var wireGolden = filepath.Join("testdata", "wire.txt.gz")
 
 // TestWireBytesEqualTheRecordedCorpus compares every codec with the recorded corpus.
@@ -245,7 +245,7 @@ func (r *recorder) listMessages() {
 
 func digest(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)[:6]) }
 
-// dump writes a value with all that it points to.
+// dump returns a value and everything to which it points as text.
 func dump(value any) string {
 	var out strings.Builder
 	dumpTo(&out, reflect.ValueOf(value))

@@ -67,8 +67,8 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(r)
 }
 
-// dialService dials the cluster IP of name.namespace.svc.*: the node is this machine, so Services are reachable,
-// but its resolver does not know their names.
+// dialService dials the cluster IP of name.namespace.svc.*. The node is this machine, so Services are reachable from it,
+// but the resolver of this machine does not resolve their names.
 func dialService(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

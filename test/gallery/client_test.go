@@ -129,7 +129,7 @@ func (c *client) post(method string, params any) *http.Response {
 	return response
 }
 
-// call returns the task that a method results in. An error fails the test.
+// call calls a method and returns the resulting task. An error fails the test.
 func (c *client) call(method string, params any) *task {
 	c.t.Helper()
 	response := c.post(method, params)
@@ -150,11 +150,11 @@ func (c *client) send(to recipient, text string) *task {
 	return c.call("message/send", c.params(to, part{Kind: "text", Text: text}))
 }
 
-// stream is the response to message/stream, and what its events so far amount to.
+// stream is the response to message/stream, and the state that results from its events so far.
 type stream struct {
 	client *client
 	lines  *bufio.Scanner
-	// task and context are their ids; every event has them.
+	// task and context are the ids of the task and the context, which every event must contain.
 	task, context string
 	// state is the last one that an event named.
 	state string

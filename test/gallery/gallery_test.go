@@ -106,7 +106,7 @@ func TestExamplesMatchTheFeatureTable(t *testing.T) {
 	}
 }
 
-// wrongKey is a key that the model refuses, and quotes in its refusal.
+// wrongKey is a key that the model refuses. The model's error message quotes it.
 const wrongKey = "sk-wrong-key-0123456789"
 
 func testSend(t *testing.T, c *client, _ *model) {
@@ -241,7 +241,7 @@ func testTool(t *testing.T, c *client, _ *model) {
 	}
 }
 
-// testFailure has the model refuse a call, and break off an answer.
+// testFailure makes the model refuse a call, and end the connection in the middle of an answer.
 func testFailure(t *testing.T, c *client, _ *model) {
 	t.Helper()
 	checkFailed(t, c.send(recipient{}, "#fail"), modelKey)

@@ -40,7 +40,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// ardToken is a token that the API server of these tests knows, of team/default.
+// ardToken is the token of team/default that the API server of these tests accepts.
 const ardToken = "identity"
 
 // TestPythonARDClientsFindAnAgent gives two ARD clients the URL of the registry, a token and a question. The SDK for A2A
@@ -111,7 +111,7 @@ func TestPythonARDClientsFindAnAgent(t *testing.T) {
 
 const wellKnownCard = "/.well-known/agent-card.json"
 
-// clusterDNS is the transport of a client in a cluster in which every Service is that of one agent.
+// clusterDNS is the transport of a client in a cluster. It resolves the names of all Services to one agent.
 type clusterDNS struct {
 	http.RoundTripper
 	agent *sidecartest.Fixture
@@ -197,7 +197,7 @@ func startRegistry(t *testing.T, agents ...[]client.Object) (url, authority stri
 			}
 		}
 	}
-	// The registry watches before it answers: its handlers are in place, and visible to this goroutine, after one answer.
+	// The registry registers its handlers before it answers. After one answer, they are therefore visible to this goroutine.
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: certificatePool(t, authority)}}
 	t.Cleanup(transport.CloseIdleConnections)
 	await("answer", func() bool {
@@ -232,7 +232,7 @@ func (c *objectCache) List(ctx context.Context, list client.ObjectList, options 
 	return c.Reader.List(ctx, list, options...)
 }
 
-// reviews knows one token. It lets no caller list Agents of other namespaces.
+// reviews answers the reviews of the registry. It accepts one token, and lets no caller list Agents of other namespaces.
 type reviews struct{ client.Writer }
 
 func (reviews) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {

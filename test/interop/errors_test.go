@@ -90,8 +90,8 @@ func TestFailureOfTheAgentEndsTheTask(t *testing.T) {
 	}
 }
 
-// isTaskEnded reports whether an error says that a task has ended. Over gRPC, the
-// client of 0.3 has no type for it.
+// isTaskEnded reports whether an error means that a task has ended. Over gRPC, the
+// client of 0.3 has no type for this error.
 func isTaskEnded(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "terminal state")
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// newGateway returns a gateway for which every name is that of one agent.
+// newGateway returns a gateway that resolves every name to the same agent.
 func newGateway(t *testing.T, agent string) http.Handler {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
@@ -44,8 +44,8 @@ func newGateway(t *testing.T, agent string) http.Handler {
 	})
 }
 
-// TestClientsStayOnTheGateway gives clients only the gateway's address. Their calls
-// after the card must use the gateway, too.
+// TestClientsStayOnTheGateway gives clients only the gateway's address. After they
+// have read the card, they must send all calls to the gateway.
 func TestClientsStayOnTheGateway(t *testing.T) {
 	for name, resolve := range map[string]opener{
 		"a2a-go v2.4.0":  newV1(newsdk.Version, newsdk.TransportProtocolJSONRPC),

@@ -39,8 +39,8 @@ func agentAskingForKey() http.HandlerFunc {
 	}
 }
 
-// TestWire13_AnswerWithAReferenceToItsQuestion answers by a second stream, whose message has
-// the task in referenceTaskIds, while it reads the first stream.
+// TestWire13_AnswerWithAReferenceToItsQuestion answers with a second stream while it reads
+// the first one. The message of the second stream names the task in referenceTaskIds.
 func TestWire13_AnswerWithAReferenceToItsQuestion(t *testing.T) {
 	c := newClient01(t, agentAskingForKey())
 	first := c.post("message/stream", `{"message":{"kind":"message","messageId":"m1","role":"user","parts":[{"kind":"text","text":"Hi"}]}}`)
@@ -97,7 +97,7 @@ func TestWire13_AnswerWithAReferenceToItsQuestion(t *testing.T) {
 	}
 }
 
-// TestWire13_GetMayStream resumes by tasks/get with a taskId, as that client does.
+// TestWire13_GetMayStream resumes a stream with tasks/get and a taskId, like one client.
 func TestWire13_GetMayStream(t *testing.T) {
 	c := newClient01(t, sidecartest.TextAgent)
 	done, _ := c.call("tasks/send", say("t", "Hi", ""))

@@ -251,8 +251,8 @@ func TestPartsOfEachKindComeBack(t *testing.T) {
 	})
 }
 
-// TestClientsOfBothVersionsReadOneTask has a client of each version read the task that
-// the other began.
+// TestClientsOfBothVersionsReadOneTask reads a task with a client of the version that did
+// not begin it, for both versions.
 func TestClientsOfBothVersionsReadOneTask(t *testing.T) {
 	url := sidecartest.Start(t, sidecartest.TextAgent).URL
 	transport := &http.Transport{}

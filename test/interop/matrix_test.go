@@ -139,14 +139,14 @@ func classify(err error) string {
 		return off
 	case strings.Contains(err.Error(), oldsdk.ErrPushNotificationNotSupported.Error()),
 		strings.Contains(err.Error(), "Push Notification is not supported"):
-		return off // over gRPC, the client of 0.3 has no type for it
+		return off // over gRPC, the client of 0.3 has no type for this error
 	default:
 		return unknown
 	}
 }
 
-// judge returns the cell for the result of a client. A result that is neither correct,
-// off nor a known failure fails the test, and so does a known failure that works.
+// judge returns the cell for the result of a client. It fails the test for a result that
+// is neither correct, off nor a known failure, and for a known failure that now works.
 func judge(t *testing.T, r *row, operation, want, got, class string, err error) string {
 	t.Helper()
 	known := reasonOf(r, operation) != ""
@@ -177,8 +177,8 @@ func reasonOf(r *row, operation string) string {
 	return ""
 }
 
-// compare compares the rows with the golden file. Clients that did not run, because
-// node or Python is missing, keep their row.
+// compare compares the rows with the golden file. It keeps the rows of clients that did
+// not run because node or Python is missing.
 func compare(t *testing.T, rows map[string]row) {
 	t.Helper()
 	golden := filepath.Join("testdata", "matrix.json")

@@ -18,8 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// TestTypeScriptMCPClientCallsAnAgent runs the official TypeScript clients: @modelcontextprotocol/sdk 1.32.2, which has
-// sessions only, and @modelcontextprotocol/client 2.4.0, with a session and without one.
+// TestTypeScriptMCPClientCallsAnAgent runs the official TypeScript clients: @modelcontextprotocol/sdk 1.32.2, which
+// supports only sessions, and @modelcontextprotocol/client 2.4.0, with a session and without one.
 func TestTypeScriptMCPClientCallsAnAgent(t *testing.T) {
 	program, err := node()
 	if err != nil {

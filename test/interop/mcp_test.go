@@ -33,7 +33,7 @@ import (
 // The versions of MCP that the tests speak: with sessions, and without.
 var mcpVersions = []string{"2025-06-18", "2025-11-25", "2026-07-28"}
 
-// registry plays the registry for the gateway of one sidecar.
+// registry is a fake registry for the gateway of one sidecar.
 type registry struct {
 	*httptest.Server
 	mu sync.Mutex
@@ -111,8 +111,7 @@ type caller struct {
 	agent *sidecartest.Fixture
 }
 
-// newCaller starts a sidecar whose gateway leads to an agent, team/echo, with a sidecar of its
-// own.
+// newCaller starts a sidecar whose gateway finds one agent, team/echo, which has its own sidecar.
 func newCaller(t *testing.T, agent http.HandlerFunc) *caller {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
@@ -178,7 +177,8 @@ func (m mcpClient) connect(t *testing.T, c *caller) *mcp.ClientSession {
 	return session
 }
 
-// callTool calls a tool and returns its texts, without the last one if that has the facts of a task.
+// callTool calls a tool and returns the texts of the result. If the last text contains the facts of a task, it returns them
+// as facts and not as text.
 func callTool(ctx context.Context, t *testing.T, s *mcp.ClientSession, tool string, arguments any) (texts []string, facts map[string]string, r *mcp.CallToolResult) {
 	t.Helper()
 	p := &mcp.CallToolParams{Name: tool, Arguments: arguments}
@@ -306,7 +306,7 @@ func TestMCPClientWithoutAUserContinuesTheTask(t *testing.T) {
 		if r.IsError || !slices.Equal(texts, []string{"That one"}) || facts["state"] != "completed" || facts["taskId"] != task {
 			t.Errorf("call_agent = %v %v", texts, facts)
 		}
-		// A task that has ended is read again.
+		// For a task that has ended, the tool returns the same answer again.
 		texts, _, r = callTool(t.Context(), t, s, "call_agent", map[string]any{"agent": "team/echo", "taskId": task})
 		if r.IsError || !slices.Equal(texts, []string{"That one"}) {
 			t.Errorf("call_agent = %v", texts)
@@ -491,7 +491,7 @@ func TestGatewayRejectsWebPages(t *testing.T) {
 	}
 }
 
-// TestInvalidRegistryResponseFailsTheTools has the registry send responses that are not those of a registry.
+// TestInvalidRegistryResponseFailsTheTools makes the registry send invalid responses.
 func TestInvalidRegistryResponseFailsTheTools(t *testing.T) {
 	c := newCaller(t, sidecartest.TextAgent)
 	s := mcpClient{}.connect(t, c)

@@ -24,17 +24,17 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// adkJob is an agent that client_adk.py talks to.
+// adkJob is an agent that client_adk.py calls.
 type adkJob struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
 	// CA is the file with the authority of the agent's certificate.
 	CA string `json:"ca"`
-	// Connect has the addresses to dial, by host and port. If it is nil, ADK uses its own
+	// Connect maps hosts with ports to the addresses to dial. If it is nil, ADK uses its own
 	// HTTP client.
 	Connect map[string]string `json:"connect"`
 
-	// refused is the error of ADK for a card that it refuses.
+	// refused is the error of ADK, if ADK should refuse the card.
 	refused string
 }
 
@@ -72,8 +72,8 @@ func terminateTLS(t *testing.T, certificate, path, agent string) string {
 		FlushInterval: -1, Transport: transport,
 	}
 	proxy := httptest.NewUnstartedServer(http.StripPrefix(path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Otherwise the first byte of a response closes the body of its request. The transport fails if that happens before it
-		// has read the end of the body.
+		// Without full duplex, the server closes the body of a request at the first byte of the response. The transport fails if
+		// it has not read the end of the body before.
 		if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
 			t.Error(err)
 		}
@@ -101,12 +101,12 @@ func adkJobs(t *testing.T) []adkJob {
 	local := httptest.NewServer(newGateway(t, sidecartest.Start(t, sidecartest.AskingAgent).URL))
 	t.Cleanup(local.Close)
 
-	// The bases are those that the operator configures.
+	// The same base URLs as the operator configures.
 	inside := []string{"https://echo.team.svc.cluster.local/", "https://echo.team.svc/", "https://echo.team/", "https://echo/"}
 	own := sidecartest.Start(t, sidecartest.AskingAgent, sidecartest.WithTLS(certificate), withBases(nil)).URL
 	service := sidecartest.Start(t, sidecartest.AskingAgent, sidecartest.WithTLS(certificate), withBases(inside)).URL
 	all := sidecartest.Start(t, sidecartest.AskingAgent, sidecartest.WithTLS(certificate), withBases(inside, card.Bindings...)).URL
-	// The Gateway has a listener for http, too. Requests to both arrive in the clear.
+	// The Gateway also has a listener for http. Requests to either listener reach the sidecar without TLS.
 	exposed := sidecartest.Start(t, sidecartest.AskingAgent, withBases([]string{
 		"https://agents.example.test/team/echo/", "http://agents.example.test/team/echo/", "http://echo.team.svc.cluster.local/", "http://echo.team.svc/",
 	})).URL

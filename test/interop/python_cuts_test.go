@@ -32,8 +32,8 @@ const (
 )
 
 // TestPythonServersBehindCuts cuts each connection between the sidecar and a server at
-// a random byte. Each turn is completed with every part of the server's journal, once
-// and in order, or failed with a reason.
+// a random byte. Each turn must either complete with every part of the server's journal,
+// once and in order, or fail with a reason.
 func TestPythonServersBehindCuts(t *testing.T) {
 	turns := defaultTurns
 	if text := os.Getenv("INTEROP_TURNS"); text != "" {
@@ -148,7 +148,7 @@ func (b *behindCuts) turn(t *testing.T, name string, parts int) {
 		b.completed++
 		b.parts += parts
 		b.lost += missing(whole, kept) + missing(whole, streamed)
-		// LangGraph makes one part of all chunks.
+		// LangGraph joins all chunks into one part.
 		if want := strings.Join(whole, ""); strings.Join(kept, "") != want || strings.Join(streamed, "") != want {
 			t.Errorf("%s: completed, the task has %q, its stream %q, the journal %q", name, kept, streamed, runs)
 		}

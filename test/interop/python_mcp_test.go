@@ -27,8 +27,8 @@ func TestPythonMCPClientCallsAnAgent(t *testing.T) {
 	}
 }
 
-// TestPythonFrameworkCallsAnAgentByMCP gives the MCP client of the OpenAI Agents SDK the URL of
-// the gateway, and nothing of A2A. `make gallery` installs its packages.
+// TestPythonFrameworkCallsAnAgentByMCP gives the MCP client of the OpenAI Agents SDK only the URL
+// of the gateway. The program contains no A2A code. `make gallery` installs its packages.
 func TestPythonFrameworkCallsAnAgentByMCP(t *testing.T) {
 	program := pyenv.Python(t, filepath.Join("..", "..", "examples", "mcp", "requirements.txt"))
 	c := newCaller(t, func(w http.ResponseWriter, r *http.Request) {

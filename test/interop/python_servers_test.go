@@ -25,11 +25,11 @@ import (
 // pythonServer is a process with a server of a Python SDK.
 type pythonServer struct {
 	url string
-	// path is that of the agent below the URL; "" for the root.
+	// path is the path of the agent below the URL, "" for the root.
 	path string
 
 	mu sync.Mutex
-	// sent has the parts of the server's journal, by turn and run of that turn.
+	// sent contains the parts in the server's journal, by turn and by run of the turn.
 	sent map[string]map[string][]string
 }
 
@@ -101,7 +101,7 @@ func (s *pythonServer) read(lines *bufio.Scanner, listens chan<- struct{}) {
 	}
 }
 
-// said returns the parts that the journal has of a turn, by run.
+// said returns the parts of a turn in the journal, by run.
 func (s *pythonServer) said(turn string) map[string][]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,14 +142,14 @@ func (s *pythonServer) scenario(t *testing.T, change ...func(*sidecarconfig.Back
 	return played
 }
 
-// pythonServers are servers of the Python SDKs, by what their card offers.
+// pythonServers are servers of the Python SDKs, with the interfaces that their cards offer.
 var pythonServers = []struct {
 	name, environment string
 	args              []string
 	// backend configures the sidecar for the path of the agent; nil where the sidecar
 	// needs no path.
 	backend func(b *sidecarconfig.Backend, path string)
-	// wants has the results that differ from those of other servers, by operation.
+	// wants contains, by operation, the results that differ from the results of other servers.
 	wants map[string]string
 }{
 	{"a2a-sdk 1.3.0 JSON-RPC", "a2a-1", []string{"server_v10.py", "JSONRPC"}, nil, nil},
@@ -157,7 +157,7 @@ var pythonServers = []struct {
 	{"a2a-sdk 0.3.26 JSON-RPC", "a2a-0.3", []string{"server_v03.py", "JSONRPC"}, nil, nil},
 	{"a2a-sdk 0.3.26 HTTP+JSON", "a2a-0.3", []string{"server_v03.py", "HTTP+JSON"}, nil, nil},
 	{"google-adk 2.13.0 to_a2a", "adk", []string{"server_adk.py"}, nil, map[string]string{
-		// It sends pieces as status messages, and the whole answer as an artifact.
+		// The server sends chunks as status messages, and the whole answer as an artifact.
 		"get":            "completed Hello world, 4 in history",
 		"input required": "input-required, then completed That one, 6 in history",
 		// The scenario waits for a chunk of an artifact.
@@ -166,10 +166,10 @@ var pythonServers = []struct {
 	{"langgraph-api 0.16.7", "langgraph", []string{"server_langgraph.py"}, func(b *sidecarconfig.Backend, path string) {
 		b.A2A.CardPath = path + "/.well-known/agent-card.json"
 	}, map[string]string{
-		// It sends status messages as google-adk does, each with the whole answer so far.
+		// The server sends status messages like google-adk, each with the whole answer so far.
 		"get":         "completed Hello world, 4 in history",
 		"resubscribe": notPlayed,
-		// The graph would have to read files and data.
+		// Not performed, because the graph does not read files and data.
 		"parts": notPlayed,
 	}},
 }

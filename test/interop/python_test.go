@@ -29,7 +29,7 @@ func environment(t *testing.T, name string) string {
 	return pyenv.Python(t, filepath.Join("python", "requirements", name+".txt"))
 }
 
-// pythonSDKs are those of PyPI, each with what it can speak.
+// pythonSDKs are the SDKs on PyPI, with the versions and bindings that they support.
 var pythonSDKs = []pythonSDK{
 	{"a2a-sdk 1.3.0", "a2a-1", "v10", []pythonRow{
 		{"1.0", "JSON-RPC"}, {"1.0", "REST"}, {"1.0", "gRPC"}, {"0.3", "JSON-RPC"}, {"0.3", "REST"}, {"0.3", "gRPC"},
@@ -64,14 +64,14 @@ type report struct {
 	Job       string `json:"job"`
 	Operation string `json:"operation"`
 	Got       string `json:"got"`
-	// Class is "", or as classify has it.
+	// Class is the class of the error as classify returns it, "" for none.
 	Class string `json:"class"`
 	Error string `json:"error"`
 }
 
 // playSDK performs every operation with the clients of a Python SDK, with a bearer
 // token and with an API key. The sidecars refuse calls without a credential. The matrix
-// has the results of the bearer token.
+// contains the results with the bearer token.
 func playSDK(t *testing.T, sdk *pythonSDK, add func(row)) {
 	t.Helper()
 	program := environment(t, sdk.environment)

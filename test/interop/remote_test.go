@@ -65,7 +65,7 @@ func newRemoteAgent(t *testing.T, at string) *remoteAgent {
 		_, _ = fmt.Fprintf(&e.seen, "%s %s\n%v\n%s\n", r.Method, r.URL, r.Header, body)
 		e.mu.Unlock()
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		// The agent behind it does not know the credential.
+		// Remove the credential, because the sidecar behind this server does not accept it.
 		r.Header.Del("Authorization")
 		proxy.ServeHTTP(w, r)
 	}))
@@ -131,8 +131,8 @@ func (r fakeRegistry) RoundTrip(req *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// gateway returns the agent's URL at a gateway that knows the agent from the registry
-// alone.
+// gateway returns the agent's URL at a gateway that finds the agent only in the
+// registry.
 func (e *remoteAgent) gateway(t *testing.T) string {
 	t.Helper()
 	token := filepath.Join(t.TempDir(), "token")
@@ -166,8 +166,8 @@ func (e *remoteAgent) gateway(t *testing.T) string {
 	return server.URL + "/agents/team/weather"
 }
 
-// checkNoSecrets fails the test if the agent received a credential or a header that is
-// not for it.
+// checkNoSecrets fails the test if the agent received a credential or a header that was
+// not intended for it.
 func (e *remoteAgent) checkNoSecrets(t *testing.T) {
 	t.Helper()
 	e.mu.Lock()
@@ -203,7 +203,7 @@ func (e *remoteAgent) checkDialect(t *testing.T, name string) {
 	}
 }
 
-// leakyTransport adds headers that are not for the agent.
+// leakyTransport adds headers that the gateway must not send to the agent.
 type leakyTransport struct{ http.RoundTripper }
 
 func (c leakyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -249,7 +249,7 @@ func TestClientsReachRemoteAgents(t *testing.T) {
 	}
 }
 
-// TestClientsOf01ReachRemoteAgents is TestClientsReachRemoteAgents for the client01 clients.
+// TestClientsOf01ReachRemoteAgents repeats TestClientsReachRemoteAgents with client01.
 func TestClientsOf01ReachRemoteAgents(t *testing.T) {
 	for name, open := range upstreams {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,7 @@ type scenario struct {
 	url, token string
 	// release lets a waiting agent continue.
 	release chan struct{}
-	// control is the URL by which a client in another process releases it.
+	// control is the URL with which a client in another process releases the waiting agent.
 	control string
 }
 

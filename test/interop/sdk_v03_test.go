@@ -128,7 +128,7 @@ func (*v03) push(c *a2a.TaskPushConfig) string {
 
 func (s *v03) extended(ctx context.Context) (string, error) {
 	if !s.card.SupportsAuthenticatedExtendedCard {
-		return "", a2a.ErrAuthenticatedExtendedCardNotConfigured // the client would answer with the card that it has
+		return "", a2a.ErrAuthenticatedExtendedCardNotConfigured // the client would return the public card without a call
 	}
 	card, err := s.client.GetAgentCard(ctx)
 	if err != nil {

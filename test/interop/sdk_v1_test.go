@@ -96,7 +96,7 @@ func (s *v1) subscribe(ctx context.Context, id string) iter.Seq2[event, error] {
 
 func (s *v1) list(ctx context.Context, contextID string) ([]task, error) {
 	if s.version != a2a.Version {
-		return nil, errNone // its 0.3 has no list
+		return nil, errNone // in 0.3, the client does not list tasks
 	}
 	page, err := s.client.ListTasks(ctx, &a2a.ListTasksRequest{ContextID: contextID, IncludeArtifacts: true})
 	if err != nil {

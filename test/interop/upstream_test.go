@@ -58,12 +58,12 @@ var upstreams = map[string]func(t *testing.T) *scenario{
 	},
 }
 
-// relayed are the operations that reach the agent, or depend on its answers.
+// relayed are the operations that the sidecar relays to the agent, or whose results depend on the agent's answers.
 var relayed = map[string]bool{
 	"send": true, "stream": true, "get": true, "list": true, "cancel": true, "resubscribe": true, "error": true, "input required": true,
 }
 
-// notPlayed is the wanted result of an operation that is left out.
+// notPlayed stands for the result of an operation that the test does not perform.
 const notPlayed = "not played"
 
 // playRelayed performs the relayed operations with a client. It compares the results
@@ -107,7 +107,7 @@ func TestClientsSeeTheSameBehindAnA2ABackend(t *testing.T) {
 	}
 }
 
-// offering returns our sidecar behind a card of another version.
+// offering returns a function that starts a sidecar whose card is replaced by a card of another version.
 func offering(card string) func(t *testing.T) *scenario {
 	return func(t *testing.T) *scenario {
 		t.Helper()
@@ -125,8 +125,8 @@ func offering(card string) func(t *testing.T) *scenario {
 		mux.HandleFunc("/.well-known/agent.json", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintf(w, card, true) })
 		mux.HandleFunc("/.well-known/agent-card.json", http.NotFound)
 		mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-			// The proxy breaks off a response that begins before the proxy has read the
-			// whole request.
+			// Read the whole body first, because the proxy aborts a response that begins before
+			// it has read the whole request.
 			body, err := io.ReadAll(r.Body)
 			if err != nil {
 				return
@@ -161,7 +161,7 @@ func newCard(binding newsdk.TransportProtocol) http.Handler {
 	})
 }
 
-// newAgent behaves like the agent of a scenario, with the SDK of 1.0.
+// newAgent is the agent of a scenario, implemented with the SDK of 1.0.
 type newAgent struct{ *scenario }
 
 func (a newAgent) Execute(ctx context.Context, x *newsrv.ExecutorContext) iter.Seq2[newsdk.Event, error] {
@@ -228,7 +228,7 @@ func (s *scenario) answers(ctx context.Context, heard string, answered bool) ite
 	}
 }
 
-// oldAgent is newAgent with the SDK of 0.3.
+// oldAgent is the agent of a scenario, implemented with the SDK of 0.3.
 type oldAgent struct{ *scenario }
 
 func (a oldAgent) Execute(ctx context.Context, x *oldsrv.RequestContext, queue eventqueue.Queue) error {

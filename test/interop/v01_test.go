@@ -18,8 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/sidecartest"
 )
 
-// client01 is a client like that of the samples of 0.1: it chooses the ids of its
-// tasks, splits streams at empty lines, and reads only blocks that begin with data.
+// client01 is a client like the client in the samples of 0.1: it chooses the ids of its
+// tasks, splits streams at empty lines, and reads only blocks that begin with "data".
 type client01 struct {
 	t    *testing.T
 	http *http.Client
@@ -184,7 +184,7 @@ func TestWire21_Oldest(t *testing.T) {
 	}
 }
 
-// TestWire21_OldestContinuesAPausedTask continues a task that asked.
+// TestWire21_OldestContinuesAPausedTask continues a task that asked a question.
 func TestWire21_OldestContinuesAPausedTask(t *testing.T) {
 	c := newClient01(t, sidecartest.AskingAgent)
 	asked, code := c.call("tasks/send", say("q", "Hi", ""))
@@ -205,7 +205,7 @@ func TestWire21_OldestContinuesAPausedTask(t *testing.T) {
 	}
 }
 
-// TestWire21_OldestRestarts a task that has ended, where that is allowed.
+// TestWire21_OldestRestarts sends messages to a task that has ended.
 func TestWire21_OldestRestarts(t *testing.T) {
 	c := newClient01(t, sidecartest.TextAgent, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) { c.ProtocolOptions.RestartTasks = true })
 	for range 2 {
@@ -218,9 +218,9 @@ func TestWire21_OldestRestarts(t *testing.T) {
 	}
 }
 
-// TestWire07_TasksOfOthers are read by a client that does not say what it
-// speaks, in what made them or in what all can read: the responses are
-// validated on their way.
+// TestWire07_TasksOfOthers reads tasks of clients of other versions with a client
+// that names no version. The response is in the dialect that made the task, or in
+// one that all clients can read. The client's transport validates the responses.
 func TestWire07_TasksOfOthers(t *testing.T) {
 	c := newClient01(t, sidecartest.TextAgent)
 	response := c.post("SendMessage", `{"message":{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"Hi"}]}}`, "A2A-Version", "1.0")

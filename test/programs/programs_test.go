@@ -37,15 +37,16 @@ func TestPathOfAProgramThatIsNotBuiltPanics(t *testing.T) {
 // building matches a build in the source of a test.
 var building = regexp.MustCompile(`"go", ?"build"`)
 
-// mayBuild are tests that build programs which TestMain cannot know: those of another
-// commit, and those of a page. They have no deadline.
+// mayBuild are tests that build programs which TestMain cannot build: programs of another
+// commit or of a page. These tests have no deadline.
 var mayBuild = map[string]bool{
 	"test/chaos/program_test.go":     true,
 	"test/docs/agents_test.go":       true,
 	"test/programs/programs_test.go": true,
 }
 
-// TestNoTestBuildsAProgram: a build inside a test would count against its deadline.
+// TestNoTestBuildsAProgram checks that no test builds a program, because the time of the
+// build would count against the deadline of the test.
 func TestNoTestBuildsAProgram(t *testing.T) {
 	root := filepath.Join("..", "..")
 	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
@@ -73,7 +74,8 @@ func TestNoTestBuildsAProgram(t *testing.T) {
 	}
 }
 
-// TestListingBuildsNothing: editors list tests often.
+// TestListingBuildsNothing checks that -test.list builds no program, because editors list
+// tests often.
 func TestListingBuildsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -136,8 +136,8 @@ func BenchmarkInSync(b *testing.B) {
 	})
 }
 
-// TestUserErrorIsFoundOnce: while nothing has changed, a reconcile does not render an Agent
-// again whose spec has a mistake.
+// TestUserErrorIsFoundOnce checks that a reconcile does not render an Agent with a mistake in its
+// spec again while nothing has changed.
 func TestUserErrorIsFoundOnce(t *testing.T) {
 	agent := newAgent()
 	for i := range 100 {
@@ -212,7 +212,7 @@ func (f *fixture) reconcileAgain() {
 	}
 }
 
-// reconcileFirst reconciles as a manager does that has just started.
+// reconcileFirst reconciles like a manager that has just started.
 func (f *fixture) reconcileFirst() {
 	f.reconciler = controllers.NewAgentReconciler(f.config)
 	f.reconcileAgain()

@@ -158,8 +158,8 @@ func ask(t *testing.T, c *http.Client, verb, url, body, contentType string, who 
 	return i.out(all.String())
 }
 
-// TestForeignTaskEqualsMissingTask checks that the response for a task of another owner has the same bytes as that for a missing
-// task, and takes as long.
+// TestForeignTaskEqualsMissingTask checks that the responses for a task of another owner and for a missing task have the same
+// bytes, and take the same time.
 func TestForeignTaskEqualsMissingTask(t *testing.T) {
 	r := sidecartest.Start(t, sidecartest.HeldAgent(nil), sidecartest.WithEverything, sidecartest.WithTokens)
 	protocols := new(http.Protocols)

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire checks the whole sidecar against the requirements on the wire protocol, with the bytes that
-// clients of each version send. The number in the name of a test is that of the line in docs/reference/conformance.md.
+// Package wire checks the whole sidecar against the requirements on the wire protocol, with the bytes that clients of each
+// version send. The number in the name of a test is the number of a line in docs/reference/conformance.md.
 package wire
 
 import (
