@@ -10,9 +10,9 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// An Agent uses objects of its own namespace. An object of another namespace has to allow it: an AgentSkill
-// (internal/skillsharing), or a Gateway for a route. The targets of push notifications are the choice of the
-// Agent (internal/a2a/egress).
+// An Agent uses objects of its own namespace. It can use an object of another namespace only if this object allows it: an
+// AgentSkill (internal/skillsharing), or a Gateway for a route. The Agent itself chooses the targets of push notifications
+// (internal/a2a/egress).
 var _ = DescribeTable("T-XNS: an Agent is refused that reaches into another namespace",
 	func(ctx context.Context, path, value, message string) {
 		Expect(create(ctx, agent(path, value))).To(MatchError(ContainSubstring(message)))

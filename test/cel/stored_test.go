@@ -34,8 +34,8 @@ func without(root *apiextensionsv1.JSONSchemaProps) {
 	root.Properties["spec"] = spec
 }
 
-// A release may add a rule that existing objects violate. Such objects keep the value, and all other fields stay
-// writable.
+// A release may add a rule that existing objects violate. Such objects may keep the value, and users can still change all
+// other fields.
 var _ = Describe("an Agent that was stored before the rules existed", Ordered, func() {
 	of := func(name, spec string) *unstructured.Unstructured {
 		obj := agent("spec", spec)

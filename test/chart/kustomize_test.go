@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The chart with its default values and config/default have the same objects, except for additions of Helm and
+// The chart with its default values and config/default must contain the same objects, except for additions of Helm and
 // for the Namespace, which Helm creates itself.
 func TestChartEqualsKustomize(t *testing.T) {
 	out, err := tool("kustomize", "build", "config/default")

@@ -74,8 +74,8 @@ func helm(t *testing.T, values string, args ...string) ([]byte, error) {
 	}, args...)...)
 }
 
-// render renders the chart, and returns the objects by "Kind name", or by "Kind namespace/name" in another
-// namespace than that of the release.
+// render renders the chart, and returns the objects by "Kind name". The key of an object outside of the release's
+// namespace is "Kind namespace/name".
 func render(t *testing.T, values string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	out, err := helm(t, values)

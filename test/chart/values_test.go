@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Without this, a value that no template reads would be accepted and have no effect.
+// A template must read each value. Otherwise the chart would accept a value without effect.
 func TestTemplatesReadEveryValue(t *testing.T) {
 	var templates strings.Builder
 	err := filepath.WalkDir(filepath.Join(root, chartDir, "templates"), func(path string, entry fs.DirEntry, err error) error {
@@ -192,8 +192,8 @@ func textOf(expression ast.Expr) (string, bool) {
 	}
 }
 
-// TestValuesAreNamedAsTheManagersFlags compares the names of values with those of the flags that they set:
-// remote.ca sets --remote-ca-file.
+// TestValuesAreNamedAsTheManagersFlags compares the names of values with the names of the flags that they set. For
+// example, remote.ca sets --remote-ca-file.
 func TestValuesAreNamedAsTheManagersFlags(t *testing.T) {
 	valueOf := map[string]string{
 		"--sidecar-image":                    "sidecar.image",

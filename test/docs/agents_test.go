@@ -55,8 +55,8 @@ func run(t *testing.T, dir, address string, env []string, name string, args ...s
 	programs.Serve(t, command, address, 30*time.Second)
 }
 
-// languages has the program that runs snippets of a language, by the file name's
-// extension, and the command.
+// languages contains, by the extension of the file name, the program and the command that run
+// snippets of a language.
 var languages = map[string]struct {
 	program string
 	command func(t *testing.T, file string) []string
@@ -98,7 +98,7 @@ func build(t *testing.T, dir, pkg string) string {
 	return binary
 }
 
-// result has the members of a task of A2A 0.3 that the tests read.
+// result contains the members of a task of A2A 0.3 that the tests read.
 type result struct {
 	Kind, ID string
 	Status   struct {
@@ -194,7 +194,7 @@ func TestAgentOfThePageAsksForInput(t *testing.T) {
 // stream matches the events on the page.
 var stream = regexp.MustCompile("(?ms)^```json\n(\\{\"text\":.*?)^```$")
 
-// TestSidecarAcceptsTheEventsOnThePage has an agent that responds with the events of the
+// TestSidecarAcceptsTheEventsOnThePage runs an agent that responds with the events on the
 // page.
 func TestSidecarAcceptsTheEventsOnThePage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/events-protocol.md")

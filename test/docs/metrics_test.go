@@ -16,15 +16,15 @@ import (
 	_ "github.com/a2a-operator/a2a-operator/internal/operator" // registers the metrics of the manager
 )
 
-// own and foreign match names of metrics on the pages: the metrics of this product, and
-// those of libraries.
+// own matches names of the metrics of this product on the pages, and foreign matches names
+// of the metrics of libraries.
 var (
 	own     = regexp.MustCompile(`\ba2a_[a-z0-9_]+_(?:total|seconds|info|bytes|callers|streams|keys|configs|flight|queued)\b`)
 	foreign = regexp.MustCompile("`((?:controller_runtime|workqueue|rest_client|leader_election)_[a-z_]+)`")
 )
 
-// TestMetricsOnThePagesExist checks that docs/reference/metrics.md has each metric that a page
-// names, and that the manager serves the metrics of libraries on it.
+// TestMetricsOnThePagesExist checks that docs/reference/metrics.md lists each metric that a page
+// names, and that the manager serves the metrics of libraries that it lists.
 func TestMetricsOnThePagesExist(t *testing.T) {
 	reference := read(t, "../../docs/reference/metrics.md")
 	pages, err := filepath.Glob("../../docs/*/*.md")

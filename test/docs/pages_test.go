@@ -45,7 +45,7 @@ func TestIndexListsEveryPage(t *testing.T) {
 	for _, page := range pages(t) {
 		folder := path.Dir(page)
 		if !strings.HasPrefix(folder, "docs/") || folder == "docs/adr" || folder == "docs/runbooks" {
-			continue // these two have an index of their own
+			continue // each of these two kinds has its own index
 		}
 		if !slices.Contains([]string{"docs/tutorials", "docs/how-to", "docs/reference", "docs/explanation"}, folder) {
 			t.Errorf("%s is in none of the folders tutorials, how-to, reference and explanation", page)
@@ -61,7 +61,7 @@ func TestIndexListsEveryPage(t *testing.T) {
 func TestLinksLeadToPages(t *testing.T) {
 	for _, page := range pages(t) {
 		if page == "docs/reference/api-reference.md" {
-			continue // its generator links its own anchors and has patterns that look like links
+			continue // generated: it has other anchors, and patterns that look like links
 		}
 		for _, found := range link.FindAllStringSubmatch(withoutCode(read(t, filepath.Join("../..", page))), -1) {
 			target, anchor, _ := strings.Cut(found[1], "#")

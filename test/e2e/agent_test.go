@@ -63,8 +63,8 @@ func update(ctx context.Context, agent *a2av1alpha1.Agent, change func(*a2av1alp
 	}).Should(Succeed())
 }
 
-// expectReady waits until the current generation is Ready and the node's proxy routes to it. Before that,
-// another pod may answer at the address.
+// expectReady waits until the current generation is Ready and kube-proxy routes to its pods. Before that, another pod may
+// answer at the address.
 func expectReady(ctx context.Context, agent *a2av1alpha1.Agent) {
 	GinkgoHelper()
 	Eventually(ctx, func() string {

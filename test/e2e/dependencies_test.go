@@ -26,7 +26,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
 )
 
-// mounted is how long the kubelet may take to update a mounted Secret.
+// mounted bounds the time until the kubelet has updated a mounted Secret.
 const mounted = 3 * time.Minute
 
 var _ = Describe("A dependency", func() {

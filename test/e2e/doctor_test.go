@@ -30,16 +30,18 @@ type finding struct {
 	Seen                                       []string
 }
 
-// fault is a fault of an agent, or of what it needs, and how kubectl a2a doctor describes it.
+// fault is a fault of an agent or of an object that it needs, and the finding with which kubectl a2a doctor describes it.
 type fault struct {
-	// change makes the fault in the Agent, nil for none. seed makes it around a ready Agent, nil for none.
+	// change makes the fault in the Agent before it is created. seed makes the fault in the environment of a ready Agent. Each
+	// may be nil.
 	change func(*a2av1alpha1.Agent)
 	seed   func(ctx context.Context, agent *a2av1alpha1.Agent)
-	// arguments returns what follows the name of the Agent, nil for nothing.
+	// arguments returns the arguments after the name of the Agent. It may be nil.
 	arguments func(ctx context.Context, agent *a2av1alpha1.Agent) []string
-	// environment has variables of the command.
+	// environment returns environment variables of the command.
 	environment func(ctx context.Context, agent *a2av1alpha1.Agent) []string
-	// reason is that of the condition, "" for a fault that no condition shows. seen and cure are parts of the finding.
+	// reason is the reason of the condition that shows the fault, "" if no condition shows it. seen and cure are parts of the
+	// finding's texts.
 	reason, seen, cure string
 }
 
@@ -112,7 +114,7 @@ var _ = Describe("kubectl a2a doctor", func() {
 		}),
 		Entry("a NetworkPolicy that blocks the caller", fault{
 			seed: func(ctx context.Context, agent *a2av1alpha1.Agent) {
-				// With management Managed, the policy of the operator admits every caller, and policies add up.
+				// With management Managed, the operator's policy admits every caller, and another policy could not restrict this.
 				update(ctx, agent, func(a *a2av1alpha1.Agent) {
 					a.Spec.NetworkPolicy.Management = a2av1alpha1.NetworkPolicyNone
 				})
@@ -165,7 +167,7 @@ var _ = Describe("kubectl a2a doctor", func() {
 	)
 })
 
-// isIn reports whether a finding is the one about the fault.
+// isIn reports whether a finding is about the fault.
 func (f *fault) isIn(each finding) bool {
 	return each.Level == "problem" && each.Reason == f.reason && strings.Contains(strings.Join(each.Seen, "\n"), f.seen) && strings.Contains(each.Cure, f.cure)
 }

@@ -104,8 +104,8 @@ func withSkill(id string) func(*a2av1alpha1.Agent) {
 
 var forwarded = regexp.MustCompile(`Forwarding from (127\.0\.0\.1:\d+)`)
 
-// gatewayOf returns the URL of the gateway in the only pod of an agent, as A2A_GATEWAY_URL has it in the container.
-// The gateway listens on loopback only, so that a port is forwarded to it until the test ends.
+// gatewayOf returns the URL of the gateway in the only pod of an agent, the counterpart of A2A_GATEWAY_URL in the container.
+// The gateway listens only on loopback, so gatewayOf forwards a port to it until the test ends.
 func gatewayOf(ctx context.Context, agent *a2av1alpha1.Agent) string {
 	GinkgoHelper()
 	live := pods(ctx, agent)

@@ -80,8 +80,8 @@ var _ = Describe("Monitoring", func() {
 // prometheus is a Prometheus on this machine that scrapes the managers and one agent.
 type prometheus struct{ address string }
 
-// startPrometheus starts the Prometheus of the variable PROMETHEUS with the rules of the chart, whose alerts fire without
-// their wait.
+// startPrometheus starts the Prometheus of the variable PROMETHEUS with the rules of the chart. Their alerts fire at once,
+// because alertingRules removes the waits.
 func startPrometheus(ctx context.Context, ns string, agent *a2av1alpha1.Agent) prometheus {
 	GinkgoHelper()
 	binding := &rbacv1.ClusterRoleBinding{
@@ -205,7 +205,7 @@ func (p prometheus) firing(ctx context.Context) (names []string) {
 	return names
 }
 
-// query asks a query, with the variables of a dashboard replaced, and returns the number of series in its result.
+// query evaluates an expression, with the variables of a dashboard replaced, and returns the number of series in the result.
 func (p prometheus) query(ctx context.Context, expression string) int {
 	GinkgoHelper()
 	expression = strings.NewReplacer("$__rate_interval", "1m", "$namespace", ".*", "$agent", ".*").Replace(expression)

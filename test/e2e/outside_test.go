@@ -22,8 +22,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/controlplane"
 )
 
-// outsideURL is the listener of the catalog outside of the cluster. The node has no Gateway, so clients call the Service,
-// as the HTTPRoute of the chart does.
+// outsideURL is the URL of the listener that serves the catalog for clients outside of the cluster. The node has no Gateway,
+// so the test calls the Service to which the HTTPRoute of the chart leads.
 const outsideURL = "http://" + release + "-registry." + operatorNamespace + ".svc:8445"
 
 var _ = Describe("The catalog outside of the cluster", func() {
@@ -107,7 +107,7 @@ func installGatewayAPI(ctx context.Context) {
 	run(ctx, "kubectl", append([]string{"wait", "--for", "condition=Established", "--timeout", "30s"}, arguments...)...)
 }
 
-// acceptRoute accepts the HTTPRoute of an agent, as the controller of a Gateway does.
+// acceptRoute sets the status of an agent's HTTPRoute to accepted, like the controller of a Gateway.
 func acceptRoute(ctx context.Context, agent *a2av1alpha1.Agent) {
 	GinkgoHelper()
 	route := &gatewayv1.HTTPRoute{}

@@ -38,7 +38,7 @@ const (
 	pageURL  = "https://" + pageHost
 	// pageClient and pageSecret are the page at the issuer.
 	pageClient, pageSecret = "a2a-page", "hidden"
-	// idTokenLifetime is how long a session lasts.
+	// idTokenLifetime is the lifetime of ID tokens, and therefore the duration of a session.
 	idTokenLifetime = 30 * time.Second
 )
 
@@ -168,7 +168,7 @@ func installPage(ctx context.Context, issuer *oidcIssuer) {
 		"--set", "ui.oidc.clientID="+pageClient, "--set", "ui.oidc.secret=page", "--set", "ui.tls.secret=page-tls")
 }
 
-// browser has the cookies of a person, and follows redirects.
+// browser is an HTTP client that stores cookies and follows redirects.
 type browser struct {
 	issuer *oidcIssuer
 	client *http.Client
@@ -225,7 +225,7 @@ var signInID = regexp.MustCompile(`name="id" value="([^"]+)"`)
 // signIn opens the page, signs a user in at the issuer, and returns the list of agents.
 func (b *browser) signIn(ctx context.Context, user string) (list string) {
 	GinkgoHelper()
-	Eventually(ctx, func(g Gomega) { // the manager fetches the keys of the issuer after its start
+	Eventually(ctx, func(g Gomega) { // retry, because the manager fetches the keys of the issuer after its start
 		_, form, err := b.do(ctx, http.MethodGet, pageURL+"/", nil)
 		g.Expect(err).NotTo(HaveOccurred())
 		id := signInID.FindStringSubmatch(form)

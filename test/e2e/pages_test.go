@@ -25,10 +25,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/freeport"
 )
 
-// publishedImage matches an image of a release on a page. The node has those of this tree.
+// publishedImage matches an image of a release on a page. The test replaces it by the image of this tree.
 var publishedImage = regexp.MustCompile(`ghcr\.io/a2a-operator/([a-z-]+):v[0-9.]+`)
 
-// The blocks marked with `run-by: test/e2e`, in the order of the page, in a namespace of their own.
+// Runs the blocks marked with `run-by: test/e2e` in the order of the page. Each page has its own namespace.
 var _ = DescribeTable("the commands of a page", func(ctx SpecContext, page string) {
 	const root = "../.."
 	all, err := blocks.Read(root, page)
@@ -93,7 +93,7 @@ func runBlock(ctx context.Context, dir, kubeconfig, script, until string) (strin
 	_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 	select {
 	case <-out.found:
-		err = nil // the status is that of an interrupt
+		err = nil // the exit status is the status after an interrupt
 	default:
 		if command.ProcessState.Success() {
 			err = nil // the output of a program in the background was still open

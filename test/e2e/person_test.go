@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// grant is a right in one namespace: the role view for a zero rule, else the rule.
+// grant is a right in one namespace: the given rule or, if the rule is zero, the role view.
 type grant struct {
 	namespace string
 	rule      rbacv1.PolicyRule
@@ -48,8 +48,8 @@ var (
 // person is a user of kubectl a2a with a kubeconfig.
 type person struct{ kubeconfig, home string }
 
-// newPerson returns a user with the grants and no other right. The first grant's namespace is that of the kubeconfig. The
-// user is a ServiceAccount of a namespace of its own.
+// newPerson returns a user with the grants and no other right. The namespace of the first grant is the namespace of the
+// kubeconfig. The user is a ServiceAccount in a separate namespace.
 func newPerson(ctx context.Context, grants ...grant) *person {
 	GinkgoHelper()
 	home := namespace(ctx)
@@ -97,7 +97,7 @@ func bind(ctx context.Context, account *corev1.ServiceAccount, g grant) {
 	})
 }
 
-// awaitGrant waits until the API server applies a grant.
+// awaitGrant waits until the authorizer of the API server applies a grant.
 func awaitGrant(ctx context.Context, account *corev1.ServiceAccount, g grant) {
 	GinkgoHelper()
 	wanted := &authorizationv1.ResourceAttributes{Namespace: g.namespace, Group: "a2a-operator.dev", Resource: "agents", Verb: "list"}
@@ -150,7 +150,7 @@ func finish(command *exec.Cmd) outcome {
 	return outcome{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
-// ok runs a command that has to succeed, and returns its stdout.
+// ok runs a command and returns its stdout. It fails the test if the command fails.
 func (p *person) ok(ctx context.Context, args ...string) string {
 	GinkgoHelper()
 	got := p.a2a(ctx, args...)
@@ -158,7 +158,7 @@ func (p *person) ok(ctx context.Context, args ...string) string {
 	return got.stdout
 }
 
-// decode decodes the output of a command that has to succeed.
+// decode runs a command and decodes its stdout. It fails the test if the command fails.
 func (p *person) decode(ctx context.Context, into any, args ...string) {
 	GinkgoHelper()
 	text := p.ok(ctx, args...)

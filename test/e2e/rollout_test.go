@@ -129,7 +129,7 @@ func onRedis(ctx context.Context, replicas int32) func(*a2av1alpha1.Agent) {
 	}
 }
 
-// replacePods changes the pod template, but not the behaviour of the agent.
+// replacePods changes the pod template such that the behaviour of the agent stays the same.
 func replacePods(ctx context.Context, agent *a2av1alpha1.Agent) {
 	GinkgoHelper()
 	update(ctx, agent, func(a *a2av1alpha1.Agent) {

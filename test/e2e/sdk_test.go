@@ -25,7 +25,7 @@ import (
 	"google.golang.org/grpc/resolver"
 )
 
-// dialService resolves the names of Services.
+// gRPC must not resolve names, because dialService resolves the names of Services.
 func init() { resolver.SetDefaultScheme("passthrough") }
 
 // task holds the members of a task that the tests check, of any SDK.

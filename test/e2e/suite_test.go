@@ -3,9 +3,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e tests the product on a real node, installed by its chart. It calls agents as users do: through
-// their Services, with tokens, and mostly with the official SDKs. `make test-e2e` prepares the node, the images
-// and the variables that the suite reads.
+// Package e2e tests the product on a real node, installed by its chart. Like users, it calls agents through their
+// Services, with tokens, and mostly with the official SDKs. `make test-e2e` prepares the node, the images and the
+// variables that the suite reads.
 package e2e
 
 import (

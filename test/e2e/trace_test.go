@@ -33,7 +33,7 @@ var _ = Describe("Traces", func() {
 		ns := namespace(ctx)
 		collector := startCollector(ctx)
 		traced := func(a *a2av1alpha1.Agent) {
-			// The client records its trace, so that the percentage does not count.
+			// The client sends a sampled trace, so the percentage has no effect.
 			a.Spec.Observability = &a2av1alpha1.AgentObservability{Tracing: &a2av1alpha1.AgentTracing{Endpoint: collector.endpoint, SamplingPercent: new(int32(0))}}
 		}
 		first, second := create(ctx, newAgent(ns, "first", traced)), create(ctx, newAgent(ns, "second", traced))
@@ -74,9 +74,9 @@ var _ = Describe("Traces", func() {
 	})
 })
 
-// collector is an OpenTelemetry Collector on this machine, which writes the spans to a file.
+// collector is an OpenTelemetry Collector on this machine, which writes spans to a file.
 type collector struct {
-	// endpoint is its URL for the pods of the node.
+	// endpoint is the URL of the collector for pods of the node.
 	endpoint string
 	file     string
 }
@@ -138,7 +138,8 @@ type exportedSpan struct {
 // spanKinds are the names of the kinds that the sidecar uses.
 var spanKinds = map[int]string{2: "server", 3: "client"}
 
-// chain returns the spans of a trace from the child of a span on, each the only child of the former.
+// chain returns the spans of a trace that descend from the span parent. Each of them must be the only child of the previous
+// one.
 func (c collector) chain(trace, parent string) (chain []string) {
 	text, err := os.ReadFile(c.file)
 	if err != nil {
@@ -159,7 +160,7 @@ func (c collector) chain(trace, parent string) (chain []string) {
 			}
 		}
 		if json.Unmarshal(line, &export) != nil {
-			continue // the collector is writing the line
+			continue // the collector has not written the whole line yet
 		}
 		for _, resource := range export.ResourceSpans {
 			for _, scope := range resource.ScopeSpans {

@@ -21,8 +21,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// withdrawalTime is the time after which a caller without the right does not see an agent any more. The manager watches
-// RBAC objects, so a deleted RoleBinding takes less than a second as a rule; the rest is the margin of a busy node.
+// withdrawalTime bounds the time until a caller that has lost the right no longer sees an agent. The manager watches RBAC
+// objects, so this usually takes less than a second after a RoleBinding is deleted. The rest is a margin for a busy node.
 const withdrawalTime = 10 * time.Second
 
 var _ = Describe("An agent that searches through its gateway", func() {

@@ -79,8 +79,8 @@ var _ = Describe("A watch of the registry", func() {
 	})
 })
 
-// awaitCurrent reads events until the client has the state after the changes. An entry has its new card when the leader has
-// written it, and the killed replica may have been the leader.
+// awaitCurrent reads events until the client has the state after the changes. This can take some time: the leader writes the
+// card of an agent, and the killed replica may have been the leader.
 func awaitCurrent(ctx context.Context, w *registryWatch, ns string) {
 	GinkgoHelper()
 	w.awaitState(ctx, And(HaveLen(3), HaveKey(ns+"/kept"), HaveKey(ns+"/added"),
@@ -141,7 +141,7 @@ func openWatch(ctx context.Context, client *http.Client, url, lastEventID string
 	return &registryWatch{stream: frames, agents: map[string]registryEntry{}}
 }
 
-// apply stores an event, and changes the state as docs/reference/registry.md tells clients to do.
+// apply stores an event, and changes the state by the rules for clients in docs/reference/registry.md.
 func (w *registryWatch) apply(f frame) {
 	GinkgoHelper()
 	event := watchEvent{kind: f.kind}

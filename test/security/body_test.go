@@ -138,8 +138,8 @@ func (spaces) Read(p []byte) (int, error) {
 
 func message(id string, size int) string { return fmt.Sprintf(hello, id, strings.Repeat("x", size)) }
 
-// TestBodiesCostBoundedMemory is T-BODY: a body of a client or of the agent costs the sidecar at most 32 MiB, and the sender gets
-// an error response.
+// TestBodiesCostBoundedMemory covers T-BODY: a body of a client or of the agent may cost the sidecar at most 32 MiB, and the sender
+// must receive an error response.
 func TestBodiesCostBoundedMemory(t *testing.T) {
 	var answer struct {
 		sync.Mutex

@@ -149,8 +149,8 @@ func TestHTTP2FloodsAreClosed(t *testing.T) {
 	}
 }
 
-// TestHTTP2FloodsCostLittle compares the CPU time of the sidecar program for an attacker's connection, until it
-// is closed, with that of the requests that a normal client may send in a second.
+// TestHTTP2FloodsCostLittle compares the CPU time of the sidecar program for an attacker's connection, until it is closed,
+// with the CPU time for the requests that a normal client may send in a second.
 func TestHTTP2FloodsCostLittle(t *testing.T) {
 	const requests, connections, atMost = 400, 10, 500
 	p := start(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "Hi") })

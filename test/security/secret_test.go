@@ -31,7 +31,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/programs"
 )
 
-// outputs has the bytes that a sidecar emitted, by place. It is safe for concurrent use.
+// outputs contains the bytes that a sidecar emitted, by place. It is safe for concurrent use.
 type outputs struct {
 	mu  sync.Mutex
 	all map[string]*bytes.Buffer
@@ -138,7 +138,7 @@ func TestSecretsAreNeverExposed(t *testing.T) {
 			t.Fatalf("status %d: %s", status, text)
 		}
 	}
-	// The agent gets the content of messages, and the log has none.
+	// The agent receives the content of messages, and the log must not contain it.
 	content := "content" + strings.ToLower(rand.Text())
 	if status, text := do("POST", base+"/", strings.Replace(plain, "Hello", content, 1), "X-API-Key", keys[4]); status != http.StatusOK {
 		t.Fatalf("status %d: %s", status, text)

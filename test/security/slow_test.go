@@ -45,7 +45,7 @@ func TestSlowClientsAreDisconnected(t *testing.T) {
 	}
 	const each, tries = 1000, 5
 	r := sidecartest.Start(t, sidecartest.TextAgent, func(_ *sidecartest.Fixture, c *sidecarconfig.Config) {
-		// The good client has a short time-out.
+		// The rate limits must not affect the normal client, which has a short timeout.
 		c.Limits.Requests, c.Limits.TotalRequests = sidecarconfig.Rate{PerSecond: 100_000}, sidecarconfig.Rate{PerSecond: 100_000}
 	})
 	client := &http.Client{Transport: &http.Transport{}}

@@ -16,8 +16,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar"
 )
 
-// TestStandaloneNamesEqualThoseOfAnAgent checks every card file field and every flag that
-// docs/how-to/standalone.md lists against the fields of an Agent.
+// TestStandaloneNamesEqualThoseOfAnAgent compares the card file fields and the flags that
+// docs/how-to/standalone.md lists with the fields of an Agent.
 func TestStandaloneNamesEqualThoseOfAnAgent(t *testing.T) {
 	page, err := os.ReadFile("../../docs/how-to/standalone.md")
 	if err != nil {

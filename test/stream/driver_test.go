@@ -55,8 +55,8 @@ func TestDriverSendsNoMessageTwice(t *testing.T) {
 	}
 }
 
-// server01 has one task of 0.1, which has the whole turn of a message as soon as it accepts the message. It
-// serves one request at a time.
+// server01 is a server of 0.1 with one task. When it accepts a message, it adds the whole turn of the message to the task
+// at once. It serves one request at a time.
 type server01 struct {
 	lost      int
 	accepted  bool
@@ -100,7 +100,7 @@ func (s *server01) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case call.Method == "tasks/get":
 		_, _ = io.WriteString(w, `{"result":{"id":"t","status":{"state":"`+s.state()+`"},"artifacts":[`+parts(strings.Join(s.artifacts, ""))+`]}}`)
 	default:
-		// The connection stays open: the client stops reading when it wants to.
+		// The connection stays open until the client closes it.
 		s.stream(w, s.state(), s.artifacts)
 		<-r.Context().Done()
 	}

@@ -25,7 +25,7 @@ func test(m *testing.M) int {
 		panic(err)
 	}
 	defer func() { _ = os.RemoveAll(programs) }()
-	// Build before the clock of -timeout starts: with a cold cache it takes minutes.
+	// Build before the tests start, because a build with an empty cache takes minutes and would count against -timeout.
 	if err := build(context.Background(), programs); err != nil {
 		panic(err)
 	}

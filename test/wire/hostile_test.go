@@ -209,8 +209,8 @@ func TestWire05_HostileREST(t *testing.T) {
 	t.Logf("%d bodies refused, none seen by the agent", count)
 }
 
-// unique gives a message or a task an id that no other case has. A repeated message would not reach the agent in
-// any case.
+// unique replaces MESSAGEX and TASKIDXX in a text by an id that no other case uses, because a repeated message would not
+// reach the agent.
 func unique(text string) string {
 	id := strconv.FormatInt(number.Add(1), 16)
 	id = strings.Repeat("0", 8-len(id)) + id
@@ -267,8 +267,7 @@ func hostileRequests() map[string]string {
 	return cases
 }
 
-// TestWire05_HostileRequests sends each request on a connection of its own. No part of a refused request may run
-// a turn.
+// TestWire05_HostileRequests sends each request on a separate connection. No part of a refused request may start a turn.
 func TestWire05_HostileRequests(t *testing.T) {
 	var mu sync.Mutex
 	seen := ""

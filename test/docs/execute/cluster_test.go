@@ -103,7 +103,7 @@ func write(t *testing.T, config *clientcmdapi.Config) string {
 	return file
 }
 
-// dryRun has the API server check an object with all validation and no storage. Unknown
+// dryRun lets the API server validate an object completely without storing it. Unknown
 // fields are errors.
 func (c *cluster) dryRun(ctx context.Context, object client.Object) error {
 	err := c.Create(ctx, object, client.DryRunAll, client.FieldValidation("Strict"))

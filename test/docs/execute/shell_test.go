@@ -55,7 +55,7 @@ func TestShellBlocksRun(t *testing.T) {
 type shell struct {
 	dir         string
 	environment []string
-	// ports are free ports in place of those of the page.
+	// ports replaces the ports on the page by free ports.
 	ports *strings.Replacer
 }
 
@@ -110,7 +110,7 @@ func newShell(t *testing.T, page, kubeconfig string) *shell {
 	return s
 }
 
-// card is the card file of pages that have none.
+// card is the card file for pages without a card file.
 const card = "displayName: Agent\ndescription: Answers.\nversion: 1.0.0\nskills: [{id: answer, name: Answer, description: Answers., tags: [text]}]\n"
 
 // run runs a block and checks its exit code and output.

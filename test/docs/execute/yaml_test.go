@@ -23,10 +23,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/test/docs/blocks"
 )
 
-// agent is the Agent that the blocks with a part of a spec belong to.
+// agent is the Agent into which complete inserts blocks with a part of a spec.
 const agent = `{"apiVersion": "a2a-operator.dev/v1alpha1", "kind": "Agent", "metadata": {"name": "part"}, "spec": {"description": "Answers."}}`
 
-// workload is the workload of an Agent that has no other.
+// workload is the workload that complete adds to an Agent without a workload.
 const workload = `{"template": {"spec": {"containers": [{"name": "agent", "image": "example/agent:1.0.0"}]}}}`
 
 // TestAPIServerAcceptsTheManifestsOfThePages sends each YAML block to an API server, which

@@ -278,13 +278,13 @@ func truncated(t *Task) {
 	})
 }
 
-// overAndGone lets one reader get the answer that the task has ended; then the task is lost.
+// overAndGone makes a task of which one reader received the response that it has ended, and which was then lost.
 func overAndGone(t *Task) {
 	gone(t)
 	t.Streams[driverSecond].Outcome, t.Streams[driverSecond].Broken, t.Streams[driverSecond].Events = AlreadyEnded, false, nil
 }
 
-// gone makes a task that its driver does not find any more.
+// gone makes a task that its driver no longer finds.
 func gone(t *Task) {
 	t.Streams = append(t.Streams[:driverResumed], Stream{
 		Client: "driver", Dialect: "1.0", Opening: Resumed, After: 10, Begin: 3 * sec, End: 4 * sec, Outcome: NotFound,

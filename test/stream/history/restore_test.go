@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// restored returns a task whose store is replaced, at 3 s, by a backup of 1 s that has the events up to 5. A reader
-// has the events up to 6 when the store is lost.
+// restored returns a task whose store was replaced at 3 s by a backup. The backup was made at 1 s, and contains the events
+// up to 5. A reader had received the events up to 6 when the store was lost.
 func restored() (*Task, *Faults) {
 	log := []Event{status(2, "submitted"), status(3, "working"), chunk(4, 0), chunk(5, 1), status(6, "failed")}
 	before := []Event{snapshot(2, "submitted", 0), status(3, "working"), chunk(4, 0), chunk(5, 1), chunk(6, 2)}
