@@ -263,7 +263,7 @@ func TestChunksOfACanceledCompletionCount(t *testing.T) {
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = io.WriteString(w, strings.Repeat(`data: {"choices":[{"delta":{"content":"x"}}]}`+"\n\n", 100))
+		_, _ = io.WriteString(w, strings.Repeat(`data: {"choices":[{"delta":{"content":"Q"}}]}`+"\n\n", 100))
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})
@@ -274,7 +274,7 @@ func TestChunksOfACanceledCompletionCount(t *testing.T) {
 	stream := p.open("POST", p.agent(), helloStream, p.tokenHeaders("team")...)
 	defer stream.Body.Close()
 	received := ""
-	for buffer := make([]byte, 4096); !strings.Contains(received, "artifact-update"); {
+	for buffer := make([]byte, 4096); strings.Count(received, "Q") < 100; {
 		n, err := stream.Body.Read(buffer)
 		if err != nil {
 			t.Fatal(err)
