@@ -32,7 +32,7 @@ var (
 	testName       = regexp.MustCompile("`(Test[A-Za-z0-9]+)`")
 	pageLink       = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 	revision       = regexp.MustCompile(`\) ([0-9.]+), revision (\d{4}-\d{2}-\d{2})`)
-	reportDate     = regexp.MustCompile(`The results are of (\d{4}-\d{2}-\d{2})\.`)
+	reportDate     = regexp.MustCompile(`The results are from (\d{4}-\d{2}-\d{2})\.`)
 	chartVersion   = regexp.MustCompile(`(?m)^version: (\S+)$`)
 )
 
