@@ -201,7 +201,8 @@ func TestDoctorNamesFaultsThatOnlyCallsShow(t *testing.T) {
 		if err := c.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "encrypted"}, agent); err != nil {
 			t.Fatal(err)
 		}
-		// Otherwise the condition explains that the agent cannot be reached.
+		// While the condition Available is not True, doctor leaves out the finding about a card that it
+		// cannot reach.
 		meta.SetStatusCondition(&agent.Status.Conditions, metav1.Condition{Type: a2av1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, Reason: a2av1alpha1.ReasonAvailable})
 		if err := c.Status().Update(t.Context(), agent); err != nil {
 			t.Fatal(err)

@@ -20,7 +20,8 @@ const podNameVariable = "POD_NAME"
 const storeFlag = "--store"
 
 // storeArgs returns the sidecar's flags for the task store. They are flags and not part of
-// the sidecar configuration, because pods of an earlier spec must keep their store.
+// the sidecar configuration: running pods reload the configuration, but must keep their store
+// until a rollout replaces them.
 func storeArgs(agent *a2av1alpha1.Agent) []string {
 	redis := redisOf(agent)
 	if redis == nil {

@@ -20,7 +20,8 @@ var (
 	ErrTLS = errors.New("TLS certificate cannot be used")
 	// ErrClientCA means that the authorities of client certificates cannot be used.
 	ErrClientCA = errors.New("authorities of clients cannot be used")
-	// ErrTrust means that the authorities of servers cannot be used.
+	// ErrTrust means that the trust bundle, the certificate authorities that verify servers,
+	// cannot be used.
 	ErrTrust = errors.New("authorities of servers cannot be used")
 	// ErrChatKey means that the API key for the model server cannot be used.
 	ErrChatKey = errors.New("API key of the model server cannot be used")

@@ -17,7 +17,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
-// SearchParameters are the parameters of the registry's search.
+// SearchParameters are the parameters of the registry's search, without those of a watch.
 var SearchParameters = []string{
 	"q", "text", "skill", "tag", "inputMode", "outputMode", "capability", "protocol", "binding", "provider",
 	"namespace", "remote", "ready", "limit", "cursor", "minRevision",

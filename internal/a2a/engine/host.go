@@ -58,9 +58,10 @@ func (h host) Review(ctx context.Context, k store.Key) {
 	}
 }
 
-// StoreRolledBack implements coordination.Host. Clients may send messages again that the
-// store has lost, so the engine forgets all messages that it has processed, and finds
-// repeated ones in the store.
+// StoreRolledBack implements coordination.Host. A client may repeat a message that the
+// store has lost, and the engine must not answer it with the turn in its memory. The engine
+// therefore forgets all recent messages. It finds repeats of those that the store still has in
+// the store. Then it reviews all active tasks.
 func (h host) StoreRolledBack(ctx context.Context) {
 	h.recent.forgetAll()
 	var group sync.WaitGroup

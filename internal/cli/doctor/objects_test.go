@@ -16,7 +16,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// storedIn returns a client of an API server with the objects of a state.
+// storedIn returns a fake clientset that holds the objects of a state, and endpoints of the
+// cluster's DNS.
 func storedIn(s state) *fake.Clientset {
 	objects := []runtime.Object{s.shared.Manager, s.f.Deployment, s.f.Service, s.f.ConfigMap, &s.f.Policies[0], &s.f.Endpoints[0], &s.f.Pods[0]}
 	dns := s.f.Endpoints[0].DeepCopy()

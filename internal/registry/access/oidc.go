@@ -35,7 +35,8 @@ const (
 var ErrNoIssuerKeys = errors.New("the keys of the OpenID Connect issuer are unknown")
 
 // OIDCOptions configure an issuer of tokens for people (OpenID Connect Core 1.0). The
-// claims and prefixes have the meaning of the flags of kube-apiserver.
+// claims have the meaning of the --oidc-* flags of kube-apiserver. The prefixes are prepended
+// as they are.
 type OIDCOptions struct {
 	// Issuer is the URL of the issuer, as in the claim iss.
 	Issuer string

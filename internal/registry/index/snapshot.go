@@ -83,7 +83,7 @@ func (s *Snapshot) since(r Revision) iter.Seq[*Entry] {
 	}
 }
 
-// match sets sets to the documents that have all terms and that the caller sees, and returns
+// match fills sets with the documents that have all terms and that the caller sees, and returns
 // the number of these documents. The number of a leaf is the index of its set.
 func (s *Snapshot) match(terms []term, caller *access.Set, sets []set) (total int) {
 	seesAll := caller == nil || caller.All()
