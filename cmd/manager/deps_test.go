@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// TestLinksNoRequestPath checks that the manager links only the packages that the reconcile path
-// and the request path share, and the directory agent with the bindings, the codecs for JSON and
-// the trace context of requests. It links no other package of the request path: no engine, store,
-// backend or gateway, no gRPC, and not the HTTP client of the sidecar.
+// TestLinksNoRequestPath checks which packages of the request path the manager links: only those
+// that the reconcile path shares, and the directory agent with the bindings, the codecs for JSON
+// and the trace context of requests. It links no engine, store, backend or gateway, no gRPC, and
+// not the HTTP client of the sidecar.
 func TestLinksNoRequestPath(t *testing.T) {
 	const module = "github.com/a2a-operator/a2a-operator/internal/"
 	shared := []string{

@@ -21,8 +21,8 @@ const (
 	// Short failures are normal after a start and for a new CRD.
 	failureGrace = 10 * time.Second
 	// noAnswerTimeout is how long the API server may not respond before this is reported as a
-	// failure. A controller must start within two minutes, and may wait twice this time: for
-	// the CRD and for its objects.
+	// failure. A controller may wait twice for noAnswerTimeout, for the CRD and for its
+	// objects. Both together must be less than the two minutes in which it has to start.
 	noAnswerTimeout = 30 * time.Second
 	// informerInterval is the interval between attempts to create an informer.
 	informerInterval = time.Second

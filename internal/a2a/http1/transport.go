@@ -21,10 +21,10 @@ type transport struct {
 	client *Client
 }
 
-// Wrap returns a transport that sends requests over http with a body of at most 16 KiB by a
-// Client, and all others by t. The Client uses the dialer and the limits of t, whose
-// MaxIdleConns, IdleConnTimeout and MaxResponseHeaderBytes must be set. t must have no
-// Proxy.
+// Wrap returns a transport that sends requests over http by a Client if the length of their
+// body is known and at most 16 KiB, and all others by t. The Client uses the dialer and the
+// limits of t, whose MaxIdleConns, IdleConnTimeout and MaxResponseHeaderBytes must be set. t
+// must have no Proxy.
 func Wrap(t *http.Transport) http.RoundTripper {
 	return &transport{Transport: t, client: New(Options{
 		Dial: t.DialContext, MaxIdle: t.MaxIdleConns, IdleTimeout: t.IdleConnTimeout, MaxHeader: int(t.MaxResponseHeaderBytes),

@@ -26,10 +26,12 @@ func (c *Cluster) Deployment(ctx context.Context, namespace, name string) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	text, err := core.RESTClient().Get().AbsPath("/apis/apps/v1").Namespace(namespace).Resource("deployments").Name(name).
-		SetHeader("Accept", "application/json").Do(ctx).Raw()
+	result := core.RESTClient().Get().AbsPath("/apis/apps/v1").Namespace(namespace).Resource("deployments").Name(name).
+		SetHeader("Accept", "application/json").Do(ctx)
+	text, err := result.Raw()
 	if err != nil {
-		return nil, Explain(ctx, err, Access{Verb: "get", Group: "apps", Resource: "deployments", Namespace: namespace, Name: name})
+		// The error of Raw does not have the status in the response.
+		return nil, Explain(ctx, result.Error(), Access{Verb: "get", Group: "apps", Resource: "deployments", Namespace: namespace, Name: name})
 	}
 	return text, nil
 }

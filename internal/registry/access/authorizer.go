@@ -23,8 +23,8 @@ const (
 	confirmedLifetime = 10 * time.Minute
 	// The result of a review contradicts the RBAC objects if the API server has not observed
 	// their last change yet, or if another authorizer made the decision. Such a review is
-	// repeated after minContradictedLifetime if the last change is recent, and after
-	// contradictedLifetime if it is not.
+	// repeated after as much time as has passed since the last change, but after at least
+	// minContradictedLifetime and at most contradictedLifetime.
 	contradictedLifetime    = 10 * time.Second
 	minContradictedLifetime = time.Second
 	// parallelReviews bounds the concurrent reviews for one caller.

@@ -122,8 +122,9 @@ func (b *Body) HasFraming() bool {
 	return b.resp.ContentLength >= 0 || len(b.resp.TransferEncoding) > 0 || b.resp.ProtoMajor > 1
 }
 
-// DiscardRest reads the rest of a response that is not needed, so that the connection can
-// be reused. It cancels the call if the rest does not end within maxDiscardTime.
+// DiscardRest reads the rest of a response that is not needed, up to maxDiscard bytes, so
+// that the connection can be reused if the rest is short. It cancels the call if the read
+// does not end within maxDiscardTime.
 func (b *Body) DiscardRest() {
 	closing := time.AfterFunc(maxDiscardTime, func() { b.watchdog.cancel(nil) })
 	defer closing.Stop()
