@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs all fuzz tests, also after one has failed: hack/fuzz.sh TIME, such as 30s or 5000x (a number of inputs).
+# Runs all fuzz tests, even if one of them fails: hack/fuzz.sh TIME, such as 30s or 5000x (a number of inputs).
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ while read -r file name; do
 	if go test -trimpath=false -run '^$' -fuzz "^$name\$" -fuzztime "$1" -fuzzminimizetime 1s "$package" 2>&1 | tee "$log"; then
 		continue
 	fi
-	# The time may end while a worker runs an input, which Go reports as a failure without an input.
+	# If the time ends while a worker runs an input, Go reports a failure without a failing input. This is no failure.
 	if grep -q 'context deadline exceeded' "$log" && ! grep -q 'Failing input written' "$log"; then
 		echo "    the time ended; no input failed"
 		continue

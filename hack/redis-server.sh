@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks that the tests find a redis-server, which they start and stop themselves. As root on Debian it installs a missing one
-# as bin/redis-server: the package redis-tools has the program under another name, and no service that would keep running.
+# Checks that the tests find a redis-server, which they start and stop themselves. As root on Debian, it installs a missing one as
+# bin/redis-server, from the package redis-tools: this package contains the program under another name, and starts no service.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -23,7 +23,7 @@ for package in "$@"; do
 	(
 		cd "$scratch/a longer way/tree"
 		umask 077
-		# The modules are found by another path, too.
+		# The path of the module cache also differs.
 		ln -sfn "$modules" "$scratch/modules"
 		HOME=$scratch/home GOCACHE=$scratch/cache GOMODCACHE=$scratch/modules GOPROXY=$proxy TZ=Asia/Kathmandu LC_ALL=C.UTF-8 \
 			go build -ldflags "$ldflags" -o "$scratch/there/$name" "$package"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Generates the checked-in files, runs the checks that only read, and fails if a file of the tree changed.
+# Generates the checked-in files, runs the checks that do not change files, and fails if a file of the tree has changed.
 #
-# To extend it: a new generated file needs a step in hack/make/generate.mk, and a new check a line in phase 2.
+# A new generated file needs a step in hack/make/generate.mk, and a new check needs a line in phase 2.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -42,7 +42,7 @@ tidy() {
 
 vet() {
 	go vet -tags e2e ./... && go -C hack/cluster vet ./... && go -C hack/release vet ./... &&
-		GOOS=darwin go -C hack/cluster vet ./... # the code that builds the binaries of the tests also builds on other systems
+		GOOS=darwin go -C hack/cluster vet ./... # developers on other systems run this code to build the binaries of the tests
 }
 
 shell() {

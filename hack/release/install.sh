@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Usage: bin/release dry-run ... -- hack/release/install.sh KUBECONFIG
-# Installs the release of a dry run in a cluster without a2a-operator, as its users do: with helm and kubectl, and without Go.
+# Installs the release of a dry run in a cluster without a2a-operator. Like its users, it needs only helm and kubectl, and not Go.
 #
-# The release is installed by the chart and by install.yaml: the Agent echo of samples.yaml must be Ready within 90 s. Then both
-# upgrade the former version, if the dry run has one: all calls of the Agent must succeed meanwhile. At the end of each part, the commands of
-# docs/how-to/uninstall.md must leave no object in the cluster.
+# It installs the release by the chart and then by install.yaml: the Agent echo of samples.yaml must be Ready within 90 s. If the dry
+# run has a former version, it then upgrades this version in both ways: all calls of the Agent must succeed during the upgrade. At the
+# end of each part, the commands of docs/how-to/uninstall.md must leave no object in the cluster.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -18,7 +18,7 @@ export KUBECONFIG=$1
 namespace=a2a-system
 agents=release-check
 limit=90
-# The tools of a user, and those of the system.
+# PATH contains only the tools of a user and of the system.
 PATH=$PWD/bin/k8s:/usr/sbin:/usr/bin:/sbin:/bin
 
 say() { printf '\033[1m--- %s\033[0m\n' "$*"; }
@@ -62,7 +62,7 @@ apply_former_manifest() {
 	! manifest_upgraded_crds || die "the CRD of the former version has no column Former"
 }
 
-# chart_upgraded_crds and manifest_upgraded_crds succeed if the CRD of the Agents is that of the new version.
+# chart_upgraded_crds and manifest_upgraded_crds succeed if the cluster has the CRD of Agents of the new version.
 chart_upgraded_crds() {
 	[[ $(kubectl get crd agents.a2a-operator.dev --output 'jsonpath={.metadata.labels.helm\.sh/chart}') == "a2a-operator-$version" ]]
 }
@@ -73,7 +73,7 @@ manifest_upgraded_crds() {
 
 remove_manifest() { kubectl delete --filename "$files/install.yaml" --timeout 2m >/dev/null; }
 
-# objects lists the objects of the cluster, except for those that come and go by themselves.
+# objects lists the objects of the cluster, except for the kinds whose objects Kubernetes itself creates and deletes.
 objects() {
 	local kinds
 	kinds=$(kubectl api-resources --verbs list --output name | grep -v -e '^events' -e '^leases' -e '^endpoints$' -e '^componentstatuses' -e '\.metrics\.' | paste -sd,)
@@ -104,7 +104,7 @@ end() {
 	kubectl delete namespace "$agents" --timeout 2m >/dev/null
 }
 
-# run_samples applies the samples of a version, and waits for the Agent echo until the limit, which began at $2.
+# run_samples applies the samples of a version, and waits until the Agent echo is Ready. The time limit began at $2.
 run_samples() {
 	kubectl wait --for=condition=Established crd/agents.a2a-operator.dev crd/agentskills.a2a-operator.dev --timeout 30s >/dev/null
 	kubectl apply --server-side --namespace "$agents" --filename "$1/samples.yaml" >/dev/null
@@ -124,7 +124,7 @@ manager_image() {
 		--output 'jsonpath={.items[0].spec.template.spec.containers[0].image}'
 }
 
-# check_installation installs the release by one function, waits for an Agent, and removes everything by another function.
+# check_installation installs the release with one function, waits for an Agent, and removes everything with another function.
 check_installation() {
 	local install=$1 argument=$2 remove=$3 start image
 	say "installing by $install"
@@ -154,7 +154,7 @@ call_repeatedly() {
 }
 
 # check_upgrade installs the former version, upgrades it while a client calls the Agent, and checks that CRDs, manager and sidecar
-# are those of the new version.
+# have the new version.
 check_upgrade() {
 	local way=$1 install=$2 old=$3 upgrade=$4 new=$5 remove=$6 start=$SECONDS uid manager sidecar calls
 	say "upgrading by the $way from $former to $version"
@@ -202,7 +202,7 @@ check_upgrade() {
 say "checking the archive of kubectl-a2a"
 scratch=$(mktemp -d)
 caller=
-# A failure must not leave the caller behind.
+# End the caller if the script fails.
 trap 'touch "$scratch/stop"; [[ -z $caller ]] || wait "$caller" || true; rm -rf "$scratch"' EXIT
 case $(uname -m) in
 x86_64) architecture=amd64 ;;
