@@ -37,7 +37,7 @@ func newBuildCommand(options *clusterOptions) *cobra.Command {
 			return builder.Build(command.Context(), only)
 		},
 	}
-	command.Flags().StringVar(&apiServer, "apiserver", "", "minor version of the kube-apiserver, of those in hack/cluster/apiserver (default: that of the cluster)")
+	command.Flags().StringVar(&apiServer, "apiserver", "", "minor version of the kube-apiserver, a directory of hack/cluster/apiserver (default: the version of the cluster)")
 	command.Flags().StringSliceVar(&only, "only", nil, "build these alone, of "+strings.Join(binaries.Names(), ", "))
 	return command
 }

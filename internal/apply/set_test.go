@@ -427,7 +427,7 @@ func TestSetAfterARejection(t *testing.T) {
 		forgotten bool
 		// sent is the number of requests in the second and third attempt.
 		sent int
-		// first is the RecheckAfter of the first attempt, and then that of the last attempt.
+		// first is the RecheckAfter of the first attempt, and then is the RecheckAfter of the last one.
 		first, then time.Duration
 	}{
 		"invalid":                      {err: invalid, after: 10 * time.Second, then: rejectedFor - 20*time.Second},

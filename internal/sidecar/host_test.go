@@ -62,7 +62,7 @@ func TestHostOfABaseURL(t *testing.T) {
 		"port left out by a proxy": {byFlag, "b.example.test", http.StatusOK},
 		"loopback":                 {byFlag, "localhost:8080", http.StatusOK},
 		// The Host of a page whose name was rebound to loopback has the port of the sidecar,
-		// even if the name is that of the base.
+		// even if it has the name of the base.
 		"port of the sidecar": {byFlag, "agents.example.test:8080", http.StatusForbidden},
 		"another name":        {byFlag, "evil.example.test", http.StatusForbidden},
 		"name below the base": {byFlag, "x.agents.example.test", http.StatusForbidden},

@@ -70,8 +70,8 @@ const (
 	ExitAPIKeys = 4
 	// ExitTLS means that there is no usable serving certificate.
 	ExitTLS = 5
-	// ExitClientCA means that there is no usable certificate authority of clients, and
-	// ExitTrust that there is none of servers.
+	// ExitClientCA means that there is no usable certificate authority for clients.
+	// ExitTrust means that there is no usable certificate authority for servers.
 	ExitClientCA = 6
 	ExitTrust    = 7
 	// ExitChatKey means that there is no usable API key for the model server.

@@ -33,7 +33,7 @@ func TestKubernetesVersionsAgree(t *testing.T) {
 
 	oldest := rows[0][1]
 	if chart := regexp.MustCompile(`(?m)^kubeVersion: ">=(1\.[0-9]+)\.0-0"$`).FindStringSubmatch(read(t, "../../charts/a2a-operator/Chart.yaml")); chart == nil || chart[1] != oldest {
-		t.Errorf("the oldest version of the page is %s, that of the chart %v", oldest, chart)
+		t.Errorf("the page names %s as the oldest version, the chart names %v", oldest, chart)
 	}
 	for _, page := range []string{"README.md", "docs/how-to/install.md", "docs/tutorials/quickstart.md"} {
 		if !strings.Contains(read(t, filepath.Join("../..", page)), "Kubernetes "+oldest+" or newer") {
