@@ -44,6 +44,9 @@ const (
 	FieldOwner = "a2a-operator"
 	// FieldOwnerPublisher owns AnnotationConfigDigest on pods.
 	FieldOwnerPublisher = "a2a-operator-publisher"
+	// FieldOwnerRegistry owns AnnotationCardSignatures on pods. Every replica of the
+	// manager writes the annotation, not only the leader.
+	FieldOwnerRegistry = "a2a-operator-registry"
 	// FieldOwnerScaler owns the number of pods of a Deployment while the rest of the
 	// spec is not applied.
 	FieldOwnerScaler = "a2a-operator-scaler"

@@ -21,6 +21,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/clock"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
 // Margin is the time between the closing of the fence and the end of the lease. Other
@@ -49,6 +51,14 @@ func New(passive clock.PassiveClock, lease time.Duration) *Fence {
 // the callers of the registry, and the health reports of sidecars.
 var unfenced = []string{"leases", "events", "tokenreviews", "subjectaccessreviews", "pods/status"}
 
+// isUnfenced reports whether every replica may send a write: to an unfenced resource, or to a
+// pod by the field manager of the registry, which writes the card signatures that sidecars
+// report.
+func isUnfenced(r *http.Request, resource string) bool {
+	return slices.Contains(unfenced, resource) ||
+		resource == "pods" && r.Method == http.MethodPatch && r.URL.Query().Get("fieldManager") == a2av1alpha1.FieldOwnerRegistry
+}
+
 // Wrap returns a transport that rejects writes while the fence is closed. All transports of a
 // process must share one Fence, because leader election has a transport of its own.
 func (f *Fence) Wrap(next http.RoundTripper) http.RoundTripper {
@@ -69,7 +79,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch resource := resourceOf(r.URL.Path); {
 	case resource == "leases":
 		return t.writeLease(r, began)
-	case !t.fence.open(began) && !slices.Contains(unfenced, resource):
+	case !t.fence.open(began) && !isUnfenced(r, resource):
 		if r.Body != nil {
 			_ = r.Body.Close()
 		}

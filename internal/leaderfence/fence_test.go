@@ -74,6 +74,8 @@ func TestFence(t *testing.T) {
 		"every manager creates SubjectAccessReviews":       {status: -1, method: http.MethodPost, path: "/apis/authorization.k8s.io/v1/subjectaccessreviews", want: true},
 		"every manager sends events":                       {status: -1, method: http.MethodPost, path: "/apis/events.k8s.io/v1/namespaces/demo/events", want: true},
 		"every manager writes health reports of sidecars":  {status: -1, method: http.MethodPatch, path: "/api/v1/namespaces/demo/pods/echo-1/status", want: true},
+		"every manager writes the signatures of cards":     {status: -1, method: http.MethodPatch, path: "/api/v1/namespaces/demo/pods/echo-1?fieldManager=a2a-operator-registry", want: true},
+		"the digest of a configuration is fenced":          {status: -1, method: http.MethodPatch, path: "/api/v1/namespaces/demo/pods/echo-1?fieldManager=a2a-operator-publisher"},
 		"a pod named status is fenced":                     {status: -1, method: http.MethodPatch, path: "/api/v1/namespaces/demo/pods/status"},
 		"an object named like a fenced resource is fenced": {status: -1, method: http.MethodPatch, path: "/api/v1/namespaces/leases/pods/events"},
 	}

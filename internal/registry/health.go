@@ -185,7 +185,7 @@ func (h *healthReports) writeSignatures(ctx context.Context, pod *corev1.Pod, s 
 	}
 	ctx, cancel := context.WithTimeout(ctx, patchTimeout)
 	defer cancel()
-	if err := h.annotations.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch)); err != nil {
+	if err := h.annotations.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(a2av1alpha1.FieldOwnerRegistry)); err != nil {
 		return fmt.Errorf("patch annotation of pod: %w", err)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,13 +18,16 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/leaderfence"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -167,6 +171,41 @@ func TestConditionsAreWrittenIfSignaturesAreRefused(t *testing.T) {
 	report.CardSignatures.Signatures[0].Protected = strings.Repeat("x", sidecarconfig.MaxCardSignatures)
 	if err := h.write(t.Context(), client.ObjectKeyFromObject(&pods.pod), pods.pod.UID, report); err != nil {
 		t.Errorf("write() of signatures that are too long = %v, want none of them written", err)
+	}
+}
+
+// TestEveryReplicaWritesSignatures writes a report in a replica that does not lead: its write fence
+// must pass the conditions and the card signatures.
+func TestEveryReplicaWritesSignatures(t *testing.T) {
+	pods, clock, _ := newReports(t)
+	var mu sync.Mutex
+	var requests []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		requests = append(requests, r.Method+" "+r.URL.Path)
+		mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"team","name":"echo-1","uid":"u1"}}`))
+	}))
+	defer server.Close()
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
+	fence := leaderfence.New(clock, 10*time.Second)
+	fenced, err := client.New(&rest.Config{Host: server.URL, WrapTransport: fence.Wrap}, client.Options{Mapper: mapper})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newHealthReports(pods, fenced.Status(), fenced, clock)
+	report := &sidecarconfig.HealthReport{
+		Dependencies:   []sidecarconfig.DependencyHealth{{Dependency: sidecarconfig.DependencyTaskStore, Cause: sidecarconfig.CauseRefused}},
+		CardSignatures: &sidecarconfig.CardSignatures{Keys: json.RawMessage(`{}`), Signatures: []card.Signature{{Protected: "p", Signature: "s"}}},
+	}
+	if err := h.write(t.Context(), client.ObjectKeyFromObject(&pods.pod), pods.pod.UID, report); err != nil {
+		t.Errorf("write() = %v", err)
+	}
+	want := []string{"PATCH /api/v1/namespaces/team/pods/echo-1/status", "PATCH /api/v1/namespaces/team/pods/echo-1"}
+	if diff := cmp.Diff(want, requests); diff != "" {
+		t.Errorf("requests to the API server (-want +got):\n%s", diff)
 	}
 }
 
