@@ -182,6 +182,13 @@ var _ = Describe("an Agent", func() {
 			f.expectReconciled(ctx, agent)
 			f.expectInSync(ctx, agent)
 		}
+
+		By("a Service that selects no pod")
+		service := read[corev1.Service](ctx, agent, "echo")
+		before = edited(ctx, service, func(s *corev1.Service) { s.Spec.Selector["more"] = "x" })
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(ContainElement("apply Service"))
+		Expect(specOf(read[corev1.Service](ctx, agent, "echo"))).To(Equal(before))
 	})
 
 	It("keeps fields that others set", func(ctx context.Context) {

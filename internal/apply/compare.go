@@ -16,7 +16,7 @@ import (
 )
 
 // inSync reports whether every desired field has its value in the current object. Other
-// fields belong to other field managers.
+// fields, and other entries of fields that are not atomic, belong to other field managers.
 func inSync(desired runtime.ApplyConfiguration, current client.Object) bool {
 	return contains(reflect.ValueOf(current), reflect.ValueOf(desired))
 }
@@ -54,7 +54,10 @@ func contains(have, want reflect.Value) bool {
 func containsFields(have, want reflect.Value) bool {
 	for _, pair := range fieldPairsOf(have.Type(), want.Type()) {
 		value := fieldAt(want, pair.want)
-		if isSet(value) && (pair.have == nil || !contains(fieldAt(have, pair.have), value)) {
+		if !isSet(value) {
+			continue
+		}
+		if pair.have == nil || !contains(fieldAt(have, pair.have), value) || pair.atomic && !contains(value, fieldAt(have, pair.have)) {
 			return false
 		}
 	}

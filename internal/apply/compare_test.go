@@ -12,12 +12,20 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
+	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 )
 
 // varied returns a Deployment with fields of every Go kind.
@@ -196,4 +204,83 @@ func TestInSync(t *testing.T) {
 			t.Errorf("inSync() is true after a change of the %s", name)
 		}
 	}
+}
+
+// TestInSyncRefusesAdditionsToAtomicFields adds entries, as another client may, to fields that
+// server-side apply replaces as a whole: a Service with another label in its selector has no
+// endpoints.
+func TestInSyncRefusesAdditionsToAtomicFields(t *testing.T) {
+	labels := map[string]string{"agent": "echo"}
+	more := map[string]string{"agent": "echo", "more": "x"}
+	selector := func() *metav1ac.LabelSelectorApplyConfiguration {
+		return metav1ac.LabelSelector().WithMatchLabels(labels)
+	}
+	tcp := networkingv1ac.NetworkPolicyPort().WithProtocol(corev1.ProtocolTCP).WithPort(intstr.FromInt32(8641))
+	for name, test := range map[string]struct {
+		desired runtime.ApplyConfiguration
+		current client.Object
+		edit    func(client.Object)
+	}{
+		"selector of a Service": {
+			corev1ac.Service("echo", "team").WithSpec(corev1ac.ServiceSpec().WithSelector(labels)),
+			&corev1.Service{Spec: corev1.ServiceSpec{Selector: labels}},
+			func(o client.Object) { o.(*corev1.Service).Spec.Selector = more },
+		},
+		"labels of a pod selector": {
+			networkingv1ac.NetworkPolicy("echo", "team").WithSpec(networkingv1ac.NetworkPolicySpec().WithPodSelector(selector())),
+			&networkingv1.NetworkPolicy{Spec: networkingv1.NetworkPolicySpec{PodSelector: metav1.LabelSelector{MatchLabels: labels}}},
+			func(o client.Object) { o.(*networkingv1.NetworkPolicy).Spec.PodSelector.MatchLabels = more },
+		},
+		"expressions of a selector": {
+			policyv1ac.PodDisruptionBudget("echo", "team").WithSpec(policyv1ac.PodDisruptionBudgetSpec().WithSelector(selector())),
+			&policyv1.PodDisruptionBudget{Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}}},
+			func(o client.Object) {
+				o.(*policyv1.PodDisruptionBudget).Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "more", Operator: metav1.LabelSelectorOpExists}}
+			},
+		},
+		"ports of a policy": {
+			networkingv1ac.NetworkPolicy("echo", "team").WithSpec(networkingv1ac.NetworkPolicySpec().
+				WithIngress(networkingv1ac.NetworkPolicyIngressRule().WithPorts(tcp))),
+			&networkingv1.NetworkPolicy{Spec: networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{{
+				Ports: []networkingv1.NetworkPolicyPort{{Protocol: new(corev1.ProtocolTCP), Port: new(intstr.FromInt32(8641))}},
+			}}}},
+			func(o client.Object) {
+				ingress := &o.(*networkingv1.NetworkPolicy).Spec.Ingress[0]
+				ingress.Ports = append(ingress.Ports, networkingv1.NetworkPolicyPort{Protocol: new(corev1.ProtocolTCP), Port: new(intstr.FromInt32(8080))})
+			},
+		},
+		"parents of a route": {
+			gatewayv1ac.HTTPRoute("echo", "team").WithSpec(gatewayv1ac.HTTPRouteSpec().WithParentRefs(gatewayv1ac.ParentReference().WithName("inside"))),
+			&gatewayv1.HTTPRoute{Spec: gatewayv1.HTTPRouteSpec{CommonRouteSpec: gatewayv1.CommonRouteSpec{ParentRefs: []gatewayv1.ParentReference{{Name: "inside"}}}}},
+			func(o client.Object) {
+				spec := &o.(*gatewayv1.HTTPRoute).Spec
+				spec.ParentRefs = append(spec.ParentRefs, gatewayv1.ParentReference{Name: "outside"})
+			},
+		},
+		"backends of a route": {
+			gatewayv1ac.HTTPRoute("echo", "team").WithSpec(gatewayv1ac.HTTPRouteSpec().
+				WithRules(gatewayv1ac.HTTPRouteRule().WithBackendRefs(gatewayv1ac.HTTPBackendRef().WithName("echo")))),
+			&gatewayv1.HTTPRoute{Spec: gatewayv1.HTTPRouteSpec{Rules: []gatewayv1.HTTPRouteRule{{BackendRefs: []gatewayv1.HTTPBackendRef{backend("echo")}}}}},
+			func(o client.Object) {
+				rule := &o.(*gatewayv1.HTTPRoute).Spec.Rules[0]
+				rule.BackendRefs = append(rule.BackendRefs, backend("other"))
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.current.SetName("echo")
+			test.current.SetNamespace("team")
+			if !inSync(test.desired, test.current) {
+				t.Fatal("inSync() is false for the desired object")
+			}
+			test.edit(test.current)
+			if inSync(test.desired, test.current) {
+				t.Error("inSync() is true after the addition")
+			}
+		})
+	}
+}
+
+func backend(name gatewayv1.ObjectName) gatewayv1.HTTPBackendRef {
+	return gatewayv1.HTTPBackendRef{BackendRef: gatewayv1.BackendRef{BackendObjectReference: gatewayv1.BackendObjectReference{Name: name}}}
 }

@@ -5,10 +5,14 @@ package apply
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
+	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 )
 
 // mergeKeys lists the keys of the associative lists in the kinds that the operator applies.
@@ -23,6 +27,27 @@ var mergeKeys = [][]string{
 	{"topologyKey", "whenUnsatisfiable"}, // topologySpreadConstraints
 	{"ip"},                               // hostAliases
 	{"name"},                             // containers, env, volumes
+}
+
+// atomicElements are the types of elements whose lists server-side apply replaces as a whole,
+// although the elements have the keys of an entry of mergeKeys.
+var atomicElements = []reflect.Type{
+	reflect.TypeFor[networkingv1ac.NetworkPolicyPortApplyConfiguration](),
+	reflect.TypeFor[corev1ac.SysctlApplyConfiguration](),
+	reflect.TypeFor[gatewayv1ac.ParentReferenceApplyConfiguration](),
+	reflect.TypeFor[gatewayv1ac.HTTPBackendRefApplyConfiguration](),
+	reflect.TypeFor[gatewayv1ac.GRPCBackendRefApplyConfiguration](),
+}
+
+// isAtomic reports whether server-side apply replaces a field of a struct type as a whole: a
+// label selector, or the selector of a Service. Other maps and structs may have entries of
+// other field managers.
+func isAtomic(structType reflect.Type, name string, fieldType reflect.Type) bool {
+	if fieldType.Kind() == reflect.Pointer {
+		fieldType = fieldType.Elem()
+	}
+	return fieldType == reflect.TypeFor[metav1ac.LabelSelectorApplyConfiguration]() ||
+		structType == reflect.TypeFor[corev1ac.ServiceSpecApplyConfiguration]() && name == "selector"
 }
 
 // fields holds the fields of a struct type by their names in JSON.
@@ -42,6 +67,9 @@ func fieldsOf(t reflect.Type) *fields {
 	f := &fields{index: map[string][]int{}}
 	f.add(t, nil)
 	for _, names := range mergeKeys {
+		if slices.Contains(atomicElements, t) {
+			break
+		}
 		var at [][]int
 		for _, name := range names {
 			if index, ok := f.index[name]; ok {
@@ -92,8 +120,12 @@ func fieldAt(v reflect.Value, at []int) reflect.Value {
 }
 
 // fieldPair is the index of a field of one struct type, and the index of the field with the
-// same JSON name in another type, or nil if that type has no such field.
-type fieldPair struct{ want, have []int }
+// same JSON name in another type, or nil if that type has no such field. atomic is true if the
+// field is wanted without entries of other field managers.
+type fieldPair struct {
+	want, have []int
+	atomic     bool
+}
 
 var knownPairs sync.Map // of [2]reflect.Type to []fieldPair
 
@@ -105,7 +137,8 @@ func fieldPairsOf(have, want reflect.Type) []fieldPair {
 	haveFields, wantFields := fieldsOf(have), fieldsOf(want)
 	pairs := make([]fieldPair, 0, len(wantFields.names))
 	for _, name := range wantFields.names {
-		pairs = append(pairs, fieldPair{wantFields.index[name], haveFields.index[name]})
+		index := wantFields.index[name]
+		pairs = append(pairs, fieldPair{index, haveFields.index[name], isAtomic(want, name, want.FieldByIndex(index).Type)})
 	}
 	knownPairs.Store(types, pairs)
 	return pairs
