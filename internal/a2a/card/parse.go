@@ -74,10 +74,13 @@ func (d *document) card() (*Card, error) {
 // without duplicates.
 func (d *document) interfaces() []Interface {
 	var all []Interface
+	known := map[Interface]struct{}{} // a hostile card may have tens of thousands of interfaces
 	add := func(i Interface) {
-		if i.URL != "" && !slices.Contains(all, i) {
-			all = append(all, i)
+		if _, again := known[i]; again || i.URL == "" {
+			return
 		}
+		known[i] = struct{}{}
+		all = append(all, i)
 	}
 	if d.SupportedInterfaces != nil {
 		for _, i := range *d.SupportedInterfaces {

@@ -4,9 +4,11 @@
 package card_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -146,6 +148,23 @@ func TestParse(t *testing.T) {
 				t.Errorf("Render() = %v", err)
 			}
 		})
+	}
+}
+
+// A hostile agent may publish a card with as many interfaces as its size allows.
+func TestParseOfManyInterfaces(t *testing.T) {
+	var interfaces []string
+	for size := 0; size < 512<<10; size += len(interfaces[len(interfaces)-1]) + 1 {
+		interfaces = append(interfaces, fmt.Sprintf(`{"url":"%d"}`, len(interfaces)))
+	}
+	text := `{"name":"A","supportedInterfaces":[` + strings.Join(interfaces, ",") + `]}`
+	begin := time.Now()
+	parsed, err := card.Parse([]byte(text))
+	if err != nil || len(parsed.Interfaces) != len(interfaces) {
+		t.Fatalf("Parse() = %v", err)
+	}
+	if took := time.Since(begin); took > time.Second {
+		t.Errorf("Parse() of %d interfaces took %s", len(interfaces), took)
 	}
 }
 
