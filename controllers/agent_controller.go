@@ -61,6 +61,7 @@ const (
 type AgentReconciler struct {
 	client   client.Client
 	gather   *gather.Gatherer
+	remote   gather.RemoteSource
 	apply    *apply.Applier
 	events   *events.Recorder
 	platform desired.Platform
@@ -103,6 +104,7 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 			Reader: config.Client, Issuer: config.Issuer, TokenIssuer: config.TokenIssuer, RegistryCA: config.RegistryCA, Remote: config.Remote,
 			Optional: config.Optional, Namespaces: config.Namespaces,
 		}),
+		remote: config.Remote,
 		apply: apply.New(apply.Config{
 			Writer:           config.Client,
 			FieldOwner:       a2av1alpha1.FieldOwner,
@@ -143,6 +145,7 @@ func (r *AgentReconciler) ReconcileRequest(ctx context.Context, request ctrl.Req
 	err := r.client.Get(ctx, request.NamespacedName, agent, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
 		r.inSync.Drop(request.NamespacedName)
+		r.remote.AgentDeleted(request.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
@@ -91,6 +93,13 @@ var _ = Describe("a remote Agent", func() {
 		Expect(f.requests).To(Equal([]string{"apply Agent/status"}))
 		expectCondition(agent, a2av1alpha1.ConditionReady, "False Suspended")
 		f.expectInSync(ctx, agent)
+
+		By("delete")
+		Expect(f.cards.deleted).To(BeEmpty())
+		Expect(cluster.Delete(ctx, agent)).To(Succeed())
+		_, err := f.reconciler.ReconcileRequest(ctx, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(agent)})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(f.cards.deleted).To(ConsistOf(client.ObjectKeyFromObject(agent)))
 	})
 
 	It("cannot replace an Agent with a workload", func(ctx context.Context) {

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -70,9 +71,15 @@ var _ = AfterSuite(func() {
 
 // cards is a fake source of the cards of remote agents. A test sets the result for all
 // agents.
-type cards struct{ known *clusterstate.Remote }
+type cards struct {
+	known *clusterstate.Remote
+	// deleted has the deleted Agents that the reconciler reported.
+	deleted []types.NamespacedName
+}
 
 func (c *cards) LastRead(*a2av1alpha1.Agent) *clusterstate.Remote { return c.known }
+
+func (c *cards) AgentDeleted(key types.NamespacedName) { c.deleted = append(c.deleted, key) }
 
 // keys is a fake source of a token issuer, which a test sets.
 type keys struct{ issuer *clusterstate.Issuer }

@@ -15,6 +15,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -39,6 +40,8 @@ type RemoteSource interface {
 	// LastRead returns the result of the last read of an Agent's card, or nil before the first
 	// read.
 	LastRead(agent *a2av1alpha1.Agent) *clusterstate.Remote
+	// AgentDeleted allows the source to drop what it stores for an Agent.
+	AgentDeleted(key types.NamespacedName)
 }
 
 // OptionalKinds reads kinds of optional APIs, which a cluster may not have.

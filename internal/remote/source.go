@@ -134,6 +134,17 @@ func (s *Source) LastRead(a *a2av1alpha1.Agent) *clusterstate.Remote {
 	return nil
 }
 
+// AgentDeleted removes the result of a deleted Agent. Without this call, the result stays until the time of the
+// next read, which is up to spec.remote.refreshInterval away.
+func (s *Source) AgentDeleted(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if current := s.entries[key]; current != nil {
+		// The pool finds that the Agent does not exist.
+		current.pool.queue.Add(key)
+	}
+}
+
 // Start reads cards until ctx is canceled.
 func (s *Source) Start(ctx context.Context) error {
 	var all sync.WaitGroup

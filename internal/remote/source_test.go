@@ -183,6 +183,50 @@ func TestCardsAreReadOnSchedule(t *testing.T) {
 	})
 }
 
+// The results of deleted Agents need memory. Their next read may be a day away.
+func TestResultsOfDeletedAgentsAreDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		kept := remoteAgent(func(a *a2av1alpha1.Agent) { a.Name, a.Spec.Remote.RefreshInterval = "kept", "24h" })
+		e := newFakeRemote(t, kept)
+		e.setAnswer(status(200, echoCard))
+		s := e.source()
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() { _ = s.Start(ctx) })
+		all.Go(func() {
+			for {
+				select {
+				case <-s.Changes():
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+		s.LastRead(kept)
+		for i := range 100 {
+			a := remoteAgent(func(a *a2av1alpha1.Agent) {
+				a.Name, a.Spec.Remote.RefreshInterval = fmt.Sprintf("echo-%d", i), "24h"
+			})
+			if err := e.Create(ctx, a); err != nil {
+				t.Fatal(err)
+			}
+			s.LastRead(a)
+			synctest.Wait()
+			if err := e.Delete(ctx, a); err != nil {
+				t.Fatal(err)
+			}
+			s.AgentDeleted(client.ObjectKeyFromObject(a))
+		}
+		s.AgentDeleted(client.ObjectKeyFromObject(kept)) // it exists
+		synctest.Wait()
+		if len(s.entries) != 1 || s.entries[client.ObjectKeyFromObject(kept)].result == nil {
+			t.Errorf("%d results are stored for 1 Agent", len(s.entries))
+		}
+		cancel()
+		all.Wait()
+	})
+}
+
 func TestHangingAgentDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, fast := remoteAgent(), remoteAgent(func(a *a2av1alpha1.Agent) {

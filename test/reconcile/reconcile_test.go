@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	testingclock "k8s.io/utils/clock/testing"
@@ -239,6 +240,8 @@ func (issuer) Current() *clusterstate.Issuer { return clusterIssuer }
 type noRemoteCards struct{}
 
 func (noRemoteCards) LastRead(*a2av1alpha1.Agent) *clusterstate.Remote { return nil }
+
+func (noRemoteCards) AgentDeleted(types.NamespacedName) {}
 
 type noOptionalKinds struct{}
 
