@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -51,6 +52,8 @@ func AddressKeys(obj client.Object) []string {
 // ordered by namespace and name.
 func (g *Gatherer) competitors(ctx context.Context, agent *a2av1alpha1.Agent) ([]clusterstate.Competitor, error) {
 	var competitors []clusterstate.Competitor
+	// A map, because anyone who may create Agents may request the addresses of others.
+	known := map[types.NamespacedName]struct{}{client.ObjectKeyFromObject(agent): {}}
 	for _, key := range AddressKeys(agent) {
 		list := &a2av1alpha1.AgentList{}
 		if err := g.config.Reader.List(ctx, list, client.MatchingFields{AgentsByAddress: key}, client.UnsafeDisableDeepCopy); err != nil {
@@ -58,9 +61,10 @@ func (g *Gatherer) competitors(ctx context.Context, agent *a2av1alpha1.Agent) ([
 		}
 		for i := range list.Items {
 			other := &list.Items[i]
-			if same(other, agent) || slices.ContainsFunc(competitors, func(r clusterstate.Competitor) bool { return same(other, r.Agent) }) {
+			if _, again := known[client.ObjectKeyFromObject(other)]; again {
 				continue
 			}
+			known[client.ObjectKeyFromObject(other)] = struct{}{}
 			competitor := clusterstate.Competitor{Agent: other}
 			var err error
 			if competitor.HTTPRoute, err = optionalRoute[gatewayv1.HTTPRoute](ctx, g.config.Optional.Reader(HTTPRoutes), other.Namespace, names.HTTPRoute(other.Name)); err != nil {
@@ -77,8 +81,6 @@ func (g *Gatherer) competitors(ctx context.Context, agent *a2av1alpha1.Agent) ([
 	})
 	return competitors, nil
 }
-
-func same(a, b *a2av1alpha1.Agent) bool { return a.Namespace == b.Namespace && a.Name == b.Name }
 
 // optionalRoute returns a cached route, or nil if the route or the reader does not exist.
 func optionalRoute[T any, O interface {
