@@ -132,15 +132,18 @@ func (d *ardAPI) requester(r *http.Request) (requester, error) {
 }
 
 // anonymousCacheControl allows caches to reuse the response to a client without a token for a
-// minute. All such clients receive the same response.
+// minute. All such clients receive the same response, except other registries (varyARD).
 const anonymousCacheControl = "public, max-age=60"
+
+// varyARD names the headers on which responses depend. A registry receives other entries than a client.
+const varyARD = "Authorization, " + federation.ViaHeader + ", " + federation.HopsHeader
 
 // handle returns a handler that determines the sender of a request, calls next, and writes the
 // result or the error.
 func (d *ardAPI) handle(mediaType string, next ardEndpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "private, no-cache")
-		w.Header().Set("Vary", "Authorization")
+		w.Header().Set("Vary", varyARD)
 		from, err := d.requester(r)
 		if err != nil {
 			d.fail(w, r, err)

@@ -21,6 +21,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
@@ -235,6 +236,10 @@ func TestAnonymousResponsesDependOnPublicAgentsOnly(t *testing.T) {
 		}
 		if cache := a.Header.Get("Cache-Control"); (cache == anonymousCacheControl) != (a.StatusCode == http.StatusOK) {
 			t.Errorf("GET %s = %d with Cache-Control %q", path, a.StatusCode, cache)
+		}
+		// Another registry receives another response, which a cache must not give to a client.
+		if vary := a.Header.Get("Vary"); !strings.Contains(vary, federation.ViaHeader) || !strings.Contains(vary, federation.HopsHeader) {
+			t.Errorf("GET %s with Vary %q", path, vary)
 		}
 	}
 	for path, body := range map[string]string{
