@@ -131,7 +131,7 @@ func New(o Options) *Server {
 		authn.AcceptPeople(s.people)
 	}
 	if o.CertificateDir != "" {
-		s.certificate = servingcert.New(servingcert.Options{Directory: o.CertificateDir, Clock: o.Clock, Log: o.Log})
+		s.certificate = servingcert.New(servingcert.Options{Directory: o.CertificateDir, Listener: servingcert.ListenerRegistry, Clock: o.Clock, Log: o.Log})
 	}
 	s.api = &api{
 		feed:       s.feed,

@@ -92,7 +92,7 @@ func New(o Options) *Server {
 		exchanges: make(chan struct{}, maxExchanges),
 	}
 	if o.CertificateDir != "" {
-		s.certificate = servingcert.New(servingcert.Options{Directory: o.CertificateDir, Clock: o.Clock, Log: o.Log})
+		s.certificate = servingcert.New(servingcert.Options{Directory: o.CertificateDir, Listener: servingcert.ListenerUI, Clock: o.Clock, Log: o.Log})
 	}
 	return s
 }

@@ -50,8 +50,10 @@ const (
 type Options struct {
 	// Directory is the directory with tls.crt, tls.key and, optionally, ca.crt.
 	Directory string
-	Clock     clock.PassiveClock
-	Log       logr.Logger
+	// Listener is the listener in metrics, ListenerRegistry or ListenerUI.
+	Listener string
+	Clock    clock.PassiveClock
+	Log      logr.Logger
 }
 
 // Certificate is the serving certificate of a listener. Its methods are safe for
@@ -163,13 +165,13 @@ func (c *Certificate) reload() {
 	switch {
 	case again:
 	case err != nil:
-		reloads.WithLabelValues("error").Inc()
-		refused.Set(1)
+		reloads.WithLabelValues(c.options.Listener, "error").Inc()
+		refused.WithLabelValues(c.options.Listener).Set(1)
 		c.options.Log.Error(err, "serving certificate of the registry refused", "directory", c.options.Directory, "servesFormer", c.served != nil)
 	default:
-		reloads.WithLabelValues("success").Inc()
-		refused.Set(0)
-		expiry.Set(float64(pair.Leaf.NotAfter.Unix()))
+		reloads.WithLabelValues(c.options.Listener, "success").Inc()
+		refused.WithLabelValues(c.options.Listener).Set(0)
+		expiry.WithLabelValues(c.options.Listener).Set(float64(pair.Leaf.NotAfter.Unix()))
 		c.served, c.authorities = &pair, authorities
 		c.options.Log.Info("serving certificate of the registry loaded", "directory", c.options.Directory,
 			"names", pair.Leaf.DNSNames, "notAfter", pair.Leaf.NotAfter.UTC())
@@ -204,7 +206,7 @@ func (c *Certificate) waits(pair *tls.Certificate, authorities *x509.CertPool, r
 		c.waiting, c.handover = read, now.Add(handoverDelay)
 		// If the files return to their earlier content, this is a change from the waiting files, too.
 		c.read, c.refused = nil, nil
-		refused.Set(0)
+		refused.WithLabelValues(c.options.Listener).Set(0)
 		c.options.Log.Info("serving certificate of another authority found; the former one is served until clients know that authority",
 			"directory", c.options.Directory, "handover", c.handover.UTC())
 	}

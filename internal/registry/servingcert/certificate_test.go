@@ -79,8 +79,14 @@ func serial(c *Certificate) int64 {
 	return served.Leaf.SerialNumber.Int64()
 }
 
-// value returns the value of a gauge.
+// value returns the value of a gauge of the registry.
 func value(t *testing.T, name string) float64 {
+	t.Helper()
+	return valueOf(t, name, ListenerRegistry)
+}
+
+// valueOf returns the value of a gauge of a listener.
+func valueOf(t *testing.T, name, listener string) float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(Collectors()...)
@@ -89,12 +95,37 @@ func value(t *testing.T, name string) float64 {
 		t.Fatal(err)
 	}
 	for _, family := range families {
-		if family.GetName() == name {
-			return family.GetMetric()[0].GetGauge().GetValue()
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == name && metric.GetLabel()[0].GetValue() == listener {
+				return metric.GetGauge().GetValue()
+			}
 		}
 	}
-	t.Fatalf("no metric %s", name)
+	t.Fatalf("no metric %s of %s", name, listener)
 	return 0
+}
+
+// The page for people may have a certificate of its own. It does not hide that the certificate of the registry is refused.
+func TestListenersHaveTheirOwnMetrics(t *testing.T) {
+	const refusals, expires = "a2a_registry_tls_certificate_refused", "a2a_registry_tls_certificate_expiry_timestamp_seconds"
+	of, ui := newSecret(t), newSecret(t)
+	of.put(t, 1, start, start.Add(time.Hour))
+	ui.put(t, 2, start, start.Add(48*time.Hour))
+	options := Options{Directory: of.dir, Listener: ListenerRegistry, Clock: testclock.NewFakePassiveClock(start), Log: funcr.New(func(string, string) {}, funcr.Options{})}
+	c := New(options)
+	of.write(t, certificateFile, []byte("garbage"))
+	c.reload()
+	options.Directory, options.Listener = ui.dir, ListenerUI
+	New(options)
+	if got := value(t, refusals); got != 1 {
+		t.Errorf("metric of refusals of the registry = %v, want 1", got)
+	}
+	if got, want := value(t, expires), float64(start.Add(time.Hour).Unix()); got != want {
+		t.Errorf("metric of the expiry of the registry = %v, want %v", got, want)
+	}
+	if got, want := valueOf(t, expires, ListenerUI), float64(start.Add(48*time.Hour).Unix()); got != want || valueOf(t, refusals, ListenerUI) != 0 {
+		t.Errorf("metric of the expiry of the page = %v, want %v", got, want)
+	}
 }
 
 func TestCertificateIsReplaced(t *testing.T) {
@@ -103,7 +134,7 @@ func TestCertificateIsReplaced(t *testing.T) {
 	log := funcr.New(func(_, args string) { logged = append(logged, args) }, funcr.Options{})
 	s := newSecret(t)
 	s.put(t, 1, start, start.Add(time.Hour))
-	c := New(Options{Directory: s.dir, Clock: now, Log: log})
+	c := New(Options{Directory: s.dir, Listener: ListenerRegistry, Clock: now, Log: log})
 	expect := func(what string, want int64, ready bool, refusals float64, logs ...string) {
 		t.Helper()
 		c.reload()
@@ -169,7 +200,7 @@ func TestCertificateOfAnotherAuthorityWaits(t *testing.T) {
 		}
 	}
 	put(1, start.Add(time.Hour))
-	c := New(Options{Directory: s.dir, Clock: now, Log: funcr.New(func(string, string) {}, funcr.Options{})})
+	c := New(Options{Directory: s.dir, Listener: ListenerRegistry, Clock: now, Log: funcr.New(func(string, string) {}, funcr.Options{})})
 	expect(c, "first", 1)
 	put(2, start.Add(24*time.Hour))
 	expect(c, "another authority", 1)
@@ -204,7 +235,7 @@ func TestCertificateOfNoAuthorityOfTheSecretIsRefused(t *testing.T) {
 	s, other := newSecret(t), newSecret(t)
 	authority := s.put(t, 1, start, start.Add(time.Hour))
 	s.write(t, authoritiesFile, authority)
-	c := New(Options{Directory: s.dir, Clock: testclock.NewFakePassiveClock(start), Log: funcr.New(func(string, string) {}, funcr.Options{})})
+	c := New(Options{Directory: s.dir, Listener: ListenerRegistry, Clock: testclock.NewFakePassiveClock(start), Log: funcr.New(func(string, string) {}, funcr.Options{})})
 	second := s.put(t, 2, start, start.Add(time.Hour))
 	for what, authorities := range map[string][]byte{"the former": authority, "another": other.put(t, 3, start, start.Add(time.Hour))} {
 		s.write(t, authoritiesFile, authorities)
@@ -228,7 +259,7 @@ func TestCertificateOfNoAuthorityOfTheSecretIsRefused(t *testing.T) {
 	}
 	// Without a former certificate, none is served.
 	s.write(t, authoritiesFile, authority)
-	c = New(Options{Directory: s.dir, Clock: testclock.NewFakePassiveClock(start), Log: funcr.New(func(string, string) {}, funcr.Options{})})
+	c = New(Options{Directory: s.dir, Listener: ListenerRegistry, Clock: testclock.NewFakePassiveClock(start), Log: funcr.New(func(string, string) {}, funcr.Options{})})
 	if err := c.Ready(nil); serial(c) != 0 || err == nil || !strings.Contains(err.Error(), authoritiesFile) {
 		t.Errorf("at the start: certificate %d is served, Ready() = %v", serial(c), err)
 	}
@@ -239,7 +270,7 @@ func TestCertificateOfTheFirstAuthorityWaits(t *testing.T) {
 	now := testclock.NewFakePassiveClock(start)
 	s := newSecret(t)
 	s.put(t, 1, start, start.Add(time.Hour))
-	c := New(Options{Directory: s.dir, Clock: now, Log: funcr.New(func(string, string) {}, funcr.Options{})})
+	c := New(Options{Directory: s.dir, Listener: ListenerRegistry, Clock: now, Log: funcr.New(func(string, string) {}, funcr.Options{})})
 	s.write(t, authoritiesFile, s.put(t, 2, start, start.Add(time.Hour)))
 	c.reload()
 	if got := serial(c); got != 1 {
@@ -270,7 +301,7 @@ func TestWithdrawnCertificateWaitsAgain(t *testing.T) {
 	first.write(t, authoritiesFile, first.put(t, 1, start, start.Add(time.Hour)))
 	other.write(t, authoritiesFile, other.put(t, 2, start, start.Add(time.Hour)))
 	mount(first)
-	c := New(Options{Directory: s.dir, Clock: now, Log: funcr.New(func(string, string) {}, funcr.Options{})})
+	c := New(Options{Directory: s.dir, Listener: ListenerRegistry, Clock: now, Log: funcr.New(func(string, string) {}, funcr.Options{})})
 	for _, from := range []secret{other, first} {
 		mount(from)
 		c.reload()
@@ -296,7 +327,7 @@ func TestWithdrawnCertificateWaitsAgain(t *testing.T) {
 func TestMissingCertificateIsAwaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSecret(t)
-		c := New(Options{Directory: s.dir, Clock: clock.RealClock{}, Log: funcr.New(func(string, string) {}, funcr.Options{})})
+		c := New(Options{Directory: s.dir, Listener: ListenerRegistry, Clock: clock.RealClock{}, Log: funcr.New(func(string, string) {}, funcr.Options{})})
 		if err := c.Ready(nil); err == nil || serial(c) != 0 {
 			t.Errorf("without files: Ready() = %v, serial %d", err, serial(c))
 		}
@@ -317,7 +348,7 @@ func TestMissingCertificateIsAwaited(t *testing.T) {
 func TestListenerServesTheNewCertificate(t *testing.T) {
 	s := newSecret(t)
 	first := s.put(t, 1, time.Now().Add(-time.Hour), time.Now().Add(time.Hour))
-	c := New(Options{Directory: s.dir, Clock: clock.RealClock{}, Log: funcr.New(func(string, string) {}, funcr.Options{})})
+	c := New(Options{Directory: s.dir, Listener: ListenerRegistry, Clock: clock.RealClock{}, Log: funcr.New(func(string, string) {}, funcr.Options{})})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -5,20 +5,36 @@ package servingcert
 
 import "github.com/prometheus/client_golang/prometheus"
 
-var (
-	expiry = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "a2a_registry_tls_certificate_expiry_timestamp_seconds",
-		Help: "Unix time at which the certificate that the registry serves expires; 0 without TLS.",
-	})
-	refused = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "a2a_registry_tls_certificate_refused",
-		Help: "Whether the mounted certificate of the registry is refused (1), so that a former one or none is served, or not (0).",
-	})
-	reloads = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "a2a_registry_tls_certificate_reloads_total",
-		Help: "Loads of a changed certificate of the registry, by the result: success or error.",
-	}, []string{"result"})
+// The listeners with a certificate: the registry, and the page for people.
+const (
+	ListenerRegistry = "registry"
+	ListenerUI       = "ui"
 )
 
-// Collectors returns the metrics, which all Certificates of a process share.
-func Collectors() []prometheus.Collector { return []prometheus.Collector{expiry, refused, reloads} }
+// labelListener is the label with one of the listeners.
+const labelListener = "listener"
+
+var (
+	expiry = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "a2a_registry_tls_certificate_expiry_timestamp_seconds",
+		Help: "Unix time at which the certificate that the listener serves expires; 0 without TLS.",
+	}, []string{labelListener})
+	refused = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "a2a_registry_tls_certificate_refused",
+		Help: "Whether the mounted certificate of the listener is refused (1), so that a former one or none is served, or not (0).",
+	}, []string{labelListener})
+	reloads = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_registry_tls_certificate_reloads_total",
+		Help: "Loads of a changed certificate of the listener, by the result: success or error.",
+	}, []string{labelListener, "result"})
+)
+
+// Collectors returns the metrics, which all Certificates of a process share. The gauges are 0 for a listener without
+// TLS.
+func Collectors() []prometheus.Collector {
+	for _, listener := range []string{ListenerRegistry, ListenerUI} {
+		expiry.WithLabelValues(listener)
+		refused.WithLabelValues(listener)
+	}
+	return []prometheus.Collector{expiry, refused, reloads}
+}
