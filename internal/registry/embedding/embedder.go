@@ -7,6 +7,7 @@ import (
 	"context"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,11 +50,16 @@ type Embedder struct {
 	documents *documents
 	queries   *queries
 	text      func(Key) (string, bool)
+	now       func() time.Time
 	log       logr.Logger
 	// batchFailing and queryFailing are true from the first failed request, which is logged, until a request succeeds.
 	batchFailing, queryFailing atomic.Bool
 	// batch is the number of texts of the next request for documents. Only Run uses it.
 	batch int
+	// refused has the documents whose text the endpoint refuses. They do not delay others: one of them is requested
+	// again at retry, when no other document is pending. Only Run uses refused and retry.
+	refused map[Key]struct{}
+	retry   time.Time
 
 	mu sync.Mutex
 	// queue has the documents of pending, in the order of their arrival.
@@ -70,8 +76,8 @@ func New(o Options) *Embedder {
 			// A redirect could send the texts and the API key to another server.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}},
-		documents: newDocuments(), text: o.Text, log: o.Log,
-		batch: batchSize, pending: map[Key]struct{}{}, wake: make(chan struct{}, 1),
+		documents: newDocuments(), text: o.Text, now: o.Now, log: o.Log,
+		batch: batchSize, refused: map[Key]struct{}{}, pending: map[Key]struct{}{}, wake: make(chan struct{}, 1),
 	}
 	e.queries = newQueries(func(ctx context.Context, texts []string) ([]*Vector, error) {
 		vectors, err := e.endpoint.embed(ctx, texts)
@@ -119,10 +125,8 @@ func (e *Embedder) Run(ctx context.Context) {
 		wait := batchInterval
 		switch batch := e.nextBatch(); {
 		case len(batch) == 0:
-			select {
-			case <-ctx.Done():
+			if !e.waitForWork(ctx) {
 				return
-			case <-e.wake:
 			}
 			continue
 		case e.embedBatch(ctx, batch) != nil:
@@ -141,11 +145,34 @@ func (e *Embedder) Run(ctx context.Context) {
 	}
 }
 
+// waitForWork waits until a document is pending. It returns false when ctx has ended.
+func (e *Embedder) waitForWork(ctx context.Context) bool {
+	var retry <-chan time.Time
+	if len(e.refused) > 0 {
+		timer := time.NewTimer(e.retry.Sub(e.now()))
+		defer timer.Stop()
+		retry = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-e.wake:
+	case <-retry:
+		for key := range e.refused {
+			e.Changed(key)
+			break
+		}
+	}
+	return true
+}
+
 // document is a document without the vector of its text.
 type document struct {
 	key    Key
 	text   string
 	digest digest
+	// refused is true if the endpoint refused a text of the document before.
+	refused bool
 }
 
 // nextBatch removes pending documents from the queue until it has enough for a request. It returns those that
@@ -157,13 +184,15 @@ func (e *Embedder) nextBatch() []document {
 		if !ok {
 			break
 		}
+		_, refused := e.refused[key]
+		delete(e.refused, key)
 		text, exists := e.text(key)
 		if !exists {
 			e.documents.remove(key)
 			continue
 		}
 		text = strings.ToValidUTF8(text[:min(len(text), maxDocumentBytes)], "")
-		d := document{key, text, digestOf(text)}
+		d := document{key, text, digestOf(text), refused}
 		if text != "" && !e.documents.has(key, d.digest) && !e.documents.full() {
 			batch = append(batch, d)
 		}
@@ -183,7 +212,8 @@ func (e *Embedder) takePending() (Key, bool) {
 	return key, true
 }
 
-// embedBatch requests and sets the vectors of documents. After a failure, the documents are pending again.
+// embedBatch requests and sets the vectors of documents. After a failure, the documents are pending again, except a
+// document whose text alone was refused: embedBatch returns no error for it.
 func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()
@@ -200,6 +230,13 @@ func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 	e.record(kindAgents, &e.batchFailing, err)
 	if err == nil {
 		e.batch = min(2*e.batch, batchSize)
+		if slices.ContainsFunc(batch, func(d document) bool { return d.refused }) {
+			e.retryRefused()
+		}
+		return nil
+	}
+	if len(batch) == 1 && refusesText(err) {
+		e.refused[batch[0].key], e.retry = struct{}{}, e.now().Add(maxBackoff)
 		return nil
 	}
 	// One of the texts may be the cause. Requests with one text let the others succeed.
@@ -208,6 +245,14 @@ func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 		e.Changed(batch[i].key)
 	}
 	return err
+}
+
+// retryRefused marks all refused documents as pending, because the endpoint accepts one of them now.
+func (e *Embedder) retryRefused() {
+	for key := range e.refused {
+		delete(e.refused, key)
+		e.Changed(key)
+	}
 }
 
 // Query returns the vector of a caller's query, or nil if the endpoint fails or takes more than 300 ms. After a failure,

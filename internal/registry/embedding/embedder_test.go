@@ -348,6 +348,54 @@ func TestRefusedTextDoesNotBlockOthers(t *testing.T) {
 	})
 }
 
+// Many texts that the endpoint always refuses do not delay a new text.
+func TestManyRefusedTextsDoNotDelayOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := startFixture(t)
+		normal := &fakeEndpoint{}
+		refuse := func(r *http.Request, _ int) (*http.Response, error) {
+			f.endpoint.mu.Lock()
+			texts := f.endpoint.requests[len(f.endpoint.requests)-1]
+			f.endpoint.mu.Unlock()
+			if slices.Contains(texts, "poison") {
+				return response(http.StatusRequestEntityTooLarge, strings.NewReader("{}")), nil
+			}
+			again, err := json.Marshal(embeddingsRequest{Input: texts})
+			if err != nil {
+				return nil, err
+			}
+			r.Body = io.NopCloser(bytes.NewReader(again))
+			return normal.RoundTrip(r)
+		}
+		f.endpoint.setFault(refuse)
+		for i := range 40 {
+			f.set(Key{"p", fmt.Sprint(i)}, "poison")
+		}
+		time.Sleep(time.Hour)
+		vectors := func() int {
+			f.documents.mu.RLock()
+			defer f.documents.mu.RUnlock()
+			return len(f.documents.byKey)
+		}
+		f.set(bank, "money")
+		time.Sleep(10 * time.Second)
+		if n := vectors(); n != 1 {
+			t.Errorf("%d documents have vectors 10 s after a new one, want it", n)
+		}
+		sent := f.endpoint.sent()
+		time.Sleep(time.Hour)
+		if again := f.endpoint.sent() - sent; again == 0 || again > 20 {
+			t.Errorf("%d requests for refused texts in an hour, want a few", again)
+		}
+		// Another model accepts the texts.
+		f.endpoint.setFault(nil)
+		time.Sleep(maxBackoff + time.Minute)
+		if n := vectors(); n != 41 {
+			t.Errorf("%d documents have vectors, want all 41", n)
+		}
+	})
+}
+
 func TestAPIKeyIsReadForEachRequest(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(file, []byte("first\n"), 0o600); err != nil {

@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -70,7 +71,7 @@ func (e *endpoint) embed(ctx context.Context, texts []string) ([]*Vector, error)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("request embeddings: the endpoint responds with status %d", response.StatusCode)
+		return nil, statusError(response.StatusCode)
 	}
 	limit := int64(maxEnvelope + len(texts)*MaxDimensions*maxValueBytes)
 	text, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
@@ -81,6 +82,19 @@ func (e *endpoint) embed(ctx context.Context, texts []string) ([]*Vector, error)
 		return nil, fmt.Errorf("read embeddings: the response has more than %d bytes", limit)
 	}
 	return decodeVectors(text, len(texts))
+}
+
+// statusError is the status of a response without vectors.
+type statusError int
+
+func (s statusError) Error() string {
+	return fmt.Sprintf("request embeddings: the endpoint responds with status %d", int(s))
+}
+
+// refusesText reports whether the cause of an error may be the text, which is too long for the model, for example.
+func refusesText(err error) bool {
+	var status statusError
+	return errors.As(err, &status) && slices.Contains([]statusError{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity}, status)
 }
 
 func readKey(file string) (string, error) {
