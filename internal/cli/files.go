@@ -87,11 +87,8 @@ func safeFilename(p *a2a.Part) string {
 			return '_'
 		}
 	}, name)
+	name = strings.ToValidUTF8(name[max(0, len(name)-maxFilename):], "")
 	name = strings.TrimLeft(name, ".-")
-	for len(name) > maxFilename {
-		name = name[1:]
-	}
-	name = strings.ToValidUTF8(name, "")
 	if name != "" {
 		return name
 	}
