@@ -4,6 +4,7 @@
 package registryclient
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -60,6 +61,7 @@ func (c *Client) Follow(ctx context.Context, q Query, observe func(Change) error
 		case err != nil && (first || failure.Of(err).Code != failure.Unreachable):
 			return err
 		default:
+			err = cmp.Or(err, errEmpty)
 			if failures++; failures >= maxFailures {
 				return failure.New(failure.Unreachable, "the watch of the registry broke %d times in a row: %v", failures, err)
 			}
@@ -74,6 +76,9 @@ func (c *Client) Follow(ctx context.Context, q Query, observe func(Change) error
 		pause = min(2*pause, resumeMost)
 	}
 }
+
+// errEmpty is the error for a stream without an event.
+var errEmpty error = failure.New(failure.Unreachable, "the stream ended without an event")
 
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)

@@ -11,7 +11,9 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
@@ -79,6 +81,31 @@ func TestFollowReportsEachChangeOnceOverAllStreams(t *testing.T) {
 		t.Errorf("resumed at %q, want %q", s.lastIDs, want)
 	}
 }
+
+// A proxy may end a stream before its first event.
+func TestFollowNamesTheCauseOfAnEmptyStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		empty := roundTripper(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: http.NoBody}, nil
+		})
+		client := &Client{
+			URL: &url.URL{Scheme: "http", Host: "registry"}, HTTP: &http.Client{Transport: empty},
+			Token: func(context.Context) (string, error) { return "t", nil },
+		}
+		err := client.Follow(t.Context(), Query{}, func(Change) error { return nil }, func(cause error) {
+			if cause == nil {
+				t.Error("the watch is resumed without a cause")
+			}
+		})
+		if failure.Of(err).Code != failure.Unreachable || !strings.Contains(err.Error(), "without an event") {
+			t.Errorf("Follow() = %v", err)
+		}
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 func TestFollowReturnsTheFirstFailure(t *testing.T) {
 	if _, err := follow(t, &script{streams: []string{"503"}}); failure.Of(err).Code != failure.Unreachable {
