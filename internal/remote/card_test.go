@@ -57,6 +57,7 @@ func TestProblemOfEachFailure(t *testing.T) {
 		"404":                      {answer: status(404, ""), reason: "RemoteCardNotServed", message: "at /.well-known/agent-card.json: it answers with status 404; set spec.remote.cardPath"},
 		"401":                      {answer: status(401, ""), reason: "RemoteCardNotServed", message: "401; set spec.remote.credentials"},
 		"redirect to another host": {answer: redirect("https://new.example/x"), reason: "RemoteCardNotServed", message: "a redirect to new.example, which is not followed; set spec.remote.url"},
+		"redirect to no host name": {answer: redirect("https://\xff\u009b31m.example/"), reason: "RemoteCardNotServed", message: `a redirect to \xff\x9b31m.example, which is not followed`},
 		"redirect to another path": {answer: redirect("/card"), reason: "RemoteCardNotServed", message: "a redirect, which is not followed; set spec.remote.cardPath"},
 		"a web page":               {answer: status(200, "<html>"), reason: "RemoteCardInvalid", message: "is not valid: read card"},
 		"a duplicate member":       {answer: status(200, `{"name":"a","name":"b"}`), reason: "RemoteCardInvalid", message: "or set spec.remote.url and spec.remote.cardPath to a valid card"},

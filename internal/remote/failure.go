@@ -21,6 +21,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
@@ -112,7 +113,7 @@ func (r responseError) explain() string {
 		if err != nil || target.Host == "" {
 			return "with a redirect, which is not followed; set spec.remote.cardPath to its target"
 		}
-		return "with a redirect to " + target.Host + ", which is not followed; set spec.remote.url to its target"
+		return "with a redirect to " + safetext.Line(target.Host) + ", which is not followed; set spec.remote.url to its target"
 	case r.status == http.StatusUnauthorized, r.status == http.StatusForbidden:
 		return fmt.Sprintf("with status %d; set spec.remote.credentials, or correct them", r.status)
 	default:
