@@ -5,6 +5,7 @@ package card_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -154,7 +155,7 @@ func TestParse(t *testing.T) {
 // A hostile agent may publish a card with as many interfaces as its size allows.
 func TestParseOfManyInterfaces(t *testing.T) {
 	var interfaces []string
-	for size := 0; size < 512<<10; size += len(interfaces[len(interfaces)-1]) + 1 {
+	for range 32_000 {
 		interfaces = append(interfaces, fmt.Sprintf(`{"url":"%d"}`, len(interfaces)))
 	}
 	text := `{"name":"A","supportedInterfaces":[` + strings.Join(interfaces, ",") + `]}`
@@ -165,6 +166,32 @@ func TestParseOfManyInterfaces(t *testing.T) {
 	}
 	if took := time.Since(begin); took > time.Second {
 		t.Errorf("Parse() of %d interfaces took %s", len(interfaces), took)
+	}
+}
+
+// Empty elements need far more memory than text. The operator reads many cards at a time.
+func TestParseNeedsLittleMemory(t *testing.T) {
+	for name, parts := range map[string][3]string{
+		"skills":     {`{"name":"A","skills":[`, `{}`, `]}`},
+		"extensions": {`{"name":"A","capabilities":{"extensions":[`, `{}`, `]}}`},
+		"interfaces": {`{"name":"A","supportedInterfaces":[`, `{}`, `]}`},
+		"modes":      {`{"name":"A","defaultInputModes":[`, `""`, `]}`},
+	} {
+		text := []byte(parts[0] + strings.Repeat(parts[1]+",", 512<<10/(len(parts[1])+1)-20) + parts[1] + parts[2])
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := card.Parse(text)
+		runtime.ReadMemStats(&after)
+		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 1<<20 {
+			t.Errorf("%s: Parse() of %d bytes allocated %d bytes", name, len(text), allocated)
+		}
+		if err == nil || !strings.Contains(err.Error(), "more than 65536 values") {
+			t.Errorf("%s: Parse() = %v", name, err)
+		}
+	}
+	text := `{"name":"A","description":"` + strings.Repeat(`,{[\"`, 100_000) + `","skills":[{"id":"a"}` + strings.Repeat(`,{"id":"a"}`, 20_000) + `]}`
+	if c, err := card.Parse([]byte(text)); err != nil || len(c.Skills) != 20_001 {
+		t.Errorf("Parse() of a long description = %v", err)
 	}
 }
 
