@@ -35,6 +35,8 @@ var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.jso
 type cardReader struct {
 	secrets client.Reader
 	guard   http.RoundTripper
+	// parsing has one slot: a card needs many times the memory of its text while it is parsed.
+	parsing chan struct{}
 }
 
 // readCard reads the card of an agent. The read fails when ctx ends. If readCard returns an error, the result
@@ -59,6 +61,12 @@ func (r cardReader) fetchCard(ctx context.Context, a *a2av1alpha1.Agent) (*clust
 	text, err := r.download(ctx, origin, a.Spec.Remote.CardPath, name, value)
 	if err != nil {
 		return nil, err
+	}
+	select {
+	case r.parsing <- struct{}{}:
+		defer func() { <-r.parsing }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("parse card: %w", ctx.Err())
 	}
 	c, err := card.Parse(text)
 	if err != nil {

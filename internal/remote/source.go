@@ -103,7 +103,7 @@ var _ manager.LeaderElectionRunnable = (*Source)(nil)
 func New(options Options) *Source {
 	return &Source{
 		agents:   options.Agents,
-		reader:   cardReader{secrets: options.Secrets, guard: options.Guard},
+		reader:   cardReader{secrets: options.Secrets, guard: options.Guard, parsing: make(chan struct{}, 1)},
 		clock:    options.Clock,
 		normal:   newPool(normalTimeout),
 		slow:     newPool(slowTimeout),

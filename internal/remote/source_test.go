@@ -183,6 +183,37 @@ func TestCardsAreReadOnSchedule(t *testing.T) {
 	})
 }
 
+// Many hostile cards at a time would otherwise need more memory than the operator has.
+func TestOneCardIsParsedAtATime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := remoteAgent()
+		e := newFakeRemote(t, a)
+		e.setAnswer(status(200, echoCard))
+		reader := cardReader{secrets: e, guard: e, parsing: make(chan struct{}, 1)}
+		var read sync.WaitGroup
+		var ended atomic.Bool
+		reader.parsing <- struct{}{} // another card is parsed
+		read.Go(func() {
+			if result, err := reader.readCard(t.Context(), a); err != nil || result.Card == nil {
+				t.Errorf("readCard() = %v", err)
+			}
+			ended.Store(true)
+		})
+		synctest.Wait()
+		if ended.Load() || e.requestCount() != 1 {
+			t.Error("two cards are parsed at a time")
+		}
+		<-reader.parsing
+		read.Wait()
+		reader.parsing <- struct{}{}
+		bounded, cancel := context.WithTimeout(t.Context(), normalTimeout)
+		defer cancel()
+		if result, err := reader.readCard(bounded, a); err == nil || result.Failure.Reason != a2av1alpha1.ReasonRemoteUnreachable {
+			t.Errorf("readCard() = %+v, %v", result, err)
+		}
+	})
+}
+
 // The results of deleted Agents need memory. Their next read may be a day away.
 func TestResultsOfDeletedAgentsAreDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
