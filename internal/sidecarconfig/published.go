@@ -32,6 +32,9 @@ func ReadPublished(encoded []byte, agent Agent) (*Published, error) {
 	if len(encoded) > MaxSize {
 		return nil, ErrTooLarge
 	}
+	if err := card.CheckValues(encoded); err != nil {
+		return nil, fmt.Errorf("decode sidecar configuration: %w", err)
+	}
 	var c struct {
 		Version string    `json:"version"`
 		Agent   Agent     `json:"agent"`

@@ -15,46 +15,22 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// A card has at most maxValues values, or one for each bytesPerValue bytes of a longer text. A
-// skill without members has 2 bytes of text, and needs more than 200 bytes of memory.
-const (
-	maxValues     = 64 << 10
-	bytesPerValue = 8
-)
-
 // Parse reads the card of an agent of any version. It ignores unknown members. A
-// duplicate member, a member of the wrong type, and more values than maxValues allows are errors.
+// duplicate member, a member of the wrong type, and more values than CheckValues allows are errors.
 // It does not verify signatures and drops them, because they sign the bytes of the text,
 // which the Card does not contain.
 //
 // Parse reads the schemes of all security requirements as alternatives, even schemes that
 // a call must combine.
 func Parse(text []byte) (*Card, error) {
-	if most := max(maxValues, len(text)/bytesPerValue); countValues(text) > most {
-		return nil, fmt.Errorf("read card: it has more than %d values", most)
+	if err := CheckValues(text); err != nil {
+		return nil, fmt.Errorf("read card: %w", err)
 	}
 	var d document
 	if err := json.Unmarshal(text, &d); err != nil {
 		return nil, fmt.Errorf("read card: %w", err)
 	}
 	return d.card()
-}
-
-// countValues returns an upper bound of the number of values in a JSON text: the number of its
-// objects, arrays and commas, and one.
-func countValues(text []byte) int {
-	count, quoted := 1, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			quoted = !quoted
-		case quoted && c == '\\':
-			i++
-		case !quoted && (c == ',' || c == '{' || c == '['):
-			count++
-		}
-	}
-	return count
 }
 
 // ParseRendered is Parse for a result of Render. It does not use the strict JSON reader

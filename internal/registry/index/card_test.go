@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
@@ -49,6 +51,24 @@ func TestCardEqualsTheSidecars(t *testing.T) {
 		}
 		if string(got.Body) != answer.Body.String() || got.ETag != answer.Header().Get("ETag") {
 			t.Errorf("A2A-Version %q: the registry has %s %s, the sidecar %s %s", version, got.ETag, got.Body, answer.Header().Get("ETag"), answer.Body)
+		}
+	}
+}
+
+// Users may edit the ConfigMap of their Agent. A text with empty skills would need hundreds of times its memory in every
+// manager.
+func TestHostileConfigMapNeedsLittleMemory(t *testing.T) {
+	skills := `"skills":[` + strings.Repeat("{},", 300_000) + `{}]`
+	for _, source := range []CardSource{
+		{Text: `{"version":"` + sidecarconfig.Version + `","card":{"name":"a",` + skills + `}}`},
+		{Text: `{"name":"a",` + skills + `}`, Remote: true},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := NewEntry(Facts{Key: Key{"team-a", "echo"}}, source)
+		runtime.ReadMemStats(&after)
+		if allocated := after.TotalAlloc - before.TotalAlloc; err == nil || allocated > 1<<20 {
+			t.Errorf("NewEntry() = %v, and allocated %d bytes", err, allocated)
 		}
 	}
 }

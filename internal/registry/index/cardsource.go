@@ -31,6 +31,9 @@ type publicPart struct {
 }
 
 func (s CardSource) decode() (*publicPart, error) {
+	if err := card.CheckValues(s.Text); err != nil {
+		return nil, fmt.Errorf("decode card: %w", err)
+	}
 	p := &publicPart{}
 	if s.Remote {
 		if err := json.Unmarshal([]byte(s.Text), &p.Card); err != nil {
