@@ -11,8 +11,8 @@ const (
 	bytesPerValue = 8
 )
 
-// CheckValues returns an error if a JSON text has so many values for its size that a card that is
-// decoded from it would need far more memory than the text: a skill without members has 2
+// CheckValues returns an error if a JSON text has too many values for its size. A card that is
+// decoded from such a text needs far more memory than the text: a skill without members has 2
 // bytes of text, and needs more than 200 bytes of memory. The configurations that the operator
 // writes have fewer values, because they are indented.
 func CheckValues[T ~string | ~[]byte](text T) error {
