@@ -11,7 +11,7 @@ ARG TARGETARCH
 COPY --chmod=0755 bin/linux_${TARGETARCH}/sidecar /sidecar
 ENTRYPOINT ["/sidecar"]
 
-# The last stage is what a build without a target makes.
+# A build without --target builds the last stage.
 FROM base AS manager
 ARG TARGETARCH
 COPY --chmod=0755 bin/linux_${TARGETARCH}/manager /manager

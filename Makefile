@@ -13,14 +13,14 @@ export MAKECMDGOALS
 export CGO_ENABLED := 0
 export GOFLAGS := $(filter-out -trimpath -buildvcs=%,$(shell go env GOFLAGS 2>/dev/null)) -trimpath -buildvcs=false
 
-# Modules with code of this project; the others below hack/tools, those in hack/site, hack/cluster/kubernetes, hack/cluster/apiserver and hack/cluster/coredns (a list of plugins) only pin
-# modules of others.
+# The modules whose code is tested, linted and searched for vulnerabilities. The other modules pin the versions of tools and of
+# components of the cluster.
 MODULES := . hack/cluster hack/release hack/tools/issuer
 
 # say announces a long step.
 say = @printf '\033[1m==> %s\033[0m\n' "$(1)"
 
-# The order is that of `make help`.
+# `make help` lists the groups in this order.
 fragments := $(addprefix hack/make/,demo.mk test.mk e2e.mk bench.mk verify.mk docs.mk generate.mk build.mk supply.mk cluster.mk)
 include $(fragments) $(filter-out $(fragments),$(sort $(wildcard hack/make/*.mk)))
 

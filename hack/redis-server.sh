@@ -29,5 +29,5 @@ if program=$(server); then
 	[[ -n $have && $(printf '%s\n' "$oldest" "$have" | sort -V | head -n 1) == "$oldest" ]] && exit 0
 fi
 printf 'missing: redis-server %s or newer, or valkey-server%s\n    apt-get install -y redis-server, or: brew install redis\n' \
-	"$oldest" "${program:+ ($program is ${have:-none that says its version})}" >&2
+	"$oldest" "${program:+ ($program has version ${have:-unknown})}" >&2
 exit 1

@@ -219,7 +219,7 @@ var violations = map[string]violation{
 	"a2a-agent-no-anonymous":     {anonymous, []string{"spec.access.authentication", "remove the type Anonymous"}},
 	"a2a-agent-resource-limits":  {withoutLimits, []string{"spec.workload.template.spec", "without limits: agent", "set resources.limits of each to values for memory"}},
 	"a2a-agent-visibility":       {public, []string{"spec.discovery.visibility is Public", "use Cluster"}},
-	"a2a-agent-hosts":            {remoteAt("https://far.example.net"), []string{"spec.remote.url is https://far.example.net", "use an agent of agents.example.com, *.svc.cluster.local"}},
+	"a2a-agent-hosts":            {remoteAt("https://far.example.net"), []string{"spec.remote.url is https://far.example.net", "use an agent at one of these hosts: agents.example.com, *.svc.cluster.local"}},
 }
 
 // TestPoliciesCheckEveryWrite sends Agents that the policies admit and deny by create, update

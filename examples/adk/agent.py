@@ -24,7 +24,7 @@ def book_table(place: str, people: int) -> str:
 
 def model_failed(callback_context, llm_request, error: Exception) -> LlmResponse:
     logging.error("The model failed", exc_info=error)
-    return LlmResponse(error_code="MODEL_FAILED", error_message="The model failed.")  # else clients read the exception
+    return LlmResponse(error_code="MODEL_FAILED", error_message="The model failed.")  # without it, clients would receive the text of the exception
 
 
 agent = LlmAgent(

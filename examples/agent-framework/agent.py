@@ -28,7 +28,7 @@ def text(message: dict) -> str:
 
 
 async def answer(turn: dict) -> AsyncIterator[dict]:
-    if "task" in turn:  # paused before: its question holds the session and the request for approval
+    if "task" in turn:  # the task has paused: its question contains the session and the request for approval
         asked = turn["task"]["status"]["message"]["metadata"]
         session, request = AgentSession.from_dict(asked["session"]), Content.from_dict(asked["request"])
         messages = [Message("user", [request.to_function_approval_response(text(turn["message"]).lower() == "yes")])]

@@ -22,7 +22,7 @@ def book_table(place: str, people: int) -> str:
     return f"Booked {place} for {people}."
 
 
-def crew() -> Crew:  # a crew keeps the state of its run, so each turn has its own
+def crew() -> Crew:  # a crew stores the state of its run, so each turn needs a new crew
     booker = Agent(role="Booker", goal="Book tables.", backstory="You work for many restaurants.", llm=model, tools=[book_table])
     task = Task(description="Answer the last message:\n{conversation}", expected_output="The answer alone.", agent=booker)
     return Crew(agents=[booker], tasks=[task], stream=True)

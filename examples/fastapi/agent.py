@@ -34,7 +34,7 @@ def text(message: dict) -> str:
 
 async def answer(turn: dict) -> AsyncIterator[dict]:
     messages = [{"role": "user" if m["role"] == "user" else "assistant", "content": text(m)} for m in turn["history"]]
-    if "task" in turn:  # paused before: its question holds the call that it asked for
+    if "task" in turn:  # the task has paused: its question contains the call that needs the approval
         call = turn["task"]["status"]["message"]["metadata"]["call"]
         booking = BookTable.model_validate_json(call["function"]["arguments"])
         result = booking.run() if text(turn["message"]).lower() == "yes" else "The user said no."

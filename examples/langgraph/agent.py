@@ -24,7 +24,7 @@ def book_table(place: str, people: int) -> str:
 
 
 model = ChatOpenAI(model=os.environ["MODEL"])  # OPENAI_BASE_URL, OPENAI_API_KEY
-checkpoints = InMemorySaver()  # holds paused tasks; with several replicas, take one with a database
+checkpoints = InMemorySaver()  # stores paused tasks; with several replicas, use a saver with a database
 graph = create_agent(model, [book_table], system_prompt="You book tables.", checkpointer=checkpoints)
 app = FastAPI()
 
@@ -34,7 +34,7 @@ def text(message: dict) -> str:
 
 
 async def answer(turn: dict) -> AsyncIterator[dict]:
-    if "task" in turn:  # paused before
+    if "task" in turn:  # the task has paused
         given = Command(resume=text(turn["message"]))
     else:
         given = {"messages": [{"role": "user" if m["role"] == "user" else "assistant", "content": text(m)} for m in [*turn["history"], turn["message"]]]}
@@ -53,7 +53,7 @@ async def answer(turn: dict) -> AsyncIterator[dict]:
 
 
 async def lines(events: AsyncIterator[dict]) -> AsyncIterator[str]:
-    # A task of its own is cancelled once. Starlette cancels again and again, and the call of the model stays.
+    # Starlette cancels its own task repeatedly, which would leave the call of the model open. A separate task is canceled once.
     queue: asyncio.Queue = asyncio.Queue()
 
     async def run() -> None:

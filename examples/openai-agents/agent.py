@@ -10,7 +10,7 @@ from agents import Agent, Runner, RunState, function_tool, set_default_openai_ap
 from fastapi import Body, FastAPI
 from fastapi.responses import StreamingResponse
 
-set_default_openai_api("chat_completions")  # what model servers other than OpenAI's speak
+set_default_openai_api("chat_completions")  # the API of model servers other than OpenAI's
 set_tracing_disabled(True)  # traces would go to OpenAI
 
 
@@ -29,7 +29,7 @@ def text(message: dict) -> str:
 
 
 async def answer(turn: dict) -> AsyncIterator[dict]:
-    if "task" in turn:  # paused before: its question holds the state of the run
+    if "task" in turn:  # the task has paused: its question contains the state of the run
         given = await RunState.from_json(agent, turn["task"]["status"]["message"]["metadata"]["run"])
         for call in given.get_interruptions():
             given.approve(call) if text(turn["message"]).lower() == "yes" else given.reject(call, rejection_message="The user said no.")
@@ -41,7 +41,7 @@ async def answer(turn: dict) -> AsyncIterator[dict]:
             if event.type == "raw_response_event" and event.data.type == "response.output_text.delta":
                 yield {"text": event.data.delta}
     finally:
-        run.cancel()  # where the caller has gone; a run that has ended is not touched
+        run.cancel()  # if the caller has disconnected; without effect on a run that has ended
     for call in run.interruptions[:1]:
         wanted = json.loads(call.arguments)
         question = {"kind": "text", "text": f"Shall I book {wanted['place']} for {wanted['people']}? Say yes or no."}

@@ -29,7 +29,7 @@ def text(message: dict) -> str:
 
 async def answer(turn: dict) -> AsyncIterator[dict]:
     prompt, results = text(turn["message"]), None
-    if "task" in turn:  # paused before: its question holds the messages of the run
+    if "task" in turn:  # the task has paused: its question contains the messages of the run
         asked = turn["task"]["status"]["message"]["metadata"]
         history = ModelMessagesTypeAdapter.validate_python(asked["messages"])
         verdict = True if prompt.lower() == "yes" else ToolDenied("The user said no.")

@@ -29,7 +29,7 @@ def booker(context: str) -> Agent:
     )
 
 
-# One agent for each conversation, of which the server keeps 1,000.
+# The server creates an agent for each conversation, and keeps those of the last 1,000 conversations.
 server = A2AServer(agent_factory=booker, host="127.0.0.1", port=PORT, enable_a2a_compliant_streaming=True)
 
 if __name__ == "__main__":

@@ -68,7 +68,7 @@ down() {
 	local foreign
 	if exists crd "${crds[0]}"; then
 		foreign=$(kubectl get agents.a2a-operator.dev -A -o 'jsonpath={range .items[*]}{.metadata.namespace}/{.metadata.name}{"\n"}{end}' | grep -v "^$agents/" || true)
-		[[ -z $foreign ]] || die "these Agents are not the demo's and would be deleted too; remove them first: $foreign"
+		[[ -z $foreign ]] || die "the removal of the CRDs would also delete these Agents, which the demo did not create; move or delete them first: $foreign"
 	fi
 	printf 'removing namespace %s\n' "$agents"
 	kubectl delete namespace "$agents" --ignore-not-found

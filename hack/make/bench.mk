@@ -1,7 +1,7 @@
 ##@ Measure
 
-# ROW=S1,S2b measures these rows; FLAGS=-short is a quick run, FLAGS='-o json' is for programs, FLAGS='-profile bin/profiles'
-# keeps CPU profiles of the sidecar. With any of these, the page is not written.
+# ROW=S1,S2b measures these rows. FLAGS=-short makes a quick run, FLAGS='-o json' prints JSON, and FLAGS='-profile bin/profiles'
+# writes CPU profiles of the sidecar. With ROW or FLAGS, the run does not write the page.
 ROW ?=
 FLAGS ?=
 

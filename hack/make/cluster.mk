@@ -18,11 +18,11 @@ IMAGE_PACKAGES ?= ./cmd/manager ./cmd/sidecar ./config/samples/echo ./config/sam
 CA_CERTIFICATES ?= /etc/ssl/certs/ca-certificates.crt
 
 .PHONY: cluster-tool
-cluster-tool: # The program that manages the cluster; Go's cache answers when nothing changed.
+cluster-tool: # The program that manages the cluster. Go's build cache makes a repeated build fast.
 	@go build -C hack/cluster -o $(abspath $(CLUSTER_BIN)) .
 
 .PHONY: cluster-build
-cluster-build: prerequisites cluster-tool ## Build Kubernetes from Go modules into bin/k8s: minutes when cold.
+cluster-build: prerequisites cluster-tool ## Build Kubernetes from Go modules into bin/k8s (the first build takes minutes).
 	@$(cluster) build
 
 .PHONY: envtest-assets
@@ -36,12 +36,12 @@ cluster-up: prerequisites cluster-tool ## Create a one-node Kubernetes on this m
 	@$(cluster) up $(CLUSTER_UP_FLAGS)
 
 .PHONY: cluster-down
-cluster-down: prerequisites cluster-tool ## Remove that Kubernetes and all its files.
+cluster-down: prerequisites cluster-tool ## Remove the Kubernetes of cluster-up and all its files.
 	$(call say,removing Kubernetes)
 	@$(cluster) down
 
 .PHONY: cluster-status
-cluster-status: prerequisites cluster-tool ## Show the state of that Kubernetes.
+cluster-status: prerequisites cluster-tool ## Show the state of the Kubernetes of cluster-up.
 	@$(cluster) status
 
 .PHONY: image-binaries

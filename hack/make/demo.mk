@@ -6,20 +6,20 @@ CLUSTER ?= local
 # In the current cluster, the agents get a separate namespace.
 DEMO_NAMESPACE ?= $(if $(filter current,$(CLUSTER)),a2a-demo,default)
 OPERATOR_NAMESPACE ?= a2a-system
-# For CLUSTER=current: the registry from which that cluster pulls manager, sidecar, sample-echo and sample-researcher. The published
-# images have the version of the chart as their tag, and those of another registry IMAGE_TAG.
+# For CLUSTER=current: the registry from which the cluster pulls the images manager, sidecar, sample-echo and sample-researcher. The
+# tag of the published images is the version of the chart. The tag of images in another registry is IMAGE_TAG.
 IMAGE_REGISTRY ?= ghcr.io/a2a-operator
 chart_version = $(shell sed -n 's/^appVersion: //p' charts/a2a-operator/Chart.yaml)
 current_tag = $(if $(filter ghcr.io/a2a-operator,$(IMAGE_REGISTRY)),$(chart_version),$(IMAGE_TAG))
 
 # The tag contains a digest of the image, so that a second demo runs the new images.
 content_tag = $(IMAGE_TAG)-$$(sha256sum < $(IMAGE_DIR)/$(1) | cut -c1-12)
-# The image of the first manifest in README.md, made of this tree.
+# The image that the first manifest of README.md names. The demo builds it from this tree.
 published_echo = ghcr.io/a2a-operator/sample-echo:$(shell sed -n 's/^appVersion: //p' charts/a2a-operator/Chart.yaml)
 export DEMO_NAMESPACE OPERATOR_NAMESPACE
 
 .PHONY: demo
-demo: demo-$(CLUSTER) ## Show the product on a real cluster. CLUSTER=current uses that of your kubectl context.
+demo: demo-$(CLUSTER) ## Show the product on a real cluster. CLUSTER=current uses the cluster of your kubectl context.
 
 .PHONY: demo-down
 demo-down: demo-down-$(CLUSTER) ## Remove all objects of the demo.
@@ -57,4 +57,4 @@ demo-down-current: prerequisites helm-binary
 
 # Any other value of CLUSTER.
 demo-%:
-	@echo "CLUSTER is '$(CLUSTER)': use local, for a cluster on this machine, or current, for that of your kubectl context" >&2; exit 1
+	@echo "CLUSTER is '$(CLUSTER)': use local, for a cluster on this machine, or current, for the cluster of your kubectl context" >&2; exit 1

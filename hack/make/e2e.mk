@@ -1,6 +1,7 @@
 ##@ Test
 
-# Narrow it down: make test-e2e E2E_FLAGS='-ginkgo.focus=registry'. A2A_E2E_AGENTS=50 sets the number of agents of the test that edits a shared skill.
+# To run some of the specs: make test-e2e E2E_FLAGS='-ginkgo.focus=registry'. A2A_E2E_AGENTS=50 sets the number of agents in the test
+# that edits a shared skill.
 E2E_FLAGS ?=
 HELM_BINARY := bin/helm
 
@@ -13,7 +14,7 @@ PROMETHEUS_BINARY := bin/prometheus
 # An OpenID Connect issuer, which has a module of its own.
 ISSUER_BINARY := bin/issuer
 
-# Minutes when cold: Prometheus is a Go module. Without its service discoveries it is a third of the size.
+# The first build compiles Prometheus, which takes minutes. Without its service discoveries, the program has a third of the size.
 .PHONY: prometheus-binary
 prometheus-binary: prerequisites
 	$(call say,building Prometheus)
@@ -22,7 +23,7 @@ prometheus-binary: prerequisites
 COLLECTOR_BINARY := bin/collector
 
 .PHONY: collector-binary
-collector-binary: prerequisites # A minute when cold.
+collector-binary: prerequisites # The first build takes a minute.
 	$(call say,building the OpenTelemetry Collector)
 	@go build -C hack/tools/collector -o $(abspath $(COLLECTOR_BINARY)) .
 

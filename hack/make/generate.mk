@@ -21,7 +21,7 @@ generate-chart: generate-api
 
 .PHONY: generate-docs
 generate-docs: generate-api
-	$(call say,generating docs/reference/api-reference.md and the tables of docs/reference/conditions.md and docs/reference/metrics.md, docs/reference/cli.md and the texts of kubectl a2a doctor)
+	$(call say,generating pages and tables of docs/reference and the texts of kubectl a2a doctor)
 	$(CRD_REF_DOCS) --log-level=ERROR --renderer=markdown --config=hack/api-reference.yaml \
 		--source-path=api --output-path=docs/reference/api-reference.md
 	go run ./hack/reference
@@ -33,7 +33,7 @@ generate-descriptors:
 
 .PHONY: generate-licenses
 generate-licenses:
-	$(call say,listing the licenses of what is linked)
+	$(call say,listing the licenses of the linked modules)
 	go run ./hack/supply licenses
 
 .PHONY: tidy

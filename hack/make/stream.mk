@@ -1,6 +1,6 @@
 ##@ Check streams
 
-# STORE=redis checks two sidecars with one redis-server; SEED=7 selects another plan. The ordinary tests run a short form.
+# STORE=redis checks two sidecars with one redis-server. SEED=7 selects another plan of faults. `make test` runs a short form of the checks.
 STORE ?=
 SEED ?= 1
 
@@ -11,5 +11,5 @@ stream-check: prerequisites ## Check streams while clients, agents and sidecars 
 	done; done
 
 .PHONY: soak
-soak: prerequisites ## Connect and disconnect 100,000 times, and check that the idle sidecar holds no more than before (5 min).
+soak: prerequisites ## Connect and disconnect 100,000 times, and check that the idle sidecar then has no more memory, goroutines and files than before (5 min).
 	@nice -n 15 go run ./test/stream -scenario soak -seed $(SEED)

@@ -4,8 +4,8 @@
 SHIPPED := ./cmd/manager ./cmd/sidecar
 
 .PHONY: released
-released: prerequisites ## Store CRDs, pod templates and sidecar configurations as the release with which later ones are compared.
-	$(call say,keeping what is promised as released)
+released: prerequisites ## Store CRDs, pod templates and sidecar configurations as those of the last release, with which checks compare later ones.
+	$(call say,storing the released CRDs and pod templates and sidecar configurations)
 	@rm -f config/crd/released/accepted.yaml
 	cp config/crd/bases/*.yaml config/crd/released/
 	@UPDATE_RELEASED=1 $(go_test) -count=1 -run TestNextReleaseRestartsNoAgent ./internal/desired
@@ -17,7 +17,7 @@ licenses: prerequisites ## Write dist/licenses.txt: the license texts that must 
 
 .PHONY: sbom
 sbom: image-binaries ## Write dist/*.spdx.json: the linked modules of each program, in SPDX.
-	$(call say,listing what the programs are linked from)
+	$(call say,listing the linked modules of the programs)
 	@go run ./hack/supply sbom --version '$(VERSION)' --created "$$(git log -1 --format=%cI)" --output dist $(addprefix $(IMAGE_DIR)/,$(notdir $(SHIPPED)))
 
 .PHONY: reproducible
@@ -36,15 +36,15 @@ vulncheck: prerequisites ## Search the called code for known vulnerabilities, wi
 RELEASE_ADDRESS ?= 127.0.0.1:5005
 # The prefix of the published images.
 RELEASE_REPOSITORY ?= ghcr.io/a2a-operator
-# A command that runs while the registry of a dry run serves.
+# A command that the dry run starts while its registry serves.
 RELEASE_COMMAND ?=
-# Another version, which a dry run publishes, too, so that the command can upgrade it.
+# A former version. The dry run publishes it, too, so that the command can upgrade from it.
 RELEASE_FORMER ?=
 release_flags = --version '$(VERSION)' --ldflags '$(LDFLAGS)'
 former_flags = --former '$(RELEASE_FORMER)' --former-ldflags '$(subst .version=$(VERSION),.version=$(RELEASE_FORMER),$(LDFLAGS))'
 
 .PHONY: release-tools
-release-tools: prerequisites helm-binary # hack/release, and cosign: minutes when cold.
+release-tools: prerequisites helm-binary # hack/release and cosign. The first build takes minutes.
 	$(call say,building hack/release and cosign)
 	@go build -C hack/release -o '$(CURDIR)/bin/' . github.com/sigstore/cosign/v3/cmd/cosign
 
@@ -54,7 +54,7 @@ release-dry-run: release-tools ## Publish VERSION=v0.0.0-dry to a registry on lo
 	@bin/release dry-run $(release_flags) --address $(RELEASE_ADDRESS) $(if $(RELEASE_FORMER),$(former_flags)) $(if $(RELEASE_COMMAND),-- $(RELEASE_COMMAND))
 
 .PHONY: release-publish
-release-publish: release-tools # What the release workflow runs for a tag. Signs as the workflow.
+release-publish: release-tools # The release workflow runs this target for a tag. The signatures have the identity of the workflow.
 	$(call say,publishing $(VERSION) to $(RELEASE_REPOSITORY))
 	@bin/release publish $(release_flags) --repository $(RELEASE_REPOSITORY)
 

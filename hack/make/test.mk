@@ -1,14 +1,14 @@
 ##@ Test
 
-# Tests find files of the repository by the path that they were compiled from.
+# Tests find files of the repository by the paths of their source files, which -trimpath would remove from the test binary.
 go_test = go test -trimpath=false
 
-# Packages whose tests need no control plane. The linked packages determine them, so that there is no list to maintain.
+# Packages whose tests need no control plane: those whose test binaries link neither envtest nor internal/controlplane.
 unit_packages = $$(go list -test -f '{{.ImportPath}} {{join .Deps " "}}' ./... | grep '^[^ ]*[.]test ' \
 	| grep -v -e controller-runtime/pkg/envtest -e internal/controlplane | sed 's/[.]test .*//')
 
 .PHONY: test
-test: prerequisites redis-server envtest-assets ## Run all tests but the end-to-end suite, with the race detector.
+test: prerequisites redis-server envtest-assets ## Run all tests except the end-to-end suite, with the race detector.
 	$(call say,testing)
 	@race=$$(hack/race.sh); export KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s'; \
 	if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
@@ -31,28 +31,28 @@ python-environments: prerequisites ## Install the pinned Python packages of test
 
 # A separate target, so that no installation counts against the time limit of a test, and Python does not compete with all other tests.
 .PHONY: interop
-interop: python-environments ## Run the clients and servers of the Python and JavaScript SDKs; TURNS=1000 for more turns behind cut connections.
-	$(call say,running the SDKs for Python and JavaScript: a line says SKIPPED for what cannot be installed)
+interop: python-environments ## Run the clients and servers of the Python and JavaScript SDKs; TURNS=1000 for more turns with cut connections.
+	$(call say,running the SDKs for Python and JavaScript: a line with SKIPPED names each SDK that cannot be installed)
 	@command -v node >/dev/null && command -v npm >/dev/null || echo 'SKIPPED: the tests that run JavaScript: node and npm are not installed'
 	@race=$$(hack/race.sh); if [ -n "$$race" ]; then export CGO_ENABLED=1; fi; \
 	INTEROP_TURNS='$(TURNS)' $(go_test) $$race $(if $(TURNS),-count=1 -v) -timeout 60m -run '^(TestWire21_Matrix|TestPython.*|TestTypeScript.*)$$' ./test/interop
 
 .PHONY: chaos
-chaos: prerequisites envtest-assets ## Run the chaos tests in full: crashes, failed requests, edits by hand and more; the ordinary tests run a part.
-	$(call say,disturbing the operator)
+chaos: prerequisites envtest-assets ## Run the chaos tests in full: crashes, failed requests, edits by hand and more; make test runs a part of them.
+	$(call say,running the chaos tests)
 	@CHAOS=full KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' $(go_test) -count=1 -timeout 180m -v ./test/chaos | grep -v '=== '
 
-# FROM=v0.1.0 names the other end; without it, the last tag, or else the commit that last kept CRDs as released.
+# FROM=v0.1.0 names the older version. The default is the last tag or, without tags, the last commit that changed the released CRDs.
 .PHONY: chaos-upgrade
 chaos-upgrade: prerequisites envtest-assets ## Upgrade and downgrade the manager over 200 random Agents, from FROM (a git ref) and back.
 	$(call say,upgrading and downgrading the operator)
 	@CHAOS=full FROM='$(FROM)' KUBEBUILDER_ASSETS='$(CURDIR)/bin/k8s' $(go_test) -count=1 -timeout 60m -v -run '^TestUpgrade$$' ./test/chaos
 
-# Packages whose behaviour depends on the version of the API server.
+# Packages whose behavior depends on the version of the API server.
 skew_packages = ./controllers ./internal/operator ./config/policies ./test/cel ./test/docs/execute ./test/chart
 
 .PHONY: test-skew
-test-skew: prerequisites envtest-assets ## Run the tests that need an API server with that of another Kubernetes: K8S=1.33 (docs/reference/support.md).
+test-skew: prerequisites envtest-assets ## Run the tests that need an API server, with the API server of another Kubernetes: K8S=1.33 (docs/reference/support.md).
 	@[ -n '$(K8S)' ] || { echo 'usage: make test-skew K8S=1.33; versions: $(notdir $(wildcard hack/cluster/apiserver/*))'; exit 2; }
 	$(call say,building kube-apiserver $(K8S): minutes when the Go build cache is cold)
 	@$(cluster) build --apiserver '$(K8S)' --binaries 'bin/k8s-$(K8S)' --only kube-apiserver
@@ -75,13 +75,13 @@ test-monitoring: prerequisites ## Test the alerts, dashboards and runbooks again
 	go -C hack/monitoring test -count=1 ./... # it reads files that the test cache does not see
 	$(promtool) test rules alerts_test.yaml
 
-# The examples that CI runs: those whose packages install in about a minute. GALLERY=all runs every one, GALLERY='adk strands'
-# some; TURNS is the number of turns of each that run while connections are cut.
+# CI runs the examples whose packages install in about a minute. GALLERY=all runs all examples, GALLERY='adk strands' the named
+# ones. TURNS is the number of turns that each example runs while connections are cut.
 GALLERY ?= model-server fastapi langgraph openai-agents pydantic-ai mcp
 gallery = $(if $(filter all,$(GALLERY)),$(patsubst examples/%/README.md,%,$(wildcard examples/*/README.md)),$(GALLERY))
 
 .PHONY: gallery
-gallery: prerequisites ## Run the programs of examples/ behind the sidecar; needs Python 3.11. GALLERY=all for every one, TURNS=1000 for more.
+gallery: prerequisites ## Run the programs of examples/ behind the sidecar; needs Python 3.11. GALLERY=all for all of them, TURNS=1000 for more turns.
 	$(call say,installing the packages of $(gallery))
 	@go run ./test/pyenv/install $(patsubst %,examples/%/requirements.txt,$(filter-out model-server,$(gallery)))
 	$(call say,running the gallery)
@@ -99,5 +99,5 @@ golden: prerequisites ## Regenerate the golden files and show the changes.
 FUZZTIME ?= 30s
 
 .PHONY: fuzz
-fuzz: prerequisites ## Run each fuzz test for FUZZTIME (30s; 5000x is a number of inputs).
+fuzz: prerequisites ## Run each fuzz test for FUZZTIME (default 30s; 5000x runs 5,000 inputs).
 	@hack/fuzz.sh $(FUZZTIME)

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Usage: bin/release dry-run ... -- hack/release/install.sh KUBECONFIG
-# Installs the release of a dry run in a cluster without a2a-operator. Like its users, it needs only helm and kubectl, and not Go.
+# Installs the release of a dry run in a cluster without a2a-operator. Like a user of a release, the script needs only helm and
+# kubectl, and not Go.
 #
-# It installs the release by the chart and then by install.yaml: the Agent echo of samples.yaml must be Ready within 90 s. If the dry
-# run has a former version, it then upgrades this version in both ways: all calls of the Agent must succeed during the upgrade. At the
-# end of each part, the commands of docs/how-to/uninstall.md must leave no object in the cluster.
+# The script installs the release by the chart and then by install.yaml: the Agent echo of samples.yaml must be Ready within 90 s. If the
+# dry run has a former version, the script then upgrades from this version in both ways: all calls of the Agent must succeed during the
+# upgrade. At the end of each part, the commands of docs/how-to/uninstall.md must leave no object in the cluster.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -97,7 +98,7 @@ end() {
 	until objects >"$scratch/after" && diff "$scratch/before" "$scratch/after" >"$scratch/left"; do
 		if ((SECONDS > deadline)); then
 			cat "$scratch/left" >&2
-			die "the cluster has other objects than before (above): uninstall.md leaves some"
+			die "the commands of uninstall.md left or removed the objects above"
 		fi
 		sleep 1
 	done
@@ -172,13 +173,13 @@ check_upgrade() {
 	until [[ $(sidecar_image) != *"$sidecar"* && -n $(sidecar_image) ]]; do
 		if ((SECONDS - start > limit)); then
 			explain >&2
-			die "the Agent echo has the former sidecar $limit s after the upgrade"
+			die "the Agent echo still has the former sidecar $limit s after the upgrade"
 		fi
 		sleep 1
 	done
 	kubectl wait --for=condition=Ready agent/echo --namespace "$agents" --timeout 30s >/dev/null
 	printf 'the Agent echo has the new sidecar after %d s\n' $((SECONDS - start))
-	[[ $(manager_image) != "$manager" ]] || die "the manager has still the image $manager"
+	[[ $(manager_image) != "$manager" ]] || die "the manager still has the image $manager"
 	[[ $(kubectl get agent echo --namespace "$agents" --output 'jsonpath={.metadata.uid}') == "$uid" ]] || die "the Agent echo was created again"
 	touch "$scratch/stop"
 	wait "$caller"
@@ -187,14 +188,14 @@ check_upgrade() {
 	if ((calls == 0)) || grep failed "$scratch/calls" >&2; then
 		die "calls failed during the upgrade"
 	fi
-	"${way}_upgraded_crds" || die "the CRD of the Agents is still that of $former"
+	"${way}_upgraded_crds" || die "the cluster still has the CRD of Agents of $former"
 	if [[ $way == chart ]]; then
-		say "going back to $former"
+		say "downgrading to $former"
 		upgrade_chart "$former" --set crds.enabled=false
 		kubectl rollout status deployment/a2a-operator-manager --namespace "$namespace" --timeout "${limit}s" >/dev/null
-		[[ $(manager_image) == "$manager" ]] || die "the manager has not the former image $manager"
+		[[ $(manager_image) == "$manager" ]] || die "the manager does not have the former image $manager"
 		kubectl wait --for=condition=Ready agent/echo --namespace "$agents" --timeout "${limit}s" >/dev/null
-		chart_upgraded_crds || die "the CRD of the Agents is not that of $version after going back"
+		chart_upgraded_crds || die "the cluster does not have the CRD of Agents of $version after the downgrade"
 	fi
 	end "$remove"
 }

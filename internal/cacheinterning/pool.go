@@ -91,7 +91,7 @@ func (p *Pool) hash(v reflect.Value) uint64 {
 		}
 		return 0
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return uint64(v.Int()) //nolint:gosec // any mapping to 64 bits is a hash
+		return uint64(v.Int()) //nolint:gosec // the hash may use any 64 bits
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return v.Uint()
 	case reflect.Slice:

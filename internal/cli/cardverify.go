@@ -125,7 +125,7 @@ func verifyCard(ctx context.Context, client *http.Client, c *a2aclient.Card, sou
 	signatures, err := cardverify.Signatures(c.JSON)
 	switch {
 	case err != nil:
-		return &verification{Outcome: outcomeInvalid, Reason: err.Error()}, nil //nolint:nilerr // the outcome has it
+		return &verification{Outcome: outcomeInvalid, Reason: err.Error()}, nil //nolint:nilerr // the outcome contains the error
 	case len(signatures) == 0:
 		return &verification{Outcome: outcomeAbsent}, nil
 	}
@@ -141,7 +141,7 @@ func verifyCard(ctx context.Context, client *http.Client, c *a2aclient.Card, sou
 	case errors.Is(err, cardverify.ErrNoKey):
 		return &verification{Outcome: outcomeUnverifiable, Reason: err.Error() + " in " + place}, nil
 	case err != nil:
-		return &verification{Outcome: outcomeInvalid, Reason: err.Error()}, nil //nolint:nilerr // the outcome has it
+		return &verification{Outcome: outcomeInvalid, Reason: err.Error()}, nil //nolint:nilerr // the outcome contains the error
 	}
 	return &verification{Outcome: outcomeVerified, KeyID: match.KeyID, Algorithm: match.Algorithm, Keys: place, Covers: match.Covers}, nil
 }

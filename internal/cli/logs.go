@@ -97,7 +97,7 @@ func (o *logOptions) print(ctx context.Context, namespace, agent string) error {
 		return failure.New(failure.Usage, "the pods of Agent %s have no container %s", agent, o.container)
 	}
 	if err := all.Wait(); err != nil {
-		return err //nolint:wrapcheck // it is a failure
+		return err //nolint:wrapcheck // it is a *failure.Error
 	}
 	if o.missing != nil && (!o.prior || !o.printed) { // most containers have no prior log
 		return o.missing

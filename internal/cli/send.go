@@ -124,7 +124,7 @@ func (o *sendOptions) request(texts []string) (*a2a.SendRequest, error) {
 		}
 	}
 	if o.skill != "" {
-		metadata[a2a.SkillName], _ = json.Marshal(o.skill) //nolint:errchkjson // it is a string
+		metadata[a2a.SkillName], _ = json.Marshal(o.skill) //nolint:errchkjson // a string has a JSON form
 	}
 	if len(metadata) > 0 {
 		m.Metadata, _ = json.Marshal(metadata) //nolint:errchkjson // it was valid JSON

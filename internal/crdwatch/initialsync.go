@@ -63,7 +63,7 @@ func (s *initialSync) setFailure(err error) {
 		default:
 		}
 		select {
-		case <-s.failures: //nolint:errcheck // a later one replaces it
+		case <-s.failures: //nolint:errcheck // the loop sends the newer failure next
 		default:
 		}
 	}

@@ -54,7 +54,7 @@ func ExitCode(err error) int {
 func WriteTerminationMessage(err error) { writeTerminationMessage(sidecarconfig.TerminationLog, err) }
 
 func writeTerminationMessage(file string, err error) {
-	f, openErr := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0) //nolint:gosec // the path is the runtime's
+	f, openErr := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0) //nolint:gosec // the container runtime defines the path
 	if openErr != nil {
 		return
 	}

@@ -121,7 +121,7 @@ func (p *pod) mount(text []byte) {
 // and a symbolic link to it, and renames the link.
 func mount(t *testing.T, dir string, files map[string][]byte) {
 	t.Helper()
-	version, err := os.MkdirTemp(dir, "..") //nolint:usetesting // it must stand in the volume
+	version, err := os.MkdirTemp(dir, "..") //nolint:usetesting // the directory must be in the volume
 	if err != nil {
 		t.Fatal(err)
 	}

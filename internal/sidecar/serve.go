@@ -63,7 +63,7 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	group.Go(func() error { s.mcp.Close(); return nil })
 	servers.Stop(stopping)
 	err := group.Wait()
-	s.close() //nolint:contextcheck // ctx has ended
+	s.close() //nolint:contextcheck // ctx has ended, so the call does not use it
 	s.log.Info("sidecar stopped")
 	return err
 }

@@ -86,7 +86,7 @@ func (c *client) Stop(context.Context) error {
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.stopped, cancel)() //nolint:contextcheck // a second reason to end
+	defer context.AfterFunc(c.stopped, cancel)() //nolint:contextcheck // the export also ends with the client
 	// ExportTraceServiceRequest has the same encoding, in a package that links gRPC.
 	body, err := proto.Marshal(&tracepb.TracesData{ResourceSpans: spans})
 	if err == nil && c.config.Gzip {

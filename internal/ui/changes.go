@@ -309,7 +309,7 @@ func (p *Pages) streamChanges(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case <-page.wake:
-			data, _ := json.Marshal(feed.take(page)) //nolint:errchkjson // strings and a boolean
+			data, _ := json.Marshal(feed.take(page)) //nolint:errchkjson // strings and booleans have a JSON form
 			text = fmt.Sprintf("retry: 1000\nevent: change\ndata: %s\n\n", data)
 		case <-ticker.C:
 		}

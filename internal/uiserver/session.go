@@ -103,7 +103,7 @@ func readSession(r *http.Request, sealed *sealer, now time.Time) (*session, erro
 	for i := 1; i < count; i++ {
 		next, err := r.Cookie(cookieName(i))
 		if err != nil {
-			return nil, nil //nolint:nilnil,nilerr // an incomplete session is none
+			return nil, nil //nolint:nilnil,nilerr // an incomplete cookie is no session
 		}
 		text += next.Value
 	}
@@ -111,11 +111,11 @@ func readSession(r *http.Request, sealed *sealer, now time.Time) (*session, erro
 	err = sealed.open("session", text, out)
 	switch {
 	case errors.Is(err, errSealed):
-		return nil, nil //nolint:nilnil // of another key
+		return nil, nil //nolint:nilnil // nil: the cookie was sealed with another key
 	case err != nil:
 		return nil, err
 	case !now.Before(out.Expires):
-		return nil, nil //nolint:nilnil // it has expired
+		return nil, nil //nolint:nilnil // nil: the session has expired
 	}
 	return out, nil
 }

@@ -88,7 +88,7 @@ func (i *issuer) token(w http.ResponseWriter, r *http.Request) {
 	}
 	signer, _ := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: "k"}}, nil)
 	text, _ := jwt.Signed(signer).Claims(given.claims).Serialize()
-	_ = json.NewEncoder(w).Encode(map[string]string{"access_token": "a", "token_type": "Bearer", "id_token": text}) //nolint:errchkjson // strings
+	_ = json.NewEncoder(w).Encode(map[string]string{"access_token": "a", "token_type": "Bearer", "id_token": text}) //nolint:errchkjson // strings have a JSON form
 }
 
 // someRegistry is a fake registry that shows an agent to people in the group search-team.

@@ -383,7 +383,7 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		"no interval":                         {"metrics: {podMonitor: {interval: often}}", "interval"},
 		"no metrics service":                  {"metrics: {enabled: false, serviceMonitor: {enabled: true}}", "metrics.serviceMonitor.enabled needs metrics.enabled"},
 		"not a boolean":                       {"metrics: {podMonitor: {enabled: perhaps}}", "enabled"},
-		"a tag beside a digest":               {"sidecar: {image: {tag: v0, digest: '" + digest + "'}}", "which decides; clear one of them"},
+		"a tag beside a digest":               {"sidecar: {image: {tag: v0, digest: '" + digest + "'}}", "which overrides the tag; clear one of them"},
 		"half a digest":                       {"image: {digest: 'sha256:12'}", "digest"},
 		"a tag in the name":                   {"image: {repository: 'a b'}", "repository"},
 		"a page without an issuer":            {"ui: {enabled: true, url: 'https://a.example', oidc: {clientID: a, secret: a}}", "registry.oidc.issuer is required with ui.enabled"},

@@ -1,4 +1,4 @@
-{{/* The prefix of every object's name: the release's name, with the chart's name unless that is in it. */}}
+{{/* The prefix of every object's name: the release's name, followed by the chart's name unless the release's name contains it. */}}
 {{- define "a2a-operator.fullname" -}}
 {{- $name := default .Chart.Name .Values.nameOverride -}}
 {{- if .Values.fullnameOverride -}}
@@ -24,11 +24,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 
-{{/* An image reference. Takes a list: the image's values, the default tag. */}}
+{{/* An image reference. The argument is a list of the image's values and the default tag. */}}
 {{- define "a2a-operator.image" -}}
 {{- $image := index . 0 -}}
 {{- if and $image.digest $image.tag -}}
-{{- fail (printf "the image %s has the tag %q and the digest %q, which decides; clear one of them, for example with --set-string image.digest= or --set-string sidecar.image.digest=" $image.repository $image.tag $image.digest) -}}
+{{- fail (printf "the image %s has the tag %q and the digest %q, which overrides the tag; clear one of them, for example with --set-string image.digest= or --set-string sidecar.image.digest=" $image.repository $image.tag $image.digest) -}}
 {{- end -}}
 {{- if $image.digest -}}
 {{- printf "%s@%s" $image.repository $image.digest -}}
@@ -51,7 +51,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{ include "a2a-operator.fullname" . }}-registry.{{ .Release.Namespace }}.svc.{{ .Values.clusterDomain }}
 {{- end -}}
 
-{{/* Where agents find the registry. $(POD_NAMESPACE) is expanded by Kubernetes. */}}
+{{/* The URL of the registry inside the cluster. Kubernetes expands $(POD_NAMESPACE). */}}
 {{- define "a2a-operator.registryURL" -}}
 {{- $port := int (include "a2a-operator.registryPort" .) -}}
 {{- $scheme := ternary "https" "http" (ne .Values.registry.tls.secret "") -}}
@@ -59,7 +59,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if ne $port (ternary 443 80 (eq $scheme "https")) }}:{{ $port }}{{ end }}
 {{- end -}}
 
-{{/* Where clients outside of the cluster find the catalog. */}}
+{{/* The URL of the catalog for clients outside of the cluster. */}}
 {{- define "a2a-operator.registryOutsideURL" -}}
 {{- with .Values.registry.outside -}}
 {{- $hostname := required "registry.outside.hostnames is required with registry.outside.enabled" (first .hostnames) -}}

@@ -36,7 +36,7 @@ type fixture struct {
 type call struct {
 	*backend.Turn
 	t     *testing.T
-	ctx   context.Context //nolint:containedctx // it is what the test asks about
+	ctx   context.Context //nolint:containedctx // the test checks the context
 	emit  backend.Emit
 	steps chan func()
 	end   chan error

@@ -73,10 +73,10 @@ func (p *pageTokens) code(r *a2a.ListRequest, place []byte) []byte {
 // appendTime appends seconds and nanoseconds, which can represent the whole range of
 // time.Time.
 func appendTime(dst []byte, t time.Time) []byte {
-	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Unix()))        //nolint:gosec // the bits come back
+	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Unix()))        //nolint:gosec // timeOf reverses the conversion
 	return binary.BigEndian.AppendUint32(dst, uint32(t.Nanosecond())) //nolint:gosec // below 1e9
 }
 
 func timeOf(b []byte) time.Time {
-	return time.Unix(int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint32(b[8:]))).UTC() //nolint:gosec // as written
+	return time.Unix(int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint32(b[8:]))).UTC() //nolint:gosec // it reverses appendTime
 }

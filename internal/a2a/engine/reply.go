@@ -58,7 +58,7 @@ func (e *Engine) replyTo(ctx context.Context, tn *turn, id string) (accepted boo
 		case errors.Is(err, errNotPaused):
 			tn.message.TaskID, tn.taskID, tn.onlyPaused = "", claimed, false
 			return false, nil
-		case err == error(errTurnLimit): //nolint:errorlint // it is this very error
+		case err == error(errTurnLimit): //nolint:errorlint // only the unwrapped error counts
 			// When the queue starts the turn, the task may not be paused any more.
 			tn.taskID, tn.onlyPaused = claimed, false
 		}
@@ -115,7 +115,7 @@ func (e *Engine) answerInput(ctx context.Context, tn *turn) (accepted bool, err 
 		claimed := tn.taskID
 		tn.message.TaskID, tn.taskID = t.key.TaskID, t.key.TaskID
 		err := t.acceptLoaded(ctx, tn)
-		if err == error(errTurnLimit) { //nolint:errorlint // it is this very error
+		if err == error(errTurnLimit) { //nolint:errorlint // only the unwrapped error counts
 			tn.taskID = claimed // when the queue starts the turn, the task may not wait any more
 		}
 		return true, err

@@ -142,7 +142,7 @@ func isElsewhere(err error) (store.Replica, bool) {
 // because the task of the message may have changed.
 func (e *Engine) admit(ctx context.Context, tn *turn) error {
 	err := e.route(ctx, tn)
-	if err == error(errTurnLimit) { //nolint:errorlint // it is this very error
+	if err == error(errTurnLimit) { //nolint:errorlint // only the unwrapped error counts
 		if err = e.queue(ctx, tn); err == nil {
 			tn.reserved = true
 			if err = e.allow(ctx, tn); err == nil {

@@ -126,7 +126,7 @@ func TestWire12_SlowSubscriberIsDisconnectedAndDelaysNoOther(t *testing.T) {
 			healthy.want(t, want)
 		}
 		for range 2 {
-			if records, err := stalled.Next(t.Context()); err != a2a.ErrSlowSubscriber { //nolint:errorlint // it is that very error
+			if records, err := stalled.Next(t.Context()); err != a2a.ErrSlowSubscriber { //nolint:errorlint // Next must return the unwrapped error
 				t.Errorf("Next() = %d records, %v, want ErrSlowSubscriber", len(records), err)
 			}
 		}

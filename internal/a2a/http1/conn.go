@@ -40,7 +40,7 @@ type conn struct {
 
 	// ctx is the context of the call. When it ends, the socket is closed, unless unbind was
 	// called.
-	ctx    context.Context //nolint:containedctx // it lives as long as the call
+	ctx    context.Context //nolint:containedctx // it lasts as long as the call
 	unbind func() bool
 	// sent is closed when the rest of a long request was written. It is nil for a short
 	// request.

@@ -30,9 +30,9 @@ func TaskAt(ctx context.Context, log Log, seq uint64) (*a2a.Record, error) {
 		batch, err = log.Read(ctx, batch[:0], at)
 		switch {
 		case errors.Is(err, ErrTrimmed):
-			return now, err //nolint:wrapcheck // as above
+			return now, err //nolint:wrapcheck // callers compare it
 		case err != nil:
-			return nil, err //nolint:wrapcheck // as above
+			return nil, err //nolint:wrapcheck // callers compare it
 		case len(batch) == 0:
 			return now, errShortLog
 		}

@@ -52,7 +52,7 @@ func (t *Tracer) Serve(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		ctx := trace.ContextWithRemoteSpanContext(r.Context(), spanContextOf(OfRequest(r.Header))) //nolint:contextcheck // a header has no context
+		ctx := trace.ContextWithRemoteSpanContext(r.Context(), spanContextOf(OfRequest(r.Header))) //nolint:contextcheck // the context comes from the request
 		// The span gets its name when the request is decoded.
 		ctx, span := s.Tracer.Start(ctx, "A2A", trace.WithSpanKind(trace.SpanKindServer))
 		op := &operation{span: span, settings: s}

@@ -31,7 +31,7 @@ func (e *endpoint) encode(op operation, p *params) (method string, u *url.URL, b
 	if e.binding == card.HTTPJSON {
 		return e.encodeHTTPJSON(op, p)
 	}
-	name, _ := json.Marshal(e.methods[op]) //nolint:errchkjson // it is a string
+	name, _ := json.Marshal(e.methods[op]) //nolint:errchkjson // a string has a JSON form
 	body = append([]byte(`{"jsonrpc":"2.0","id":"1","method":`), name...)
 	body = append(body, `,"params":`...)
 	switch op {
@@ -134,7 +134,7 @@ func listParams(r *a2a.ListRequest, tenant string) []byte {
 		IncludeArtifacts bool   `json:"includeArtifacts,omitempty"`
 	}
 	q := listQuery(r)
-	text, _ := json.Marshal(members{ //nolint:errchkjson // strings and numbers
+	text, _ := json.Marshal(members{ //nolint:errchkjson // strings and numbers have a JSON form
 		Tenant: tenant, ContextID: r.ContextID, Status: q.Get("status"), Since: q.Get("statusTimestampAfter"), PageSize: r.PageSize,
 		PageToken: r.PageToken, HistoryLength: r.HistoryLength, IncludeArtifacts: r.IncludeArtifacts,
 	})
@@ -163,7 +163,7 @@ func pushParams(op operation, p *params, tenant string) []byte {
 	if op == opCreatePush {
 		body := protojson.V10.AppendPush(nil, p.push)
 		if tenant != "" {
-			name, _ := json.Marshal(tenant) //nolint:errchkjson // it is a string
+			name, _ := json.Marshal(tenant) //nolint:errchkjson // a string has a JSON form
 			body = append(append(append(body[:len(body)-1], `,"tenant":`...), name...), '}')
 		}
 		return body
@@ -177,6 +177,6 @@ func pushParams(op operation, p *params, tenant string) []byte {
 	if p.push != nil {
 		members.ID = p.push.ID
 	}
-	body, _ := json.Marshal(members) //nolint:errchkjson // strings
+	body, _ := json.Marshal(members) //nolint:errchkjson // strings have a JSON form
 	return body
 }

@@ -186,7 +186,7 @@ func (m *model) send(text string) tea.Cmd {
 	}
 	message.Parts = append(message.Parts, m.attached...)
 	if m.o.Skill != "" {
-		message.Metadata, _ = json.Marshal(map[string]string{a2a.SkillName: m.o.Skill}) //nolint:errchkjson // it is a string
+		message.Metadata, _ = json.Marshal(map[string]string{a2a.SkillName: m.o.Skill}) //nolint:errchkjson // a string has a JSON form
 	}
 	m.transcript.user(text)
 	for i := range m.attached {

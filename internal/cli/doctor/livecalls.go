@@ -112,7 +112,7 @@ func (o *CallOptions) client(forward *clusteraccess.Forward) (*http.Client, erro
 	transport := o.Transport
 	transport.DialContext = forward.DialContext
 	transport.Insecure = transport.CAFile == ""
-	return a2aclient.NewHTTPClient(transport, nil) //nolint:wrapcheck // it is a failure
+	return a2aclient.NewHTTPClient(transport, nil) //nolint:wrapcheck // it is a *failure.Error
 }
 
 // clock returns a transport that records the clock of the sidecar's node from the responses of next.
@@ -270,18 +270,18 @@ func askSidecar(ctx context.Context, cluster *clusteraccess.Cluster, pod *corev1
 func get(ctx context.Context, client *http.Client, address, bearer string) (int, []byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
-		return 0, nil, err //nolint:wrapcheck // the caller does
+		return 0, nil, err //nolint:wrapcheck // the caller wraps it
 	}
 	if bearer != "" {
 		r.Header.Set("Authorization", "Bearer "+bearer)
 	}
 	resp, err := client.Do(r)
 	if err != nil {
-		return 0, nil, err //nolint:wrapcheck // as above
+		return 0, nil, err //nolint:wrapcheck // the caller wraps it
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	return resp.StatusCode, text, err //nolint:wrapcheck // as above
+	return resp.StatusCode, text, err //nolint:wrapcheck // the caller wraps it
 }
 
 // askRegistry asks the registry in the sidecar configuration whether it lists the agent. It returns nil if the

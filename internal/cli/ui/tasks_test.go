@@ -41,7 +41,7 @@ func TestATaskThatRunsIsListedFirstAndItsEventsFollow(t *testing.T) {
 	proceed := make(chan struct{})
 	p := startPage(t)
 	p.serve(t, "held", sidecartest.HeldAgent(proceed))
-	if _, body := get(t, p.base+"agents/team/held/tasks"); !strings.Contains(body, "no tasks for you") {
+	if _, body := get(t, p.base+"agents/team/held/tasks"); !strings.Contains(body, "You have no tasks") {
 		t.Errorf("without tasks, the list is %s", body)
 	}
 	_, next := post(t, p, "held/send", map[string]string{"text": "Hello"})

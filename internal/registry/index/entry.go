@@ -48,7 +48,7 @@ func (f *Facts) digest() [16]byte {
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(s))) //nolint:gosec // the size of an object is below 2 MiB
 		b = append(b, s...)
 	}
-	b = binary.LittleEndian.AppendUint64(b, uint64(f.UpdatedAt.Unix())) //nolint:gosec // bits
+	b = binary.LittleEndian.AppendUint64(b, uint64(f.UpdatedAt.Unix())) //nolint:gosec // a conversion of the bits suffices
 	b = strconv.AppendBool(b, f.Ready)
 	b = strconv.AppendBool(b, f.Remote)
 	b = append(b, byte(f.Visibility))

@@ -79,9 +79,9 @@ func joinItem(identity []byte, state stateJSON, offer []byte, updatedAt string) 
 	layout := itemLayout{state: uint32(len(body))} //nolint:gosec // the size of an object is below 2 MiB
 	body = append(body, ',')
 	body = append(body, encoded[1:len(encoded)-1]...)
-	layout.offer = uint32(len(body)) //nolint:gosec // as above
+	layout.offer = uint32(len(body)) //nolint:gosec // the size of an object is below 2 MiB
 	body = append(body, offer...)
-	layout.updatedAt = uint32(len(body)) //nolint:gosec // as above
+	layout.updatedAt = uint32(len(body)) //nolint:gosec // the size of an object is below 2 MiB
 	if updatedAt != "" {
 		body = append(append(append(body, member...), updatedAt...), '"')
 	}

@@ -81,5 +81,5 @@ func (s *termSet) add(text string, weight uint8) {
 		s.places[text] = i
 		s.list = append(s.list, Term{Text: text})
 	}
-	s.list[i].Frequency = uint8(min(int(s.list[i].Frequency)+int(weight), math.MaxUint8)) //nolint:gosec // bounded
+	s.list[i].Frequency = uint8(min(int(s.list[i].Frequency)+int(weight), math.MaxUint8)) //nolint:gosec // min bounds it
 }

@@ -46,12 +46,12 @@ func limitRead(now func() time.Time) middleware {
 func recoverPanic(log *slog.Logger, deny denyFunc) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			defer func() { //nolint:contextcheck // it is in the request
+			defer func() { //nolint:contextcheck // the context is in the request
 				reason := recover()
 				if reason == nil {
 					return
 				}
-				if reason == http.ErrAbortHandler { //nolint:errorlint // net/http compares so too
+				if reason == http.ErrAbortHandler { //nolint:errorlint // net/http compares in the same way
 					panic(reason)
 				}
 				log.ErrorContext(r.Context(), "request panicked", "reason", reason, "stack", string(debug.Stack()))

@@ -34,7 +34,7 @@
       try {
         await navigator.clipboard.writeText(source.textContent);
         button.textContent = 'Copied';
-      } catch { // without the right to write the clipboard, the text is selected
+      } catch { // without the permission to write to the clipboard, select the text
         getSelection().selectAllChildren(source);
         button.textContent = 'Selected';
       }

@@ -11,9 +11,9 @@
   const agent = find('try').dataset.agent;
   const base = document.body.dataset.base + 'agents/' + agent;
   const sent = 'Sent.';
-  // task is the task that the next message continues, '' for a new one.
+  // task is the id of the task that the next message continues, '' for a new task.
   let task = '', context = '';
-  // call aborts the response that is read: an answer, or the events of a task.
+  // call is the AbortController of the response that the page reads: an answer, or the events of a task.
   let call = null;
   const artifacts = new Map();
 
@@ -27,7 +27,8 @@
     return element;
   }
 
-  // show adds a part. Texts of the agent become text nodes, and images data URLs of types that the server allows.
+  // show adds a part of a message to an element. It adds texts of the agent as text nodes, and images as data URLs of the
+  // types that the server allows.
   function show(element, part) {
     if (part.text) element.append(part.text);
     if (part.url) element.append('File at ' + part.url);
@@ -64,13 +65,13 @@
       status.textContent = update.waits ? 'The agent waits for your answer.' : 'Task ' + task + ': ' + update.state;
       refreshTasks(300);
     }
-    // A call that fails ends no task: the next message still belongs to it.
+    // A failed call does not end the task: the next message continues it.
     if (update.ended && !update.waits && !update.problem) task = '';
     cancel.hidden = !task;
     announce();
   }
 
-  // read takes the updates of a response, one a line.
+  // read applies the updates of a response, one on each line. It returns false if another call replaced this one.
   async function read(url, options, what) {
     call?.abort();
     const own = call = new AbortController();
@@ -138,7 +139,7 @@
     text.focus();
   });
 
-  // Tasks: the list is read again while a task runs, and a task opens with all of its events.
+  // The page reads the list of tasks again while a task runs. A click on a task shows all of its events.
   const policy = window.pagePolicy;
   let timer = 0;
   function refreshTasks(delay) {
@@ -154,7 +155,7 @@
       tasks.innerHTML = policy ? policy.createHTML(html) : html;
       if (focused) tasks.querySelector('[data-task="' + CSS.escape(focused) + '"]')?.focus({ preventScroll: true });
     } catch {
-      return; // the page says that its server does not respond
+      return; // ui.js shows that the server does not respond
     }
     if (tasks.querySelector('[data-open]')) refreshTasks(5000);
   }

@@ -7,7 +7,7 @@
   const base = document.body.dataset.base;
   const fragment = document.getElementById('fragment');
   const live = document.getElementById('live');
-  // Fragments are HTML of the templates of this server. Texts of agents become text nodes only.
+  // The templates of this server render fragments to HTML, and escape the texts of agents.
   const policy = window.trustedTypes?.createPolicy('page', { createHTML: (text) => text });
   window.pagePolicy = policy; // for send.js: a policy has one name and is created once
   const html = (text) => (policy ? policy.createHTML(text) : text);
@@ -16,7 +16,7 @@
   let lastRead = 0;
   let timer = 0;
 
-  // refresh reads what the page shows again, at most once in 500 ms. Focus and scroll position stay.
+  // refresh reads the fragment of the page again, at most once in 500 ms. Focus and scroll position stay.
   function refresh(delay) {
     clearTimeout(timer);
     timer = setTimeout(read, Math.max(delay, lastRead + 500 - Date.now()));
@@ -57,7 +57,7 @@
     if (live.textContent !== text) live.textContent = text;
   }
 
-  // Changes: only a visible page is connected, because browsers limit the connections to a host.
+  // Only a visible page receives changes, because browsers limit the connections to a host.
   let source = null;
   function connect() {
     source?.close();
@@ -74,7 +74,7 @@
     source.onerror = () => {
       say('off', document.body.dataset.lost);
       if (source?.readyState !== EventSource.CLOSED) return;
-      refresh(0); // finds out whether the session has ended
+      refresh(0); // its response shows whether the session has ended
       setTimeout(connect, 5000);
     };
   }

@@ -7,7 +7,7 @@
 //   TOKEN=... node driver.mjs CLIENT PROTOCOL BINDING AGENT-URL RELEASE-URL WEBHOOK
 
 const [client, protocol, binding, url, control, webhook] = process.argv.slice(2);
-// Goes with every call: a header, or metadata of gRPC.
+// The options of every call contain the token, as a header or as metadata of gRPC.
 const options = { serviceParameters: { Authorization: `Bearer ${process.env.TOKEN}` } };
 const transport = { "JSON-RPC": "JSONRPC", REST: "HTTP+JSON", gRPC: "GRPC" }[binding];
 
@@ -18,7 +18,7 @@ const release = () => fetch(control, { method: "POST" });
 const text = (parts) => (parts ?? []).map((p) => p.text ?? "").join("");
 const stateOf = (state) => (state ?? "").replace("TASK_STATE_", "").replaceAll("_", "-").toLowerCase();
 
-// What the scenario needs of a client, in one shape for all of them.
+// driver has the operations of the scenario, with the same methods for each client.
 const driver = client.endsWith("0.3.14") ? await oldClient() : await newClient();
 
 async function newClient() {

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The MCP clients of the TypeScript SDK, at the gateway: mcp.mjs MODE URL. MODE is "v1" for the SDK 1, and the
-// version negotiation of the SDK 2: "legacy", "auto" or a version of MCP.
+// Calls the gateway with the MCP clients of the TypeScript SDK: mcp.mjs MODE URL. MODE is "v1" for SDK 1. For SDK 2, MODE
+// is its version negotiation: "legacy", "auto" or a version of MCP.
 //
 // It finds an agent and calls it, answers its question, and continues a call. It writes one line of JSON for each step.
 

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls agents with google-adk's RemoteA2aAgent, which gets the URL of their card.
 
-Standard input holds a JSON list of jobs: {"name", "url", "ca", "connect"}. ca is the path of the authority of the
-agent's certificate, "" for none. connect maps host:port to the address that is dialed in its place; TLS and Host keep
-the name. It is null for an agent with the HTTP client that ADK makes by itself. Standard output is a line of JSON for
-each job: {"job", "got"}, what the agent said and how it continued with an answer to its question, or {"job", "error"}.
+Standard input contains a JSON list of jobs: {"name", "url", "ca", "connect"}. ca is the path of the certificate authority
+of the agent, "" for none. connect maps host:port to the address to which the client connects; TLS and Host use the
+name. If connect is null, ADK creates the HTTP client. Standard output is a line of JSON for each job: {"job", "got"} with
+the texts of the agent, before and after the answer to its question, or {"job", "error"}.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ logging.getLogger("google_adk").setLevel(logging.CRITICAL)
 
 
 class Network(httpcore.AnyIOBackend):
-    """Dials other addresses than those of the URLs, as a name service does."""
+    """Connects to the addresses of a table in place of the hosts of URLs, as a name service does."""
 
     def __init__(self, connect):
         self.connect = connect

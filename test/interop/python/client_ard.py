@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ARD client of ard-sdk: client_ard.py URL TOKEN QUESTION.
 
-It reads the manifest of the registry at URL without the token, and searches the registries that it names with the
-token. It writes one line of JSON for each step.
+The client reads the manifest of the registry at URL without the token. It searches the registries of the manifest with
+the token. It writes one line of JSON for each step.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 # Copyright The a2a-operator Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The MCP client of the Python SDK, at the gateway: client_mcp.py MODE URL.
+"""Calls the gateway with the MCP client of the Python SDK: client_mcp.py MODE URL.
 
-It finds an agent and calls it, answers its question, and cancels a call. It writes one line
+The client finds an agent and calls it, answers the agent's question, and cancels a call. It writes one line
 of JSON for each step.
 """
 

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The client of a2a-sdk 0.3, with the methods that driver.py calls.
 
-Its REST and gRPC transports ignore interceptors, so the credential goes into
-the HTTP client or the channel there, under the header that the card names.
+Its REST and gRPC transports ignore interceptors. The HTTP client or the channel
+therefore sends the credential, in the header that the card names.
 """
 
 import uuid
@@ -32,7 +32,7 @@ class Credentials(CredentialService):
 
 
 def header(card, job):
-    """Returns the header for the credential, which the card names."""
+    """Returns the header for the credential, as the card names it."""
     scheme = card.security_schemes[job["scheme"]].root
     if scheme.type == "apiKey":
         return scheme.name, job["credential"]
@@ -58,7 +58,7 @@ class Metadata(grpc.aio.UnaryUnaryClientInterceptor, grpc.aio.UnaryStreamClientI
 def channels(name, value):
     """Returns a factory of channels that add a header to each call."""
     def open_channel(url):
-        # grpc.aio tells interceptors apart by the first class that fits.
+        # grpc.aio assigns an interceptor to the first kind of calls whose base class it has, so each kind needs its own object.
         unary = type("Unary", (grpc.aio.UnaryUnaryClientInterceptor,), dict(Metadata.__dict__))(name, value)
         stream = type("Stream", (grpc.aio.UnaryStreamClientInterceptor,), dict(Metadata.__dict__))(name, value)
         return grpc.aio.insecure_channel(url, interceptors=[unary, stream])
@@ -147,7 +147,7 @@ class Client:
         return await self.once.get_card()
 
     def is_not_found(self, error):
-        """Reports the error by its code or its status, whichever the transport keeps."""
+        """Reports the error by its code or by its status: the transport preserves one of them."""
         if isinstance(error, A2AClientJSONRPCError):
             return error.error.code == -32001
         if isinstance(error, A2AClientHTTPError):

@@ -3,7 +3,7 @@
 """Plays the scenario of scenario_test.go with an official Python client.
 
 Usage: driver.py SDK, where SDK is the module that wraps the client: v10 or v03.
-Standard input holds a JSON list of jobs, each a sidecar and how to call it.
+Standard input contains a JSON list of jobs. A job names a sidecar and how to call it.
 Standard output is one line of JSON for each operation of each job.
 """
 
@@ -88,7 +88,7 @@ class Scenario:
         return ", ".join(await self.client.list_push(sent["id"])) or "none left"
 
     async def extended(self):
-        # A client of its own: from here on it goes by the card that it got.
+        # This operation needs a separate client, because the client uses the extended card for all later calls.
         client = await self.connect()
         try:
             card = await client.extended()
@@ -139,7 +139,7 @@ async def play(sdk, job):
     client = failure = None
     try:
         client = await sdk.connect(job)
-    except Exception as error:  # reported with every operation
+    except Exception as error:  # each operation reports this error
         failure = error
     for name, run in Scenario(client, job, lambda: sdk.connect(job)).operations().items():
         line = {"job": job["name"], "operation": name}

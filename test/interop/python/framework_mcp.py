@@ -1,7 +1,7 @@
 # Copyright The a2a-operator Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""An agent of the OpenAI Agents SDK whose tools are the agents of the cluster, with a model of
-its own: framework_mcp.py URL MESSAGE. It writes the tools that the model gets, and the last output."""
+"""An agent of the OpenAI Agents SDK whose tools are the agents of the cluster, with a stub of a model:
+framework_mcp.py URL MESSAGE. It writes the tools that the model receives, and the last output."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ def report(step, got):
 
 
 class Script(Model):
-    """A model that finds an agent, calls it with the message and repeats what it says."""
+    """A model that finds an agent, calls it with the message and repeats the agent's answer."""
 
     def __init__(self, message):
         self.message = message

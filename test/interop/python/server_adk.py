@@ -36,7 +36,7 @@ class Answering(BaseAgent):
             call = types.FunctionCall(id="call-1", name="ask", args={"question": str(question)})
             yield self.event(ctx, [types.Part(function_call=call)], long_running_tool_ids={"call-1"})
             return
-        # The whole follows its pieces, as it does after a model's stream.
+        # The whole text follows its chunks, as after the stream of a model.
         yield self.event(ctx, [types.Part(text=text) for text in texts])
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The server of langgraph-api, in memory, with the graph of graph_langgraph.py.
 
-Its assistant is reached at /a2a/ASSISTANT; the URL that is told has that path.
+Its assistant has the path /a2a/ASSISTANT, which is part of the URL that the program writes.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import uuid
 
 from serving import RELEASE, listen, serve
 
-# The id that the server gives the assistant of a graph.
+# The id that the server assigns to the assistant of a graph.
 ASSISTANT = uuid.uuid5(uuid.UUID("6ba7b821-9dad-11d1-80b4-00c04fd430c8"), "agent")
 
 

@@ -1,9 +1,9 @@
 # Copyright The a2a-operator Authors.
 # SPDX-License-Identifier: Apache-2.0
-"""The common part of the servers: the agent that they run, its journal, and their listener.
+"""The part that all servers share: the agent that they run, its journal, and their listener.
 
-Standard output has one line of JSON for each fact: {"url": ...} once the server listens, and {"turn": ..., "run": ...,
-"sent": ...} for each part of a numbered turn that the agent has passed to its SDK. A turn that runs twice has two runs.
+Standard output has lines of JSON: {"url": ...} when the server listens, and {"turn": ..., "run": ..., "sent": ...} for
+each part of a numbered turn that the agent has passed to its SDK. A turn that runs twice has two values of "run".
 """
 
 import asyncio

@@ -153,7 +153,7 @@ func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) e
 		return r.tryEndpoints(ctx)
 	})
 	if r.mustCancelTask(context.Cause(ctx), err) {
-		b.cancel(r.endpoint, t, r.ids) //nolint:contextcheck // ctx has ended
+		b.cancel(r.endpoint, t, r.ids) //nolint:contextcheck // ctx has ended, so the call does not use it
 	}
 	return err
 }

@@ -421,7 +421,7 @@ func TestWire20_Reflection(t *testing.T) {
 	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
 		t.Errorf("end of reflection: %v", err)
 	}
-	//nolint:staticcheck // it is deprecated, and what many clients speak
+	//nolint:staticcheck // many clients use the deprecated version
 	old := &alphapb.ServerReflectionRequest{MessageRequest: &alphapb.ServerReflectionRequest_FileByFilename{FileByFilename: "a2a.proto"}}
 	alpha, err := alphapb.NewServerReflectionClient(x.conn).ServerReflectionInfo(t.Context())
 	if err != nil {
@@ -430,7 +430,7 @@ func TestWire20_Reflection(t *testing.T) {
 	if err := alpha.Send(old); err != nil {
 		t.Fatal(err)
 	}
-	//nolint:staticcheck // see above
+	//nolint:staticcheck // many clients use the deprecated version
 	if got, err := alpha.Recv(); err != nil || got.GetFileDescriptorResponse() == nil {
 		t.Errorf("v1alpha: %v, %v", got, err)
 	}

@@ -23,7 +23,7 @@ type parkingLot struct {
 	text bytes.Buffer
 	fail error
 
-	client   context.Context //nolint:containedctx // of the client
+	client   context.Context //nolint:containedctx // it lasts as long as the client
 	leave    context.CancelFunc
 	full     bool
 	complete chan bool

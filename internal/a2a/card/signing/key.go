@@ -139,7 +139,7 @@ func (k *Key) Algs() []jose.SignatureAlgorithm {
 // ECDSA by RFC 6979, so that all replicas of an agent serve the same bytes.
 func (k *Key) SignPayload(payload []byte, algorithm jose.SignatureAlgorithm) ([]byte, error) {
 	hash := crypto.SHA256
-	switch algorithm { //nolint:exhaustive // these are the ones of Algs
+	switch algorithm { //nolint:exhaustive // Algs offers only these algorithms
 	case jose.EdDSA:
 		return k.private.Sign(nil, payload, crypto.Hash(0))
 	case jose.ES384:

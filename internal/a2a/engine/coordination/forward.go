@@ -108,7 +108,7 @@ type waitingFor struct {
 func (s *Shared) check(w *waitingFor) (o Outcome, done bool, err error) {
 	alive, err := s.member.Alive(s.ctx, w.replica)
 	if err != nil {
-		return Outcome{}, false, nil //nolint:nilerr // the next check asks again
+		return Outcome{}, false, nil //nolint:nilerr // the next check reads the liveness again
 	}
 	found, err := s.findIn(s.ctx, w.tasks, w.request)
 	switch {

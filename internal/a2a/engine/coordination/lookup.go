@@ -38,7 +38,7 @@ func (s *Shared) find(ctx context.Context, k store.Key, r *a2a.SendRequest) (*Po
 		return nil, err //nolint:wrapcheck // the caller wraps it
 	}
 	if !slices.ContainsFunc(now.Task.History, func(m *a2a.Message) bool { return m.ID == r.Message.ID }) {
-		return nil, nil //nolint:nilnil // see findIn
+		return nil, nil //nolint:nilnil // as for findIn, nil is a valid result: no outcome
 	}
 	seq, err := FindMessage(ctx, log, r)
 	if err != nil || seq == 0 {

@@ -167,7 +167,7 @@ func (s *Shared) unfence() {
 // of the caller's context.
 type write struct {
 	context.Context                 //nolint:containedctx // it is a context itself
-	values          context.Context //nolint:containedctx // for its values
+	values          context.Context //nolint:containedctx // only its values are used
 }
 
 // Value implements context.Context.

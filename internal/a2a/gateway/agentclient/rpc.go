@@ -85,23 +85,23 @@ func (f *follower) call(ctx context.Context, method string) error {
 		return err
 	}
 	client := f.client.stream
-	return client.Turn(ctx, func(ctx context.Context, watchdog *stream.Watchdog) error { //nolint:wrapcheck // it is a failure with its reason
+	return client.Turn(ctx, func(ctx context.Context, watchdog *stream.Watchdog) error { //nolint:wrapcheck // it is a *backend.TurnError with its reason
 		resp, err := client.Do(ctx, r)
 		if err != nil {
-			return err //nolint:wrapcheck // as above
+			return err //nolint:wrapcheck // it is a *backend.TurnError with its reason
 		}
 		defer resp.Body.Close()
 		body := client.NewBody(resp, watchdog)
 		mediaType, _, err := body.MediaType()
 		if err != nil {
-			return err //nolint:wrapcheck // as above
+			return err //nolint:wrapcheck // it is a *backend.TurnError with its reason
 		}
 		if mediaType == "text/event-stream" && stream.IsSuccess(resp.StatusCode) {
-			return body.SSE(func(_ int, text []byte) error { return f.line(ctx, text) }, func() error { return nil }) //nolint:wrapcheck // as above
+			return body.SSE(func(_ int, text []byte) error { return f.line(ctx, text) }, func() error { return nil }) //nolint:wrapcheck // it is a *backend.TurnError with its reason
 		}
 		text, err := body.ReadAll()
 		if err != nil {
-			return err //nolint:wrapcheck // as above
+			return err //nolint:wrapcheck // it is a *backend.TurnError with its reason
 		}
 		if err := f.line(ctx, text); err != nil || stream.IsSuccess(resp.StatusCode) {
 			return err
@@ -199,7 +199,7 @@ func (f *follower) read(ctx context.Context) (*a2a.Task, error) {
 	defer cancel()
 	resp, err := f.client.stream.Do(ctx, r)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it is a failure with its reason
+		return nil, err //nolint:wrapcheck // it is a *backend.TurnError with its reason
 	}
 	defer resp.Body.Close()
 	// The text, its strings and the task are in memory at once.
@@ -214,7 +214,7 @@ func (f *follower) read(ctx context.Context) (*a2a.Task, error) {
 	text, fits, err := f.client.stream.NewBody(resp, nil).ReadUpTo(maxTask)
 	switch {
 	case err != nil:
-		return nil, err //nolint:wrapcheck // as above
+		return nil, err //nolint:wrapcheck // it is a *backend.TurnError with its reason
 	case !fits:
 		return nil, &a2a.Error{
 			Reason:  a2a.ReasonInvalidAgentResponse,

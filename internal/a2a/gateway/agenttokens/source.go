@@ -122,7 +122,7 @@ func (s *Source) Token(ctx context.Context, r Request) (string, error) {
 	}
 	select {
 	case <-ctx.Done():
-		return "", ctx.Err() //nolint:wrapcheck // the caller's own
+		return "", ctx.Err() //nolint:wrapcheck // it is the error of the caller's context
 	case answer := <-result:
 		token, _ := answer.Val.(string)
 		return token, answer.Err

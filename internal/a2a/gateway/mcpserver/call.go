@@ -135,10 +135,10 @@ func (c *conversation) run(ctx context.Context) (*result, error) {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case err != nil && late:
-			return c.task(answer.Task, notAnswered), nil //nolint:nilerr // the result says it
+			return c.task(answer.Task, notAnswered), nil //nolint:nilerr // the result reports that the user has not answered
 		case err != nil:
 			// The client declared that it can ask the user, and failed. The model has to answer.
-			return c.task(answer.Task, ""), nil //nolint:nilerr // as said
+			return c.task(answer.Task, ""), nil //nolint:nilerr // the model answers instead of the user
 		}
 		text, accepted := replyOf(reply)
 		if !accepted {
@@ -173,7 +173,7 @@ func (c *conversation) now(ctx context.Context) (*a2a.Task, error) {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, nil //nolint:nilnil,nilerr // the message that follows meets the cause, unless it is that the task is not shown
+		return nil, nil //nolint:nilnil,nilerr // a task that the agent does not return is no error; with any other cause, the message that follows fails, too
 	}
 	return task, nil
 }
@@ -255,7 +255,7 @@ func (a *callArguments) message() (*a2a.Message, error) {
 		if a.TaskID == "" {
 			return nil, a2a.InvalidParams("message", "is required, unless data or files are sent, or taskId names a task to wait for")
 		}
-		return nil, nil //nolint:nilnil // no message is one
+		return nil, nil //nolint:nilnil // nil is a valid result: no message
 	}
 	if a.Skill != "" {
 		skill, err := json.Marshal(map[string]string{a2a.SkillName: a.Skill})

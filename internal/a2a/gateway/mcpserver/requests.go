@@ -30,7 +30,7 @@ func (s *requests) begin(ctx context.Context) (id string, ended func()) {
 // of returns the context of a request, or a canceled context if the request has ended.
 func (s *requests) of(id string) context.Context {
 	if ctx, ok := s.served.Load(id); ok {
-		return ctx.(context.Context) //nolint:forcetypeassert // begin has stored it
+		return ctx.(context.Context) //nolint:forcetypeassert // begin stores a context there
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -35,7 +35,7 @@ type sessions struct {
 
 // session is one session of a client.
 type session struct {
-	ctx  context.Context //nolint:containedctx // as above
+	ctx  context.Context //nolint:containedctx // it lasts as long as the session
 	end  context.CancelFunc
 	last time.Time
 	// opening is true until the request that opens the session has ended.

@@ -240,7 +240,7 @@ func (t *tools) find(ctx context.Context, r *mcp.CallToolRequest) (*result, erro
 	}
 	page, err := t.registry.Find(ctx, originOf(r), parameters)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // as above
+		return nil, err //nolint:wrapcheck // it is an *a2a.Error
 	}
 	return structured(page)
 }
@@ -256,7 +256,7 @@ func (t *tools) get(ctx context.Context, r *mcp.CallToolRequest) (*result, error
 	}
 	entry, err := t.registry.Entry(ctx, originOf(r), agent)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // as above
+		return nil, err //nolint:wrapcheck // it is an *a2a.Error
 	}
 	answer := map[string]json.RawMessage{"agent": entry}
 	card, err := t.registry.Card(ctx, originOf(r), agent, "1.0")
@@ -265,7 +265,7 @@ func (t *tools) get(ctx context.Context, r *mcp.CallToolRequest) (*result, error
 	case err == nil:
 		answer["card"] = card
 	case problem == nil || problem.Reason != a2a.ReasonPermissionDenied:
-		return nil, err //nolint:wrapcheck // as above
+		return nil, err //nolint:wrapcheck // it is an *a2a.Error
 	}
 	return structured(answer)
 }

@@ -192,7 +192,7 @@ func (l *log) foldIsDue(events, bytes int) bool {
 	o := &l.store.options
 	limit := min(max(minUnfolded, l.fold.Size()), o.MaxLogBytes/unfoldedShare)
 	return l.seq > l.foldedUpTo &&
-		(l.unfolded+bytes > limit || int(l.seq-l.foldedUpTo)+events > o.MaxLogEvents/unfoldedShare) //nolint:gosec // bounded by the log
+		(l.unfolded+bytes > limit || int(l.seq-l.foldedUpTo)+events > o.MaxLogEvents/unfoldedShare) //nolint:gosec // the limits of the log bound it
 }
 
 // finishAppend updates the log in memory after an append returned err, and returns

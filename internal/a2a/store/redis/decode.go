@@ -249,7 +249,7 @@ func (r *reader) bounded(n uint64, each int) int {
 		r.fail()
 		return 0
 	}
-	return int(n) //nolint:gosec // bounded above
+	return int(n) //nolint:gosec // the comparison above bounds it
 }
 
 // number returns an index. Unlike a length, it does not count the bytes that follow.

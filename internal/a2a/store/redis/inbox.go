@@ -31,7 +31,7 @@ const (
 // Post implements store.Inbox. It does not retry, because the inbox may have a message
 // whose response was lost.
 func (m *member) Post(ctx context.Context, to store.Replica, mail *store.InboxMessage) (string, error) {
-	text, err := json.Marshal(mail) //nolint:musttag // names of fields are the form, and new ones do no harm
+	text, err := json.Marshal(mail) //nolint:musttag // the names of the fields are the format; new fields are compatible
 	if err != nil {
 		return "", fmt.Errorf("write mail: %w", err)
 	}
@@ -96,7 +96,7 @@ func (m *member) collect(ctx context.Context) ([]*store.InboxMessage, error) {
 	had := a.text()
 	for a.more() {
 		one := &store.InboxMessage{}
-		if err := json.Unmarshal([]byte(a.text()), one); err != nil { //nolint:musttag // as in Post
+		if err := json.Unmarshal([]byte(a.text()), one); err != nil { //nolint:musttag // the names of the fields are the format; new fields are compatible
 			// Without this, Redis would return the message again with every call, before
 			// all other messages.
 			m.options.Log.ErrorContext(ctx, "mail cannot be read", "error", err)

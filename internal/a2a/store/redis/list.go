@@ -27,12 +27,12 @@ func (s *Store) List(ctx context.Context, q *store.Query) (*store.Page, error) {
 	}
 	page := &store.Page{}
 	a := newReplyReader(reply)
-	page.Total = int(a.number()) //nolint:gosec // a count
+	page.Total = int(a.number()) //nolint:gosec // a count fits into an int
 	more := a.number() == 1
 	bytes := 0
 	var last store.Place
 	for a.more() {
-		id, at, size := a.text(), a.position(), int(a.number()) //nolint:gosec // a size
+		id, at, size := a.text(), a.position(), int(a.number()) //nolint:gosec // a size fits into an int
 		if a.err != nil {
 			return nil, a.err
 		}

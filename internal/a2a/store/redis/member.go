@@ -137,7 +137,7 @@ func (m *member) Holder(ctx context.Context, k store.Key) (h store.Hold, err err
 	a := newReplyReader(reply)
 	h.Replica, h.Alive = store.Replica(a.text()), a.number() == 1
 	if turn := a.text(); turn != "" {
-		if err := json.Unmarshal([]byte(turn), &h.Turn); err != nil { //nolint:musttag // as in encodeTurn
+		if err := json.Unmarshal([]byte(turn), &h.Turn); err != nil { //nolint:musttag // the names of the fields are the format
 			return store.Hold{}, fmt.Errorf("read turn descriptor: %w", err)
 		}
 	}

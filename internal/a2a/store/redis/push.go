@@ -46,7 +46,7 @@ func (p *Pushes) Put(ctx context.Context, c store.Push) (uint64, error) {
 	case generation == 0:
 		return 0, store.ErrFull
 	}
-	return uint64(generation), nil //nolint:gosec // it counts
+	return uint64(generation), nil //nolint:gosec // a generation is positive
 }
 
 // Get implements store.PushStore.

@@ -96,7 +96,7 @@ type cache struct {
 // first watched log or inbox.
 type follower struct {
 	store      *Store
-	ctx        context.Context //nolint:containedctx // it is the life of the follower
+	ctx        context.Context //nolint:containedctx // it lasts as long as the follower
 	cancel     context.CancelFunc
 	goroutines sync.WaitGroup
 	// work has a value when there is something for maintain to do.

@@ -1,5 +1,6 @@
--- Answers 0: appended, 1: no such task, 2: the log has gone on, 3: another replica holds the task, 4: the log has gone on
--- and has dropped the event, so that its token cannot be compared, 5: the server has lost events that the caller knows.
+-- Answers 0: appended, 1: no such task, 2: the log has other events after ARGV[2], 3: another replica holds the task, 4: the log
+-- has later events and no longer contains the event whose token the script compares, 5: the server has lost events that the
+-- caller has read or appended.
 local t, l = P .. 't:' .. ARGV[1], P .. 'l:' .. ARGV[1]
 local after, last, token, events = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local state, place, fold = ARGV[6], ARGV[7], ARGV[8]
@@ -16,7 +17,8 @@ elseif task[1] ~= after then
   local entry = redis.call('XRANGE', l, last, last)[1]
   if entry and entry[2][4] == token then return 0 end
 end
--- The hold tells whether the log is still the one that its run knows. A replica that takes the task compares the token.
+-- A replica that takes the task compares the token of the last append, to detect a server that has lost events and has since
+-- received others. A replica that runs the task needs only the hold: no other replica appends while it has the hold.
 local takes = change == 'take' or change == 'continue'
 if tonumber(task[1]) < tonumber(after) or takes and task[1] == after and lasttoken ~= ''
   and appendtoken(ARGV[1], after, task[10]) ~= lasttoken then

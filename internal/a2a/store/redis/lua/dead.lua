@@ -1,5 +1,5 @@
--- Answers the replicas without a lease. Forgets one that holds nothing after a time, and keeps the ends of the ARGV[3]
--- latest leases of these, with which renew.lua compares the renewal of one that returns.
+-- Answers the replicas without a lease. Forgets a replica that holds no task ARGV[1] milliseconds after the end of its lease.
+-- Of the forgotten replicas, it keeps the ends of the ARGV[3] latest leases: renew.lua compares them when a replica returns.
 local replicas, forgotten, at, forget = P .. 'replicas', P .. 'forgotten', now(), tonumber(ARGV[1])
 local dead = {}
 local all = redis.call('ZRANGE', replicas, 0, -1, 'WITHSCORES')

@@ -10,7 +10,7 @@ if context ~= '' then
 elseif state ~= '' then
   key = P .. 's:' .. owner .. state
 end
--- stateof returns nil for a removed task that a list still has.
+-- stateof returns the state of a task. If the task no longer exists, it returns nil and removes the task from the list.
 local function stateof(of)
   local s = redis.call('HGET', P .. 't:' .. owner .. of, 'state')
   if not s then redis.call('ZREM', key, of) end

@@ -1,4 +1,4 @@
--- Answers configurations that have not ended, after a generation.
+-- Answers content and state of at most ARGV[2] open push configurations, in the order of generations, after generation ARGV[1].
 local answer = {}
 for _, member in ipairs(redis.call('ZRANGEBYSCORE', P .. 'q:open', '(' .. ARGV[1], '+inf', 'LIMIT', 0, ARGV[2])) do
   local size = tonumber(member:sub(1, 6))

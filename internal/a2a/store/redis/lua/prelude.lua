@@ -1,6 +1,6 @@
--- The part that all scripts share. KEYS[1] begins every key of the agent and, by its hash tag, determines their slot.
--- docs/adr/0015 describes the keys. The name of a task is its owner and its id; in a queue, its context stands
--- between them.
+-- The part that all scripts share. KEYS[1] is the prefix of every key of the agent; its hash tag puts them into one slot.
+-- docs/adr/0015 describes the keys. The name of a task is its owner followed by its id. The member of a task in a queue is
+-- its owner, its context and its id.
 local P = KEYS[1]
 local HASH = 32
 
@@ -17,16 +17,16 @@ end
 -- Lua would write numbers above 1e14 with an exponent.
 local function int(n) return string.format('%.0f', n) end
 
--- rolledback records that the server has lost writes that it had answered: it was restored from a backup, or crashed
--- before they were on disk. Turns that began before are not run again, because they may have ended in a lost write.
+-- rolledback records that the server has lost writes that it had confirmed: it was restored from a backup, or crashed
+-- before they were on disk. Turns that began earlier are not run again, because a lost write may have ended them.
 local function rolledback(keep) redis.call('SET', P .. 'rollback', int(now()), 'PX', keep) end
 
--- lastappend returns the field 'last' of a task, which names its last append by number and token. An entry may have
--- megabytes: with the field, no script reads it for its token.
+-- lastappend returns the field 'last' of a task: the number and the token of its last append. With this field, no script
+-- reads an entry, which may have megabytes, only for its token.
 local function lastappend(seq, token) return seq .. ' ' .. token end
 
--- appendtoken returns the token of the append whose last event has a number, nil without such an append. last is the
--- field of the task; earlier versions do not write it.
+-- appendtoken returns the token of the append whose last event has the number seq, nil without such an append. last is the
+-- field 'last' of the task, which earlier versions do not write.
 local function appendtoken(name, seq, last)
   local at, token = (last or ''):match('^(%d+) (.*)$')
   if at == seq then return token end
@@ -43,7 +43,7 @@ local function queue(state)
   return P .. 'q:busy'
 end
 
--- live sets the time to live of a key, unless it is at most a day shorter: that saves writes.
+-- live sets the time to live of a key, unless the current one is at most a day shorter. This saves writes.
 local function live(key, keep)
   if redis.call('PTTL', key) < keep - 86400000 then redis.call('PEXPIRE', key, keep) end
 end
@@ -63,8 +63,7 @@ local function hold(name, former, replica, turn, keep)
   live(P .. 'h:' .. replica, keep)
 end
 
--- unclaim ends claims, which are pairs of a message and the value of the claim. It ends no other claim on the same
--- message.
+-- unclaim ends claims. A claim is a pair of a message and a value; a claim with another value on the same message stays.
 local function unclaim(claims)
   for i = 1, #claims, 2 do
     local key = P .. 'k:' .. claims[i]
@@ -72,7 +71,7 @@ local function unclaim(claims)
   end
 end
 
--- remove removes a task from all keys, and notifies those who follow it.
+-- remove removes a task from all keys, and notifies its subscribers.
 local function remove(member)
   local owner, context, id = member:sub(1, HASH), member:sub(HASH + 1, 2 * HASH), member:sub(2 * HASH + 1)
   local name = owner .. id
@@ -98,14 +97,14 @@ local function expire(retention)
   return #old
 end
 
--- file updates the lists and queues of a task, and renews the time to live of all keys that have or name it.
+-- file updates the lists and queues of a task, and renews the time to live of all keys that contain or name it.
 local function file(member, before, state, place, keep)
   local owner, context, id = member:sub(1, HASH), member:sub(HASH + 1, 2 * HASH), member:sub(2 * HASH + 1)
   local paused = P .. 'w:' .. owner .. context
   local keys = {P .. 'o:' .. owner, P .. 'c:' .. owner .. context, P .. 's:' .. owner .. state}
   if queue(state) == IDLE then keys[4] = paused end
   for _, key in ipairs(keys) do
-    -- A list may have expired before the task.
+    -- A list may expire before the task: the new list then needs a time to live.
     if redis.call('ZADD', key, place, id) == 1 then live(key, keep) end
   end
   if before == state then return end

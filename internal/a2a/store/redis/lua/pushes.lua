@@ -1,5 +1,5 @@
 -- The part that the scripts of push configurations share. A configuration is two fields of its task's hash: its
--- content, and its state. In a queue, its name is the length of the task's name, the task's name and its id.
+-- content, and its state. Its member in a queue is the length of the task's name, the task's name and the configuration's id.
 local function pushname(name, id) return string.format('%06d', #name) .. name .. id end
 
 local function removepush(member)

@@ -1,4 +1,4 @@
--- Answers the generation, 0 when there is no room.
+-- Stores a push configuration. Answers its generation, 0 if a limit is reached.
 local name, id, config, acked, expires, replica, keep = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
 local maxpertask, max = tonumber(ARGV[8]), tonumber(ARGV[9])
 local k = P .. 'p:' .. name
@@ -10,7 +10,7 @@ while redis.call('ZCARD', P .. 'q:open') + redis.call('ZCARD', P .. 'q:closed') 
   if not first then return 0 end
   removepush(first)
 end
--- A generation is at least the time, so that a server which was restored from a backup gives none twice.
+-- A generation is at least the time, so that a server restored from a backup does not assign a generation twice.
 local generation = int(math.max(tonumber(redis.call('GET', P .. 'generation') or 0) + 1, now()))
 redis.call('SET', P .. 'generation', generation, 'PX', keep)
 redis.call('HSET', k, 'c' .. id, config)

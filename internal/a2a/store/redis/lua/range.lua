@@ -1,4 +1,4 @@
--- Answers a part of a log; nil without such a task; -1 if the server has lost the event after which the part begins.
+-- Answers the events of a log after event ARGV[2], within limits; nil without such a task; -1 if the server has lost that event.
 local t, l = P .. 't:' .. ARGV[1], P .. 'l:' .. ARGV[1]
 local after, maxevents, maxbytes = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local task = redis.call('HMGET', t, 'seq', 'context')

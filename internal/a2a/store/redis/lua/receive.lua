@@ -1,6 +1,6 @@
--- Answers messages, after the place of the last of them. They stay in the inbox until the next call confirms that
--- place, so a lost answer is given again. A large message is answered alone. Messages that are too old are removed: their
--- senders have given up, and a restored server may have messages that were received before.
+-- Answers the place of the last message, and then the messages. They stay in the inbox until the next call confirms the
+-- place, so after a lost answer the next call answers the same messages. A large message is answered alone. Messages that are
+-- too old are removed: their senders no longer wait, and a restored server may have messages that were received before.
 local me, had = ARGV[1], ARGV[4]
 local box, mark, answer, bytes = P .. 'b:' .. me, P .. 'g:' .. me, {''}, 0
 redis.call('XTRIM', box, 'MINID', int(now() - ARGV[6]))
@@ -11,7 +11,7 @@ if given and given == had then
   redis.call('UNLINK', mark)
   given = nil
 end
--- Without its messages, the place would hide all later ones until it expires.
+-- A place whose messages are gone would hide all later messages until it expires.
 if given and #redis.call('XRANGE', box, '-', given, 'COUNT', 1) == 0 then
   redis.call('UNLINK', mark)
   given = nil

@@ -1,6 +1,6 @@
--- Renews a lease. The first time, it ends those of other incarnations of the same name; their former ends stay, because
--- only a loss may lower them. Answers the end of the lease, whether the server has lost the end that it answered last,
--- and the tasks that the replica holds.
+-- Renews the lease of a replica. The first call also ends the leases of former incarnations with the same name. It does not
+-- lower their recorded ends, because a lower end means that the server has lost writes. Answers the end of the lease, whether
+-- the server has lost the end that it answered last, and the tasks that the replica holds.
 local me, lease, first, keep, known = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', ARGV[4], tonumber(ARGV[5])
 local replicas, at, lost = P .. 'replicas', now(), 0
 if known > 0 then

@@ -1,5 +1,5 @@
--- The part that the scripts of token counts share. ARGV[1] is the account of a caller, ARGV[2] how many callers have a
--- count of their own. TOTAL is the account of all callers, SHARED that of the callers beyond.
+-- The part that the scripts of token counts share. ARGV[1] is the account of a caller, and ARGV[2] the maximum number of
+-- callers with their own count. TOTAL is the account of all callers, and SHARED the account of the callers above the maximum.
 local U, N, TOTAL, SHARED = P .. 'u:ends', P .. 'u:tokens', '*', '+'
 
 -- left returns the milliseconds until the window of an account ends, 0 if none runs.
