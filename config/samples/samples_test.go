@@ -195,7 +195,7 @@ func TestResearcher(t *testing.T) {
 	way, asked := gateway(t, `{"namespace":"team-a","name":"echo"}`)
 	url := start(t, "researcher", "A2A_GATEWAY_URL="+way)
 
-	t.Run("asks when the message leaves it open", func(t *testing.T) {
+	t.Run("asks for the depth if the message does not name it", func(t *testing.T) {
 		want := []string{"input-required How deep shall I go into The history of tea: brief or detailed?"}
 		if diff := cmp.Diff(want, events(t, post(t, url, turnOf("The history of tea")))); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
@@ -204,7 +204,7 @@ func TestResearcher(t *testing.T) {
 			t.Errorf("events for an empty message = %q", got)
 		}
 	})
-	t.Run("goes on with the answer", func(t *testing.T) {
+	t.Run("continues with the answer", func(t *testing.T) {
 		turn := fmt.Sprintf(`{"taskId":"task-1","contextId":"context-1","message":%s,
 			"task":{"kind":"task","id":"task-1","contextId":"context-1","status":{"state":"input-required"},"history":[%s]}}`,
 			userMessage("Brief"), userMessage("The history of tea"))
@@ -222,7 +222,7 @@ func TestResearcher(t *testing.T) {
 			t.Errorf("through the gateway (-want +got):\n%s", diff)
 		}
 	})
-	t.Run("does not ask when all is clear", func(t *testing.T) {
+	t.Run("does not ask if the message names the depth", func(t *testing.T) {
 		got := events(t, post(t, url, turnOf("Research the history of tea in detail")))
 		if len(got) != 6 || got[5] != "completed" {
 			t.Errorf("events = %q", got)

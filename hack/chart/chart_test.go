@@ -36,7 +36,7 @@ resources:
 	}
 }
 
-func TestValuesTableWantsComments(t *testing.T) {
+func TestValuesTableRequiresComments(t *testing.T) {
 	_, err := valuesTable([]byte("a:\n  # plain\n  b: 1\n"))
 	if err == nil || !strings.Contains(err.Error(), "a.b has no comment") {
 		t.Errorf("valuesTable() error = %v, want it to name a.b", err)

@@ -66,7 +66,7 @@ schema:
           conditions: {type: array, description: d, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [type]}
 `,
 		},
-		"everything wrong": {
+		"all mistakes": {
 			version: `
 schema:
   openAPIV3Schema:

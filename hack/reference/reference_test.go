@@ -93,9 +93,9 @@ func (m *metrics) gauge(name, help string) { prometheus.NewGauge(prometheus.Gaug
 				{"d", "gauge", "D.", nil},
 			},
 		},
-		"computed name":     {source: `var a = prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: "A."})`, fails: "must be literals"},
-		"no help":           {source: `var a = prometheus.NewGauge(prometheus.GaugeOpts{Name: "a"})`, fails: "must be literals"},
-		"options elsewhere": {source: `var a = prometheus.GaugeOpts{Name: "a", Help: "A."}`, fails: "must be a literal in the call"},
+		"computed name":               {source: `var a = prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: "A."})`, fails: "must be literals"},
+		"metric without help":         {source: `var a = prometheus.NewGauge(prometheus.GaugeOpts{Name: "a"})`, fails: "must be literals"},
+		"options outside of the call": {source: `var a = prometheus.GaugeOpts{Name: "a", Help: "A."}`, fails: "must be a literal in the call"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

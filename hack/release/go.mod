@@ -1,5 +1,5 @@
-// The program that makes releases, and cosign, which signs them. It is a module of its own, so that the dependencies of cosign change
-// those of no other tool.
+// The program that publishes releases, and cosign, which signs them. The separate module keeps the dependencies of cosign away from
+// the other tools.
 module github.com/a2a-operator/a2a-operator/hack/release
 
 go 1.26.0

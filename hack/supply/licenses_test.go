@@ -40,16 +40,16 @@ func TestLicensesOf(t *testing.T) {
 		want    []string
 		wantErr string
 	}{
-		"one":                     {map[string]string{"LICENSE": mit, "a.go": ""}, ".", []string{"MIT"}, ""},
-		"beside a notice":         {map[string]string{"LICENSE": mit, "NOTICE": "By somebody."}, ".", []string{"MIT"}, ""},
-		"another spelling":        {map[string]string{"licence.md": mit}, ".", []string{"MIT"}, ""},
-		"source of that name":     {map[string]string{"LICENSE": mit, "license.go": "package license"}, ".", []string{"MIT"}, ""},
-		"none":                    {map[string]string{"a.go": ""}, ".", nil, "has no license"},
-		"a notice alone":          {map[string]string{"NOTICE": "By somebody."}, ".", nil, "has no license"},
-		"not allowed":             {map[string]string{"COPYING": mozilla}, ".", nil, "MPL-2.0 is not among the allowed licenses"},
-		"unknown":                 {map[string]string{"LICENSE": "Ask me first."}, ".", nil, "only 0 % of it"},
-		"a package's own":         {map[string]string{"LICENSE": mit, "forked/LICENSE": mozilla, "forked/a.go": ""}, "forked", nil, "MPL-2.0"},
-		"of a package not linked": {map[string]string{"LICENSE": mit, "forked/LICENSE": mozilla, "b/b.go": ""}, "b", []string{"MIT"}, ""},
+		"one":                       {map[string]string{"LICENSE": mit, "a.go": ""}, ".", []string{"MIT"}, ""},
+		"a license beside a notice": {map[string]string{"LICENSE": mit, "NOTICE": "By somebody."}, ".", []string{"MIT"}, ""},
+		"another spelling":          {map[string]string{"licence.md": mit}, ".", []string{"MIT"}, ""},
+		"source of that name":       {map[string]string{"LICENSE": mit, "license.go": "package license"}, ".", []string{"MIT"}, ""},
+		"none":                      {map[string]string{"a.go": ""}, ".", nil, "has no license"},
+		"a notice alone":            {map[string]string{"NOTICE": "By somebody."}, ".", nil, "has no license"},
+		"not allowed":               {map[string]string{"COPYING": mozilla}, ".", nil, "MPL-2.0 is not among the allowed licenses"},
+		"unknown":                   {map[string]string{"LICENSE": "Ask me first."}, ".", nil, "only 0 % of it"},
+		"a package's own":           {map[string]string{"LICENSE": mit, "forked/LICENSE": mozilla, "forked/a.go": ""}, "forked", nil, "MPL-2.0"},
+		"of a package not linked":   {map[string]string{"LICENSE": mit, "forked/LICENSE": mozilla, "b/b.go": ""}, "b", []string{"MIT"}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -19,18 +19,18 @@ func TestInputRequest(t *testing.T) {
 		want     a2a.InputRequest
 		ok       bool
 	}{
-		"none":             {``, a2a.InputRequest{}, false},
-		"other metadata":   {`{"x":{"inputRequest":{}}}`, a2a.InputRequest{}, false},
-		"no object":        {`{"inputRequest":"x"}`, a2a.InputRequest{}, false},
-		"empty":            {`{"inputRequest":{}}`, a2a.InputRequest{}, true},
-		"whole":            {`{"inputRequest":{"kind":"text","prompt":"key?","sensitive":true,"requestId":"r1","timeoutSeconds":1.5}}`, a2a.InputRequest{ID: "r1", Sensitive: true, Timeout: 1500 * time.Millisecond}, true},
-		"escaped":          {`{"inputRequest":{"requestId":"\u0072"}}`, a2a.InputRequest{ID: "r"}, true},
-		"not sensitive":    {`{"inputRequest":{"sensitive":false}}`, a2a.InputRequest{}, true},
-		"odd word for yes": {`{"inputRequest":{"sensitive":"yes"}}`, a2a.InputRequest{Sensitive: true}, true},
-		"number as id":     {`{"inputRequest":{"requestId":7}}`, a2a.InputRequest{}, true},
-		"no time":          {`{"inputRequest":{"timeoutSeconds":0}}`, a2a.InputRequest{}, true},
-		"negative time":    {`{"inputRequest":{"timeoutSeconds":-1}}`, a2a.InputRequest{}, true},
-		"endless time":     {`{"inputRequest":{"timeoutSeconds":1e300}}`, a2a.InputRequest{Timeout: 1<<62 - 1}, true},
+		"none":                         {``, a2a.InputRequest{}, false},
+		"other metadata":               {`{"x":{"inputRequest":{}}}`, a2a.InputRequest{}, false},
+		"no object":                    {`{"inputRequest":"x"}`, a2a.InputRequest{}, false},
+		"empty":                        {`{"inputRequest":{}}`, a2a.InputRequest{}, true},
+		"whole":                        {`{"inputRequest":{"kind":"text","prompt":"key?","sensitive":true,"requestId":"r1","timeoutSeconds":1.5}}`, a2a.InputRequest{ID: "r1", Sensitive: true, Timeout: 1500 * time.Millisecond}, true},
+		"escaped":                      {`{"inputRequest":{"requestId":"\u0072"}}`, a2a.InputRequest{ID: "r"}, true},
+		"not sensitive":                {`{"inputRequest":{"sensitive":false}}`, a2a.InputRequest{}, true},
+		"flag that is a string":        {`{"inputRequest":{"sensitive":"yes"}}`, a2a.InputRequest{Sensitive: true}, true},
+		"number as id":                 {`{"inputRequest":{"requestId":7}}`, a2a.InputRequest{}, true},
+		"no time":                      {`{"inputRequest":{"timeoutSeconds":0}}`, a2a.InputRequest{}, true},
+		"negative time":                {`{"inputRequest":{"timeoutSeconds":-1}}`, a2a.InputRequest{}, true},
+		"timeout beyond all durations": {`{"inputRequest":{"timeoutSeconds":1e300}}`, a2a.InputRequest{Timeout: 1<<62 - 1}, true},
 	}
 	for name, tt := range tests {
 		got, ok := (&a2a.Message{Metadata: a2a.Object(tt.metadata)}).InputRequest()
@@ -60,16 +60,16 @@ func TestAnswers(t *testing.T) {
 		request string
 		want    bool
 	}{
-		"answer":          {[]a2a.Part{a2a.TextPart("here"), result(`{"toolUseId":"r1","result":1}`)}, "r1", true},
-		"second answer":   {[]a2a.Part{result(`{"toolUseId":"r2"}`), result(`{"toolUseId":"r1"}`)}, "r1", true},
-		"other request":   {[]a2a.Part{result(`{"toolUseId":"r2"}`)}, "r1", false},
-		"no request":      {[]a2a.Part{result(`{"toolUseId":""}`)}, "", false},
-		"number":          {[]a2a.Part{result(`{"toolUseId":1}`)}, "1", false},
-		"nested":          {[]a2a.Part{result(`{"result":{"toolUseId":"r1"}}`)}, "r1", false},
-		"no object":       {[]a2a.Part{result(`["toolUseId","r1"]`)}, "r1", false},
-		"text":            {[]a2a.Part{a2a.TextPart(`{"toolUseId":"r1"}`)}, "r1", false},
-		"plain data":      {[]a2a.Part{plain}, "r1", false},
-		"use, not result": {[]a2a.Part{use}, "r1", false},
+		"answer":                    {[]a2a.Part{a2a.TextPart("here"), result(`{"toolUseId":"r1","result":1}`)}, "r1", true},
+		"second answer":             {[]a2a.Part{result(`{"toolUseId":"r2"}`), result(`{"toolUseId":"r1"}`)}, "r1", true},
+		"other request":             {[]a2a.Part{result(`{"toolUseId":"r2"}`)}, "r1", false},
+		"no request":                {[]a2a.Part{result(`{"toolUseId":""}`)}, "", false},
+		"number":                    {[]a2a.Part{result(`{"toolUseId":1}`)}, "1", false},
+		"nested":                    {[]a2a.Part{result(`{"result":{"toolUseId":"r1"}}`)}, "r1", false},
+		"no object":                 {[]a2a.Part{result(`["toolUseId","r1"]`)}, "r1", false},
+		"text":                      {[]a2a.Part{a2a.TextPart(`{"toolUseId":"r1"}`)}, "r1", false},
+		"plain data":                {[]a2a.Part{plain}, "r1", false},
+		"a tool call, not a result": {[]a2a.Part{use}, "r1", false},
 	}
 	for name, tt := range tests {
 		if got := (&a2a.Message{Parts: tt.parts}).Answers(tt.request); got != tt.want {

@@ -95,16 +95,16 @@ func TestCardVerifyReportsTheOutcome(t *testing.T) {
 		status    int
 		want      string
 	}{
-		"published keys":                   {"", wellKnown, same, false, 0, "Outcome: verified\n"},
-		"keys at jku":                      {"HOST/keys", "/keys", same, false, 0, "/keys\nCovers: the whole card"},
-		"key of a file":                    {"", "/none", same, true, 0, "Algorithm: ES256\n"},
-		"a changed card":                   {"", wellKnown, renamed, false, 1, "not verified (invalid)"},
-		"a changed card, key of a file":    {"", wellKnown, renamed, true, 1, "not verified (invalid)"},
-		"a name that is there twice":       {"", wellKnown, twice, true, 1, "duplicate object member"},
-		"a member that the signer has not": {"", "/none", more, true, 0, "Covers: the members that the card's version defines"},
-		"no signature":                     {"", wellKnown, unsigned, false, 0, "Outcome: absent\n"},
-		"no keys":                          {"", "/none", same, false, 1, "not verified (unverifiable): no keys at"},
-		"keys of another host":             {"https://other.example/keys", wellKnown, same, false, 1, "another host than the one of the card"},
+		"published keys":                             {"", wellKnown, same, false, 0, "Outcome: verified\n"},
+		"keys at jku":                                {"HOST/keys", "/keys", same, false, 0, "/keys\nCovers: the whole card"},
+		"key of a file":                              {"", "/none", same, true, 0, "Algorithm: ES256\n"},
+		"a changed card":                             {"", wellKnown, renamed, false, 1, "not verified (invalid)"},
+		"a changed card, key of a file":              {"", wellKnown, renamed, true, 1, "not verified (invalid)"},
+		"a name that is there twice":                 {"", wellKnown, twice, true, 1, "duplicate object member"},
+		"a member that the signature does not cover": {"", "/none", more, true, 0, "Covers: the members that the card's version defines"},
+		"no signature":                               {"", wellKnown, unsigned, false, 0, "Outcome: absent\n"},
+		"no keys":                                    {"", "/none", same, false, 1, "not verified (unverifiable): no keys at"},
+		"keys of another host":                       {"https://other.example/keys", wellKnown, same, false, 1, "another host than the one of the card"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			address, keyFile := signedServer(t, test.jku, test.path, test.change)
@@ -128,7 +128,7 @@ func TestCardVerifyReportsTheOutcome(t *testing.T) {
 	}
 }
 
-func TestCardVerifyRefusesTheKeyOfAnother(t *testing.T) {
+func TestCardVerifyRefusesTheKeyOfAnotherAgent(t *testing.T) {
 	address, _ := signedServer(t, "", "/.well-known/jwks.json", func(text string) string { return text })
 	_, other := signedServer(t, "", "/none", func(text string) string { return text })
 	if r := run(t, "card", "verify", "--url", address, "--key", other); r.status != 1 || !strings.Contains(r.stderr, "invalid") {

@@ -537,7 +537,7 @@ func TestHostileAnswersCannotControlTheChat(t *testing.T) {
 	}
 }
 
-func TestChatWithoutATerminalSendsItsTextOrSaysWhatItNeeds(t *testing.T) {
+func TestChatWithoutATerminalSendsItsTextOrReportsAUsageError(t *testing.T) {
 	f := sidecartest.Start(t, sidecartest.TextAgent)
 	r := run(t, "chat", "--url", f.URL)
 	if r.status != 2 || !strings.Contains(r.stderr, "a chat needs a terminal") || !strings.Contains(r.stderr, "A2ACLI_ERR_USAGE") {

@@ -31,9 +31,9 @@ const pictureStyle = `
     }
 `
 
-// TestTheChatLooksAsThePagesShowIt runs a chat in which the agent asks a question, and compares the screen with the picture
+// TestChatScreenEqualsThePictureOnThePages runs a chat in which the agent asks a question, and compares the screen with the picture
 // on the pages. UPDATE_GOLDEN=1 writes the picture.
-func TestTheChatLooksAsThePagesShowIt(t *testing.T) {
+func TestChatScreenEqualsThePictureOnThePages(t *testing.T) {
 	setTerminal(t)
 	u := fakeAgent(t, func(w http.ResponseWriter, _ *http.Request, _, text string) {
 		if text == "A cat on a wall" {

@@ -80,7 +80,7 @@ func TestCompletionScriptsAreWritten(t *testing.T) {
 	}
 }
 
-func TestCredentialsGoToNoCard(t *testing.T) {
+func TestCredentialsAreNotSentWithRequestsForCards(t *testing.T) {
 	var server *httptest.Server
 	var called bool
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

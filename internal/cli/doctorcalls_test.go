@@ -216,9 +216,9 @@ func TestDoctorNamesFaultsThatOnlyCallsShow(t *testing.T) {
 			level     doctor.Level
 			seen      string
 		}{
-			"no authority":      {nil, "call", doctor.LevelOK, "the agent answers"},
-			"the right one":     {[]string{"--ca-file", filepath.Join(directory, "tls.crt")}, "call", doctor.LevelOK, "the agent answers"},
-			"another authority": {[]string{"--ca-file", filepath.Join(other, "tls.crt")}, "card", doctor.LevelProblem, "is not trusted"},
+			"no authority":               {nil, "call", doctor.LevelOK, "the agent answers"},
+			"the authority of the agent": {[]string{"--ca-file", filepath.Join(directory, "tls.crt")}, "call", doctor.LevelOK, "the agent answers"},
+			"another authority":          {[]string{"--ca-file", filepath.Join(other, "tls.crt")}, "card", doctor.LevelProblem, "is not trusted"},
 		} {
 			f := findingOf(t, test.check, append([]string{"encrypted"}, test.arguments...)...)
 			if f.Level != test.level || !strings.Contains(f.Seen[0], test.seen) {

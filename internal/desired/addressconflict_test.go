@@ -34,8 +34,8 @@ func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostn
 	return clusterstate.Competitor{Agent: agent, HTTPRoute: route}
 }
 
-// TestAddressOfAnother compares with the Agent "agents/echo", whose route was created at second 100.
-func TestAddressOfAnother(t *testing.T) {
+// TestAddressConflict compares with the Agent "agents/echo", whose route was created at second 100.
+func TestAddressConflict(t *testing.T) {
 	const taken = a2av1alpha1.ReasonAddressConflict
 	tests := map[string]struct {
 		own        []a2av1alpha1.Hostname
@@ -133,7 +133,7 @@ func TestAddressOfAnother(t *testing.T) {
 	}
 }
 
-func TestGRPCAddressOfAnother(t *testing.T) {
+func TestGRPCAddressConflict(t *testing.T) {
 	own, competitor := exposedAgent("agents", "echo", 100, "a.example"), exposedAgent("zoo", "other", 99, "b.example")
 	for _, one := range []*clusterstate.Competitor{&own, &competitor} {
 		one.Agent.Spec.Exposure.GRPCHostnames = []a2av1alpha1.Hostname{"grpc.example"}

@@ -264,9 +264,9 @@ func TestHiddenSkillsAreReportedAsMissing(t *testing.T) {
 		t.Fatalf("Agent() problems = %+v, want %s", absent.Problems, a2av1alpha1.ReasonSkillNotFound)
 	}
 	for name, allowed := range map[string]a2av1alpha1.AllowedNamespaces{
-		"nothing said": {},
-		"same":         {From: a2av1alpha1.FromSame},
-		"others":       {From: a2av1alpha1.FromSelector, Selector: &a2av1alpha1.NamespaceSelector{MatchLabels: map[string]a2av1alpha1.LabelValue{"tier": "gold"}}},
+		"default": {},
+		"same":    {From: a2av1alpha1.FromSame},
+		"others":  {From: a2av1alpha1.FromSelector, Selector: &a2av1alpha1.NamespaceSelector{MatchLabels: map[string]a2av1alpha1.LabelValue{"tier": "gold"}}},
 	} {
 		kept := &a2av1alpha1.AgentSkill{Spec: a2av1alpha1.AgentSkillSpec{
 			ID: "agent", AllowedAgents: a2av1alpha1.AllowedAgents{Namespaces: allowed},

@@ -25,16 +25,16 @@ func TestReplicas(t *testing.T) {
 		suspend     bool
 		want, most  int32
 	}{
-		"nothing said":                      {want: 1, most: 1},
-		"a number":                          {written: new(int32(3)), want: 3, most: 3},
-		"none":                              {written: new(int32(0)), want: 0, most: 0},
-		"suspended":                         {written: new(int32(3)), suspend: true, want: 0, most: 3},
-		"the autoscaler's number":           {written: new(int32(4)), autoscaling: between, want: 4, most: 5},
-		"before the autoscaler has looked":  {written: new(int32(1)), autoscaling: between, want: 2, most: 5},
-		"after its limit was lowered":       {written: new(int32(9)), autoscaling: between, want: 5, most: 5},
-		"an autoscaler that is paused":      {written: new(int32(0)), autoscaling: between, want: 0, most: 5},
-		"an autoscaler that is suspended":   {written: new(int32(4)), autoscaling: between, suspend: true, want: 0, most: 5},
-		"an autoscaler without any default": {autoscaling: between, want: 2, most: 5},
+		"no number of replicas":   {want: 1, most: 1},
+		"a number":                {written: new(int32(3)), want: 3, most: 3},
+		"none":                    {written: new(int32(0)), want: 0, most: 0},
+		"suspended":               {written: new(int32(3)), suspend: true, want: 0, most: 3},
+		"the autoscaler's number": {written: new(int32(4)), autoscaling: between, want: 4, most: 5},
+		"before the first decision of the autoscaler": {written: new(int32(1)), autoscaling: between, want: 2, most: 5},
+		"after its limit was lowered":                 {written: new(int32(9)), autoscaling: between, want: 5, most: 5},
+		"an autoscaler that is paused":                {written: new(int32(0)), autoscaling: between, want: 0, most: 5},
+		"an autoscaler that is suspended":             {written: new(int32(4)), autoscaling: between, suspend: true, want: 0, most: 5},
+		"an autoscaler without any default":           {autoscaling: between, want: 2, most: 5},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -97,8 +97,8 @@ func TestAutoscalerRemarks(t *testing.T) {
 			metrics:    []a2av1alpha1.AutoscalingMetric{{Type: a2av1alpha1.AutoscalingMetricCPU}},
 			want:       "metrics[0] (CPU) requires metrics-server", lacks: "adapter",
 		},
-		"not able": {conditions: condition(autoscalingv2.AbleToScale, corev1.ConditionFalse, "FailedGetScale"), want: "FailedGetScale"},
-		"somebody else's": {
+		"unable to scale": {conditions: condition(autoscalingv2.AbleToScale, corev1.ConditionFalse, "FailedGetScale"), want: "FailedGetScale"},
+		"an autoscaler of another owner": {
 			conditions: condition(autoscalingv2.ScalingActive, corev1.ConditionFalse, "FailedGetPodsMetric"), foreign: true,
 		},
 	}

@@ -64,27 +64,27 @@ func TestGatewayAddresses(t *testing.T) {
 		kind      gatewayv1.Kind
 		want      []string
 	}{
-		"the route's name":        {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, hostnames: named, want: []string{"https://a.example"}},
-		"the listener's name":     {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "l.example", 443)}, want: []string{"https://l.example"}},
-		"the address":             {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 80)}, addresses: []string{"192.0.2.1", "192.0.2.2"}, want: []string{"http://192.0.2.1"}},
-		"an address of IPv6":      {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 8080)}, addresses: []string{"2001:db8::1"}, want: []string{"http://[2001:db8::1]:8080"}},
-		"no address yet":          {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 80)}},
-		"https before http":       {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 80), listener("b", "HTTPS", "", 8443)}, hostnames: named, want: []string{"https://a.example:8443", "http://a.example"}},
-		"its own port before":     {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 8443), listener("b", "HTTPS", "", 443)}, hostnames: named, want: []string{"https://a.example", "https://a.example:8443"}},
-		"another section":         {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 80), listener("b", "HTTPS", "", 443)}, section: "a", hostnames: named, want: []string{"http://a.example"}},
-		"another protocol":        {listeners: []gatewayv1.Listener{listener("a", "TCP", "", 443)}, hostnames: named},
-		"a name of the wildcard":  {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "*.example", 443)}, hostnames: []a2av1alpha1.Hostname{"example", "a.example", "a.b.example", "other"}, want: []string{"https://a.example", "https://a.b.example"}},
-		"a wildcard route":        {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "a.example", 443)}, hostnames: []a2av1alpha1.Hostname{"*.example"}, want: []string{"https://a.example"}},
-		"wildcards only":          {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "*.example", 443)}, addresses: []string{"192.0.2.1"}},
-		"not programmed":          {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: says(gatewayv1.ListenerConditionProgrammed, metav1.ConditionFalse), hostnames: named},
-		"not accepted":            {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: says(gatewayv1.ListenerConditionAccepted, metav1.ConditionFalse), hostnames: named},
-		"in conflict":             {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: says(gatewayv1.ListenerConditionConflicted, metav1.ConditionTrue), hostnames: named},
-		"in no conflict":          {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: says(gatewayv1.ListenerConditionConflicted, metav1.ConditionFalse), hostnames: named, want: []string{"https://a.example"}},
-		"what it cannot do":       {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: gatewayv1.ListenerStatus{Name: "a", SupportedKinds: []gatewayv1.RouteGroupKind{grpc}}, hostnames: named},
-		"what it can do":          {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: gatewayv1.ListenerStatus{Name: "a", SupportedKinds: []gatewayv1.RouteGroupKind{grpc}}, hostnames: named, kind: kindGRPCRoute, want: []string{"https://a.example"}},
-		"another kind":            {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443, kinds(grpc)), listener("b", "HTTP", "", 80)}, hostnames: named, want: []string{"http://a.example"}},
-		"the kind":                {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443, kinds(foreign, grpc))}, hostnames: named, kind: kindGRPCRoute, want: []string{"https://a.example"}},
-		"the kind of another API": {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443, kinds(foreign))}, hostnames: named},
+		"the route's name":                          {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, hostnames: named, want: []string{"https://a.example"}},
+		"the listener's name":                       {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "l.example", 443)}, want: []string{"https://l.example"}},
+		"the address":                               {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 80)}, addresses: []string{"192.0.2.1", "192.0.2.2"}, want: []string{"http://192.0.2.1"}},
+		"an address of IPv6":                        {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 8080)}, addresses: []string{"2001:db8::1"}, want: []string{"http://[2001:db8::1]:8080"}},
+		"no address yet":                            {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 80)}},
+		"https before http":                         {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 80), listener("b", "HTTPS", "", 8443)}, hostnames: named, want: []string{"https://a.example:8443", "http://a.example"}},
+		"default port first":                        {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 8443), listener("b", "HTTPS", "", 443)}, hostnames: named, want: []string{"https://a.example", "https://a.example:8443"}},
+		"another section":                           {listeners: []gatewayv1.Listener{listener("a", "HTTP", "", 80), listener("b", "HTTPS", "", 443)}, section: "a", hostnames: named, want: []string{"http://a.example"}},
+		"another protocol":                          {listeners: []gatewayv1.Listener{listener("a", "TCP", "", 443)}, hostnames: named},
+		"hostnames within a wildcard listener":      {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "*.example", 443)}, hostnames: []a2av1alpha1.Hostname{"example", "a.example", "a.b.example", "other"}, want: []string{"https://a.example", "https://a.b.example"}},
+		"a wildcard route":                          {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "a.example", 443)}, hostnames: []a2av1alpha1.Hostname{"*.example"}, want: []string{"https://a.example"}},
+		"wildcards only":                            {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "*.example", 443)}, addresses: []string{"192.0.2.1"}},
+		"not programmed":                            {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: says(gatewayv1.ListenerConditionProgrammed, metav1.ConditionFalse), hostnames: named},
+		"not accepted":                              {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: says(gatewayv1.ListenerConditionAccepted, metav1.ConditionFalse), hostnames: named},
+		"in conflict":                               {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: says(gatewayv1.ListenerConditionConflicted, metav1.ConditionTrue), hostnames: named},
+		"in no conflict":                            {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: says(gatewayv1.ListenerConditionConflicted, metav1.ConditionFalse), hostnames: named, want: []string{"https://a.example"}},
+		"a listener that does not support the kind": {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: gatewayv1.ListenerStatus{Name: "a", SupportedKinds: []gatewayv1.RouteGroupKind{grpc}}, hostnames: named},
+		"a listener that supports the kind":         {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443)}, status: gatewayv1.ListenerStatus{Name: "a", SupportedKinds: []gatewayv1.RouteGroupKind{grpc}}, hostnames: named, kind: kindGRPCRoute, want: []string{"https://a.example"}},
+		"another kind":                              {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443, kinds(grpc)), listener("b", "HTTP", "", 80)}, hostnames: named, want: []string{"http://a.example"}},
+		"the kind":                                  {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443, kinds(foreign, grpc))}, hostnames: named, kind: kindGRPCRoute, want: []string{"https://a.example"}},
+		"the kind of another API":                   {listeners: []gatewayv1.Listener{listener("a", "HTTPS", "", 443, kinds(foreign))}, hostnames: named},
 		"a stranger": {
 			listeners: []gatewayv1.Listener{
 				listener("a", "HTTPS", "", 443), listener("b", "HTTPS", "", 8443, from(gatewayv1.NamespacesFromSame, nil)),
@@ -149,41 +149,41 @@ func TestExpose(t *testing.T) {
 		"no answer":  {reason: "RoutePending", parts: []string{`Gateway "public"`, "spec.exposure.parentRefs[0]", "HTTPRoute", "GatewayClass"}},
 		"refused":    {said: []metav1.Condition{refused}, reason: "RouteNotAccepted", parts: []string{"NotAllowedByListeners: not from here)", "spec.exposure.parentRefs[0]", "allowedRoutes"}},
 		"unresolved": {said: []metav1.Condition{accepted, unresolved}, reason: "RouteNotAccepted", parts: []string{"BackendNotFound: no Service"}},
-		"taken as it was before": {
+		"accepted in an earlier generation": {
 			said:   []metav1.Condition{observedAt(accepted, 1)},
 			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.Generation = 2 },
 			reason: "RoutePending",
 		},
-		"refused as it was before": {
+		"refused in an earlier generation": {
 			said:   []metav1.Condition{observedAt(refused, 1)},
 			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.Generation = 2 },
 			reason: "RoutePending",
 		},
-		"unresolved before": {
+		"unresolved in an earlier generation": {
 			said: []metav1.Condition{observedAt(accepted, 2), observedAt(unresolved, 1)}, url: "https://agents.example.com/",
 			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.Generation = 2 },
 		},
-		"taken as it is": {
+		"accepted in the current generation": {
 			said: []metav1.Condition{observedAt(accepted, 2)}, url: "https://agents.example.com/",
 			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.Generation = 2 },
 		},
-		"taken by who does not say when": {
+		"accepted without an observed generation": {
 			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
 			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.Generation = 2 },
 		},
-		"taken with another hostname": {
+		"accepted with another hostname": {
 			said: []metav1.Condition{observedAt(accepted, 1)},
 			change: func(in *clusterstate.Agent) {
 				in.Agent.Spec.Exposure.Hostnames = []a2av1alpha1.Hostname{"new.example.com"}
 			},
 			reason: "RoutePending",
 		},
-		"taken with another path": {
+		"accepted with another path": {
 			said:   []metav1.Condition{observedAt(accepted, 1)},
 			change: func(in *clusterstate.Agent) { in.Agent.Spec.Exposure.Path = "/new" },
 			reason: "RoutePending",
 		},
-		"somebody else's route": {
+		"a route of another owner": {
 			said:   []metav1.Condition{accepted},
 			change: func(in *clusterstate.Agent) { in.Children.HTTPRoute.OwnerReferences = nil }, reason: "RoutePending",
 		},
@@ -226,7 +226,7 @@ func TestExpose(t *testing.T) {
 			},
 			reason: "GatewayAPIUnreadable", parts: []string{"The operator cannot read GRPCRoutes: it is forbidden; ", "grpcroutes.gateway.networking.k8s.io"},
 		},
-		"The operator cannot read GRPCRoutes, and nobody asks for one": {
+		"The operator cannot read GRPCRoutes, and the Agent needs none": {
 			said: []metav1.Condition{accepted}, url: "https://agents.example.com/",
 			change: func(in *clusterstate.Agent) {
 				in.GatewayAPI.GRPCRoutes, in.GatewayAPI.Unreadable.GRPCRoutes = false, "it is forbidden"
@@ -240,7 +240,7 @@ func TestExpose(t *testing.T) {
 			},
 			reason: "GatewayAPIUnreadable", parts: []string{"The operator cannot read Gateways: it is forbidden; ", "gateways.gateway.networking.k8s.io"},
 		},
-		"The operator cannot read Gateways, and need not be": {
+		"The operator cannot read Gateways, and spec.exposure.url names the address": {
 			said: []metav1.Condition{accepted}, url: "https://front.example/a/",
 			change: func(in *clusterstate.Agent) {
 				in.GatewayAPI.Gateways, in.GatewayAPI.Unreadable.Gateways = nil, "it is forbidden"
@@ -292,11 +292,11 @@ func TestExpose(t *testing.T) {
 				in.Children.HTTPRoute.Status.Parents = append(in.Children.HTTPRoute.Status.Parents, said)
 			},
 		},
-		"told by the user": {
+		"spec.exposure.url names the address": {
 			said: []metav1.Condition{accepted}, url: "https://front.example/a/",
 			change: func(in *clusterstate.Agent) { in.Agent.Spec.Exposure.URL = "https://front.example/a/" },
 		},
-		"told by the user, of a Gateway that cannot be seen": {
+		"spec.exposure.url names the address, and there is no Gateway": {
 			said: []metav1.Condition{accepted}, url: "https://front.example/a/",
 			change: func(in *clusterstate.Agent) {
 				in.GatewayAPI.Gateways = nil

@@ -177,13 +177,13 @@ func TestNothingIsCreatedWithoutACard(t *testing.T) {
 // only the default skill.
 func TestLostCardGetsTheDefaultSkill(t *testing.T) {
 	for name, lose := range map[string]func(*clusterstate.Agent){
-		"deleted":         func(in *clusterstate.Agent) { in.Children.ConfigMap = nil },
-		"of another":      func(in *clusterstate.Agent) { in.Children.ConfigMap.OwnerReferences = nil },
-		"tampered with":   func(in *clusterstate.Agent) { in.Children.ConfigMap.Data[sidecarconfig.FileName] += " " },
-		"emptied":         func(in *clusterstate.Agent) { in.Children.ConfigMap.Data = nil },
-		"of another name": func(in *clusterstate.Agent) { forge(in, `{"version":"v1","agent":{"namespace":"x","name":"y"}}`) },
-		"too large":       func(in *clusterstate.Agent) { forge(in, strings.Repeat(" ", sidecarconfig.MaxSize+1)) },
-		"no JSON":         func(in *clusterstate.Agent) { forge(in, "{") },
+		"deleted":                      func(in *clusterstate.Agent) { in.Children.ConfigMap = nil },
+		"of another":                   func(in *clusterstate.Agent) { in.Children.ConfigMap.OwnerReferences = nil },
+		"with an edited configuration": func(in *clusterstate.Agent) { in.Children.ConfigMap.Data[sidecarconfig.FileName] += " " },
+		"emptied":                      func(in *clusterstate.Agent) { in.Children.ConfigMap.Data = nil },
+		"of another name":              func(in *clusterstate.Agent) { forge(in, `{"version":"v1","agent":{"namespace":"x","name":"y"}}`) },
+		"too large":                    func(in *clusterstate.Agent) { forge(in, strings.Repeat(" ", sidecarconfig.MaxSize+1)) },
+		"no JSON":                      func(in *clusterstate.Agent) { forge(in, "{") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := agentOf(t, "skills")

@@ -168,13 +168,13 @@ func TestSidecarUsesTheProfileOfTheRuntime(t *testing.T) {
 		selinux  *corev1.SELinuxOptions
 		appArmor *corev1.AppArmorProfile
 	}{
-		"nothing":              {``, nil, nil},
-		"what the runtime has": {`appArmorProfile: {type: RuntimeDefault}`, nil, nil},
-		"no profile":           {`appArmorProfile: {type: Unconfined}`, nil, runtimeDefault},
-		"a profile":            {`appArmorProfile: {type: Localhost, localhostProfile: p}`, nil, runtimeDefault},
-		"a level":              {`seLinuxOptions: {level: "s0:c1"}`, nil, nil},
-		"a type":               {`seLinuxOptions: {type: spc_t, level: "s0:c1"}`, &corev1.SELinuxOptions{Type: "container_t", Level: "s0:c1"}, nil},
-		"a user":               {`seLinuxOptions: {user: u}`, &corev1.SELinuxOptions{Type: "container_t"}, nil},
+		"nothing":                            {``, nil, nil},
+		"the default profile of the runtime": {`appArmorProfile: {type: RuntimeDefault}`, nil, nil},
+		"no profile":                         {`appArmorProfile: {type: Unconfined}`, nil, runtimeDefault},
+		"a profile":                          {`appArmorProfile: {type: Localhost, localhostProfile: p}`, nil, runtimeDefault},
+		"a level":                            {`seLinuxOptions: {level: "s0:c1"}`, nil, nil},
+		"a type":                             {`seLinuxOptions: {type: spc_t, level: "s0:c1"}`, &corev1.SELinuxOptions{Type: "container_t", Level: "s0:c1"}, nil},
+		"a user":                             {`seLinuxOptions: {user: u}`, &corev1.SELinuxOptions{Type: "container_t"}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-func TestEntryHoldsUnderItsState(t *testing.T) {
+func TestEntryIsValidForItsStateOnly(t *testing.T) {
 	m := New[string, int, string](0, testingclock.NewFakePassiveClock(time.Unix(0, 0)))
 	m.Put("a", 1, "one", time.Time{})
 	for _, step := range []struct {

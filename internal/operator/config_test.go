@@ -33,18 +33,18 @@ var _ = Describe("a configuration", func() {
 			change(&config)
 			Expect(config.Validate()).To(MatchError(ContainSubstring(message)))
 		},
-		Entry("without a sidecar", func(c *Config) { c.SidecarImage = "" }, "--sidecar-image is required"),
-		Entry("without a domain", func(c *Config) { c.ClusterDomain = "" }, "--cluster-domain"),
-		Entry("with a domain that ends with a dot", func(c *Config) { c.ClusterDomain = "cluster.local." }, "--cluster-domain"),
+		Entry("without the image of the sidecar", func(c *Config) { c.SidecarImage = "" }, "--sidecar-image is required"),
+		Entry("without a cluster domain", func(c *Config) { c.ClusterDomain = "" }, "--cluster-domain"),
+		Entry("with a cluster domain that ends with a dot", func(c *Config) { c.ClusterDomain = "cluster.local." }, "--cluster-domain"),
 		Entry("with a registry that is no URL", func(c *Config) { c.RegistryURL = "registry:80" }, "--registry-url"),
 		Entry("with a publisher that is no domain", func(c *Config) { c.RegistryPublisher = "agents_example" }, "--registry-publisher"),
-		Entry("with a catalog outside and no URL", func(c *Config) {
+		Entry("with a catalog outside of the cluster and no URL", func(c *Config) {
 			c.RegistryOutsideBindAddress, c.RegistryPublisher = ":8445", "agents.example.com"
 		}, "--registry-outside-url"),
-		Entry("with a catalog outside and no publisher", func(c *Config) {
+		Entry("with a catalog outside of the cluster and no publisher", func(c *Config) {
 			c.RegistryOutsideBindAddress, c.RegistryOutsideURL = ":8445", "https://agents.example.com"
 		}, "--registry-publisher is required"),
-		Entry("with a catalog outside of a disabled registry", func(c *Config) {
+		Entry("with a catalog outside of the cluster and a disabled registry", func(c *Config) {
 			c.RegistryBindAddress, c.RegistryOutsideBindAddress, c.RegistryOutsideURL, c.RegistryPublisher = off, ":8445", "https://agents.example.com", "agents.example.com"
 		}, "--registry-outside-bind-address needs the registry"),
 		Entry("with peers and no publisher", func(c *Config) {
@@ -59,12 +59,12 @@ var _ = Describe("a configuration", func() {
 		Entry("with the URL of a disabled registry", func(c *Config) { c.RegistryBindAddress, c.RegistryURL = off, "http://registry.a2a.svc" }, "remove one of the two flags"),
 		Entry("with an issuer at http", func(c *Config) { c.RegistryOIDC.Issuer, c.RegistryOIDC.Audience = "http://login.example", "a" }, "--registry-oidc-issuer"),
 		Entry("with an issuer without an audience", func(c *Config) { c.RegistryOIDC.Issuer = "https://login.example" }, "--registry-oidc-audience"),
-		Entry("with an issuer without a claim of names", func(c *Config) {
+		Entry("with an issuer without a user name claim", func(c *Config) {
 			c.RegistryOIDC = RegistryOIDC{Issuer: "https://login.example", Audience: "a"}
 		}, "--registry-oidc-username-claim"),
-		Entry("with profiles at all addresses", func(c *Config) { c.PprofBindAddress = ":6060" }, "--pprof-bind-address is \":6060\", must be a loopback address"),
-		Entry("with profiles at the address of the pod", func(c *Config) { c.PprofBindAddress = "10.0.0.1:6060" }, "must be a loopback address"),
-		Entry("with profiles at a name", func(c *Config) { c.PprofBindAddress = "localhost:6060" }, "must be a loopback address"),
+		Entry("with pprof at all addresses", func(c *Config) { c.PprofBindAddress = ":6060" }, "--pprof-bind-address is \":6060\", must be a loopback address"),
+		Entry("with pprof at the address of the pod", func(c *Config) { c.PprofBindAddress = "10.0.0.1:6060" }, "must be a loopback address"),
+		Entry("with pprof at a host name", func(c *Config) { c.PprofBindAddress = "localhost:6060" }, "must be a loopback address"),
 		Entry("with a page and no issuer", func(c *Config) {
 			c.UI = UI{BindAddress: ":8446", URL: "https://agents.example.com", ClientID: "ui", SecretDir: "/ui", Scopes: "openid"}
 		}, "--registry-oidc-issuer, at which people sign in"),
@@ -85,12 +85,12 @@ var _ = Describe("a configuration", func() {
 			Expect(config.Validate()).To(MatchError(ContainSubstring("--watch-namespaces names " + quoted)))
 		},
 		Entry("with a space", " b", `" b"`),
-		Entry("with a capital", "Team", `"Team"`),
+		Entry("with a capital letter", "Team", `"Team"`),
 		Entry("that is a pattern", "*", `"*"`),
 		Entry("with a dot", "a.b", `"a.b"`),
 		Entry("that is empty, after a trailing comma", "", `""`),
-		Entry("that is an unset variable", "$(TEAM)", `"$(TEAM)"`),
-		Entry("longer than 63", strings.Repeat("a", 64), `"aaaa`),
+		Entry("that is a variable that Kubernetes has not expanded", "$(TEAM)", `"$(TEAM)"`),
+		Entry("longer than 63 characters", strings.Repeat("a", 64), `"aaaa`),
 		Entry("with an underscore", "namespa_e", `"namespa_e"`),
 	)
 })

@@ -106,12 +106,12 @@ var _ = It("lets the manager create, read and change the Secret of the token key
 	Expect(apierrors.IsConflict(apply(tokenkeys.SecretName))).To(BeTrue(), "a Secret that exists is created again")
 	Expect(limited.Get(ctx, client.ObjectKey{Namespace: namespace, Name: tokenkeys.SecretName}, &corev1.Secret{})).To(Succeed())
 	for what, err := range map[string]error{
-		"create":       apply("other"),
-		"get":          limited.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "other"}, &corev1.Secret{}),
-		"list":         limited.List(ctx, &corev1.SecretList{}, client.InNamespace(namespace)),
-		"delete":       limited.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: tokenkeys.SecretName}}),
-		"other space":  limited.Get(ctx, client.ObjectKey{Namespace: leaseNamespace, Name: tokenkeys.SecretName}, &corev1.Secret{}),
-		"plain create": limited.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "plain"}}),
+		"create":                   apply("other"),
+		"get":                      limited.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "other"}, &corev1.Secret{}),
+		"list":                     limited.List(ctx, &corev1.SecretList{}, client.InNamespace(namespace)),
+		"delete":                   limited.Delete(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: tokenkeys.SecretName}}),
+		"get in another namespace": limited.Get(ctx, client.ObjectKey{Namespace: leaseNamespace, Name: tokenkeys.SecretName}, &corev1.Secret{}),
+		"plain create":             limited.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "plain"}}),
 	} {
 		Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%s: %v", what, err)
 	}

@@ -183,7 +183,7 @@ func TestAggregateCardHidesAgents(t *testing.T) {
 	}
 }
 
-func TestAggregateCardSaysWhereTheRestIs(t *testing.T) {
+func TestAggregateCardNamesTheNextPage(t *testing.T) {
 	var entries []*index.Entry
 	for i := range 250 {
 		entries = append(entries, makeEntry(t, index.Key{Namespace: "many", Name: fmt.Sprintf("agent-%03d", i)}, true, "work"))

@@ -341,7 +341,7 @@ func TestSearch(t *testing.T) {
 		"own namespace and skill": {"home", "?skill=echo", []string{"team-a/echo"}},
 		"by RBAC":                 {"dev", "", []string{"team-b/echo", "team-c/painter"}},
 		"foreign namespace":       {"dev", "?namespace=team-a", []string{}},
-		"nothing to see":          {"none", "", []string{}},
+		"no visible agents":       {"none", "", []string{}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -251,7 +251,7 @@ func TestARDExplore(t *testing.T) {
 		token, body string
 		want        map[string]ard.FacetResult
 	}{
-		"all that is visible": {"dev", `{"resultType":{"facets":[{"field":"tags"},{"field":"type"}]}}`, map[string]ard.FacetResult{
+		"all visible agents": {"dev", `{"resultType":{"facets":[{"field":"tags"},{"field":"type"}]}}`, map[string]ard.FacetResult{
 			"tags": {Buckets: []ard.Bucket{{Value: "alert", Count: 1}, {Value: "finance", Count: 1}, {Value: "weather", Count: 1}}},
 			"type": {Buckets: []ard.Bucket{{Value: ard.TypeAgentCard, Count: 2}}},
 		}},
@@ -330,34 +330,34 @@ func TestARDErrors(t *testing.T) {
 		code    int
 		message string
 	}{
-		"no body":                 {post("/ard/search", ""), 400, "body"},
-		"no object":               {post("/ard/search", "[]"), 400, "body"},
-		"two objects":             {post("/ard/search", `{"query":{"text":"x"}}{}`), 400, "one JSON object"},
-		"no text":                 {post("/ard/search", `{"query":{}}`), 400, "query.text"},
-		"text without a word":     {post("/ard/search", `{"query":{"text":"?!"}}`), 400, "query.text"},
-		"long text":               {post("/ard/search", `{"query":{"text":"`+strings.Repeat("x", 513)+`"}}`), 400, "query.text"},
-		"unknown member":          {post("/ard/search", `{"query":{"text":"x"},"limit":3}`), 400, "limit"},
-		"text of a wrong type":    {post("/ard/search", `{"query":{"text":3}}`), 400, "query.text"},
-		"unknown filter":          {post("/ard/search", `{"query":{"text":"x","filter":{"trustManifest.identity":"x"}}}`), 400, "use capabilities"},
-		"filter without a value":  {post("/ard/search", `{"query":{"text":"x","filter":{"tags":[]}}}`), 400, "tags"},
-		"filter of a wrong type":  {post("/ard/search", `{"query":{"text":"x","filter":{"tags":{"a":1}}}}`), 400, "query.filter"},
-		"federation":              {post("/ard/search", `{"query":{"text":"x"},"federation":"all"}`), 400, "auto, referrals or none"},
-		"page size":               {post("/ard/search", `{"query":{"text":"x"},"pageSize":0}`), 400, "pageSize"},
-		"page token":              {post("/ard/search", `{"query":{"text":"x"},"pageToken":"no"}`), 400, "pageToken"},
-		"large body":              {post("/ard/search", `{"query":{"text":"`+strings.Repeat("x", 64<<10)+`"}}`), 400, "64 KiB"},
-		"query string":            {post("/ard/search?x=1", `{"query":{"text":"x"}}`), 400, "no parameters"},
-		"no facets":               {post("/ard/explore", `{}`), 400, "resultType.facets"},
-		"unknown facet":           {post("/ard/explore", `{"resultType":{"facets":[{"field":"price"}]}}`), 400, "price"},
-		"facet limit":             {post("/ard/explore", `{"resultType":{"facets":[{"field":"type","limit":0}]}}`), 400, "limit"},
-		"repeated member":         {post("/ard/search", `{"query":{"text":"x"},"pageSize":1,"pageSize":2}`), 400, "pageSize: is repeated"},
-		"repeated inner member":   {post("/ard/search", `{"query":{"text":"x","text":"y"}}`), 400, "query.text: is repeated"},
-		"repeated filter":         {post("/ard/search", `{"query":{"text":"x","filter":{"tags":"a","tags":"b"}}}`), 400, "query.filter.tags: is repeated"},
-		"member in another case":  {post("/ard/search", `{"query":{"text":"x"},"PageSize":1}`), 400, "PageSize: is not a member"},
-		"repeated in other case":  {post("/ard/search", `{"query":{"text":"x","Text":"y"}}`), 400, "query.Text: is not a member"},
-		"no UTF-8":                {post("/ard/search", "{\"query\":{\"text\":\"\xff\"}}"), 400, "UTF-8"},
-		"repeated after no UTF-8": {post("/ard/search", "{\"query\":{\"text\":\"\xff\"},\"pageSize\":1,\"pageSize\":2}"), 400, "UTF-8"},
-		"hostile member":          {post("/ard/search", `{"query":{"text":"x"},"`+strings.Repeat("x", 60<<10)+`":1}`), 400, "xxx…: is not a member"},
-		"page size of no number":  {post("/ard/search", `{"query":{"text":"x"},"pageSize":1e99}`), 400, "pageSize"},
+		"no body":                                {post("/ard/search", ""), 400, "body"},
+		"no object":                              {post("/ard/search", "[]"), 400, "body"},
+		"two objects":                            {post("/ard/search", `{"query":{"text":"x"}}{}`), 400, "one JSON object"},
+		"no text":                                {post("/ard/search", `{"query":{}}`), 400, "query.text"},
+		"text without a word":                    {post("/ard/search", `{"query":{"text":"?!"}}`), 400, "query.text"},
+		"long text":                              {post("/ard/search", `{"query":{"text":"`+strings.Repeat("x", 513)+`"}}`), 400, "query.text"},
+		"unknown member":                         {post("/ard/search", `{"query":{"text":"x"},"limit":3}`), 400, "limit"},
+		"text of a wrong type":                   {post("/ard/search", `{"query":{"text":3}}`), 400, "query.text"},
+		"unknown filter":                         {post("/ard/search", `{"query":{"text":"x","filter":{"trustManifest.identity":"x"}}}`), 400, "use capabilities"},
+		"filter without a value":                 {post("/ard/search", `{"query":{"text":"x","filter":{"tags":[]}}}`), 400, "tags"},
+		"filter of a wrong type":                 {post("/ard/search", `{"query":{"text":"x","filter":{"tags":{"a":1}}}}`), 400, "query.filter"},
+		"federation":                             {post("/ard/search", `{"query":{"text":"x"},"federation":"all"}`), 400, "auto, referrals or none"},
+		"page size":                              {post("/ard/search", `{"query":{"text":"x"},"pageSize":0}`), 400, "pageSize"},
+		"page token":                             {post("/ard/search", `{"query":{"text":"x"},"pageToken":"no"}`), 400, "pageToken"},
+		"large body":                             {post("/ard/search", `{"query":{"text":"`+strings.Repeat("x", 64<<10)+`"}}`), 400, "64 KiB"},
+		"query string":                           {post("/ard/search?x=1", `{"query":{"text":"x"}}`), 400, "no parameters"},
+		"no facets":                              {post("/ard/explore", `{}`), 400, "resultType.facets"},
+		"unknown facet":                          {post("/ard/explore", `{"resultType":{"facets":[{"field":"price"}]}}`), 400, "price"},
+		"facet limit":                            {post("/ard/explore", `{"resultType":{"facets":[{"field":"type","limit":0}]}}`), 400, "limit"},
+		"repeated member":                        {post("/ard/search", `{"query":{"text":"x"},"pageSize":1,"pageSize":2}`), 400, "pageSize: is repeated"},
+		"repeated inner member":                  {post("/ard/search", `{"query":{"text":"x","text":"y"}}`), 400, "query.text: is repeated"},
+		"repeated filter":                        {post("/ard/search", `{"query":{"text":"x","filter":{"tags":"a","tags":"b"}}}`), 400, "query.filter.tags: is repeated"},
+		"member in another case":                 {post("/ard/search", `{"query":{"text":"x"},"PageSize":1}`), 400, "PageSize: is not a member"},
+		"repeated in other case":                 {post("/ard/search", `{"query":{"text":"x","Text":"y"}}`), 400, "query.Text: is not a member"},
+		"no UTF-8":                               {post("/ard/search", "{\"query\":{\"text\":\"\xff\"}}"), 400, "UTF-8"},
+		"repeated after no UTF-8":                {post("/ard/search", "{\"query\":{\"text\":\"\xff\"},\"pageSize\":1,\"pageSize\":2}"), 400, "UTF-8"},
+		"hostile member":                         {post("/ard/search", `{"query":{"text":"x"},"`+strings.Repeat("x", 60<<10)+`":1}`), 400, "xxx…: is not a member"},
+		"page size beyond the range of integers": {post("/ard/search", `{"query":{"text":"x"},"pageSize":1e99}`), 400, "pageSize"},
 		"facet limit of a text": {func(t *testing.T) (int, string) {
 			t.Helper()
 			return w.post(t, "dev", "/ard/explore", `{"resultType":{"facets":[{"field":"type","limit":"1"}]}}`)
@@ -470,7 +470,7 @@ func TestARDResponsesAreChargedWithTheirSize(t *testing.T) {
 }
 
 // A response for which no memory is free is refused at once, and delays no other request.
-func TestARDResponsesWithoutMemoryDelayNobody(t *testing.T) {
+func TestARDResponsesWithoutFreeMemoryAreRefusedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, weatherFleet(t))
 		other := caller(t, "other", nil)

@@ -287,7 +287,7 @@ func TestOverlongReportsAreNotRead(t *testing.T) {
 }
 
 // Requests for the cards of other agents do not wait for a verification that does not end.
-func TestVerificationsHaveASlotOfTheirOwn(t *testing.T) {
+func TestVerificationsUseASeparateSlot(t *testing.T) {
 	agent := newSignedAgent("Says things")
 	_, valid := agent.serve(t, newSigner(t))
 	w := newSigningWorld(t, agent)

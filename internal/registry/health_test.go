@@ -216,7 +216,7 @@ func TestHealthReportsAreRefused(t *testing.T) {
 		token, body string
 		status      int
 	}{
-		"nobody's token":               {"stranger", refusedStore, http.StatusUnauthorized},
+		"an invalid token":             {"stranger", refusedStore, http.StatusUnauthorized},
 		"a token that no pod holds":    {"unbound", refusedStore, http.StatusForbidden},
 		"a user":                       {"jane", refusedStore, http.StatusForbidden},
 		"a pod that is gone":           {"former echo-1", refusedStore, http.StatusConflict},

@@ -191,7 +191,7 @@ func TestTheHopLimitBoundsAChainOfRegistries(t *testing.T) {
 	}
 }
 
-func TestFederationOfASearchIsWhatItAsksFor(t *testing.T) {
+func TestSearchUsesTheRequestedFederation(t *testing.T) {
 	all := newClusters(t, 1, map[string]*index.Snapshot{"east": rain(t, "one"), "west": rain(t, "two")}, map[string][]string{"east": {"west"}})
 	east := all["east"]
 	for federation, want := range map[string]int{"none": 1, "referrals": 1, "auto": 2} {
@@ -322,7 +322,7 @@ func TestOnlyExportedAgentsLeaveTheCluster(t *testing.T) {
 // For a caller with the right of a peer, this registry sends no search with its own tokens, and
 // returns neither the agents of its peers nor the peers. This does not depend on the headers of
 // a forwarded query.
-func TestAPeerFindsNothingThatOtherPeersShowThisRegistry(t *testing.T) {
+func TestAPeerFindsNoAgentsOfOtherPeers(t *testing.T) {
 	var tokens []string
 	north := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		tokens = append(tokens, r.Header.Get("Authorization"))
@@ -431,7 +431,7 @@ func TestASearchWithoutATokenStaysInTheCluster(t *testing.T) {
 	}
 }
 
-func TestASearchOfThePeersAloneSaysHowEachOneEnded(t *testing.T) {
+func TestSearchOfThePeersReportsTheOutcomeOfEachPeer(t *testing.T) {
 	all := newClusters(t, 1, map[string]*index.Snapshot{"east": rain(t, "one"), "west": rain(t, "two"), "north": rain(t, "three")}, map[string][]string{"east": {"west", "north"}})
 	all["north"].Close()
 	type found struct {

@@ -112,7 +112,7 @@ type failingReader struct{}
 
 func (failingReader) Read([]byte) (int, error) { return 0, errors.New("broken") }
 
-func TestCardKeepsOnlyItsOwnOrigin(t *testing.T) {
+func TestCardKeepsOnlyURLsOfItsOrigin(t *testing.T) {
 	addresses := []string{
 		"http://echo.example/", "https://echo.example.evil/", "https://evil.example/", "https://echo.example:8443/", "//evil.example/",
 		"https://user@echo.example/", "https://echo.example@evil.example/", "https://ECHO.example.:443/", "ftp://echo.example/", "https:echo.example",

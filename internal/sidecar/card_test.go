@@ -79,7 +79,7 @@ func TestWire18_ExtendedCardOf02(t *testing.T) {
 func TestWire18_NoExtendedCard(t *testing.T) {
 	for name, change := range map[string]func(*sidecarconfig.Config){
 		"no such skill": nil,
-		"nobody is known": func(c *sidecarconfig.Config) {
+		"only anonymous callers": func(c *sidecarconfig.Config) {
 			withHiddenSkill(c)
 			c.Access.Authentication = c.Access.Authentication[1:]
 		},

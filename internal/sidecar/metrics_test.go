@@ -255,7 +255,7 @@ func fill(m *metrics) {
 
 // A turn ends even if scrapes hang, while they collect the metrics or while their clients
 // do not read.
-func TestScrapesBlockNoTurn(t *testing.T) {
+func TestHangingScrapesDoNotBlockTurns(t *testing.T) {
 	p := newPod(t, respondHi, nil)
 	send := func() {
 		t.Helper()

@@ -21,8 +21,8 @@ func TestStoreURL(t *testing.T) {
 		want    redis.Server
 		problem string
 	}{
-		"one server":     {options: Options{Store: "redis://a:1"}, want: redis.Server{Addresses: []string{"a:1"}}},
-		"one of the six": {options: Options{Store: "redis://[::1]:1/15"}, want: redis.Server{Addresses: []string{"[::1]:1"}, Database: 15}},
+		"one server":   {options: Options{Store: "redis://a:1"}, want: redis.Server{Addresses: []string{"a:1"}}},
+		"IPv6 address": {options: Options{Store: "redis://[::1]:1/15"}, want: redis.Server{Addresses: []string{"[::1]:1"}, Database: 15}},
 		"everything": {
 			options: Options{Store: "rediss+cluster://u@a:1,b:2/0", StorePasswordFile: "p", StoreTLSDir: "d", StoreTLSServerName: "n"},
 			want: redis.Server{
@@ -30,13 +30,13 @@ func TestStoreURL(t *testing.T) {
 				TLS: &redis.TLS{Dir: "d", ServerName: "n"},
 			},
 		},
-		"password in sight":    {options: Options{Store: "redis://u:secret@a:1"}, problem: "use --store-password-file"},
-		"user alone":           {options: Options{Store: "redis://u@a:1"}, problem: "needs --store-password-file"},
-		"another scheme":       {options: Options{Store: "http://a:1"}, problem: "must begin with redis://"},
-		"no port":              {options: Options{Store: "redis://a"}, problem: "must be host:port"},
-		"servers, no cluster":  {options: Options{Store: "redis://a:1,b:2"}, problem: "use redis+cluster://"},
-		"database of cluster":  {options: Options{Store: "redis+cluster://a:1/1"}, problem: "is no database"},
-		"database of nonsense": {options: Options{Store: "redis://a:1/x"}, problem: "is no database"},
+		"password in the URL":           {options: Options{Store: "redis://u:secret@a:1"}, problem: "use --store-password-file"},
+		"user alone":                    {options: Options{Store: "redis://u@a:1"}, problem: "needs --store-password-file"},
+		"another scheme":                {options: Options{Store: "http://a:1"}, problem: "must begin with redis://"},
+		"no port":                       {options: Options{Store: "redis://a"}, problem: "must be host:port"},
+		"servers, no cluster":           {options: Options{Store: "redis://a:1,b:2"}, problem: "use redis+cluster://"},
+		"database of cluster":           {options: Options{Store: "redis+cluster://a:1/1"}, problem: "is no database"},
+		"database that is not a number": {options: Options{Store: "redis://a:1/x"}, problem: "is no database"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

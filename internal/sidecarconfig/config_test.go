@@ -161,7 +161,7 @@ func TestDecodeRefuses(t *testing.T) {
 
 // A card that is far too large is refused again whenever one of its skills changes, so
 // the refusal must be cheap.
-func TestEncodeOfFarTooMuchCostsLittle(t *testing.T) {
+func TestRefusalOfAMuchTooLargeCardIsCheap(t *testing.T) {
 	schema := func(text string) card.RawObject { return card.RawObject(`{"description":"` + text + `"}`) }
 	for name, skill := range map[string]card.Skill{
 		"descriptions":   {Description: strings.Repeat("x", 64<<10)},
@@ -263,9 +263,9 @@ func TestDeclare(t *testing.T) {
 		authentication []Authentication
 		want           bool
 	}{
-		"offered":         {true, named, true},
-		"no such skill":   {false, named, false},
-		"nobody is known": {true, named[:1], false},
+		"offered":                {true, named, true},
+		"no such skill":          {false, named, false},
+		"only anonymous callers": {true, named[:1], false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

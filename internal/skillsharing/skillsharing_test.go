@@ -25,24 +25,24 @@ func TestAdmits(t *testing.T) {
 		labels    map[string]string
 		want      bool
 	}{
-		"nothing said, own":            {namespace: "own", want: true},
-		"nothing said, other":          {namespace: "other"},
-		"same, own":                    {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSame}, namespace: "own", want: true},
-		"same, other":                  {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSame}, namespace: "other"},
-		"same, other, with a selector": {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSame, Selector: &a2av1alpha1.NamespaceSelector{}}, namespace: "other"},
-		"all":                          {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromAll}, namespace: "other", want: true},
-		"unknown":                      {allowed: a2av1alpha1.AllowedNamespaces{From: "Some"}, namespace: "other"},
-		"selected":                     {allowed: bySelector(gold), namespace: "other", labels: map[string]string{"tier": "gold"}, want: true},
-		"not selected":                 {allowed: bySelector(gold), namespace: "other", labels: map[string]string{"tier": "tin"}},
-		"no labels":                    {allowed: bySelector(gold), namespace: "other"},
-		"own, whatever its labels":     {allowed: bySelector(gold), namespace: "own", want: true},
-		"an empty selector":            {allowed: bySelector(&a2av1alpha1.NamespaceSelector{}), namespace: "other", want: true},
-		"no selector":                  {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSelector}, namespace: "other"},
-		"one of some values":           {allowed: bySelector(expression("In", "tin", "gold")), namespace: "other", labels: map[string]string{"tier": "gold"}, want: true},
-		"none of some values":          {allowed: bySelector(expression("NotIn", "gold")), namespace: "other", labels: map[string]string{"tier": "gold"}},
-		"any value":                    {allowed: bySelector(expression("Exists")), namespace: "other", labels: map[string]string{"tier": "x"}, want: true},
-		"no value":                     {allowed: bySelector(expression("DoesNotExist")), namespace: "other", labels: map[string]string{"tier": "x"}},
-		"an unknown operator":          {allowed: bySelector(expression("Like", "gold")), namespace: "other", labels: map[string]string{"tier": "gold"}},
+		"default, own namespace":                 {namespace: "own", want: true},
+		"default, other namespace":               {namespace: "other"},
+		"same, own namespace":                    {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSame}, namespace: "own", want: true},
+		"same, other namespace":                  {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSame}, namespace: "other"},
+		"same, other namespace, with a selector": {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSame, Selector: &a2av1alpha1.NamespaceSelector{}}, namespace: "other"},
+		"all":                                    {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromAll}, namespace: "other", want: true},
+		"unknown":                                {allowed: a2av1alpha1.AllowedNamespaces{From: "Some"}, namespace: "other"},
+		"selected":                               {allowed: bySelector(gold), namespace: "other", labels: map[string]string{"tier": "gold"}, want: true},
+		"not selected":                           {allowed: bySelector(gold), namespace: "other", labels: map[string]string{"tier": "tin"}},
+		"no labels":                              {allowed: bySelector(gold), namespace: "other"},
+		"selected, own namespace with other labels": {allowed: bySelector(gold), namespace: "own", want: true},
+		"an empty selector":                         {allowed: bySelector(&a2av1alpha1.NamespaceSelector{}), namespace: "other", want: true},
+		"no selector":                               {allowed: a2av1alpha1.AllowedNamespaces{From: a2av1alpha1.FromSelector}, namespace: "other"},
+		"In with the value":                         {allowed: bySelector(expression("In", "tin", "gold")), namespace: "other", labels: map[string]string{"tier": "gold"}, want: true},
+		"NotIn with the value":                      {allowed: bySelector(expression("NotIn", "gold")), namespace: "other", labels: map[string]string{"tier": "gold"}},
+		"Exists":                                    {allowed: bySelector(expression("Exists")), namespace: "other", labels: map[string]string{"tier": "x"}, want: true},
+		"DoesNotExist":                              {allowed: bySelector(expression("DoesNotExist")), namespace: "other", labels: map[string]string{"tier": "x"}},
+		"an unknown operator":                       {allowed: bySelector(expression("Like", "gold")), namespace: "other", labels: map[string]string{"tier": "gold"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -64,16 +64,16 @@ func TestRefersTo(t *testing.T) {
 		namespace    string
 		want, leaves bool
 	}{
-		"nothing":                          {namespace: "own"},
-		"by name":                          {spec: a2av1alpha1.AgentSpec{SkillRefs: named}, namespace: "own", want: true},
-		"by name, of another namespace":    {spec: a2av1alpha1.AgentSpec{SkillRefs: named}, namespace: "library"},
-		"by both names":                    {spec: a2av1alpha1.AgentSpec{SkillRefs: foreign}, namespace: "library", want: true, leaves: true},
-		"by both names, the own":           {spec: a2av1alpha1.AgentSpec{SkillRefs: foreign}, namespace: "own", leaves: true},
-		"by the name of the own":           {spec: a2av1alpha1.AgentSpec{SkillRefs: []a2av1alpha1.AgentSkillRef{{Namespace: "own", Name: "skill"}}}, namespace: "own", want: true},
-		"by label":                         {spec: a2av1alpha1.AgentSpec{SkillSelector: search}, namespace: "own", want: true},
-		"by label, of another namespace":   {spec: a2av1alpha1.AgentSpec{SkillSelector: search}, namespace: "library"},
-		"by another label":                 {spec: a2av1alpha1.AgentSpec{SkillSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}}, namespace: "own"},
-		"by a selector that means nothing": {spec: a2av1alpha1.AgentSpec{SkillSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Like"}}}}, namespace: "own"},
+		"nothing":                       {namespace: "own"},
+		"by name":                       {spec: a2av1alpha1.AgentSpec{SkillRefs: named}, namespace: "own", want: true},
+		"by name, of another namespace": {spec: a2av1alpha1.AgentSpec{SkillRefs: named}, namespace: "library"},
+		"by namespace and name":         {spec: a2av1alpha1.AgentSpec{SkillRefs: foreign}, namespace: "library", want: true, leaves: true},
+		"by namespace and name, the own namespace": {spec: a2av1alpha1.AgentSpec{SkillRefs: foreign}, namespace: "own", leaves: true},
+		"by the own namespace and name":            {spec: a2av1alpha1.AgentSpec{SkillRefs: []a2av1alpha1.AgentSkillRef{{Namespace: "own", Name: "skill"}}}, namespace: "own", want: true},
+		"by label":                                 {spec: a2av1alpha1.AgentSpec{SkillSelector: search}, namespace: "own", want: true},
+		"by label, of another namespace":           {spec: a2av1alpha1.AgentSpec{SkillSelector: search}, namespace: "library"},
+		"by another label":                         {spec: a2av1alpha1.AgentSpec{SkillSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "x"}}}, namespace: "own"},
+		"by an invalid selector":                   {spec: a2av1alpha1.AgentSpec{SkillSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Like"}}}}, namespace: "own"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

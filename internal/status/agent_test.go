@@ -359,28 +359,28 @@ func agentCases() map[string]agentCase {
 			want:    map[string]string{"Available": "True ImagePullFailed", "Ready": "False ImagePullFailed"},
 			message: "Pods of an earlier spec serve calls",
 		},
-		"card on its way": {
+		"the pod does not report the card yet": {
 			in:   healthy(func(in *Inputs) { in.Observed.Pods[0].Annotations = nil }),
 			want: map[string]string{"CardPublished": "False Publishing", "Ready": "False Publishing"},
 		},
-		"card on its way to the one pod that matters": {
+		"only a pod that is not ready lacks the card": {
 			in: healthy(func(in *Inputs) {
 				old := pod("echo-0", false, runningSince(now.Add(-time.Hour)))
 				old.Annotations = nil
 				in.Observed.Pods = append(in.Observed.Pods, old)
 			}),
 		},
-		"the pod is ready and not counted yet": {
+		"the pod is ready, and the Deployment does not count it yet": {
 			in: healthy(func(in *Inputs) { in.Observed.Children.Deployment.Status.AvailableReplicas = 0 }),
 		},
-		"the pod is ready and not all of them are": {
+		"one pod is ready, and another one is not": {
 			in: healthy(func(in *Inputs) {
 				d := in.Observed.Children.Deployment
 				d.Spec.Replicas, d.Status.Replicas, d.Status.UpdatedReplicas = new(int32(2)), 2, 2
 			}),
 			want: map[string]string{"Ready": "False RolloutInProgress"},
 		},
-		"the pod is going away": {
+		"the pod is terminating": {
 			in: healthy(func(in *Inputs) {
 				in.Observed.Pods[0].DeletionTimestamp = new(metav1.NewTime(now))
 				in.Observed.Children.Deployment.Status.AvailableReplicas = 0

@@ -22,10 +22,10 @@ func TestNewPodIsCounted(t *testing.T) {
 		want    int32
 		recheck time.Duration
 	}{
-		"later, if it is new":             {age: 3 * time.Second, want: 0, recheck: 7 * time.Second},
-		"when it is no longer new":        {age: 10 * time.Second, want: 1},
-		"with what else there is to tell": {age: 3 * time.Second, change: func(in *Inputs) { in.Card.CardDigest = "other" }, want: 1},
-		"at once, where others have gone": {age: 3 * time.Second, change: func(in *Inputs) { in.Observed.Agent.Status = two }, want: 1},
+		"a new pod is counted later":                             {age: 3 * time.Second, want: 0, recheck: 7 * time.Second},
+		"a pod is counted when it is no longer new":              {age: 10 * time.Second, want: 1},
+		"a new pod is counted with another change of the status": {age: 3 * time.Second, change: func(in *Inputs) { in.Card.CardDigest = "other" }, want: 1},
+		"a new pod is counted at once after other pods ended":    {age: 3 * time.Second, change: func(in *Inputs) { in.Observed.Agent.Status = two }, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Agent(healthy(onlyPod(waits), func(in *Inputs) {

@@ -110,15 +110,15 @@ func TestDependencies(t *testing.T) {
 
 func TestIgnoredDependencies(t *testing.T) {
 	for name, in := range map[string]Inputs{
-		"one that the Agent does not name any more": healthy(func(in *Inputs) {
+		"a dependency that the Agent does not have any more": healthy(func(in *Inputs) {
 			in.Observed.Pods[0] = lacking(in.Observed.Pods[0], sidecarconfig.DependencyTaskStore, sidecarconfig.CauseRefused, "x")
 		}),
-		"one that is well again": healthy(dependent, func(in *Inputs) {
+		"a dependency that has recovered": healthy(dependent, func(in *Inputs) {
 			p := lacking(in.Observed.Pods[0], sidecarconfig.DependencyTaskStore, sidecarconfig.CauseHealthy, "")
 			p.Status.Conditions[1].Status = corev1.ConditionTrue
 			in.Observed.Pods[0] = p
 		}),
-		"that of a pod that is on its way out": healthy(dependent, func(in *Inputs) {
+		"a dependency of a terminating pod": healthy(dependent, func(in *Inputs) {
 			p := lacking(pod("echo-0", true, runningSince(now)), sidecarconfig.DependencyTaskStore, sidecarconfig.CauseRefused, "x")
 			p.DeletionTimestamp = &in.Observed.Agent.CreationTimestamp
 			p.DeletionTimestamp.Time = now

@@ -203,10 +203,10 @@ func TestRolloutStallsAfterTheDeadline(t *testing.T) {
 	}
 }
 
-// TestStalledNamesTheCauseOfAUser checks that, of several causes, Stalled has the first one
+// TestStalledNamesTheFirstCauseThatAUserMustCorrect checks that, of several causes, Stalled has the first one
 // that a user must correct, and that there is no Stalled for causes that can end without a
 // user.
-func TestStalledNamesTheCauseOfAUser(t *testing.T) {
+func TestStalledNamesTheFirstCauseThatAUserMustCorrect(t *testing.T) {
 	with := func(problems ...usererror.Problem) Inputs {
 		return healthy(exposed, func(in *Inputs) { in.Problems = problems })
 	}
@@ -249,9 +249,9 @@ func TestStalledEndsWithItsCause(t *testing.T) {
 	}
 }
 
-// TestArgoCDWaitsForTheReasonsThatSayWait compares the reasons of config/argocd/health.yaml
+// TestArgoCDWaitsForTheReasonsWithTheAdviceToWait compares the reasons of config/argocd/health.yaml
 // with docs/reference/conditions.md.
-func TestArgoCDWaitsForTheReasonsThatSayWait(t *testing.T) {
+func TestArgoCDWaitsForTheReasonsWithTheAdviceToWait(t *testing.T) {
 	page, err := os.ReadFile("../../docs/reference/conditions.md")
 	if err != nil {
 		t.Fatal(err)

@@ -38,11 +38,11 @@ func TestProblemsOfRoutes(t *testing.T) {
 		outcome Outcome
 		want    []string
 	}{
-		"written":       {Outcome{}, []string{a2av1alpha1.ReasonRoutePending}},
-		"rejected":      {Outcome{Routes: applyresult.Result{Rejection: &rejection}}, []string{a2av1alpha1.ReasonApplyFailed}},
-		"in conflict":   {Outcome{Routes: applyresult.Result{Conflicts: []applyresult.Conflict{{}}}}, []string{a2av1alpha1.ReasonConflict}},
-		"to be retried": {Outcome{RoutesFailed: true}, []string{a2av1alpha1.ReasonApplyFailed}},
-		"not deleted":   {Outcome{Routes: applyresult.Result{NotDeleted: []applyresult.Rejection{rejection}}}, []string{a2av1alpha1.ReasonForbidden, a2av1alpha1.ReasonRoutePending}},
+		"written":              {Outcome{}, []string{a2av1alpha1.ReasonRoutePending}},
+		"rejected":             {Outcome{Routes: applyresult.Result{Rejection: &rejection}}, []string{a2av1alpha1.ReasonApplyFailed}},
+		"in conflict":          {Outcome{Routes: applyresult.Result{Conflicts: []applyresult.Conflict{{}}}}, []string{a2av1alpha1.ReasonConflict}},
+		"the write is retried": {Outcome{RoutesFailed: true}, []string{a2av1alpha1.ReasonApplyFailed}},
+		"not deleted":          {Outcome{Routes: applyresult.Result{NotDeleted: []applyresult.Rejection{rejection}}}, []string{a2av1alpha1.ReasonForbidden, a2av1alpha1.ReasonRoutePending}},
 	} {
 		var got []string
 		for _, p := range test.outcome.Problems([]usererror.Problem{pending}) {

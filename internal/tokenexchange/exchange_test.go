@@ -250,7 +250,7 @@ func TestFailedReviewIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestOnePodIsLimited(t *testing.T) {
+func TestExchangesOfOnePodAreLimited(t *testing.T) {
 	registry := newTestRegistry(t)
 	issued := 0
 	for range 2 * exchangeRate.Burst {

@@ -117,9 +117,9 @@ func TestFaultyCollectorsCostNoTimeAndBoundedMemory(t *testing.T) {
 			w.Header().Set("Retry-After", "9999")
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}),
-		"is gone":        closed.URL,
-		"redirects":      collector(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }),
-		"drops the line": collector(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
+		"is gone":               closed.URL,
+		"redirects":             collector(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) }),
+		"closes the connection": collector(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -90,15 +90,15 @@ func TestSnippetsQuoteAddressesAndNameWhatTheyCall(t *testing.T) {
 		ids   string
 		want  string
 	}{
-		"inside":          {registryapi.Agent{URL: "http://echo.team.svc.cluster.local/"}, "kubectl curl python go", "port-forward service/echo 8080:80"},
-		"outside":         {registryapi.Agent{URL: "http://echo.team.svc.cluster.local/", ExternalURL: "https://echo.example/"}, "kubectl curl python go", "curl -N https://echo.example/"},
-		"remote":          {registryapi.Agent{URL: "https://other.example/a2a", Remote: true}, "kubectl python go", `Resolve(ctx, "https://other.example/a2a")`},
-		"shell":           {registryapi.Agent{ExternalURL: "https://evil.example/$(id)"}, "kubectl curl python go", `curl -N 'https://evil.example/$(id)'`},
-		"string":          {registryapi.Agent{ExternalURL: `https://evil.example/"+x+"`}, "kubectl curl python go", `https://evil.example/%22+x+%22`},
-		"no address":      {registryapi.Agent{}, "kubectl", "kubectl a2a send team/echo 'Hello'"},
-		"no HTTP":         {registryapi.Agent{URL: "javascript:alert(1)"}, "kubectl", ""},
-		"line feed":       {registryapi.Agent{URL: "http://a/\nrm"}, "kubectl", ""},
-		"mark of a value": {registryapi.Agent{URL: "http://a/@shell@"}, "kubectl", ""},
+		"inside":                             {registryapi.Agent{URL: "http://echo.team.svc.cluster.local/"}, "kubectl curl python go", "port-forward service/echo 8080:80"},
+		"outside":                            {registryapi.Agent{URL: "http://echo.team.svc.cluster.local/", ExternalURL: "https://echo.example/"}, "kubectl curl python go", "curl -N https://echo.example/"},
+		"remote":                             {registryapi.Agent{URL: "https://other.example/a2a", Remote: true}, "kubectl python go", `Resolve(ctx, "https://other.example/a2a")`},
+		"shell":                              {registryapi.Agent{ExternalURL: "https://evil.example/$(id)"}, "kubectl curl python go", `curl -N 'https://evil.example/$(id)'`},
+		"string":                             {registryapi.Agent{ExternalURL: `https://evil.example/"+x+"`}, "kubectl curl python go", `https://evil.example/%22+x+%22`},
+		"no address":                         {registryapi.Agent{}, "kubectl", "kubectl a2a send team/echo 'Hello'"},
+		"no HTTP":                            {registryapi.Agent{URL: "javascript:alert(1)"}, "kubectl", ""},
+		"line feed":                          {registryapi.Agent{URL: "http://a/\nrm"}, "kubectl", ""},
+		"marker of the templates in a value": {registryapi.Agent{URL: "http://a/@shell@"}, "kubectl", ""},
 	} {
 		test.agent.Namespace, test.agent.Name = "team", "echo"
 		var ids, texts []string

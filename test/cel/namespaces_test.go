@@ -28,9 +28,9 @@ var _ = DescribeTable("T-XNS: an Agent is refused that reaches into another name
 	Entry("for the authorities that it trusts", "spec.trustBundle", "{name: a, namespace: other}", `unknown field "spec.trustBundle.namespace"`),
 	Entry("for the authorities that it trusts, by a path", "spec.trustBundle", "{name: other/a}", "should match"),
 	Entry("for a volume", "spec.workload.template.spec.volumes", "[{name: v, secret: {secretName: a, namespace: other}}]", `secret.namespace"`),
-	Entry("for its environment", "spec.workload.template.spec.containers", "[{name: agent, image: echo, envFrom: [{secretRef: {name: a, namespace: other}}]}]", `secretRef.namespace"`),
-	Entry("for one variable", "spec.workload.template.spec.containers", "[{name: agent, image: echo, env: [{name: A, valueFrom: {secretKeyRef: {name: a, key: k, namespace: other}}}]}]", `secretKeyRef.namespace"`),
-	Entry("for the credentials of its registry of images", "spec.workload.template.spec.imagePullSecrets", "[{name: a, namespace: other}]", `imagePullSecrets[0].namespace"`),
+	Entry("for its environment variables", "spec.workload.template.spec.containers", "[{name: agent, image: echo, envFrom: [{secretRef: {name: a, namespace: other}}]}]", `secretRef.namespace"`),
+	Entry("for one environment variable", "spec.workload.template.spec.containers", "[{name: agent, image: echo, env: [{name: A, valueFrom: {secretKeyRef: {name: a, key: k, namespace: other}}}]}]", `secretKeyRef.namespace"`),
+	Entry("for the credentials of an image registry", "spec.workload.template.spec.imagePullSecrets", "[{name: a, namespace: other}]", `imagePullSecrets[0].namespace"`),
 )
 
 var _ = It("T-XNS: no Deployment runs with a ServiceAccount of another namespace", func(ctx SpecContext) {

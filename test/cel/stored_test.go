@@ -91,10 +91,10 @@ var _ = Describe("an Agent that was stored before the rules existed", Ordered, f
 			Expect(cluster.Update(ctx, stored, client.DryRunAll)).To(Succeed())
 		},
 		Entry("a name", "default", "", ""),
-		Entry("rules", "authorization", "spec.access={authorization: [{action: Allow}]}", "spec.access has no effect"),
-		Entry("web pages", "cors", "spec.access={cors: {allowedOrigins: ['https://a.example']}}", "spec.access has no effect"),
-		Entry("authorities", "trust-bundle", "spec.trustBundle={name: other}", "spec.trustBundle has no effect"),
-		Entry("choices of the protocol", "protocol", "spec.protocol={versionCheck: Strict}", "spec.protocol has no effect"),
-		Entry("egress", "network-policy", "spec.networkPolicy={management: None}", "spec.networkPolicy has no effect"),
+		Entry("authorization rules", "authorization", "spec.access={authorization: [{action: Allow}]}", "spec.access has no effect"),
+		Entry("CORS", "cors", "spec.access={cors: {allowedOrigins: ['https://a.example']}}", "spec.access has no effect"),
+		Entry("a trust bundle", "trust-bundle", "spec.trustBundle={name: other}", "spec.trustBundle has no effect"),
+		Entry("settings of the protocol", "protocol", "spec.protocol={versionCheck: Strict}", "spec.protocol has no effect"),
+		Entry("a setting of the NetworkPolicy", "network-policy", "spec.networkPolicy={management: None}", "spec.networkPolicy has no effect"),
 	)
 })

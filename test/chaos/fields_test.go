@@ -50,8 +50,8 @@ func TestFieldsChange(t *testing.T) {
 		changes = changes[:5*sequence]
 	}
 	var got outcome
-	t.Run("lanes", func(t *testing.T) {
-		t.Run("elsewhere", func(t *testing.T) {
+	t.Run("parallel sequences", func(t *testing.T) {
+		t.Run("remote Agents", func(t *testing.T) {
 			t.Parallel()
 			changeRemote(t, &got)
 		})

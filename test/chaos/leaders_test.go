@@ -81,7 +81,7 @@ func TestTwoLeaders(t *testing.T) {
 	var mu sync.Mutex
 	took := map[loss][]time.Duration{}
 	late := 0
-	t.Run("lanes", func(t *testing.T) {
+	t.Run("parallel sequences", func(t *testing.T) {
 		for n, how := range losses {
 			t.Run(string(how), func(t *testing.T) {
 				t.Parallel()

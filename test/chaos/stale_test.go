@@ -19,9 +19,9 @@ var staleViews = []struct {
 	// operator that sees an old Agent and the objects of its newer version repairs the objects.
 	harmless bool
 }{
-	{name: "everything", harmless: true},
-	{name: "what users wrote", resources: []string{"agents", "agentskills"}},
-	{name: "what came of it", resources: []string{"deployments", "configmaps", "services", "networkpolicies", "pods"}, harmless: true},
+	{name: "all objects", harmless: true},
+	{name: "objects of users", resources: []string{"agents", "agentskills"}},
+	{name: "objects of the operator", resources: []string{"deployments", "configmaps", "services", "networkpolicies", "pods"}, harmless: true},
 }
 
 // TestStaleCacheAtTheStart covers C3 of the reliability plan. The operator starts with a cache from some

@@ -37,7 +37,7 @@ type storm struct {
 }
 
 var storms = []storm{
-	{name: "all at once", strike: func(b *bench, _ int) { b.deleteAgents() }},
+	{name: "all Agents at once", strike: func(b *bench, _ int) { b.deleteAgents() }},
 	{name: "skill and agents", strike: func(b *bench, _ int) {
 		b.must(cluster.Delete(b.t.Context(), b.user.skill()))
 		b.deleteAgents()

@@ -50,10 +50,10 @@ func TestPodMonitorDependsOnItsKind(t *testing.T) {
 		known  bool
 		want   bool
 	}{
-		"by itself":              {"", true, true},
-		"without the kind":       {"", false, false},
-		"not wanted":             {"metrics: {podMonitor: {enabled: false}}", true, false},
-		"wanted before its kind": {"metrics: {podMonitor: {enabled: true}}", false, true},
+		"by itself":               {"", true, true},
+		"without the kind":        {"", false, false},
+		"not wanted":              {"metrics: {podMonitor: {enabled: false}}", true, false},
+		"enabled without the CRD": {"metrics: {podMonitor: {enabled: true}}", false, true},
 	} {
 		var args []string
 		if test.known {

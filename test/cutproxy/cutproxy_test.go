@@ -113,7 +113,7 @@ func TestPlansAreRepeatable(t *testing.T) {
 	}
 }
 
-func TestHTTPClientsNoticeCuts(t *testing.T) {
+func TestHTTPClientsDetectCuts(t *testing.T) {
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("x", 100))
 	}))

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func TestAddressIsFoundOnce(t *testing.T) {
+func TestAddressIsReturnedOnce(t *testing.T) {
 	host, text, err := net.SplitHostPort(Address(t))
 	if err != nil || host != "127.0.0.1" {
 		t.Fatalf("Address() = %s, %v", host, err)

@@ -29,9 +29,9 @@ const maxLines = 60
 // pin matches a requirement with an exact version. Its hashes are on the lines below.
 var pin = regexp.MustCompile(`(?m)^([a-z0-9][a-z0-9._-]*)(\[[a-z0-9,-]+\])?==\S+`)
 
-// TestFoldersAreComplete checks the table, the length of each program, the pins and
+// TestExampleFoldersAreComplete checks the table, the length of each program, the pins and
 // the manifest.
-func TestFoldersAreComplete(t *testing.T) {
+func TestExampleFoldersAreComplete(t *testing.T) {
 	folders, err := filepath.Glob("../../examples/*/agent.py")
 	if err != nil || len(folders) != len(examples)-1 { // model-server has none
 		t.Errorf("examples/ has %d programs, want %d: %v", len(folders), len(examples)-1, err)

@@ -229,7 +229,7 @@ func TestStreamEndsAtInputRequired(t *testing.T) {
 	})
 }
 
-func TestPartsOfEachKindComeBack(t *testing.T) {
+func TestPartsOfEachKindRoundTrip(t *testing.T) {
 	agent := func(w http.ResponseWriter, r *http.Request) {
 		var turn struct {
 			Message struct{ Parts json.RawMessage } `json:"message"`

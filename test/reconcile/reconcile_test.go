@@ -137,9 +137,9 @@ func BenchmarkInSync(b *testing.B) {
 	})
 }
 
-// TestUserErrorIsFoundOnce checks that a reconcile does not render an Agent with a mistake in its
+// TestUnchangedUserErrorIsRenderedOnce checks that a reconcile does not render an Agent with a mistake in its
 // spec again while nothing has changed.
-func TestUserErrorIsFoundOnce(t *testing.T) {
+func TestUnchangedUserErrorIsRenderedOnce(t *testing.T) {
 	agent := newAgent()
 	for i := range 100 {
 		id := fmt.Sprintf("skill-%d", i)

@@ -138,9 +138,9 @@ func TestAPIKey(t *testing.T) {
 		"in the query, not the header": {inQuery, "/", []string{keyA}, "none"},
 		"in the query":                 {inQuery, "/tasks?a=b&api_key=" + keyA + "&c=%64", nil, "apikey:alice"},
 		"escaped":                      {inQuery, "/?%61pi_key=%61" + keyA[1:], nil, "apikey:alice"},
-		"other letters":                {inQuery, "/?API_KEY=" + keyA, nil, "none"},
+		"in upper case":                {inQuery, "/?API_KEY=" + keyA, nil, "none"},
 		"twice in the query":           {inQuery, "/?api_key=" + keyA + "&api_key=" + keyA, nil, "More than one API key was sent"},
-		"beside what is broken":        {inQuery, "/?%zz&api_key=" + keyA, nil, "apikey:alice"},
+		"beside an invalid parameter":  {inQuery, "/?%zz&api_key=" + keyA, nil, "apikey:alice"},
 		"broken":                       {inQuery, "/?api_key=%zz", nil, "API key is not accepted"},
 		"without a value":              {inQuery, "/?api_key", nil, "API key is not accepted"},
 	}

@@ -168,7 +168,7 @@ func TestKubernetesRefuses(t *testing.T) {
 		"HS256 with key id":        sign(t, jose.HS256, jose.JSONWebKey{Key: []byte(strings.Repeat("k", 32)), KeyID: "r"}, claims()),
 		"PS256":                    sign(t, jose.PS256, jose.JSONWebKey{Key: s.rsa, KeyID: "r"}, claims()),
 		"RS512 by a key for RS256": sign(t, jose.RS512, jose.JSONWebKey{Key: s.rsa, KeyID: "r"}, claims()),
-		"key of a stranger":        stranger.token(t, nil),
+		"key of another issuer":    stranger.token(t, nil),
 		"unknown key id":           sign(t, jose.RS256, jose.JSONWebKey{Key: s.rsa, KeyID: "x"}, claims()),
 		"key id of another key":    sign(t, jose.RS256, jose.JSONWebKey{Key: s.rsa, KeyID: "e"}, claims()),
 		"expired":                  s.token(t, set("exp", noon.Add(-leeway-time.Second).Unix())),
@@ -267,7 +267,7 @@ func TestGate(t *testing.T) {
 		challenge  string
 		owner      a2a.Owner
 	}{
-		"nobody may call":             {Policy{}, "Bearer " + own, 401, invalid, ""},
+		"no authenticator":            {Policy{}, "Bearer " + own, 401, invalid, ""},
 		"no credential":               {Policy{Authenticators: []Authenticator{k}, Namespaces: []string{"team"}}, "", 401, challenge, ""},
 		"another kind":                {Policy{Authenticators: []Authenticator{k}, Namespaces: []string{"team"}}, "Basic eDp5", 401, invalid, ""},
 		"bad token":                   {Policy{Authenticators: []Authenticator{k}, Namespaces: []string{"team"}}, "Bearer x", 401, invalid, ""},

@@ -215,22 +215,22 @@ func TestParseKeys(t *testing.T) {
 		text string
 		want int
 	}{
-		"no JSON":                {"x", 0},
-		"no set":                 {"[]", 0},
-		"null":                   {"null", 0},
-		"trailing data":          {text(good) + "{}", 0},
-		"none":                   {`{"keys":[]}`, 0},
-		"secret":                 {`{"keys":[{"kty":"oct","k":"c2VjcmV0c2VjcmV0"}]}`, 0},
-		"private":                {text(jose.JSONWebKey{Key: s.ecdsa}), 0},
-		"RSA of 1024 bits":       {text(jose.JSONWebKey{Key: weak.Public()}), 0},
-		"for encryption":         {text(jose.JSONWebKey{Key: s.rsa.Public(), Use: "enc"}), 0},
-		"to wrap other keys":     {`{"keys":[` + strings.Replace(one, "{", `{"key_ops":["wrapKey"],`, 1) + `]}`, 0},
-		"to verify":              {`{"keys":[` + strings.Replace(one, "{", `{"key_ops":["verify"],`, 1) + `]}`, 1},
-		"good beside unknown":    {`{"keys":[{"kty":"LATTICE"},7,` + one + `]}`, 1},
-		"all kinds":              {string(s.keys(t)), 2},
-		"too many":               {`{"keys":[` + strings.Repeat(one+",", maxKeys) + one + `]}`, 0},
-		"as many as may be":      {`{"keys":[` + strings.Repeat(one+",", maxKeys-1) + one + `]}`, maxKeys},
-		"point not on its curve": {`{"keys":[{"kty":"EC","crv":"P-256","x":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE","y":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE"}]}`, 0},
+		"no JSON":                    {"x", 0},
+		"no set":                     {"[]", 0},
+		"null":                       {"null", 0},
+		"trailing data":              {text(good) + "{}", 0},
+		"none":                       {`{"keys":[]}`, 0},
+		"secret":                     {`{"keys":[{"kty":"oct","k":"c2VjcmV0c2VjcmV0"}]}`, 0},
+		"private":                    {text(jose.JSONWebKey{Key: s.ecdsa}), 0},
+		"RSA of 1024 bits":           {text(jose.JSONWebKey{Key: weak.Public()}), 0},
+		"for encryption":             {text(jose.JSONWebKey{Key: s.rsa.Public(), Use: "enc"}), 0},
+		"to wrap other keys":         {`{"keys":[` + strings.Replace(one, "{", `{"key_ops":["wrapKey"],`, 1) + `]}`, 0},
+		"to verify":                  {`{"keys":[` + strings.Replace(one, "{", `{"key_ops":["verify"],`, 1) + `]}`, 1},
+		"good beside unknown":        {`{"keys":[{"kty":"LATTICE"},7,` + one + `]}`, 1},
+		"all kinds":                  {string(s.keys(t)), 2},
+		"too many":                   {`{"keys":[` + strings.Repeat(one+",", maxKeys) + one + `]}`, 0},
+		"the maximum number of keys": {`{"keys":[` + strings.Repeat(one+",", maxKeys-1) + one + `]}`, maxKeys},
+		"point not on its curve":     {`{"keys":[{"kty":"EC","crv":"P-256","x":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE","y":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAE"}]}`, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -274,7 +274,7 @@ func TestJWTRefuses(t *testing.T) {
 		"HS256 with the key as DER":     hmac(der),
 		"HS256 with the key as JWK":     hmac(jwk),
 		"HS256 with the Ed25519 key":    hmac(edPublic),
-		"HS256 with nothing":            hmac(nil),
+		"HS256 with an empty key":       hmac(nil),
 		"RSA of 1024 bits":              signText(t, jose.RS256, jose.JSONWebKey{Key: k.weak, KeyID: "weak"}, nil, text),
 		"key id of another curve":       signText(t, jose.ES256, jose.JSONWebKey{Key: attacker.ecdsa, KeyID: "p384"}, nil, text),
 		"key of an attacker":            kid("rsa"),

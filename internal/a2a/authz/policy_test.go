@@ -92,7 +92,7 @@ func TestRules(t *testing.T) {
 		"missing claim":                    {[]Rule{when(`caller.claims.tier == "gold"`), {Allow: true}}, service, send, "0!"},
 		"missing claim in a denial":        {[]Rule{{Name: "tier", Expression: cel(t, `caller.claims.tier == "free"`)}, {Allow: true}}, service, send, "tier!"},
 		"claim of another type":            {[]Rule{when(`caller.claims.tier > 3`)}, alice, send, "0!"},
-		"division by nothing":              {[]Rule{when(`1 / size(caller.namespace) == 1`)}, alice, send, "0!"},
+		"division by zero":                 {[]Rule{when(`1 / size(caller.namespace) == 1`)}, alice, send, "0!"},
 		"missing claim, short circuit":     {[]Rule{when(`caller.namespace == "team" || caller.claims.tier == "gold"`)}, service, send, ""},
 	}
 	for name, test := range tests {

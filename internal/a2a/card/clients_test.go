@@ -213,10 +213,10 @@ func TestInterfaces(t *testing.T) {
 		"a path": {card.NewBase("https://a.example/team"), card.Bindings, []card.Interface{
 			{URL: "https://a.example/team/", Binding: card.JSONRPC}, {URL: "https://a.example/team", Binding: card.HTTPJSON},
 		}},
-		"none that is served": {card.NewBase("https://a.example/team"), []card.Binding{card.GRPC}, []card.Interface{
+		"only gRPC, which a path cannot have": {card.NewBase("https://a.example/team"), []card.Binding{card.GRPC}, []card.Interface{
 			{URL: "https://a.example/team/", Binding: card.JSONRPC}, {URL: "https://a.example/team", Binding: card.HTTPJSON},
 		}},
-		"gRPC elsewhere": {card.Base{URL: "https://a.example/team/", GRPC: "grpc.example:443"}, []card.Binding{card.GRPC}, []card.Interface{{URL: "grpc.example:443", Binding: card.GRPC}}},
+		"gRPC at its own address": {card.Base{URL: "https://a.example/team/", GRPC: "grpc.example:443"}, []card.Binding{card.GRPC}, []card.Interface{{URL: "grpc.example:443", Binding: card.GRPC}}},
 	}
 	for name, test := range tests {
 		var want []card.Interface

@@ -125,7 +125,7 @@ func TestParse(t *testing.T) {
 		"no object":        {text: `[]`, err: "read card"},
 		"no JSON":          {text: `<html>`, err: "read card"},
 		"cut off":          {text: `{"name":"A"`, err: "read card"},
-		"more behind it":   {text: `{"name":"A"} {}`, err: "read card"},
+		"trailing data":    {text: `{"name":"A"} {}`, err: "read card"},
 		"a member twice":   {text: `{"name":"A","name":"B"}`, err: "read card"},
 		"other case":       {text: `{"Name":"A"}`, err: "name is required"},
 		"no name":          {text: `{"url":"https://a.example"}`, err: "name is required"},

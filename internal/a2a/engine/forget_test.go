@@ -222,11 +222,11 @@ func TestDeduplicationCanBeTurnedOffAndOn(t *testing.T) {
 		_, c = ask()
 		c.finishTask(status(a2a.StateCompleted))
 	}
-	t.Run("alone", func(t *testing.T) {
+	t.Run("one replica", func(t *testing.T) {
 		window.Store(0)
 		withEngine(t, options, check)
 	})
-	t.Run("shared", func(t *testing.T) {
+	t.Run("two replicas", func(t *testing.T) {
 		window.Store(0)
 		withTwoReplicas(t, options, func(t *testing.T, a, _ *replica) { check(t, a.fixture) })
 	})

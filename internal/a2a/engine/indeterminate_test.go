@@ -26,12 +26,12 @@ func TestRunDoesNotCompleteATaskWithAnUnreadMessage(t *testing.T) {
 			a.send(withTask(newRequest("m3", "or that"), c.TaskID))
 			time.Sleep(6 * time.Second)
 		},
-		"a message that was stored and refused, and a look at what is held": func(a, _ *replica, c *call) {
+		"a message that was stored and refused, and renewals of the lease": func(a, _ *replica, c *call) {
 			a.sendIndeterminate(withTask(newRequest("m2", "that"), c.TaskID))
 			a.member.set(appendsFail)
 			time.Sleep(time.Minute)
 		},
-		"a message that was stored and refused, and a run that goes on by itself": func(a, _ *replica, c *call) {
+		"a message that was stored and refused, while the run continues": func(a, _ *replica, c *call) {
 			a.sendIndeterminate(withTask(newRequest("m2", "that"), c.TaskID))
 			_ = c.emitEvents(status(a2a.StateWorking), chunk("well"))
 		},

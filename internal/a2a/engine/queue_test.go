@@ -121,9 +121,9 @@ func TestWaitingMessageRunsAfterAClientDisconnect(t *testing.T) {
 // the same run.
 func TestInputGoesToThePausedRun(t *testing.T) {
 	for name, pause := range map[string]a2a.Event{
-		"said that it waits": paused(a2a.StateInputRequired, "which?"),
-		"just stays":         status(a2a.StateInputRequired, "which?"),
-		"for authentication": status(a2a.StateAuthRequired, "which?"),
+		"reports that the run waits": paused(a2a.StateInputRequired, "which?"),
+		"keeps its stream open":      status(a2a.StateInputRequired, "which?"),
+		"for authentication":         status(a2a.StateAuthRequired, "which?"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {

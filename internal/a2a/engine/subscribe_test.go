@@ -18,12 +18,12 @@ func TestWire13_StreamEndsAfterAMessage(t *testing.T) {
 		says   a2a.Event
 		closes bool
 	}{
-		"on terminal":                                {status(a2a.StateFailed), true},
-		"on input-required":                          {status(a2a.StateInputRequired), true},
-		"not on input-required of a waiting run":     {paused(a2a.StateInputRequired), false},
-		"not on auth-required":                       {status(a2a.StateAuthRequired), false},
-		"not on auth-required of a waiting run":      {paused(a2a.StateAuthRequired), false},
-		"not on working, whatever it says of itself": {paused(a2a.StateWorking), false},
+		"on terminal":                                    {status(a2a.StateFailed), true},
+		"on input-required":                              {status(a2a.StateInputRequired), true},
+		"not on input-required of a waiting run":         {paused(a2a.StateInputRequired), false},
+		"not on auth-required":                           {status(a2a.StateAuthRequired), false},
+		"not on auth-required of a waiting run":          {paused(a2a.StateAuthRequired), false},
+		"not on working, with the mark of a waiting run": {paused(a2a.StateWorking), false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

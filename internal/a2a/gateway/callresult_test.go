@@ -78,7 +78,7 @@ func TestSpanOfACallHasItsOutcome(t *testing.T) {
 		})
 	}
 	for name, answered := range map[string]bool{"before the response": false, "during the response": true} {
-		t.Run("the caller leaves "+name, func(t *testing.T) {
+		t.Run("the caller disconnects "+name, func(t *testing.T) {
 			arrived, status := make(chan struct{}), ""
 			c := newCluster(t, func(w http.ResponseWriter, r *http.Request) {
 				if answered {

@@ -161,27 +161,27 @@ func TestInvalidPathsAreRejected(t *testing.T) {
 		path   string
 		status int
 	}{
-		"root":                {"/", 404},
-		"elsewhere":           {"/metrics", 404},
-		"prefix of registry":  {"/registryx/v1", 404},
-		"agents alone":        {"/agents/", 404},
-		"no name":             {"/agents/team", 404},
-		"empty name":          {"/agents/team//x", 404},
-		"dots in a name":      {"/agents/team/kubernetes.default/", 404},
-		"upper case":          {"/agents/team/Echo/", 404},
-		"port in a name":      {"/agents/team/echo:8642/", 404},
-		"at sign":             {"/agents/team/x@evil/", 404},
-		"escaped slash":       {"/agents/team/a%2fb/", 404},
-		"escaped dot":         {"/agents/team/a%2eb/", 404},
-		"escaped letter":      {"/agents/team/%65cho/", 404},
-		"up":                  {"/agents/team/echo/../../../registry", 404},
-		"up, escaped":         {"/agents/team/echo/%2e%2e/%2e%2e/x", 404},
-		"two slashes":         {"/agents/team/echo//x", 404},
-		"backslash":           {`/agents/team/echo/%5c..%5cx`, 404},
-		"long name":           {"/agents/team/" + strings.Repeat("a", 64) + "/", 404},
-		"dash at the end":     {"/agents/team/a-/", 404},
-		"braces":              {"/agents/team/%7Bname%7D/", 404},
-		"absolute in a label": {"/agents/http:/evil.example/", 404},
+		"root":                     {"/", 404},
+		"elsewhere":                {"/metrics", 404},
+		"prefix of registry":       {"/registryx/v1", 404},
+		"agents alone":             {"/agents/", 404},
+		"no name":                  {"/agents/team", 404},
+		"empty name":               {"/agents/team//x", 404},
+		"dots in a name":           {"/agents/team/kubernetes.default/", 404},
+		"upper case":               {"/agents/team/Echo/", 404},
+		"port in a name":           {"/agents/team/echo:8642/", 404},
+		"at sign":                  {"/agents/team/x@evil/", 404},
+		"escaped slash":            {"/agents/team/a%2fb/", 404},
+		"escaped dot":              {"/agents/team/a%2eb/", 404},
+		"escaped letter":           {"/agents/team/%65cho/", 404},
+		"up":                       {"/agents/team/echo/../../../registry", 404},
+		"escaped parent directory": {"/agents/team/echo/%2e%2e/%2e%2e/x", 404},
+		"two slashes":              {"/agents/team/echo//x", 404},
+		"backslash":                {`/agents/team/echo/%5c..%5cx`, 404},
+		"long name":                {"/agents/team/" + strings.Repeat("a", 64) + "/", 404},
+		"dash at the end":          {"/agents/team/a-/", 404},
+		"braces":                   {"/agents/team/%7Bname%7D/", 404},
+		"absolute in a label":      {"/agents/http:/evil.example/", 404},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -243,15 +243,15 @@ func TestRequestsOfOtherHostsAndOriginsAreRejected(t *testing.T) {
 		headers []string
 		status  int
 	}{
-		"loopback":         {nil, 200},
-		"localhost":        {[]string{"Host", "localhost:8643"}, 200},
-		"IPv6":             {[]string{"Host", "[::1]:8643"}, 200},
-		"own origin":       {[]string{"Origin", "http://127.0.0.1:3000"}, 200},
-		"rebound name":     {[]string{"Host", "evil.example:8643"}, 403},
-		"rebound localish": {[]string{"Host", "localhost.evil.example"}, 403},
-		"pod's address":    {[]string{"Host", "10.0.0.7:8643"}, 403},
-		"foreign origin":   {[]string{"Origin", "https://evil.example"}, 403},
-		"null origin":      {[]string{"Origin", "null"}, 403},
+		"loopback":     {nil, 200},
+		"localhost":    {[]string{"Host", "localhost:8643"}, 200},
+		"IPv6":         {[]string{"Host", "[::1]:8643"}, 200},
+		"own origin":   {[]string{"Origin", "http://127.0.0.1:3000"}, 200},
+		"rebound name": {[]string{"Host", "evil.example:8643"}, 403},
+		"rebound name that begins with localhost": {[]string{"Host", "localhost.evil.example"}, 403},
+		"pod's address":  {[]string{"Host", "10.0.0.7:8643"}, 403},
+		"foreign origin": {[]string{"Origin", "https://evil.example"}, 403},
+		"null origin":    {[]string{"Origin", "null"}, 403},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -353,9 +353,9 @@ func (b *lateBody) Read(p []byte) (int, error) {
 
 func (b *lateBody) Close() error { return b.request.Close() }
 
-// TestStreamsGoOnAfterAnEarlyResponse sends requests that the gateway forwards without a
+// TestStreamsContinueAfterAnEarlyResponse sends requests that the gateway forwards without a
 // buffer. Each response begins before the transport has read the end of the request.
-func TestStreamsGoOnAfterAnEarlyResponse(t *testing.T) {
+func TestStreamsContinueAfterAnEarlyResponse(t *testing.T) {
 	for name, test := range map[string]struct{ path, body string }{
 		"REST":           {"/agents/team/echo/v1/message:stream", `{"message":{}}`},
 		"JSON-RPC":       {"/agents/team/echo/", `{"method":"SendStreamingMessage"}`},

@@ -25,22 +25,22 @@ func TestParentTaskIsReferenced(t *testing.T) {
 		json    = "application/json"
 	)
 	tests := map[string]struct{ task, path, contentType, body, want string }{
-		"a message":         {"t1", "/", json, message, linked},
-		"of 1.0":            {"t1", "/", "application/a2a+json; charset=utf-8", message, linked},
-		"no task":           {"", "/", json, message, message},
-		"own references":    {"t1", "/", json, `{"params":{"message":{"messageId":"m","referenceTaskIds":[]}}}`, `{"params":{"message":{"messageId":"m","referenceTaskIds":[]}}}`},
-		"no message":        {"t1", "/", json, `{"method":"tasks/get","params":{"id":"x"}}`, `{"method":"tasks/get","params":{"id":"x"}}`},
-		"empty message":     {"t1", "/", json, `{"params":{"message":{}}}`, `{"params":{"message":{}}}`},
-		"message as text":   {"t1", "/", json, `{"params":{"message":"x"}}`, `{"params":{"message":"x"}}`},
-		"no JSON":           {"t1", "/", json, `{"params":`, `{"params":`},
-		"list":              {"t1", "/", json, `[{"params":{}}]`, `[{"params":{}}]`},
-		"nothing":           {"t1", "/", json, ``, ``},
-		"REST":              {"t1", "/message:send", json, rest, `{"configuration":{},"message":{"referenceTaskIds":["t1"],"messageId":"m"}}`},
-		"REST of a tenant":  {"t1", "/acme/message:stream", "application/a2a+json", rest, `{"configuration":{},"message":{"referenceTaskIds":["t1"],"messageId":"m"}}`},
-		"REST of 0.2":       {"t1", "/v1/message:send", json, `{"request":{"messageId":"m"}}`, `{"request":{"referenceTaskIds":["t1"],"messageId":"m"}}`},
-		"REST of something": {"t1", "/tasks/x:cancel", json, rest, rest},
-		"RPC at REST":       {"t1", "/message:send", json, message, message},
-		"text":              {"t1", "/", "text/plain", message, message},
+		"a message":                       {"t1", "/", json, message, linked},
+		"of 1.0":                          {"t1", "/", "application/a2a+json; charset=utf-8", message, linked},
+		"no task":                         {"", "/", json, message, message},
+		"own references":                  {"t1", "/", json, `{"params":{"message":{"messageId":"m","referenceTaskIds":[]}}}`, `{"params":{"message":{"messageId":"m","referenceTaskIds":[]}}}`},
+		"no message":                      {"t1", "/", json, `{"method":"tasks/get","params":{"id":"x"}}`, `{"method":"tasks/get","params":{"id":"x"}}`},
+		"empty message":                   {"t1", "/", json, `{"params":{"message":{}}}`, `{"params":{"message":{}}}`},
+		"message as text":                 {"t1", "/", json, `{"params":{"message":"x"}}`, `{"params":{"message":"x"}}`},
+		"no JSON":                         {"t1", "/", json, `{"params":`, `{"params":`},
+		"list":                            {"t1", "/", json, `[{"params":{}}]`, `[{"params":{}}]`},
+		"nothing":                         {"t1", "/", json, ``, ``},
+		"REST":                            {"t1", "/message:send", json, rest, `{"configuration":{},"message":{"referenceTaskIds":["t1"],"messageId":"m"}}`},
+		"REST of a tenant":                {"t1", "/acme/message:stream", "application/a2a+json", rest, `{"configuration":{},"message":{"referenceTaskIds":["t1"],"messageId":"m"}}`},
+		"REST of 0.2":                     {"t1", "/v1/message:send", json, `{"request":{"messageId":"m"}}`, `{"request":{"referenceTaskIds":["t1"],"messageId":"m"}}`},
+		"REST of another operation":       {"t1", "/tasks/x:cancel", json, rest, rest},
+		"JSON-RPC body at a path of REST": {"t1", "/message:send", json, message, message},
+		"text":                            {"t1", "/", "text/plain", message, message},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -254,18 +254,18 @@ func TestListedAgentIsCached(t *testing.T) {
 		status int
 		asked  []string
 	}{
-		{name: "it is asked", status: 200, asked: once},
-		{name: "for a while it is not asked again", later: listedAge - time.Second, status: 200},
-		{name: "then it is", later: time.Second, status: 200, asked: once},
-		{name: "a registry that fails changes nothing", later: listedAge, change: func() { r.status = 500 }, status: 200, asked: once},
-		{name: "and is left alone for a moment", later: retryAge - time.Second, status: 200},
-		{name: "nor does it for some time", later: listedAgeLost - 2*listedAge, status: 200, asked: once},
-		{name: "but not for ever", later: 2 * listedAge, status: 503, asked: once},
-		{name: "it is back", change: func() { r.status = 0 }, status: 200, asked: once},
-		{name: "an agent that is deleted is not called", later: listedAge, change: func() { delete(r.registry, path) }, status: 403, asked: once},
-		{name: "which is remembered, too", later: missingAge - time.Second, status: 403},
-		{name: "also while the registry is away", later: time.Second, change: func() { r.status = 500; r.registry[path] = entry }, status: 503, asked: once},
-		{name: "made again", later: missingAge, change: func() { r.status = 0 }, status: 200, asked: once},
+		{name: "the gateway asks the registry", status: 200, asked: once},
+		{name: "the gateway caches the answer", later: listedAge - time.Second, status: 200},
+		{name: "the cached answer expires", later: time.Second, status: 200, asked: once},
+		{name: "the cached answer is used while the registry fails", later: listedAge, change: func() { r.status = 500 }, status: 200, asked: once},
+		{name: "no second request soon after the failure", later: retryAge - time.Second, status: 200},
+		{name: "the cached answer is used for a longer outage", later: listedAgeLost - 2*listedAge, status: 200, asked: once},
+		{name: "the cached answer expires in a long outage", later: 2 * listedAge, status: 503, asked: once},
+		{name: "the registry has recovered", change: func() { r.status = 0 }, status: 200, asked: once},
+		{name: "a deleted agent is not called", later: listedAge, change: func() { delete(r.registry, path) }, status: 403, asked: once},
+		{name: "the gateway caches that the agent is missing", later: missingAge - time.Second, status: 403},
+		{name: "the missing agent cannot be read while the registry fails", later: time.Second, change: func() { r.status = 500; r.registry[path] = entry }, status: 503, asked: once},
+		{name: "the agent is created again", later: missingAge, change: func() { r.status = 0 }, status: 200, asked: once},
 	} {
 		r.now = r.now.Add(s.later)
 		if s.change != nil {
@@ -290,21 +290,21 @@ func TestRemoteAgentIsCached(t *testing.T) {
 		status int
 		asked  []string
 	}{
-		{name: "it is asked", status: 200, asked: weatherPaths},
-		{name: "for a while it is not asked again", later: listedAge - time.Second, status: 200},
-		{name: "the same card is not read again", later: 2 * time.Second, status: 200, asked: weatherPaths[:1]},
+		{name: "the gateway asks the registry", status: 200, asked: weatherPaths},
+		{name: "the gateway caches the answer", later: listedAge - time.Second, status: 200},
+		{name: "an unchanged card is not read again", later: 2 * time.Second, status: 200, asked: weatherPaths[:1]},
 		{
 			name: "another card is", later: listedAge, status: 200, asked: weatherPaths,
 			change: func() {
 				r.registry[path] = `{"namespace":"team","name":"weather","url":"https://w.example/a","remote":true,"cardDigest":"9"}`
 			},
 		},
-		{name: "a registry that fails changes nothing", later: listedAge, change: func() { r.status = 500 }, status: 200, asked: weatherPaths[:1]},
-		{name: "nor for some time", later: listedAgeLost - 2*listedAge, status: 200, asked: weatherPaths[:1]},
-		{name: "but not for ever", later: 2 * listedAge, status: 503, asked: weatherPaths[:1]},
-		{name: "it is back", change: func() { r.status = 0 }, status: 200, asked: weatherPaths[:1]},
-		{name: "who may not see it any more has none", later: listedAge, change: func() { delete(r.registry, path) }, status: 403, asked: weatherPaths[:1]},
-		{name: "which is remembered, too", status: 403},
+		{name: "the cached answer is used while the registry fails", later: listedAge, change: func() { r.status = 500 }, status: 200, asked: weatherPaths[:1]},
+		{name: "the cached answer is used for a longer outage", later: listedAgeLost - 2*listedAge, status: 200, asked: weatherPaths[:1]},
+		{name: "the cached answer expires in a long outage", later: 2 * listedAge, status: 503, asked: weatherPaths[:1]},
+		{name: "the registry has recovered", change: func() { r.status = 0 }, status: 200, asked: weatherPaths[:1]},
+		{name: "an agent that the caller may not see any more is not called", later: listedAge, change: func() { delete(r.registry, path) }, status: 403, asked: weatherPaths[:1]},
+		{name: "the gateway caches that the agent is missing", status: 403},
 	}
 	for _, s := range steps {
 		r.now = r.now.Add(s.later)

@@ -21,7 +21,7 @@ func (answering) Stream(context.Context, *a2a.SendRequest) (a2a.Stream, error) {
 	return nil, nil
 }
 
-func TestOffAllocatesNothing(t *testing.T) {
+func TestDisabledTracingAllocatesNothing(t *testing.T) {
 	var tracer, none *Tracer = new(Tracer), nil
 	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/", nil)
 	r.Header.Set("Traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")

@@ -326,7 +326,7 @@ func TestHostileServersOfCardsAreRefused(t *testing.T) {
 	}
 }
 
-func TestEarlierVersionsNeedToBeAskedFor(t *testing.T) {
+func TestEarlierVersionsAreUsedOnRequestOnly(t *testing.T) {
 	c := parse(t, `{"name":"old","url":"http://a.example/","protocolVersion":"0.3.0","skills":[]}`)
 	_, err := New(c, Options{})
 	if problem := failure.Of(err); problem.Code != "VersionNotSupportedError" || problem.Hint != "add --a2a-version 0.3" {
@@ -416,7 +416,7 @@ func TestCredentialsGoWhereTheCardAsksForThem(t *testing.T) {
 	}
 }
 
-func TestMissingAndRejectedCredentialsAreToldApart(t *testing.T) {
+func TestMissingAndRejectedCredentialsAreDifferentFailures(t *testing.T) {
 	f := sidecartest.Start(t, sidecartest.TextAgent, sidecartest.WithTokens, sidecartest.WithoutAnonymous)
 	h := httpClient(t, TransportOptions{})
 	c, err := ReadCard(t.Context(), h, f.URL)

@@ -28,9 +28,9 @@ func TestAMissingKindIsNamed(t *testing.T) {
 	}
 }
 
-// TestAnAgentOfAClusterWithoutTheOperatorNamesTheOperator uses the error that client-go returns for a named object if the
+// TestMissingKindOfAgentsMeansThatTheOperatorIsNotInstalled uses the error that client-go returns for a named object if the
 // API server does not serve its kind.
-func TestAnAgentOfAClusterWithoutTheOperatorNamesTheOperator(t *testing.T) {
+func TestMissingKindOfAgentsMeansThatTheOperatorIsNotInstalled(t *testing.T) {
 	agents := schema.GroupResource{Group: "a2a-operator.dev", Resource: "agents"}
 	access := Access{Group: agents.Group, Resource: agents.Resource, Verb: "get", Name: "echo"}
 	for want, err := range map[string]error{

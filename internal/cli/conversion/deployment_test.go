@@ -98,7 +98,7 @@ func serviceOf(name string, port int32) corev1.Service {
 	return s
 }
 
-func TestTheTargetIsWhereTheServiceLeads(t *testing.T) {
+func TestTargetIsThePortOfTheService(t *testing.T) {
 	proxy, program := containerOf("proxy", 9000), containerOf("program", 7000, 8000)
 	for name, c := range map[string]struct {
 		services  []corev1.Service

@@ -72,7 +72,7 @@ func TestEachReasonHasACauseACureAndACommand(t *testing.T) {
 	}
 }
 
-func TestReasonOfANewerManagerIsExplainedByItsMessage(t *testing.T) {
+func TestUnknownReasonIsExplainedByItsMessage(t *testing.T) {
 	s := healthy(t)
 	s.unavailable("FromTheFuture", "Text of the condition")
 	f := s.findings()[0]
@@ -81,7 +81,7 @@ func TestReasonOfANewerManagerIsExplainedByItsMessage(t *testing.T) {
 	}
 }
 
-func TestConditionOfAnotherConditionIsNoFinding(t *testing.T) {
+func TestConsequenceOfAnotherConditionIsNoFinding(t *testing.T) {
 	s := healthy(t)
 	s.condition(a2av1alpha1.ConditionCardPublished, metav1.ConditionFalse, a2av1alpha1.ReasonNoPodReady, "No pod is ready")
 	s.unavailable(a2av1alpha1.ReasonUnschedulable, "No node")

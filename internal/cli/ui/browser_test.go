@@ -257,8 +257,8 @@ func picture(scheme string, width, height int64) chromedp.Tasks {
 	}
 }
 
-// TestTheBrowserTakesPictures writes the screenshots of the documentation if UPDATE_SCREENSHOTS is set.
-func TestTheBrowserTakesPictures(t *testing.T) {
+// TestTheBrowserWritesTheScreenshots writes the screenshots of the documentation if UPDATE_SCREENSHOTS is set.
+func TestTheBrowserWritesTheScreenshots(t *testing.T) {
 	if os.Getenv("UPDATE_SCREENSHOTS") == "" {
 		t.Skip("UPDATE_SCREENSHOTS writes docs/images")
 	}

@@ -163,7 +163,7 @@ func TestATaskIsCanceled(t *testing.T) {
 	}
 }
 
-func TestMessagesThatCannotBeSentSayWhy(t *testing.T) {
+func TestFailedMessagesReportTheCause(t *testing.T) {
 	p := startPage(t)
 	p.serve(t, "echo", sidecartest.TextAgent)
 	for name, test := range map[string]struct {

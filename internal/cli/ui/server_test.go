@@ -264,7 +264,7 @@ func stream(t *testing.T, p *page) func(until func(change) bool) change {
 	}
 }
 
-func TestAPageHearsOfEachChange(t *testing.T) {
+func TestAPageReceivesEachChange(t *testing.T) {
 	p := startPage(t)
 	next := stream(t, p)
 	next(func(s change) bool { return s.All })

@@ -47,7 +47,7 @@ func TestReviewToken(t *testing.T) {
 			Authenticated: true, Audiences: []string{"a2a-operator.dev"},
 			User: authenticationv1.UserInfo{Username: "system:serviceaccount:team-a:bot", Groups: []string{"g"}},
 		}, true, "team-a"},
-		"somebody else": {authenticationv1.TokenReviewStatus{
+		"a user": {authenticationv1.TokenReviewStatus{
 			Authenticated: true, Audiences: []string{"a2a-operator.dev"}, User: authenticationv1.UserInfo{Username: "jane"},
 		}, true, ""},
 		"meant for the API server": {authenticationv1.TokenReviewStatus{

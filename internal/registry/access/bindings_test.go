@@ -56,10 +56,10 @@ func TestBindingsGrant(t *testing.T) {
 		"ServiceAccount without a namespace": {objects: []any{
 			viewer, roleBinding("team-a", "x", toClusterRole("viewer"), rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: "bot"}),
 		}, want: []string{"team-a"}},
-		"group":                           {objects: []any{viewer, roleBinding("b", "x", toClusterRole("viewer"), group)}, want: []string{"b"}},
-		"user name of the ServiceAccount": {objects: []any{viewer, roleBinding("b", "x", toClusterRole("viewer"), user(bot.Username))}, want: []string{"b"}},
-		"another user":                    {objects: []any{viewer, roleBinding("b", "x", toClusterRole("viewer"), user("jane"))}},
-		"the binding before its role":     {objects: []any{roleBinding("b", "x", toClusterRole("viewer"), group), viewer}, want: []string{"b"}},
+		"group":                                  {objects: []any{viewer, roleBinding("b", "x", toClusterRole("viewer"), group)}, want: []string{"b"}},
+		"user name of the ServiceAccount":        {objects: []any{viewer, roleBinding("b", "x", toClusterRole("viewer"), user(bot.Username))}, want: []string{"b"}},
+		"another user":                           {objects: []any{viewer, roleBinding("b", "x", toClusterRole("viewer"), user("jane"))}},
+		"the RoleBinding before its ClusterRole": {objects: []any{roleBinding("b", "x", toClusterRole("viewer"), group), viewer}, want: []string{"b"}},
 		"a Role of the namespace": {objects: []any{
 			&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: "b", Name: "r"}, Rules: []rbacv1.PolicyRule{listAgents()}},
 			roleBinding("b", "x", rbacv1.RoleRef{Kind: kindRole, Name: "r"}, group),

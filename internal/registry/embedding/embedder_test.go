@@ -416,7 +416,7 @@ func TestAPIKeyIsReadForEachRequest(t *testing.T) {
 }
 
 // The duration of a search must not reveal to a caller what others searched for.
-func TestCallersShareNoQuery(t *testing.T) {
+func TestCallersDoNotShareVectorsOfQueries(t *testing.T) {
 	endpoint := &fakeEndpoint{}
 	e := New(Options{URL: "http://models.example/", Model: "m", Transport: endpoint, Log: logr.Discard(), Now: time.Now})
 	for _, caller := range []string{"jane", "joe", "jane"} {

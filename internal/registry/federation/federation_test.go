@@ -417,7 +417,7 @@ func TestAClientThatLeavesDoesNotOpenTheCircuit(t *testing.T) {
 
 // A peer receives the query and the identity of this registry, and no data of the caller. With
 // the query of a client, it receives only its own token; with a forwarded query, no token.
-func TestAPeerLearnsNothingOfTheCaller(t *testing.T) {
+func TestRequestsToAPeerDoNotIdentifyTheCaller(t *testing.T) {
 	var got *http.Request
 	var body string
 	peer := newFakePeer(t, "west", func(w http.ResponseWriter, r *http.Request) {

@@ -17,7 +17,7 @@ import (
 )
 
 // The card has the bytes and the ETag that the sidecar serves at the well-known path.
-func TestCardEqualsTheSidecars(t *testing.T) {
+func TestCardEqualsTheCardOfTheSidecar(t *testing.T) {
 	c := card.Card{
 		Name: "Echo", Description: "Echoes <everything>", Version: "1.0.0",
 		SecuritySchemes: []card.SecurityScheme{{Name: "kubernetes", Type: card.SchemeHTTP, Scheme: "bearer"}},

@@ -296,7 +296,7 @@ func renderedCard(t *testing.T, e *Entry) string {
 
 // The feed records the highest visibility that an Agent had, also when the visibility changed
 // back before a snapshot, because another replica may have shown the Agent.
-func TestEventsOfAgentsTellLostVisibility(t *testing.T) {
+func TestEventsOfAgentsReportLostVisibility(t *testing.T) {
 	at := func(version string, generation int64, visibility a2av1alpha1.Visibility) *a2av1alpha1.Agent {
 		agent := testAgent()
 		agent.ResourceVersion, agent.Generation = version, generation
@@ -315,10 +315,10 @@ func TestEventsOfAgentsTellLostVisibility(t *testing.T) {
 			h.OnUpdate(hidden, public)
 			h.OnUpdate(public, again)
 		}, map[Key]access.Visibility{{"team-a", "echo"}: access.VisibilityPublic}, false},
-		"deleted while public":     {func(h toolscache.ResourceEventHandler) { h.OnDelete(public) }, map[Key]access.Visibility{{"team-a", "echo"}: access.VisibilityPublic}, false},
-		"more visible":             {func(h toolscache.ResourceEventHandler) { h.OnUpdate(hidden, public) }, map[Key]access.Visibility{}, false},
-		"a change that was missed": {func(h toolscache.ResourceEventHandler) { h.OnUpdate(hidden, again) }, map[Key]access.Visibility{}, true},
-		"another of its name":      {func(h toolscache.ResourceEventHandler) { h.OnUpdate(again, renewed) }, map[Key]access.Visibility{}, true},
+		"deleted while public":              {func(h toolscache.ResourceEventHandler) { h.OnDelete(public) }, map[Key]access.Visibility{{"team-a", "echo"}: access.VisibilityPublic}, false},
+		"more visible":                      {func(h toolscache.ResourceEventHandler) { h.OnUpdate(hidden, public) }, map[Key]access.Visibility{}, false},
+		"a missed change of the visibility": {func(h toolscache.ResourceEventHandler) { h.OnUpdate(hidden, again) }, map[Key]access.Visibility{}, true},
+		"another Agent of the same name":    {func(h toolscache.ResourceEventHandler) { h.OnUpdate(again, renewed) }, map[Key]access.Visibility{}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := NewFeed(nil, clock.RealClock{}, logr.Discard())

@@ -175,10 +175,10 @@ func TestSnapshotNamespaces(t *testing.T) {
 		caller *access.Set
 		want   []string
 	}{
-		"all":             {nil, []string{"a", "b", "c"}},
-		"a caller":        {access.NewSet(access.VisibilityPublic, "c", "d"), []string{"b", "c"}},
-		"an anonymous":    {access.NewSet(access.VisibilityPublic), []string{"b"}},
-		"outside of here": {access.NewSet(access.VisibilityOutside), nil},
+		"all":                             {nil, []string{"a", "b", "c"}},
+		"a caller":                        {access.NewSet(access.VisibilityPublic, "c", "d"), []string{"b", "c"}},
+		"an anonymous":                    {access.NewSet(access.VisibilityPublic), []string{"b"}},
+		"a caller outside of the cluster": {access.NewSet(access.VisibilityOutside), nil},
 	} {
 		if diff := cmp.Diff(test.want, s.Namespaces(test.caller)); diff != "" {
 			t.Errorf("namespaces of %s (-want +got):\n%s", name, diff)

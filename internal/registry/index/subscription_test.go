@@ -118,7 +118,7 @@ func TestAnUpdateWakesTheReadersThatItConcerns(t *testing.T) {
 
 // Readers take updates at random times. Their interests are random and change. Afterwards, each
 // reader has exactly the agents of the last snapshot that its interest selects.
-func TestReadersThatSleepMissNothing(t *testing.T) {
+func TestReadersThatReadRarelyMissNoChange(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 5))
 	queries := []string{"watch=true", "watch=true&namespace=n1", "watch=true&skill=s1", "watch=true&skill=s2&ready=true", "watch=true&tag=none"}
 	interest := func() Interest {

@@ -185,7 +185,7 @@ func TestCertificateIsReplaced(t *testing.T) {
 }
 
 // Clients receive a new authority before the listener serves a certificate of this authority.
-func TestCertificateOfAnotherAuthorityWaits(t *testing.T) {
+func TestNewAuthorityIsPublishedBeforeItsCertificateIsServed(t *testing.T) {
 	now := testclock.NewFakePassiveClock(start)
 	s := newSecret(t)
 	put := func(number int64, notAfter time.Time) {
@@ -266,7 +266,7 @@ func TestCertificateOfNoAuthorityOfTheSecretIsRefused(t *testing.T) {
 }
 
 // If the Secret had no authority, clients receive the first one before its certificate is served.
-func TestCertificateOfTheFirstAuthorityWaits(t *testing.T) {
+func TestFirstAuthorityIsPublishedBeforeItsCertificateIsServed(t *testing.T) {
 	now := testclock.NewFakePassiveClock(start)
 	s := newSecret(t)
 	s.put(t, 1, start, start.Add(time.Hour))
@@ -284,7 +284,7 @@ func TestCertificateOfTheFirstAuthorityWaits(t *testing.T) {
 }
 
 // A certificate that was withdrawn before its handover waits again, because clients have lost its authority meanwhile.
-func TestWithdrawnCertificateWaitsAgain(t *testing.T) {
+func TestWithdrawnCertificateWaitsForItsHandoverAgain(t *testing.T) {
 	now := testclock.NewFakePassiveClock(start)
 	s, other := newSecret(t), newSecret(t)
 	mount := func(from secret) {

@@ -35,7 +35,7 @@ func TestLanguagesOfAScriptAreConsecutive(t *testing.T) {
 func scriptNameOf(l *language) string { return string(rune(l.script.R16[0].Lo)) }
 
 // A stem is the same whether it is cached or not, also for words that share a place in the cache.
-func TestStemsAreThoseOfTheStemmer(t *testing.T) {
+func TestCachedStemsEqualComputedStems(t *testing.T) {
 	words := strings.Fields("invoices summarizes running translations weather Verträge rechnungen facturas contratos")
 	var group sync.WaitGroup
 	for range 4 {

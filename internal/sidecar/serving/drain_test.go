@@ -37,8 +37,8 @@ func TestDrainAcceptsTurnsForHalfOfItsTime(t *testing.T) {
 		running int
 		want    time.Duration
 	}{
-		"at rest":                  {grace: time.Minute, want: Propagation},
-		"a turn goes on":           {grace: time.Minute, running: 1, want: (time.Minute - closingTime) / 2},
+		"without a turn":           {grace: time.Minute, want: Propagation},
+		"with a running turn":      {grace: time.Minute, running: 1, want: (time.Minute - closingTime) / 2},
 		"a turn and a short grace": {grace: 7 * time.Second, running: 1, want: 2 * time.Second},
 		"a short grace":            {grace: 7 * time.Second, want: 2 * time.Second},
 	} {

@@ -41,13 +41,13 @@ func TestReadyIsHeldUntilTheAgentListens(t *testing.T) {
 		listens, took time.Duration
 		ready         bool
 	}{
-		"at once":             {query: "?hold=9s", ready: true},
-		"soon":                {query: "?hold=9s", listens: 3 * time.Second, took: 3 * time.Second, ready: true},
-		"too late":            {query: "?hold=9s", listens: time.Minute, took: 9 * time.Second},
-		"held for too long":   {query: "?hold=1h", listens: time.Hour, took: maxReadyHold},
-		"not asked to":        {listens: 3 * time.Second},
-		"asked to in riddles": {query: "?hold=soon", listens: 3 * time.Second},
-		"asked to before":     {query: "?hold=-9s", listens: 3 * time.Second},
+		"at once":           {query: "?hold=9s", ready: true},
+		"soon":              {query: "?hold=9s", listens: 3 * time.Second, took: 3 * time.Second, ready: true},
+		"too late":          {query: "?hold=9s", listens: time.Minute, took: 9 * time.Second},
+		"held for too long": {query: "?hold=1h", listens: time.Hour, took: maxReadyHold},
+		"not asked to":      {listens: 3 * time.Second},
+		"invalid time":      {query: "?hold=soon", listens: 3 * time.Second},
+		"negative time":     {query: "?hold=-9s", listens: 3 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

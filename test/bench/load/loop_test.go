@@ -37,7 +37,7 @@ func TestClosedLoopCountsUnfinishedOperations(t *testing.T) {
 	}
 }
 
-func TestOpenLoopCountsDelaysFromTheTicks(t *testing.T) {
+func TestOpenLoopMeasuresDelaysFromTheScheduledTimes(t *testing.T) {
 	const pause = 200 * time.Millisecond
 	begin := time.Now()
 	took, err := Steady(t.Context(), 400*time.Millisecond, 100, func(context.Context) (int, error) {

@@ -165,7 +165,7 @@ func TestEndStopsTheServer(t *testing.T) {
 	}
 }
 
-func TestEndedTellsHowAServerEnded(t *testing.T) {
+func TestEndedReportsHowAServerEnded(t *testing.T) {
 	p := start(t, "0s")
 	if how, ended := p.Ended(); ended {
 		t.Fatalf("Ended() of a running server = %q", how)

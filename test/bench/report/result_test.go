@@ -22,14 +22,14 @@ func TestCompareWithAPeer(t *testing.T) {
 		goal Goal
 		want bool
 	}{
-		"a ratio above":     {ours: 2.1, goal: RatioAtMost(1)},
-		"an equal ratio":    {ours: 2, goal: RatioAtMost(1), want: true},
-		"a part below":      {ours: 0.6, goal: RatioAtLeast(1.0/3, "1/3 x")},
-		"a part at":         {ours: 0.7, goal: RatioAtLeast(1.0/3, "1/3 x"), want: true},
-		"a figure above":    {ours: 41, goal: FigureAtMost(40, "KB")},
-		"a figure at":       {ours: 40, goal: FigureAtMost(40, "KB"), want: true},
-		"too few":           {ours: 399, goal: Goal{of: theFigure, limit: 400, atLeast: true}},
-		"as many as needed": {ours: 400, goal: Goal{of: theFigure, limit: 400, atLeast: true}, want: true},
+		"a ratio above":            {ours: 2.1, goal: RatioAtMost(1)},
+		"an equal ratio":           {ours: 2, goal: RatioAtMost(1), want: true},
+		"a part below":             {ours: 0.6, goal: RatioAtLeast(1.0/3, "1/3 x")},
+		"a part at":                {ours: 0.7, goal: RatioAtLeast(1.0/3, "1/3 x"), want: true},
+		"a figure above the limit": {ours: 41, goal: FigureAtMost(40, "KB")},
+		"a figure at the limit":    {ours: 40, goal: FigureAtMost(40, "KB"), want: true},
+		"too few":                  {ours: 399, goal: Goal{of: theFigure, limit: 400, atLeast: true}},
+		"as many as needed":        {ours: 400, goal: Goal{of: theFigure, limit: 400, atLeast: true}, want: true},
 	} {
 		if r := Compare(Result{}, []float64{test.ours}, []float64{2}, test.goal); r.Met == nil || *r.Met != test.want {
 			t.Errorf("%s: met is %v, want %t", name, r.Met, test.want)
@@ -45,12 +45,12 @@ func TestNegativeDifferencesAreNoise(t *testing.T) {
 		ours, theirs []float64
 		goal         Goal
 	}{
-		"the peer's":                         {ours: []float64{1, 1, 1}, theirs: []float64{-0.1, -0.2, 1}, goal: RatioAtMost(1.5)},
-		"the peer's, in a round":             {ours: []float64{1, 1, 1}, theirs: []float64{-0.1, 1, 1}, goal: RatioAtMost(1.5)},
-		"both, which makes a ratio of it":    {ours: []float64{-1}, theirs: []float64{-1}, goal: RatioAtMost(1.5)},
-		"ours":                               {ours: []float64{-1}, theirs: []float64{1}, goal: RatioAtMost(1.5)},
-		"ours, of which more is better":      {ours: []float64{-1}, theirs: []float64{1}, goal: RatioAtLeast(0.5, "half")},
-		"ours, which is held against a size": {ours: []float64{-1, 3}, goal: FigureAtMost(15, "KB")},
+		"the peer's":                          {ours: []float64{1, 1, 1}, theirs: []float64{-0.1, -0.2, 1}, goal: RatioAtMost(1.5)},
+		"the peer's, in a round":              {ours: []float64{1, 1, 1}, theirs: []float64{-0.1, 1, 1}, goal: RatioAtMost(1.5)},
+		"both, so that the ratio is positive": {ours: []float64{-1}, theirs: []float64{-1}, goal: RatioAtMost(1.5)},
+		"ours":                                {ours: []float64{-1}, theirs: []float64{1}, goal: RatioAtMost(1.5)},
+		"ours, with a goal that is a minimum": {ours: []float64{-1}, theirs: []float64{1}, goal: RatioAtLeast(0.5, "half")},
+		"ours, with a goal in kB":             {ours: []float64{-1, 3}, goal: FigureAtMost(15, "KB")},
 	} {
 		r := Compare(Result{}, test.ours, test.theirs, test.goal)
 		if r.Met != nil || r.cells()[7] != "cannot tell" {

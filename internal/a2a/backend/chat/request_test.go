@@ -47,7 +47,7 @@ func TestRequest(t *testing.T) {
 			history: []*a2a.Message{newMessage(a2a.RoleAgent, text("a")), newMessage(a2a.RoleAgent, text("b")), newMessage(a2a.RoleUser, text("c"))},
 			parts:   []a2a.Part{text("d")}, messages: `{"role":"assistant","content":"a\nb"},{"role":"user","content":"c\nd"}`,
 		},
-		"what cannot be shown of the past": {
+		"parts of the history that are not text": {
 			history: []*a2a.Message{newMessage(a2a.RoleAgent, image), newMessage(a2a.RoleUser, file, text("see"))},
 			parts:   []a2a.Part{text("hi")}, messages: `{"role":"user","content":"see\nhi"}`,
 		},
@@ -107,12 +107,12 @@ func TestModelIsDiscovered(t *testing.T) {
 		path, models, requested string
 		want                    string
 	}{
-		"first":         {models: `{"object":"list","data":[{"id":"a","x":1},{"id":"b"}]}`, requested: "/v1/models", want: "ended"},
-		"another path":  {path: "/api/v3/chat/completions", models: `{"data":[{"id":"a"}]}`, requested: "/api/v3/models", want: "ended"},
-		"unusual path":  {path: "/complete", models: `{"data":[{"id":"a"}]}`, requested: "/v1/models", want: "ended"},
-		"none":          {models: `{"data":[]}`, requested: "/v1/models", want: "failed: The agent has no model; name the model in backend.chat.model"},
-		"not a list":    {models: `{"data":{}}`, requested: "/v1/models", want: "failed: The agent's list of models is not a list: data: must be an array; name the model in backend.chat.model; received: " + `{"data":{}}`},
-		"no such thing": {requested: "/v1/models", want: "failed: The agent does not list its models; name the model in backend.chat.model"},
+		"first":             {models: `{"object":"list","data":[{"id":"a","x":1},{"id":"b"}]}`, requested: "/v1/models", want: "ended"},
+		"another path":      {path: "/api/v3/chat/completions", models: `{"data":[{"id":"a"}]}`, requested: "/api/v3/models", want: "ended"},
+		"unusual path":      {path: "/complete", models: `{"data":[{"id":"a"}]}`, requested: "/v1/models", want: "ended"},
+		"none":              {models: `{"data":[]}`, requested: "/v1/models", want: "failed: The agent has no model; name the model in backend.chat.model"},
+		"not a list":        {models: `{"data":{}}`, requested: "/v1/models", want: "failed: The agent's list of models is not a list: data: must be an array; name the model in backend.chat.model; received: " + `{"data":{}}`},
+		"no list of models": {requested: "/v1/models", want: "failed: The agent does not list its models; name the model in backend.chat.model"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -78,7 +78,7 @@ func TestResponses(t *testing.T) {
 			output: `turn-1={"toolCalls":[{"id":"c1","name":"look","arguments":"{\"a\":1}"},{"id":"c2","name":"see","arguments":"{\"b\":2}"}]}/last ` +
 				`completed{"a2a-operator.dev/finishReason":"tool_calls"}`, outcome: "ended",
 		},
-		"another choice": {
+		"a choice with another index": {
 			model:  respondsWith(sse, `data: {"choices":[{"index":1,"delta":{"content":"no"}}]}`+"\n\n"+textChunk("yes")+stop+done),
 			output: "turn-1=yes/last completed" + finished, outcome: "ended",
 		},
@@ -95,7 +95,7 @@ func TestResponses(t *testing.T) {
 			model:  respondsWith(sse, textChunk("x")),
 			output: "turn-1=x", outcome: "failed: The agent's answer ended before the model had finished",
 		},
-		"a mark, but no reason to finish": {
+		"the final marker without a finish reason": {
 			model:  respondsWith(sse, textChunk("x"), done),
 			output: "turn-1=x", outcome: "failed: The agent's answer ended before the model had finished",
 		},
@@ -121,7 +121,7 @@ func TestResponses(t *testing.T) {
 			model:   respondsWith("application/json", `{"choices":[],"choices":[]}`),
 			outcome: "failed: The agent's answer is not JSON: Invalid JSON payload at byte 14; received: " + `{"choices":[],"choices":[]}`,
 		},
-		"text that is none": {
+		"content that is not text": {
 			model:   respondsWith("application/json", `{"choices":[{"message":{"content":7}}]}`),
 			outcome: "failed: The agent's answer is not a completion: choices[0].message.content: must be a string; received: " + `{"choices":[{"message":{"content":7}}]}`,
 		},

@@ -85,9 +85,9 @@ func TestUnusualResponses(t *testing.T) {
 		"usage only": {
 			model: respondsWith(sse, sseEvent(`{"choices":[],"usage":{"total_tokens":3}}`), done), outcome: "failed: The agent's answer ended before the model had finished",
 		},
-		"a mark only":  {model: respondsWith(sse, done), outcome: "failed: The agent's answer ended before the model had finished"},
-		"nothing":      {model: respondsWith(sse), outcome: "failed: The agent's answer ended before the model had finished"},
-		"an empty 200": {model: respondsWith("application/json"), outcome: "failed: The agent's answer is not JSON: Invalid JSON payload at byte 0; received: nothing", unrecognized: true},
+		"the final marker only": {model: respondsWith(sse, done), outcome: "failed: The agent's answer ended before the model had finished"},
+		"nothing":               {model: respondsWith(sse), outcome: "failed: The agent's answer ended before the model had finished"},
+		"an empty 200":          {model: respondsWith("application/json"), outcome: "failed: The agent's answer is not JSON: Invalid JSON payload at byte 0; received: nothing", unrecognized: true},
 		"an error in a stream": {
 			model:  respondsWith(sse, textChunk("x"), sseEvent(`{"error":{"message":"out of memory","type":"server_error","code":500}}`), done),
 			output: "turn-1=x", outcome: `failed: The agent reported an error: {"message":"out of memory","type":"server_error","code":500}`,
@@ -193,7 +193,7 @@ func TestUnusualResponses(t *testing.T) {
 			model:  respondsWith("application/json", completion(`{"role":"assistant","content":"hi","annotations":[{"a":1}],"token_ids":[1]}`, "stop")),
 			output: "turn-1=hi/last completed" + finished, outcome: ended,
 		},
-		"another choice only": {
+		"only a choice with another index": {
 			model:   respondsWith(sse, sseEvent(`{"choices":[{"index":1,"delta":{"content":"hi"}}]}`), stop, done),
 			outcome: `failed: The agent's answer has no content that the sidecar recognizes; received: {"choices":[{"index":1,"delta":{"content":"hi"}}]}`, unrecognized: true,
 		},
@@ -231,7 +231,7 @@ func TestUnusualResponses(t *testing.T) {
 			model:  respondsWith(sse, textChunk("x"), sseEvent(`{"choices":[{"index":0,"delta":null,"finish_reason":null}]}`), stop, done),
 			output: "turn-1=x/last completed" + finished, outcome: ended,
 		},
-		"chunks with all that was said so far beside what is new": {
+		"chunks with the whole text so far beside the new text": {
 			model: respondsWith(sse, sseEvent(`{"choices":[{"index":0,"finish_reason":null,"message":{"role":"assistant","content":"He"},"delta":{"role":"assistant","content":"He"}}]}`),
 				sseEvent(`{"choices":[{"index":0,"finish_reason":null,"message":{"role":"assistant","content":"Hello"},"delta":{"content":"llo"}}]}`),
 				sseEvent(`{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"Hello"},"delta":{"role":"assistant","content":""}}]}`), done),

@@ -292,13 +292,13 @@ func TestTimeLimits(t *testing.T) {
 	// On a busy machine a heartbeat may be late, so the other limits are much longer.
 	const short, long = 100 * time.Millisecond, time.Second
 	tests := map[string]responseTest{
-		"first event":                 {agent: stuck, options: events.Options{Limits: stream.Limits{FirstEvent: short}}, outcome: "failed: The agent did not answer within 100ms"},
-		"silence":                     {agent: afterOne("text/plain", "a"), options: events.Options{Limits: stream.Limits{Idle: long}}, want: "turn-1=a", outcome: "failed: The agent was silent for 1s"},
-		"turn":                        {agent: alive, options: events.Options{Limits: stream.Limits{Turn: 2 * long, Idle: long}}, outcome: "failed: The agent did not finish within 2s"},
-		"no silence while it waits":   {agent: afterOne(ndjson, `{"kind":"status-update","status":{"state":"input-required"}}`+"\n"), options: events.Options{Limits: stream.Limits{Idle: long, Turn: 2 * long}}, want: "status:input-required", outcome: "failed: The agent did not finish within 2s"},
-		"silence after it went on":    {agent: afterOne(ndjson, `{"kind":"status-update","status":{"state":"input-required"}}`+"\n"+`{"kind":"status-update","status":{"state":"working"}}`+"\n"), options: events.Options{Limits: stream.Limits{Idle: long}}, want: "status:input-required status:working", outcome: "failed: The agent was silent for 1s"},
-		"silence where JSON is owed":  {agent: afterOne("application/json", `{"a":`), options: events.Options{Limits: stream.Limits{Idle: short}}, outcome: "failed: The agent was silent for 100ms"},
-		"first event of a busy agent": {agent: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, options: events.Options{Limits: stream.Limits{FirstEvent: long}}, outcome: "failed: The agent is too busy: 503 Service Unavailable"},
+		"first event":                         {agent: stuck, options: events.Options{Limits: stream.Limits{FirstEvent: short}}, outcome: "failed: The agent did not answer within 100ms"},
+		"silence":                             {agent: afterOne("text/plain", "a"), options: events.Options{Limits: stream.Limits{Idle: long}}, want: "turn-1=a", outcome: "failed: The agent was silent for 1s"},
+		"turn":                                {agent: alive, options: events.Options{Limits: stream.Limits{Turn: 2 * long, Idle: long}}, outcome: "failed: The agent did not finish within 2s"},
+		"no silence while it waits":           {agent: afterOne(ndjson, `{"kind":"status-update","status":{"state":"input-required"}}`+"\n"), options: events.Options{Limits: stream.Limits{Idle: long, Turn: 2 * long}}, want: "status:input-required", outcome: "failed: The agent did not finish within 2s"},
+		"silence after it went on":            {agent: afterOne(ndjson, `{"kind":"status-update","status":{"state":"input-required"}}`+"\n"+`{"kind":"status-update","status":{"state":"working"}}`+"\n"), options: events.Options{Limits: stream.Limits{Idle: long}}, want: "status:input-required status:working", outcome: "failed: The agent was silent for 1s"},
+		"no more bytes in the middle of JSON": {agent: afterOne("application/json", `{"a":`), options: events.Options{Limits: stream.Limits{Idle: short}}, outcome: "failed: The agent was silent for 100ms"},
+		"first event of a busy agent":         {agent: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, options: events.Options{Limits: stream.Limits{FirstEvent: long}}, outcome: "failed: The agent is too busy: 503 Service Unavailable"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

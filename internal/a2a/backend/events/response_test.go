@@ -117,7 +117,7 @@ func TestJSONResponseIsAnEventOrData(t *testing.T) {
 			agent: respondsWith("application/json", `{"message":{"messageId":"x","role":"ROLE_AGENT","parts":[{"text":"hi"}]}}`),
 			want:  "message:hi", outcome: "ended",
 		},
-		"message of an agent with its own idea of one": {
+		"message in the format of OpenAI": {
 			agent: respondsWith("application/json", `{"kind":"message","role":"assistant","content":"hi"}`),
 			want:  "message:hi", outcome: "ended",
 		},
@@ -137,7 +137,7 @@ func TestJSONResponseIsAnEventOrData(t *testing.T) {
 			agent:   respondsWith("application/json", `{"a":`),
 			outcome: "failed: The agent's answer is not JSON: Invalid JSON payload at byte 5; received: {\"a\":",
 		},
-		"message that is none": {
+		"invalid message": {
 			agent:   respondsWith("application/json", `{"kind":"message","role":7}`),
 			outcome: "failed: The agent's answer is not an event: role: must be a string; received: {\"kind\":\"message\",\"role\":7}",
 		},
@@ -158,11 +158,11 @@ func TestResponseOfAnotherMediaTypeIsAFile(t *testing.T) {
 		_, _ = w.Write([]byte("x"))
 	}
 	check(t, map[string]responseTest{
-		"with a name":     {agent: named, want: "turn-1=raw[image/png a.png]\x89PNG/last", outcome: "whole"},
-		"with a charset":  {agent: respondsWith("text/html; charset=utf-8", "<p>"), want: "turn-1=raw[text/html; charset=utf-8 ]<p>/last", outcome: "whole"},
-		"without a type":  {agent: untyped, want: "turn-1=raw[application/octet-stream ]x/last", outcome: "whole"},
-		"empty":           {agent: respondsWith("image/png", ""), outcome: "whole"},
-		"longer than may": {agent: respondsWith("image/png", "12345"), options: events.Options{Limits: stream.Limits{MaxEvent: 4}}, outcome: "failed: The agent's answer exceeds 4 bytes; only text and events may be longer"},
+		"with a name":           {agent: named, want: "turn-1=raw[image/png a.png]\x89PNG/last", outcome: "whole"},
+		"with a charset":        {agent: respondsWith("text/html; charset=utf-8", "<p>"), want: "turn-1=raw[text/html; charset=utf-8 ]<p>/last", outcome: "whole"},
+		"without a type":        {agent: untyped, want: "turn-1=raw[application/octet-stream ]x/last", outcome: "whole"},
+		"empty":                 {agent: respondsWith("image/png", ""), outcome: "whole"},
+		"longer than the limit": {agent: respondsWith("image/png", "12345"), options: events.Options{Limits: stream.Limits{MaxEvent: 4}}, outcome: "failed: The agent's answer exceeds 4 bytes; only text and events may be longer"},
 	})
 }
 

@@ -49,7 +49,7 @@ func TestEachLineIsAnEvent(t *testing.T) {
 			)),
 			want: "a=raw[x/y f]hi b=url[image/png]http://x status:working c=x", outcome: "whole",
 		},
-		"in short": {
+		"parts alone": {
 			agent: respondsWith(ndjson, lines(
 				`{"text":"a"}`, `{"text": "b"}`, `{"text":"\u00fc\"<"}`, `{"kind":"text","text":"c"}`,
 				`{"data":{"k":[1,2]}}`, `{"raw":"aGk=","mediaType":"x/y","filename":"f"}`, `{"text":"d","id":7}`,
@@ -84,12 +84,12 @@ func TestServerSentEventsAreEvents(t *testing.T) {
 			agent: respondsWith(sse, "data: {\"text\":\"a\"}\n\ndata:{\"text\":\"b\"}\n\n"),
 			want:  "turn-1=a turn-1+b", outcome: "whole",
 		},
-		"with all that the format has": {
+		"with all features of server-sent events": {
 			agent: respondsWith(sse, "\uFEFF: hello\r\nid: 7\r\nevent: x\r\nretry: 1\r\ndata: {\"text\":\r\ndata: \"a\"}\r\n\r\ndata\n\ndata:\n\ndata: [DONE]\n\n"),
 			want:  "turn-1=a", outcome: "whole",
 		},
-		"nothing but comments":      {agent: streamsPieces(sse, ": hello\n\n", "event: x\n\n", "data:\n\n"), outcome: noEvent},
-		"without a last blank line": {agent: respondsWith(sse, "data: {\"text\":\"a\"}\n"), want: "turn-1=a", outcome: "whole"},
+		"nothing but comments":            {agent: streamsPieces(sse, ": hello\n\n", "event: x\n\n", "data:\n\n"), outcome: noEvent},
+		"without a blank line at the end": {agent: respondsWith(sse, "data: {\"text\":\"a\"}\n"), want: "turn-1=a", outcome: "whole"},
 		"with a terminal event": {
 			agent: respondsWith(sse, "data: {\"kind\":\"status-update\",\"status\":{\"state\":\"completed\"}}\n\ndata: {\"text\":\"ignored\"}\n\n"),
 			want:  "status:completed", outcome: "ended",

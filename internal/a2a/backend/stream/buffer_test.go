@@ -12,17 +12,17 @@ import (
 // burst or an event of megabytes.
 func TestBufferAdaptsToWhatArrives(t *testing.T) {
 	tests := map[string]struct{ size, filled, held, want int }{
-		"nothing much":                {smallSize, 100, 10, smallSize},
-		"more is to come":             {smallSize, smallSize, 0, largeSize},
-		"a line that does not fit":    {smallSize, smallSize, smallSize, largeSize},
-		"a burst that goes on":        {largeSize, largeSize, 20, largeSize},
-		"a burst that is less":        {largeSize, smallSize, 0, largeSize},
-		"a rest":                      {largeSize, smallSize / 2, 0, smallSize},
-		"a rest in a line":            {largeSize, smallSize / 2, smallSize / 2, smallSize},
-		"a line of many":              {4 * largeSize, 4 * largeSize, 4 * largeSize, 4 * largeSize},
-		"the end of a line of many":   {4 * largeSize, 3 * largeSize, 0, 4 * largeSize},
-		"a rest after a line of many": {4 * largeSize, 1, 1, smallSize},
-		"little after a line of many": {4 * largeSize, largeSize / 2, smallSize, largeSize},
+		"a small event":                                       {smallSize, 100, 10, smallSize},
+		"a full small buffer":                                 {smallSize, smallSize, 0, largeSize},
+		"a line that does not fit":                            {smallSize, smallSize, smallSize, largeSize},
+		"a burst that continues":                              {largeSize, largeSize, 20, largeSize},
+		"a burst that becomes smaller":                        {largeSize, smallSize, 0, largeSize},
+		"the end of a burst":                                  {largeSize, smallSize / 2, 0, smallSize},
+		"the end of a burst within a line":                    {largeSize, smallSize / 2, smallSize / 2, smallSize},
+		"a line of several large buffers":                     {4 * largeSize, 4 * largeSize, 4 * largeSize, 4 * largeSize},
+		"the end of a line of several large buffers":          {4 * largeSize, 3 * largeSize, 0, 4 * largeSize},
+		"a small event after a line of several large buffers": {4 * largeSize, 1, 1, smallSize},
+		"half a buffer after a line of several large buffers": {4 * largeSize, largeSize / 2, smallSize, largeSize},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -42,19 +42,19 @@ func TestConfiguredVersionPathAndQuery(t *testing.T) {
 		cardAt  string
 		want    []string
 	}{
-		"LangGraph by a query": {
+		"LangGraph with the assistant in the query": {
 			options: upstream.Options{Query: "assistant_id=1"}, card: card10, cardAt: "/.well-known/agent-card.json",
 			want: []string{"GET /.well-known/agent-card.json?assistant_id=1", "POST /a2a/1?assistant_id=1"},
 		},
-		"LangGraph by a path": {
+		"LangGraph with the assistant in the path": {
 			path: "/a2a/1", card: card10, cardAt: "/a2a/1/.well-known/agent-card.json",
 			want: []string{"GET /a2a/1/.well-known/agent-card.json", "POST /a2a/1"},
 		},
-		"a card elsewhere": {
+		"a card at a configured path": {
 			options: upstream.Options{CardPath: "/cards/a%2Fb.json"}, card: card10, cardAt: "/cards/a/b.json",
 			want: []string{"GET /cards/a%2Fb.json", "POST /a2a/1"},
 		},
-		"a card elsewhere, and a path": {
+		"a card and an endpoint at configured paths": {
 			path: "/rpc", options: upstream.Options{CardPath: "/card.json", Query: "k=v&w"}, card: card10, cardAt: "/card.json",
 			want: []string{"GET /card.json?k=v&w", "POST /rpc?k=v&w"},
 		},
@@ -160,7 +160,7 @@ func TestMissingCardNamesTheBestResponse(t *testing.T) {
 			first: notFound, second: answer{401, "text/plain", "token required"},
 			want: "failed: The agent serves no card: GET /.well-known/agent.json was answered 401 Unauthorized: token required" + cure,
 		},
-		"the first of two that say why": {
+		"the first of two responses with a text": {
 			first: answer{500, "text/plain", "one"}, second: answer{500, "text/plain", "two"},
 			want: "failed: The agent serves no card: GET /.well-known/agent-card.json was answered 500 Internal Server Error: one" + cure,
 		},
@@ -172,7 +172,7 @@ func TestMissingCardNamesTheBestResponse(t *testing.T) {
 			first: answer{403, "text/plain", "bad token: hunter2"}, second: notFound,
 			want: "failed: The agent serves no card: GET /.well-known/agent-card.json was answered 403 Forbidden: bad token: [redacted]" + cure,
 		},
-		"nothing anywhere": {first: notFound, second: notFound, want: none},
+		"no card at both paths": {first: notFound, second: notFound, want: none},
 		"a redirect": {
 			first: answer{307, "", ""}, second: notFound,
 			want: "failed: The agent serves no card: GET /.well-known/agent-card.json was answered 307 Temporary Redirect" + cure,

@@ -26,7 +26,7 @@ func TestStreamThatEndsEarlyIsResumed(t *testing.T) {
 		// task.
 		ops, ops01 string
 	}{
-		"goes on with the subscription": {
+		"continues with the subscription": {
 			streaming: true,
 			subscribe: func(s *responder, a agentRequest) {
 				if s.methods["tasks/send"] == "" {
@@ -40,7 +40,7 @@ func TestStreamThatEndsEarlyIsResumed(t *testing.T) {
 			},
 			output: "working =x =x +y =xy completed", outcome: "ended", ops: "stream subscribe get",
 		},
-		"goes on with a subscription that tells an event twice": {
+		"continues with a subscription that repeats an event": {
 			streaming: true,
 			subscribe: func(s *responder, a agentRequest) {
 				if s.methods["tasks/send"] == "" {
@@ -55,7 +55,7 @@ func TestStreamThatEndsEarlyIsResumed(t *testing.T) {
 			output:  "working =x =xy +y +z =xyz completed",
 			outcome: "ended", ops: "stream subscribe get",
 		},
-		"goes on with a subscription that begins with the end": {
+		"continues with a subscription that begins with the final state": {
 			streaming: true,
 			subscribe: func(s *responder, a agentRequest) {
 				if s.methods["tasks/send"] == "" {
@@ -70,7 +70,7 @@ func TestStreamThatEndsEarlyIsResumed(t *testing.T) {
 			output:  "working =x =xy completed",
 			outcome: "ended", ops: "stream subscribe", ops01: "stream subscribe get",
 		},
-		"goes on with a subscription that tells nothing of what was": {
+		"continues with a subscription without earlier output": {
 			streaming: true,
 			subscribe: func(s *responder, a agentRequest) { s.stream(s.withID(a.task, status(a2a.StateCompleted))...) },
 			get: func(s *responder, a agentRequest) {
@@ -78,14 +78,14 @@ func TestStreamThatEndsEarlyIsResumed(t *testing.T) {
 			},
 			output: "working =x =xy completed", outcome: "ended", ops: "stream subscribe get",
 		},
-		"goes on with such a subscription, and cannot be asked": {
+		"continues with a subscription without earlier output, and GetTask fails": {
 			streaming: true,
 			subscribe: func(s *responder, a agentRequest) { s.stream(s.withID(a.task, status(a2a.StateCompleted))...) },
 			get:       func(s *responder, _ agentRequest) { s.respondError(-32004) },
 			output:    "working =x", outcome: "failed: The agent's answer broke off, and its task could not be read",
 			ops: "stream subscribe get cancel",
 		},
-		"is over meanwhile": {
+		"has ended meanwhile": {
 			streaming: true,
 			subscribe: func(s *responder, _ agentRequest) { s.respondError(-32004) },
 			get: func(s *responder, a agentRequest) {

@@ -66,15 +66,15 @@ func TestWire20_ErrorInfo(t *testing.T) {
 		// name is the name of the error with which the message begins in 0.3.
 		name string
 	}{
-		"not found":     {a2a.TaskNotFound("t9"), "", wantError{"NotFound", "Task not found", "TASK_NOT_FOUND", map[string]string{"taskId": "t9"}, ""}, "TaskNotFoundError: "},
-		"field":         {a2a.InvalidParams("message.x", "is wrong"), "", wantError{"InvalidArgument", "message.x: is wrong", "INVALID_PARAMS", nil, "message.x: is wrong"}, "InvalidParamsError: "},
-		"unsupported":   {&a2a.Error{Reason: a2a.ReasonUnsupportedOperation}, "", wantError{"FailedPrecondition", "This operation is not supported", "UNSUPPORTED_OPERATION", nil, ""}, "UnsupportedOperationError: "},
-		"1.0.0":         {&a2a.Error{Reason: a2a.ReasonUnsupportedOperation}, errormap.Profile100, wantError{"Unimplemented", "This operation is not supported", "UNSUPPORTED_OPERATION", nil, ""}, "UnsupportedOperationError: "},
-		"cancelable":    {&a2a.Error{Reason: a2a.ReasonTaskNotCancelable}, "", wantError{"FailedPrecondition", "Task cannot be canceled", "TASK_NOT_CANCELABLE", nil, ""}, "TaskNotCancelableError: "},
-		"busy":          {&a2a.Error{Reason: a2a.ReasonResourceExhausted}, "", wantError{"ResourceExhausted", "Too many requests", "RESOURCE_EXHAUSTED", nil, ""}, ""},
-		"draining":      {a2a.ErrDraining, "", wantError{"Unavailable", "Service unavailable", "UNAVAILABLE", nil, ""}, ""},
-		"not for them":  {errors.New("secret"), "", wantError{"Internal", "Internal error", "INTERNAL_ERROR", nil, ""}, "InternalError: "},
-		"text of sorts": {&a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "100% né \xff\n"}, "", wantError{"InvalidArgument", "100% né \ufffd\n", "INVALID_REQUEST", nil, ""}, "InvalidRequestError: "},
+		"not found":               {a2a.TaskNotFound("t9"), "", wantError{"NotFound", "Task not found", "TASK_NOT_FOUND", map[string]string{"taskId": "t9"}, ""}, "TaskNotFoundError: "},
+		"field":                   {a2a.InvalidParams("message.x", "is wrong"), "", wantError{"InvalidArgument", "message.x: is wrong", "INVALID_PARAMS", nil, "message.x: is wrong"}, "InvalidParamsError: "},
+		"unsupported":             {&a2a.Error{Reason: a2a.ReasonUnsupportedOperation}, "", wantError{"FailedPrecondition", "This operation is not supported", "UNSUPPORTED_OPERATION", nil, ""}, "UnsupportedOperationError: "},
+		"1.0.0":                   {&a2a.Error{Reason: a2a.ReasonUnsupportedOperation}, errormap.Profile100, wantError{"Unimplemented", "This operation is not supported", "UNSUPPORTED_OPERATION", nil, ""}, "UnsupportedOperationError: "},
+		"cancelable":              {&a2a.Error{Reason: a2a.ReasonTaskNotCancelable}, "", wantError{"FailedPrecondition", "Task cannot be canceled", "TASK_NOT_CANCELABLE", nil, ""}, "TaskNotCancelableError: "},
+		"busy":                    {&a2a.Error{Reason: a2a.ReasonResourceExhausted}, "", wantError{"ResourceExhausted", "Too many requests", "RESOURCE_EXHAUSTED", nil, ""}, ""},
+		"draining":                {a2a.ErrDraining, "", wantError{"Unavailable", "Service unavailable", "UNAVAILABLE", nil, ""}, ""},
+		"internal error":          {errors.New("secret"), "", wantError{"Internal", "Internal error", "INTERNAL_ERROR", nil, ""}, "InternalError: "},
+		"text with invalid UTF-8": {&a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: "100% né \xff\n"}, "", wantError{"InvalidArgument", "100% né \ufffd\n", "INVALID_REQUEST", nil, ""}, "InvalidRequestError: "},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -39,8 +39,8 @@ func TestSlowClientsAreDisconnectedAtTheAnswerTimeout(t *testing.T) {
 		"slow, without a bound": {0, 9 * time.Second, 90 * time.Second, true},
 		"slow, with a bound":    {30 * time.Second, 9 * time.Second, 30 * time.Second, false},
 		"fast":                  {30 * time.Second, time.Second, 10 * time.Second, true},
-		"that reads no piece":   {30 * time.Second, 20 * time.Second, 10 * time.Second, false},
-		"that needs all of it":  {30 * time.Second, 3 * time.Second, 30 * time.Second, true},
+		"that reads no part within the write timeout": {30 * time.Second, 20 * time.Second, 10 * time.Second, false},
+		"that needs the whole answer timeout":         {30 * time.Second, 3 * time.Second, 30 * time.Second, true},
 	} {
 		c := &slowClient{ResponseRecorder: httptest.NewRecorder(), each: test.each}
 		call := &Call{W: c, Limits: &Limits{WriteTimeout: 10 * time.Second, AnswerTimeout: test.answer, Now: func() time.Time { return c.now }}}

@@ -130,13 +130,13 @@ func TestWire07_ResubscribeInEachDialect(t *testing.T) {
 		headers []string
 		want    string
 	}{
-		"0.1 says so":               {a2a.DialectV10, []string{"A2A-Version", "0.1"}, all01},
-		"0.1 by the task":           {a2a.DialectV01, nil, all01},
-		"0.1 that reads numbers":    {a2a.DialectV01, []string{"Last-Event-ID", "99"}, frame("", working01) + frame("4", chunk01) + frame("5", status01)},
-		"0.3 by the task":           {a2a.DialectV03, nil, frame("4", shape03) + frame("5", completed03)},
-		"0.3 says so":               {a2a.DialectV01, []string{"A2A-Version", "0.3"}, frame("4", shape03) + frame("5", completed03)},
-		"either":                    {a2a.DialectV10, nil, frame("4", shapeUnion) + frame("5", statusBoth)},
-		"either, by number, behind": {a2a.DialectV10, []string{"Last-Event-ID", "4"}, frame("4", shapeUnion) + frame("5", statusBoth)},
+		"the header names 0.1":                   {a2a.DialectV10, []string{"A2A-Version", "0.1"}, all01},
+		"0.1 by the task":                        {a2a.DialectV01, nil, all01},
+		"0.1 that reads numbers":                 {a2a.DialectV01, []string{"Last-Event-ID", "99"}, frame("", working01) + frame("4", chunk01) + frame("5", status01)},
+		"0.3 by the task":                        {a2a.DialectV03, nil, frame("4", shape03) + frame("5", completed03)},
+		"the header names 0.3":                   {a2a.DialectV01, []string{"A2A-Version", "0.3"}, frame("4", shape03) + frame("5", completed03)},
+		"either":                                 {a2a.DialectV10, nil, frame("4", shapeUnion) + frame("5", statusBoth)},
+		"either version, resumed after an event": {a2a.DialectV10, []string{"Last-Event-ID", "4"}, frame("4", shapeUnion) + frame("5", statusBoth)},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -49,15 +49,15 @@ func TestWire18_NoExtendedCard(t *testing.T) {
 		err             error
 		code, status    int
 	}{
-		"1.0 not offered": {"GetExtendedAgentCard", "1.0", off, -32004, 200},
-		"1.0 missing":     {"GetExtendedAgentCard", "1.0", missing, -32007, 200},
-		"0.3 not offered": {"agent/getAuthenticatedExtendedCard", "", off, -32007, 200},
-		"0.3 missing":     {"agent/getAuthenticatedExtendedCard", "0.3", missing, -32007, 200},
-		"0.2 not offered": {"agent/getAuthenticatedExtendedCard", "0.2", off, -32004, 200},
-		"0.2 missing":     {"agent/getAuthenticatedExtendedCard", "0.2", missing, -32004, 200},
-		"a stranger":      {"GetExtendedAgentCard", "", &a2a.Error{Reason: a2a.ReasonUnauthenticated}, -32603, http.StatusUnauthorized},
-		"0.3 a stranger":  {"agent/getAuthenticatedExtendedCard", "", &a2a.Error{Reason: a2a.ReasonUnauthenticated}, -32603, http.StatusUnauthorized},
-		"a failure":       {"agent/getAuthenticatedExtendedCard", "", errors.New("secret"), -32603, 200},
+		"1.0 not offered":          {"GetExtendedAgentCard", "1.0", off, -32004, 200},
+		"1.0 missing":              {"GetExtendedAgentCard", "1.0", missing, -32007, 200},
+		"0.3 not offered":          {"agent/getAuthenticatedExtendedCard", "", off, -32007, 200},
+		"0.3 missing":              {"agent/getAuthenticatedExtendedCard", "0.3", missing, -32007, 200},
+		"0.2 not offered":          {"agent/getAuthenticatedExtendedCard", "0.2", off, -32004, 200},
+		"0.2 missing":              {"agent/getAuthenticatedExtendedCard", "0.2", missing, -32004, 200},
+		"without a credential":     {"GetExtendedAgentCard", "", &a2a.Error{Reason: a2a.ReasonUnauthenticated}, -32603, http.StatusUnauthorized},
+		"0.3 without a credential": {"agent/getAuthenticatedExtendedCard", "", &a2a.Error{Reason: a2a.ReasonUnauthenticated}, -32603, http.StatusUnauthorized},
+		"a failure":                {"agent/getAuthenticatedExtendedCard", "", errors.New("secret"), -32603, 200},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

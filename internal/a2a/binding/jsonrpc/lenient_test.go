@@ -132,8 +132,8 @@ func TestTaskIDOfGet(t *testing.T) {
 	}
 }
 
-// TestRequestsOfDocuments sends requests as the documents of 0.2 print them.
-func TestRequestsOfDocuments(t *testing.T) {
+// TestRequestsInTheDocumentsOf02 sends requests as the documents of 0.2 print them.
+func TestRequestsInTheDocumentsOf02(t *testing.T) {
 	const params = `{"message":{"role":"user","parts":[{"type":"text","text":"Hi"},{"kind":"file","file":{"name":"a","mimeType":"text/plain","data":"aGk="}}]},"messageId":"m1"}`
 	want := &a2a.Message{ID: "m1", Role: a2a.RoleUser, Parts: []a2a.Part{
 		a2a.TextPart("Hi"), {Content: a2a.ContentRaw, Raw: []byte("hi"), Filename: "a", MediaType: "text/plain"},

@@ -61,7 +61,7 @@ func TestWire05_RefusedRequestsReachNoHandler(t *testing.T) {
 		"form":                         `jsonrpc=2.0&method=tasks/get`,
 		"method with a space":          head + `"method":"tasks/get ","params":{"id":"t1"}}`,
 		"method with a slash too many": head + `"method":"tasks//get","params":{"id":"t1"}}`,
-		"method of a path":             head + `"method":"/tasks/get","params":{"id":"t1"}}`,
+		"method that is a path":        head + `"method":"/tasks/get","params":{"id":"t1"}}`,
 		"method with a dot":            head + `"method":"tasks/../tasks/get","params":{"id":"t1"}}`,
 		"method escaped for a URL":     head + `"method":"tasks%2fget","params":{"id":"t1"}}`,
 		"method with a line":           head + `"method":"tasks/get\r\nX-Evil: 1","params":{"id":"t1"}}`,

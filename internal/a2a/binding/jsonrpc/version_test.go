@@ -140,12 +140,12 @@ func TestErrorsOfVersions(t *testing.T) {
 		object = `"data":{"reason":"VERSION_NOT_SUPPORTED","supportedVersions":"0.1,0.2,0.3,1.0"}`
 	)
 	tests := map[string]struct{ method, version, want string }{
-		"a method of 1.0":                 {"GetTask", "0.3", array},
-		"0.3 in a version of the past":    {"message/send", "0.1", object},
-		"0.1 in a version that never was": {"tasks/send", "0.7", object},
-		"0.3 in a version of the future":  {"message/send", "1.7", array},
-		"0.3 in no version":               {"message/send", "latest", array},
-		"nothing in the future":           {"x", "2.0", array},
+		"a method of 1.0":                       {"GetTask", "0.3", array},
+		"0.3 in a version of the past":          {"message/send", "0.1", object},
+		"0.1 in a version that does not exist":  {"tasks/send", "0.7", object},
+		"0.3 in a version of the future":        {"message/send", "1.7", array},
+		"0.3 in a version that is not a number": {"message/send", "latest", array},
+		"nothing in the future":                 {"x", "2.0", array},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestErrorsOfVersions(t *testing.T) {
 			}
 		})
 	}
-	t.Run("what an agent said wrongly", func(t *testing.T) {
+	t.Run("invalid response of the agent", func(t *testing.T) {
 		for method, code := range map[string]int{"tasks/send": -32603, "message/send": -32006, "SendMessage": -32006} {
 			x := newFixture(&fake{Err: &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse}})
 			w := x.post(t, call10(method, paramsOf(method)))

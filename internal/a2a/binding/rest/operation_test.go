@@ -335,16 +335,16 @@ func TestContentTypes(t *testing.T) {
 func TestNegotiation(t *testing.T) {
 	const plain, of = "application/json", "application/a2a+json"
 	tests := map[string]struct{ accept, success, failure string }{
-		"nothing":      {"", plain, plain},
-		"anything":     {"*/*", plain, plain},
-		"plain":        {"application/json", plain, plain},
-		"A2A":          {"application/a2a+json", of, of},
-		"in capitals":  {"Application/A2A+JSON;q=0.5", of, of},
-		"both":         {"application/a2a+json, application/json", of, plain},
-		"or anything":  {"application/a2a+json, */*;q=0.1", of, plain},
-		"not at all":   {"application/a2a+json;q=0", plain, plain},
-		"not the rest": {"application/a2a+json, */*;q=0.0", of, of},
-		"garbage":      {",;,=", plain, plain},
+		"nothing":                          {"", plain, plain},
+		"anything":                         {"*/*", plain, plain},
+		"plain":                            {"application/json", plain, plain},
+		"A2A":                              {"application/a2a+json", of, of},
+		"in capitals":                      {"Application/A2A+JSON;q=0.5", of, of},
+		"both":                             {"application/a2a+json, application/json", of, plain},
+		"or any type":                      {"application/a2a+json, */*;q=0.1", of, plain},
+		"with quality zero":                {"application/a2a+json;q=0", plain, plain},
+		"any other type with quality zero": {"application/a2a+json, */*;q=0.0", of, of},
+		"garbage":                          {",;,=", plain, plain},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -65,12 +65,12 @@ func TestIdleStreamGetsComments(t *testing.T) {
 		keepAlive, writeTimeout time.Duration
 		want                    map[int]string
 	}{
-		"as long as a write may take": {15 * time.Second, 15 * time.Second, map[int]string{
+		"equal to the write timeout": {15 * time.Second, 15 * time.Second, map[int]string{
 			10: "data: <a>\n\n", 12: "data: <b>\n\n", 27: comment, 42: comment,
 		}},
-		"longer":  {15 * time.Second, 4 * time.Second, map[int]string{10: "data: <a>\n\n", 12: "data: <b>\n\n", 27: comment, 42: comment}},
-		"shorter": {15 * time.Second, time.Hour, map[int]string{10: "data: <a>\n\n", 12: "data: <b>\n\n", 27: comment, 42: comment}},
-		"none":    {0, 15 * time.Second, map[int]string{10: "data: <a>\n\n", 12: "data: <b>\n\n"}},
+		"longer than the write timeout":  {15 * time.Second, 4 * time.Second, map[int]string{10: "data: <a>\n\n", 12: "data: <b>\n\n", 27: comment, 42: comment}},
+		"shorter than the write timeout": {15 * time.Second, time.Hour, map[int]string{10: "data: <a>\n\n", 12: "data: <b>\n\n", 27: comment, 42: comment}},
+		"none":                           {0, 15 * time.Second, map[int]string{10: "data: <a>\n\n", 12: "data: <b>\n\n"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

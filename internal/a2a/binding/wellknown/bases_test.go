@@ -110,8 +110,8 @@ func TestWire18_CardOfTheBase(t *testing.T) {
 		"both schemes, port of http": {"both.example.com:80", false, []string{"http://both.example.com/", "http://both.example.com"}},
 		"a port left out by a proxy": {"port.example.com", false, []string{"https://port.example.com:8443/", "https://port.example.com:8443"}},
 		"a port in the clear":        {"port.example.com:8080", false, []string{"http://port.example.com:8080/", "http://port.example.com:8080"}},
-		"of nobody":                  {"evil.example.com", false, outside},
-		"a port of nobody":           {"echo.team.svc:8641", false, outside},
+		"of no base":                 {"evil.example.com", false, outside},
+		"a port of no base":          {"echo.team.svc:8641", false, outside},
 		"none":                       {"", false, outside},
 		"no host at all":             {"echo.team.svc/../x", false, outside},
 	} {

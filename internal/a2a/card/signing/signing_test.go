@@ -132,11 +132,11 @@ func TestWire19_VerifiersOfTheField(t *testing.T) {
 		read  verifierModel
 		forms []card.Form
 	}{
-		"a2a-js":         {modelJavaScript, []card.Form{card.FormUnion, card.FormV10}},
-		"a2a-python":     {modelPython, []card.Form{card.FormUnion, card.FormV10}},
-		"1.0 by letter":  {modelSpecification, []card.Form{card.FormUnion, card.FormV10}},
-		"a2a-python 0.3": {modelPythonV03, []card.Form{card.FormUnion, card.FormV03}},
-		"0.3 by letter":  {modelSpecificationV03, []card.Form{card.FormUnion, card.FormV03}},
+		"a2a-js":                   {modelJavaScript, []card.Form{card.FormUnion, card.FormV10}},
+		"a2a-python":               {modelPython, []card.Form{card.FormUnion, card.FormV10}},
+		"1.0 exactly as specified": {modelSpecification, []card.Form{card.FormUnion, card.FormV10}},
+		"a2a-python 0.3":           {modelPythonV03, []card.Form{card.FormUnion, card.FormV03}},
+		"0.3 exactly as specified": {modelSpecificationV03, []card.Form{card.FormUnion, card.FormV03}},
 	}
 	for algorithm, private := range privateKeys(t) {
 		for what, c := range map[string]*card.Card{"example": exampleCard(), "plain": plain, "least": least, "extended": exampleCard().Extended()} {
@@ -390,19 +390,19 @@ func TestParseKeyRejectsUnsuitableKeys(t *testing.T) {
 	}
 	const secret = "c2VjcmV0LXRoYXQtbXVzdC1zdGF5"
 	for name, text := range map[string][]byte{
-		"nothing":        nil,
-		"text":           []byte(secret),
-		"small RSA":      encodePEM(t, small),
-		"curve":          encodePEM(t, p521),
-		"public":         pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}),
-		"broken":         []byte("-----BEGIN PRIVATE KEY-----\n" + secret + "\n-----END PRIVATE KEY-----\n"),
-		"with password":  pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte(secret)}),
-		"symmetric JWK":  []byte(`{"kty":"oct","k":"` + secret + `"}`),
-		"JWK of public":  []byte(`{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}`),
-		"broken JWK":     []byte(`{"kty":"EC","d":"` + secret + `"}`),
-		"list for a JWK": []byte(`["` + secret + `"]`),
-		"EC halves":      mixedEC,
-		"EdDSA halves":   mixedEdDSA,
+		"nothing":                                nil,
+		"text":                                   []byte(secret),
+		"small RSA":                              encodePEM(t, small),
+		"curve":                                  encodePEM(t, p521),
+		"public":                                 pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}),
+		"broken":                                 []byte("-----BEGIN PRIVATE KEY-----\n" + secret + "\n-----END PRIVATE KEY-----\n"),
+		"with password":                          pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte(secret)}),
+		"symmetric JWK":                          []byte(`{"kty":"oct","k":"` + secret + `"}`),
+		"JWK of public":                          []byte(`{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}`),
+		"broken JWK":                             []byte(`{"kty":"EC","d":"` + secret + `"}`),
+		"list for a JWK":                         []byte(`["` + secret + `"]`),
+		"EC key of two halves that do not match": mixedEC,
+		"EdDSA key of two halves that do not match": mixedEdDSA,
 	} {
 		_, err := signing.ParseKey(text)
 		if err == nil {

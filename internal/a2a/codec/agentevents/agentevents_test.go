@@ -27,21 +27,21 @@ func TestDecodeEvent(t *testing.T) {
 		text string
 		want a2a.Event
 	}{
-		"LangGraph: 1.0 without its member": {`{"taskId":"t","contextId":"c","kind":"artifact-update","artifact":{"artifactId":"a","parts":[{"kind":"text","text":"hi"}]},"append":false,"lastChunk":true}`, artifact},
-		"0.3 inside a member of 1.0":        {`{"artifactUpdate":{"kind":"artifact-update","taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"kind":"text","text":"hi"}]},"lastChunk":true}}`, artifact},
-		"neither a kind nor a member":       {`{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"hi"}]},"lastChunk":true}`, artifact},
-		"proto names":                       {`{"artifact_update":{"task_id":"t","context_id":"c","artifact":{"artifact_id":"a","parts":[{"text":"hi"}]},"last_chunk":true}}`, artifact},
-		"a kind and its member":             {`{"kind":"artifact-update","artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"hi"}]},"lastChunk":true}}`, artifact},
-		"a kind of their own and a member":  {`{"kind":"stream-response","artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"hi"}]},"lastChunk":true}}`, artifact},
-		"a file of 1.0 under a kind":        {`{"kind":"artifact-update","taskId":"t","artifact":{"artifactId":"a","parts":[{"raw":"aGk=","mediaType":"x/y","filename":"f"}]}}`, file},
-		"a file of 0.3 in a member":         {`{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":[{"kind":"file","file":{"bytes":"aGk=","mimeType":"x/y","name":"f"}}]}}}`, file},
-		"a status with a state of 1.0":      {`{"kind":"status-update","taskId":"t","status":{"state":"TASK_STATE_WORKING"}}`, working},
-		"a status in a member":              {`{"statusUpdate":{"kind":"status-update","taskId":"t","status":{"state":"working"}}}`, working},
-		"a bare status":                     {`{"taskId":"t","status":{"state":"working"},"final":false}`, working},
-		"a bare task":                       {`{"id":"t","status":{"state":"completed"}}`, task},
-		"a task under a kind":               {`{"kind":"task","id":"t","status":{"state":"TASK_STATE_COMPLETED"}}`, task},
-		"a bare message":                    {`{"role":"agent","messageId":"m","parts":[{"text":"hi"}]}`, message},
-		"a message of 0.3 in proto JSON":    {`{"message":{"messageId":"m","role":"ROLE_AGENT","content":[{"text":"hi"}]}}`, message},
+		"LangGraph: 1.0 without its member":  {`{"taskId":"t","contextId":"c","kind":"artifact-update","artifact":{"artifactId":"a","parts":[{"kind":"text","text":"hi"}]},"append":false,"lastChunk":true}`, artifact},
+		"0.3 inside a member of 1.0":         {`{"artifactUpdate":{"kind":"artifact-update","taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"kind":"text","text":"hi"}]},"lastChunk":true}}`, artifact},
+		"neither a kind nor a member":        {`{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"hi"}]},"lastChunk":true}`, artifact},
+		"proto names":                        {`{"artifact_update":{"task_id":"t","context_id":"c","artifact":{"artifact_id":"a","parts":[{"text":"hi"}]},"last_chunk":true}}`, artifact},
+		"a kind and the member of this kind": {`{"kind":"artifact-update","artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"hi"}]},"lastChunk":true}}`, artifact},
+		"an unknown kind and a member":       {`{"kind":"stream-response","artifactUpdate":{"taskId":"t","contextId":"c","artifact":{"artifactId":"a","parts":[{"text":"hi"}]},"lastChunk":true}}`, artifact},
+		"a file of 1.0 under a kind":         {`{"kind":"artifact-update","taskId":"t","artifact":{"artifactId":"a","parts":[{"raw":"aGk=","mediaType":"x/y","filename":"f"}]}}`, file},
+		"a file of 0.3 in a member":          {`{"artifactUpdate":{"taskId":"t","artifact":{"artifactId":"a","parts":[{"kind":"file","file":{"bytes":"aGk=","mimeType":"x/y","name":"f"}}]}}}`, file},
+		"a status with a state of 1.0":       {`{"kind":"status-update","taskId":"t","status":{"state":"TASK_STATE_WORKING"}}`, working},
+		"a status in a member":               {`{"statusUpdate":{"kind":"status-update","taskId":"t","status":{"state":"working"}}}`, working},
+		"a bare status":                      {`{"taskId":"t","status":{"state":"working"},"final":false}`, working},
+		"a bare task":                        {`{"id":"t","status":{"state":"completed"}}`, task},
+		"a task under a kind":                {`{"kind":"task","id":"t","status":{"state":"TASK_STATE_COMPLETED"}}`, task},
+		"a bare message":                     {`{"role":"agent","messageId":"m","parts":[{"text":"hi"}]}`, message},
+		"a message of 0.3 in proto JSON":     {`{"message":{"messageId":"m","role":"ROLE_AGENT","content":[{"text":"hi"}]}}`, message},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, newer := range []bool{false, true} {

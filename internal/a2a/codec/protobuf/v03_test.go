@@ -236,14 +236,14 @@ func TestV03DecodeRequests(t *testing.T) {
 				Name: "tasks/t/pushNotificationConfigs/c", PushNotificationConfig: config,
 			}}, "parent: differs from the value in config",
 		},
-		"set push, nobody's": {setPush, &a2apb.CreateTaskPushNotificationConfigRequest{Config: &a2apb.TaskPushNotificationConfig{PushNotificationConfig: config}}, "parent: is required"},
-		"set push, nothing":  {setPush, &a2apb.CreateTaskPushNotificationConfigRequest{Parent: "tasks/t"}, "config.pushNotificationConfig.url: is required"},
+		"set push without a task": {setPush, &a2apb.CreateTaskPushNotificationConfigRequest{Config: &a2apb.TaskPushNotificationConfig{PushNotificationConfig: config}}, "parent: is required"},
+		"set push, nothing":       {setPush, &a2apb.CreateTaskPushNotificationConfigRequest{Parent: "tasks/t"}, "config.pushNotificationConfig.url: is required"},
 
-		"push":       {push, &a2apb.GetTaskPushNotificationConfigRequest{Name: "tasks/t/pushNotificationConfigs/c"}, &a2a.PushRequest{TaskID: "t", ID: "c"}},
-		"push, 0.2":  {push, &a2apb.GetTaskPushNotificationConfigRequest{Name: "tasks/t/pushNotifications/c"}, &a2a.PushRequest{TaskID: "t", ID: "c"}},
-		"push, bare": {push, &a2apb.DeleteTaskPushNotificationConfigRequest{Name: "t"}, &a2a.PushRequest{TaskID: "t"}},
-		"list push":  {listPush, &a2apb.ListTaskPushNotificationConfigRequest{Parent: "tasks/t", PageSize: 3, PageToken: "p"}, &a2a.ListPushRequest{TaskID: "t", PageSize: 3, PageToken: "p"}},
-		"list less":  {listPush, &a2apb.ListTaskPushNotificationConfigRequest{Parent: "tasks/t", PageSize: -3}, "pageSize: must not be negative"},
+		"push":                           {push, &a2apb.GetTaskPushNotificationConfigRequest{Name: "tasks/t/pushNotificationConfigs/c"}, &a2a.PushRequest{TaskID: "t", ID: "c"}},
+		"push, 0.2":                      {push, &a2apb.GetTaskPushNotificationConfigRequest{Name: "tasks/t/pushNotifications/c"}, &a2a.PushRequest{TaskID: "t", ID: "c"}},
+		"push, bare":                     {push, &a2apb.DeleteTaskPushNotificationConfigRequest{Name: "t"}, &a2a.PushRequest{TaskID: "t"}},
+		"list push":                      {listPush, &a2apb.ListTaskPushNotificationConfigRequest{Parent: "tasks/t", PageSize: 3, PageToken: "p"}, &a2a.ListPushRequest{TaskID: "t", PageSize: 3, PageToken: "p"}},
+		"list with a negative page size": {listPush, &a2apb.ListTaskPushNotificationConfigRequest{Parent: "tasks/t", PageSize: -3}, "pageSize: must not be negative"},
 	}
 	testDecode(t, tests)
 }

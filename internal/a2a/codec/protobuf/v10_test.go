@@ -149,15 +149,15 @@ func TestV10DecodeRequests(t *testing.T) {
 		card      = describeResult(protobuf.V10.DecodeExtendedCard)
 	)
 	tests := map[string]decodeTest{
-		"get":             {get, &a2apb.GetTaskRequest{Tenant: "a", Id: "t", HistoryLength: new(int32)}, &a2a.GetRequest{Tenant: "a", TaskID: "t", HistoryLength: new(0)}},
-		"get without id":  {get, &a2apb.GetTaskRequest{}, "id: is required"},
-		"get less":        {get, &a2apb.GetTaskRequest{Id: "t", HistoryLength: proto.Int32(-1)}, "historyLength: must not be negative"},
-		"cancel":          {cancel, &a2apb.CancelTaskRequest{Id: "t"}, &a2a.CancelRequest{TaskID: "t"}},
-		"cancel nothing":  {cancel, &a2apb.CancelTaskRequest{}, "id: is required"},
-		"subscribe":       {subscribe, &a2apb.SubscribeToTaskRequest{Tenant: "a", Id: "t"}, &a2a.SubscribeRequest{Tenant: "a", TaskID: "t"}},
-		"subscribe to no": {subscribe, &a2apb.SubscribeToTaskRequest{}, "id: is required"},
-		"list":            {list, &a2apb.ListTasksRequest{}, &a2a.ListRequest{}},
-		"list some": {
+		"get":                                {get, &a2apb.GetTaskRequest{Tenant: "a", Id: "t", HistoryLength: new(int32)}, &a2a.GetRequest{Tenant: "a", TaskID: "t", HistoryLength: new(0)}},
+		"get without id":                     {get, &a2apb.GetTaskRequest{}, "id: is required"},
+		"get with a negative history length": {get, &a2apb.GetTaskRequest{Id: "t", HistoryLength: proto.Int32(-1)}, "historyLength: must not be negative"},
+		"cancel":                             {cancel, &a2apb.CancelTaskRequest{Id: "t"}, &a2a.CancelRequest{TaskID: "t"}},
+		"cancel nothing":                     {cancel, &a2apb.CancelTaskRequest{}, "id: is required"},
+		"subscribe":                          {subscribe, &a2apb.SubscribeToTaskRequest{Tenant: "a", Id: "t"}, &a2a.SubscribeRequest{Tenant: "a", TaskID: "t"}},
+		"subscribe to no":                    {subscribe, &a2apb.SubscribeToTaskRequest{}, "id: is required"},
+		"list":                               {list, &a2apb.ListTasksRequest{}, &a2a.ListRequest{}},
+		"list with all parameters": {
 			list,
 			&a2apb.ListTasksRequest{
 				Tenant: "a", ContextId: "c", Status: a2apb.TaskState_TASK_STATE_CANCELED, PageSize: proto.Int32(100), PageToken: "p",
@@ -175,14 +175,14 @@ func TestV10DecodeRequests(t *testing.T) {
 			setPush, &a2apb.TaskPushNotificationConfig{Tenant: "a", Id: "c", TaskId: "t", Url: "u"},
 			&a2a.SetPushRequest{Tenant: "a", Config: a2a.PushConfig{Dialect: a2a.DialectV10, ID: "c", TaskID: "t", URL: "u"}},
 		},
-		"set push nowhere":   {setPush, &a2apb.TaskPushNotificationConfig{TaskId: "t"}, "url: is required"},
-		"set push of nobody": {setPush, &a2apb.TaskPushNotificationConfig{Url: "u"}, "taskId: is required"},
-		"push":               {push, &a2apb.GetTaskPushNotificationConfigRequest{Tenant: "a", TaskId: "t", Id: "c"}, &a2a.PushRequest{Tenant: "a", TaskID: "t", ID: "c"}},
-		"push without id":    {push, &a2apb.DeleteTaskPushNotificationConfigRequest{TaskId: "t"}, "id: is required"},
-		"list push":          {listPush, &a2apb.ListTaskPushNotificationConfigsRequest{Tenant: "a", TaskId: "t", PageSize: 2, PageToken: "p"}, &a2a.ListPushRequest{Tenant: "a", TaskID: "t", PageSize: 2, PageToken: "p"}},
-		"list push less":     {listPush, &a2apb.ListTaskPushNotificationConfigsRequest{TaskId: "t", PageSize: -2}, "pageSize: must not be negative"},
-		"card":               {card, &a2apb.GetExtendedAgentCardRequest{Tenant: "a"}, "a"},
-		"card of a path":     {card, &a2apb.GetExtendedAgentCardRequest{Tenant: `a\b`}, "tenant: must not contain a path separator"},
+		"set push without a URL":              {setPush, &a2apb.TaskPushNotificationConfig{TaskId: "t"}, "url: is required"},
+		"set push without a task":             {setPush, &a2apb.TaskPushNotificationConfig{Url: "u"}, "taskId: is required"},
+		"push":                                {push, &a2apb.GetTaskPushNotificationConfigRequest{Tenant: "a", TaskId: "t", Id: "c"}, &a2a.PushRequest{Tenant: "a", TaskID: "t", ID: "c"}},
+		"push without id":                     {push, &a2apb.DeleteTaskPushNotificationConfigRequest{TaskId: "t"}, "id: is required"},
+		"list push":                           {listPush, &a2apb.ListTaskPushNotificationConfigsRequest{Tenant: "a", TaskId: "t", PageSize: 2, PageToken: "p"}, &a2a.ListPushRequest{Tenant: "a", TaskID: "t", PageSize: 2, PageToken: "p"}},
+		"list push with a negative page size": {listPush, &a2apb.ListTaskPushNotificationConfigsRequest{TaskId: "t", PageSize: -2}, "pageSize: must not be negative"},
+		"card":                                {card, &a2apb.GetExtendedAgentCardRequest{Tenant: "a"}, "a"},
+		"card of a path":                      {card, &a2apb.GetExtendedAgentCardRequest{Tenant: `a\b`}, "tenant: must not contain a path separator"},
 	}
 	testDecode(t, tests)
 }

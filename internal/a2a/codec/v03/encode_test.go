@@ -103,13 +103,13 @@ func TestAppendEventAllocatesNothing(t *testing.T) {
 // message, and metadata in the domain.
 func TestInputRequestIsAMemberOfTheMessage(t *testing.T) {
 	tests := map[string]struct{ text, metadata, again string }{
-		"beside":      {`"inputRequest":{"a":1}`, `{"inputRequest":{"a":1}}`, `"inputRequest":{"a":1}`},
-		"within":      {`"metadata":{"b":2,"inputRequest":{"a":1}}`, `{"inputRequest":{"a":1},"b":2}`, `"inputRequest":{"a":1},"metadata":{"b":2}`},
-		"both":        {`"metadata":{"inputRequest":{"x":0}},"inputRequest":{"a":1}`, `{"inputRequest":{"a":1}}`, `"inputRequest":{"a":1}`},
-		"null":        {`"inputRequest":null`, ``, ``},
-		"no object":   {`"inputRequest":"x"`, ``, ``},
-		"none within": {`"metadata":{"inputRequest":7}`, `{"inputRequest":7}`, `"metadata":{"inputRequest":7}`},
-		"deeper":      {`"metadata":{"a":{"inputRequest":{}}}`, `{"a":{"inputRequest":{}}}`, `"metadata":{"a":{"inputRequest":{}}}`},
+		"a member of the message":   {`"inputRequest":{"a":1}`, `{"inputRequest":{"a":1}}`, `"inputRequest":{"a":1}`},
+		"in the metadata":           {`"metadata":{"b":2,"inputRequest":{"a":1}}`, `{"inputRequest":{"a":1},"b":2}`, `"inputRequest":{"a":1},"metadata":{"b":2}`},
+		"both":                      {`"metadata":{"inputRequest":{"x":0}},"inputRequest":{"a":1}`, `{"inputRequest":{"a":1}}`, `"inputRequest":{"a":1}`},
+		"null":                      {`"inputRequest":null`, ``, ``},
+		"no object":                 {`"inputRequest":"x"`, ``, ``},
+		"no object in the metadata": {`"metadata":{"inputRequest":7}`, `{"inputRequest":7}`, `"metadata":{"inputRequest":7}`},
+		"deeper":                    {`"metadata":{"a":{"inputRequest":{}}}`, `{"a":{"inputRequest":{}}}`, `"metadata":{"a":{"inputRequest":{}}}`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -98,20 +98,20 @@ func message10(parts, more string) string {
 
 func TestMessagesBecomeRequestsOfTheRegistry(t *testing.T) {
 	for name, test := range map[string]struct{ parts, more, asked, want string }{
-		"nothing":          {`{"text":" "}`, `}`, "/registry/v1/agents?", `"total"`},
-		"parameters":       {`{"data":{"skill":"echo","tag":["a","b"],"ready":true,"limit":3,"cursor":null}}`, `}`, "/registry/v1/agents?limit=3&ready=true&skill=echo&tag=a&tag=b", `"total"`},
-		"data and text":    {`{"data":{"skill":"echo"}},{"text":"says"}`, `}`, "/registry/v1/agents?q=says&skill=echo", `"total"`},
-		"a card by text":   {`{"text":"team/echo"}`, `,"metadata":{"a2a-operator.dev/skill":"get-card"}}`, "/registry/v1/agents/team/echo/card", `"items"`},
-		"a card by data":   {`{"data":{"namespace":"team","name":"echo"}}`, `,"metadata":{"a2a-operator.dev/skill":"get-card"}}`, "/registry/v1/agents/team/echo/card", `"items"`},
-		"only text wanted": {`{"text":"x"}`, `},"configuration":{"acceptedOutputModes":["text/*"]}`, "/registry/v1/agents?q=x", `"parts":[{"text":`},
-		"no parameter":     {`{"data":{"skil":"x"}}`, `}`, "", "skil: is not a parameter of this search; use q, text, skill"},
-		"a nested value":   {`{"data":{"skill":{"x":1}}}`, `}`, "", "skill: must be a string"},
-		"no object":        {`{"data":[1]}`, `}`, "", "must be an object with parameters"},
-		"two data parts":   {`{"data":{}},{"data":{}}`, `}`, "", "message.parts[1]: is a second data part"},
-		"a file":           {`{"url":"https://example.com/x"}`, `}`, "", "message.parts[0]: is a file"},
-		"no such skill":    {`{"text":"x"}`, `,"metadata":{"a2a-operator.dev/skill":"sing"}}`, "", "names no skill of the directory; use find-agents or get-card"},
-		"no agent's name":  {`{"text":"../../x"}`, `,"metadata":{"a2a-operator.dev/skill":"get-card"}}`, "", "must name one agent, such as team/echo"},
-		"a task":           {`{"text":"x"}`, `,"taskId":"t"}`, "", "Task not found"},
+		"nothing":            {`{"text":" "}`, `}`, "/registry/v1/agents?", `"total"`},
+		"parameters":         {`{"data":{"skill":"echo","tag":["a","b"],"ready":true,"limit":3,"cursor":null}}`, `}`, "/registry/v1/agents?limit=3&ready=true&skill=echo&tag=a&tag=b", `"total"`},
+		"data and text":      {`{"data":{"skill":"echo"}},{"text":"says"}`, `}`, "/registry/v1/agents?q=says&skill=echo", `"total"`},
+		"a card by text":     {`{"text":"team/echo"}`, `,"metadata":{"a2a-operator.dev/skill":"get-card"}}`, "/registry/v1/agents/team/echo/card", `"items"`},
+		"a card by data":     {`{"data":{"namespace":"team","name":"echo"}}`, `,"metadata":{"a2a-operator.dev/skill":"get-card"}}`, "/registry/v1/agents/team/echo/card", `"items"`},
+		"only text accepted": {`{"text":"x"}`, `},"configuration":{"acceptedOutputModes":["text/*"]}`, "/registry/v1/agents?q=x", `"parts":[{"text":`},
+		"no parameter":       {`{"data":{"skil":"x"}}`, `}`, "", "skil: is not a parameter of this search; use q, text, skill"},
+		"a nested value":     {`{"data":{"skill":{"x":1}}}`, `}`, "", "skill: must be a string"},
+		"no object":          {`{"data":[1]}`, `}`, "", "must be an object with parameters"},
+		"two data parts":     {`{"data":{}},{"data":{}}`, `}`, "", "message.parts[1]: is a second data part"},
+		"a file":             {`{"url":"https://example.com/x"}`, `}`, "", "message.parts[0]: is a file"},
+		"no such skill":      {`{"text":"x"}`, `,"metadata":{"a2a-operator.dev/skill":"sing"}}`, "", "names no skill of the directory; use find-agents or get-card"},
+		"no agent's name":    {`{"text":"../../x"}`, `,"metadata":{"a2a-operator.dev/skill":"get-card"}}`, "", "must name one agent, such as team/echo"},
+		"a task":             {`{"text":"x"}`, `,"taskId":"t"}`, "", "Task not found"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			agent, asked := newAgent(t, answering(http.StatusOK, found))

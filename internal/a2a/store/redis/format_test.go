@@ -100,7 +100,7 @@ func TestFormatIsStrict(t *testing.T) {
 		}
 	}
 	for name, text := range map[string][]byte{
-		"more behind it": append(slices.Clip(encoded), 0),
+		"trailing bytes": append(slices.Clip(encoded), 0),
 		"another form":   append([]byte{2}, encoded[1:]...),
 		"unknown flag":   {formatV1, 1, kindStatus, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0},
 		"unknown kind":   {formatV1, 1, 9, 0, 0},

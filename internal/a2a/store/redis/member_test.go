@@ -31,7 +31,7 @@ func TestRenewalAfterHoursReportsLossesOnly(t *testing.T) {
 	}{
 		"the server has the renewal":        {server: set},
 		"the server has an earlier renewal": {server: func(m *member, end float64) { set(m, end-1) }, lost: true},
-		"the server is of before the replica": {server: func(m *member, _ float64) {
+		"the server was restored to a time before the replica": {server: func(m *member, _ float64) {
 			if n, err := m.calls.client.ZRem(t.Context(), m.options.Prefix+"replicas", string(m.self)).Result(); n != 1 || err != nil {
 				t.Fatalf("ZREM = %d, %v", n, err)
 			}

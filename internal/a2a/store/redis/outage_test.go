@@ -116,7 +116,7 @@ func follow(ctx context.Context, log store.Log, after, last uint64) error {
 func TestFollowersOfAnotherReplica(t *testing.T) {
 	server := start(t, redistest.Durable...)
 	for name, disturb := range map[string]func(*testing.T){
-		"in peace": func(*testing.T) {},
+		"without a failure": func(*testing.T) {},
 		"while connections are lost": func(t *testing.T) {
 			c := client.NewClient(&client.Options{Addr: server.Address()})
 			defer func() { _ = c.Close() }()
