@@ -381,7 +381,7 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		"an unknown level":                    {"logLevel: verbose", "logLevel"},
 		"an unknown policy":                   {"image: {pullPolicy: Sometimes}", "pullPolicy"},
 		"no interval":                         {"metrics: {podMonitor: {interval: often}}", "interval"},
-		"no metrics service":                  {"metrics: {enabled: false, serviceMonitor: {enabled: true}}", "metrics.serviceMonitor.enabled needs metrics.enabled"},
+		"no metrics service":                  {"metrics: {enabled: false, serviceMonitor: {enabled: true}}", "metrics.serviceMonitor.enabled requires metrics.enabled"},
 		"not a boolean":                       {"metrics: {podMonitor: {enabled: perhaps}}", "enabled"},
 		"a tag beside a digest":               {"sidecar: {image: {tag: v0, digest: '" + digest + "'}}", "which overrides the tag; clear one of them"},
 		"half a digest":                       {"image: {digest: 'sha256:12'}", "digest"},
