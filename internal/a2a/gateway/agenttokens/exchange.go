@@ -17,6 +17,8 @@ import (
 )
 
 const (
+	// exchangeTimeout bounds one exchange.
+	exchangeTimeout = 5 * time.Second
 	// maxAnswer is the maximum size of a response, and maxToken of a token, in bytes.
 	maxAnswer = 64 << 10
 	maxToken  = 16 << 10
@@ -30,6 +32,24 @@ const (
 	typeJWT   = "urn:ietf:params:oauth:token-type:jwt"
 )
 
+// Errors of Source.Token.
+var (
+	// ErrRefused means that the registry does not list the agent for the caller.
+	ErrRefused = errors.New("the registry refuses a token for the agent")
+	// ErrUnavailable means that the registry did not respond, or responded unexpectedly.
+	ErrUnavailable = errors.New("the registry issues no token")
+)
+
+// Request describes a token.
+type Request struct {
+	// URL is the URL of the token exchange.
+	URL string
+	// SubjectToken is the token of the sidecar for the registry.
+	SubjectToken string
+	// Audience is the audience of the agent.
+	Audience string
+}
+
 // answer contains an issued token.
 type answer struct {
 	token    string
@@ -38,7 +58,9 @@ type answer struct {
 
 // exchange sends one request for a token. After an error, wait is the time after which the
 // registry allows the next request, or 0 if the registry does not name one.
-func (s *Source) exchange(ctx context.Context, r Request) (_ answer, wait time.Duration, err error) {
+func exchange(ctx context.Context, transport http.RoundTripper, r Request) (_ answer, wait time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
+	defer cancel()
 	form := url.Values{
 		"grant_type":         {grantType},
 		"subject_token":      {r.SubjectToken},
@@ -51,7 +73,7 @@ func (s *Source) exchange(ctx context.Context, r Request) (_ answer, wait time.D
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Accept", "application/json")
-	response, err := s.options.Transport.RoundTrip(request)
+	response, err := transport.RoundTrip(request)
 	if err != nil {
 		return answer{}, 0, unavailable(err)
 	}

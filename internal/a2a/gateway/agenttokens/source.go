@@ -21,8 +21,6 @@ import (
 const (
 	// maxTokens is the maximum number of agents whose tokens are cached.
 	maxTokens = 256
-	// exchangeTimeout bounds one exchange.
-	exchangeTimeout = 5 * time.Second
 	// expiryMargin is the time before its expiry from which a token is no longer used, because a
 	// request takes time to arrive.
 	expiryMargin = 10 * time.Second
@@ -37,14 +35,6 @@ const (
 	minAge = 5 * time.Second
 )
 
-// Errors of Token.
-var (
-	// ErrRefused means that the registry does not list the agent for the caller.
-	ErrRefused = errors.New("the registry refuses a token for the agent")
-	// ErrUnavailable means that the registry did not respond, or responded unexpectedly.
-	ErrUnavailable = errors.New("the registry issues no token")
-)
-
 // Options configure a Source. All fields are required.
 type Options struct {
 	Transport http.RoundTripper
@@ -52,16 +42,6 @@ type Options struct {
 	// issued a token. It must not block.
 	Observe func(error)
 	Now     func() time.Time
-}
-
-// Request describes a token.
-type Request struct {
-	// URL is the URL of the token exchange.
-	URL string
-	// SubjectToken is the token of the sidecar for the registry.
-	SubjectToken string
-	// Audience is the audience of the agent.
-	Audience string
 }
 
 // Source caches tokens by their audience. It is safe for concurrent use.
@@ -169,13 +149,11 @@ func (s *Source) Reject(audience, token string) {
 
 // renew exchanges a token and caches the result.
 func (s *Source) renew(ctx context.Context, r Request) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, exchangeTimeout)
-	defer cancel()
 	issued := s.options.Now()
 	if last := s.last(r.Audience); !last.due(issued) {
 		return last.at(issued) // another call has exchanged a token a moment ago
 	}
-	answer, wait, err := s.exchange(ctx, r)
+	answer, wait, err := exchange(ctx, s.options.Transport, r)
 	s.options.Observe(err)
 	now := s.options.Now()
 	s.mu.Lock()
