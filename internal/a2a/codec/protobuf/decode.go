@@ -21,28 +21,6 @@ func (v *Version) decoder(text []byte) *decoder {
 	return &decoder{Reader: *pbwire.New(text), version: v}
 }
 
-// DecodeSend reads a SendMessageRequest. The message must have an id, which the
-// proto requires.
-func (v *Version) DecodeSend(text []byte) (*a2a.SendRequest, error) {
-	d := v.decoder(text)
-	s := &a2a.SendRequest{}
-	for f := range d.Fields(v.send) {
-		switch f {
-		case fieldTenant:
-			s.Tenant = d.tenant()
-		case fieldMessage:
-			s.Message = d.message()
-		case fieldConfiguration:
-			d.configuration(s)
-		case fieldMetadata:
-			s.Metadata = d.Object()
-		}
-	}
-	d.required("message", s.Message != nil)
-	d.required("message.messageId", s.Message == nil || s.Message.ID != "")
-	return s, d.Err()
-}
-
 func (d *decoder) message() *a2a.Message {
 	m := &a2a.Message{}
 	for f := range d.Fields(d.version.message) {
@@ -60,7 +38,7 @@ func (d *decoder) message() *a2a.Message {
 				m.Parts = nil
 				continue
 			}
-			m.Parts = append(m.Parts, d.version.decodePart(d))
+			m.Parts = append(m.Parts, d.version.decodePart(&d.Reader))
 		case 6:
 			m.Metadata = d.Object()
 		case 7:
@@ -80,79 +58,6 @@ func (d *decoder) message() *a2a.Message {
 		m.Role = a2a.RoleUser
 	}
 	return m
-}
-
-// configuration reads a SendMessageConfiguration. The field blocking has no presence, so a
-// missing field means false: a client that wants false omits it. A client that does not set
-// it and wants to wait sends no configuration.
-func (d *decoder) configuration(s *a2a.SendRequest) {
-	s.ReturnImmediately = d.version.blocking
-	for f := range d.Fields(d.version.configuration) {
-		switch f {
-		case 1:
-			s.AcceptedOutputModes = d.Append(s.AcceptedOutputModes, maxStrings)
-		case 2:
-			s.Push = &a2a.PushConfig{Dialect: d.version.dialect}
-			d.push(s.Push)
-		case 3:
-			s.HistoryLength = d.historyLength()
-		case 4:
-			s.ReturnImmediately = d.Bool() != d.version.blocking
-		}
-	}
-}
-
-// DecodeSetPush reads the request that creates a push configuration.
-func (v *Version) DecodeSetPush(text []byte) (*a2a.SetPushRequest, error) {
-	d := v.decoder(text)
-	return v.decodeSetPush(d), d.Err()
-}
-
-// push reads a push configuration, which must have a URL.
-func (d *decoder) push(c *a2a.PushConfig) (tenant string) {
-	for f := range d.Fields(d.version.pushConfig) {
-		switch f {
-		case fieldTenant:
-			tenant = d.tenant()
-		case fieldConfigID:
-			c.ID = d.id()
-		case fieldTask:
-			c.TaskID = d.id()
-		case fieldURL:
-			c.URL = d.String()
-		case fieldToken:
-			c.Token = d.String()
-		case fieldAuthentication:
-			d.authentication(c)
-		}
-	}
-	d.required("url", c.URL != "")
-	return tenant
-}
-
-// authentication reads an AuthenticationInfo. If it has several schemes, authentication
-// uses the first one that is Bearer or Basic, or else the first one.
-func (d *decoder) authentication(c *a2a.PushConfig) {
-	var schemes []string
-	for f := range d.Fields(d.version.authentication) {
-		switch f {
-		case fieldScheme:
-			c.Scheme = d.String()
-		case fieldSchemes:
-			schemes = d.Append(schemes, maxStrings)
-		case fieldCredentials:
-			c.Credentials = d.String()
-		}
-	}
-	for _, s := range schemes {
-		if s == "Bearer" || s == "Basic" {
-			c.Scheme = s
-			return
-		}
-	}
-	if len(schemes) > 0 {
-		c.Scheme = schemes[0]
-	}
 }
 
 func (d *decoder) id() string {

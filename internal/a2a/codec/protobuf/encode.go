@@ -53,41 +53,6 @@ func (v *Version) AppendTaskPage(dst []byte, p *a2a.TaskPage) []byte {
 	return pbwire.AppendInt(dst, 4, p.TotalSize)
 }
 
-// AppendPush appends the content of a TaskPushNotificationConfig.
-func (v *Version) AppendPush(dst []byte, c *a2a.PushConfig) []byte {
-	if !v.resourceNames {
-		return v.appendPushConfig(dst, c)
-	}
-	dst = pbwire.AppendString(dst, 1, resourceName(c.TaskID, c.ID))
-	dst, at := pbwire.Begin(dst, 2)
-	return pbwire.End(v.appendPushConfig(dst, c), at)
-}
-
-func (v *Version) appendPushConfig(dst []byte, c *a2a.PushConfig) []byte {
-	dst = pbwire.AppendString(dst, v.push.id, c.ID)
-	if v.push.taskID != 0 {
-		dst = pbwire.AppendString(dst, v.push.taskID, c.TaskID)
-	}
-	dst = pbwire.AppendString(dst, v.push.url, c.URL)
-	dst = pbwire.AppendString(dst, v.push.token, c.Token)
-	if c.Scheme == "" && c.Credentials == "" {
-		return dst
-	}
-	dst, at := pbwire.Begin(dst, v.push.authentication)
-	dst = pbwire.AppendString(dst, 1, c.Scheme)
-	dst = pbwire.AppendString(dst, 2, c.Credentials)
-	return pbwire.End(dst, at)
-}
-
-// AppendPushPage appends the content of a ListTaskPushNotificationConfigsResponse.
-func (v *Version) AppendPushPage(dst []byte, p *a2a.PushPage) []byte {
-	for _, c := range p.Configs {
-		inner, at := pbwire.Begin(dst, 1)
-		dst = pbwire.End(v.AppendPush(inner, c), at)
-	}
-	return pbwire.AppendString(dst, 2, p.NextPageToken)
-}
-
 func (v *Version) appendMessage(dst []byte, number pbwire.Number, m *a2a.Message) []byte {
 	dst, at := pbwire.Begin(dst, number)
 	dst = pbwire.AppendString(dst, 1, m.ID)

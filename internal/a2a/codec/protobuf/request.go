@@ -5,6 +5,48 @@ package protobuf
 
 import "github.com/a2a-operator/a2a-operator/internal/a2a"
 
+// DecodeSend reads a SendMessageRequest. The message must have an id, which the
+// proto requires.
+func (v *Version) DecodeSend(text []byte) (*a2a.SendRequest, error) {
+	d := v.decoder(text)
+	s := &a2a.SendRequest{}
+	for f := range d.Fields(v.send) {
+		switch f {
+		case fieldTenant:
+			s.Tenant = d.tenant()
+		case fieldMessage:
+			s.Message = d.message()
+		case fieldConfiguration:
+			d.configuration(s)
+		case fieldMetadata:
+			s.Metadata = d.Object()
+		}
+	}
+	d.required("message", s.Message != nil)
+	d.required("message.messageId", s.Message == nil || s.Message.ID != "")
+	return s, d.Err()
+}
+
+// configuration reads a SendMessageConfiguration. The field blocking has no presence, so a
+// missing field means false: a client that wants false omits it. A client that does not set
+// it and wants to wait sends no configuration.
+func (d *decoder) configuration(s *a2a.SendRequest) {
+	s.ReturnImmediately = d.version.blocking
+	for f := range d.Fields(d.version.configuration) {
+		switch f {
+		case 1:
+			s.AcceptedOutputModes = d.Append(s.AcceptedOutputModes, maxStrings)
+		case 2:
+			s.Push = &a2a.PushConfig{Dialect: d.version.dialect}
+			d.push(s.Push)
+		case 3:
+			s.HistoryLength = d.historyLength()
+		case 4:
+			s.ReturnImmediately = d.Bool() != d.version.blocking
+		}
+	}
+}
+
 // DecodeGet reads a GetTaskRequest.
 func (v *Version) DecodeGet(text []byte) (*a2a.GetRequest, error) {
 	p, err := v.decode(text, &v.get)

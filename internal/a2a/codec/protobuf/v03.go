@@ -4,8 +4,6 @@
 package protobuf
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/base64"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -19,7 +17,7 @@ import (
 var V03 = func() *Version {
 	v := &Version{
 		dialect: a2a.DialectV03, blocking: true, resourceNames: true, parts: "content",
-		appendPart: appendPartV03, decodePart: (*decoder).partV03, decodeSetPush: (*decoder).setPushV03,
+		appendPart: appendPartV03, decodePart: decodePartV03,
 
 		message: messageFields("content"),
 		send:    pbwire.Message{1: message, 2: configuration, 3: metadata},
@@ -98,127 +96,63 @@ var (
 	dataFields = pbwire.Message{1: pbwire.Bytes("data")}
 )
 
-func (d *decoder) partV03() a2a.Part {
+func decodePartV03(r *pbwire.Reader) a2a.Part {
 	var p a2a.Part
 	count := 0
-	for f := range d.Fields(partFieldsV03) {
+	for f := range r.Fields(partFieldsV03) {
 		switch f {
 		case 1:
-			p.Content, p.Text = a2a.ContentText, d.String()
+			p.Content, p.Text = a2a.ContentText, r.String()
 		case 2:
-			d.file(&p)
+			decodeFile(r, &p)
 		case 3:
-			d.data(&p)
+			decodeData(r, &p)
 		case 4:
-			p.Metadata = d.Object()
+			p.Metadata = r.Object()
 		}
 		if f <= 3 {
 			count++
 		}
 	}
 	if count != 1 {
-		d.Fail("must have exactly one of text, file, data")
+		r.Fail("must have exactly one of text, file, data")
 		return a2a.Part{}
 	}
 	typedpart.Unwrap(&p)
 	return p
 }
 
-func (d *decoder) file(p *a2a.Part) {
+func decodeFile(r *pbwire.Reader, p *a2a.Part) {
 	count := 0
-	for f := range d.Fields(fileFields) {
+	for f := range r.Fields(fileFields) {
 		switch f {
 		case 1:
-			p.Content, p.URL = a2a.ContentURL, d.String()
+			p.Content, p.URL = a2a.ContentURL, r.String()
 		case 2:
-			p.Content, p.Raw = a2a.ContentRaw, decodeTwice(d.View())
+			p.Content = a2a.ContentRaw
+			if decoded, ok := typedpart.DecodeTwice(r.View()); ok {
+				p.Raw = decoded
+			} else {
+				p.Raw = r.Raw()
+			}
 		case 3:
-			p.MediaType = d.String()
+			p.MediaType = r.String()
 		case 4:
-			p.Filename = d.String()
+			p.Filename = r.String()
 		}
 		if f <= 2 {
 			count++
 		}
 	}
 	if count != 1 {
-		d.Fail("must have exactly one of fileWithUri, fileWithBytes")
+		r.Fail("must have exactly one of fileWithUri, fileWithBytes")
 	}
 }
 
-// decodeTwice decodes the base64 text in the field for the bytes. If the bytes are not
-// strict base64, it returns a copy of them.
-func decodeTwice(b []byte) []byte {
-	out := make([]byte, base64.StdEncoding.DecodedLen(len(b)))
-	n, err := base64.StdEncoding.Strict().Decode(out, b)
-	// The decoder accepts line ends, which no encoder writes.
-	if err != nil || bytes.ContainsAny(b, "\r\n") {
-		return bytes.Clone(b)
-	}
-	return out[:n]
-}
-
-// data reads a DataPart. If the field is absent, the data is an empty object.
-func (d *decoder) data(p *a2a.Part) {
+// decodeData reads a DataPart. If the field is absent, the data is an empty object.
+func decodeData(r *pbwire.Reader, p *a2a.Part) {
 	p.Content, p.Data = a2a.ContentData, a2a.Value("{}")
-	for range d.Fields(dataFields) {
-		p.Data = a2a.Value(d.Object())
-	}
-}
-
-var (
-	setPushFields = pbwire.Message{
-		1: pbwire.Bytes("parent"),
-		2: pbwire.Bytes("configId"),
-		3: pbwire.Bytes("config"),
-	}
-	taskPushFields = pbwire.Message{
-		1: pbwire.Bytes("name"),
-		2: pbwire.Bytes("pushNotificationConfig"),
-	}
-)
-
-// setPushV03 reads a CreateTaskPushNotificationConfigRequest. The request may have the ids
-// of the task and of the configuration in several places. It fails if they differ.
-func (d *decoder) setPushV03() *a2a.SetPushRequest {
-	s := &a2a.SetPushRequest{Config: a2a.PushConfig{Dialect: d.version.dialect}}
-	c := &s.Config
-	parent, id := "", ""
-	for f := range d.Fields(setPushFields) {
-		switch f {
-		case 1:
-			parent = d.parentName()
-		case 2:
-			id = d.id()
-		case 3:
-			d.taskPush(c)
-		}
-	}
-	d.agree("parent", parent, c.TaskID)
-	d.agree("configId", id, c.ID)
-	c.TaskID, c.ID = cmp.Or(parent, c.TaskID), cmp.Or(id, c.ID)
-	d.required("parent", c.TaskID != "")
-	d.required("config.pushNotificationConfig.url", c.URL != "")
-	return s
-}
-
-func (d *decoder) taskPush(c *a2a.PushConfig) {
-	name := ""
-	for f := range d.Fields(taskPushFields) {
-		switch f {
-		case 1:
-			c.TaskID, name = d.configName()
-		case 2:
-			d.push(c)
-		}
-	}
-	d.agree("name", name, c.ID)
-	c.ID = cmp.Or(c.ID, name)
-}
-
-// agree fails if the ids a and b, from two places of a request, differ.
-func (d *decoder) agree(name, a, b string) {
-	if a != "" && b != "" && a != b {
-		d.FailAt(name, "differs from the value in config")
+	for range r.Fields(dataFields) {
+		p.Data = a2a.Value(r.Object())
 	}
 }

@@ -12,7 +12,7 @@ import (
 var V10 = func() *Version {
 	v := &Version{
 		dialect: a2a.DialectV10, roleRequired: true, presence: true, references: true, parts: "parts",
-		appendPart: appendPartV10, decodePart: (*decoder).partV10, decodeSetPush: (*decoder).setPushV10,
+		appendPart: appendPartV10, decodePart: decodePartV10,
 
 		message: messageFields("parts"),
 		send:    pbwire.Message{1: tenant, 2: message, 3: configuration, 4: metadata},
@@ -65,40 +65,32 @@ var partFieldsV10 = pbwire.Message{
 	7: pbwire.Bytes("mediaType"),
 }
 
-func (d *decoder) partV10() a2a.Part {
+func decodePartV10(r *pbwire.Reader) a2a.Part {
 	var p a2a.Part
 	count := 0
-	for f := range d.Fields(partFieldsV10) {
+	for f := range r.Fields(partFieldsV10) {
 		switch f {
 		case 1:
-			p.Content, p.Text = a2a.ContentText, d.String()
+			p.Content, p.Text = a2a.ContentText, r.String()
 		case 2:
-			p.Content, p.Raw = a2a.ContentRaw, d.Raw()
+			p.Content, p.Raw = a2a.ContentRaw, r.Raw()
 		case 3:
-			p.Content, p.URL = a2a.ContentURL, d.String()
+			p.Content, p.URL = a2a.ContentURL, r.String()
 		case 4:
-			p.Content, p.Data = a2a.ContentData, d.Value()
+			p.Content, p.Data = a2a.ContentData, r.Value()
 		case 5:
-			p.Metadata = d.Object()
+			p.Metadata = r.Object()
 		case 6:
-			p.Filename = d.String()
+			p.Filename = r.String()
 		case 7:
-			p.MediaType = d.String()
+			p.MediaType = r.String()
 		}
 		if f <= 4 {
 			count++
 		}
 	}
 	if count != 1 {
-		d.Fail("must have exactly one of text, raw, url, data")
+		r.Fail("must have exactly one of text, raw, url, data")
 	}
 	return p
-}
-
-// setPushV10 reads a TaskPushNotificationConfig.
-func (d *decoder) setPushV10() *a2a.SetPushRequest {
-	r := &a2a.SetPushRequest{Config: a2a.PushConfig{Dialect: d.version.dialect}}
-	r.Tenant = d.push(&r.Config)
-	d.required("taskId", r.Config.TaskID != "")
-	return r
 }

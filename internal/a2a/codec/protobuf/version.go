@@ -53,8 +53,7 @@ type Version struct {
 	// These are the fields of the messages that the version reads.
 	message, send, configuration, pushConfig, authentication  pbwire.Message
 	get, cancel, subscribe, list, pushRequest, listPush, card request
-	decodePart                                                func(d *decoder) a2a.Part
-	decodeSetPush                                             func(d *decoder) *a2a.SetPushRequest
+	decodePart                                                func(r *pbwire.Reader) a2a.Part
 	// parts is the name with which errors refer to the parts of a message.
 	parts string
 }

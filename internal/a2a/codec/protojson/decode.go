@@ -4,24 +4,24 @@
 package protojson
 
 import (
+	"strings"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 )
 
 // decoder reads the objects that occur in both requests and events. It reads a request
 // strictly and an event of an agent leniently.
 type decoder struct {
-	jsonread.Reader
+	reader
 	version *Version
 	agent   bool
 }
 
 // fromClient returns a decoder of a request.
 func (v *Version) fromClient(text []byte) *decoder {
-	d := &decoder{version: v}
+	d := &decoder{reader: reader{fields: v.fields}, version: v}
 	d.Start(text)
 	d.Spell(v.variantOf)
 	return d
@@ -29,7 +29,7 @@ func (v *Version) fromClient(text []byte) *decoder {
 
 // fromAgent returns a decoder of a message from an agent or a server.
 func (v *Version) fromAgent(text []byte) *decoder {
-	d := &decoder{version: v, agent: true}
+	d := &decoder{reader: reader{fields: v.fields}, version: v, agent: true}
 	d.Start(text)
 	return d
 }
@@ -77,7 +77,7 @@ func (v *Version) DecodeTask(text []byte) (*a2a.Task, error) {
 // DecodePart reads the Part of an agent, as leniently as DecodeEvent.
 func (v *Version) DecodePart(text []byte) (a2a.Part, error) {
 	d := v.fromAgent(text)
-	p := v.decodePart(d)
+	p := v.decodePart(&d.reader)
 	return p, d.End()
 }
 
@@ -241,7 +241,7 @@ func (d *decoder) parts() []a2a.Part {
 			d.TooMany(maxParts)
 			return nil
 		}
-		parts = append(parts, d.version.decodePart(d))
+		parts = append(parts, d.version.decodePart(&d.reader))
 	}
 	return parts
 }
@@ -252,6 +252,14 @@ func (d *decoder) id() string {
 		d.Fail("is longer than 256 bytes")
 	}
 	return id
+}
+
+func (d *decoder) tenant() string {
+	tenant := d.id()
+	if strings.ContainsAny(tenant, `/\`) {
+		d.Fail("must not contain a path separator")
+	}
+	return tenant
 }
 
 // required fails if a request lacks a member. It accepts an event of an agent, for which

@@ -6,7 +6,6 @@ package protojson
 import (
 	"iter"
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
@@ -149,19 +148,19 @@ func protoName(name string) string {
 	return strings.ToLower(out.String())
 }
 
-// newVersion sets the fields of a Version that it derives from other fields.
-func newVersion(v *Version) *Version {
-	v.variantOf = jsonread.NewNames(slices.Collect(maps.Keys(v.fields))...).VariantOf
-	return v
+// reader reads objects by the fields of one version.
+type reader struct {
+	jsonread.Reader
+	fields map[string]field
 }
 
 // members reads an object and yields its fields that the version defines. It refuses a
 // field that occurs under two names. A null field counts as absent.
-func (d *decoder) members() iter.Seq[field] {
+func (r *reader) members() iter.Seq[field] {
 	return func(yield func(field) bool) {
 		var seen fieldSet
-		for name := range d.Members() {
-			if f := d.known(name, &seen); f != fieldUnknown && !yield(f) {
+		for name := range r.Members() {
+			if f := r.known(name, &seen); f != fieldUnknown && !yield(f) {
 				return
 			}
 		}
@@ -169,25 +168,25 @@ func (d *decoder) members() iter.Seq[field] {
 }
 
 // allMembers is like members, but also yields fields that are null.
-func (d *decoder) allMembers() iter.Seq[field] {
+func (r *reader) allMembers() iter.Seq[field] {
 	return func(yield func(field) bool) {
 		var seen fieldSet
-		for name := range d.AllMembers() {
-			if f := d.known(name, &seen); f != fieldUnknown && !yield(f) {
+		for name := range r.AllMembers() {
+			if f := r.known(name, &seen); f != fieldUnknown && !yield(f) {
 				return
 			}
 		}
 	}
 }
 
-func (d *decoder) known(name []byte, seen *fieldSet) field {
-	f := d.version.fields[string(name)]
+func (r *reader) known(name []byte, seen *fieldSet) field {
+	f := r.fields[string(name)]
 	if f == fieldUnknown {
 		return fieldUnknown
 	}
 	if seen.has(f) {
-		d.Skip()
-		d.Fail("must not be set under two names")
+		r.Skip()
+		r.Fail("must not be set under two names")
 		return fieldUnknown
 	}
 	*seen |= 1 << f

@@ -4,7 +4,6 @@
 package protojson
 
 import (
-	"bytes"
 	"encoding/base64"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -36,7 +35,7 @@ var V03 = newVersion(&Version{
 	artifactParts: `,"parts":[`,
 	partsName:     "content",
 	appendPart:    appendPartV03,
-	decodePart:    (*decoder).partV03,
+	decodePart:    decodePartV03,
 	final:         true,
 	blocking:      true,
 	taskParams:    setOf(fieldName),
@@ -105,74 +104,61 @@ func appendData(dst []byte, p *a2a.Part) []byte {
 	return append(dst, '}')
 }
 
-func (d *decoder) partV03() a2a.Part {
+func decodePartV03(r *reader) a2a.Part {
 	var p a2a.Part
 	count := 0
-	for f := range d.members() {
+	for f := range r.members() {
 		switch f {
 		case fieldText:
-			p.Content, p.Text = a2a.ContentText, d.String()
+			p.Content, p.Text = a2a.ContentText, r.String()
 			count++
 		case fieldFile:
-			d.file(&p)
+			decodeFile(r, &p)
 			count++
 		case fieldData:
-			p.Content, p.Data = a2a.ContentData, d.data()
+			p.Content, p.Data = a2a.ContentData, decodeData(r)
 			count++
 		case fieldMetadata:
-			p.Metadata = d.Object()
+			p.Metadata = r.Object()
 		}
 	}
 	if count != 1 {
-		d.Fail("must have exactly one of text, file, data")
+		r.Fail("must have exactly one of text, file, data")
 	}
 	typedpart.Unwrap(&p)
 	return p
 }
 
-// file reads a FilePart. If it has both bytes and a URI, the bytes take precedence.
-func (d *decoder) file(p *a2a.Part) {
-	for f := range d.members() {
+// decodeFile reads a FilePart. If it has both bytes and a URI, the bytes take precedence.
+func decodeFile(r *reader, p *a2a.Part) {
+	for f := range r.members() {
 		switch f {
 		case fieldFileWithBytes:
-			p.Content, p.Raw, p.URL = a2a.ContentRaw, decodeTwice(d.Bytes()), ""
+			p.Content, p.Raw, p.URL = a2a.ContentRaw, r.Bytes(), ""
+			if decoded, ok := typedpart.DecodeTwice(p.Raw); ok {
+				p.Raw = decoded
+			}
 		case fieldFileWithURI:
-			if uri := d.String(); uri != "" && p.Content != a2a.ContentRaw {
+			if uri := r.String(); uri != "" && p.Content != a2a.ContentRaw {
 				p.Content, p.URL = a2a.ContentURL, uri
 			}
 		case fieldMediaType:
-			p.MediaType = d.String()
+			p.MediaType = r.String()
 		case fieldName:
-			p.Filename = d.String()
+			p.Filename = r.String()
 		}
 	}
 	if p.Content == 0 {
-		d.FailAt("fileWithBytes", "is required unless fileWithUri is set")
+		r.FailAt("fileWithBytes", "is required unless fileWithUri is set")
 	}
 }
 
-// decodeTwice decodes the inner base64 of bytes that were encoded twice. It returns bytes
-// that are not strict base64 unchanged, because only the form of the bytes shows whether
-// they were encoded twice.
-func decodeTwice(raw []byte) []byte {
-	if len(raw) == 0 || len(raw)%4 != 0 {
-		return raw
-	}
-	decoded := make([]byte, base64.StdEncoding.DecodedLen(len(raw)))
-	n, err := base64.StdEncoding.Strict().Decode(decoded, raw)
-	// The decoder accepts line ends, which no encoder writes.
-	if err != nil || bytes.ContainsAny(raw, "\r\n") {
-		return raw
-	}
-	return decoded[:n]
-}
-
-// data reads a DataPart. If the member is absent, the data is an empty object.
-func (d *decoder) data() a2a.Value {
+// decodeData reads a DataPart. If the member is absent, the data is an empty object.
+func decodeData(r *reader) a2a.Value {
 	value := a2a.Value("{}")
-	for f := range d.members() {
+	for f := range r.members() {
 		if f == fieldData {
-			value = a2a.Value(d.Object())
+			value = a2a.Value(r.Object())
 		}
 	}
 	return value

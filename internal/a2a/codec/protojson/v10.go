@@ -32,7 +32,7 @@ var V10 = newVersion(&Version{
 	partsName:     "parts",
 	emptyParts:    true,
 	appendPart:    appendPartV10,
-	decodePart:    (*decoder).partV10,
+	decodePart:    decodePartV10,
 	references:    true,
 	presence:      true,
 	roleRequired:  true,
@@ -68,38 +68,38 @@ func appendPartV10(dst []byte, p *a2a.Part) []byte {
 	return append(dst, '}')
 }
 
-// partV10 reads the oneof of a Part. A member data that is null is set: it contains the
+// decodePartV10 reads the oneof of a Part. A member data that is null is set: it contains the
 // JSON value null.
-func (d *decoder) partV10() a2a.Part {
+func decodePartV10(r *reader) a2a.Part {
 	var p a2a.Part
 	count := 0
-	for f := range d.allMembers() {
-		if f != fieldData && d.Kind() == 'n' {
+	for f := range r.allMembers() {
+		if f != fieldData && r.Kind() == 'n' {
 			continue
 		}
 		switch f {
 		case fieldText:
-			p.Content, p.Text = a2a.ContentText, d.String()
+			p.Content, p.Text = a2a.ContentText, r.String()
 			count++
 		case fieldRaw:
-			p.Content, p.Raw = a2a.ContentRaw, d.Bytes()
+			p.Content, p.Raw = a2a.ContentRaw, r.Bytes()
 			count++
 		case fieldURL:
-			p.Content, p.URL = a2a.ContentURL, d.String()
+			p.Content, p.URL = a2a.ContentURL, r.String()
 			count++
 		case fieldData:
-			p.Content, p.Data = a2a.ContentData, d.Value()
+			p.Content, p.Data = a2a.ContentData, r.Value()
 			count++
 		case fieldFilename:
-			p.Filename = d.String()
+			p.Filename = r.String()
 		case fieldMediaType:
-			p.MediaType = d.String()
+			p.MediaType = r.String()
 		case fieldMetadata:
-			p.Metadata = d.Object()
+			p.Metadata = r.Object()
 		}
 	}
 	if count != 1 {
-		d.Fail("must have exactly one of text, raw, url, data")
+		r.Fail("must have exactly one of text, raw, url, data")
 	}
 	return p
 }

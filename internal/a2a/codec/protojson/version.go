@@ -13,8 +13,11 @@ package protojson
 
 import (
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
 // Limits of a request.
@@ -49,7 +52,7 @@ type Version struct {
 	// emptyParts makes the version write an empty array of parts.
 	emptyParts bool
 	appendPart func(dst []byte, p *a2a.Part) []byte
-	decodePart func(d *decoder) a2a.Part
+	decodePart func(r *reader) a2a.Part
 	// references makes the version write the ids of the tasks that a message refers to.
 	references bool
 	// final is true if a status update has the member final.
@@ -82,6 +85,12 @@ type Version struct {
 	// setPush are the fields of a request that creates a push configuration. sendPush are
 	// the fields of a push configuration in a message request.
 	setPush, sendPush fieldSet
+}
+
+// newVersion sets the fields of a Version that it derives from other fields.
+func newVersion(v *Version) *Version {
+	v.variantOf = jsonread.NewNames(slices.Collect(maps.Keys(v.fields))...).VariantOf
+	return v
 }
 
 // stateNames returns the names of the enum TaskState. canceled is the name of the canceled

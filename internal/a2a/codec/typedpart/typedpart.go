@@ -7,6 +7,9 @@
 package typedpart
 
 import (
+	"bytes"
+	"encoding/base64"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
@@ -151,4 +154,17 @@ func Unwrap(p *a2a.Part) {
 	if value, others := jsonobject.Cut(a2a.Object(p.Data), "value"); value != nil && others == nil {
 		p.Data, p.Metadata = value, rest
 	}
+}
+
+// DecodeTwice decodes the inner base64 of the bytes of a file, which the SDKs of 0.3 encode
+// twice in ProtoJSON and once in protobuf. ok is false for bytes that are not strict base64:
+// only the form of the bytes shows whether they were encoded once more than the proto says.
+func DecodeTwice(raw []byte) (decoded []byte, ok bool) {
+	if len(raw)%4 != 0 {
+		return nil, false
+	}
+	decoded = make([]byte, base64.StdEncoding.DecodedLen(len(raw)))
+	n, err := base64.StdEncoding.Strict().Decode(decoded, raw)
+	// The decoder accepts line ends, which no encoder writes.
+	return decoded[:n], err == nil && !bytes.ContainsAny(raw, "\r\n")
 }
