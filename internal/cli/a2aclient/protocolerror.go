@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
 )
@@ -58,24 +59,6 @@ func (e *protocolError) failure() *failure.Error {
 	}
 }
 
-// reasonsOfCodes are the reasons of the error codes of all versions.
-var reasonsOfCodes = map[int]a2a.Reason{
-	-32001: a2a.ReasonTaskNotFound,
-	-32002: a2a.ReasonTaskNotCancelable,
-	-32003: a2a.ReasonPushNotSupported,
-	-32004: a2a.ReasonUnsupportedOperation,
-	-32005: a2a.ReasonContentTypeNotSupported,
-	-32006: a2a.ReasonInvalidAgentResponse,
-	-32007: a2a.ReasonExtendedCardNotConfigured,
-	-32008: a2a.ReasonExtensionRequired,
-	-32009: a2a.ReasonVersionNotSupported,
-	-32700: a2a.ReasonParse,
-	-32600: a2a.ReasonInvalidRequest,
-	-32601: a2a.ReasonMethodNotFound,
-	-32602: a2a.ReasonInvalidParams,
-	-32603: a2a.ReasonInternal,
-}
-
 // reasonsOfStatuses are the reasons of HTTP statuses, for answers without an error of A2A.
 var reasonsOfStatuses = map[int]a2a.Reason{
 	http.StatusUnauthorized:          a2a.ReasonUnauthenticated,
@@ -92,7 +75,7 @@ var reasonsOfStatuses = map[int]a2a.Reason{
 
 // known reports whether A2A defines a reason.
 func known(reason a2a.Reason) bool {
-	return slices.Contains(slices.Collect(maps.Values(reasonsOfCodes)), reason) || slices.Contains(slices.Collect(maps.Values(reasonsOfStatuses)), reason)
+	return slices.Contains(slices.Collect(maps.Values(scalar.ReasonsOfCodes)), reason) || slices.Contains(slices.Collect(maps.Values(reasonsOfStatuses)), reason)
 }
 
 // errorObject is an error of JSON-RPC, of HTTP+JSON 1.0 (google.rpc.Status), or of HTTP+JSON 0.3.
@@ -125,7 +108,7 @@ func decodeError(status int, text []byte) *protocolError {
 	}
 	out := &protocolError{code: status, message: terminal.Clip(object.Message, maxMessage)}
 	code, _ := object.Code.Int64()
-	out.reason = reasonsOfCodes[int(code)]
+	out.reason = scalar.ReasonsOfCodes[int(code)]
 	if out.reason != "" {
 		out.code = int(code)
 	}

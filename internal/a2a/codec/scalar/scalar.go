@@ -1,9 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scalar parses task states, roles and times, which the versions of the protocol
-// spell differently. Every codec accepts all spellings, and writes the spelling of its
-// version.
+// Package scalar parses task states, roles, times and error codes, which the versions of the
+// protocol spell differently. Every codec accepts all spellings, and writes the spelling of
+// its version.
 package scalar
 
 import (

@@ -19,35 +19,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
-const (
-	// firstTimeout bounds the time until the agent begins to respond to a request. It allows for
-	// the time of a message in the agent's queue.
-	firstTimeout = time.Minute
-	// idleTimeout is the longest time without a byte in a stream. Sidecars send a comment every
-	// 15 s.
-	idleTimeout = time.Minute
-	// maxEvent is the maximum size of one event, and maxTask of the final task, in bytes.
-	maxEvent = 5 << 20
-	maxTask  = 16 << 20
-	// maxStream is the maximum size of one stream, in bytes. After it, another stream continues
-	// the task.
-	maxStream = 64 << 20
-	// cancelTimeout bounds the cancel request. It also bounds the wait for the id of a task that
-	// is to be canceled.
-	cancelTimeout = 5 * time.Second
-	// maxSends is how often a message is sent if the agent is busy or not ready, or if the
-	// stream breaks before its first event. The agent recognizes a repeated message. maxReads is
-	// how often the final task is read until a read succeeds.
-	maxSends = 3
-	maxReads = 3
-	// maxFailures is the number of consecutive reads of a task that may fail.
-	maxFailures = 5
-	// pollFirst and pollMost are the first and the longest wait of the backoff between requests
-	// for a task.
-	pollFirst = 500 * time.Millisecond
-	pollMost  = 5 * time.Second
-)
-
 // Options configure a Client. All fields are required.
 type Options struct {
 	// Gateway sends requests to the gateway.
@@ -100,13 +71,20 @@ type Result struct {
 	Truncated bool
 }
 
+// follower returns the follower of the task of a call.
+func (c *Client) follower(call *Call) *follower {
+	return newFollower(&agent{
+		stream: c.stream, memory: c.options.Memory, url: call.URL, header: call.Header, message: call.Message, reservation: call.Reservation,
+	}, call.TaskID, call.Observe)
+}
+
 // errWaited is the cause of the end of a call whose task still runs after Options.MaxWait.
 var errWaited = errors.New("task still runs")
 
 // Read returns the present state of a call's task. Its errors are *a2a.Error. If ctx ends,
 // the error is the cause of its end.
 func (c *Client) Read(ctx context.Context, call *Call) (*a2a.Task, error) {
-	task, err := newFollower(c, call).read(ctx)
+	task, err := c.follower(call).read(ctx)
 	switch {
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
@@ -121,7 +99,7 @@ func (c *Client) Read(ctx context.Context, call *Call) (*a2a.Task, error) {
 // *a2a.Error with a text for the caller. Once the agent has sent an event of a task, a
 // failure is not an error but Result.Failure.
 func (c *Client) Do(ctx context.Context, call *Call) (*Result, error) {
-	f := newFollower(c, call)
+	f := c.follower(call)
 	// When ctx ends, the call continues until the id of its task is known, because the task
 	// cannot be canceled without the id.
 	inner, stop := context.WithCancelCause(context.WithoutCancel(ctx))
@@ -133,24 +111,34 @@ func (c *Client) Do(ctx context.Context, call *Call) (*Result, error) {
 	err := f.follow(inner)
 	if ctx.Err() != nil {
 		if call.Message != nil && !f.state.Terminal() {
-			f.cancel(context.WithoutCancel(ctx))
+			f.agent.cancel(context.WithoutCancel(ctx), f.taskID)
 		}
 		return nil, context.Cause(ctx)
 	}
-	if f.message != nil {
-		return &Result{Message: f.message}, nil
+	if f.reply != nil {
+		return &Result{Message: f.reply}, nil
 	}
 	if errors.Is(context.Cause(inner), errWaited) && f.taskID != "" {
 		inner, err = context.WithoutCancel(ctx), nil
 	}
 	if err != nil {
-		return f.failed(err)
+		return failed(f, err)
 	}
 	task, err := f.readWithRetry(inner)
 	if err != nil {
-		return f.failed(err)
+		return failed(f, err)
 	}
 	return &Result{Task: task}, nil
+}
+
+// failed returns the task as composed of its events, with the error as its Failure. If there
+// was no event of a task, it returns the error.
+func failed(f *follower, err error) (*Result, error) {
+	problem := explain(err)
+	if task := f.seen.result(); task != nil {
+		return &Result{Task: task, Failure: problem, Truncated: f.seen.truncated}, nil
+	}
+	return nil, problem
 }
 
 // explain returns the *a2a.Error for the caller.

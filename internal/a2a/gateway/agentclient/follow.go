@@ -15,40 +15,44 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 )
 
+const (
+	// maxSends is how often a message is sent if the agent is busy or not ready, or if the
+	// stream breaks before its first event. The agent recognizes a repeated message. maxReads is
+	// how often the final task is read until a read succeeds.
+	maxSends = 3
+	maxReads = 3
+	// maxFailures is the number of consecutive reads of a task that may fail.
+	maxFailures = 5
+	// pollFirst and pollMost are the first and the longest wait of the backoff between requests
+	// for a task.
+	pollFirst = 500 * time.Millisecond
+	pollMost  = 5 * time.Second
+)
+
 // follower follows the task of one call.
 type follower struct {
-	*Call
-	client *Client
+	agent   *agent
+	observe func(*a2a.Event)
 
 	// taskID is "" until an event contains the id of the task. named is true from then on. left
 	// is true once the context of the caller has ended.
 	taskID      string
 	named, left atomic.Bool
 	state       a2a.State
-	// message is the response of an agent that created no task.
-	message *a2a.Message
+	// reply is the response of an agent that created no task.
+	reply *a2a.Message
 	// answered is true once the agent has sent an event.
 	answered bool
 	seen     seen
 }
 
-func newFollower(c *Client, call *Call) *follower {
-	f := &follower{client: c, Call: call, taskID: call.TaskID}
-	if call.Message != nil {
-		f.taskID = call.Message.TaskID
+func newFollower(a *agent, taskID string, observe func(*a2a.Event)) *follower {
+	f := &follower{agent: a, observe: observe, taskID: taskID}
+	if a.message != nil {
+		f.taskID = a.message.TaskID
 	}
 	f.named.Store(f.taskID != "")
 	return f
-}
-
-// failed returns the task as composed of its events, with the error as its Failure. If there
-// was no event of a task, it returns the error.
-func (f *follower) failed(err error) (*Result, error) {
-	problem := explain(err)
-	if task := f.seen.result(); task != nil {
-		return &Result{Task: task, Failure: problem, Truncated: f.seen.truncated}, nil
-	}
-	return nil, problem
 }
 
 // errLeft ends a stream after the ctx of its caller has ended.
@@ -58,12 +62,16 @@ var errLeft = errors.New("caller has left")
 // is known, and otherwise with the next event, but after cancelTimeout at the latest.
 func (f *follower) leave(cause error, stop context.CancelCauseFunc) {
 	f.left.Store(true)
-	if f.Message == nil || f.named.Load() {
+	if f.agent.message == nil || f.named.Load() {
 		stop(cause)
 		return
 	}
 	time.AfterFunc(cancelTimeout, func() { stop(cause) })
 }
+
+// errSettled ends a stream after the event with which the task has ended or waits for its
+// client.
+var errSettled = errors.New("task has ended or waits")
 
 // errNoEvent is the error for streams that ended before their first event.
 var errNoEvent = errors.New("the answer has no event")
@@ -71,18 +79,18 @@ var errNoEvent = errors.New("the answer has no event")
 // settled reports whether the call has its result: a message, or a task that has ended or
 // waits for its client.
 func (f *follower) settled() bool {
-	return f.message != nil || f.state.Terminal() || f.state.Interrupted()
+	return f.reply != nil || f.state.Terminal() || f.state.Interrupted()
 }
 
 // follow sends the message, and returns when the task has ended or waits for its client.
 func (f *follower) follow(ctx context.Context) error {
 	op := methodSubscribe
-	if f.Message != nil {
+	if f.agent.message != nil {
 		op = methodStream
 	}
 	sends, failures := 1, 0
 	for pause := pollFirst; ; pause = min(2*pause, pollMost) {
-		err := f.call(ctx, op)
+		err := f.agent.call(ctx, op, f.taskID, func(e *a2a.Event) error { return f.event(ctx, e) })
 		problem, refused := errors.AsType[*a2a.Error](err)
 		switch {
 		case ctx.Err() != nil, f.left.Load():
@@ -135,6 +143,11 @@ func transient(problem *a2a.Error) bool {
 	return problem.Reason == a2a.ReasonUnavailable || problem.Reason == a2a.ReasonResourceExhausted
 }
 
+// read reads the task.
+func (f *follower) read(ctx context.Context) (*a2a.Task, error) {
+	return f.agent.read(ctx, f.taskID, f.seen.charged)
+}
+
 // readWithRetry reads the final task. It repeats transient failures up to maxReads reads in
 // all.
 func (f *follower) readWithRetry(ctx context.Context) (*a2a.Task, error) {
@@ -173,14 +186,11 @@ func (f *follower) poll(ctx context.Context) (done bool, err error) {
 
 // fold adds an event to seen, from which the result is composed if the task cannot be read.
 func (f *follower) fold(ctx context.Context, e *a2a.Event) {
-	f.seen.charge = func(bytes int64) bool {
-		memory := f.client.options.Memory
-		return memory.Grow(ctx, f.Reservation, accounting, min(bytes, memory.Largest()))
-	}
+	f.seen.charge = func(bytes int64) bool { return f.agent.reserve(ctx, bytes) }
 	f.seen.apply(e)
 }
 
-// event processes one event of a stream.
+// event processes one event of a response.
 func (f *follower) event(ctx context.Context, e *a2a.Event) error {
 	f.answered = true
 	f.fold(ctx, e)
@@ -193,7 +203,7 @@ func (f *follower) event(ctx context.Context, e *a2a.Event) error {
 	case e.Artifact != nil:
 		id = e.Artifact.TaskID
 	case e.Message != nil:
-		f.message = e.Message
+		f.reply = e.Message
 	}
 	if f.taskID == "" && id != "" {
 		f.taskID = id
@@ -204,8 +214,11 @@ func (f *follower) event(ctx context.Context, e *a2a.Event) error {
 	if f.left.Load() {
 		return errLeft
 	}
-	if f.Observe != nil {
-		f.Observe(e)
+	if f.observe != nil {
+		f.observe(e)
+	}
+	if f.settled() {
+		return errSettled
 	}
 	return nil
 }

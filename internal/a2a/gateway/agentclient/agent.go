@@ -6,16 +6,18 @@ package agentclient
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
 // The JSON-RPC methods of A2A 1.0.
@@ -27,8 +29,25 @@ const (
 	methodCancel    = "CancelTask"
 )
 
-// maxMessage is the maximum length of the text of an agent's error for the caller, in bytes.
-const maxMessage = 2048
+const (
+	// firstTimeout bounds the time until the agent begins to respond to a request. It allows for
+	// the time of a message in the agent's queue.
+	firstTimeout = time.Minute
+	// idleTimeout is the longest time without a byte in a stream. Sidecars send a comment every
+	// 15 s.
+	idleTimeout = time.Minute
+	// maxEvent is the maximum size of one event, and maxTask of the final task, in bytes.
+	maxEvent = 5 << 20
+	maxTask  = 16 << 20
+	// maxStream is the maximum size of one stream, in bytes. After it, another stream continues
+	// the task.
+	maxStream = 64 << 20
+	// maxMessage is the maximum length of the text of an agent's error for the caller, in bytes.
+	maxMessage = 2048
+	// cancelTimeout bounds the cancel request. It also bounds the wait for the id of a task that
+	// is to be canceled.
+	cancelTimeout = 5 * time.Second
+)
 
 // accounting is the principal that is charged for the memory of tasks. There is only one
 // caller, the agent's own container.
@@ -52,39 +71,52 @@ func (g gateway) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
+// agent sends JSON-RPC requests of A2A 1.0 to one agent.
+type agent struct {
+	stream *stream.Client
+	memory *limit.Budget
+	url    string
+	header http.Header
+	// message is the message to send, nil for none.
+	message *a2a.Message
+	// reservation is the reserved part of memory.
+	reservation *limit.Reservation
+}
+
 // request returns the request for a method, with the parameters of this method.
-func (f *follower) request(method string) (*stream.Request, error) {
-	u, err := url.Parse(f.URL)
+func (a *agent) request(method, taskID string) (*stream.Request, error) {
+	u, err := url.Parse(a.url)
 	if err != nil {
 		return nil, fmt.Errorf("parse URL of the agent: %w", err)
 	}
 	body := []byte(`{"jsonrpc":"2.0","id":"1","method":"` + method + `","params":`)
 	switch method {
 	case methodStream, methodSend:
-		body = protojson.V10.AppendSend(body, &a2a.SendRequest{Message: f.Message, HistoryLength: new(0)})
+		body = protojson.V10.AppendSend(body, &a2a.SendRequest{Message: a.message, HistoryLength: new(0)})
 	case methodSubscribe:
-		body = protojson.V10.AppendSubscribe(body, &a2a.SubscribeRequest{TaskID: f.taskID, HistoryLength: new(0)})
+		body = protojson.V10.AppendSubscribe(body, &a2a.SubscribeRequest{TaskID: taskID, HistoryLength: new(0)})
 	case methodGet:
-		body = protojson.V10.AppendGet(body, &a2a.GetRequest{TaskID: f.taskID, HistoryLength: new(0)})
+		body = protojson.V10.AppendGet(body, &a2a.GetRequest{TaskID: taskID, HistoryLength: new(0)})
 	case methodCancel:
-		body = protojson.V10.AppendCancel(body, &a2a.CancelRequest{TaskID: f.taskID})
+		body = protojson.V10.AppendCancel(body, &a2a.CancelRequest{TaskID: taskID})
 	}
 	header := http.Header{}
-	maps.Copy(header, f.Header)
+	maps.Copy(header, a.header)
 	header.Set("Content-Type", "application/json")
 	header.Set("Accept", "text/event-stream, application/json")
 	header.Set("A2A-Version", "1.0")
 	return &stream.Request{Method: http.MethodPost, URL: u, Header: header, Body: append(body, '}')}, nil
 }
 
-// call sends a request and processes the events of the response. It returns nil at the end of
-// the response, an *a2a.Error that the agent has sent, or a *backend.TurnError.
-func (f *follower) call(ctx context.Context, method string) error {
-	r, err := f.request(method)
+// call sends a request, and passes the events of the response to handle. It returns nil at the
+// end of the response, an error of handle, an *a2a.Error that the agent has sent, or a
+// *backend.TurnError.
+func (a *agent) call(ctx context.Context, method, taskID string, handle func(*a2a.Event) error) error {
+	r, err := a.request(method, taskID)
 	if err != nil {
 		return err
 	}
-	client := f.client.stream
+	client := a.stream
 	return client.Turn(ctx, func(ctx context.Context, watchdog *stream.Watchdog) error { //nolint:wrapcheck // it is a *backend.TurnError with its reason
 		resp, err := client.Do(ctx, r)
 		if err != nil {
@@ -97,25 +129,22 @@ func (f *follower) call(ctx context.Context, method string) error {
 			return err //nolint:wrapcheck // it is a *backend.TurnError with its reason
 		}
 		if mediaType == "text/event-stream" && stream.IsSuccess(resp.StatusCode) {
-			return body.SSE(func(_ int, text []byte) error { return f.line(ctx, text) }, func() error { return nil }) //nolint:wrapcheck // it is a *backend.TurnError with its reason
+			return body.SSE(func(_ int, text []byte) error { return decode(text, handle) }, func() error { return nil }) //nolint:wrapcheck // it is a *backend.TurnError with its reason
 		}
 		text, err := body.ReadAll()
 		if err != nil {
 			return err //nolint:wrapcheck // it is a *backend.TurnError with its reason
 		}
-		if err := f.line(ctx, text); err != nil || stream.IsSuccess(resp.StatusCode) {
+		if err := decode(text, handle); err != nil || stream.IsSuccess(resp.StatusCode) {
 			return err
 		}
 		return stream.StatusError(resp.StatusCode)
 	})
 }
 
-// errSettled ends a stream after the event with which the task has ended or waits for its
-// client.
-var errSettled = errors.New("task has ended or waits")
-
-// line processes one JSON-RPC response, which contains an event or an error.
-func (f *follower) line(ctx context.Context, text []byte) error {
+// decode passes the event in a JSON-RPC response to handle. If the response contains an error,
+// decode returns it.
+func decode(text []byte, handle func(*a2a.Event) error) error {
 	result, err := open(text)
 	if err != nil {
 		return err
@@ -124,13 +153,7 @@ func (f *follower) line(ctx context.Context, text []byte) error {
 	if err != nil {
 		return errUnreadable
 	}
-	if err := f.event(ctx, &e); err != nil {
-		return err
-	}
-	if f.settled() {
-		return errSettled
-	}
-	return nil
+	return handle(&e)
 }
 
 var errUnreadable error = &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: "The agent's answer is no response of A2A 1.0"}
@@ -156,7 +179,7 @@ func open(text []byte) (result json.RawMessage, err error) {
 		}
 		return answer.Result, nil
 	}
-	problem := &a2a.Error{Reason: reasons[answer.Error.Code], Message: clipped(answer.Error.Message)}
+	problem := &a2a.Error{Reason: scalar.ReasonsOfCodes[answer.Error.Code], Message: clipped(answer.Error.Message)}
 	for _, detail := range answer.Error.Data {
 		if detail.Reason != "" {
 			problem.Reason = a2a.Reason(detail.Reason)
@@ -171,16 +194,6 @@ func open(text []byte) (result json.RawMessage, err error) {
 	return nil, problem
 }
 
-// reasons are the reasons for the codes of JSON-RPC errors that contain no ErrorInfo.
-var reasons = map[int]a2a.Reason{
-	-32001: a2a.ReasonTaskNotFound,
-	-32002: a2a.ReasonTaskNotCancelable,
-	-32004: a2a.ReasonUnsupportedOperation,
-	-32005: a2a.ReasonContentTypeNotSupported,
-	-32601: a2a.ReasonMethodNotFound,
-	-32602: a2a.ReasonInvalidParams,
-}
-
 func clipped(text string) string {
 	if len(text) <= maxMessage {
 		return text
@@ -188,16 +201,21 @@ func clipped(text string) string {
 	return strings.ToValidUTF8(text[:maxMessage], "") + "…"
 }
 
-// read reads the task. It reserves the memory of the task in f.Reservation, which the caller
-// releases.
-func (f *follower) read(ctx context.Context) (*a2a.Task, error) {
-	r, err := f.request(methodGet)
+// reserve sets the reservation to a number of bytes, at most those of the whole budget. It
+// returns false if there is not enough memory.
+func (a *agent) reserve(ctx context.Context, bytes int64) bool {
+	return a.memory.Grow(ctx, a.reservation, accounting, min(bytes, a.memory.Largest()))
+}
+
+// read reads the task. It reserves the memory of the task in addition to held bytes.
+func (a *agent) read(ctx context.Context, taskID string, held int) (*a2a.Task, error) {
+	r, err := a.request(methodGet, taskID)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, firstTimeout+idleTimeout)
 	defer cancel()
-	resp, err := f.client.stream.Do(ctx, r)
+	resp, err := a.stream.Do(ctx, r)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // it is a *backend.TurnError with its reason
 	}
@@ -207,18 +225,17 @@ func (f *follower) read(ctx context.Context) (*a2a.Task, error) {
 	if resp.ContentLength >= 0 {
 		size = min(size, resp.ContentLength)
 	}
-	memory := f.client.options.Memory
-	if !memory.Grow(ctx, f.Reservation, accounting, min(int64(f.seen.charged)+2*size, memory.Largest())) {
+	if !a.reserve(ctx, int64(held)+2*size) {
 		return nil, a2a.Busy("Too many large results are being read")
 	}
-	text, fits, err := f.client.stream.NewBody(resp, nil).ReadUpTo(maxTask)
+	text, fits, err := a.stream.NewBody(resp, nil).ReadUpTo(maxTask)
 	switch {
 	case err != nil:
 		return nil, err //nolint:wrapcheck // it is a *backend.TurnError with its reason
 	case !fits:
 		return nil, &a2a.Error{
 			Reason:  a2a.ReasonInvalidAgentResponse,
-			Message: fmt.Sprintf("Task %s has more than %d bytes: read its artifacts with an A2A client, at %s", f.taskID, maxTask, f.URL),
+			Message: fmt.Sprintf("Task %s has more than %d bytes: read its artifacts with an A2A client, at %s", taskID, maxTask, a.url),
 		}
 	}
 	result, err := open(text)
@@ -226,7 +243,7 @@ func (f *follower) read(ctx context.Context) (*a2a.Task, error) {
 		return nil, err
 	}
 	task, err := protojson.V10.DecodeTask(result)
-	if err != nil || task.ID != f.taskID {
+	if err != nil || task.ID != taskID {
 		return nil, errUnreadable
 	}
 	return task, nil
@@ -234,20 +251,20 @@ func (f *follower) read(ctx context.Context) (*a2a.Task, error) {
 
 // cancel cancels the task, if its id is known. It waits for the response for at most
 // cancelTimeout.
-func (f *follower) cancel(ctx context.Context) {
-	if f.taskID == "" {
+func (a *agent) cancel(ctx context.Context, taskID string) {
+	if taskID == "" {
 		return
 	}
-	r, err := f.request(methodCancel)
+	r, err := a.request(methodCancel, taskID)
 	if err != nil {
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, cancelTimeout)
 	defer stop()
-	resp, err := f.client.stream.Do(ctx, r)
+	resp, err := a.stream.Do(ctx, r)
 	if err != nil {
 		return
 	}
 	defer resp.Body.Close()
-	_, _, _ = f.client.stream.NewBody(resp, nil).ReadUpTo(maxMessage) // the answer changes nothing
+	_, _, _ = a.stream.NewBody(resp, nil).ReadUpTo(maxMessage) // the answer changes nothing
 }
