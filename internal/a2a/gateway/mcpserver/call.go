@@ -4,17 +4,14 @@
 package mcpserver
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 
-	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
@@ -32,15 +29,14 @@ const answeredLate = "The agent does not wait for the answer any more. It was no
 // conversation is one call of the tool call_agent: a message, and the user's answers to the
 // agent's questions.
 type conversation struct {
-	tools   *tools
+	callee
+	agents  *agentclient.Client
 	request *mcp.CallToolRequest
-	// agent is the agent's name, as namespace/name.
-	agent string
-	call  *agentclient.Call
+	call    *agentclient.Call
 }
 
-// call implements the tool call_agent.
-func (t *tools) call(ctx context.Context, r *mcp.CallToolRequest) (*result, error) {
+// callAgent implements the tool call_agent.
+func callAgent(ctx context.Context, agents *agentclient.Client, r *mcp.CallToolRequest) (*result, error) {
 	arguments, err := readCall(r)
 	if err != nil {
 		return nil, err
@@ -53,8 +49,9 @@ func (t *tools) call(ctx context.Context, r *mcp.CallToolRequest) (*result, erro
 	defer reservation.Release()
 	notify := newProgress(ctx, r)
 	defer notify.stop()
-	c := &conversation{tools: t, request: r, agent: agent.String(), call: &agentclient.Call{
-		URL: originOf(r) + "/agents/" + agent.String() + "/", Header: forwarded(r), Observe: notify.event, Reservation: reservation,
+	to := callee{agent: agent.String(), url: originOf(r.Extra.Header) + "/agents/" + agent.String() + "/"}
+	c := &conversation{callee: to, agents: agents, request: r, call: &agentclient.Call{
+		URL: to.url, Header: forwarded(r), Observe: notify.event, Reservation: reservation,
 	}}
 	if c.call.Message, err = arguments.message(); err != nil {
 		return nil, err
@@ -74,46 +71,11 @@ func (t *tools) call(ctx context.Context, r *mcp.CallToolRequest) (*result, erro
 	return c.run(ctx)
 }
 
-// maxFiles is the maximum number of files in one call.
-const maxFiles = 1000
-
-// readCall reads the arguments of call_agent.
-func readCall(r *mcp.CallToolRequest) (*callArguments, error) {
-	a := &callArguments{}
-	var unknown error
-	readFile := func(in *jsonread.Reader) {
-		var f file
-		unknown = cmp.Or(unknown, readObject(in, "is not a member of a file", map[string]func(*jsonread.Reader){
-			"name": textInto(&f.Name), "mediaType": textInto(&f.MediaType), "url": textInto(&f.URL),
-			"data": func(in *jsonread.Reader) { f.Data = in.Bytes() },
-		}))
-		a.Files = append(a.Files, f)
-	}
-	err := decode(r, map[string]func(*jsonread.Reader){
-		"agent":     textInto(&a.Agent),
-		"message":   textInto(&a.Message),
-		"skill":     textInto(&a.Skill),
-		"taskId":    textInto(&a.TaskID),
-		"contextId": textInto(&a.ContextID),
-		"data":      func(in *jsonread.Reader) { a.Data = json.RawMessage(in.Value()) },
-		"files": func(in *jsonread.Reader) {
-			for i := range in.Elements() {
-				if i == maxFiles {
-					in.TooMany(maxFiles)
-					return
-				}
-				readFile(in)
-			}
-		},
-	})
-	return a, cmp.Or(err, unknown)
-}
-
 // run calls the agent until the task has ended, or until the task waits for an answer that
 // the client cannot get from its user.
 func (c *conversation) run(ctx context.Context) (*result, error) {
 	for round := 0; ; round++ {
-		answer, err := c.tools.agents.Do(ctx, c.call)
+		answer, err := c.agents.Do(ctx, c.call)
 		if err != nil {
 			return nil, err //nolint:wrapcheck // an *a2a.Error, or the cause of ctx
 		}
@@ -168,7 +130,7 @@ func (c *conversation) answer(ctx context.Context, q *question, text string) (*r
 // now returns the present task of the call, or nil if the agent does not return it. The error
 // is the cause of the end of ctx.
 func (c *conversation) now(ctx context.Context) (*a2a.Task, error) {
-	task, err := c.tools.agents.Read(ctx, c.call)
+	task, err := c.agents.Read(ctx, c.call)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -191,6 +153,53 @@ func (c *conversation) refuseSensitive(ctx context.Context) (*result, error) {
 	refusal := c.task(task, "The message was not sent.")
 	refusal.IsError, refusal.outcome = true, OutcomeFailed
 	return refusal, nil
+}
+
+// sessionless reports whether the client uses a version of MCP without sessions. Such a
+// client receives a question in a result, and repeats its request with the answer.
+func (c *conversation) sessionless() bool { return c.request.ProtocolVersion() >= sessionless }
+
+// canAsk reports whether the client can ask its user the question. It returns false for
+// sensitive input: MCP forbids asking for it by a form, and the other mode of MCP needs a web
+// page, which the sidecar cannot serve to the user's browser.
+func (c *conversation) canAsk(q *question) bool {
+	capabilities := c.request.ClientCapabilities()
+	if q.sensitive || capabilities == nil || capabilities.Elicitation == nil {
+		return false
+	}
+	// A client that declares neither the form mode nor the URL mode supports forms.
+	return capabilities.Elicitation.Form != nil || capabilities.Elicitation.URL == nil
+}
+
+// suspend returns the result with the question for a client without a session. The client
+// then repeats its request with the answer.
+func (c *conversation) suspend(q *question) (*result, error) {
+	state, err := json.Marshal(q)
+	if err != nil {
+		return nil, fmt.Errorf("encode question: %w", err)
+	}
+	return &result{&mcp.CallToolResult{
+		InputRequests: mcp.InputRequestMap{answerName: q.elicitation(c.agent)}, RequestState: string(state),
+	}, OutcomeInputRequired}, nil
+}
+
+// resume reads the answer in the repeated request of a client without a session, and makes
+// the call send it. It returns a result if the user did not answer, or answered too late.
+func (c *conversation) resume(ctx context.Context) (*result, error) {
+	var q question
+	if json.Unmarshal([]byte(c.request.Params.RequestState), &q) != nil || q.TaskID == "" {
+		return nil, a2a.InvalidParams("requestState", "must be that of the result to which this request answers")
+	}
+	reply, ok := c.request.Params.InputResponses[answerName].(*mcp.ElicitResult)
+	if !ok {
+		return nil, a2a.InvalidParams("inputResponses", "must have the answer to "+answerName)
+	}
+	text, accepted := replyOf(reply)
+	if !accepted {
+		return c.task(&a2a.Task{ID: q.TaskID, ContextID: q.ContextID, Status: a2a.Status{State: a2a.StateInputRequired}},
+			notAnswered), nil
+	}
+	return c.answer(ctx, &q, text)
 }
 
 // forwardedHeaders are the headers of the client's request that are copied to the request to
@@ -228,41 +237,4 @@ func isHeaderValue(text string) bool {
 		}
 	}
 	return true
-}
-
-// message returns the message for the agent. It is nil if the call only waits for a task.
-func (a *callArguments) message() (*a2a.Message, error) {
-	m := &a2a.Message{ID: uuid.NewString(), Role: a2a.RoleUser, TaskID: a.TaskID, ContextID: a.ContextID}
-	if a.Message != "" {
-		m.Parts = append(m.Parts, a2a.TextPart(a.Message))
-	}
-	if len(a.Data) > 0 {
-		m.Parts = append(m.Parts, a2a.Part{Content: a2a.ContentData, Data: a2a.Value(a.Data)})
-	}
-	for i, f := range a.Files {
-		p := a2a.Part{Filename: f.Name, MediaType: f.MediaType}
-		switch {
-		case (len(f.Data) > 0) == (f.URL != ""):
-			return nil, a2a.InvalidParams(fmt.Sprintf("files[%d]", i), "must have data or url, and not both")
-		case f.URL != "":
-			p.Content, p.URL = a2a.ContentURL, f.URL
-		default:
-			p.Content, p.Raw = a2a.ContentRaw, f.Data
-		}
-		m.Parts = append(m.Parts, p)
-	}
-	if len(m.Parts) == 0 {
-		if a.TaskID == "" {
-			return nil, a2a.InvalidParams("message", "is required, unless data or files are sent, or taskId names a task to wait for")
-		}
-		return nil, nil //nolint:nilnil // nil is a valid result: no message
-	}
-	if a.Skill != "" {
-		skill, err := json.Marshal(map[string]string{a2a.SkillName: a.Skill})
-		if err != nil {
-			return nil, fmt.Errorf("encode skill: %w", err)
-		}
-		m.Metadata = skill
-	}
-	return m, nil
 }

@@ -33,42 +33,9 @@ const (
 	// maxRequests is the maximum number of open HTTP requests, including streams: one stream per
 	// session, one request per call, and as many for notifications and the answers of users.
 	maxRequests = 2 * (maxSessions + maxCalls)
-	// maxCalls is the maximum number of calls of tools that run at a time. One request may
-	// contain many calls.
-	maxCalls = 64
-	// maxSessions is the maximum number of sessions. Beyond it, the session that was idle for
-	// longest is closed for the new session. idleSession is how long a session stays open
-	// without a request.
-	maxSessions = 64
-	idleSession = time.Hour
-	// maxWait is how long a call of an agent follows its task.
-	maxWait = time.Hour
-)
 
-// sessionless is the first version of MCP without sessions. Versions are dates, so they are
-// compared as texts.
-const sessionless = "2026-07-28"
-
-const (
 	headerVersion = "Mcp-Protocol-Version"
 	headerSession = "Mcp-Session-Id"
-	// headerOrigin passes the URL of the gateway, from the Host header of the client, to the
-	// tools. A value that the client sends is replaced.
-	headerOrigin = "A2a-Gateway-Origin"
-	// headerRequest passes the id of the HTTP request to the tools. A value that the client
-	// sends is replaced.
-	headerRequest = "A2a-Gateway-Request"
-)
-
-// Outcome is the result of a call of a tool, for metrics.
-type Outcome string
-
-// The outcomes. InputRequired means that the task waits for its client.
-const (
-	OutcomeSucceeded     Outcome = "succeeded"
-	OutcomeFailed        Outcome = "failed"
-	OutcomeInputRequired Outcome = "input_required"
-	OutcomeCanceled      Outcome = "canceled"
 )
 
 // Options configure a Handler. All fields are required.
@@ -119,7 +86,8 @@ func (h *Handler) open() *server {
 	}
 	s := &server{sessions: newSessions(h.options.Now), requests: &requests{}}
 	s.tools = &tools{
-		options:  h.options,
+		observe:  h.options.Observe,
+		log:      h.options.Log,
 		registry: &registryclient.Client{Gateway: h.options.Gateway},
 		agents: agentclient.New(agentclient.Options{
 			Gateway: h.options.Gateway, Memory: h.options.Limits.Answers, MaxWait: maxWait, Now: h.options.Now,
@@ -186,10 +154,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodPost && !read(call) { //nolint:contextcheck // the call carries its request
 		return
 	}
-	r.Header.Set(headerOrigin, "http://"+r.Host)
-	id, ended := s.requests.begin(r.Context())
-	defer ended()
-	r.Header.Set(headerRequest, id)
+	defer s.requests.begin(r)()
 	w = &boundedWriter{ResponseWriter: w, control: http.NewResponseController(w), timeout: h.options.Limits.WriteTimeout, now: h.options.Now}
 	if r.Header.Get(headerVersion) >= sessionless {
 		s.withoutSessions.ServeHTTP(w, r)

@@ -4,9 +4,7 @@
 package mcpserver
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -15,6 +13,9 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
+
+// maxWait is how long a call of an agent follows its task, and waits for an answer.
+const maxWait = time.Hour
 
 // question is the question of a task that waits for input. Its JSON is the request state for
 // clients without sessions. A client that changes this state reaches no task that it could
@@ -68,22 +69,6 @@ func (q *question) same(other *question) bool {
 	}
 }
 
-// sessionless reports whether the client uses a version of MCP without sessions. Such a
-// client receives a question in a result, and repeats its request with the answer.
-func (c *conversation) sessionless() bool { return c.request.ProtocolVersion() >= sessionless }
-
-// canAsk reports whether the client can ask its user the question. It returns false for
-// sensitive input: MCP forbids asking for it by a form, and the other mode of MCP needs a web
-// page, which the sidecar cannot serve to the user's browser.
-func (c *conversation) canAsk(q *question) bool {
-	capabilities := c.request.ClientCapabilities()
-	if q.sensitive || capabilities == nil || capabilities.Elicitation == nil {
-		return false
-	}
-	// A client that declares neither the form mode nor the URL mode supports forms.
-	return capabilities.Elicitation.Form != nil || capabilities.Elicitation.URL == nil
-}
-
 // answerName is the name of the question in the result, and of the answer in the form.
 const answerName = "answer"
 
@@ -112,33 +97,16 @@ func (q *question) reply(text string) *a2a.Message {
 	return m
 }
 
-// suspend returns the result with the question for a client without a session. The client
-// then repeats its request with the answer.
-func (c *conversation) suspend(q *question) (*result, error) {
-	state, err := json.Marshal(q)
-	if err != nil {
-		return nil, fmt.Errorf("encode question: %w", err)
+// textOf returns the text of a message, or "" for nil or a message without text.
+func textOf(m *a2a.Message) string {
+	if m == nil {
+		return ""
 	}
-	return &result{&mcp.CallToolResult{
-		InputRequests: mcp.InputRequestMap{answerName: q.elicitation(c.agent)}, RequestState: string(state),
-	}, OutcomeInputRequired}, nil
-}
-
-// resume reads the answer in the repeated request of a client without a session, and makes
-// the call send it. It returns a result if the user did not answer, or answered too late.
-func (c *conversation) resume(ctx context.Context) (*result, error) {
-	var q question
-	if json.Unmarshal([]byte(c.request.Params.RequestState), &q) != nil || q.TaskID == "" {
-		return nil, a2a.InvalidParams("requestState", "must be that of the result to which this request answers")
+	var texts []string
+	for i := range m.Parts {
+		if m.Parts[i].Content == a2a.ContentText {
+			texts = append(texts, m.Parts[i].Text)
+		}
 	}
-	reply, ok := c.request.Params.InputResponses[answerName].(*mcp.ElicitResult)
-	if !ok {
-		return nil, a2a.InvalidParams("inputResponses", "must have the answer to "+answerName)
-	}
-	text, accepted := replyOf(reply)
-	if !accepted {
-		return c.task(&a2a.Task{ID: q.TaskID, ContextID: q.ContextID, Status: a2a.Status{State: a2a.StateInputRequired}},
-			notAnswered), nil
-	}
-	return c.answer(ctx, &q, text)
+	return strings.Join(texts, "\n")
 }

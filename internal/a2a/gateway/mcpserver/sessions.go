@@ -13,6 +13,17 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+const (
+	// maxSessions is the maximum number of sessions. Beyond it, the session that was idle for
+	// longest is closed for the new session. idleSession is how long a session stays open
+	// without a request.
+	maxSessions = 64
+	idleSession = time.Hour
+	// sessionless is the first version of MCP without sessions. Versions are dates, so they are
+	// compared as texts.
+	sessionless = "2026-07-28"
+)
+
 // sessions limits the number of sessions. When a session ends, it cancels the calls of the
 // session, because the SDK waits for them.
 type sessions struct {

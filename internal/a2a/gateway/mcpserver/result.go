@@ -6,6 +6,7 @@ package mcpserver
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strconv"
 	"strings"
@@ -15,6 +16,46 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 )
+
+// The names of the tools.
+const (
+	ToolFind = "find_agents"
+	ToolGet  = "get_agent"
+	ToolCall = "call_agent"
+)
+
+// Outcome is the result of a call of a tool, for metrics.
+type Outcome string
+
+// The outcomes. InputRequired means that the task waits for its client.
+const (
+	OutcomeSucceeded     Outcome = "succeeded"
+	OutcomeFailed        Outcome = "failed"
+	OutcomeInputRequired Outcome = "input_required"
+	OutcomeCanceled      Outcome = "canceled"
+)
+
+// result is the result of a tool, with its outcome for metrics.
+type result struct {
+	*mcp.CallToolResult
+	outcome Outcome
+}
+
+// structured returns a result with a JSON value as structured content, and the same JSON as
+// text for models.
+func structured(value any) (*result, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encode result: %w", err)
+	}
+	return &result{&mcp.CallToolResult{
+		Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}, StructuredContent: json.RawMessage(text),
+	}, OutcomeSucceeded}, nil
+}
+
+func failed(text string) *mcp.CallToolResult {
+	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: text}}}
+}
 
 // facts are the last text in the result of call_agent. A client uses them to continue the
 // task.
@@ -35,8 +76,14 @@ var next = map[a2a.State]string{
 	a2a.StateWorking:       "The task still runs: call " + ToolCall + " again with this taskId and no message to wait for it.",
 }
 
+// callee is a called agent: its name, as namespace/name, and the URL of its base through the
+// gateway.
+type callee struct {
+	agent, url string
+}
+
 // outcome returns the result for a task that has ended, waits for its client or still runs.
-func (c *conversation) outcome(r *agentclient.Result) *result {
+func (c *callee) outcome(r *agentclient.Result) *result {
 	if r.Failure == nil {
 		return c.task(r.Task, "")
 	}
@@ -52,7 +99,7 @@ func (c *conversation) outcome(r *agentclient.Result) *result {
 }
 
 // task returns the result for a task. The result begins with note, unless note is "".
-func (c *conversation) task(t *a2a.Task, note string) *result {
+func (c *callee) task(t *a2a.Task, note string) *result {
 	out := &result{&mcp.CallToolResult{}, OutcomeSucceeded}
 	if note != "" {
 		out.Content = append(out.Content, &mcp.TextContent{Text: note})
@@ -76,19 +123,19 @@ func (c *conversation) task(t *a2a.Task, note string) *result {
 	f := &facts{TaskID: t.ID, ContextID: t.ContextID, State: t.Status.State.String(), Next: next[t.Status.State]}
 	if q := questionOf(t); q != nil && q.sensitive {
 		f.Next = "The agent waits for sensitive input, such as a password, which no model may see: do not ask for it, and do not send it with " + ToolCall +
-			". A program sends it with an A2A client to " + c.call.URL + ", in a message with this taskId. Then call " + ToolCall + " again with this taskId and no message."
+			". A program sends it with an A2A client to " + c.url + ", in a message with this taskId. Then call " + ToolCall + " again with this taskId and no message."
 	}
 	return c.end(out, f)
 }
 
 // message returns the result for an agent's message without a task.
-func (c *conversation) message(m *a2a.Message) *result {
+func (c *callee) message(m *a2a.Message) *result {
 	out := &result{&mcp.CallToolResult{}, OutcomeSucceeded}
 	out.Content = appendParts(out.Content, m.Parts, "a2a://"+c.agent+"/messages/"+url.PathEscape(m.ID), "")
 	return c.end(out, &facts{ContextID: m.ContextID})
 }
 
-func (c *conversation) end(out *result, f *facts) *result {
+func (c *callee) end(out *result, f *facts) *result {
 	f.Agent = c.agent
 	if text, err := json.Marshal(f); err == nil { // strings are always encoded
 		out.Content = append(out.Content, &mcp.TextContent{Text: string(text)})
@@ -126,18 +173,4 @@ func fileContent(p *a2a.Part, uri string) mcp.Content {
 	default:
 		return &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: uri, MIMEType: cmp.Or(p.MediaType, "application/octet-stream"), Blob: p.Raw}}
 	}
-}
-
-// textOf returns the text of a message, or "" for nil or a message without text.
-func textOf(m *a2a.Message) string {
-	if m == nil {
-		return ""
-	}
-	var texts []string
-	for i := range m.Parts {
-		if m.Parts[i].Content == a2a.ContentText {
-			texts = append(texts, m.Parts[i].Text)
-		}
-	}
-	return strings.Join(texts, "\n")
 }
