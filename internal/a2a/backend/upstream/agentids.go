@@ -4,7 +4,9 @@
 package upstream
 
 import (
+	"container/list"
 	"crypto/sha256"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -60,4 +62,49 @@ func derivedID(kind string, t *backend.Turn, id string) string {
 		data = append(data, 0)
 	}
 	return uuid.NewHash(sha256.New(), idNamespace, data, 8).String()
+}
+
+// maxContexts bounds the number of stored contexts.
+const maxContexts = 4096
+
+// contextNames stores, in memory, the context ids of agents that choose these ids
+// themselves. If it is full, it drops the context that was used least recently. After that,
+// and after a restart, the agent begins a new context.
+type contextNames struct {
+	mu    sync.Mutex
+	names map[string]*list.Element
+	order *list.List
+}
+
+type contextName struct{ alias, name string }
+
+func newContextNames() *contextNames {
+	return &contextNames{names: map[string]*list.Element{}, order: list.New()}
+}
+
+// agentName returns the agent's id of a context: the id that the agent chose or, if none is
+// stored, the derived id in alias.
+func (c *contextNames) agentName(alias string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.names[alias]; e != nil {
+		c.order.MoveToFront(e)
+		return e.Value.(contextName).name
+	}
+	return alias
+}
+
+func (c *contextNames) remember(alias, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.names[alias]; e != nil {
+		e.Value = contextName{alias, name}
+		c.order.MoveToFront(e)
+		return
+	}
+	c.names[alias] = c.order.PushFront(contextName{alias, name})
+	if c.order.Len() > maxContexts {
+		oldest := c.order.Remove(c.order.Back()).(contextName)
+		delete(c.names, oldest.alias)
+	}
 }

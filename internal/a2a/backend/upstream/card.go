@@ -15,56 +15,46 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// Limits of the card: its size in bytes, the number of its interfaces, and the time to read
-// it.
+// Limits of the card: its size in bytes, and the time to read it.
 const (
-	maxCard       = 1 << 20
-	maxInterfaces = 64
-	cardTimeout   = 10 * time.Second
+	maxCard     = 1 << 20
+	cardTimeout = 10 * time.Second
 )
 
 // wellKnown are the well-known paths of a card. The first is the path of 0.3 and later.
 var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
-// readCard reads the agent's card and returns the best endpoint that it offers.
-func (b *Backend) readCard(ctx context.Context, t *backend.Turn) (*endpoint, error) {
-	if b.remote != nil {
-		return b.chooseEndpoint(b.remote.Card)
-	}
-	if b.pinned != (version.Version{}) && b.cardPath == "" {
-		return b.pinnedEndpoint()
-	}
+// cardReader reads the card of an agent, for a turn.
+type cardReader struct {
+	client *stream.Client
+	// agent is the URL of the agent. path is the configured path of the card, "" for none.
+	agent *url.URL
+	path  string
+	turn  *backend.Turn
+}
+
+// read reads the card within cardTimeout.
+func (c *cardReader) read(ctx context.Context) ([]byte, error) {
 	limited, stop := context.WithTimeout(ctx, cardTimeout)
 	defer stop()
-	text, err := b.fetchCard(limited, t)
+	text, err := c.find(limited)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
 		return nil, backend.Failed("The agent did not serve its card within "+cardTimeout.String(), err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return b.chooseEndpoint(text)
+	return text, err
 }
 
-// pinnedEndpoint returns the endpoint for a configured version without a card: JSON-RPC
-// at the path of the URL, streaming until the agent refuses it.
-func (b *Backend) pinnedEndpoint() (*endpoint, error) {
-	o := &cardOffer{streaming: true, pinned: true, interfaces: []cardInterface{{url: "/", binding: string(card.JSONRPC), version: b.pinned.String()}}}
-	return o.choose(b.url)
-}
-
-// fetchCard reads the card at its configured path. If no path is configured, it tries the
+// find reads the card at its configured path. If no path is configured, it tries the
 // well-known paths below the path of the agent's URL, if the URL has a path, and then at
 // the root.
-func (b *Backend) fetchCard(ctx context.Context, t *backend.Turn) ([]byte, error) {
-	places := b.cardPlaces()
+func (c *cardReader) find(ctx context.Context) ([]byte, error) {
+	places := c.places()
 	var refusal *noCardError
 	for _, u := range places {
-		text, err := b.fetchCardAt(ctx, t, u)
+		text, err := c.fetch(ctx, u)
 		missing, isMissing := errors.AsType[*noCardError](err)
 		if !isMissing {
 			return text, err
@@ -76,20 +66,20 @@ func (b *Backend) fetchCard(ctx context.Context, t *backend.Turn) ([]byte, error
 	return nil, refusal.failure(places)
 }
 
-func (b *Backend) cardPlaces() []*url.URL {
+func (c *cardReader) places() []*url.URL {
 	at := func(escaped string) *url.URL {
-		u := *b.url
+		u := *c.agent
 		u.Path, u.RawPath = escaped, ""
 		if unescaped, err := url.PathUnescape(escaped); err == nil {
 			u.Path, u.RawPath = unescaped, escaped
 		}
 		return &u
 	}
-	if b.cardPath != "" {
-		return []*url.URL{at(b.cardPath)}
+	if c.path != "" {
+		return []*url.URL{at(c.path)}
 	}
 	bases := []string{""}
-	if base := strings.TrimSuffix(b.url.EscapedPath(), "/"); base != "" {
+	if base := strings.TrimSuffix(c.agent.EscapedPath(), "/"); base != "" {
 		bases = []string{base, ""}
 	}
 	var places []*url.URL
@@ -145,17 +135,17 @@ func (n *noCardError) failure(places []*url.URL) *backend.TurnError {
 		", which names its version of A2A"+cure, n)
 }
 
-func (b *Backend) fetchCardAt(ctx context.Context, t *backend.Turn, u *url.URL) ([]byte, error) {
-	header := stream.Header(t, "application/json")
+func (c *cardReader) fetch(ctx context.Context, u *url.URL) ([]byte, error) {
+	header := stream.Header(c.turn, "application/json")
 	delete(header, "Content-Type")
 	// A server with a card for each version returns the latest one.
 	header[version.Name] = []string{version.V10.String()}
-	resp, err := b.client.Do(ctx, &stream.Request{Method: http.MethodGet, URL: u, Header: header})
+	resp, err := c.client.Do(ctx, &stream.Request{Method: http.MethodGet, URL: u, Header: header})
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	body := b.client.NewBody(resp, nil)
+	body := c.client.NewBody(resp, nil)
 	if !stream.IsSuccess(resp.StatusCode) {
 		return nil, &noCardError{at: u, status: resp.StatusCode, excerpt: errorExcerpt(body)}
 	}

@@ -5,47 +5,16 @@ package upstream
 
 import (
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
-// chooseEndpoint returns the best endpoint that a card offers.
-func (b *Backend) chooseEndpoint(text []byte) (*endpoint, error) {
-	offer, err := decodeCard(text)
-	if err != nil {
-		return nil, backend.Unrecognized("The agent's card "+stream.DecodeReason(err, "an Agent Card"), text, err)
-	}
-	if b.pinned != (version.Version{}) {
-		for i := range offer.interfaces {
-			offer.interfaces[i].version = b.pinned.String()
-		}
-		offer.pinned = true
-	}
-	if b.remote != nil {
-		offer.interfaces = slices.DeleteFunc(offer.interfaces, func(i cardInterface) bool { return !i.hasOrigin(b.url) })
-	}
-	return offer.choose(b.url)
-}
-
-// hasOrigin reports whether the URL of an interface has the scheme, the host and the port
-// of origin, and no user information.
-func (i *cardInterface) hasOrigin(origin *url.URL) bool {
-	u, err := url.Parse(i.url)
-	return err == nil && u.User == nil && u.Scheme == origin.Scheme && strings.EqualFold(u.Hostname(), origin.Hostname()) && portOf(u) == portOf(origin)
-}
-
-func portOf(u *url.URL) string {
-	if u.Port() == "" {
-		return map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	return u.Port()
-}
+// maxInterfaces bounds the interfaces of a card.
+const maxInterfaces = 64
 
 // cardOffer has the members of a card that determine the endpoint.
 type cardOffer struct {
@@ -130,6 +99,20 @@ func decodeInterfaces(r *jsonread.Reader) []cardInterface {
 	return all
 }
 
+// hasOrigin reports whether the URL of an interface has the scheme, the host and the port
+// of origin, and no user information.
+func (i *cardInterface) hasOrigin(origin *url.URL) bool {
+	u, err := url.Parse(i.url)
+	return err == nil && u.User == nil && u.Scheme == origin.Scheme && strings.EqualFold(u.Hostname(), origin.Hostname()) && portOf(u) == portOf(origin)
+}
+
+func portOf(u *url.URL) string {
+	if u.Port() == "" {
+		return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Port()
+}
+
 // choose returns the best endpoint that the backend supports.
 func (o *cardOffer) choose(at *url.URL) (*endpoint, error) {
 	for _, d := range preferred {
@@ -175,29 +158,23 @@ func (i *cardInterface) assumedVersion(o *cardOffer) version.Version {
 }
 
 func (i *cardInterface) endpoint(d *dialect, at *url.URL, streaming bool) (*endpoint, error) {
-	p := &endpoint{dialect: d, url: at, tenant: i.tenant}
-	p.streaming.Store(streaming)
-	if at.Path == "" {
+	u := *at
+	if u.Path == "" {
 		named, err := url.Parse(i.url)
 		if err != nil {
 			return nil, backend.Failed("The agent's card has an interface whose URL cannot be read", err)
 		}
-		u := *at
 		u.Path, u.RawPath = named.Path, named.RawPath
-		p.url = &u
 	}
-	if d.bindingName == card.JSONRPC {
-		if p.url.Path == "" {
-			u := *p.url
-			u.Path = "/"
-			p.url = &u
-		}
-		return p, nil
+	switch {
+	case d.bindingName != card.JSONRPC:
+		u.RawPath = strings.TrimSuffix(strings.TrimSuffix(u.EscapedPath(), "/"), d.prefix)
+		u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), d.prefix)
+	case u.Path == "":
+		u.Path = "/"
 	}
-	u := *p.url
-	u.RawPath = strings.TrimSuffix(strings.TrimSuffix(u.EscapedPath(), "/"), d.prefix)
-	u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), d.prefix)
-	p.url = &u
+	p := &endpoint{dialect: d, url: &u, tenant: i.tenant}
+	p.streaming.Store(streaming)
 	return p, nil
 }
 

@@ -4,11 +4,12 @@
 package upstream
 
 import (
+	"errors"
+	"net/url"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v01"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/agentevents"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -23,6 +24,27 @@ const (
 	opSubscribe
 	operations
 )
+
+// callParams has the parameters of an operation.
+type callParams struct {
+	send   *a2a.SendRequest
+	taskID string
+	tenant string
+	// history is the number of messages of the task's history to return.
+	history int
+}
+
+// binding encodes requests to the agent and decodes the envelopes of its responses.
+type binding interface {
+	// request returns the HTTP request of an operation. base is the URL of the interface.
+	request(d *dialect, base *url.URL, op operation, c *callParams) (method string, u *url.URL, body []byte)
+	// unwrap returns the content of a response or of an event. If the agent sent an
+	// error, unwrap returns a *protocolError.
+	unwrap(text []byte) ([]byte, error)
+	// decodeError returns the error in the body of a response with a status other than 2xx,
+	// and nil if the body contains none.
+	decodeError(status int, text []byte) *protocolError
+}
 
 // dialect is one version of the protocol over one binding.
 type dialect struct {
@@ -55,51 +77,6 @@ type dialect struct {
 	resubscribes bool
 }
 
-var (
-	rpcV10 = &dialect{
-		version: version.V10, bindingName: card.JSONRPC, binding: jsonRPC{},
-		methods:    [operations]string{"SendMessage", "SendStreamingMessage", "GetTask", "CancelTask", "SubscribeToTask"},
-		appendSend: protojson.V10.AppendSend, appendGet: protojson.V10.AppendGet, appendCancel: protojson.V10.AppendCancel, appendSubscribe: protojson.V10.AppendSubscribe,
-		decodeResponse: protojson.V10.DecodeEvent, decodeEvent: protojson.V10.DecodeEvent, decodeTask: protojson.V10.DecodeTask,
-		extensionsHeader: "A2A-Extensions", resubscribes: true,
-	}
-	restV10 = &dialect{
-		version: version.V10, bindingName: card.HTTPJSON, binding: httpJSON{},
-		appendSend: protojson.V10.AppendSend, appendCancel: protojson.V10.AppendCancel,
-		decodeResponse: protojson.V10.DecodeEvent, decodeEvent: protojson.V10.DecodeEvent, decodeTask: protojson.V10.DecodeTask,
-		extensionsHeader: "A2A-Extensions", resubscribes: true,
-	}
-	rpcV03 = &dialect{
-		version: version.V03, bindingName: card.JSONRPC, binding: jsonRPC{},
-		methods:    [operations]string{"message/send", "message/stream", "tasks/get", "tasks/cancel", "tasks/resubscribe"},
-		appendSend: v03.AppendSend, appendGet: v03.AppendGet, appendCancel: v03.AppendCancel, appendSubscribe: v03.AppendSubscribe,
-		decodeResponse: v03.DecodeEvent, decodeEvent: v03.DecodeEvent, decodeTask: v03.DecodeTask,
-		extensionsHeader: "X-A2A-Extensions",
-	}
-	restV03 = &dialect{
-		version: version.V03, bindingName: card.HTTPJSON, binding: httpJSON{}, prefix: "/v1",
-		appendSend:     protojson.V03.AppendSend,
-		decodeResponse: protojson.V03.DecodeEvent, decodeEvent: protojson.V03.DecodeEvent, decodeTask: protojson.V03.DecodeTask,
-		extensionsHeader: "X-A2A-Extensions",
-	}
-	rpcV01 = &dialect{
-		version: version.V01, bindingName: card.JSONRPC, binding: jsonRPC{},
-		methods:    [operations]string{"tasks/send", "tasks/sendSubscribe", "tasks/get", "tasks/cancel", "tasks/resubscribe"},
-		appendSend: v01.AppendSend, appendGet: v01.AppendGet, appendCancel: v01.AppendCancel, appendSubscribe: v01.AppendSubscribe,
-		decodeResponse: decodeTaskEventV01, decodeEvent: v01.DecodeEvent, decodeTask: v01.DecodeTask,
-		namesTasks: true,
-	}
-)
-
-// preferred are the supported dialects in the order of preference.
-var preferred = []*dialect{rpcV10, restV10, rpcV03, restV03, rpcV01}
-
-// decodeTaskEventV01 decodes the response to a message in 0.1.
-func decodeTaskEventV01(text []byte) (a2a.Event, error) {
-	t, err := v01.DecodeTask(text)
-	return a2a.Event{Task: t}, err
-}
-
 // supports reports whether the dialect can be used with an agent of a version. 0.2 uses
 // the dialect of 0.3.
 func (d *dialect) supports(v version.Version) bool {
@@ -107,4 +84,42 @@ func (d *dialect) supports(v version.Version) bool {
 		v = version.V03
 	}
 	return d.version == v
+}
+
+// event decodes an event of a stream in the version of the dialect. If that fails, it
+// accepts the forms that servers mix with that version (agentevents.DecodeEvent).
+func (d *dialect) event(text []byte) (a2a.Event, error) { return d.lenient(d.decodeEvent, text) }
+
+// response decodes the response to a message, as leniently as event.
+func (d *dialect) response(text []byte) (a2a.Event, error) { return d.lenient(d.decodeResponse, text) }
+
+// task decodes a task, as leniently as event.
+func (d *dialect) task(text []byte) (*a2a.Task, error) {
+	e, err := d.lenient(func(text []byte) (a2a.Event, error) {
+		t, err := d.decodeTask(text)
+		return a2a.Event{Task: t}, err
+	}, text)
+	if err == nil && e.Task == nil {
+		err = agentevents.ErrNoTask
+	}
+	return e.Task, err
+}
+
+func (d *dialect) lenient(decode func([]byte) (a2a.Event, error), text []byte) (a2a.Event, error) {
+	e, err := decode(text)
+	if err == nil {
+		err = agentevents.Check(&e, text)
+	}
+	if err == nil {
+		return e, nil
+	}
+	other, otherErr := agentevents.DecodeEvent(text, d.version == version.V10)
+	if otherErr == nil {
+		return other, nil
+	}
+	_, malformed := errors.AsType[*a2a.Error](err)
+	if _, better := errors.AsType[*a2a.Error](otherErr); better && !malformed {
+		err = otherErr
+	}
+	return a2a.Event{}, err
 }

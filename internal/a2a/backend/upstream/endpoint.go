@@ -4,14 +4,11 @@
 package upstream
 
 import (
-	"net/http"
 	"net/url"
-	"strings"
 	"sync/atomic"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
@@ -32,27 +29,6 @@ type endpoint struct {
 	fallback *endpoint
 }
 
-// callParams has the parameters of an operation.
-type callParams struct {
-	send   *a2a.SendRequest
-	taskID string
-	tenant string
-	// history is the number of messages of the task's history to return.
-	history int
-}
-
-// binding encodes requests to the agent and decodes the envelopes of its responses.
-type binding interface {
-	// request returns the HTTP request of an operation.
-	request(p *endpoint, op operation, c *callParams) (method string, u *url.URL, body []byte)
-	// unwrap returns the content of a response or of an event. If the agent sent an
-	// error, unwrap returns a *protocolError.
-	unwrap(text []byte) ([]byte, error)
-	// decodeError returns the error in the body of a response with a status other than 2xx,
-	// and nil if the body contains none.
-	decodeError(status int, text []byte) *protocolError
-}
-
 // tenantOf returns the tenant of requests: the tenant on the card or, if the card has none,
 // the tenant of the client. Over HTTP+JSON, it ignores the tenant of the client, because
 // the client could then choose a segment of the path. Versions before 1.0 have no tenants.
@@ -67,43 +43,31 @@ func (p *endpoint) tenantOf(t *backend.Turn) string {
 	}
 }
 
-func (b *Backend) request(p *endpoint, op operation, t *backend.Turn, c *callParams) *stream.Request {
-	accept := "application/json"
-	if op == opStream || op == opSubscribe {
-		accept = "text/event-stream, application/json"
-	}
-	header := b.header(t, accept)
-	if p.version == version.V10 || p.version == version.V03 {
-		header[version.Name] = []string{p.version.String()}
-	}
-	if p.extensionsHeader != "" && len(t.Extensions) > 0 {
-		header[http.CanonicalHeaderKey(p.extensionsHeader)] = []string{toHeaderValue(strings.Join(t.Extensions, ", "))}
-	}
-	method, u, body := p.binding.request(p, op, c)
-	if body == nil {
-		delete(header, "Content-Type")
-	}
-	return &stream.Request{Method: method, URL: u, Header: header, Body: body}
-}
-
-// header returns the header of every request to the agent.
-func (b *Backend) header(t *backend.Turn, accept string) http.Header {
-	if b.remote == nil {
-		return stream.Header(t, accept)
-	}
-	h := http.Header{"Content-Type": {"application/json"}, "Accept": {accept}}
-	if b.remote.Authorization != "" {
-		h["Authorization"] = []string{b.remote.Authorization}
-	}
-	return h
-}
-
-// toHeaderValue removes the characters that a header cannot hold.
-func toHeaderValue(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return -1
+// turnError returns the failure of the turn for an error that the agent returned.
+func (p *endpoint) turnError(f *protocolError, remote bool) *backend.TurnError {
+	switch f.reason {
+	case a2a.ReasonTaskNotFound:
+		return backend.Failed("The agent does not know the task any more; it may have been restarted", f)
+	case a2a.ReasonUnsupportedOperation:
+		return backend.Failed("The agent does not support this, or its task has ended", f)
+	case a2a.ReasonContentTypeNotSupported:
+		return backend.Rejected("The agent does not accept content of this type")
+	case a2a.ReasonInvalidParams, a2a.ReasonInvalidRequest, a2a.ReasonParse:
+		return backend.Rejected("The agent rejected the message as invalid")
+	case a2a.ReasonExtensionRequired:
+		return backend.Rejected("The agent requires an extension that the client did not ask for")
+	case a2a.ReasonMethodNotFound, a2a.ReasonVersionNotSupported:
+		by := "which its card offers"
+		if p.pinned {
+			by = "which backend.a2a.version names"
 		}
-		return r
-	}, s)
+		return backend.Failed("The agent does not speak A2A "+p.version.String()+" over "+string(p.bindingName)+", "+by, f)
+	case a2a.ReasonUnauthenticated, a2a.ReasonPermissionDenied:
+		if remote {
+			return backend.Failed("The agent requires other credentials; it receives the Authorization header of the request and no other credential", f)
+		}
+		return backend.Failed("The agent requires credentials; the sidecar authenticates callers and has no credential for the agent", f)
+	default:
+		return backend.Failed("The agent answered with an error", f)
+	}
 }

@@ -43,9 +43,9 @@ var errIdleSubscription = errors.New("the subscription had no event")
 
 // follower follows a task whose stream ended before the task did.
 type follower struct {
-	*run
+	*turnClient
 
-	call *callParams
+	params *callParams
 	// subscribes is true if the follower has to subscribe to the task before the next poll.
 	subscribes bool
 	// streamWhole is true if the agent ended the stream, and false if the connection was
@@ -71,17 +71,17 @@ type follower struct {
 // a2a-sdk 0.3 subscribes to a queue, and does not close the queue if the task ends
 // meanwhile. The follower closes an idle subscription, and subscribes again only if a poll
 // returns an unfinished task.
-func (r *run) follow(ctx context.Context, whole bool) error {
-	endedEarly := r.heldStatus == nil && r.endpoint.streaming.Load()
+func (c *turnClient) follow(ctx context.Context, whole bool) error {
+	endedEarly := c.heldStatus == nil && c.endpoint.streaming.Load()
 	f := &follower{
-		run: r, streamWhole: whole, subscribes: endedEarly && (whole || r.endpoint.resubscribes), call: &callParams{taskID: r.ids.task, tenant: r.endpoint.tenantOf(r.turn)},
-		updatesSeen: r.updates, idleLimit: min(maxIdleSubscription, r.backend.client.Limits().Idle/4),
+		turnClient: c, streamWhole: whole, subscribes: endedEarly && (whole || c.endpoint.resubscribes), params: &callParams{taskID: c.ids.task, tenant: c.endpoint.tenantOf(c.turn)},
+		updatesSeen: c.updates, idleLimit: min(maxIdleSubscription, c.agent.client.Limits().Idle/4),
 	}
 	if endedEarly {
-		r.streamIncomplete = true
+		c.streamIncomplete = true
 	}
-	if endedEarly || r.heldStatus != nil {
-		f.call.history = maxHistory
+	if endedEarly || c.heldStatus != nil {
+		f.params.history = maxHistory
 	}
 	for pause := minPollDelay; ; {
 		if f.subscribes {
@@ -89,7 +89,7 @@ func (r *run) follow(ctx context.Context, whole bool) error {
 				return err
 			}
 		}
-		if ended, err := f.evaluatePoll(ctx, r.poll(ctx, f.call)); ended {
+		if ended, err := f.evaluatePoll(ctx, c.poll(ctx, f.params)); ended {
 			return err
 		}
 		if f.subscribes && f.brokenPolls == 0 {
@@ -111,7 +111,7 @@ func (f *follower) subscribe(ctx context.Context) (ended bool, err error) {
 	timer := time.AfterFunc(f.idleLimit, func() { cancel(errIdleSubscription) })
 	defer timer.Stop()
 	f.resubscribed, f.onEvent = true, func() { timer.Reset(f.idleLimit) }
-	err = f.run.call(subscription, opSubscribe, f.call)
+	err = f.call(subscription, opSubscribe, f.params)
 	f.resubscribed, f.onEvent = false, nil
 	if errors.Is(err, backend.ErrTurnEnded) || ctx.Err() != nil {
 		return true, err
@@ -132,7 +132,7 @@ func (f *follower) evaluatePoll(ctx context.Context, err error) (ended bool, _ e
 	failure, isFailure := errors.AsType[*backend.TurnError](err)
 	_, isProtocolError := errors.AsType[*protocolError](err)
 	switch {
-	case ctx.Err() != nil, f.isTaskIncomplete(err), f.stopped():
+	case ctx.Err() != nil, errors.Is(err, errTaskIncomplete), f.stopped():
 		return err != nil || f.stopped(), err
 	case isFailure && failure.Interrupted && f.brokenPolls < maxBrokenPolls:
 		f.brokenPolls++
@@ -180,8 +180,8 @@ func (f *follower) evaluateUnfinished() (ended bool, err error) {
 // ends it if its executor raises an exception, and leaves the task and its subscriptions
 // unchanged.
 func (f *follower) isUnstarted() bool {
-	return f.backend.remote == nil && f.heldStatus == nil && f.streamIncomplete && f.state == a2a.StateSubmitted && !f.hasArtifact &&
-		f.waited >= min(maxUnstarted, f.backend.client.Limits().Idle/2)
+	return f.agent.remote == nil && f.heldStatus == nil && f.streamIncomplete && f.state == a2a.StateSubmitted && !f.output.hasArtifact &&
+		f.waited >= min(maxUnstarted, f.agent.client.Limits().Idle/2)
 }
 
 // failUnconfirmed fails a turn whose output no poll has confirmed. If the held status is

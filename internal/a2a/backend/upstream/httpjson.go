@@ -10,20 +10,21 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 )
 
 // httpJSON is the HTTP+JSON binding.
 type httpJSON struct{}
 
-func (httpJSON) request(p *endpoint, op operation, c *callParams) (method string, u *url.URL, body []byte) {
+func (httpJSON) request(d *dialect, base *url.URL, op operation, c *callParams) (method string, u *url.URL, body []byte) {
 	tenant := ""
 	if c.tenant != "" {
 		tenant = "/" + url.PathEscape(c.tenant)
 	}
 	task := "/tasks/" + url.PathEscape(c.taskID)
 	at := func(path string) *url.URL {
-		u := *p.url
-		u.RawPath = p.url.EscapedPath() + p.prefix + tenant + path
+		u := *base
+		u.RawPath = base.EscapedPath() + d.prefix + tenant + path
 		if unescaped, err := url.PathUnescape(u.RawPath); err == nil {
 			u.Path = unescaped
 		}
@@ -43,9 +44,9 @@ func (httpJSON) request(p *endpoint, op operation, c *callParams) (method string
 	case opSubscribe:
 		return http.MethodPost, at(task + ":subscribe"), []byte("{}")
 	case opStream:
-		return http.MethodPost, at("/message:stream"), p.appendSend(nil, c.send)
+		return http.MethodPost, at("/message:stream"), d.appendSend(nil, c.send)
 	default:
-		return http.MethodPost, at("/message:send"), p.appendSend(nil, c.send)
+		return http.MethodPost, at("/message:send"), d.appendSend(nil, c.send)
 	}
 }
 
@@ -81,7 +82,7 @@ func (httpJSON) decodeError(status int, text []byte) *protocolError {
 // reasonsByName maps the names of reasons in error details to the reasons.
 var reasonsByName = func() map[string]a2a.Reason {
 	all := map[string]a2a.Reason{}
-	for _, r := range reasonsByCode {
+	for _, r := range scalar.ReasonsOfCodes {
 		all[string(r)] = r
 	}
 	return all
@@ -98,7 +99,7 @@ func parseError(status int, text []byte) *protocolError {
 	for name := range r.Members() {
 		switch {
 		case string(name) == "code" && r.Kind() == '0':
-			f.reason = reasonsByCode[r.Int()]
+			f.reason = scalar.ReasonsOfCodes[r.Int()]
 		case string(name) == "error" && r.Kind() == '{':
 			for name := range r.Members() {
 				if string(name) == "details" && r.Kind() == '[' {

@@ -11,6 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 )
 
 // requestID is the id of every request. It need not be unique, because HTTP assigns each
@@ -22,21 +23,21 @@ var errOtherRequest = errors.New("answer has the id of another request")
 // jsonRPC is the JSON-RPC 2.0 binding.
 type jsonRPC struct{}
 
-func (jsonRPC) request(p *endpoint, op operation, c *callParams) (method string, u *url.URL, body []byte) {
+func (jsonRPC) request(d *dialect, base *url.URL, op operation, c *callParams) (method string, u *url.URL, body []byte) {
 	body = append(body, `{"jsonrpc":"2.0","id":"`+requestID+`"`...)
-	body = jsonwrite.Member(body, `,"method":`, p.methods[op])
+	body = jsonwrite.Member(body, `,"method":`, d.methods[op])
 	body = append(body, `,"params":`...)
 	switch op {
 	case opGet:
-		body = p.appendGet(body, &a2a.GetRequest{TaskID: c.taskID, Tenant: c.tenant, HistoryLength: &c.history})
+		body = d.appendGet(body, &a2a.GetRequest{TaskID: c.taskID, Tenant: c.tenant, HistoryLength: &c.history})
 	case opCancel:
-		body = p.appendCancel(body, &a2a.CancelRequest{TaskID: c.taskID, Tenant: c.tenant})
+		body = d.appendCancel(body, &a2a.CancelRequest{TaskID: c.taskID, Tenant: c.tenant})
 	case opSubscribe:
-		body = p.appendSubscribe(body, &a2a.SubscribeRequest{TaskID: c.taskID, Tenant: c.tenant})
+		body = d.appendSubscribe(body, &a2a.SubscribeRequest{TaskID: c.taskID, Tenant: c.tenant})
 	default:
-		body = p.appendSend(body, c.send)
+		body = d.appendSend(body, c.send)
 	}
-	return http.MethodPost, p.url, append(body, '}')
+	return http.MethodPost, base, append(body, '}')
 }
 
 func (jsonRPC) unwrap(text []byte) ([]byte, error) {
@@ -55,7 +56,7 @@ func (jsonRPC) unwrap(text []byte) ([]byte, error) {
 			for name := range r.Members() {
 				if string(name) == "code" {
 					problem.code = r.Int()
-					problem.reason = reasonsByCode[problem.code]
+					problem.reason = scalar.ReasonsOfCodes[problem.code]
 				}
 			}
 		}
@@ -78,25 +79,4 @@ func (b jsonRPC) decodeError(_ int, text []byte) *protocolError {
 	_, err := b.unwrap(text)
 	problem, _ := errors.AsType[*protocolError](err)
 	return problem
-}
-
-// reasonsByCode maps the error codes of all versions to reasons.
-var reasonsByCode = map[int]a2a.Reason{
-	-32001: a2a.ReasonTaskNotFound,
-	-32002: a2a.ReasonTaskNotCancelable,
-	-32003: a2a.ReasonPushNotSupported,
-	-32004: a2a.ReasonUnsupportedOperation,
-	-32005: a2a.ReasonContentTypeNotSupported,
-	-32006: a2a.ReasonInvalidAgentResponse,
-	-32007: a2a.ReasonExtendedCardNotConfigured,
-	-32008: a2a.ReasonExtensionRequired,
-	-32009: a2a.ReasonVersionNotSupported,
-	-32700: a2a.ReasonParse,
-	-32600: a2a.ReasonInvalidRequest,
-	-32601: a2a.ReasonMethodNotFound,
-	-32602: a2a.ReasonInvalidParams,
-	-32603: a2a.ReasonInternal,
-	// These codes are from an SDK; no version of A2A defines them.
-	-31401: a2a.ReasonUnauthenticated,
-	-31403: a2a.ReasonPermissionDenied,
 }

@@ -4,10 +4,10 @@
 package upstream
 
 import (
-	"bytes"
 	"errors"
 	"reflect"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
@@ -16,88 +16,78 @@ import (
 
 var errOtherTask = errors.New("event belongs to another task")
 
-// streamEvent handles one event of a stream.
-func (r *run) streamEvent(number int, text []byte) error {
-	text = bytes.TrimSpace(text)
-	if len(text) == 0 {
-		return nil
-	}
-	content, err := r.endpoint.binding.unwrap(text)
-	var e a2a.Event
-	if err == nil {
-		text = content
-		e, err = r.endpoint.event(content)
-	}
-	if err == nil {
-		err = r.handleEvent(&e)
-	}
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, errStatusHeld) {
-		return err
-	}
-	// Emit the earlier events first.
-	if sendErr := r.flush(); sendErr != nil {
-		return sendErr
-	}
-	return decodeFailure("event in line "+strconv.Itoa(number), text, err)
+// errStatusHeld ends the reading of a stream whose last status is held until a poll has
+// confirmed the output.
+var errStatusHeld = errors.New("the status is held until a poll")
+
+// relay turns the events of the agent's task into events of the sidecar's task, in one
+// turn.
+type relay struct {
+	turn         *backend.Turn
+	emit         backend.Emit
+	watchdog     *stream.Watchdog
+	contextNames *contextNames
+
+	// ids are the agent's ids of the task and of the context, if they are known. initialIDs
+	// are the ids that were known before the turn. derivedContext is the derived id of the
+	// context, for an agent that has not chosen another one.
+	ids, initialIDs agentIDs
+	derivedContext  string
+	// taskNamed is true once the id of the agent's task is known.
+	taskNamed atomic.Bool
+	// storedNote is the note that is stored with the task.
+	storedNote string
+	// responded is true once the agent has sent an event or a response.
+	responded bool
+	// state is the state of the agent's task, StateUnknown before the first status.
+	// lastStatus is the status that has this state.
+	state      a2a.State
+	lastStatus a2a.Status
+	// resubscribed is true while the events come from a resumed subscription, which may
+	// miss events and repeat others. onEvent is called for each event of the subscription.
+	// heldStatus is a status that ends the turn and that is emitted only after a poll has
+	// confirmed the output of the task.
+	resubscribed bool
+	onEvent      func()
+	heldStatus   *a2a.StatusUpdate
+	// updates counts the updates of the task, without repeated ones.
+	updates int
+	output  output
+	// streamIncomplete is true once a stream ended before the task did. streaming is true
+	// while the events come from the stream that is the response to the message.
+	streamIncomplete, streaming bool
+	// knownArtifacts has the artifacts of the last whole task, by their id. An artifact
+	// that an update has changed is removed.
+	knownArtifacts map[string]*a2a.Artifact
+	// batch has the events of one read.
+	batch []a2a.Event
 }
 
-// singleResponse handles a response that is not a stream.
-func (r *run) singleResponse(op operation, body *stream.Body) error {
-	text, err := body.ReadAll()
-	if err != nil {
-		return err
+func newRelay(t *backend.Turn, emit backend.Emit, names *contextNames) *relay {
+	r := &relay{
+		turn: t, emit: emit, contextNames: names, derivedContext: derivedID("context", t, t.ContextID),
+		output: newOutput(), knownArtifacts: map[string]*a2a.Artifact{},
 	}
-	content, err := r.endpoint.binding.unwrap(text)
-	var e a2a.Event
-	if err == nil {
-		text = content
+	if t.Task != nil {
+		r.initialIDs, r.storedNote = parseNote(t.Task.Note), t.Task.Note
+		for i := range t.Task.Artifacts {
+			r.knownArtifacts[t.Task.Artifacts[i].ID] = &t.Task.Artifacts[i]
+		}
 	}
-	switch {
-	case err != nil:
-	case op == opGet:
-		e.Task, err = r.endpoint.task(content)
-	default:
-		e, err = r.endpoint.response(content)
+	if r.initialIDs.context == "" {
+		r.initialIDs.context = names.agentName(r.derivedContext)
 	}
-	if err == nil {
-		err = r.handleEvent(&e)
-	}
-	switch {
-	case errors.Is(err, errStatusHeld):
-		return err
-	case err != nil:
-		return decodeFailure("answer", text, err)
-	}
-	return r.flush()
+	return r
 }
 
-// decodeFailure returns the error to report if a text cannot be decoded: err itself if it
-// is a protocol error or a failure of the turn, and an Unrecognized failure with an excerpt
-// otherwise.
-func decodeFailure(what string, text []byte, err error) error {
-	if problem, ok := errors.AsType[*protocolError](err); ok {
-		return problem
-	}
-	if failure, ok := errors.AsType[*backend.TurnError](err); ok {
-		return failure
-	}
-	switch {
-	case errors.Is(err, errOtherTask):
-		return backend.Failed("The agent's "+what+" belongs to another task", err)
-	case errors.Is(err, errOtherRequest):
-		return backend.Failed("The agent's "+what+" belongs to another request", err)
-	default:
-		return backend.Unrecognized("The agent's "+what+" "+stream.DecodeReason(err, "A2A"), text, err)
-	}
-}
+// stopped reports whether the task has ended or is paused, so that the turn has no further
+// event.
+func (r *relay) stopped() bool { return r.state.Terminal() || r.state.Interrupted() }
 
 // handleEvent removes the agent's ids from an event and adds it to the batch. If a status
 // that ends the turn has to wait until a poll has confirmed the output, handleEvent holds
 // it and returns errStatusHeld.
-func (r *run) handleEvent(e *a2a.Event) error {
+func (r *relay) handleEvent(e *a2a.Event) error {
 	r.responded = true
 	if r.onEvent != nil {
 		r.onEvent()
@@ -121,7 +111,7 @@ func (r *run) handleEvent(e *a2a.Event) error {
 			return err
 		}
 		r.reportUsage(e.Message.Metadata)
-		r.hasMessage = true
+		r.output.hasMessage = true
 		r.batch = append(r.batch, a2a.Event{Message: removeIDs(e.Message)})
 	}
 	return nil
@@ -129,7 +119,7 @@ func (r *run) handleEvent(e *a2a.Event) error {
 
 // handleStatus adds a status to the batch. It holds a status that ends the turn if the
 // output of the task is not confirmed.
-func (r *run) handleStatus(u *a2a.StatusUpdate) error {
+func (r *relay) handleStatus(u *a2a.StatusUpdate) error {
 	ended := u.Status.State.Terminal() || u.Status.State.Interrupted()
 	switch {
 	case r.resubscribed && r.isPreviousPause(&u.Status):
@@ -142,11 +132,19 @@ func (r *run) handleStatus(u *a2a.StatusUpdate) error {
 	return nil
 }
 
+// isEmptySuccess reports whether a status completes the task in a stream without output.
+// Such a status is held until a poll: a server may store more than it streams, as fasta2a
+// does with artifacts that its worker stores without publishing them.
+func (r *relay) isEmptySuccess(u *a2a.StatusUpdate) bool {
+	return r.streaming && r.ids.task != "" && u.Status.State == a2a.StateCompleted &&
+		u.Status.Message == nil && r.output.isEmpty()
+}
+
 // handleTask adds the changes of a whole task. If a resumed subscription begins with a task
 // that waits for its client, handleTask holds the status. The subscription may continue
 // with events that the task already contains: a2a-sdk 1.3 opens its queue before it reads
 // the task.
-func (r *run) handleTask(t *a2a.Task) error {
+func (r *relay) handleTask(t *a2a.Task) error {
 	if err := r.checkIDs(t.ID, t.ContextID); err != nil {
 		return err
 	}
@@ -164,7 +162,7 @@ func (r *run) handleTask(t *a2a.Task) error {
 
 // checkIDs stores the agent's ids of the task and of the context. It fails for an event
 // of another task.
-func (r *run) checkIDs(taskID, contextID string) error {
+func (r *relay) checkIDs(taskID, contextID string) error {
 	switch {
 	case taskID == "" || taskID == r.ids.task:
 	case r.ids.task != "":
@@ -175,7 +173,7 @@ func (r *run) checkIDs(taskID, contextID string) error {
 	}
 	if contextID != "" && contextID != r.ids.context {
 		r.ids.context = contextID
-		r.backend.contextNames.remember(r.derivedContext, contextID)
+		r.contextNames.remember(r.derivedContext, contextID)
 	}
 	return nil
 }
@@ -188,8 +186,28 @@ func removeIDs(m *a2a.Message) *a2a.Message {
 	return m
 }
 
+// recoverOutput adds output that the task contains and its stream, which ended early, did
+// not. It emits the agent's messages of this turn that the stream did not contain. A server
+// may also store less than it streams: LangGraph stores the message, and not the artifact
+// that it makes from the message. recoverOutput fails the turn if a part of the output of
+// the completed task is lost.
+func (r *relay) recoverOutput(t *a2a.Task) error {
+	if !r.streamIncomplete && r.heldStatus == nil {
+		return nil
+	}
+	recovered := false
+	for m := range r.output.missingMessages(t, r.turn.Message.ID) {
+		recovered = true
+		r.addStatus(&a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking, Message: m}})
+	}
+	if t.Status.State != a2a.StateCompleted || !r.streamIncomplete {
+		return nil
+	}
+	return r.output.checkKept(t, recovered)
+}
+
 // addChanges adds the artifacts and the status of a whole task that were not emitted yet.
-func (r *run) addChanges(t *a2a.Task) error {
+func (r *relay) addChanges(t *a2a.Task) error {
 	if err := r.recoverOutput(t); err != nil {
 		return err
 	}
@@ -208,7 +226,7 @@ func (r *run) addChanges(t *a2a.Task) error {
 		}
 		r.recordUpdate()
 		r.addNote()
-		r.hasArtifact = true
+		r.output.hasArtifact = true
 		r.batch = append(r.batch, a2a.Event{Artifact: &a2a.ArtifactUpdate{Artifact: *a, LastChunk: ended}})
 		r.knownArtifacts[a.ID] = a
 	}
@@ -236,7 +254,7 @@ func lastIndexByID(all []a2a.Artifact) map[string]int {
 
 // isPreviousPause reports whether a status repeats the status with which the previous turn
 // paused. Agents send that status first when a task continues.
-func (r *run) isPreviousPause(s *a2a.Status) bool {
+func (r *relay) isPreviousPause(s *a2a.Status) bool {
 	return r.turn.Task != nil && s.State.Interrupted() && sameStatus(&r.turn.Task.Status, s)
 }
 
@@ -254,7 +272,7 @@ func sameStatus(a, b *a2a.Status) bool {
 	}
 }
 
-func (r *run) addStatus(u *a2a.StatusUpdate) {
+func (r *relay) addStatus(u *a2a.StatusUpdate) {
 	r.recordUpdate()
 	r.lastStatus = u.Status
 	if u.Status.State != a2a.StateUnknown || r.state == a2a.StateUnknown {
@@ -262,7 +280,7 @@ func (r *run) addStatus(u *a2a.StatusUpdate) {
 	}
 	u.TaskID, u.ContextID = "", ""
 	if m := removeIDs(u.Status.Message); m != nil {
-		r.sentMessages[m.ID] = true
+		r.output.messages[m.ID] = true
 	}
 	if u.Status.State > a2a.StateSubmitted {
 		r.attachNote(u)
@@ -272,15 +290,15 @@ func (r *run) addStatus(u *a2a.StatusUpdate) {
 
 // addArtifact adds an update of an artifact. It removes the artifact from knownArtifacts,
 // because the whole artifact is not known after an update.
-func (r *run) addArtifact(u *a2a.ArtifactUpdate) {
+func (r *relay) addArtifact(u *a2a.ArtifactUpdate) {
 	if r.state <= a2a.StateSubmitted {
 		r.state = a2a.StateWorking
 	}
 	r.recordUpdate()
 	delete(r.knownArtifacts, u.Artifact.ID)
-	r.hasArtifact = true
-	if r.openArtifacts[u.Artifact.ID] = true; u.LastChunk {
-		delete(r.openArtifacts, u.Artifact.ID)
+	r.output.hasArtifact = true
+	if r.output.openArtifacts[u.Artifact.ID] = true; u.LastChunk {
+		delete(r.output.openArtifacts, u.Artifact.ID)
 	}
 	u.TaskID, u.ContextID = "", ""
 	r.addNote()
@@ -289,7 +307,7 @@ func (r *run) addArtifact(u *a2a.ArtifactUpdate) {
 
 // addNote adds an event with the note of the task, if the stored note differs. The note is
 // then stored before the output that follows.
-func (r *run) addNote() {
+func (r *relay) addNote() {
 	if r.ids.task == "" || r.ids.note() == r.storedNote {
 		return
 	}
@@ -298,7 +316,7 @@ func (r *run) addNote() {
 	r.batch = append(r.batch, a2a.Event{Status: u})
 }
 
-func (r *run) attachNote(u *a2a.StatusUpdate) {
+func (r *relay) attachNote(u *a2a.StatusUpdate) {
 	if r.ids.task == "" {
 		return
 	}
@@ -308,13 +326,13 @@ func (r *run) attachNote(u *a2a.StatusUpdate) {
 }
 
 // recordUpdate counts a change of the task and records it as activity.
-func (r *run) recordUpdate() {
+func (r *relay) recordUpdate() {
 	r.updates++
 	r.watchdog.RecordActivity()
 }
 
 // flush emits the batch.
-func (r *run) flush() error {
+func (r *relay) flush() error {
 	if len(r.batch) == 0 {
 		return nil
 	}
@@ -323,4 +341,24 @@ func (r *run) flush() error {
 	r.batch = r.batch[:0]
 	r.watchdog.Pause(r.state.Interrupted())
 	return err
+}
+
+// reportUsage reports the usage in the metadata of a status or of a message.
+func (r *relay) reportUsage(metadata a2a.Object) {
+	if usage, ok := backend.UsageIn(metadata); ok && r.turn.ReportUsage != nil {
+		r.turn.ReportUsage(usage)
+	}
+}
+
+// reportTaskUsage reports the usage in the metadata of a whole task, unless it equals the
+// usage of the former turn. A2A servers merge the metadata of statuses into the task, so
+// the task has the former usage until the agent reports another one.
+func (r *relay) reportTaskUsage(t *a2a.Task) {
+	if r.turn.Task != nil {
+		usage, ok := backend.UsageIn(t.Metadata)
+		if former, known := backend.UsageIn(r.turn.Task.Metadata); ok && known && usage == former {
+			return
+		}
+	}
+	r.reportUsage(t.Metadata)
 }

@@ -20,11 +20,7 @@ package upstream
 
 import (
 	"context"
-	"errors"
-	"net/http"
-	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -56,43 +52,16 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Remote has the transport, the card and the credential for a remote agent.
-type Remote struct {
-	// Transport sends the requests. It follows no redirect.
-	Transport http.RoundTripper
-	// Card is the agent's card, which the agent may serve to authenticated callers only.
-	// The backend ignores interfaces whose origin is not the origin of Options.URL.
-	Card []byte
-	// Authorization is the Authorization header of each request to the agent, "" for
-	// none.
-	Authorization string
-}
-
 // maxEvent is the default limit of an event, in bytes, and the limit of many clients.
 const maxEvent = 4 << 20
 
-// Limits of requests that cancel an agent's task. They are best effort.
-const (
-	cancelTimeout = 5 * time.Second
-	maxCanceling  = 64
-)
+// maxCanceling is the maximum number of requests that cancel an agent's task at a time. They
+// are best effort.
+const maxCanceling = 64
 
 // Backend runs turns with an agent that speaks A2A.
 type Backend struct {
-	client *stream.Client
-	url    *url.URL
-	// pinned is the configured version, zero for none. cardPath is the configured path of
-	// the card.
-	pinned   version.Version
-	cardPath string
-	// remote is nil for an agent beside the sidecar.
-	remote *Remote
-	// current is the endpoint in use, nil until the card was read.
-	current atomic.Pointer[endpoint]
-	// reading is a lock that the goroutine holds that reads the card.
-	reading chan struct{}
-	// contextNames has the contexts for which the agent chose an id.
-	contextNames *contextNames
+	agent *agent
 	// canceling is a semaphore of the requests that cancel a task of the agent.
 	canceling chan struct{}
 	closing   sync.Once
@@ -116,19 +85,19 @@ func New(options Options) (*Backend, error) {
 	if options.Query != "" {
 		u.RawQuery = options.Query
 	}
-	b := &Backend{
+	a := &agent{
 		url: u, remote: options.Remote, pinned: options.Version, cardPath: options.CardPath,
-		reading: make(chan struct{}, 1), contextNames: newContextNames(), canceling: make(chan struct{}, maxCanceling),
+		reading: make(chan struct{}, 1), contextNames: newContextNames(),
 	}
-	if b.remote == nil {
-		b.client = stream.New(options.Limits, options.Now)
-		return b, nil
+	if a.remote == nil {
+		a.client = stream.New(options.Limits, options.Now)
+	} else {
+		a.client = stream.NewWithTransport(a.remote.Transport, options.Limits, options.Now)
+		if _, err := a.chooseEndpoint(a.remote.Card); err != nil {
+			return nil, err
+		}
 	}
-	b.client = stream.NewWithTransport(b.remote.Transport, options.Limits, options.Now)
-	if _, err := b.chooseEndpoint(b.remote.Card); err != nil {
-		return nil, err
-	}
-	return b, nil
+	return &Backend{agent: a, canceling: make(chan struct{}, maxCanceling)}, nil
 }
 
 // Close waits for the requests that cancel tasks, prevents further ones, and closes the
@@ -139,16 +108,16 @@ func (b *Backend) Close() {
 			b.canceling <- struct{}{}
 		}
 	})
-	b.client.Close()
+	b.agent.client.Close()
 }
 
 // Run implements backend.Backend.
 func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
-	r := newRun(b, t, emit)
+	r := newRun(b.agent, t, emit)
 	call, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	defer context.AfterFunc(ctx, func() { r.stop(context.Cause(ctx), stop) })()
-	err := b.client.Turn(call, func(ctx context.Context, w *stream.Watchdog) error {
+	err := b.agent.client.Turn(call, func(ctx context.Context, w *stream.Watchdog) error {
 		r.watchdog = w
 		return r.tryEndpoints(ctx)
 	})
@@ -181,11 +150,11 @@ func (b *Backend) cancel(p *endpoint, t *backend.Turn, l agentIDs) {
 		defer stop()
 		if p == nil {
 			var err error
-			if p, _, err = b.endpoint(ctx, t); err != nil {
+			if p, _, err = b.agent.endpoint(ctx, t); err != nil {
 				return
 			}
 		}
-		resp, err := b.client.Do(ctx, b.request(p, opCancel, t, &callParams{taskID: l.task, tenant: p.tenantOf(t)}))
+		resp, err := b.agent.send(ctx, p, opCancel, t, &callParams{taskID: l.task, tenant: p.tenantOf(t)})
 		if err != nil {
 			return
 		}
@@ -193,44 +162,10 @@ func (b *Backend) cancel(p *endpoint, t *backend.Turn, l agentIDs) {
 	}()
 }
 
-// endpoint returns the endpoint in use. fresh is true if this call, or a call that it
-// waited for, has read the card.
-func (b *Backend) endpoint(ctx context.Context, t *backend.Turn) (p *endpoint, fresh bool, err error) {
-	if p := b.current.Load(); p != nil {
-		return p, false, nil
-	}
-	select {
-	case b.reading <- struct{}{}:
-		defer func() { <-b.reading }()
-	case <-ctx.Done():
-		return nil, false, context.Cause(ctx)
-	}
-	if p := b.current.Load(); p != nil {
-		return p, true, nil
-	}
-	p, err = b.readCard(ctx, t)
-	if err != nil {
-		return nil, true, err
-	}
-	b.current.Store(p)
-	return p, true, nil
-}
-
 // Check reads the agent's card unless an endpoint is in use. It returns nil if the agent
 // offers an interface that the backend supports. Otherwise, it returns the
 // *backend.TurnError with which a turn would fail.
 func (b *Backend) Check(ctx context.Context) error {
-	_, _, err := b.endpoint(ctx, &backend.Turn{})
+	_, _, err := b.agent.endpoint(ctx, &backend.Turn{})
 	return err
-}
-
-// forgetEndpoint makes the next turn read the card again, unless another turn has
-// replaced the endpoint.
-func (b *Backend) forgetEndpoint(p *endpoint) { b.current.CompareAndSwap(p, nil) }
-
-// isAgentFailure reports whether a turn ended because the agent failed. Another agent may
-// then have replaced it, at the same URL.
-func isAgentFailure(err error) bool {
-	failure, ok := errors.AsType[*backend.TurnError](err)
-	return ok && failure.State == a2a.StateFailed
 }
