@@ -44,7 +44,7 @@ type client struct {
 	stop    context.CancelFunc
 }
 
-func newClient(c *Config, o *Options) *client {
+func newClient(c *Config, dialTLS func(ctx context.Context, network, address string) (net.Conn, error)) *client {
 	stopped, stop := context.WithCancel(context.Background())
 	dialer := &net.Dialer{Timeout: c.Timeout}
 	transport := &http.Transport{
@@ -55,7 +55,7 @@ func newClient(c *Config, o *Options) *client {
 		MaxResponseHeaderBytes: maxResponse,
 		DisableCompression:     true,
 	}
-	transport.DialTLSContext = o.DialTLS
+	transport.DialTLSContext = dialTLS
 	if c.TLS != nil {
 		transport.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 			settings, err := c.TLS()

@@ -13,6 +13,9 @@ import (
 	"time"
 )
 
+// MaxValue bounds a text attribute of a span, in bytes. Longer ones are cut.
+const MaxValue = 256
+
 // Config configures a Provider. The zero value exports nothing.
 type Config struct {
 	// Endpoint is the URL to which spans are posted, such as

@@ -21,8 +21,6 @@ import (
 
 // Bounds of a span. With them, a queue of 2048 spans takes at most about 16 MiB.
 const (
-	// MaxValue bounds a text attribute, in bytes. Longer ones are cut.
-	MaxValue      = 256
 	maxAttributes = 32
 	maxLinks      = 4
 )
@@ -54,7 +52,7 @@ func New(c Config, o Options) *Provider {
 		return nil
 	}
 	c.setDefaults()
-	uploads := newClient(&c, &o)
+	uploads := newClient(&c, o.DialTLS)
 	otlp := otlptrace.NewUnstarted(uploads)
 	_ = otlp.Start(context.Background()) // calls client.Start, which cannot fail
 	bounded := &queue{max: int64(c.Batch.MaxQueue), counters: o.Counters, log: o.Log}

@@ -32,15 +32,15 @@ type agentPage struct {
 
 // agent responds with the page of an agent. If the request has the header Fragment, it responds
 // only with the description.
-func (p *Pages) agent(w http.ResponseWriter, r *http.Request) {
+func (s *site) agent(w http.ResponseWriter, r *http.Request) {
 	namespace, name := r.PathValue("namespace"), r.PathValue("name")
-	page := agentPage{Layout: p.Layout(r, namespace+"/"+name)}
+	page := agentPage{Layout: s.Layout(r, namespace+"/"+name)}
 	var err error
-	if page.Agent, err = p.options.Registry.Agent(r.Context(), namespace, name); err != nil {
-		p.Fail(w, r, page.Layout, err)
+	if page.Agent, err = s.options.Registry.Agent(r.Context(), namespace, name); err != nil {
+		s.Fail(w, r, page.Layout, err)
 		return
 	}
-	page.Conditions, err = p.options.Registry.Conditions(r.Context(), namespace, name)
+	page.Conditions, err = s.options.Registry.Conditions(r.Context(), namespace, name)
 	if err != nil {
 		page.NoConditions = problemOf(err)
 	}
@@ -65,18 +65,18 @@ type cardPage struct {
 
 // card responds with a page that shows a card of an agent. With the parameter download, it responds
 // with the card itself.
-func (p *Pages) card(w http.ResponseWriter, r *http.Request) {
+func (s *site) card(w http.ResponseWriter, r *http.Request) {
 	page := cardPage{Namespace: r.PathValue("namespace"), Name: r.PathValue("name"), Version: r.URL.Query().Get("version")}
-	page.Layout = p.Layout(r, "Card of "+page.Namespace+"/"+page.Name)
+	page.Layout = s.Layout(r, "Card of "+page.Namespace+"/"+page.Name)
 	if page.Version != "" && page.Version != "1.0" {
-		p.Fail(w, r, page.Layout, &PageError{
+		s.Fail(w, r, page.Layout, &PageError{
 			Status: http.StatusBadRequest, Message: "there is no card of version " + page.Version + ": the registry has the card of 1.0 and the union card",
 		})
 		return
 	}
-	text, err := p.options.Registry.Card(r.Context(), page.Namespace, page.Name, page.Version)
+	text, err := s.options.Registry.Card(r.Context(), page.Namespace, page.Name, page.Version)
 	if err != nil {
-		p.Fail(w, r, page.Layout, err)
+		s.Fail(w, r, page.Layout, err)
 		return
 	}
 	if r.URL.Query().Has("download") {

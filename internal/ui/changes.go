@@ -288,15 +288,15 @@ func (f *feed) take(w *watcher) change {
 	return out
 }
 
-// streamChanges responds with server-sent events until the request ends.
-func (p *Pages) streamChanges(w http.ResponseWriter, r *http.Request) {
-	key := p.options.Viewer(r).Key
-	feed, page, ok := p.changes.open(r.Context(), key)
+// stream responds with server-sent events until the request ends.
+func (c *changes) stream(w http.ResponseWriter, r *http.Request) {
+	key := c.options.Viewer(r).Key
+	feed, page, ok := c.open(r.Context(), key)
 	if !ok {
 		http.Error(w, "too many open pages", http.StatusServiceUnavailable)
 		return
 	}
-	defer p.changes.close(key, feed, page)
+	defer c.close(key, feed, page)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // proxies would buffer the events
 	control := http.NewResponseController(w)
@@ -313,7 +313,7 @@ func (p *Pages) streamChanges(w http.ResponseWriter, r *http.Request) {
 			text = fmt.Sprintf("retry: 1000\nevent: change\ndata: %s\n\n", data)
 		case <-ticker.C:
 		}
-		_ = control.SetWriteDeadline(p.options.Now().Add(writeTimeout))
+		_ = control.SetWriteDeadline(c.options.Now().Add(writeTimeout))
 		if _, err := w.Write([]byte(text)); err != nil || control.Flush() != nil {
 			return
 		}

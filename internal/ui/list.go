@@ -33,18 +33,18 @@ type listPage struct {
 
 // list responds with a page of the list of agents. If the request has the header
 // Fragment, it responds only with the list.
-func (p *Pages) list(w http.ResponseWriter, r *http.Request) {
+func (s *site) list(w http.ResponseWriter, r *http.Request) {
 	parameters := r.URL.Query()
 	words := strings.ToValidUTF8(strings.TrimSpace(parameters.Get("q")), "")
-	page := listPage{Layout: p.Layout(r, "Agents"), Words: words, Ready: parameters.Get("ready")}
-	query := registryapi.Query{Namespace: p.options.Namespace, Limit: pageSize, Cursor: parameters.Get("cursor")}
+	page := listPage{Layout: s.Layout(r, "Agents"), Words: words, Ready: parameters.Get("ready")}
+	query := registryapi.Query{Namespace: s.options.Namespace, Limit: pageSize, Cursor: parameters.Get("cursor")}
 	query.Words = strings.TrimSuffix(safetext.Clip(words, maxWords-len("…")), "…")
 	if page.Ready == "true" || page.Ready == "false" {
 		query.Ready = new(page.Ready == "true")
 	}
 	page.First = query.Cursor == ""
 	status := http.StatusOK
-	found, err := p.options.Registry.Search(r.Context(), query)
+	found, err := s.options.Registry.Search(r.Context(), query)
 	if err != nil {
 		page.Problem = problemOf(err)
 		status = page.Problem.Status

@@ -5,6 +5,7 @@ package ui
 
 import (
 	"bytes"
+	"embed"
 	"html/template"
 	"net/http"
 	"strings"
@@ -14,6 +15,9 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
+
+//go:embed page/*.html static/*
+var files embed.FS
 
 // templates are the templates of the pages. The functions clean and clip the texts of agents.
 // html/template escapes the texts.
@@ -54,16 +58,19 @@ type Layout struct {
 // Age returns the time since t, such as 5m.
 func (l *Layout) Age(t time.Time) string { return duration.HumanDuration(l.now.Sub(t)) }
 
+// site serves the pages that its options describe.
+type site struct{ options Options }
+
 // Layout returns the layout of a page with a title.
-func (p *Pages) Layout(r *http.Request, title string) Layout {
-	scope := "namespace " + p.options.Namespace
-	if p.options.Namespace == "" {
+func (s *site) Layout(r *http.Request, title string) Layout {
+	scope := "namespace " + s.options.Namespace
+	if s.options.Namespace == "" {
 		scope = "all namespaces"
 	}
-	viewer := p.options.Viewer(r)
+	viewer := s.options.Viewer(r)
 	return Layout{
-		Title: title, Heading: p.options.Heading, Base: viewer.Base, Scope: scope, Caller: viewer.Name, Lost: p.options.Lost,
-		SignOut: p.options.SignOut, Calls: p.options.Calls, now: p.options.Now(),
+		Title: title, Heading: s.options.Heading, Base: viewer.Base, Scope: scope, Caller: viewer.Name, Lost: s.options.Lost,
+		SignOut: s.options.SignOut, Calls: s.options.Calls, now: s.options.Now(),
 	}
 }
 
@@ -71,7 +78,7 @@ func (p *Pages) Layout(r *http.Request, title string) Layout {
 func IsFragment(r *http.Request) bool { return r.Header.Get("Fragment") != "" }
 
 // Fail responds with a page that shows only an error.
-func (*Pages) Fail(w http.ResponseWriter, r *http.Request, page Layout, err error) {
+func (*site) Fail(w http.ResponseWriter, r *http.Request, page Layout, err error) {
 	page.Problem = problemOf(err)
 	name := "problem.html"
 	if IsFragment(r) {

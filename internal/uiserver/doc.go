@@ -7,6 +7,7 @@
 //
 // A session is an encrypted cookie. Every replica accepts the cookie, and no replica stores sessions.
 //
+//	options   what the manager configures
 //	sealing   encrypted and authenticated values
 //	session   the cookie of a person
 //	provider  the endpoints of the issuer

@@ -35,6 +35,10 @@ const (
 	issuerTimeout = 10 * time.Second
 )
 
+// errNoSignIn is the error for a code of a sign-in that did not begin in this browser, or has
+// ended.
+var errNoSignIn = errors.New("no sign-in began in this browser, or it took more than 10 minutes")
+
 // provider reads the endpoints of the issuer, and exchanges codes for ID tokens. It is safe for
 // concurrent use.
 type provider struct {

@@ -16,20 +16,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-logr/logr"
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/servingcert"
 	"github.com/a2a-operator/a2a-operator/internal/ui"
 )
-
-// heading is the title of the site.
-const heading = "A2A agents"
 
 const (
 	// maxConnections bounds the connections of the listener. Further connections wait.
@@ -48,37 +41,11 @@ const (
 	shutdownTimeout = 5 * time.Second
 )
 
-// Options configure a Server. All fields except CertificateDir are required.
-type Options struct {
-	// BindAddress is the address of the listener.
-	BindAddress string
-	// URL is the https URL at which people open the pages, without a path.
-	URL *url.URL
-	// CertificateDir is a directory with tls.crt and tls.key. If it is empty, the server uses plain HTTP, for
-	// a Gateway that serves TLS.
-	CertificateDir string
-	// OIDC is the issuer at which people sign in. Its audience is the client id.
-	OIDC access.OIDCOptions
-	// Scopes are the scopes that the sign-in requests. They include openid.
-	Scopes []string
-	// SecretDir is a directory with the key of cookies and the client secret.
-	SecretDir string
-	Registry  Registry
-	// Agents reads Agents from the manager's cache.
-	Agents client.Reader
-	Clock  clock.PassiveClock
-	Log    logr.Logger
-}
-
 // Server serves the pages of one replica.
 type Server struct {
 	options     Options
 	people      *access.OIDC
-	provider    *provider
-	sealer      *sealer
-	begun       *limit.Table
-	failures    *limit.Table
-	exchanges   chan struct{}
+	signIns     *signInFlow
 	certificate *servingcert.Certificate
 }
 
@@ -86,11 +53,8 @@ type Server struct {
 func New(o Options) *Server {
 	issuer := o.OIDC
 	issuer.Log, issuer.Now = o.Log, o.Clock.Now
-	s := &Server{
-		options: o, people: access.NewOIDC(issuer), provider: newProvider(&o, o.URL.JoinPath(callbackPath).String()), sealer: &sealer{o.SecretDir},
-		begun: limit.NewTable(limitedAddresses, signInRate), failures: limit.NewTable(limitedAddresses, failureRate),
-		exchanges: make(chan struct{}, maxExchanges),
-	}
+	people := access.NewOIDC(issuer)
+	s := &Server{options: o, people: people, signIns: newSignInFlow(&o, people)}
 	if o.CertificateDir != "" {
 		s.certificate = servingcert.New(servingcert.Options{Directory: o.CertificateDir, Listener: servingcert.ListenerUI, Clock: o.Clock, Log: o.Log})
 	}
@@ -171,10 +135,10 @@ func viewerOf(r *http.Request) ui.Viewer {
 func (s *Server) handler(pages *ui.Pages) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", ui.Static())
-	mux.HandleFunc("GET /sign-in", s.signIn)
-	mux.HandleFunc("GET "+callbackPath, s.callback)
-	mux.HandleFunc("POST /sign-out", s.signOut)
-	mux.HandleFunc("GET /signed-out", s.signedOut)
+	mux.HandleFunc("GET /sign-in", s.signIns.begin)
+	mux.HandleFunc("GET "+callbackPath, s.signIns.callback)
+	mux.HandleFunc("POST /sign-out", s.signIns.signOut)
+	mux.HandleFunc("GET /signed-out", s.signIns.signedOut)
 	mux.Handle("/", s.authenticated(pages))
 	protected := http.NewCrossOriginProtection().Handler(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -192,9 +156,9 @@ func (s *Server) handler(pages *ui.Pages) http.Handler {
 // Without a session, it redirects a browser to the sign-in, and responds 401 to scripts.
 func (s *Server) authenticated(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		signedIn, err := readSession(r, s.sealer, s.options.Clock.Now())
+		signedIn, err := readSession(r, s.signIns.sealer, s.options.Clock.Now())
 		if err != nil {
-			s.failSignIn(w, r, err)
+			s.signIns.fail(w, r, err)
 			return
 		}
 		switch {
@@ -208,7 +172,7 @@ func (s *Server) authenticated(next http.Handler) http.Handler {
 		}
 		reader, err := signedIn.caller()
 		if err != nil {
-			s.failSignIn(w, r, err)
+			s.signIns.fail(w, r, err)
 			return
 		}
 		ctx, cancel := context.WithDeadline(withReader(r.Context(), reader), signedIn.Expires)

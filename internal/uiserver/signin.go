@@ -37,6 +37,9 @@ const (
 	callbackPath     = "/callback"
 )
 
+// heading is the title of the site.
+const heading = "A2A agents"
+
 // signInRate limits the sign-ins that one address begins, and failureRate the sign-ins that fail, because each
 // failure writes a line into the log. Behind a Gateway, all people share one address. A successful callback is
 // therefore not limited, and signInRate is as high as the cost of a sign-in allows: one seal, while the
@@ -45,6 +48,25 @@ var (
 	signInRate  = limit.Rate{PerSecond: 1_000, Burst: 1_000}
 	failureRate = limit.Rate{PerSecond: 10, Burst: 100}
 )
+
+// signInFlow serves the requests that begin and end a session.
+type signInFlow struct {
+	options   *Options
+	people    *access.OIDC
+	provider  *provider
+	sealer    *sealer
+	begun     *limit.Table
+	failures  *limit.Table
+	exchanges chan struct{}
+}
+
+func newSignInFlow(o *Options, people *access.OIDC) *signInFlow {
+	return &signInFlow{
+		options: o, people: people, provider: newProvider(o, o.URL.JoinPath(callbackPath).String()), sealer: &sealer{o.SecretDir},
+		begun: limit.NewTable(limitedAddresses, signInRate), failures: limit.NewTable(limitedAddresses, failureRate),
+		exchanges: make(chan struct{}, maxExchanges),
+	}
+}
 
 // pendingSignIn is the state of a sign-in. The cookie binds the sign-in to one browser. An attacker therefore
 // cannot make another person use a session of the attacker.
@@ -68,7 +90,7 @@ func returnPath(text string) string {
 
 // admit counts a request in the rate of its address, and reports whether the rate admits the request. If not,
 // admit responds 429.
-func (s *Server) admit(w http.ResponseWriter, r *http.Request, rates *limit.Table) bool {
+func (s *signInFlow) admit(w http.ResponseWriter, r *http.Request, rates *limit.Table) bool {
 	now := s.options.Clock.Now()
 	if rates.Bucket(a2a.AccountingPrincipalAt(r.RemoteAddr), now).Take(now) {
 		return true
@@ -79,14 +101,14 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, rates *limit.Tabl
 	return false
 }
 
-// signIn begins a sign-in and redirects the browser to the issuer.
-func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
+// begin begins a sign-in and redirects the browser to the issuer.
+func (s *signInFlow) begin(w http.ResponseWriter, r *http.Request) {
 	if !s.admit(w, r, s.begun) {
 		return
 	}
 	config, err := s.provider.oauth(r.Context())
 	if err != nil {
-		s.failSignIn(w, r, err)
+		s.fail(w, r, err)
 		return
 	}
 	begun := pendingSignIn{
@@ -95,7 +117,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	value, err := s.sealer.seal("sign-in", &begun)
 	if err != nil {
-		s.failSignIn(w, r, err)
+		s.fail(w, r, err)
 		return
 	}
 	setCookie(w, signInCookie, value, signInTimeout)
@@ -107,18 +129,17 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) {
 }
 
 var (
-	errNoSignIn   = errors.New("no sign-in began in this browser, or it took more than 10 minutes")
 	errOtherState = errors.New("the sign-in is another one than the last of this browser")
 	errNonce      = errors.New("the ID token is of another sign-in")
 	errBusy       = errors.New("too many sign-ins at a time")
 )
 
 // callback ends a sign-in, after the issuer has redirected the browser to it.
-func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
+func (s *signInFlow) callback(w http.ResponseWriter, r *http.Request) {
 	setCookie(w, signInCookie, "", 0) // each sign-in can end only once
 	person, begun, err := s.finishSignIn(r)
 	if err != nil {
-		s.failSignIn(w, r, err)
+		s.fail(w, r, err)
 		return
 	}
 	now := s.options.Clock.Now()
@@ -127,7 +148,7 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
 		signedIn.Expires = person.Expires
 	}
 	if err := signedIn.write(w, s.sealer, now); err != nil {
-		s.failSignIn(w, r, err)
+		s.fail(w, r, err)
 		return
 	}
 	countSignIn(resultCompleted)
@@ -137,7 +158,7 @@ func (s *Server) callback(w http.ResponseWriter, r *http.Request) {
 
 // finishSignIn verifies the response of the issuer (OpenID Connect Core 1.0, section 3.1.3.7). It returns the
 // person and the state of the sign-in.
-func (s *Server) finishSignIn(r *http.Request) (*access.Person, *pendingSignIn, error) {
+func (s *signInFlow) finishSignIn(r *http.Request) (*access.Person, *pendingSignIn, error) {
 	cookie, err := r.Cookie(signInCookie)
 	if err != nil {
 		return nil, nil, errNoSignIn
@@ -186,9 +207,9 @@ type deniedError struct{ code string }
 
 func (e *deniedError) Error() string { return "the issuer refuses the sign-in" }
 
-// failSignIn responds with the reason why there is no session, and logs the cause. If the address exceeds
-// failureRate, failSignIn responds 429 and logs nothing.
-func (s *Server) failSignIn(w http.ResponseWriter, r *http.Request, err error) {
+// fail responds with the reason why there is no session, and logs the cause. If the address exceeds
+// failureRate, fail responds 429 and logs nothing.
+func (s *signInFlow) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if !s.admit(w, r, s.failures) {
 		return
 	}
@@ -223,17 +244,17 @@ func (s *Server) failSignIn(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // signOut ends the session of the browser. The session at the issuer continues.
-func (s *Server) signOut(w http.ResponseWriter, r *http.Request) {
+func (s *signInFlow) signOut(w http.ResponseWriter, r *http.Request) {
 	endSession(w)
 	http.Redirect(w, r, "/signed-out", http.StatusSeeOther)
 }
 
-func (s *Server) signedOut(w http.ResponseWriter, _ *http.Request) {
+func (s *signInFlow) signedOut(w http.ResponseWriter, _ *http.Request) {
 	s.message(w, http.StatusOK, "You are signed out", "Your session at the issuer may remain. End it there, too, if others use this browser.")
 }
 
 // message responds with a page without a reader. The page links to the sign-in.
-func (s *Server) message(w http.ResponseWriter, status int, title, text string) {
+func (s *signInFlow) message(w http.ResponseWriter, status int, title, text string) {
 	ui.RenderMessage(w, status, ui.Message{
 		Layout: ui.Layout{Title: title, Heading: heading, Base: "/"}, Text: text, Link: "/sign-in?again", Label: "Sign in",
 	})

@@ -396,8 +396,8 @@ func TestCookiesOfOtherKeysAndPurposesAreNoSession(t *testing.T) {
 	}
 	person := &session{Username: "oidc:jane", Groups: []string{"oidc:search-team"}, Expires: s.clock.Now().Add(time.Hour)}
 	foreign, _ := sealed.seal("session", person)
-	other, _ := s.server.sealer.seal("sign-in", person)
-	valid, _ := s.server.sealer.seal("session", person)
+	other, _ := s.server.signIns.sealer.seal("sign-in", person)
+	valid, _ := s.server.signIns.sealer.seal("session", person)
 	for name, value := range map[string]string{
 		"other key": "1." + foreign, "other purpose": "1." + other, "changed": "1." + valid[:len(valid)-8] + "AAAAAAAA", "incomplete": "2." + valid,
 		"no count": valid, "huge count": "999999999999." + valid, "negative": "-1." + valid, "empty": "1.", "not base64": "1.%",

@@ -27,11 +27,14 @@ var (
 
 // conn is one connection. One call at a time uses it.
 type conn struct {
-	client  *Client
 	address string
 	socket  net.Conn
 	raw     syscall.RawConn
 	reader  *bufio.Reader
+	// maxHeader bounds the header of a response, in bytes.
+	maxHeader int
+	// put stores the connection for another call.
+	put func(*conn)
 	// headerRoom is the number of bytes that may still be read before the end of the
 	// response header.
 	headerRoom int
@@ -47,8 +50,8 @@ type conn struct {
 	sent chan struct{}
 }
 
-func newConn(c *Client, address string, socket net.Conn) (*conn, error) {
-	made := &conn{client: c, address: address, socket: socket}
+func newConn(address string, socket net.Conn, maxHeader int, put func(*conn)) (*conn, error) {
+	made := &conn{address: address, socket: socket, maxHeader: maxHeader, put: put}
 	made.reader = bufio.NewReader(made)
 	withDescriptor, ok := socket.(syscall.Conn)
 	if !ok {
@@ -122,7 +125,7 @@ func (c *conn) write(first, rest []byte) (int, error) {
 
 // readHeader reads the header of the final response, and skips informational ones.
 func (c *conn) readHeader() (*http.Response, error) {
-	c.headerRoom = c.client.options.MaxHeader
+	c.headerRoom = c.maxHeader
 	for range maxInformational + 1 {
 		resp, err := http.ReadResponse(c.reader, nil)
 		switch {
@@ -163,7 +166,7 @@ func (c *conn) release(reusable bool) {
 	}
 	c.ctx = nil
 	if reusable {
-		c.client.pool.put(c)
+		c.put(c)
 		return
 	}
 	_ = c.socket.Close()

@@ -41,15 +41,6 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Request is one request. The client does not modify it.
-type Request struct {
-	Method string
-	URL    *url.URL
-	Header http.Header
-	// Body is the body. If it is nil, the request has no Content-Length.
-	Body []byte
-}
-
 // Client sends requests and pools their connections. It is safe for concurrent use.
 type Client struct {
 	options Options
@@ -133,5 +124,5 @@ func (c *Client) dial(ctx context.Context, address string) (*conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect: %w", err)
 	}
-	return newConn(c, address, socket)
+	return newConn(address, socket, c.options.MaxHeader, c.pool.put)
 }

@@ -6,10 +6,21 @@ package http1
 import (
 	"fmt"
 	"net"
+	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 )
+
+// Request is one request. The client does not modify it.
+type Request struct {
+	Method string
+	URL    *url.URL
+	Header http.Header
+	// Body is the body. If it is nil, the request has no Content-Length.
+	Body []byte
+}
 
 // address returns the host and port to connect to.
 func (r *Request) address() string {

@@ -12,10 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
 
@@ -123,21 +121,6 @@ func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.
 		}
 	}
 	return response, reports(answers), err
-}
-
-// reserveTimeout is how long a search waits for memory.
-const reserveTimeout = time.Second
-
-// budgetFor returns the size of a limit.Budget whose large reservations have at most so many
-// bytes in total. The Budget reserves the last quarter of its size for small reservations.
-func budgetFor(bytes int64) int64 { return (bytes*4 + 2) / 3 }
-
-// reserve reserves memory for the responses of some peers. ok is false if the memory is not
-// free within reserveTimeout.
-func (f *Federation) reserve(ctx context.Context, caller a2a.AccountingPrincipal, peers int) (release func(), ok bool) {
-	reservation := &limit.Reservation{}
-	ok = f.memory.Grow(ctx, reservation, caller, min(f.memory.Largest(), int64(peers)*searchMemory))
-	return reservation.Release, ok
 }
 
 // outgoing is the body of a search that this registry sends to a peer.

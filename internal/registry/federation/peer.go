@@ -21,11 +21,6 @@ import (
 
 // Limits of one peer, in addition to its timeout.
 const (
-	// maxConcurrent bounds the concurrent requests to a peer, and maxCallerConcurrent the
-	// concurrent requests of one caller. Further requests wait for at most half of the
-	// peer's timeout.
-	maxConcurrent       = 4
-	maxCallerConcurrent = maxConcurrent / 2
 	// maxResponse bounds a response, in bytes.
 	maxResponse = 1 << 20
 	// breakerFailures is the number of consecutive failures that open the circuit.

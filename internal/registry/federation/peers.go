@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
@@ -30,6 +31,8 @@ const (
 	// concurrent searches of one caller use at most half of maxMemory, unless it has only one.
 	maxMemory    = 64 << 20
 	searchMemory = 2 * maxResponse
+	// reserveTimeout is how long a search waits for memory.
+	reserveTimeout = time.Second
 )
 
 // Options configures a Federation.
@@ -65,6 +68,10 @@ type peerSet struct {
 	peers []*peer
 }
 
+// budgetFor returns the size of a limit.Budget whose large reservations have at most so many
+// bytes in total. The Budget reserves the last quarter of its size for small reservations.
+func budgetFor(bytes int64) int64 { return (bytes*4 + 2) / 3 }
+
 // New returns a Federation with the peers of the file. If the file has a mistake, the
 // Federation has no peers until Run reads a file without one.
 func New(o Options) *Federation {
@@ -72,6 +79,14 @@ func New(o Options) *Federation {
 	f.current.Store(&peerSet{hops: defaultHops})
 	f.reload()
 	return f
+}
+
+// reserve reserves memory for the responses of some peers. ok is false if the memory is not
+// free within reserveTimeout.
+func (f *Federation) reserve(ctx context.Context, caller a2a.AccountingPrincipal, peers int) (release func(), ok bool) {
+	reservation := &limit.Reservation{}
+	ok = f.memory.Grow(ctx, reservation, caller, min(f.memory.Largest(), int64(peers)*searchMemory))
+	return reservation.Release, ok
 }
 
 // Run reads the peers file and the token files every ten seconds until ctx ends.

@@ -11,6 +11,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
+const (
+	// maxConcurrent bounds the concurrent requests to a peer, and maxCallerConcurrent the
+	// concurrent requests of one caller. Further requests wait for at most half of the
+	// peer's timeout.
+	maxConcurrent       = 4
+	maxCallerConcurrent = maxConcurrent / 2
+)
+
 // slots bounds the concurrent requests to one peer: maxConcurrent in total, and
 // maxCallerConcurrent of one caller, so that one caller cannot use all slots. It is safe for
 // concurrent use.

@@ -27,21 +27,33 @@ type request struct {
 // key.
 const keyField = "spec.workload.backend.chat.apiKeySecretRef (--chat-api-key-file)"
 
+// Header is a header of requests to the server.
+type Header struct{ Name, Value string }
+
+// modelServer sends requests to the server of the model.
+type modelServer struct {
+	client *stream.Client
+	// external is true for a server that is not beside the sidecar.
+	external        bool
+	key, refreshKey func() string
+	headers         []Header
+}
+
 // call sends a request and returns the response with the API key of the request. If the
 // server refuses the key, call reads the key again and sends the request once more with a
 // new key, because the server has not worked on a refused request. An error is a failure
 // of the turn and does not contain the key.
-func (b *Backend) call(ctx context.Context, c *request) (resp *http.Response, key string, err error) {
-	key = b.key()
+func (s *modelServer) call(ctx context.Context, c *request) (resp *http.Response, key string, err error) {
+	key = s.key()
 	for again := false; ; again = true {
-		resp, err = b.client.Do(ctx, &stream.Request{Method: c.method, URL: c.url, Header: b.header(c, key), Body: c.body})
+		resp, err = s.client.Do(ctx, &stream.Request{Method: c.method, URL: c.url, Header: s.header(c, key), Body: c.body})
 		if err != nil {
 			return nil, key, err
 		}
 		if resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
 			return resp, key, nil
 		}
-		fresh := b.refreshKey()
+		fresh := s.refreshKey()
 		if again || fresh == key {
 			if resp.StatusCode != http.StatusUnauthorized && c.method == http.MethodGet {
 				// A server may forbid the list of models to a key that is valid for
@@ -67,12 +79,12 @@ func keyError(status int, shown bool) error {
 // header returns the header of a request. An external server does not belong to the
 // agent, so it does not receive the caller, the ids of the task and the context, and the
 // baggage.
-func (b *Backend) header(c *request, key string) http.Header {
+func (s *modelServer) header(c *request, key string) http.Header {
 	h := http.Header{}
 	if c.turn != nil {
 		h = stream.Header(c.turn, c.accept)
 	}
-	if b.external {
+	if s.external {
 		for name := range h {
 			if len(name) > 4 && name[:4] == "A2A-" {
 				delete(h, name)
@@ -84,30 +96,11 @@ func (b *Backend) header(c *request, key string) http.Header {
 	if c.body == nil {
 		delete(h, "Content-Type")
 	}
-	for _, own := range b.headers {
+	for _, own := range s.headers {
 		h[own.Name] = []string{own.Value}
 	}
 	if key != "" {
 		h["Authorization"] = []string{"Bearer " + key}
 	}
 	return h
-}
-
-// Check requests the list of models. It returns nil if the server answers and does not
-// refuse the API key, whether or not it lists models. An error contains neither the key
-// nor a part of the response.
-func (b *Backend) Check(ctx context.Context) error {
-	limit := b.client.Limits().Connect
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, backend.Failed("The model server did not answer within "+limit.String()+", or answered only that it is busy", nil))
-	defer cancel()
-	resp, _, err := b.call(ctx, &request{method: http.MethodGet, url: b.models, accept: "application/json"}) //nolint:bodyclose // Release closes it
-	if err != nil {
-		return err
-	}
-	defer stream.CloseResponse(resp)
-	switch resp.StatusCode {
-	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return backend.Interrupted("The model server answered "+strconv.Itoa(resp.StatusCode)+" "+http.StatusText(resp.StatusCode), nil)
-	}
-	return nil
 }

@@ -19,8 +19,8 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
@@ -56,24 +56,13 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Header is a header of requests to the server.
-type Header struct{ Name, Value string }
-
 // Backend runs turns with a model.
 type Backend struct {
-	client      *stream.Client
+	server      *modelServer
+	models      models
 	completions *url.URL
-	models      *url.URL
-	model       string
 	prompt      string
-	// external is true for a server that is not beside the sidecar.
-	external        bool
-	closeIdle       func()
-	key, refreshKey func() string
-	headers         []Header
-	// discoveredModel is the first model in the server's list of models. It is nil until the backend
-	// has read the list.
-	discoveredModel atomic.Pointer[string]
+	closeIdle   func()
 }
 
 var _ backend.Backend = (*Backend)(nil)
@@ -101,29 +90,29 @@ func New(options Options) (*Backend, error) {
 	if !ok {
 		base = "/v1"
 	}
-	models := *u
-	models.Path, models.RawPath = base+"/models", ""
-	b := &Backend{
-		completions: u, models: &models, model: options.Model, prompt: options.SystemPrompt,
-		external: elsewhere, closeIdle: options.CloseIdle, key: options.Key, refreshKey: options.RefreshKey, headers: options.Headers,
+	list := *u
+	list.Path, list.RawPath = base+"/models", ""
+	server := &modelServer{external: elsewhere, key: options.Key, refreshKey: options.RefreshKey, headers: options.Headers}
+	if server.key == nil {
+		server.key = func() string { return "" }
 	}
-	if b.key == nil {
-		b.key = func() string { return "" }
-	}
-	if b.refreshKey == nil {
-		b.refreshKey = b.key
+	if server.refreshKey == nil {
+		server.refreshKey = server.key
 	}
 	if elsewhere {
-		b.client = stream.NewWithTransport(options.Transport, options.Limits, options.Now)
+		server.client = stream.NewWithTransport(options.Transport, options.Limits, options.Now)
 	} else {
-		b.client = stream.New(options.Limits, options.Now)
+		server.client = stream.New(options.Limits, options.Now)
 	}
-	return b, nil
+	return &Backend{
+		server: server, models: models{server: server, list: &list, configured: options.Model},
+		completions: u, prompt: options.SystemPrompt, closeIdle: options.CloseIdle,
+	}, nil
 }
 
 // Close closes the idle connections.
 func (b *Backend) Close() {
-	b.client.Close()
+	b.server.client.Close()
 	if b.closeIdle != nil {
 		b.closeIdle()
 	}
@@ -131,7 +120,7 @@ func (b *Backend) Close() {
 
 // Run implements backend.Backend.
 func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
-	return b.client.Turn(ctx, func(ctx context.Context, w *stream.Watchdog) error {
+	return b.server.client.Turn(ctx, func(ctx context.Context, w *stream.Watchdog) error {
 		return b.run(ctx, t, emit, w)
 	})
 }
@@ -141,11 +130,11 @@ func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w
 	if err != nil {
 		return err
 	}
-	model, err := b.modelName(ctx, t)
+	model, err := b.models.name(ctx, t)
 	if err != nil {
 		return err
 	}
-	resp, key, err := b.call(ctx, &request{
+	resp, key, err := b.server.call(ctx, &request{
 		turn: t, method: http.MethodPost, url: b.completions, accept: "text/event-stream, application/json",
 		body: appendRequest(nil, model, conversation),
 	})
@@ -156,15 +145,34 @@ func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w
 		stream.CloseResponse(resp)
 		if resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusBadRequest {
 			// The server may have changed its models.
-			b.discoveredModel.Store(nil)
+			b.models.first.Store(nil)
 		}
 		return stream.StatusError(resp.StatusCode)
 	}
 	defer resp.Body.Close()
-	r := &respondsWith{Body: b.client.NewBody(resp, w), turn: t, emit: emit, secret: key}
+	r := &response{Body: b.server.client.NewBody(resp, w), turn: t, emit: emit, secret: key}
 	err = r.read()
 	if errors.Is(err, backend.ErrTurnEnded) {
 		r.DiscardRest()
 	}
 	return err
+}
+
+// Check requests the list of models. It returns nil if the server answers and does not
+// refuse the API key, whether or not it lists models. An error contains neither the key
+// nor a part of the response.
+func (b *Backend) Check(ctx context.Context) error {
+	limit := b.server.client.Limits().Connect
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, backend.Failed("The model server did not answer within "+limit.String()+", or answered only that it is busy", nil))
+	defer cancel()
+	resp, _, err := b.server.call(ctx, &request{method: http.MethodGet, url: b.models.list, accept: "application/json"}) //nolint:bodyclose // Release closes it
+	if err != nil {
+		return err
+	}
+	defer stream.CloseResponse(resp)
+	switch resp.StatusCode {
+	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return backend.Interrupted("The model server answered "+strconv.Itoa(resp.StatusCode)+" "+http.StatusText(resp.StatusCode), nil)
+	}
+	return nil
 }

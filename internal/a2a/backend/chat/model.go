@@ -6,22 +6,35 @@ package chat
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"sync/atomic"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
-// modelName returns the configured model, or the first model that the server lists. It
+// models finds the name of the model.
+type models struct {
+	server *modelServer
+	// list is the URL of the server's list of models.
+	list *url.URL
+	// configured is the configured name, "" for none. first is the first model in the server's
+	// list, nil until the list was read.
+	configured string
+	first      atomic.Pointer[string]
+}
+
+// name returns the configured model, or the first model that the server lists. It
 // caches the first model after it has read the list once.
-func (b *Backend) modelName(ctx context.Context, t *backend.Turn) (string, error) {
-	if b.model != "" {
-		return b.model, nil
+func (m *models) name(ctx context.Context, t *backend.Turn) (string, error) {
+	if m.configured != "" {
+		return m.configured, nil
 	}
-	if learned := b.discoveredModel.Load(); learned != nil {
+	if learned := m.first.Load(); learned != nil {
 		return *learned, nil
 	}
-	resp, key, err := b.call(ctx, &request{turn: t, method: http.MethodGet, url: b.models, accept: "application/json"})
+	resp, key, err := m.server.call(ctx, &request{turn: t, method: http.MethodGet, url: m.list, accept: "application/json"})
 	if err != nil {
 		return "", err
 	}
@@ -30,7 +43,7 @@ func (b *Backend) modelName(ctx context.Context, t *backend.Turn) (string, error
 	if !stream.IsSuccess(resp.StatusCode) {
 		return "", backend.Failed("The agent does not list its models"+cure, stream.StatusError(resp.StatusCode))
 	}
-	text, err := b.client.NewBody(resp, nil).ReadAll()
+	text, err := m.server.client.NewBody(resp, nil).ReadAll()
 	if err != nil {
 		return "", err
 	}
@@ -41,7 +54,7 @@ func (b *Backend) modelName(ctx context.Context, t *backend.Turn) (string, error
 	if model == "" {
 		return "", backend.Failed("The agent has no model"+cure, nil)
 	}
-	b.discoveredModel.Store(&model)
+	m.first.Store(&model)
 	return model, nil
 }
 

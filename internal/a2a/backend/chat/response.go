@@ -48,7 +48,7 @@ const maxUnrecognized = 4 << 10
 var errStreamDone = errors.New("the stream has ended with [DONE]")
 
 // response reads one completion.
-type respondsWith struct {
+type response struct {
 	*stream.Body
 	turn *backend.Turn
 	emit backend.Emit
@@ -69,7 +69,7 @@ type respondsWith struct {
 	reasoning    bool
 }
 
-func (r *respondsWith) read() error {
+func (r *response) read() error {
 	r.Secrets, r.text.secret = []string{r.secret}, r.secret
 	mediaType, _, err := r.MediaType()
 	if err != nil {
@@ -90,7 +90,7 @@ func (r *respondsWith) read() error {
 }
 
 // json reads a response that is not a stream.
-func (r *respondsWith) json() error {
+func (r *response) json() error {
 	text, err := r.ReadAll()
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (r *respondsWith) json() error {
 	return r.end()
 }
 
-func (r *respondsWith) sse() error {
+func (r *response) sse() error {
 	err := r.SSE(func(line int, text []byte) error {
 		text = bytes.TrimSpace(text)
 		switch {
@@ -128,7 +128,7 @@ func (r *respondsWith) sse() error {
 // handle handles a completion, or a chunk of one if streamed is true. It returns the
 // failure of the turn if the text is an error or is not understood. what names the text
 // in the failure.
-func (r *respondsWith) handle(what string, text []byte, streamed bool) error {
+func (r *response) handle(what string, text []byte, streamed bool) error {
 	c, err := decode(text, streamed)
 	switch {
 	case err != nil:
@@ -172,7 +172,7 @@ func (r *respondsWith) handle(what string, text []byte, streamed bool) error {
 
 // reportUsage reports the usage as soon as a chunk contains it, because a turn that fails
 // or is canceled emits no status with the usage.
-func (r *respondsWith) reportUsage() {
+func (r *response) reportUsage() {
 	if r.turn.ReportUsage == nil {
 		return
 	}
@@ -182,14 +182,14 @@ func (r *respondsWith) reportUsage() {
 }
 
 // addText adds a text to the artifact.
-func (r *respondsWith) addText(text []byte) {
+func (r *response) addText(text []byte) {
 	if len(text) > 0 {
 		r.addPart(a2a.TextPart(string(text)), false)
 	}
 }
 
 // failAfterFlush emits the output before a failure, and returns the failure.
-func (r *respondsWith) failAfterFlush(failure error) error {
+func (r *response) failAfterFlush(failure error) error {
 	r.addText(r.text.flush())
 	if err := r.flush(); err != nil {
 		return err
@@ -197,13 +197,13 @@ func (r *respondsWith) failAfterFlush(failure error) error {
 	return failure
 }
 
-func (r *respondsWith) tooManyCalls() error {
+func (r *response) tooManyCalls() error {
 	return backend.Failed(fmt.Sprintf("The agent's tool calls exceed %d bytes", r.MaxEvent()), nil)
 }
 
 // addPart adds a part to the artifact of the turn. The store joins consecutive texts, so
 // that an answer in a thousand chunks is one text.
-func (r *respondsWith) addPart(part a2a.Part, last bool) {
+func (r *response) addPart(part a2a.Part, last bool) {
 	p := &struct {
 		update a2a.ArtifactUpdate
 		parts  [1]a2a.Part
@@ -217,7 +217,7 @@ func (r *respondsWith) addPart(part a2a.Part, last bool) {
 	r.batch = append(r.batch, a2a.Event{Artifact: &p.update})
 }
 
-func (r *respondsWith) flush() error {
+func (r *response) flush() error {
 	if len(r.batch) == 0 {
 		return nil
 	}
@@ -229,7 +229,7 @@ func (r *respondsWith) flush() error {
 
 // end handles the end of the response. A finished model sends a finish reason. A stream
 // that ends without one may be incomplete.
-func (r *respondsWith) end() error {
+func (r *response) end() error {
 	r.addText(r.text.flush())
 	calls := r.toolCalls.data(r.secret)
 	if err := r.failureAtEnd(len(calls)); err != nil {
@@ -254,7 +254,7 @@ func (r *respondsWith) end() error {
 // failureAtEnd returns the reason why a response that has ended is not a success, nil if it
 // is a success. A response without a part is a success if the model finished without
 // output, unless a part of the response was not understood or was left out.
-func (r *respondsWith) failureAtEnd(calls int) error {
+func (r *response) failureAtEnd(calls int) error {
 	empty := !r.hasArtifact && calls == 0
 	switch {
 	case empty && r.unrecognized != nil:
@@ -277,7 +277,7 @@ func (r *respondsWith) failureAtEnd(calls int) error {
 	return nil
 }
 
-func (r *respondsWith) metadata() a2a.Object {
+func (r *response) metadata() a2a.Object {
 	dst := []byte{'{'}
 	member := func(name string) {
 		if len(dst) > 1 {

@@ -18,7 +18,7 @@ import (
 // read reads a response without a network.
 func read(client *stream.Client, resp *http.Response, emit backend.Emit) error {
 	return client.Turn(context.Background(), func(_ context.Context, w *stream.Watchdog) error {
-		a := &respondsWith{
+		a := &response{
 			Body: client.NewBody(resp, w), limits: client.Limits(), internal: func(string) {},
 			turn: &backend.Turn{TaskID: "t", ContextID: "c", Number: 1}, emit: emit, watchdog: w,
 		}

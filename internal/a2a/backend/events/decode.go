@@ -35,7 +35,7 @@ const (
 // decodeEvent decodes a JSON text and adds its event or part to the batch. With exact, the
 // JSON may also be data of the agent: an object without a kind is then an event only if it
 // cannot be anything else.
-func (r *respondsWith) decodeEvent(text []byte, exact bool) (form, error) {
+func (r *response) decodeEvent(text []byte, exact bool) (form, error) {
 	if chunk, ok := plainChunk(text); ok {
 		r.addText(chunk)
 		return barePart, nil

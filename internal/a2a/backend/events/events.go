@@ -69,7 +69,7 @@ func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) e
 }
 
 func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w *stream.Watchdog) error {
-	resp, err := b.client.Do(ctx, b.request(t))
+	resp, err := b.client.Do(ctx, request(b.url, t))
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w
 		return backend.ErrInputAccepted
 	}
 	defer resp.Body.Close()
-	r := &respondsWith{
+	r := &response{
 		Body: b.client.NewBody(resp, w), limits: b.client.Limits(), internal: b.internal,
 		turn: t, disposition: resp.Header.Get("Content-Disposition"), emit: emit, watchdog: w,
 	}

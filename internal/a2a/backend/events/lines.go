@@ -15,12 +15,12 @@ import (
 var errUnknownKind = errors.New("it is neither of a known kind nor a part")
 
 // ndjson reads one event from each line.
-func (r *respondsWith) ndjson() error {
+func (r *response) ndjson() error {
 	return r.checkEnd(r.Lines(r.handleEvent, r.flush))
 }
 
 // sse reads one event from the data of each server-sent event.
-func (r *respondsWith) sse() error {
+func (r *response) sse() error {
 	return r.checkEnd(r.SSE(r.handleEvent, r.flush))
 }
 
@@ -29,7 +29,7 @@ func (r *respondsWith) sse() error {
 // exception in a generator, web frameworks end a chunked body as if it were complete, so a
 // stream without an event is a failure of the agent, unless Content-Length announced an
 // empty body.
-func (r *respondsWith) checkEnd(err error) error {
+func (r *response) checkEnd(err error) error {
 	switch {
 	case err != nil:
 		return err
@@ -44,7 +44,7 @@ func (r *respondsWith) checkEnd(err error) error {
 
 // handleEvent handles one event. It skips blank lines and [DONE]. If the text is anything
 // else that is not an event, handleEvent emits the earlier events and fails the turn.
-func (r *respondsWith) handleEvent(number int, text []byte) error {
+func (r *response) handleEvent(number int, text []byte) error {
 	text = bytes.TrimSpace(text)
 	if isBlank(text) {
 		return nil

@@ -5,6 +5,7 @@ package events
 
 import (
 	"net/http"
+	"net/url"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
@@ -15,12 +16,12 @@ import (
 
 const acceptedMediaTypes = "text/event-stream, application/x-ndjson, application/json, text/plain"
 
-func (b *Backend) request(t *backend.Turn) *stream.Request {
+func request(u *url.URL, t *backend.Turn) *stream.Request {
 	header := stream.Header(t, acceptedMediaTypes)
 	if t.Input {
 		header["A2A-Turn"] = []string{"input"}
 	}
-	return &stream.Request{Method: http.MethodPost, URL: b.url, Header: header, Body: appendRequest(make([]byte, 0, estimateSize(t)), t)}
+	return &stream.Request{Method: http.MethodPost, URL: u, Header: header, Body: appendRequest(make([]byte, 0, estimateSize(t)), t)}
 }
 
 // estimateSize returns the estimated size of a request, in bytes, so that its buffer does

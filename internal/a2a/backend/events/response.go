@@ -4,7 +4,6 @@
 package events
 
 import (
-	"mime"
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -13,7 +12,7 @@ import (
 )
 
 // response reads one response.
-type respondsWith struct {
+type response struct {
 	*stream.Body
 	limits      *stream.Limits
 	internal    func(kind string)
@@ -38,28 +37,8 @@ type respondsWith struct {
 	hasEvent bool
 }
 
-// read reads the response by its media type.
-func (r *respondsWith) read() error {
-	mediaType, params, err := r.MediaType()
-	if err != nil {
-		return err
-	}
-	switch mediaType {
-	case "text/plain":
-		return r.text()
-	case "application/json":
-		return r.json()
-	case "application/x-ndjson", "application/ndjson", "application/jsonl", "application/jsonlines", "application/x-jsonlines":
-		return r.ndjson()
-	case "text/event-stream":
-		return r.sse()
-	default:
-		return r.file(mime.FormatMediaType(mediaType, params))
-	}
-}
-
 // flush emits the batch.
-func (r *respondsWith) flush() error {
+func (r *response) flush() error {
 	if len(r.batch) == 0 {
 		return nil
 	}
@@ -87,7 +66,7 @@ type partUpdate struct {
 // use prevents the garbage collector from freeing the others.
 const maxShared = 32
 
-func (r *respondsWith) newPart() *partUpdate {
+func (r *response) newPart() *partUpdate {
 	if len(r.free) == 0 {
 		r.free = make([]partUpdate, min(max(r.lastBatch, 1), maxShared))
 	}
@@ -97,7 +76,7 @@ func (r *respondsWith) newPart() *partUpdate {
 }
 
 // copyText copies a short text into memory that the texts of one read share.
-func (r *respondsWith) copyText(text []byte) string {
+func (r *response) copyText(text []byte) string {
 	const short = 256
 	if len(text) > short || r.lastBatch < 2 {
 		return string(text)
@@ -113,7 +92,7 @@ func (r *respondsWith) copyText(text []byte) string {
 
 // addPart adds a part to the artifact of the turn. The store joins consecutive texts, so
 // that an answer in a thousand chunks is one text.
-func (r *respondsWith) addPart(part a2a.Part, last bool) {
+func (r *response) addPart(part a2a.Part, last bool) {
 	p := r.newPart()
 	p.parts[0] = part
 	r.addUpdate(p, last)
@@ -121,13 +100,13 @@ func (r *respondsWith) addPart(part a2a.Part, last bool) {
 
 // addText adds a text to the artifact of the turn, like addPart, but without copying a
 // Part.
-func (r *respondsWith) addText(text []byte) {
+func (r *response) addText(text []byte) {
 	p := r.newPart()
 	p.parts[0].Content, p.parts[0].Text = a2a.ContentText, r.copyText(text)
 	r.addUpdate(p, false)
 }
 
-func (r *respondsWith) addUpdate(p *partUpdate, last bool) {
+func (r *response) addUpdate(p *partUpdate, last bool) {
 	if !r.hasArtifact {
 		r.artifact = backend.ArtifactID(r.turn.Number)
 	}
@@ -139,37 +118,4 @@ func (r *respondsWith) addUpdate(p *partUpdate, last bool) {
 	u.Append, u.JoinText, u.LastChunk = r.hasArtifact, true, last
 	r.hasArtifact = true
 	r.batch = append(r.batch, a2a.Event{Artifact: u})
-}
-
-// json reads one JSON value, which is an event or data.
-func (r *respondsWith) json() error {
-	body, err := r.ReadAll()
-	if err != nil || isBlank(body) {
-		return err
-	}
-	kind, err := r.decodeEvent(body, true)
-	if err != nil {
-		return backend.Unrecognized("The agent's answer "+stream.DecodeReason(err, "an event"), body, err)
-	}
-	if kind == notEvent {
-		value, err := dataPart(body)
-		if err != nil {
-			return backend.Unrecognized("The agent's answer "+stream.DecodeReason(err, "an event"), body, err)
-		}
-		r.addPart(value, true)
-	}
-	return r.flush()
-}
-
-// file reads a response of any media type without a reader of its own, as one file.
-func (r *respondsWith) file(mediaType string) error {
-	body, err := r.ReadAll()
-	if err != nil || len(body) == 0 {
-		return err
-	}
-	_, params, _ := mime.ParseMediaType(r.disposition)
-	r.addPart(a2a.Part{
-		Content: a2a.ContentRaw, Raw: body, MediaType: mediaType, Filename: params["filename"],
-	}, true)
-	return r.flush()
 }

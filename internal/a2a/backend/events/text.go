@@ -14,7 +14,7 @@ import (
 )
 
 // text reads a response of plain text and emits each piece as a chunk of one artifact.
-func (r *respondsWith) text() error {
+func (r *response) text() error {
 	buffer := stream.NewBuffer()
 	defer buffer.Release()
 	held := 0

@@ -1,0 +1,36 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package uiserver
+
+import (
+	"net/url"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+)
+
+// Options configure a Server. All fields except CertificateDir are required.
+type Options struct {
+	// BindAddress is the address of the listener.
+	BindAddress string
+	// URL is the https URL at which people open the pages, without a path.
+	URL *url.URL
+	// CertificateDir is a directory with tls.crt and tls.key. If it is empty, the server uses plain HTTP, for
+	// a Gateway that serves TLS.
+	CertificateDir string
+	// OIDC is the issuer at which people sign in. Its audience is the client id.
+	OIDC access.OIDCOptions
+	// Scopes are the scopes that the sign-in requests. They include openid.
+	Scopes []string
+	// SecretDir is a directory with the key of cookies and the client secret.
+	SecretDir string
+	Registry  Registry
+	// Agents reads Agents from the manager's cache.
+	Agents client.Reader
+	Clock  clock.PassiveClock
+	Log    logr.Logger
+}
