@@ -11,22 +11,19 @@ const (
 	ListenerUI       = "ui"
 )
 
-// labelListener is the label with one of the listeners.
-const labelListener = "listener"
-
 var (
 	expiry = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "a2a_registry_tls_certificate_expiry_timestamp_seconds",
 		Help: "Unix time at which the certificate that the listener serves expires; 0 without TLS.",
-	}, []string{labelListener})
+	}, []string{"listener"})
 	refused = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "a2a_registry_tls_certificate_refused",
 		Help: "Whether the mounted certificate of the listener is refused (1), so that a former one or none is served, or not (0).",
-	}, []string{labelListener})
+	}, []string{"listener"})
 	reloads = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "a2a_registry_tls_certificate_reloads_total",
 		Help: "Loads of a changed certificate of the listener, by the result: success or error.",
-	}, []string{labelListener, "result"})
+	}, []string{"listener", "result"})
 )
 
 // Collectors returns the metrics, which all Certificates of a process share. The gauges are 0 for a listener without
