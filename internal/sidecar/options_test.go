@@ -174,15 +174,15 @@ securitySchemes:
 	}
 }
 
-// TestStandalonePage checks that docs/how-to/standalone.md lists the fields of the card file.
+// TestStandalonePage checks that docs/reference/standalone.md lists the fields of the card file.
 func TestStandalonePage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/how-to/standalone.md")
+	page, err := os.ReadFile("../../docs/reference/standalone.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for field := range jsonFields(reflect.TypeFor[cardFile]()) {
 		if !strings.Contains(string(page), "\n| `"+field+"` |") {
-			t.Errorf("docs/how-to/standalone.md does not list the field %s", field)
+			t.Errorf("docs/reference/standalone.md does not list the field %s", field)
 		}
 	}
 }

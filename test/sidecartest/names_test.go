@@ -17,9 +17,9 @@ import (
 )
 
 // TestStandaloneNamesEqualThoseOfAnAgent compares the card file fields and the flags that
-// docs/how-to/standalone.md lists with the fields of an Agent.
+// docs/reference/standalone.md lists with the fields of an Agent.
 func TestStandaloneNamesEqualThoseOfAnAgent(t *testing.T) {
-	page, err := os.ReadFile("../../docs/how-to/standalone.md")
+	page, err := os.ReadFile("../../docs/reference/standalone.md")
 	if err != nil {
 		t.Fatal(err)
 	}

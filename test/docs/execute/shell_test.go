@@ -102,7 +102,7 @@ func newShell(t *testing.T, page, kubeconfig string) *shell {
 	s.environment = append(os.Environ(), "KUBECONFIG="+kubeconfig, "KEY=secret", "HOME="+s.dir,
 		"PATH="+strings.Join([]string{s.dir, assets, os.Getenv("PATH")}, string(filepath.ListSeparator)))
 	var pairs []string
-	for _, port := range []string{"8080", "9000"} {
+	for _, port := range []string{"8080", "9000", "9090"} {
 		_, free, _ := strings.Cut(freeport.Address(t), ":")
 		pairs = append(pairs, ":"+port, ":"+free, "="+port+" ", "="+free+" ")
 	}
