@@ -36,7 +36,7 @@ func TestShellBlocksRun(t *testing.T) {
 			continue
 		}
 		t.Run(strings.ReplaceAll(strings.TrimSuffix(page, ".md"), "/", "_"), func(t *testing.T) {
-			namespace := "page-" + strings.TrimSuffix(filepath.Base(page), ".md")
+			namespace := "page-" + strings.ReplaceAll(strings.TrimSuffix(page, ".md"), "/", "-")
 			s := newShell(t, page, c.kubeconfig(t, strings.ToLower(namespace)))
 			for _, b := range all {
 				if !t.Run(fmt.Sprintf("line_%d", b.Line), func(t *testing.T) { s.run(t, b) }) {
