@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"context"
 	"strconv"
 	"testing"
 	"time"
@@ -87,6 +88,49 @@ func TestRejectedMessageMayBeRepeated(t *testing.T) {
 		c.endRun(nil)
 		b.send(newRequest("m2", "hi"))
 		b.nextCall()
+	})
+}
+
+// The client of the first copy may disconnect while its message waits for a turn or for the
+// store. The client of the second copy is still connected.
+func TestRepeatedMessageOutlivesTheClientOfItsFirstCopy(t *testing.T) {
+	t.Run("in the turn queue", func(t *testing.T) {
+		limits := func() engine.TurnLimits {
+			return engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 8, QueueTimeout: 5 * time.Second}
+		}
+		withEngine(t, engine.Options{Turns: limits}, func(t *testing.T, b *fixture) {
+			b.send(newRequest("m1", "hi"))
+			running := b.nextCall()
+			first := b.stream(newRequest("m2", "hi"))
+			second := b.send(newRequest("m2", "hi"))
+			third := b.stream(newRequest("m2", "hi"))
+			first.cancel()
+			if !second.pending() {
+				t.Errorf("second Send() = %s, %v, want it to wait for a turn", second.result(), second.err)
+			}
+			running.endRun(nil)
+			b.nextCall().finishTask(status(a2a.StateCompleted))
+			second.want(t, "task:completed")
+			third.want(t, "task:submitted status:completed EOF")
+			b.wantNoCall()
+		})
+	})
+	t.Run("at the store", func(t *testing.T) {
+		asked := 0
+		stalls := func(ctx context.Context, _ a2a.AccountingPrincipal) error {
+			if asked++; asked > 1 {
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		withEngine(t, engine.Options{Allow: stalls}, func(t *testing.T, b *fixture) {
+			first := b.stream(newRequest("m", "hi"))
+			second := b.send(newRequest("m", "hi"))
+			first.cancel()
+			b.nextCall().finishTask(status(a2a.StateCompleted))
+			second.want(t, "task:completed")
+		})
 	})
 }
 

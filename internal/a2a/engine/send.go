@@ -14,8 +14,8 @@ import (
 
 // Send implements a2a.Handler.
 func (e *Engine) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error) {
-	tn := e.submit(ctx, r)
-	if err := tn.wait(ctx); err != nil {
+	tn, err := e.decide(ctx, r)
+	if err != nil {
 		return a2a.Event{}, err
 	}
 	if tn.answer != nil {
@@ -71,14 +71,26 @@ func (e *Engine) waitStoppedElsewhere(ctx context.Context, tn *turn) (*a2a.Recor
 
 // Stream implements a2a.Handler.
 func (e *Engine) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, error) {
-	tn := e.submit(ctx, r)
-	if err := tn.wait(ctx); err != nil {
+	tn, err := e.decide(ctx, r)
+	if err != nil {
 		return nil, err
 	}
 	if tn.answer != nil {
 		return &answer{record: tn.answer}, nil
 	}
 	return e.follow(tn.log, withHistory(tn.first, r.HistoryLength), tn.first.Seq, closesSend), nil
+}
+
+// decide starts to process a message and returns its turn once it is decided. If the turn
+// is that of a first copy whose client disconnected, the message is processed again.
+func (e *Engine) decide(ctx context.Context, r *a2a.SendRequest) (*turn, error) {
+	for {
+		tn := e.submit(ctx, r)
+		err := tn.wait(ctx)
+		if err == nil || !tn.isRefused() || !tn.abandoned || ctx.Err() != nil {
+			return tn, err
+		}
+	}
 }
 
 // submit starts to process a message and returns its turn. If the client has sent the
@@ -102,7 +114,7 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 			followed, err = e.claim(ctx, tn)
 		}
 		if err != nil {
-			e.drop(tn, err)
+			e.refuse(ctx, tn, err)
 		}
 		if err != nil || followed {
 			return tn
@@ -116,9 +128,17 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 		err = e.forward(tn, replica, "")
 	}
 	if err != nil {
-		e.drop(tn, err)
+		e.refuse(ctx, tn, err)
 	}
 	return tn
+}
+
+// refuse refuses a message whose client has the context ctx.
+func (e *Engine) refuse(ctx context.Context, tn *turn, err error) {
+	if !tn.isDecided() {
+		tn.abandoned = ctx.Err() != nil
+	}
+	e.drop(tn, err)
 }
 
 // allow returns nil if Options.Allow accepts a message, and otherwise its refusal.

@@ -62,6 +62,9 @@ type turn struct {
 	// change afterwards.
 	decided chan struct{}
 	refusal error
+	// abandoned is true if the client disconnected before the refusal, which therefore does
+	// not apply to the clients of later copies of the message.
+	abandoned bool
 	// answer is the agent's answer without a task.
 	answer *a2a.Record
 	// first is the task at the beginning of the turn, and log is the log of the task.
