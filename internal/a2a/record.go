@@ -68,8 +68,11 @@ func AppendRecords(dst []*Record, after uint64, events []Event, room Room) []*Re
 // Shared reports whether the encoding in a dialect is or will be cached for several
 // readers. The only reader of a log encodes into its own buffer instead.
 func (r *Record) Shared(d Dialect) bool {
-	return r.room != nil && r.room.Shared() || r.encodings.Load().in(d) != nil
+	return r.room != nil && r.room.Shared() || r.Cached(d)
 }
+
+// Cached reports whether the encoding in a dialect is cached.
+func (r *Record) Cached(d Dialect) bool { return r.encodings.Load().in(d) != nil }
 
 // Encoded returns the encoding of the event in a dialect. encode appends the encoding to
 // dst. While the budget has room, Encoded calls encode once per dialect, and more often

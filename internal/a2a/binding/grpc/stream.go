@@ -25,7 +25,7 @@ func (h *Handler) stream(c *call) error {
 		return err
 	}
 	defer stream.Close()
-	return c.follow(stream, c.dialect.closesSend, true)
+	return h.follow(c, stream, c.dialect.closesSend, true)
 }
 
 func (h *Handler) subscribe(c *call) error {
@@ -48,12 +48,12 @@ func (h *Handler) subscribe(c *call) error {
 		c.begin()
 		c.w.flush()
 	}
-	return c.follow(stream, c.dialect.closesSubscribe, c.dialect.followsTerminal || req.After != nil)
+	return h.follow(c, stream, c.dialect.closesSubscribe, c.dialect.followsTerminal || req.After != nil)
 }
 
 // follow sends the events of a stream up to the event that ends it. Unless terminal is
 // true, it returns an error for a task that has already ended.
-func (c *call) follow(stream a2a.Stream, closing func(*a2a.Event) bool, terminal bool) error {
+func (h *Handler) follow(c *call, stream a2a.Stream, closing func(*a2a.Event) bool, terminal bool) error {
 	last := uint64(0)
 	for {
 		records, err := stream.Next(c.Context())
@@ -63,7 +63,8 @@ func (c *call) follow(stream a2a.Stream, closing func(*a2a.Event) bool, terminal
 					Reason: a2a.ReasonUnsupportedOperation, Message: "Task is in a terminal state", TaskID: t.ID,
 				}
 			}
-			if err := c.reply(record.Encoded(c.dialect.id, c.dialect.appendEvent)); err != nil {
+			if err := h.sendEvent(c, record); err != nil {
+				c.setLastEventID(last)
 				return err
 			}
 			if last = record.Seq; closing(&record.Event) {
@@ -75,10 +76,29 @@ func (c *call) follow(stream a2a.Stream, closing func(*a2a.Event) bool, terminal
 			return nil
 		}
 		if err != nil {
-			if last > 0 {
-				c.conn.ResponseTrailer().Set(lastEventID, strconv.FormatUint(last, 10))
-			}
+			c.setLastEventID(last)
 			return err
 		}
 	}
+}
+
+// setLastEventID sets the trailer with the number of the last event that was sent, 0 for
+// none.
+func (c *call) setLastEventID(seq uint64) {
+	if seq > 0 {
+		c.conn.ResponseTrailer().Set(lastEventID, strconv.FormatUint(seq, 10))
+	}
+}
+
+// sendEvent sends an event. It reserves memory for an encoding that is not shared by all
+// subscribers.
+func (h *Handler) sendEvent(c *call, record *a2a.Record) error {
+	if !record.Cached(c.dialect.id) {
+		release, err := h.reserve(c, record.Size())
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
+	return c.reply(record.Encoded(c.dialect.id, c.dialect.appendEvent))
 }

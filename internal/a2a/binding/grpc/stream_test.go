@@ -32,6 +32,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/grpc"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
 // kinds reads a stream to its end and returns the kinds of its events.
@@ -300,6 +301,47 @@ func TestWire20_StalledSubscriberIsDisconnected(t *testing.T) {
 	f.Task = newTask(a2a.StateWorking)
 	if _, err := x.v10.GetTask(t.Context(), &v10.GetTaskRequest{Id: "t1"}); err != nil {
 		t.Errorf("another call on the connection: %v", err)
+	}
+}
+
+// TestLargeEventsOfStalledStreamsAreCharged checks that each stream whose client does not
+// read charges the event that it holds, and that a stream without memory for its event ends
+// with an error.
+func TestLargeEventsOfStalledStreamsAreCharged(t *testing.T) {
+	const large = 20 << 20 // more than the largest window of the client
+	f := &fake{Records: []*a2a.Record{status(1, a2a.StateWorking), artifact(2, strings.Repeat("x", large))}}
+	memory := limit.NewBudget(2*large, time.Millisecond)
+	x := newFixture(t, f, func(c *grpc.Config) { c.Limits.Answers, c.Limits.WriteTimeout = memory, time.Minute })
+	ctx, leave := context.WithCancel(t.Context())
+	stalled, err := x.v10.SubscribeToTask(ctx, &v10.SubscribeToTaskRequest{Id: "t1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := stalled.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); memory.Used() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the event of 20 MiB is not charged")
+		}
+	}
+	second, err := x.v10.SubscribeToTask(t.Context(), &v10.SubscribeToTaskRequest{Id: "t1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.Recv(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := second.Recv(); googlestatus.Code(err) != codes.Unavailable {
+		t.Errorf("the second stream ends with %v, want UNAVAILABLE", err)
+	}
+	if got := second.Trailer().Get("last-event-id"); !slices.Equal(got, []string{"1"}) {
+		t.Errorf("the trailer of the second stream has the last event %q, want 1", got)
+	}
+	leave()
+	x.served.Wait()
+	if held := memory.Used(); held != 0 {
+		t.Errorf("after both streams, %d bytes are held", held)
 	}
 }
 

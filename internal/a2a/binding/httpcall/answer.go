@@ -5,6 +5,7 @@ package httpcall
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"strconv"
 	"sync"
@@ -33,15 +34,31 @@ func (c *Call) WriteError(problem *a2a.Error, status int, contentType string, bo
 	c.write(status, contentType, body)
 }
 
-// ReserveAnswer reserves memory for a response of about size bytes. The caller calls
-// release when the response is written. A response of at most 64 KiB needs no reservation.
-// A response that is larger than the budget reserves the whole budget.
+// ReserveAnswer reserves memory for a response of about size bytes, as AnswerMemory.Reserve
+// does.
 func (c *Call) ReserveAnswer(size int) (release func(), err error) {
-	if size <= maxPooled || c.Limits.Answers == nil {
+	return c.AnswerMemory().Reserve(c.R.Context(), size)
+}
+
+// AnswerMemory returns the memory for the responses to the caller.
+func (c *Call) AnswerMemory() AnswerMemory { return AnswerMemory{c.Limits.Answers, principalOf(c.R)} }
+
+// AnswerMemory is the memory for the responses to one caller. It refers to no request.
+type AnswerMemory struct {
+	budget    *limit.Budget
+	principal a2a.AccountingPrincipal
+}
+
+// Reserve reserves memory for a response, or for an event of a stream, of about size bytes.
+// The caller calls release when the response is written. A response of at most 64 KiB needs
+// no reservation. A response that is larger than the budget reserves the whole budget. If
+// the budget has no room in time, Reserve returns an *a2a.Error.
+func (m AnswerMemory) Reserve(ctx context.Context, size int) (release func(), err error) {
+	if size <= maxPooled || m.budget == nil {
 		return func() {}, nil
 	}
 	var reservation limit.Reservation
-	if !c.Limits.Answers.Grow(c.R.Context(), &reservation, principalOf(c.R), min(int64(size), c.Limits.Answers.Largest())) {
+	if !m.budget.Grow(ctx, &reservation, m.principal, min(int64(size), m.budget.Largest())) {
 		return nil, errBusy
 	}
 	return reservation.Release, nil

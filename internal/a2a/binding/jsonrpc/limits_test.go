@@ -17,7 +17,9 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/bindingtest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
 // TestMissingBodyTimesOut checks that a request without a body times out, although streams
@@ -70,6 +72,40 @@ func TestUnreadResponseTimesOut(t *testing.T) {
 	case <-done:
 	case <-time.After(10 * time.Second):
 		t.Error("the handler still writes to a client that does not read")
+	}
+}
+
+// TestLargeEventsOfStalledStreamsAreCharged checks that each stream whose client does not
+// read charges the event that it holds, and that a stream without memory for its event ends
+// with an error.
+func TestLargeEventsOfStalledStreamsAreCharged(t *testing.T) {
+	for name, method := range map[string]string{"0.1": "tasks/sendSubscribe", "0.3": "tasks/resubscribe", "1.0": "SubscribeToTask"} {
+		t.Run(name, func(t *testing.T) {
+			body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"id":"t1","message":{"role":"user","parts":[{"type":"text","text":"Hi"}]}}}`
+			x := newFixture(&fake{Records: []*a2a.Record{artifact(1, strings.Repeat("x", 1<<20)), status(2, a2a.StateCompleted)}})
+			x.Limits.Answers = limit.NewBudget(2<<20, time.Millisecond)
+			stalled := bindingtest.NewStalled()
+			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			r = r.WithContext(auth.WithCaller(t.Context(), auth.Caller{Owner: "alice"}))
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				x.ServeHTTP(stalled, r)
+			}()
+			<-stalled.Writing
+			if got := x.post(t, body).Body.String(); !strings.Contains(got, "held in memory") || len(got) > 1<<10 {
+				t.Errorf("the second stream has %d bytes, want an error: %.200s", len(got), got)
+			}
+			stalled.Read()
+			<-done
+			if got := stalled.Body.Len(); got < 1<<20 {
+				t.Errorf("the first stream has %d bytes, want the event", got)
+			}
+			if held := x.Limits.Answers.Used(); held != 0 {
+				t.Errorf("after both streams, %d bytes are held", held)
+			}
+		})
 	}
 }
 

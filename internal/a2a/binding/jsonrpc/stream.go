@@ -150,6 +150,7 @@ func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Rec
 		FinalEvent:  streamend.NoEvent,
 		EncodeError: func(err error) []byte { return c.appendError(nil, d, a2a.ErrorOf(err)) },
 		Request:     c.R,
+		Reserve:     c.AnswerMemory().Reserve,
 	}
 	method, outcome := c.method.name, c.outcome()
 	reply.OnEnd = func(ctx context.Context, err error) {

@@ -116,6 +116,7 @@ func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Rec
 		EncodeError: c.appendStreamError,
 		ErrorFrame:  sse.Frame{Event: "error"},
 		Request:     c.R,
+		Reserve:     c.AnswerMemory().Reserve,
 		OnEnd: func(ctx context.Context, err error) {
 			stream.Close()
 			_ = outcome.Conclude(ctx, h.Log, h.Observe, sse.FailureOf(ctx, h.Log, name, err))

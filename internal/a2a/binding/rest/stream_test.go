@@ -17,7 +17,9 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/bindingtest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
 const (
@@ -342,5 +344,33 @@ func TestStreamOutlivesTheReadTimeout(t *testing.T) {
 		if diff := cmp.Diff(frame("1", completedD), string(body)); diff != "" || err != nil {
 			t.Errorf("stream: %v (-want +got):\n%s", err, diff)
 		}
+	}
+}
+
+// TestLargeEventsOfStalledStreamsAreCharged checks that each stream whose client does not
+// read charges the event that it holds, and that a stream without memory for its event ends
+// with an error.
+func TestLargeEventsOfStalledStreamsAreCharged(t *testing.T) {
+	x := newFixture(&fake{Records: []*a2a.Record{artifact(1, strings.Repeat("x", 1<<20)), status(2, a2a.StateCompleted)}})
+	x.Limits.Answers = limit.NewBudget(2<<20, time.Millisecond)
+	stalled := bindingtest.NewStalled()
+	r := httptest.NewRequest(http.MethodGet, "/tasks/t1:subscribe", http.NoBody)
+	r = r.WithContext(auth.WithCaller(t.Context(), auth.Caller{Owner: "alice"}))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		x.ServeHTTP(stalled, r)
+	}()
+	<-stalled.Writing
+	if got := x.do(t, http.MethodGet, "/tasks/t1:subscribe", "").Body.String(); !strings.Contains(got, `"status":"UNAVAILABLE"`) || len(got) > 1<<10 {
+		t.Errorf("the second stream has %d bytes, want an error: %.200s", len(got), got)
+	}
+	stalled.Read()
+	<-done
+	if got := stalled.Body.Len(); got < 1<<20 {
+		t.Errorf("the first stream has %d bytes, want the event", got)
+	}
+	if held := x.Limits.Answers.Used(); held != 0 {
+		t.Errorf("after both streams, %d bytes are held", held)
 	}
 }

@@ -38,6 +38,9 @@ type Reply struct {
 	// Request is the request, whose body must have been read to its end. If Request is nil,
 	// the stream is never parked.
 	Request *http.Request
+	// Reserve reserves memory for an event of about size bytes until release is called. The
+	// stream ends with the error of Reserve. If Reserve is nil, nothing is reserved.
+	Reserve func(ctx context.Context, size int) (release func(), err error)
 	// OnEnd is called at the end of a parked stream, with the context of the client, and
 	// with the error that Serve returns for a stream that is not parked.
 	OnEnd func(ctx context.Context, err error)
@@ -91,7 +94,7 @@ type serving struct {
 func (s *serving) run(ctx context.Context, err error) error {
 	for {
 		if len(s.records) > 0 {
-			ended, writeErr := s.out.Write(&s.Frame, s.records, s.IsLast)
+			ended, writeErr := s.write(ctx)
 			if writeErr != nil || ended {
 				return writeErr
 			}
@@ -111,6 +114,35 @@ func (s *serving) run(ctx context.Context, err error) error {
 			return cmp.Or(s.out.failure(), cause)
 		}
 	}
+}
+
+// write writes the records. It returns ended if they end the response.
+func (s *serving) write(ctx context.Context) (ended bool, err error) {
+	release, err := s.reserve(ctx)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			// If the cause is that the stream was idle, the parked stream writes the records.
+			return false, cmp.Or(s.out.failure(), cause)
+		}
+		return false, s.end(err)
+	}
+	defer release()
+	return s.out.Write(&s.Frame, s.records, s.IsLast)
+}
+
+// reserve reserves memory for the largest encoding that Write holds for this stream alone.
+// Write holds one at a time.
+func (s *serving) reserve(ctx context.Context) (release func(), err error) {
+	if s.Reserve == nil {
+		return func() {}, nil
+	}
+	largest := 0
+	for _, record := range s.records {
+		if size := record.Size(); size > largest && !record.Cached(s.Frame.Dialect) {
+			largest = size
+		}
+	}
+	return s.Reserve(ctx, largest)
 }
 
 // end writes the events after the last record of a stream that ended with err.
