@@ -82,7 +82,8 @@ func known(reason a2a.Reason) bool {
 type errorObject struct {
 	Code    json.Number `json:"code"`
 	Message string      `json:"message"`
-	// Data (in JSON-RPC) and Details (in HTTP+JSON) contain the ErrorInfo of 1.0.
+	// Data (in JSON-RPC) and Details (in HTTP+JSON) contain the ErrorInfo of 1.0. In versions before 1.0, Data may be an
+	// object with a reason.
 	Data    json.RawMessage `json:"data"`
 	Details json.RawMessage `json:"details"`
 }
@@ -113,11 +114,7 @@ func decodeError(status int, text []byte) *protocolError {
 		out.code = int(code)
 	}
 	for _, details := range []json.RawMessage{object.Data, object.Details} {
-		var infos []struct {
-			Reason a2a.Reason `json:"reason"`
-		}
-		_ = json.Unmarshal(details, &infos) // it fails for versions before 1.0, whose data has another type
-		for _, info := range infos {
+		for _, info := range errorInfos(details) {
 			if known(info.Reason) {
 				out.reason = info.Reason
 			}
@@ -130,4 +127,20 @@ func decodeError(status int, text []byte) *protocolError {
 		out.message = "the agent answered with HTTP status " + http.StatusText(status)
 	}
 	return out
+}
+
+// errorInfo is the part of an error's details that names its reason.
+type errorInfo struct {
+	Reason a2a.Reason `json:"reason"`
+}
+
+// errorInfos returns the infos in the details of an error: an array in 1.0, and one object before.
+func errorInfos(details json.RawMessage) []errorInfo {
+	var infos []errorInfo
+	if json.Unmarshal(details, &infos) == nil {
+		return infos
+	}
+	var only errorInfo
+	_ = json.Unmarshal(details, &only) // data may have any type
+	return []errorInfo{only}
 }

@@ -12,7 +12,9 @@ import (
 
 // appendError appends an error response in a dialect, which is nil if the dialect is not
 // known. The data of an error is an object in versions up to 0.3, and an array of
-// google.protobuf.Any in 1.0.
+// google.protobuf.Any in 1.0. Up to 0.3, the data names the reasons that have no code of
+// their own, such as UNAVAILABLE: an event of a stream has no HTTP status from which a
+// client could tell them apart.
 func (c *call) appendError(dst []byte, d *dialect, problem *a2a.Error) []byte {
 	if d == dialectV01 && problem.Reason == a2a.ReasonInvalidAgentResponse {
 		// 0.1 has no code for this reason.
@@ -33,6 +35,10 @@ func (c *call) appendError(dst []byte, d *dialect, problem *a2a.Error) []byte {
 		dst = appendData(dst, row.Reason, "field", problem.Field)
 	case problem.Reason == a2a.ReasonVersionNotSupported:
 		dst = appendData(dst, row.Reason, "supportedVersions", errormap.SupportedVersions)
+	case c.dialect != nil && errormap.IsTransport(problem):
+		dst = append(dst, `,"data":{"reason":"`...)
+		dst = append(dst, row.Reason...)
+		dst = append(dst, `"}`...)
 	}
 	return append(dst, `}}`...)
 }

@@ -125,12 +125,12 @@ func TestErrors(t *testing.T) {
 			`"code":-32603,"message":"Internal error",` + details("INTERNAL_ERROR", "", ""),
 		},
 		"draining": {
-			a2a.ErrDraining, 503, `"code":-32603,"message":"Service unavailable"`,
+			a2a.ErrDraining, 503, `"code":-32603,"message":"Service unavailable","data":{"reason":"UNAVAILABLE"}`,
 			`"code":-32603,"message":"Service unavailable",` + details("UNAVAILABLE", "", ""),
 		},
 		"too many": {
 			&a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many turns are running"}, 429,
-			`"code":-32603,"message":"Too many turns are running"`,
+			`"code":-32603,"message":"Too many turns are running","data":{"reason":"RESOURCE_EXHAUSTED"}`,
 			`"code":-32603,"message":"Too many turns are running",` + details("RESOURCE_EXHAUSTED", "", ""),
 		},
 	}

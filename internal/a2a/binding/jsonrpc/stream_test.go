@@ -5,6 +5,8 @@ package jsonrpc
 
 import (
 	"errors"
+	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -189,6 +191,30 @@ func TestErrorsBeforeTheFirstEvent(t *testing.T) {
 			}
 			if !strings.HasPrefix(w.Body.String(), test.prefix) {
 				t.Errorf("body = %s, want %s", w.Body, test.prefix)
+			}
+		})
+	}
+}
+
+// TestErrorIsTheSameInAStreamAndAnAnswer checks that a client reads the same error of
+// JSON-RPC from a stream that has begun and from an answer, in every version.
+func TestErrorIsTheSameInAStreamAndAnAnswer(t *testing.T) {
+	const details = `"data":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"UNAVAILABLE","domain":"a2a-protocol.org"}]`
+	down := fmt.Errorf("read log: %w", &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The task store is not available"})
+	for name, test := range map[string]struct{ stream, answer, data string }{
+		"0.1": {"tasks/sendSubscribe", "tasks/send", `"data":{"reason":"UNAVAILABLE"}`},
+		"0.3": {"message/stream", "message/send", `"data":{"reason":"UNAVAILABLE"}`},
+		"1.0": {"SendStreamingMessage", "SendMessage", details},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"The task store is not available",` + test.data + `}}`
+			x := newFixture(&fake{Err: down})
+			if w := x.post(t, call10(test.answer, paramsOf(test.answer))); w.Code != http.StatusServiceUnavailable || w.Body.String() != want {
+				t.Errorf("%s = %d %s, want 503 %s", test.answer, w.Code, w.Body, want)
+			}
+			x = newFixture(&fake{Records: []*a2a.Record{snapshot(1, a2a.StateWorking)}, StreamErr: down})
+			if w := x.post(t, call10(test.stream, paramsOf(test.stream))); !strings.HasSuffix(w.Body.String(), "data: "+want+"\n\n") {
+				t.Errorf("%s = %s, want its last event to be %s", test.stream, w.Body, want)
 			}
 		})
 	}

@@ -1,0 +1,29 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package a2aclient
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+)
+
+// An event of a stream has no HTTP status, so only the data of its error tells an outage from a failure.
+func TestDataOfAnErrorNamesItsReason(t *testing.T) {
+	for data, want := range map[string]a2a.Reason{
+		`[{"reason":"UNAVAILABLE"}]`:                      a2a.ReasonUnavailable,
+		`[{"@type":"x"},{"reason":"RESOURCE_EXHAUSTED"}]`: a2a.ReasonResourceExhausted,
+		`{"reason":"UNAVAILABLE"}`:                        a2a.ReasonUnavailable,
+		`{"reason":"UNKNOWN"}`:                            a2a.ReasonInternal,
+		`{"reason":7}`:                                    a2a.ReasonInternal,
+		`"UNAVAILABLE"`:                                   a2a.ReasonInternal,
+		`null`:                                            a2a.ReasonInternal,
+	} {
+		problem := decodeError(http.StatusOK, []byte(`{"jsonrpc":"2.0","id":"1","error":{"code":-32603,"message":"m","data":`+data+`}}`))
+		if problem == nil || problem.reason != want {
+			t.Errorf("data %s: decodeError() = %+v, want the reason %s", data, problem, want)
+		}
+	}
+}
