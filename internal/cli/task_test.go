@@ -7,9 +7,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -112,5 +114,29 @@ func TestABrokenStreamIsResumedBehindItsLastEvent(t *testing.T) {
 	r := run(t, "send", "--url", u, "x")
 	if r.status != 0 || last != "2" || !strings.Contains(r.stdout, "  first half, second half\n") || !strings.Contains(r.stderr, "The stream broke and is resumed") {
 		t.Errorf("Last-Event-ID was %q: %+v", last, r)
+	}
+}
+
+func TestWatchBehindTheLastEventShowsTheFinalTask(t *testing.T) {
+	f := sidecartest.Start(t, sidecartest.TextAgent)
+	id := run(t, "send", "--url", f.URL, "Hello").field("Task")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, f.URL+"/tasks/"+id+":subscribe", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Last-Event-ID", "0")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	numbers := regexp.MustCompile(`(?m)^id: (\d+)$`).FindAllSubmatch(log, -1)
+	if err != nil || len(numbers) == 0 {
+		t.Fatalf("the log of the task is %s, %v", log, err)
+	}
+	last := string(numbers[len(numbers)-1][1])
+	if r := run(t, "task", "watch", "--url", f.URL, id, "--last-event-id", last); r.status != 0 || r.field("State") != "completed" {
+		t.Errorf("after event %s: %+v", last, r)
 	}
 }

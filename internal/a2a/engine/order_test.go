@@ -185,7 +185,7 @@ func TestWire12_ResumeAcrossRuns(t *testing.T) {
 		b.send(withRestart(withChosenID("mine", "two")))    // 4, 5
 		b.nextCall().finishTask(status(a2a.StateFailed))    // 6
 		for after, want := range map[uint64]string{
-			2: "status:completed EOF", 3: "status:working status:failed EOF", 5: "status:failed EOF", 6: "EOF", 7: "task:failed EOF",
+			2: "status:completed EOF", 3: "status:working status:failed EOF", 5: "status:failed EOF", 6: "task:failed EOF", 7: "task:failed EOF",
 		} {
 			b.subscribe("mine", &after).want(t, want)
 		}

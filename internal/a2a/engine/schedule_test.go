@@ -215,6 +215,9 @@ func readStreamFrom(t *testing.T, e *engine.Engine, id string, after *uint64, le
 				return err
 			}
 			for _, r := range records {
+				if r.Task != nil && ended && r.Seq == *after {
+					continue // a reader that resumes at the end receives the task once more
+				}
 				if r.Seq <= *after || ended {
 					t.Errorf("record %d after %d, ended %t", r.Seq, *after, ended)
 				}

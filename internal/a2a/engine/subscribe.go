@@ -22,7 +22,10 @@ func (e *Engine) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.St
 	if err != nil {
 		return nil, storeError("read task", r.TaskID, err)
 	}
-	if r.After == nil || *r.After > first.Seq {
+	// A stream that ends without the end of its task asks the client to subscribe again, so
+	// a client that resumes at the end receives the task once more.
+	atEnd := r.After != nil && *r.After == first.Seq && first.Task.Status.State.Terminal()
+	if r.After == nil || *r.After > first.Seq || atEnd {
 		return e.follow(log, withHistory(first, r.HistoryLength), first.Seq, closesSubscribe), nil
 	}
 	_, err = log.Read(ctx, nil, *r.After)
@@ -32,9 +35,7 @@ func (e *Engine) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.St
 	case err != nil:
 		return nil, storeError("read task", r.TaskID, err)
 	}
-	s := e.follow(log, nil, *r.After, closesSubscribe)
-	s.ended = *r.After == first.Seq && first.Task.Status.State.Terminal()
-	return s, nil
+	return e.follow(log, nil, *r.After, closesSubscribe), nil
 }
 
 // closesSend reports whether an event ends the stream of a message: the task has

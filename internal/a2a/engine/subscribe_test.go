@@ -86,7 +86,7 @@ func TestWire12_SubscribeResumes(t *testing.T) {
 		c.finishTask(status(a2a.StateCompleted))
 		last, end := uint64(5), uint64(6)
 		b.subscribe(c.TaskID, &last).want(t, "status:completed EOF")
-		b.subscribe(c.TaskID, &end).want(t, "EOF")
+		b.subscribe(c.TaskID, &end).want(t, "task:completed EOF")
 	})
 }
 

@@ -98,7 +98,12 @@ func TestCheckRefuses(t *testing.T) {
 		"a gap after a resumption, unnumbered":    {func(t *Task) { l := &t.Streams[grpc]; l.After = 10 }, Faults{}, Lost},
 		"a gap after a snapshot":                  {func(t *Task) { l := &t.Streams[watcher]; l.Events = without(l.Events, 1) }, Faults{}, Lost},
 		"a gap without a message":                 {func(t *Task) { renumbered(t, 11) }, Faults{}, Lost},
-		"a missing status":                        {func(t *Task) { l := &t.Streams[driver]; l.Events = without(l.Events, 1) }, Faults{}, Lost},
+		"a gap in the task after its end": {func(t *Task) {
+			t.Streams = append(t.Streams, Stream{Client: "late", Dialect: "0.3", Opening: Resumed, After: 13, Begin: 5 * sec, End: 6 * sec, Outcome: Ended, Events: []Event{
+				snapshot(13, "completed", 5),
+			}})
+		}, Faults{}, Diverged},
+		"a missing status": {func(t *Task) { l := &t.Streams[driver]; l.Events = without(l.Events, 1) }, Faults{}, Lost},
 		"a resumption from the start": {
 			func(t *Task) {
 				l := &t.Streams[driverResumed]
@@ -233,6 +238,13 @@ func TestCheckAccepts(t *testing.T) {
 				t.Streams[grpc] = Stream{Client: "late", Dialect: "0.3", Opening: Subscribed, Outcome: Ended, Events: []Event{
 					snapshot(13, "completed", 6), status(0, "completed"),
 				}}
+			}, Faults{},
+		},
+		"a resumption behind the last event": {
+			func(t *Task) {
+				t.Streams = append(t.Streams, Stream{Client: "late", Dialect: "0.3", Opening: Resumed, After: 13, Begin: 5 * sec, End: 6 * sec, Outcome: Ended, Events: []Event{
+					snapshot(13, "completed", 6), status(0, "completed"),
+				}})
 			}, Faults{},
 		},
 	}

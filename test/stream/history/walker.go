@@ -38,13 +38,22 @@ func (c *check) walk(l *Stream) {
 	}
 	for i := range l.Events {
 		e := &l.Events[i]
-		w.place(e, i == 0)
-		w.event(e, i == 0)
+		if i > 0 || !w.resumedAtEnd(e) {
+			w.place(e, i == 0)
+			w.event(e, i == 0)
+		}
 		w.before = e
 		if e.Seq > 0 {
 			w.seq = e.Seq
 		}
 	}
+}
+
+// resumedAtEnd reports whether the first event of a stream that was resumed behind the last event of its task is the final
+// task. The log checks the content of this task.
+func (w *walker) resumedAtEnd(first *Event) bool {
+	return w.before != nil && w.before.Terminal() && (first.Kind == Snapshot || first.Kind == Standing) && first.State == w.before.State &&
+		(first.Seq == 0 || first.Seq == w.seq)
 }
 
 // event checks the content of an event.
