@@ -219,6 +219,18 @@ func TestWrongCredentialsOfAllKinds(t *testing.T) {
 
 const helloStream = `{"jsonrpc":"2.0","id":1,"method":"message/stream","params":{"message":{"kind":"message","messageId":"new","role":"user","parts":[{"kind":"text","text":"Hello"}]}}}`
 
+// The clock of the rate limiters stands still in tests with limits. It bounds no read of a
+// request and no write of a response.
+func TestClockOfTheRateLimitersIsNotThatOfDeadlines(t *testing.T) {
+	p := newPod(t, respondHi, func(c *sidecarconfig.Config) { c.Limits.Requests = sidecarconfig.Rate{PerSecond: 1, Burst: 3} })
+	p.fixedTime = p.fixedTime.Add(-time.Hour)
+	for name, body := range map[string]string{"call": hello, "stream": helloStream} {
+		if response, text := p.do("POST", p.agent(), body, p.tokenHeaders("team")...); response.StatusCode != http.StatusOK || !strings.Contains(text, "completed") {
+			t.Errorf("%s = %d %s", name, response.StatusCode, text)
+		}
+	}
+}
+
 // newHeldAgent returns an agent that does not respond until end is called.
 func newHeldAgent() (agent http.HandlerFunc, end func()) {
 	done := make(chan struct{})

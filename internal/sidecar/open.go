@@ -47,11 +47,8 @@ func Open(ctx context.Context, o *Options, log *slog.Logger, now func() time.Tim
 func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now func() time.Time) (*Sidecar, error) {
 	s := &Sidecar{listeners: listeners}
 	s.options, s.now, s.log = o, now, slog.New(logging.WithTraceIDs(log.Handler()))
-	limits := serving.LimitOptions{Deny: s.deny, Now: now}
-	if o.limitClock != nil {
-		limits.Now = o.limitClock
-	}
-	s.metrics, s.health, s.heap = newMetrics(limits.Now), health.New(now), gctuning.New(gctuning.Sidecar)
+	limits := serving.LimitOptions{Deny: s.deny, Now: now, RateClock: o.rateClock}
+	s.metrics, s.health, s.heap = newMetrics(now), health.New(now), gctuning.New(gctuning.Sidecar)
 	s.metrics.working = s.heap.Working
 	s.traces.counters = traceexport.NewCounters()
 	s.metrics.registry.MustRegister(s.health, s.traces.counters)

@@ -98,9 +98,9 @@ type Options struct {
 	// Limits are fields of spec.limits, as name=value.
 	Limits []string
 
-	// limitClock is the clock of the rate limiters in tests. If it is nil, they use the
+	// rateClock is the clock of the rate limiters in tests. If it is nil, they use the
 	// clock of the sidecar.
-	limitClock func() time.Time
+	rateClock func() time.Time
 
 	// LogLevel is the level of the log if the sidecar configuration has none. If Level is
 	// not nil, it is set to the level in use.

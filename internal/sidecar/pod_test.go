@@ -153,7 +153,7 @@ func (p *pod) start() {
 	// The rate limiters must not refill their buckets while a busy machine runs a test.
 	if p.config.Limits != (sidecarconfig.Limits{}) {
 		p.fixedTime = time.Now()
-		options.limitClock = func() time.Time { return p.fixedTime }
+		options.rateClock = func() time.Time { return p.fixedTime }
 	}
 	s, err := Open(p.t.Context(), options, logging.New(&p.log, options.Level), time.Now)
 	if err != nil {

@@ -62,7 +62,9 @@ type LimitOptions struct {
 	Deny func(http.ResponseWriter, *http.Request, *a2a.Error)
 	// Metrics registers the metrics about the usage of the limits.
 	Metrics prometheus.Registerer
-	Now     func() time.Time
+	// Now is the clock of the deadlines of reads and writes. RateClock is the clock of the
+	// rate limiters; nil means Now.
+	Now, RateClock func() time.Time
 }
 
 // Limits enforces spec.limits for each accounting principal and for all of them together:
@@ -83,6 +85,9 @@ type Limits struct {
 
 // NewLimits returns Limits with empty counts.
 func NewLimits(o LimitOptions) *Limits {
+	if o.RateClock == nil {
+		o.RateClock = o.Now
+	}
 	l := &Limits{options: o}
 	effective := o.Initial.Effective()
 	l.current.Store(&effective)
@@ -113,7 +118,7 @@ func requestBudget(c *sidecarconfig.Limits) int64 {
 
 // Swap replaces the limits. The counts of callers are preserved.
 func (l *Limits) Swap(c *sidecarconfig.Limits) {
-	effective, now := c.Effective(), l.options.Now()
+	effective, now := c.Effective(), l.options.RateClock()
 	l.callers.Set(rateOf(effective.Requests), now)
 	l.addresses.Set(rateOf(effective.Requests), now)
 	l.failures.Set(rateOf(effective.FailedAuthentications), now)
@@ -151,7 +156,7 @@ func (l *Limits) HTTP() *httpcall.Limits {
 func (l *Limits) limitFailures(gate *auth.Gate, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		bucket, known := l.failures.Known(a2a.AccountingPrincipalAt(r.RemoteAddr))
-		if !known || !bucket.Empty(l.options.Now()) || gate.VerifiedBefore(r) {
+		if !known || !bucket.Empty(l.options.RateClock()) || gate.VerifiedBefore(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -163,7 +168,7 @@ func (l *Limits) limitFailures(gate *auth.Gate, next http.Handler) http.Handler 
 // a credential.
 func (l *Limits) Denied(r *http.Request, problem *a2a.Error) {
 	if !auth.Missing(problem) {
-		now := l.options.Now()
+		now := l.options.RateClock()
 		l.failures.Bucket(a2a.AccountingPrincipalAt(r.RemoteAddr), now).Take(now)
 	}
 }
@@ -172,7 +177,7 @@ func (l *Limits) Denied(r *http.Request, problem *a2a.Error) {
 // together.
 func (l *Limits) limitRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		now := l.options.Now()
+		now := l.options.RateClock()
 		caller, ok := auth.CallerFrom(r.Context())
 		table, principal := l.callers, caller.AccountingPrincipal()
 		if !ok || caller.Anonymous {
@@ -193,7 +198,7 @@ func (l *Limits) limitRequests(next http.Handler) http.Handler {
 // headers have the format of GitHub and many others. X-Ratelimit-Reset is a Unix time in
 // seconds.
 func (l *Limits) refuse(w http.ResponseWriter, r *http.Request, bucket limit.Bucket, name, message string) {
-	now := l.options.Now()
+	now := l.options.RateClock()
 	refusal := bucket.Refusal(now)
 	h := w.Header()
 	h.Set("X-Ratelimit-Limit", strconv.Itoa(refusal.Limit))

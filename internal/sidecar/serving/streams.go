@@ -49,7 +49,7 @@ func (l *Limits) openStream(ctx context.Context, open func() (a2a.Stream, error)
 		table = l.addresses
 	}
 	limits := &l.current.Load().Streams
-	release, ok := table.Hold(caller.AccountingPrincipal(), limits.MaxPerCaller, l.options.Now())
+	release, ok := table.Hold(caller.AccountingPrincipal(), limits.MaxPerCaller, l.options.RateClock())
 	if !ok {
 		l.options.Limited(limitStreams)
 		return nil, a2a.Busy("Too many streams of this caller are open")
