@@ -22,7 +22,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
-	"github.com/a2a-operator/a2a-operator/internal/traceexport"
 )
 
 // Open opens the listeners and reads the configuration. When it has returned, clients can
@@ -50,7 +49,7 @@ func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now fu
 	limits := serving.LimitOptions{Deny: s.deny, Now: now, RateClock: o.rateClock}
 	s.metrics, s.health, s.heap = newMetrics(now), health.New(now), gctuning.New(gctuning.Sidecar)
 	s.metrics.working = s.heap.Working
-	s.traces.counters = traceexport.NewCounters()
+	s.traces.open()
 	s.metrics.registry.MustRegister(s.health, s.traces.counters)
 	s.reloader = reload.New(s.log, s.metrics)
 	first, err := s.loadConfiguration()

@@ -32,8 +32,18 @@ type traces struct {
 	applied  bool
 	// settings are the settings of the tracer. They are used while tracing is on.
 	settings tracing.Settings
-	// stopping waits for the former providers, which still export their last spans.
-	stopping sync.WaitGroup
+	// retiring waits for the former providers, which export their open spans when these end.
+	// A former provider stays as long as one of its spans is open, so the limits of requests
+	// and turns bound the number of former providers. closing ends the wait for open spans.
+	retiring    sync.WaitGroup
+	closing     context.Context //nolint:containedctx // it lasts as long as the sidecar
+	endRetiring context.CancelFunc
+}
+
+// open creates the counters of spans. Tracing is off until useTraces is called.
+func (t *traces) open() {
+	t.counters = traceexport.NewCounters()
+	t.closing, t.endRetiring = context.WithCancel(context.Background())
 }
 
 // prepareTraces returns the function that puts the tracing of a configuration into use,
@@ -107,15 +117,16 @@ func (s *Sidecar) useTraces(config traceexport.Config, next *loaded) {
 	}
 	former := s.traces.provider
 	s.traces.provider = provider
-	s.traces.stopping.Go(func() { former.Shutdown(context.Background()) })
+	s.traces.retiring.Go(func() { former.Retire(s.traces.closing) })
 }
 
 // close exports the last spans and stops the providers. It waits until the export has
-// ended.
+// ended. Spans that are still open count as lost.
 func (t *traces) close() {
 	t.tracer.Swap(nil)
+	t.endRetiring()
 	t.provider.Shutdown(context.Background())
-	t.stopping.Wait()
+	t.retiring.Wait()
 }
 
 // endSpan ends the span of a request with its outcome. If the client disconnects, the

@@ -245,7 +245,7 @@ func TestTracingIsReloaded(t *testing.T) {
 	reload(func(c *sidecarconfig.Config) { c.Tracing = nil })
 	send()
 	// The reload exports the recorded spans. Otherwise the shutdown would export them.
-	p.sidecar.traces.stopping.Wait()
+	p.sidecar.traces.retiring.Wait()
 	if n := strings.Count(c.String(), "\n"); n != 2 {
 		t.Errorf("%d spans arrived, want those of the second call only:\n%s", n, c)
 	}
@@ -283,6 +283,41 @@ func TestSpansOutliveAChangeOfTheCard(t *testing.T) {
 			return tracecollector.Client("echo", "invoke_agent echo")(s) && s.Value("gen_ai.agent.version") == version
 		})
 	}
+}
+
+// A change of the collector during a turn loses no span: the spans that began before it
+// reach the former collector, and those that begin after it reach the new one.
+func TestSpansOutliveAChangeOfTheCollector(t *testing.T) {
+	proceed, called := make(chan struct{}), make(chan struct{})
+	held := heldAgent(proceed)
+	p, former := newTracedPod(t, func(w http.ResponseWriter, r *http.Request) {
+		called <- struct{}{}
+		held(w, r)
+	})
+	send := func() {
+		if _, body := p.do("POST", p.agent(), hello, p.tokenHeaders("team")...); !strings.Contains(body, "completed") {
+			t.Errorf("response = %s", body)
+		}
+	}
+	ended := make(chan struct{})
+	go func() { defer close(ended); send() }()
+	<-called
+	next, before := tracecollector.Start(t), p.sidecar.current()
+	tracedTo(next.URL)(p.config)
+	p.mount(p.encode())
+	p.eventually("the configuration is reloaded", func() bool { return p.sidecar.current() != before })
+	close(proceed)
+	<-ended
+	go func() { <-called }()
+	send()
+	for name, c := range map[string]*tracecollector.Collector{"former": former, "new": next} {
+		c.Await(t, tracecollector.Server("echo", "SendMessage"), tracecollector.Client("echo", "invoke_agent echo"))
+		if n := strings.Count(c.String(), "\n"); n != 2 {
+			t.Errorf("the %s collector received %d spans, want 2:\n%s", name, n, c)
+		}
+	}
+	p.sidecar.traces.retiring.Wait()
+	p.metric(`a2a_trace_spans_total{result="lost"} 0`)
 }
 
 // If a collector accepts connections and never responds, calls are still answered, and

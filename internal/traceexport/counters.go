@@ -16,7 +16,7 @@ type Counters struct {
 func NewCounters() *Counters {
 	spans := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "a2a_trace_spans_total",
-		Help: "Recorded spans by result: exported, or lost, because the queue was full or the collector did not accept them; the log has the cause.",
+		Help: "Recorded spans by result: exported, or lost, because the queue was full, the collector did not accept them, or the export stopped before their end; the log has the cause.",
 	}, []string{"result"})
 	return &Counters{CounterVec: spans, exported: spans.WithLabelValues("exported"), lost: spans.WithLabelValues("lost")}
 }

@@ -25,8 +25,13 @@ const (
 	maxLinks      = 4
 )
 
-// shutdownTimeout bounds the last export.
-const shutdownTimeout = 2 * time.Second
+const (
+	// shutdownTimeout bounds the last export.
+	shutdownTimeout = 2 * time.Second
+	// openTimeout is the longest time for which a Provider that was replaced waits for the
+	// ends of its spans. Until then, it exports the spans that end.
+	openTimeout = 5 * time.Minute
+)
 
 // Options are the values and functions of the program that a Provider uses.
 type Options struct {
@@ -43,6 +48,7 @@ type Options struct {
 type Provider struct {
 	sdk    *sdktrace.TracerProvider
 	client *client
+	queue  *queue
 }
 
 // New starts a Provider. It returns nil if the configuration has no endpoint. It connects
@@ -55,7 +61,7 @@ func New(c Config, o Options) *Provider {
 	uploads := newClient(&c, o.DialTLS)
 	otlp := otlptrace.NewUnstarted(uploads)
 	_ = otlp.Start(context.Background()) // calls client.Start, which cannot fail
-	bounded := &queue{max: int64(c.Batch.MaxQueue), counters: o.Counters, log: o.Log}
+	bounded := &queue{max: int64(c.Batch.MaxQueue), counters: o.Counters, log: o.Log, quiet: make(chan struct{}, 1)}
 	bounded.SpanProcessor = sdktrace.NewBatchSpanProcessor(
 		&exporter{SpanExporter: otlp, client: uploads, queue: bounded, log: o.Log},
 		sdktrace.WithMaxQueueSize(c.Batch.MaxQueue), sdktrace.WithMaxExportBatchSize(min(c.Batch.MaxExport, c.Batch.MaxQueue)),
@@ -72,6 +78,7 @@ func New(c Config, o Options) *Provider {
 			}),
 		),
 		client: uploads,
+		queue:  bounded,
 	}
 }
 
@@ -91,8 +98,20 @@ func newResource(c *Config, o *Options) *resource.Resource {
 // Tracer returns a tracer of the package with an import path.
 func (p *Provider) Tracer(name string) trace.Tracer { return p.sdk.Tracer(name) }
 
-// Shutdown exports the spans in the queue, for at most 2 s. Spans that end later are lost.
-// A nil Provider does nothing.
+// Retire waits until all spans of a Provider that was replaced have ended, but for at most
+// 5 min and until ctx ends. It then shuts the Provider down. A nil Provider does nothing.
+func (p *Provider) Retire(ctx context.Context) {
+	if p == nil {
+		return
+	}
+	open, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	p.queue.awaitEnds(open)
+	p.Shutdown(context.WithoutCancel(ctx))
+}
+
+// Shutdown exports the spans in the queue, for at most 2 s. Spans that are still open count
+// as lost. A nil Provider does nothing.
 func (p *Provider) Shutdown(ctx context.Context) {
 	if p == nil {
 		return

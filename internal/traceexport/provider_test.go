@@ -250,3 +250,73 @@ func TestLongValuesAreCut(t *testing.T) {
 		t.Errorf("a span has %d bytes", len(body))
 	}
 }
+
+// A Provider that was replaced exports the spans that end until all have ended.
+func TestReplacedProviderExportsItsOpenSpans(t *testing.T) {
+	p, counters := newProvider(Config{Endpoint: collector(t, func(http.ResponseWriter, *http.Request) {})})
+	var open []trace.Span
+	for range 3 {
+		_, span := p.Tracer("t").Start(t.Context(), "x")
+		open = append(open, span)
+	}
+	retired := make(chan struct{})
+	go func() {
+		defer close(retired)
+		p.Retire(context.Background())
+	}()
+	for i, span := range open {
+		select {
+		case <-retired:
+			t.Fatalf("the provider stops while %d spans are open", len(open)-i)
+		default:
+		}
+		span.End()
+	}
+	<-retired
+	if got, want := counters.all(), [2]float64{3, 0}; got != want {
+		t.Errorf("exported, lost = %v, want %v", got, want)
+	}
+}
+
+// A span that has not ended at the shutdown, or starts after it, counts as lost, once.
+func TestSpansOpenAtTheShutdownCountAsLost(t *testing.T) {
+	p, counters := newProvider(Config{Endpoint: collector(t, func(http.ResponseWriter, *http.Request) {})})
+	tracer := p.Tracer("t")
+	_, ended := tracer.Start(t.Context(), "x")
+	_, open := tracer.Start(t.Context(), "x")
+	ended.End()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.Retire(over)
+	open.End()
+	if got, want := counters.all(), [2]float64{1, 1}; got != want {
+		t.Errorf("exported, lost = %v, want %v", got, want)
+	}
+}
+
+// Each of the spans that end during a shutdown counts once, as exported or as lost.
+func TestEverySpanThatEndsDuringAShutdownIsCounted(t *testing.T) {
+	const spans = 1000
+	p, counters := newProvider(Config{Endpoint: collector(t, func(http.ResponseWriter, *http.Request) {})})
+	tracer := p.Tracer("t")
+	var open [spans]trace.Span
+	for i := range open {
+		_, open[i] = tracer.Start(t.Context(), "x")
+	}
+	half, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for i, span := range open {
+			if i == spans/2 {
+				close(half)
+			}
+			span.End()
+		}
+	}()
+	<-half
+	p.Shutdown(t.Context())
+	<-ended
+	if got := counters.all(); got[0]+got[1] != spans || got[0] < spans/2 {
+		t.Errorf("exported, lost = %v of %d spans", got, spans)
+	}
+}

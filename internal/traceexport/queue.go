@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -15,6 +16,9 @@ import (
 // queue bounds the ended spans in memory, including those of a running export. It drops and
 // counts a span that ends while it holds max spans. The batch processor behind it is large
 // enough never to drop a span itself.
+//
+// It counts each span that starts as exported or lost: a span that is still open at the
+// shutdown is lost.
 type queue struct {
 	sdktrace.SpanProcessor
 	pending  atomic.Int64
@@ -23,6 +27,29 @@ type queue struct {
 	log      *slog.Logger
 	// full is true from the first dropped span to the next successful export.
 	full atomic.Bool
+
+	// open is the number of spans that have started and not ended. quiet has an element
+	// after open became 0.
+	open  atomic.Int64
+	quiet chan struct{}
+	// mu is held for reading while a span starts or ends, and for writing by Shutdown.
+	mu     sync.RWMutex
+	closed bool
+}
+
+// OnStart implements sdktrace.SpanProcessor. It does not block.
+func (q *queue) OnStart(ctx context.Context, span sdktrace.ReadWriteSpan) {
+	if !span.SpanContext().IsSampled() {
+		return
+	}
+	q.mu.RLock()
+	defer q.mu.RUnlock()
+	if q.closed {
+		q.counters.lost.Inc()
+		return
+	}
+	q.open.Add(1)
+	q.SpanProcessor.OnStart(ctx, span)
 }
 
 // OnEnd implements sdktrace.SpanProcessor. It does not block.
@@ -30,6 +57,19 @@ func (q *queue) OnEnd(span sdktrace.ReadOnlySpan) {
 	if !span.SpanContext().IsSampled() {
 		return
 	}
+	q.mu.RLock()
+	defer q.mu.RUnlock()
+	if q.closed {
+		return // Shutdown or OnStart has counted the span
+	}
+	defer func() {
+		if q.open.Add(-1) == 0 {
+			select {
+			case q.quiet <- struct{}{}:
+			default: // has an element
+			}
+		}
+	}()
 	if q.pending.Add(1) > q.max {
 		q.pending.Add(-1)
 		q.counters.lost.Inc()
@@ -39,6 +79,30 @@ func (q *queue) OnEnd(span sdktrace.ReadOnlySpan) {
 		return
 	}
 	q.SpanProcessor.OnEnd(span)
+}
+
+// awaitEnds waits until no span is open, or until ctx ends.
+func (q *queue) awaitEnds(ctx context.Context) {
+	for q.open.Load() > 0 {
+		select {
+		case <-q.quiet:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Shutdown implements sdktrace.SpanProcessor. It counts the open spans as lost.
+func (q *queue) Shutdown(ctx context.Context) error {
+	q.mu.Lock()
+	q.closed = true
+	open := q.open.Swap(0)
+	q.mu.Unlock()
+	if open > 0 {
+		q.counters.lost.Add(float64(open))
+		q.log.WarnContext(ctx, "export of traces stopped before the end of spans, which are lost", "spans", open)
+	}
+	return q.SpanProcessor.Shutdown(ctx) //nolint:wrapcheck // the error of the processor
 }
 
 // exporter counts exported spans, and logs when exports begin to fail and when they succeed
