@@ -5,7 +5,9 @@ package sidecar
 
 import (
 	"bufio"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
@@ -222,5 +224,60 @@ func TestDrainEndsWithTheGracePeriod(t *testing.T) {
 	p.stop()
 	if body := <-result; !strings.Contains(body, `"state":"failed"`) {
 		t.Errorf("the turn that was cut off is answered with %s", body)
+	}
+}
+
+// A stream that the shutdown cuts off, because its client does not read, is unavailable in
+// the access log. It does not look as if its client had left.
+func TestAccessLogNamesTheShutdownForStreamsThatItCutsOff(t *testing.T) {
+	for name, test := range map[string]struct {
+		header string
+		parked int
+	}{"parked": {"", 1}, "not parked": {"Connection: close\r\n", 0}} {
+		t.Run(name, func(t *testing.T) {
+			proceed := make(chan struct{})
+			p := newPod(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "text/plain")
+				_, _ = io.WriteString(w, "one ")
+				_ = http.NewResponseController(w).Flush()
+				<-proceed
+				for range 16 {
+					_, _ = io.WriteString(w, strings.Repeat("x", 1<<20))
+				}
+			}, func(c *sidecarconfig.Config) { c.Observability.AccessLog = true })
+			conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.sidecar.Addresses().Agent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = conn.Close() }()
+			body := withNewMessageID(helloStream)
+			_, err = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: %s\r\n%sAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+				conn.RemoteAddr(), test.header, p.token("team"), len(body), body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewReaderSize(conn, 4<<10)
+			for line := ""; !strings.Contains(line, "one "); {
+				if line, err = lines.ReadString('\n'); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.eventually("parked streams", func() bool { return p.sidecar.parking.Len() == test.parked })
+			close(proceed)
+			p.eventually("the end of the turn", func() bool { return p.sidecar.turns.Running() == 0 })
+			p.stop()
+			if err := <-p.done; err != nil {
+				t.Errorf("Serve() error = %v", err)
+			}
+			p.done <- nil // the cleanup of the test receives this
+			var ended []map[string]any
+			p.eventually("the request in the log", func() bool {
+				ended = p.log.events(t, "request ended")
+				return len(ended) > 0
+			})
+			if got := fmt.Sprint(ended[0]["outcome"], " ", ended[0]["reason"]); got != "failed UNAVAILABLE" {
+				t.Errorf("the request ended as %s, want failed UNAVAILABLE", got)
+			}
+		})
 	}
 }

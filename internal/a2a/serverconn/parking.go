@@ -48,22 +48,23 @@ func NewParking(o ParkingOptions) *Parking {
 // the body of the request must be read to its end. If the connection cannot be parked, Park
 // does nothing and returns false. Otherwise, the handler must return and use neither w nor
 // r again. The context of serve has the values of the context of r, and ends when the
-// client disconnects. serve returns whether the response is complete.
+// client disconnects, or when Stop cuts the response off. serve returns whether the response
+// is complete.
 func (p *Parking) Park(w http.ResponseWriter, r *http.Request, serve func(context.Context, *Parked) (complete bool)) bool {
 	from, ok := r.Context().Value(connectionKey{}).(*connection)
 	// A connection that closes with its response cannot return to the server.
 	if !ok || r.ProtoMajor != 1 || r.ProtoMinor < 1 || r.Close || w.Header().Get("Connection") != "" {
 		return false
 	}
-	ctx, leave := context.WithCancel(context.WithoutCancel(r.Context()))
+	ctx, leave := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	c := &Parked{parking: p, from: from, conn: from.Conn, leave: leave, ended: make(chan struct{})}
 	if !p.add(c) {
-		leave()
+		leave(nil)
 		return false
 	}
 	_, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		leave()
+		leave(nil)
 		p.remove(c)
 		return false
 	}
@@ -140,16 +141,18 @@ func (p *Parking) Close() error {
 	return nil
 }
 
-// Stop closes the parking and waits for the end of its streams. It aborts the remaining
-// streams when ctx ends.
+// Stop closes the parking and waits for the end of its streams. When ctx ends, it cuts the
+// remaining streams off: their contexts end with the cause of ctx.
 func (p *Parking) Stop(ctx context.Context) {
 	_ = p.Close()
 	stop := context.AfterFunc(ctx, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		for c := range p.parked {
-			c.abort() // before the cancel, or the response could look complete
-			c.leave()
+			c.cutOff = true
+			// Before the abort, so that a stream whose write fails finds the cause.
+			c.leave(context.Cause(ctx))
+			c.abort()
 		}
 	})
 	defer stop()
@@ -164,13 +167,22 @@ type Parked struct {
 	// conn is the connection that from wraps. Its reads and writes count no HTTP/2 frames,
 	// because the connection uses HTTP/1.1.
 	conn  net.Conn
-	leave context.CancelFunc
+	leave context.CancelCauseFunc
 	// unread are bytes of the next request that were already read from the client.
 	unread []byte
 	// ended is closed when the response has ended. reusable is set before that. It is true
 	// if the client may send another request on the connection.
 	ended    chan struct{}
 	reusable bool
+	// cutOff is true once Stop has cut the response off, which must then look incomplete.
+	// parking.mu guards it.
+	cutOff bool
+}
+
+func (c *Parked) isCutOff() bool {
+	c.parking.mu.Lock()
+	defer c.parking.mu.Unlock()
+	return c.cutOff
 }
 
 func (c *Parked) hasEnded() bool {
@@ -191,7 +203,7 @@ func (c *Parked) waitForClient() {
 		if n, _ := c.conn.Read(first); n > 0 {
 			c.unread = first
 		} else {
-			c.leave()
+			c.leave(nil)
 		}
 	}
 	<-c.ended
@@ -217,7 +229,7 @@ func (c *Parked) returnToServer() bool {
 // end ends the response. If the response is complete, the client may send the next request.
 func (c *Parked) end(complete bool) {
 	p := c.parking
-	if complete {
+	if complete = complete && !c.isCutOff(); complete {
 		_ = c.SetWriteDeadline(p.options.Now().Add(p.options.WriteTimeout))
 		_, err := c.conn.Write([]byte("0\r\n\r\n"))
 		complete = err == nil
@@ -232,7 +244,7 @@ func (c *Parked) end(complete bool) {
 	default:
 		c.abort()
 	}
-	c.leave()
+	c.leave(nil)
 	close(c.ended)
 }
 

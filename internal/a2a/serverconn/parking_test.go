@@ -241,15 +241,18 @@ func TestResponsesThatAreNotParked(t *testing.T) {
 	})
 }
 
-// TestStop checks that Stop waits for streams during the grace period, and then closes the remaining ones.
+// TestStop checks that Stop waits for streams during the grace period, and then cuts the remaining ones off with the cause
+// of the end of its context.
 func TestStop(t *testing.T) {
 	goOn := make(chan struct{}, 1)
 	goOn <- struct{}{}
+	shutdown, cause := errors.New("shutdown"), make(chan error, 1)
 	g := newParkingServer(t, time.Minute, func(ctx context.Context, c *Parked) bool {
 		select {
 		case <-goOn:
 			return say("ended")(ctx, c)
 		case <-ctx.Done():
+			cause <- context.Cause(ctx)
 			return true
 		}
 	})
@@ -262,7 +265,7 @@ func TestStop(t *testing.T) {
 		c.ask(get("/park"))
 	}
 	waitFor(t, func() bool { return g.Len() == 3 })
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancelCause(t.Context())
 	stopped := make(chan struct{})
 	go func() { g.Stop(ctx); close(stopped) }()
 	if _, err := idle.lines.ReadByte(); !errors.Is(err, io.EOF) {
@@ -270,8 +273,11 @@ func TestStop(t *testing.T) {
 	}
 	goOn <- struct{}{}
 	waitFor(t, func() bool { return g.Len() == 1 })
-	cancel()
+	cancel(shutdown)
 	await(t, stopped, "Stop() does not return")
+	if err := <-cause; !errors.Is(err, shutdown) {
+		t.Errorf("cause of the end = %v, want that of the shutdown", err)
+	}
 	whole := 0
 	for _, c := range []*client{streaming, cut} {
 		response, err := http.ReadResponse(c.lines, nil)

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
 )
 
@@ -34,14 +35,19 @@ type ServerOptions struct {
 type Servers struct {
 	all     []*http.Server
 	parking *Parking
+	// cutOff ends the contexts of all requests with a cause.
+	cutOff context.CancelCauseFunc
 }
 
 // Start serves the listeners on goroutines of the group until Stop is called.
 func Start(group *errgroup.Group, l *Listeners, o ServerOptions) *Servers {
 	s := &Servers{parking: o.Parking}
+	var requests context.Context
+	requests, s.cutOff = context.WithCancelCause(context.Background())
 	serve := func(h http.Handler, writeTimeout time.Duration, listeners ...net.Listener) {
 		added := newServer(o.Log, h)
 		added.WriteTimeout = writeTimeout
+		added.BaseContext = func(net.Listener) context.Context { return requests }
 		s.all = append(s.all, added)
 		for _, listener := range listeners {
 			group.Go(func() error {
@@ -63,14 +69,17 @@ func Start(group *errgroup.Group, l *Listeners, o ServerOptions) *Servers {
 }
 
 // Stop shuts the servers down. Running requests may finish until ctx ends. Then their
-// connections are closed.
+// contexts end with the cause a2a.ErrDraining, and their connections are closed.
 func (s *Servers) Stop(ctx context.Context) {
 	for _, each := range s.all {
 		if each.Shutdown(ctx) != nil {
+			s.cutOff(a2a.ErrDraining) // before the close, which ends the contexts without a cause
 			_ = each.Close()
 		}
 	}
-	s.parking.Stop(ctx)
+	timed, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer context.AfterFunc(ctx, func() { cancel(a2a.ErrDraining) })()
+	s.parking.Stop(timed)
 }
 
 // newServer returns a server for HTTP/1.1, and for HTTP/2 without TLS by prior knowledge.

@@ -145,7 +145,7 @@ func (h *Handler) end(c *call, err error) error {
 			return context.Canceled
 		}
 		return h.status(c, a2a.ErrorOf(err))
-	case errors.Is(err, errGone), httpcall.ClientLeft(c.Context(), err):
+	case errors.Is(err, errGone) && !httpcall.CutOff(c.Context()), httpcall.ClientLeft(c.Context(), err):
 		outcome.ClientLeft = true
 		h.Observe(c.Context(), outcome)
 		return cmp.Or(c.Context().Err(), context.Canceled)

@@ -49,6 +49,9 @@ func (o Outcome) Conclude(ctx context.Context, log *slog.Logger, observe func(co
 		observe(ctx, o)
 		return nil
 	}
+	if CutOff(ctx) {
+		err = a2a.ErrDraining
+	}
 	problem := a2a.ErrorOf(err)
 	if problem.Reason == a2a.ReasonInternal {
 		log.ErrorContext(ctx, "request failed", "method", o.Method, "error", err)
@@ -57,10 +60,14 @@ func (o Outcome) Conclude(ctx context.Context, log *slog.Logger, observe func(co
 	return problem
 }
 
-// ClientLeft reports whether a request ended with err because its context ended.
+// ClientLeft reports whether a request ended with err because its client disconnected.
 func ClientLeft(ctx context.Context, err error) bool {
-	return ctx.Err() != nil && errors.Is(err, ctx.Err())
+	return ctx.Err() != nil && errors.Is(err, ctx.Err()) && !CutOff(ctx)
 }
+
+// CutOff reports whether the shutdown has ended the context of a request. The response is
+// then incomplete.
+func CutOff(ctx context.Context) bool { return errors.Is(context.Cause(ctx), a2a.ErrDraining) }
 
 // Code returns the value of Outcome.Code for an error.
 func Code(problem *a2a.Error) int { return errormap.Lookup(problem, errormap.Profile101).JSONRPC }

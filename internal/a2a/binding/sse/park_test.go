@@ -24,7 +24,7 @@ type parkingLot struct {
 	fail error
 
 	client   context.Context //nolint:containedctx // it lasts as long as the client
-	leave    context.CancelFunc
+	leave    context.CancelCauseFunc
 	full     bool
 	complete chan bool
 	parked   chan struct{}
@@ -33,8 +33,8 @@ type parkingLot struct {
 func newParkingLot(t *testing.T) *parkingLot {
 	t.Helper()
 	l := &parkingLot{complete: make(chan bool, 1), parked: make(chan struct{})}
-	l.client, l.leave = context.WithCancel(context.Background())
-	t.Cleanup(l.leave)
+	l.client, l.leave = context.WithCancelCause(context.Background())
+	t.Cleanup(func() { l.leave(nil) })
 	return l
 }
 
@@ -184,6 +184,7 @@ func TestParkedStreamsEnd(t *testing.T) {
 		text     string
 	}{
 		"the client leaves":  {make(endless), (*parkingLot).disconnect, nil, context.Canceled, true, ""},
+		"the sidecar stops":  {make(endless), (*parkingLot).cutOff, nil, a2a.ErrDraining, true, ""},
 		"a write fails":      {streamOf(text(2, "a")), func(l *parkingLot) { l.fail = broken }, nil, ErrStalled, false, ""},
 		"the sidecar drains": {failing{a2a.ErrDraining}, nil, nil, a2a.ErrDraining, true, ""},
 		"the store breaks":   {failing{broken}, nil, nil, broken, true, "data: failed\n\n"},
@@ -220,7 +221,8 @@ func TestParkedStreamsEnd(t *testing.T) {
 	}
 }
 
-func (l *parkingLot) disconnect() { l.leave() }
+func (l *parkingLot) disconnect() { l.leave(nil) }
+func (l *parkingLot) cutOff()     { l.leave(a2a.ErrDraining) }
 
 // afterParking is a stream that has no event until it is parked.
 type afterParking struct {

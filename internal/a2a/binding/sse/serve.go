@@ -164,9 +164,9 @@ func (s *serving) end(err error) error {
 }
 
 // FailureOf returns the error of Serve if it is ErrParked or a failure of the sidecar. It
-// returns the error of ctx if the client disconnected before the end of the stream. It
-// returns nil for a stream that the client can resume, and for a slow consumer, whose
-// disconnection it logs.
+// returns the error of ctx if the client disconnected before the end of the stream, and
+// a2a.ErrDraining if the shutdown cut the stream off. It returns nil for a stream that the
+// client can resume, and for a slow consumer, whose disconnection it logs.
 func FailureOf(ctx context.Context, log *slog.Logger, method string, err error) error {
 	if errors.Is(err, ErrParked) {
 		return err
@@ -175,6 +175,9 @@ func FailureOf(ctx context.Context, log *slog.Logger, method string, err error) 
 	if errors.Is(err, a2a.ErrSlowSubscriber) || errors.Is(err, ErrStalled) && errors.Is(err, os.ErrDeadlineExceeded) {
 		log.InfoContext(ctx, "disconnected slow consumer", "method", method)
 		return nil
+	}
+	if err != nil && errors.Is(context.Cause(ctx), a2a.ErrDraining) {
+		return a2a.ErrDraining
 	}
 	if left := ctx.Err(); left != nil && err != nil {
 		return left //nolint:wrapcheck // httpcall.ClientLeft compares it

@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -244,6 +245,26 @@ func TestSlowClientIsDisconnected(t *testing.T) {
 			t.Fatal("Serve() continues for a client that does not read")
 		}
 	})
+}
+
+// A stream that the shutdown cuts off does not look as if its client had left.
+func TestFailureOfAStreamNamesTheShutdown(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	cutOff, stop := context.WithCancelCause(t.Context())
+	stop(a2a.ErrDraining)
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for _, err := range []error{context.Canceled, fmt.Errorf("%w: broken pipe", ErrStalled), a2a.ErrDraining} {
+		if got := FailureOf(cutOff, log, "Stream", err); !errors.Is(got, a2a.ErrDraining) {
+			t.Errorf("FailureOf(%v) = %v at the shutdown, want ErrDraining", err, got)
+		}
+		if got := FailureOf(left, log, "Stream", err); !errors.Is(got, context.Canceled) {
+			t.Errorf("FailureOf(%v) = %v after the client left, want that of its context", err, got)
+		}
+	}
+	if got := FailureOf(cutOff, log, "Stream", nil); got != nil {
+		t.Errorf("FailureOf(nil) = %v", got)
+	}
 }
 
 func TestClientLeaves(t *testing.T) {
