@@ -29,9 +29,10 @@ type Options struct {
 	// Elected is closed when this replica becomes the leader. Other replicas export nothing, so
 	// that each Agent has one series.
 	Elected <-chan struct{}
-	// CardRead returns the time of the last successful read of a remote agent's card, or the
-	// zero time if there was none.
-	CardRead func(types.NamespacedName) time.Time
+	// CardRead returns the time of the last successful read of a remote agent's card, and the
+	// time from which the card counts as stale. It returns zero times if there was no
+	// successful read.
+	CardRead func(types.NamespacedName) (read, stale time.Time)
 }
 
 // Collector is a prometheus.Collector of the state of the maxAgents oldest Agents. It sends no
@@ -65,11 +66,12 @@ var (
 	wanted    = prometheus.NewDesc("a2a_agent_replicas_desired", "Pods that the Deployment of the Agent asks for.", []string{"namespace", "name"}, nil)
 	ready     = prometheus.NewDesc("a2a_agent_replicas_ready", "Pods of the Agent's Deployment that are ready.", []string{"namespace", "name"}, nil)
 	cardRead  = prometheus.NewDesc("a2a_agent_card_read_timestamp_seconds", "Time of the last successful read of the card of a remote agent, in Unix seconds; none before the first since the leader started.", []string{"namespace", "name"}, nil)
+	cardStale = prometheus.NewDesc("a2a_agent_card_stale_timestamp_seconds", "Time from which the card of a remote agent counts as stale, in Unix seconds: an hour after its next read is due by spec.remote.refreshInterval. Each successful read moves it; none before the first since the leader started.", []string{"namespace", "name"}, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{agents, condition, suspended, wanted, ready, cardRead} {
+	for _, d := range []*prometheus.Desc{agents, condition, suspended, wanted, ready, cardRead, cardStale} {
 		to <- d
 	}
 }
@@ -156,8 +158,9 @@ func (c *Collector) collectAgent(to chan<- prometheus.Metric, a *a2av1alpha1.Age
 		send(to, ready, float64(d.Status.ReadyReplicas), a.Namespace, a.Name)
 	}
 	if a.Spec.Remote != nil {
-		if at := c.options.CardRead(client.ObjectKeyFromObject(a)); !at.IsZero() {
-			send(to, cardRead, float64(at.UnixMilli())/1000, a.Namespace, a.Name)
+		if read, stale := c.options.CardRead(client.ObjectKeyFromObject(a)); !read.IsZero() {
+			send(to, cardRead, float64(read.UnixMilli())/1000, a.Namespace, a.Name)
+			send(to, cardStale, float64(stale.UnixMilli())/1000, a.Namespace, a.Name)
 		}
 	}
 }

@@ -97,17 +97,18 @@ func TestAgentsHaveTheirStateInMetrics(t *testing.T) {
 		},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "foreign"}, Status: appsv1.DeploymentStatus{ReadyReplicas: 7}},
 	}}
-	lines, err := gathered(t, Options{Objects: o, Elected: elected, CardRead: func(key types.NamespacedName) time.Time {
+	lines, err := gathered(t, Options{Objects: o, Elected: elected, CardRead: func(key types.NamespacedName) (read, stale time.Time) {
 		if key.Name != "far" {
 			t.Errorf("CardRead(%s)", key)
 		}
-		return time.Unix(1700000000, 0)
+		return time.Unix(1700000000, 0), time.Unix(1800000000, 0)
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := strings.Join([]string{
 		"a2a_agent_card_read_timestamp_seconds name=far namespace=team 1.7e+09",
+		"a2a_agent_card_stale_timestamp_seconds name=far namespace=team 1.8e+09",
 		"a2a_agent_condition name=broken namespace=team status=False type=Ready 1",
 		"a2a_agent_condition name=broken namespace=team status=True type=Stalled 1",
 		"a2a_agent_condition name=far namespace=team status=True type=Ready 1",

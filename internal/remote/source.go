@@ -40,6 +40,9 @@ const (
 	jitter = 0.1
 	// defaultInterval is the default of spec.remote.refreshInterval.
 	defaultInterval = 5 * time.Minute
+	// staleAfter is the time after which a card counts as stale that was due to be read. The operator repeats
+	// failed reads all that time.
+	staleAfter = time.Hour
 )
 
 // Change is an event with the name of an Agent whose result has changed.
@@ -280,15 +283,18 @@ func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemot
 	return true
 }
 
-// LastSuccess returns the time of the last successful read of an Agent's card, or the zero time if there was
-// none.
-func (s *Source) LastSuccess(key types.NamespacedName) time.Time {
+// LastSuccess returns the time of the last successful read of an Agent's card, and the time from which the card
+// counts as stale unless another read succeeds before: an hour after that read is due by
+// spec.remote.refreshInterval. It returns zero times if there was no successful read.
+func (s *Source) LastSuccess(key types.NamespacedName) (read, stale time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.entries[key]; a != nil {
-		return a.succeeded
+	a := s.entries[key]
+	if a == nil || a.succeeded.IsZero() {
+		return time.Time{}, time.Time{}
 	}
-	return time.Time{}
+	latest := time.Duration(float64(interval(&a.remote)) * (1 + jitter))
+	return a.succeeded, a.succeeded.Add(latest + staleAfter)
 }
 
 // forget removes the entry of an Agent that is deleted, suspended or no longer remote. It checks the Agent again

@@ -128,8 +128,8 @@ func TestCardsAreReadOnSchedule(t *testing.T) {
 			t.Fatalf("LastRead() = %+v", known)
 		}
 		key := client.ObjectKeyFromObject(a)
-		if got := s.LastSuccess(key); !got.Equal(time.Now()) {
-			t.Errorf("LastSuccess() = %v after the first read, want %v", got, time.Now())
+		if read, stale := s.LastSuccess(key); !read.Equal(time.Now()) || stale.Sub(read).Round(time.Second) != 66*time.Second+time.Hour {
+			t.Errorf("LastSuccess() = %v, %v after the first read, want %v, and an hour after the latest next read", read, stale, time.Now())
 		}
 		time.Sleep(67 * time.Second)
 		expect("refresh without a change", 1, 0)
@@ -145,8 +145,8 @@ func TestCardsAreReadOnSchedule(t *testing.T) {
 		news.Store(0)
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if age := time.Since(s.LastSuccess(key)); age < time.Hour {
-			t.Errorf("the last success is %v ago after an hour of failures", age)
+		if read, stale := s.LastSuccess(key); time.Since(read) < time.Hour || stale.Sub(read).Round(time.Second) != 66*time.Second+time.Hour {
+			t.Errorf("LastSuccess() = %v, %v after an hour of failures, want those of the last success", read, stale)
 		}
 		if asked := e.requestCount(); asked < 2*10 || asked > 2*30 || news.Load() != 0 {
 			t.Errorf("an hour of failures: %d requests, %d changes", asked, news.Load())
@@ -256,6 +256,32 @@ func TestResultsOfDeletedAgentsAreDropped(t *testing.T) {
 		cancel()
 		all.Wait()
 	})
+}
+
+// A card that is read once a day is not stale while its next read is not due.
+func TestTheTimeFromWhichACardIsStaleFollowsItsInterval(t *testing.T) {
+	for text, want := range map[string]time.Duration{"10s": time.Hour + 11*time.Second, "": time.Hour + 330*time.Second, "24h": 27*time.Hour + 24*time.Minute} {
+		synctest.Test(t, func(t *testing.T) {
+			a := remoteAgent(func(a *a2av1alpha1.Agent) { a.Spec.Remote.RefreshInterval = a2av1alpha1.Duration(text) })
+			e := newFakeRemote(t, a)
+			e.setAnswer(status(200, echoCard))
+			s := e.source()
+			key := client.ObjectKeyFromObject(a)
+			if read, stale := s.LastSuccess(key); !read.IsZero() || !stale.IsZero() {
+				t.Errorf("LastSuccess() = %v, %v before a read", read, stale)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			var all sync.WaitGroup
+			all.Go(func() { _ = s.Start(ctx) })
+			s.LastRead(a)
+			<-s.Changes()
+			if read, stale := s.LastSuccess(key); read.IsZero() || stale.Sub(read).Round(time.Second) != want {
+				t.Errorf("interval %q: the card is stale after %v, want %v", text, stale.Sub(read), want)
+			}
+			cancel()
+			all.Wait()
+		})
+	}
 }
 
 func TestHangingAgentDelaysNoOther(t *testing.T) {
