@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
@@ -73,26 +74,80 @@ func (r *release) packageChart(ctx context.Context, images []imageIndex) (string
 	return pkg, r.setTimes(pkg)
 }
 
-// pushChart pushes the package of the chart.
+// pushChart pushes the package of the chart by its digest. Users can install the chart by its version after tagChart.
 func (r *release) pushChart(ctx context.Context, pkg string) (artifact, error) {
-	charts, version := r.repository+"/charts", strings.TrimPrefix(r.version, "v")
-	tag, err := name.NewTag(charts+"/"+chartName+":"+version, name.StrictValidation)
+	chart, end, err := r.chartImage(ctx, pkg)
 	if err != nil {
 		return artifact{}, err
 	}
-	args := []string{"push", pkg, "oci://" + charts}
-	if tag.Scheme() == "http" {
-		args = append(args, "--plain-http")
+	defer end()
+	digest, err := chart.Digest()
+	if err != nil {
+		return artifact{}, fmt.Errorf("read the chart: %w", err)
 	}
-	if _, err := r.run(ctx, "", r.helm, args...); err != nil {
+	pushed := artifact{repository: r.repository + "/charts/" + chartName, digest: digest.String()}
+	reference, err := name.NewDigest(pushed.reference(), name.StrictValidation)
+	if err != nil {
 		return artifact{}, err
 	}
-	pushed, err := remote.Head(tag, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
-	if err != nil {
-		return artifact{}, fmt.Errorf("read the pushed chart: %w", err)
+	if err := remote.Write(reference, chart, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
+		return artifact{}, fmt.Errorf("push chart %s: %w", reference, err)
 	}
-	r.reportf("chart    oci://%s/%s %s %s", charts, chartName, version, pushed.Digest)
-	return artifact{repository: charts + "/" + chartName, digest: pushed.Digest.String()}, nil
+	return pushed, nil
+}
+
+// tagChart gives a pushed chart the tag by which it is installed: the version of the release.
+func (r *release) tagChart(ctx context.Context, pushed artifact) error {
+	version := strings.TrimPrefix(r.version, "v")
+	tag, err := name.NewTag(pushed.repository+":"+version, name.StrictValidation)
+	if err != nil {
+		return err
+	}
+	reference, err := name.NewDigest(pushed.reference(), name.StrictValidation)
+	if err != nil {
+		return err
+	}
+	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)}
+	chart, err := remote.Get(reference, options...)
+	if err == nil {
+		err = remote.Tag(tag, chart, options...)
+	}
+	if err != nil {
+		return fmt.Errorf("push the tag of the chart %s: %w", tag, err)
+	}
+	r.reportf("chart    oci://%s %s %s", pushed.repository, version, pushed.digest)
+	return nil
+}
+
+// chartImage returns the chart as helm pushes it. helm cannot push without a tag, so it pushes the chart to a registry on loopback,
+// which stays available until end is called.
+func (r *release) chartImage(ctx context.Context, pkg string) (chart v1.Image, end func(), err error) {
+	blobs, err := os.MkdirTemp("", "a2a-operator-chart-")
+	if err != nil {
+		return nil, nil, err
+	}
+	address, stop, err := serveRegistry(ctx, "127.0.0.1:0", blobs)
+	if err != nil {
+		_ = os.RemoveAll(blobs)
+		return nil, nil, err
+	}
+	discard := func() { stop(); _ = os.RemoveAll(blobs) }
+	defer func() {
+		if err != nil {
+			discard()
+		}
+	}()
+	if _, err := r.run(ctx, "", r.helm, "push", pkg, "oci://"+address, "--plain-http"); err != nil {
+		return nil, nil, err
+	}
+	tag, err := name.NewTag(address+"/"+chartName+":"+strings.TrimPrefix(r.version, "v"), name.StrictValidation)
+	if err != nil {
+		return nil, nil, err
+	}
+	if chart, err = remote.Image(tag, remote.WithContext(ctx)); err != nil {
+		return nil, nil, fmt.Errorf("read the chart from the registry on loopback: %w", err)
+	}
+	return chart, discard, nil
 }
 
 // pinValues replaces the repositories and digests of the images in values.yaml.

@@ -38,6 +38,9 @@ func TestTwoRunsPushTheChartWithEqualDigests(t *testing.T) {
 		if charts[i], err = r.pushChart(t.Context(), pkg); err != nil {
 			t.Fatal(err)
 		}
+		if err := r.tagChart(t.Context(), charts[i]); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if charts[0] != charts[1] {
 		t.Errorf("two runs push %v and %v", charts[0], charts[1])

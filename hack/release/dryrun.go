@@ -28,7 +28,7 @@ func (r *release) dryRun(ctx context.Context, address string, former *release, c
 		return err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	stop, err := serveRegistry(ctx, address, scratch)
+	_, stop, err := serveRegistry(ctx, address, scratch)
 	if err != nil {
 		return err
 	}
@@ -70,19 +70,20 @@ func (r *release) dryRun(ctx context.Context, address string, former *release, c
 	return nil
 }
 
-// serveRegistry serves an empty registry, which stores its blobs in a directory, until stop is called. It returns an error for an
-// address that is not loopback, because the registry has neither TLS nor authentication.
-func serveRegistry(ctx context.Context, address, dir string) (stop func(), err error) {
+// serveRegistry serves an empty registry, which stores its blobs in a directory, until stop is called. With the port 0 it chooses a
+// port; served is the address with the port. It returns an error for an address that is not loopback, because the registry has
+// neither TLS nor authentication.
+func serveRegistry(ctx context.Context, address, dir string) (served string, stop func(), err error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("read the address of the registry: %w", err)
+		return "", nil, fmt.Errorf("read the address of the registry: %w", err)
 	}
 	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return nil, fmt.Errorf("address %s is not a loopback address: use one such as 127.0.0.1:5005", address)
+		return "", nil, fmt.Errorf("address %s is not a loopback address: use one such as 127.0.0.1:5005", address)
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("serve the registry: %w", err)
+		return "", nil, fmt.Errorf("serve the registry: %w", err)
 	}
 	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: registry.New(
 		registry.WithBlobHandler(registry.NewDiskBlobHandler(dir)),
@@ -96,5 +97,5 @@ func serveRegistry(ctx context.Context, address, dir string) (stop func(), err e
 			fmt.Fprintln(os.Stderr, "release: serve the registry:", err)
 		}
 	}()
-	return func() { _ = server.Close(); <-ended }, nil
+	return listener.Addr().String(), func() { _ = server.Close(); <-ended }, nil
 }

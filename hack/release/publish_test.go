@@ -146,8 +146,9 @@ func outageRelease(t *testing.T, o *outage) *release {
 	return r
 }
 
-// publishedChart returns the values of the published chart, or "" if it is not published.
-func publishedChart(t *testing.T, r *release) string {
+// publishedChart returns the values of the chart with the tag of the release, or "" if there is none. It fails the test if the chart
+// has no signature or no provenance.
+func publishedChart(t *testing.T, r *release, o *outage) string {
 	t.Helper()
 	reference, err := name.ParseReference(r.repository + "/charts/a2a-operator:1.2.3")
 	if err != nil {
@@ -156,6 +157,13 @@ func publishedChart(t *testing.T, r *release) string {
 	chart, err := remote.Image(reference)
 	if err != nil {
 		return ""
+	}
+	digest, err := chart.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if signed := r.repository + "/charts/a2a-operator@" + digest.String(); !o.hasSigned(signed) {
+		t.Errorf("the chart %s has its tag, and no signature or provenance", signed)
 	}
 	layers, err := chart.Layers()
 	if err != nil {
@@ -219,7 +227,7 @@ func TestFailedReleasePublishesNoChartWithoutItsImages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checkChartIsInstallable(t, r, &complete, publishedChart(t, r))
+	checkChartIsInstallable(t, r, &complete, publishedChart(t, r, &complete))
 	if complete.steps < 30 {
 		t.Fatalf("a release has %d steps, want each push and each signature counted", complete.steps)
 	}
@@ -231,7 +239,7 @@ func TestFailedReleasePublishesNoChartWithoutItsImages(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "push") && !strings.Contains(err.Error(), "cosign") {
 			t.Errorf("step %d fails: error = %v, want it to name the push or the signature", failAt, err)
 		}
-		if values := publishedChart(t, r); values != "" {
+		if values := publishedChart(t, r, &o); values != "" {
 			checkChartIsInstallable(t, r, &o, values)
 		} else {
 			withoutChart++

@@ -85,8 +85,9 @@ type published struct {
 	chart  artifact
 }
 
-// publish builds everything before it pushes anything. It pushes and signs the images before it pushes the chart that names them, so
-// a run that fails leaves no chart with missing images. The next run for the same commit completes the release.
+// publish builds everything before it pushes anything. It pushes and signs the images before the chart that names them, and signs
+// the chart before the chart gets its tag. A run that fails therefore leaves no chart by its version that has no signature or names a
+// missing image. The next run for the same commit completes the release.
 func (r *release) publish(ctx context.Context) (published, error) {
 	images, chart, err := r.buildInstallation(ctx)
 	if err != nil {
@@ -114,6 +115,9 @@ func (r *release) publish(ctx context.Context) (published, error) {
 	if err := r.signChart(ctx, pushed.chart); err != nil {
 		return published{}, err
 	}
+	if err := r.tagChart(ctx, pushed.chart); err != nil {
+		return published{}, err
+	}
 	if err := r.writeDigests(pushed); err != nil {
 		return published{}, err
 	}
@@ -132,8 +136,11 @@ func (r *release) publishInstallation(ctx context.Context) error {
 	if err := r.pushImages(ctx, images); err != nil {
 		return err
 	}
-	_, err = r.pushChart(ctx, chart)
-	return err
+	pushed, err := r.pushChart(ctx, chart)
+	if err != nil {
+		return err
+	}
+	return r.tagChart(ctx, pushed)
 }
 
 // buildInstallation builds the images, and writes the files that name them: the package of the chart, install.yaml and samples.yaml.

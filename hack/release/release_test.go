@@ -314,7 +314,7 @@ func TestInvalidVersionsAreRefused(t *testing.T) {
 
 func TestRegistryServesOnLoopbackOnly(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:5005", "10.0.0.1:5005", "registry.example:5005", "127.0.0.1"} {
-		if _, err := serveRegistry(t.Context(), address, t.TempDir()); err == nil {
+		if _, _, err := serveRegistry(t.Context(), address, t.TempDir()); err == nil {
 			t.Errorf("address %s is accepted", address)
 		}
 	}
