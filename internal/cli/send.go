@@ -270,10 +270,13 @@ func (f *following) unfinished(ctx context.Context, agent *agent, follow *a2acli
 func (f *following) cancelInterrupted(ctx context.Context, agent *agent, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer cancel()
-	e, err := agent.Cancel(ctx, id)
+	e, err := f.cancelTask(ctx, agent, id)
 	if err != nil {
 		return err
 	}
 	f.warnf("The task is %s.", e.Task.Status.State)
+	if state := e.Task.Status.State; state != a2a.StateCanceled {
+		return failure.New(failure.Internal, "interrupted, and the task is still %s", state)
+	}
 	return failure.New(failure.Internal, "interrupted, and the task was canceled")
 }

@@ -121,36 +121,6 @@ func (a *app) taskWatchCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *app) taskCancelCommand() *cobra.Command {
-	f := &following{app: a}
-	cmd := &cobra.Command{
-		Use:     "cancel [AGENT | --url URL] TASK",
-		Short:   "Cancel a task",
-		Example: `  kubectl a2a task cancel echo 5d1c...`,
-		Args:    cobra.ArbitraryArgs,
-	}
-	f.addTo(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, id, err := f.takeTask(cmd, args)
-		if err != nil {
-			return err
-		}
-		agent, err := a.connect(cmd.Context(), &f.agentFlags, name)
-		if err != nil {
-			return err
-		}
-		defer agent.close()
-		ctx, cancel := f.waiting(cmd.Context())
-		defer cancel()
-		e, err := agent.Cancel(ctx, id)
-		if err != nil {
-			return err
-		}
-		return f.printTask(e)
-	}
-	return cmd
-}
-
 // listedStates are the states that a user can list.
 var listedStates = []a2a.State{
 	a2a.StateSubmitted, a2a.StateWorking, a2a.StateInputRequired, a2a.StateAuthRequired,
