@@ -213,3 +213,25 @@ func TestClaimOfAMessageWithTaskReferences(t *testing.T) {
 		again.want(t, "task:failed")
 	})
 }
+
+// A replica that finds the claim of another replica forwards the message before it checks the
+// push configuration. The other replica checks it before it stores it.
+func TestReceiverChecksThePushConfigurationOfAForwardedMessage(t *testing.T) {
+	pushes := &pushRecorder{}
+	withTwoReplicas(t, engine.Options{Pushes: pushes, DecideAfter: time.Minute}, func(t *testing.T, a, b *replica) {
+		pushes.Store = a.member
+		time.Sleep(time.Minute)
+		a.member.set(claimResponseLost)
+		if got := a.send(newRequest("m1", "hi")).result(); got != string(a2a.ReasonUnavailable) {
+			t.Fatalf("Send() = %s", got)
+		}
+		if got := b.send(pushing(newRequest("m1", "hi"), "bad")).result(); got != string(a2a.ReasonInvalidParams) {
+			t.Errorf("Send() = %s, want that the other replica refuses the configuration", got)
+		}
+		a.wantNoCall()
+		b.wantNoCall()
+		if len(pushes.attached) > 0 {
+			t.Errorf("attached = %q", pushes.attached)
+		}
+	})
+}

@@ -106,7 +106,8 @@ type InboxMessage struct {
 	// number.
 	Number uint64
 	Task   Key
-	// Request is the request of a ForwardedMessage. Its Push, if any, was checked.
+	// Request is the request of a ForwardedMessage. The receiver checks its Push before it
+	// stores it, because a sender that finds the claim of another replica has not checked it.
 	Request *a2a.SendRequest
 	// Claim is the claim on that message; the zero value without one.
 	Claim ClaimedMessage
