@@ -125,6 +125,42 @@ func TestTokenBudgetOfAllCallers(t *testing.T) {
 	})
 }
 
+// Replicas without Redis count for themselves. A reload in the middle of an hour, with other
+// budgets or with none, keeps the counts of each.
+func TestReloadKeepsTheCountsOfTokens(t *testing.T) {
+	replicas := []*pod{newPod(t, respondWithUsage, withTokens(0, 1_000)), newPod(t, respondWithUsage, withTokens(0, 1_000))}
+	reload := func(perCaller, total int64) {
+		t.Helper()
+		for _, p := range replicas {
+			former := p.sidecar.current()
+			withTokens(perCaller, total)(p.config)
+			p.mount(p.encode())
+			p.eventually("the configuration is reloaded", func() bool { return p.sidecar.current() != former })
+		}
+	}
+	for _, p := range replicas {
+		p.wantSend("team", http.StatusOK, "completed") // 100 tokens
+	}
+	reload(0, 0)
+	for _, p := range replicas {
+		p.wantSend("team", http.StatusOK, "completed") // not counted, because there is no budget
+	}
+	reload(100, 0)
+	for _, p := range replicas {
+		p.wantSend("team", http.StatusTooManyRequests, usedBudget)
+		p.wantSend("other", http.StatusOK, "completed") // 200 tokens of all callers
+	}
+	reload(150, 150)
+	for _, p := range replicas {
+		p.wantSend("team", http.StatusTooManyRequests, usedTotalBudget)
+	}
+	reload(201, 201)
+	for _, p := range replicas {
+		p.wantSend("team", http.StatusOK, "completed")
+		p.wantSend("team", http.StatusTooManyRequests, "limits.tokens.perHour is 201")
+	}
+}
+
 func TestAnonymousCallersOfOneAddressShareATokenBudget(t *testing.T) {
 	p := newPod(t, respondWithUsage, func(c *sidecarconfig.Config) {
 		withTokens(100, 0)(c)
