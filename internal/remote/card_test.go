@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -105,6 +106,43 @@ func TestProblemOfEachFailure(t *testing.T) {
 				t.Errorf("the failure shows the value of the Secret: %s, %v", result.Failure.Message, err)
 			}
 		})
+	}
+}
+
+// hugeBody is a body with a size. It counts the bytes that were read.
+type hugeBody struct {
+	size, read int64
+	closed     bool
+}
+
+func (b *hugeBody) Read(p []byte) (int, error) {
+	n := min(int64(len(p)), b.size-b.read)
+	if n == 0 {
+		return 0, io.EOF
+	}
+	b.read += n
+	return int(n), nil
+}
+
+func (b *hugeBody) Close() error {
+	b.closed = true
+	return nil
+}
+
+func TestHugeCardIsReadUpToTheLimit(t *testing.T) {
+	for name, size := range map[string]int64{"64 MB": 64 << 20, "endless": math.MaxInt64} {
+		body := &hugeBody{size: size}
+		e := newFakeRemote(t)
+		e.setAnswer(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body}, nil
+		})
+		result, err := e.source().reader.readCard(t.Context(), remoteAgent())
+		if err == nil || result.Failure == nil || !strings.Contains(result.Failure.Message, "it has more than 512 KiB") {
+			t.Errorf("%s: readCard() = %+v, %v, want a failure that names the limit", name, result, err)
+		}
+		if body.read > maxCard+1 || !body.closed {
+			t.Errorf("%s: %d bytes are read, closed: %t", name, body.read, body.closed)
+		}
 	}
 }
 

@@ -91,6 +91,8 @@ func explainListing(subject string, err error) *a2a.Error {
 			Reason:  a2a.ReasonPermissionDenied,
 			Message: subject + " is not in the registry, or does not admit this agent: check its namespace and name; one of another namespace must allow callers of this one by spec.access.authorization",
 		}
+	case errors.Is(err, errRegistry) && errors.Is(err, errTooLong):
+		return unavailable(subject+" was not looked up: the answer of the registry about it is larger than 1 MiB", 0)
 	case errors.Is(err, errRegistry):
 		return unavailable(subject+" was not looked up: the registry, without which no agent is called, does not answer; try again", retrySoon)
 	case errors.Is(err, errNoAddress):

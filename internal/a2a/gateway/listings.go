@@ -190,7 +190,7 @@ func (d *listings) get(ctx context.Context, c *Config, place, token string) (tex
 	}
 	text, err = io.ReadAll(io.LimitReader(response.Body, maxEntry+1))
 	if err == nil && len(text) > maxEntry {
-		err = fmt.Errorf("answer is larger than %d bytes", maxEntry)
+		err = fmt.Errorf("%w: more than %d bytes", errTooLong, maxEntry)
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("%w: %w", errRegistry, err)

@@ -6,6 +6,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -47,6 +48,8 @@ type fixture struct {
 	header http.Header
 	// intercept is called for each request before the response. It may be nil.
 	intercept func(*http.Request)
+	// bodies are the bodies of responses of the registry, by path. They replace those in registry.
+	bodies map[string]io.ReadCloser
 	// remote serves the requests to Remotes. If it is nil, the response is the text "far".
 	remote http.HandlerFunc
 	tracer tracing.Tracer
@@ -106,6 +109,9 @@ func (r *fixture) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if r.registry == nil {
 		return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+	}
+	if body := r.bodies[req.URL.Path]; body != nil {
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: body}, nil
 	}
 	text, ok := r.registry[req.URL.Path]
 	if !ok {

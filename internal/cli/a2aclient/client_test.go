@@ -6,8 +6,10 @@ package a2aclient
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -15,6 +17,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -300,6 +303,37 @@ func TestACardIsFoundAtEachKindOfReference(t *testing.T) {
 		if _, err := ReadCard(t.Context(), h, reference); failure.Of(err).Code != want {
 			t.Errorf("%s: %v", reference, err)
 		}
+	}
+}
+
+func TestHugeCardIsReadUpToTheLimit(t *testing.T) {
+	for name, size := range map[string]int64{"64 MB": 64 << 20, "endless": math.MaxInt64} {
+		var sent atomic.Int64
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			for piece := make([]byte, 64<<10); sent.Load() < size; {
+				n, err := w.Write(piece)
+				if sent.Add(int64(n)); err != nil {
+					return
+				}
+			}
+		}))
+		_, err := ReadCard(t.Context(), httpClient(t, TransportOptions{}), server.URL)
+		if failure.Of(err).Code != failure.CardInvalid || !strings.Contains(err.Error(), "has more than 1048576 bytes") {
+			t.Errorf("%s: %v, want an error that names the limit", name, err)
+		}
+		server.CloseClientConnections()
+		server.Close()
+		// The connection has buffers of some megabytes.
+		if n := sent.Load(); n > 16*maxCard {
+			t.Errorf("%s: the server could send %d bytes", name, n)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "card.json")
+	if err := errors.Join(os.WriteFile(file, nil, 0o600), os.Truncate(file, 64<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadCard(t.Context(), httpClient(t, TransportOptions{}), file); failure.Of(err).Code != failure.CardInvalid || !strings.Contains(err.Error(), "has more than 1048576 bytes") {
+		t.Errorf("a file of 64 MB: %v", err)
 	}
 }
 

@@ -361,6 +361,9 @@ func TestAHostilePeerIsNamedAndCostsItsTimeoutAtMost(t *testing.T) {
 			if reports[0].Outcome != test.want || reports[0].Message == "" || reports[1].Outcome != Success {
 				t.Errorf("reports = %+v, want %s of the first peer", reports, test.want)
 			}
+			if test.want == ResponseTooLarge && !strings.Contains(reports[0].Message, "more than 1048576 bytes") {
+				t.Errorf("report %+v does not name the limit", reports[0])
+			}
 			if state := f.States()[0]; test.want != Limited && test.want != Rejected && test.want != ResponseTooLarge && (state.State != unreachable || state.Error == "") {
 				t.Errorf("state = %+v, want Unreachable", state)
 			}
