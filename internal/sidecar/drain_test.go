@@ -227,8 +227,8 @@ func TestDrainEndsWithTheGracePeriod(t *testing.T) {
 	}
 }
 
-// A stream that the shutdown cuts off, because its client does not read, is unavailable in
-// the access log. It does not look as if its client had left.
+// A stream whose client does not read and that the shutdown ends has the outcome
+// UNAVAILABLE in the access log, and not that of a client that disconnected.
 func TestAccessLogNamesTheShutdownForStreamsThatItCutsOff(t *testing.T) {
 	for name, test := range map[string]struct {
 		header string

@@ -44,7 +44,7 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 		options.Health = s.probes.Handler(s.listeners.Health.Addr())
 	}
 	s.turns.Start()
-	servers := serving.Start(group, s.listeners, options)
+	servers := serving.Start(group, s.listeners, options) //nolint:contextcheck // requests outlive ctx until the drain ends
 	background, stopBackground := context.WithCancel(context.WithoutCancel(ctx))
 	s.startBackground(background, group)
 	s.probes.Started()

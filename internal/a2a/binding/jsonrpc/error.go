@@ -13,8 +13,8 @@ import (
 // appendError appends an error response in a dialect, which is nil if the dialect is not
 // known. The data of an error is an object in versions up to 0.3, and an array of
 // google.protobuf.Any in 1.0. Up to 0.3, the data names the reasons that have no code of
-// their own, such as UNAVAILABLE: an event of a stream has no HTTP status from which a
-// client could tell them apart.
+// their own, such as UNAVAILABLE. An event of a stream has no HTTP status from which a
+// client could distinguish them.
 func (c *call) appendError(dst []byte, d *dialect, problem *a2a.Error) []byte {
 	if d == dialectV01 && problem.Reason == a2a.ReasonInvalidAgentResponse {
 		// 0.1 has no code for this reason.

@@ -247,7 +247,7 @@ func TestSlowClientIsDisconnected(t *testing.T) {
 	})
 }
 
-// A stream that the shutdown cuts off does not look as if its client had left.
+// The failure of a stream that the shutdown ends is not a disconnect of the client.
 func TestFailureOfAStreamNamesTheShutdown(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	cutOff, stop := context.WithCancelCause(t.Context())
