@@ -149,7 +149,6 @@ func (c *cluster) record(ctx context.Context, m *manager, paths []string) (strin
 			return "", fmt.Errorf("record %s: %w", path, err)
 		}
 		header.Del("Date")
-		header.Del("Content-Length")
 		responses[path] = recorded{Header: header, Body: body}
 	}
 	file, err := os.CreateTemp(c.b.dir, "responses")
