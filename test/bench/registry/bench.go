@@ -23,6 +23,9 @@ type bench struct {
 	program  func(name string) string
 	progress io.Writer
 	row      string
+	// profiles is the directory for CPU profiles of managers, "" for none. profiled is the number of profiles so far.
+	profiles string
+	profiled int
 	// clusters are the clusters that rows have used, by name.
 	clusters map[string]*cluster
 }

@@ -92,6 +92,7 @@ type options struct {
 	short                 bool
 	rounds, many          int
 	rows, form, published string
+	profiles              string
 }
 
 func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) error {
@@ -104,6 +105,7 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 	flags.StringVar(&o.rows, "row", "", "the `rows` to measure, such as R1,R6 (default all)")
 	flags.StringVar(&o.form, "o", "table", "`form` of the output: table or json")
 	flags.StringVar(&o.published, "write", "", "`page` to write the figures to")
+	flags.StringVar(&o.profiles, "profile", "", "`directory` for CPU profiles of the manager in R1, R6 and R9; the figures are then not for publication")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
@@ -132,6 +134,11 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 	}
 	if o.many > 0 {
 		b.many = o.many
+	}
+	if b.profiles = o.profiles; o.profiles != "" {
+		if err := os.MkdirAll(o.profiles, 0o755); err != nil {
+			return err
+		}
 	}
 	r, err := b.measure(ctx, chosen)
 	if err != nil {

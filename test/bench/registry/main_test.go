@@ -4,11 +4,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"math"
 	"os"
 	"path"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -55,7 +57,7 @@ func TestEveryRowMeasures(t *testing.T) {
 	ctrl.SetLogger(logr.Discard())
 	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
-	b := &bench{plan: short, dir: t.TempDir(), progress: t.Output(), program: func(name string) string {
+	b := &bench{plan: short, dir: t.TempDir(), profiles: t.TempDir(), progress: t.Output(), program: func(name string) string {
 		for _, command := range commands {
 			if path.Base(command) == name {
 				return programs.Path(command)
@@ -77,7 +79,24 @@ func TestEveryRowMeasures(t *testing.T) {
 			}
 		}
 	}
+	for _, subject := range []string{"R1-list", "R1-search", "R1-match", "R6-start", "R6-start-without-registry", "R9-corpus", "R9-2000"} {
+		checkProfiles(t, filepath.Join(b.profiles, subject+"-[0-9]*.pprof"))
+	}
 	if len(r.Results) < len(rows) {
 		t.Errorf("%d results of %d rows", len(r.Results), len(rows))
+	}
+}
+
+// checkProfiles reports an error unless the pattern matches files that are all profiles, which are compressed with gzip.
+func checkProfiles(t *testing.T, pattern string) {
+	t.Helper()
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Errorf("no profile %s: %v", pattern, err)
+	}
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err != nil || !bytes.HasPrefix(text, []byte{0x1f, 0x8b}) {
+			t.Errorf("%s is not a profile of %d bytes: %v", file, len(text), err)
+		}
 	}
 }

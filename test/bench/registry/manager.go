@@ -23,6 +23,10 @@ type manager struct {
 	// registry is the base URL of the registry, without a slash at its end.
 	registry string
 	metrics  string
+	// readiness is the URL of the readiness probe.
+	readiness string
+	// profiles is the URL of CPU profiles, "" for a manager without them.
+	profiles string
 	callers  *callers
 }
 
@@ -35,7 +39,19 @@ const (
 
 // startManager starts a manager, and waits until it is ready.
 func (c *cluster) startManager(ctx context.Context, registry bool) (*manager, error) {
-	var addresses [3]string
+	m, err := c.launchManager(ctx, registry)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.awaitReady(ctx); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// launchManager starts a manager. It may not be ready yet.
+func (c *cluster) launchManager(ctx context.Context, registry bool) (*manager, error) {
+	var addresses [4]string
 	for i := range addresses {
 		address, err := freeport.Find(ctx)
 		if err != nil {
@@ -43,31 +59,42 @@ func (c *cluster) startManager(ctx context.Context, registry bool) (*manager, er
 		}
 		addresses[i] = address
 	}
-	probes, metrics, api := addresses[0], addresses[1], addresses[2]
-	m := &manager{registry: "http://" + api, metrics: "http://" + metrics + "/metrics", callers: newCallers("http://" + api)}
+	probes, metrics, api, profiles := addresses[0], addresses[1], addresses[2], addresses[3]
+	m := &manager{
+		registry: "http://" + api, metrics: "http://" + metrics + "/metrics", readiness: "http://" + probes + "/readyz",
+		callers: newCallers("http://" + api),
+	}
 	if !registry {
 		api = "0"
+	}
+	if c.b.profiles == "" {
+		profiles = "0"
+	} else {
+		m.profiles = "http://" + profiles + "/debug/pprof/profile"
 	}
 	var err error
 	m.Process, err = process.Run(ctx, probes, c.b.program("manager"),
 		"--kubeconfig", c.kubeconfig(), "--sidecar-image", "example/sidecar:1", "--registry-bind-address", api,
 		"--leader-elect", "--namespace", "default", "--health-probe-bind-address", probes,
-		"--metrics-bind-address", metrics, "--metrics-insecure", "--log-level", "error")
-	if err != nil {
-		return nil, err
-	}
-	if err := m.awaitReady(ctx, "http://"+probes+"/readyz"); err != nil {
-		m.Stop()
-		return nil, fmt.Errorf("start the manager: %w; standard error: %s", err, m.Stderr())
-	}
-	return m, nil
+		"--metrics-bind-address", metrics, "--metrics-insecure", "--pprof-bind-address", profiles, "--log-level", "error")
+	return m, err
 }
 
-func (m *manager) awaitReady(ctx context.Context, url string) error {
+// awaitReady waits until the manager is ready. It stops a manager that does not become ready.
+func (m *manager) awaitReady(ctx context.Context) error {
+	err := m.pollReady(ctx)
+	if err != nil {
+		m.Stop()
+		return fmt.Errorf("start the manager: %w; standard error: %s", err, m.Stderr())
+	}
+	return nil
+}
+
+func (m *manager) pollReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for {
-		response, err := get(ctx, url)
+		response, err := get(ctx, m.readiness)
 		if err != nil {
 			return err
 		}

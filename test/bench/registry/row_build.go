@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -127,30 +128,34 @@ func coldStarts(ctx context.Context, b *bench) ([]report.Result, error) {
 		return nil, err
 	}
 	c.stopManagers()
-	started := func(name string, start func(ctx context.Context) (*process.Process, error)) load.Contender {
+	idle := func(ctx context.Context, p *process.Process) (load.Sample, error) {
+		used, err := awaitIdle(ctx, p)
+		return load.Sample{used.Seconds()}, err
+	}
+	manager := func(name, subject string, registry bool) load.Contender {
 		return load.Contender{Name: name, Measure: func(ctx context.Context) (load.Sample, error) {
-			p, err := start(ctx)
+			m, err := c.launchManager(ctx, registry)
 			if err != nil {
 				return nil, err
 			}
-			defer p.Stop()
-			used, err := awaitIdle(ctx, p)
-			return load.Sample{used.Seconds()}, err
+			defer m.Stop()
+			stop := b.profile(ctx, m, subject)
+			if err := m.awaitReady(ctx); err != nil {
+				return nil, errors.Join(err, stop())
+			}
+			sample, err := idle(ctx, m.Process)
+			return sample, errors.Join(err, stop())
 		}}
 	}
-	manager := func(registry bool) func(context.Context) (*process.Process, error) {
-		return func(ctx context.Context) (*process.Process, error) {
-			m, err := c.startManager(ctx, registry)
-			if err != nil {
-				return nil, err
-			}
-			return m.Process, nil
+	bare := load.Contender{Name: bareList, Measure: func(ctx context.Context) (load.Sample, error) {
+		p, err := process.Start(ctx, b.program("barelist"), "--kubeconfig", c.kubeconfig())
+		if err != nil {
+			return nil, err
 		}
-	}
-	s, err := b.interleave(ctx, started(ours, manager(withRegistry)), started(withoutPeer, manager(withoutRegistry)),
-		started(bareList, func(ctx context.Context) (*process.Process, error) {
-			return process.Start(ctx, b.program("barelist"), "--kubeconfig", c.kubeconfig())
-		}))
+		defer p.Stop()
+		return idle(ctx, p)
+	}}
+	s, err := b.interleave(ctx, manager(ours, "start", withRegistry), manager(withoutPeer, "start-without-registry", withoutRegistry), bare)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 
@@ -16,10 +17,10 @@ import (
 )
 
 // pages are the searches that the rows measure.
-var pages = []struct{ what, path string }{
-	{"a list of 50 agents", "/v1/agents"},
-	{"a search by tag, readiness and media type, 50 agents", "/v1/agents?inputMode=text/plain&ready=true&tag=summary"},
-	{"a search with one match", "/v1/agents?limit=1&namespace=team-0007&ready=true&skill=" + skillID(7)},
+var pages = []struct{ name, what, path string }{
+	{"list", "a list of 50 agents", "/v1/agents"},
+	{"search", "a search by tag, readiness and media type, 50 agents", "/v1/agents?inputMode=text/plain&ready=true&tag=summary"},
+	{"match", "a search with one match", "/v1/agents?limit=1&namespace=team-0007&ready=true&skill=" + skillID(7)},
 }
 
 const ours, static = "registry", "net/http, same bytes"
@@ -32,7 +33,7 @@ func searches(ctx context.Context, b *bench) ([]report.Result, error) {
 	}
 	var results []report.Result
 	for _, page := range pages {
-		s, err := b.searchCost(ctx, c, []string{page.path})
+		s, err := b.searchCost(ctx, c, page.name, []string{page.path})
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", page.what, err)
 		}
@@ -42,8 +43,8 @@ func searches(ctx context.Context, b *bench) ([]report.Result, error) {
 	return results, nil
 }
 
-// searchCost measures the CPU time of requests, at the registry and at a static server.
-func (b *bench) searchCost(ctx context.Context, c *cluster, paths []string) (load.Series, error) {
+// searchCost measures the CPU time of requests, at the registry and at a static server. The name is for profiles.
+func (b *bench) searchCost(ctx context.Context, c *cluster, name string, paths []string) (load.Series, error) {
 	m, err := c.manager(ctx, withRegistry)
 	if err != nil {
 		return nil, err
@@ -56,21 +57,24 @@ func (b *bench) searchCost(ctx context.Context, c *cluster, paths []string) (loa
 		return nil, err
 	}
 	defer floor.Stop()
-	measured := func(name string, p *process.Process, callers *callers) load.Contender {
-		return load.Contender{Name: name, Measure: func(ctx context.Context) (load.Sample, error) {
+	measured := func(contender string, p *process.Process, callers *callers, profile func() (stop func() error)) load.Contender {
+		return load.Contender{Name: contender, Measure: func(ctx context.Context) (load.Sample, error) {
 			op := callers.requests(1, paths...)
 			if _, err := load.Closed(ctx, load.Connections, b.window/4, op); err != nil {
 				return nil, fmt.Errorf("warm up: %w", err)
 			}
+			stop := profile()
 			var units int
 			used, err := costs(p, func() (err error) {
 				units, err = load.Closed(ctx, load.Connections, b.window, op)
 				return err
 			})
-			return load.Sample{load.Micros(used) / float64(max(units, 1))}, err
+			return load.Sample{load.Micros(used) / float64(max(units, 1))}, errors.Join(err, stop())
 		}}
 	}
-	return b.interleave(ctx, measured(ours, m.Process, m.callers), measured(static, floor, newCallers("http://"+floor.Address)))
+	return b.interleave(ctx,
+		measured(ours, m.Process, m.callers, func() func() error { return b.profile(ctx, m, name) }),
+		measured(static, floor, newCallers("http://"+floor.Address), func() func() error { return func() error { return nil } }))
 }
 
 // flatness measures R2: the latency of a search among many Agents, compared with the latency among few.
@@ -142,7 +146,7 @@ func rankedSearches(ctx context.Context, b *bench) ([]report.Result, error) {
 	for _, language := range corpus.Languages {
 		results = append(results, figure("of those in "+language, "", []float64{found[language] / asked[language]}, report.Goal{}))
 	}
-	s, err := b.searchCost(ctx, c, paths)
+	s, err := b.searchCost(ctx, c, c.name, paths)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +155,7 @@ func rankedSearches(ctx context.Context, b *bench) ([]report.Result, error) {
 	if c, err = b.clusterOf(b.many); err != nil {
 		return nil, err
 	}
-	if s, err = b.searchCost(ctx, c, paths); err != nil {
+	if s, err = b.searchCost(ctx, c, c.name, paths); err != nil {
 		return nil, err
 	}
 	cost.What = fmt.Sprintf("one of these searches, 5 agents, of %d", b.many)
