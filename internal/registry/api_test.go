@@ -64,21 +64,21 @@ var clusterScheme = func() *runtime.Scheme {
 	return s
 }()
 
-func newWorld(t *testing.T, s *index.Snapshot) *world {
-	t.Helper()
-	return newWorldWith(t, s, func(*api) {})
+func newWorld(tb testing.TB, s *index.Snapshot) *world {
+	tb.Helper()
+	return newWorldWith(tb, s, func(*api) {})
 }
 
 // newWorldWith returns a registry. It calls change before the registry serves.
-func newWorldWith(t *testing.T, s *index.Snapshot, change func(*api)) *world {
-	t.Helper()
+func newWorldWith(tb testing.TB, s *index.Snapshot, change func(*api)) *world {
+	tb.Helper()
 	w := &world{
 		tokens: map[string]access.Caller{
-			"admin": caller(t, "admin", nil),
-			"home":  caller(t, "system:serviceaccount:team-a:bot", nil),
-			"dev":   caller(t, "dev", nil),
-			"none":  caller(t, "nobody", nil),
-			"peer":  caller(t, "peer", nil),
+			"admin": caller(tb, "admin", nil),
+			"home":  caller(tb, "system:serviceaccount:team-a:bot", nil),
+			"dev":   caller(tb, "dev", nil),
+			"none":  caller(tb, "nobody", nil),
+			"peer":  caller(tb, "peer", nil),
 		},
 		may:     map[string][]string{"admin": {""}, "dev": {"team-b", "team-c"}},
 		cluster: fake.NewClientBuilder().WithScheme(clusterScheme).WithIndex(&corev1.Pod{}, gather.PodsByAgent, gather.PodKeys).WithStatusSubresource(&corev1.Pod{}).Build(),
@@ -93,7 +93,7 @@ func newWorldWith(t *testing.T, s *index.Snapshot, change func(*api)) *world {
 		}
 		return slices.Contains(w.may[c.Username], right.Namespace), w.broken
 	}
-	feed := feedOf(t, s)
+	feed := feedOf(tb, s)
 	authz := access.NewAuthorizer(access.AuthorizerOptions{
 		Review: allows, Bindings: access.NewBindings(clock.RealClock{}), Clock: clock.RealClock{},
 		Candidates: func() []string { return s.Namespaces(nil) },
@@ -116,13 +116,13 @@ func newWorldWith(t *testing.T, s *index.Snapshot, change func(*api)) *world {
 	a.exchange = a.newExchange(func() tokenexchange.Signer { return claimsSigner{} }, logr.Discard(), clock.RealClock{})
 	change(a)
 	w.unvalidated, w.api = a.handler(), a
-	w.handler = validated(t, w.unvalidated)
+	w.handler = validated(tb, w.unvalidated)
 	return w
 }
 
 // feedOf returns a feed with a snapshot, which may be nil.
-func feedOf(t *testing.T, s *index.Snapshot) *index.Feed {
-	t.Helper()
+func feedOf(tb testing.TB, s *index.Snapshot) *index.Feed {
+	tb.Helper()
 	f := index.NewFeed(func(_ context.Context, key index.Key, _ *index.Entry, _ index.Revision) (*index.Entry, error) {
 		return s.Get(key), nil
 	}, clock.RealClock{}, logr.Discard())
@@ -132,32 +132,32 @@ func feedOf(t *testing.T, s *index.Snapshot) *index.Feed {
 	for e := range s.All {
 		f.Touch(index.Revision{}, e.Key)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(tb.Context())
 	cancel()
 	f.Run(ctx) // publishes once
 	return f
 }
 
 // validated returns a handler that checks every response of next against openapi.yaml.
-func validated(t *testing.T, next http.Handler) http.Handler {
-	t.Helper()
+func validated(tb testing.TB, next http.Handler) http.Handler {
+	tb.Helper()
 	document, err := openapi3.NewLoader().LoadFromData(openapi)
 	if err != nil {
-		t.Fatalf("load openapi.yaml: %v", err)
+		tb.Fatalf("load openapi.yaml: %v", err)
 	}
-	if err := document.Validate(t.Context()); err != nil {
-		t.Fatalf("openapi.yaml is invalid: %v", err)
+	if err := document.Validate(tb.Context()); err != nil {
+		tb.Fatalf("openapi.yaml is invalid: %v", err)
 	}
 	router, err := gorillamux.NewRouter(document)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	options := &openapi3filter.Options{IncludeResponseStatus: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		recorder := httptest.NewRecorder()
 		sent, err := io.ReadAll(r.Body)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		r.Body = io.NopCloser(bytes.NewReader(sent))
 		next.ServeHTTP(recorder, r)
@@ -165,23 +165,23 @@ func validated(t *testing.T, next http.Handler) http.Handler {
 		body := recorder.Body.Bytes()
 		if route, parameters, err := router.FindRoute(r); err == nil {
 			in := &openapi3filter.RequestValidationInput{Request: r, PathParams: parameters, Route: route, Options: options}
-			checkAnswer(t, in, recorder, body)
+			checkAnswer(tb, in, recorder, body)
 			if err := openapi3filter.ValidateRequest(r.Context(), in); err != nil && recorder.Code == http.StatusOK {
-				t.Errorf("%s %s was answered but openapi.yaml refuses it: %v", r.Method, r.URL, err)
+				tb.Errorf("%s %s was answered but openapi.yaml refuses it: %v", r.Method, r.URL, err)
 			}
 		} else if !errors.Is(err, routers.ErrPathNotFound) && !errors.Is(err, routers.ErrMethodNotAllowed) {
-			t.Errorf("%s %s: %v", r.Method, r.URL, err)
+			tb.Errorf("%s %s: %v", r.Method, r.URL, err)
 		}
 		maps.Copy(w.Header(), recorder.Header())
 		w.WriteHeader(recorder.Code)
 		if _, err := w.Write(body); err != nil && !errors.Is(err, http.ErrBodyNotAllowed) {
-			t.Errorf("write: %v", err)
+			tb.Errorf("write: %v", err)
 		}
 	})
 }
 
-func checkAnswer(t *testing.T, in *openapi3filter.RequestValidationInput, recorder *httptest.ResponseRecorder, body []byte) {
-	t.Helper()
+func checkAnswer(tb testing.TB, in *openapi3filter.RequestValidationInput, recorder *httptest.ResponseRecorder, body []byte) {
+	tb.Helper()
 	if in.Request.Method == http.MethodHead || recorder.Code == http.StatusNotModified {
 		return
 	}
@@ -190,7 +190,7 @@ func checkAnswer(t *testing.T, in *openapi3filter.RequestValidationInput, record
 		Body: io.NopCloser(bytes.NewReader(body)), Options: in.Options,
 	})
 	if err != nil {
-		t.Errorf("%s %s: the answer is not the one of openapi.yaml: %v", in.Request.Method, in.Request.URL, err)
+		tb.Errorf("%s %s: the answer is not the one of openapi.yaml: %v", in.Request.Method, in.Request.URL, err)
 	}
 }
 
@@ -260,18 +260,18 @@ type skillJSON struct {
 }
 
 // caller returns the caller with a user name and extra attributes.
-func caller(t *testing.T, username string, extra map[string]authenticationv1.ExtraValue) access.Caller {
-	t.Helper()
+func caller(tb testing.TB, username string, extra map[string]authenticationv1.ExtraValue) access.Caller {
+	tb.Helper()
 	c, err := access.NewCaller(authenticationv1.UserInfo{Username: username, Extra: extra})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return c
 }
 
 // makeEntry returns an agent with a skill for each of skills.
-func makeEntry(t *testing.T, key index.Key, ready bool, skills ...string) *index.Entry {
-	t.Helper()
+func makeEntry(tb testing.TB, key index.Key, ready bool, skills ...string) *index.Entry {
+	tb.Helper()
 	c := card.Card{
 		Name: "Agent " + key.Name, Description: "Works in " + key.Namespace, Version: "1.0.0",
 		Provider:          &card.Provider{Organization: "Owner of " + key.Namespace, URL: "https://owner.example"},
@@ -284,14 +284,14 @@ func makeEntry(t *testing.T, key index.Key, ready bool, skills ...string) *index
 	}
 	encoded, err := json.Marshal(map[string]any{"version": sidecarconfig.Version, "card": c})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	e, err := index.NewEntry(index.Facts{
 		Key: key, URL: "http://" + key.Name + "." + key.Namespace + "/", Ready: ready, Reason: "PodsNotReady",
 		ExternalURL: "https://agents.example/" + key.Name, UpdatedAt: time.Unix(1_800_000_000, 0),
 	}, index.CardSource{Text: string(encoded)})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return e
 }

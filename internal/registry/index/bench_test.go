@@ -8,6 +8,10 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+	"github.com/a2a-operator/a2a-operator/test/bench/registry/corpus"
 )
 
 // benchmarkFleet returns a snapshot of agents with three skills each. One agent in 25 has
@@ -100,4 +104,41 @@ func BenchmarkChange10k(b *testing.B) {
 		}
 	}
 	compare(b, "change", func() { s.With(change) }, "rebuild", func() { (&Snapshot{}).With(all) })
+}
+
+// BenchmarkEntry measures making the entry of an agent from its sidecar configuration, with three skills in one of four languages.
+func BenchmarkEntry(b *testing.B) {
+	texts, err := corpus.Agents()
+	if err != nil {
+		b.Fatal(err)
+	}
+	sources := make([]CardSource, len(texts))
+	for i := range texts {
+		base := card.NewBase(fmt.Sprintf("http://agent-%06d.team-%04d.svc.cluster.local/", i, i))
+		c := card.Card{
+			Name: texts[i].Name, Description: texts[i].Description, Version: "1.0.0",
+			Provider:     &card.Provider{Organization: fmt.Sprintf("Example team-%04d", i), URL: "https://example.com/"},
+			Capabilities: card.Capabilities{Streaming: true}, DefaultInputModes: []string{"text/plain"}, DefaultOutputModes: []string{"text/plain"},
+		}
+		for _, distance := range []int{0, 1, 7} {
+			at := (i + distance) % len(texts)
+			c.Skills = append(c.Skills, card.Skill{ID: fmt.Sprintf("skill-%04d", at), Name: texts[at].Skill, Description: texts[at].Detail, Tags: texts[at].Tags})
+		}
+		text, err := sidecarconfig.Encode(&sidecarconfig.Config{
+			Version: sidecarconfig.Version, Agent: sidecarconfig.Agent{Namespace: "team", Name: "agent"}, Card: *c.At(base), Bases: []card.Base{base},
+			Backend: sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolEvents, URL: "http://127.0.0.1:8080/"},
+			Access:  sidecarconfig.Access{Authentication: []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}},
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		sources[i] = CardSource{Text: string(text)}
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		facts := Facts{Key: Key{Namespace: "team", Name: "agent"}, URL: "http://agent.team.svc.cluster.local/", Ready: true}
+		if _, err := NewEntry(facts, sources[i%len(sources)]); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
