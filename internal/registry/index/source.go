@@ -29,7 +29,8 @@ type Source struct{ Reader client.Reader }
 func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) (*Entry, error) {
 	agent := &a2av1alpha1.Agent{}
 	name := types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
-	if err := s.Reader.Get(ctx, name, agent); err != nil {
+	// Read changes no object, so the cache need not copy it.
+	if err := s.Reader.Get(ctx, name, agent, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	source, configMap, err := s.card(ctx, agent)
@@ -116,7 +117,7 @@ func factsOf(agent *a2av1alpha1.Agent) Facts {
 func (s *Source) card(ctx context.Context, agent *a2av1alpha1.Agent) (CardSource, uint64, error) {
 	config := &corev1.ConfigMap{}
 	name := types.NamespacedName{Namespace: agent.Namespace, Name: names.ConfigMap(agent.Name)}
-	err := s.Reader.Get(ctx, name, config)
+	err := s.Reader.Get(ctx, name, config, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(config, agent) {
 		return CardSource{}, 0, nil
 	}

@@ -4,6 +4,7 @@
 package index
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -11,7 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -112,4 +116,52 @@ func BenchmarkReadinessChange(b *testing.B) {
 			b.Fatal(err)
 		}
 	})
+}
+
+// The cache serves objects without copies, and the controllers read the same objects.
+func TestReadChangesNoCachedObject(t *testing.T) {
+	agent := testAgent()
+	agent.Spec.Access.Authorization = []a2av1alpha1.AuthorizationRule{
+		{Action: a2av1alpha1.AuthorizationAllow, Namespaces: []string{"team-b", "not a name", "team-a", "team-b"}},
+		{Action: a2av1alpha1.AuthorizationAllow, Principals: []string{"system:serviceaccount:team-c:bot", "dev"}},
+	}
+	agent.Status.Conditions = []metav1.Condition{
+		{Type: "Other", LastTransitionTime: metav1.Unix(2, 0)}, {Type: a2av1alpha1.ConditionAvailable, Status: metav1.ConditionTrue, LastTransitionTime: metav1.Unix(1, 0)},
+	}
+	cached := &uncopied{agent: agent, config: testConfigMap(t, agent, "First")}
+	agentBefore, configBefore := cached.agent.DeepCopy(), cached.config.DeepCopy()
+	s := &Source{Reader: cached}
+	first, _ := readEcho(t, s, nil)
+	readEcho(t, s, first)
+	if !cached.shared {
+		t.Error("Read asked for copies")
+	}
+	if diff := cmp.Diff(agentBefore, cached.agent); diff != "" {
+		t.Errorf("Read changed the Agent (-before +after):\n%s", diff)
+	}
+	if diff := cmp.Diff(configBefore, cached.config); diff != "" {
+		t.Errorf("Read changed the ConfigMap (-before +after):\n%s", diff)
+	}
+}
+
+// uncopied is a reader of one agent. Like the cache of the manager, it returns its own objects to a caller that asks for no copies.
+type uncopied struct {
+	client.Reader
+	agent  *a2av1alpha1.Agent
+	config *corev1.ConfigMap
+	// shared is true after a read without a copy.
+	shared bool
+}
+
+func (u *uncopied) Get(_ context.Context, _ client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	applied := client.GetOptions{}
+	applied.ApplyOptions(options)
+	u.shared = applied.UnsafeDisableDeepCopy != nil && *applied.UnsafeDisableDeepCopy
+	switch o := object.(type) {
+	case *a2av1alpha1.Agent:
+		*o = *u.agent
+	case *corev1.ConfigMap:
+		*o = *u.config
+	}
+	return nil
 }
