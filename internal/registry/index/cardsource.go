@@ -4,9 +4,12 @@
 package index
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -30,18 +33,22 @@ type publicPart struct {
 	Bases   []card.Base `json:"bases"`
 }
 
+// asSidecar are the options by which a text is read as the sidecar reads it, by encoding/json. Users can edit the ConfigMaps of their
+// Agents, and the registry must not show another card than the sidecar.
+var asSidecar = json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
 func (s CardSource) decode() (*publicPart, error) {
 	if err := card.CheckValues(s.Text); err != nil {
 		return nil, fmt.Errorf("decode card: %w", err)
 	}
 	p := &publicPart{}
 	if s.Remote {
-		if err := json.Unmarshal([]byte(s.Text), &p.Card); err != nil {
+		if err := json.UnmarshalRead(strings.NewReader(s.Text), &p.Card, asSidecar); err != nil {
 			return nil, fmt.Errorf("decode card: %w", err)
 		}
 		return p, nil
 	}
-	if err := json.Unmarshal([]byte(s.Text), p); err != nil {
+	if err := json.UnmarshalRead(strings.NewReader(s.Text), p, asSidecar); err != nil {
 		return nil, fmt.Errorf("decode sidecar configuration: %w", err)
 	}
 	if p.Version != sidecarconfig.Version {
