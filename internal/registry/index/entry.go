@@ -4,11 +4,11 @@
 package index
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -189,20 +189,26 @@ func (e *Entry) exchangeTerm(before, after string) {
 
 // setTerms sets the terms of filters and of the texts, with their frequencies.
 func (e *Entry) setTerms(filters []string, document text.Document) {
-	frequencies := make(map[term]uint8, len(filters)+len(document.Terms))
+	list := make([]weightedTerm, 0, len(filters)+len(document.Terms))
 	for _, filter := range filters {
-		frequencies[hashTerm(filter)] = 0
+		list = append(list, weightedTerm{term: hashTerm(filter)})
 	}
 	for _, t := range document.Terms {
-		frequencies[hashTerm(wordTerm(t.Text))] = t.Frequency
+		list = append(list, weightedTerm{hashWord(t.Text), t.Frequency})
 	}
-	e.terms = slices.AppendSeq(make([]term, 0, len(frequencies)), maps.Keys(frequencies))
-	slices.Sort(e.terms)
-	e.frequencies = make([]uint8, len(e.terms))
-	for i, t := range e.terms {
-		e.frequencies[i] = frequencies[t]
+	slices.SortFunc(list, func(a, b weightedTerm) int { return cmp.Compare(a.term, b.term) })
+	list = slices.CompactFunc(list, func(a, b weightedTerm) bool { return a.term == b.term })
+	e.terms, e.frequencies = make([]term, len(list)), make([]uint8, len(list))
+	for i, t := range list {
+		e.terms[i], e.frequencies[i] = t.term, t.frequency
 	}
 	e.length = document.Length
+}
+
+// weightedTerm is a term with its frequency.
+type weightedTerm struct {
+	term      term
+	frequency uint8
 }
 
 // frequency returns the weighted frequency of a word or a stem in the texts.

@@ -57,11 +57,19 @@ func (p *posting) clone(epoch uint64) *posting {
 func (p *posting) add(d document) {
 	p.count++
 	if p.chunks == nil {
-		i, _ := slices.BinarySearch(p.docs, d)
-		p.docs = slices.Insert(p.docs, i, d)
+		if n := len(p.docs); n == 0 || p.docs[n-1] < d { // the usual case while the index is built
+			p.docs = append(p.docs, d)
+		} else {
+			i, _ := slices.BinarySearch(p.docs, d)
+			p.docs = slices.Insert(p.docs, i, d)
+		}
 		if len(p.docs) >= denseFrom && len(p.docs)%denseFrom == 0 {
 			p.makeDense()
 		}
+		return
+	}
+	if n := len(p.chunks); n > 0 && p.chunks[n-1].leaf == d.leaf() { // as above
+		p.chunks[n-1].set.add(d.slot())
 		return
 	}
 	i, found := slices.BinarySearchFunc(p.chunks, d.leaf(), compareChunk)

@@ -19,6 +19,12 @@ var termSeed = maphash.MakeSeed()
 // hashTerm returns the term of a text of the form kind:value.
 func hashTerm(text string) term { return term(maphash.String(termSeed, text)) }
 
+// hashWord returns the term of a word, as hashTerm(wordTerm(word)) does, and allocates nothing.
+func hashWord(word string) term {
+	var space [80]byte // enough for the longest word
+	return term(maphash.Bytes(termSeed, append(append(space[:0], wordKind...), word...)))
+}
+
 func hashTerms(texts []string) []term {
 	terms := make([]term, len(texts))
 	for i, text := range texts {
@@ -27,10 +33,13 @@ func hashTerms(texts []string) []term {
 	return terms
 }
 
+// wordKind begins the text of the term of a word.
+const wordKind = "w:"
+
 // The kinds of terms.
 func skillTerm(id string) string         { return "s:" + id }
 func tagTerm(tag string) string          { return "t:" + strings.ToLower(tag) }
-func wordTerm(word string) string        { return "w:" + word }
+func wordTerm(word string) string        { return wordKind + word }
 func namespaceTerm(name string) string   { return "n:" + name }
 func inputModeTerm(mode string) string   { return "i:" + normalizeMode(mode) }
 func outputModeTerm(mode string) string  { return "o:" + normalizeMode(mode) }

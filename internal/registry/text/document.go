@@ -3,7 +3,10 @@
 
 package text
 
-import "math"
+import (
+	"math"
+	"sync"
+)
 
 // maxDocumentWords bounds the indexed words of a document. Searches do not find its further
 // words.
@@ -33,11 +36,9 @@ type Term struct {
 // Analyze returns the document of the fields. It detects one language for each script, for all
 // fields together.
 func Analyze(fields []Field) Document {
-	type occurrence struct {
-		word   string
-		weight uint8
-	}
-	found := make([]occurrence, 0, 128)
+	space := analyses.Get().(*analysis)
+	defer space.release()
+	found := space.found
 	counts := functionCounts{}
 	for _, f := range fields {
 		for word := range Words(f.Text) {
@@ -48,8 +49,9 @@ func Analyze(fields []Field) Document {
 			counts.add(word)
 		}
 	}
+	space.found = found
 	detected := counts.detect()
-	terms := newTermSet(len(found))
+	terms := termSet{list: make([]Term, 0, len(found)+len(found)/4), places: space.places}
 	length := 0
 	for _, o := range found {
 		terms.add(o.word, o.weight)
@@ -63,15 +65,39 @@ func Analyze(fields []Field) Document {
 	return Document{Terms: terms.list, Length: uint16(min(length, math.MaxUint16))}
 }
 
+// occurrence is a word of a text, with the weight of its field.
+type occurrence struct {
+	word   string
+	weight uint8
+}
+
+// analysis has the memory that Analyze needs while it runs.
+type analysis struct {
+	found  []occurrence
+	places map[string]int
+}
+
+var analyses = sync.Pool{New: func() any { return &analysis{places: map[string]int{}} }}
+
+// maxPooledWords bounds the words of a document whose memory is reused.
+const maxPooledWords = 512
+
+// release makes the memory available to later calls of Analyze.
+func (a *analysis) release() {
+	if len(a.found) > maxPooledWords {
+		return
+	}
+	clear(a.found) // it must not retain the texts
+	a.found = a.found[:0]
+	clear(a.places)
+	analyses.Put(a)
+}
+
 // termSet collects terms in the order of their first occurrences. places has the index of
 // each term in list.
 type termSet struct {
 	list   []Term
 	places map[string]int
-}
-
-func newTermSet(words int) termSet {
-	return termSet{list: make([]Term, 0, words), places: make(map[string]int, words)}
 }
 
 func (s *termSet) add(text string, weight uint8) {

@@ -7,6 +7,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 )
 
 func TestFunctionWordsFitTheirBounds(t *testing.T) {
@@ -52,4 +56,42 @@ func TestCachedStemsEqualComputedStems(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// foldSimple replaces full case folding for some characters only if the result is the same.
+func TestSimpleFoldingIsFullFolding(t *testing.T) {
+	texts := []string{"STRASSE Straße", "ÀÉ×÷ÿÞþ ß", "天气预报 Über", "をガー", "カ\u3099", "µ ª ½", "I\u0307", "ﬁ"}
+	for r := range rune(caselessUntil) {
+		if r <= unicode.MaxLatin1 || r >= caselessFrom {
+			texts = append(texts, string(r), "a"+string(r)+"Z", norm.NFKC.String(string(r)))
+		}
+	}
+	simple := 0
+	for _, s := range texts {
+		folded, ok := foldSimple(s)
+		if !ok {
+			continue
+		}
+		simple++
+		if want := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(s))); folded != want {
+			t.Errorf("foldSimple(%q) = %q, want %q", s, folded, want)
+		}
+	}
+	if simple < len(texts)/2 {
+		t.Errorf("%d of %d texts are folded in the simple way", simple, len(texts))
+	}
+}
+
+func TestHanCharactersAreUnspacedLetters(t *testing.T) {
+	for r := range rune(unicode.MaxRune) {
+		if isHan(r) && (!unicode.IsLetter(r) || !unicode.Is(unicode.Han, r)) {
+			t.Fatalf("%U is not a letter of the script Han", r)
+		}
+		if isMark(r) != unicode.IsMark(r) {
+			t.Fatalf("isMark(%U) = %t", r, isMark(r))
+		}
+		if want := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r); isWordRune(r) != want {
+			t.Fatalf("isWordRune(%U) = %t", r, !want)
+		}
+	}
 }
