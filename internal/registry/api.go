@@ -48,12 +48,19 @@ var errNotIndexed = errors.New("the index is not complete yet")
 // endpoint serves an authenticated request from a snapshot.
 type endpoint func(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error
 
+// Values of headers that all responses share. net/http copies them before it sends them.
+var (
+	privateNoCache       = []string{"private, no-cache"}
+	varyCallerAndVersion = []string{"Authorization, A2A-Version"}
+	typeJSON             = []string{mediaJSON}
+)
+
 // authenticated returns a handler that authenticates the caller, calls next, and writes
 // the error of either as the response.
 func (a *api) authenticated(next endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "private, no-cache")
-		w.Header().Set("Vary", "Authorization, A2A-Version")
+		header := w.Header()
+		header["Cache-Control"], header["Vary"] = privateNoCache, varyCallerAndVersion
 		caller, known, err := a.authn.Caller(r)
 		if refused, ok := errors.AsType[access.LimitedError](err); ok {
 			tooMany(w, "token_reviews", refused.Refusal, unknownTokensMessage)
@@ -88,12 +95,14 @@ func (a *api) serve(w http.ResponseWriter, r *http.Request, caller access.Caller
 }
 
 func (a *api) finish(w http.ResponseWriter, r *http.Request, err error) {
-	var (
+	if err == nil {
+		return
+	}
+	var ( // on the heap, because errors.As takes their addresses
 		mistake *index.ParameterError
 		known   *problem
 	)
 	switch {
-	case err == nil:
 	case errors.As(err, &mistake):
 		fail(w, &problem{status: http.StatusBadRequest, Code: "InvalidParameter", Message: mistake.Error(), Field: mistake.Field})
 	case errors.As(err, &known):

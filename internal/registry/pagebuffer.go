@@ -21,7 +21,7 @@ var pageBuffers = sync.Pool{New: func() any { return new([]byte) }}
 func writePage(w http.ResponseWriter, p *index.Page) {
 	buffer := pageBuffers.Get().(*[]byte)
 	body := p.AppendBody((*buffer)[:0])
-	w.Header().Set("Content-Type", "application/json")
+	w.Header()["Content-Type"] = typeJSON
 	write(w, body) // an http.ResponseWriter retains no reference to the body
 	if cap(body) <= maxPageBuffer {
 		*buffer = body

@@ -16,8 +16,8 @@ const mediaJSON = "application/json"
 // unchanged sets the header ETag. If the client has a response with the same ETag (RFC 9110,
 // section 13.1.2), it responds 304 and returns true.
 func unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {
-	w.Header().Set("ETag", etag)
-	for _, header := range r.Header.Values("If-None-Match") {
+	w.Header()["Etag"] = []string{etag}
+	for _, header := range r.Header["If-None-Match"] {
 		for candidate := range strings.SplitSeq(header, ",") {
 			candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
 			if candidate == strings.TrimPrefix(etag, "W/") || candidate == "*" {
@@ -31,7 +31,7 @@ func unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {
 
 // write sends a body. It ignores the error of a client that has left.
 func write(w http.ResponseWriter, body []byte) {
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.Header()["Content-Length"] = []string{strconv.Itoa(len(body))}
 	_, _ = w.Write(body)
 }
 

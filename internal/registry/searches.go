@@ -188,19 +188,31 @@ func (s *searches) run(ctx context.Context, search func()) error {
 // runIn calls search in one of slots. It returns a problem if no slot is free within
 // searchTimeout.
 func runIn(ctx context.Context, slots chan struct{}, c clock.PassiveClock, search func()) error {
-	timer := time.NewTimer(searchTimeout)
-	defer timer.Stop()
 	select {
 	case slots <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		limited.WithLabelValues("concurrent_searches").Inc()
-		return &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: "too many searches run at a time; try again"}
+	default:
+		if err := awaitSlot(ctx, slots); err != nil {
+			return err
+		}
 	}
 	defer func() { <-slots }()
 	start := c.Now()
 	search()
 	searchDuration.Observe(c.Since(start).Seconds())
 	return nil
+}
+
+// awaitSlot takes one of slots. It returns a problem if no slot is free within searchTimeout.
+func awaitSlot(ctx context.Context, slots chan<- struct{}) error {
+	timer := time.NewTimer(searchTimeout)
+	defer timer.Stop()
+	select {
+	case slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		limited.WithLabelValues("concurrent_searches").Inc()
+		return &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: "too many searches run at a time; try again"}
+	}
 }

@@ -265,7 +265,7 @@ func TestBearerToken(t *testing.T) {
 }
 
 func TestExpiringIsBounded(t *testing.T) {
-	e := newExpiring[int](clock.RealClock{}, time.Hour, 2)
+	e := newExpiring[string, int](clock.RealClock{}, time.Hour, 2)
 	e.put("a", 1)
 	e.put("b", 2)
 	e.get("a")

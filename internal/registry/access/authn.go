@@ -40,8 +40,8 @@ const (
 type Authenticator struct {
 	review func(ctx context.Context, token string) (Caller, bool, error)
 	// accepted and refused are separate so that refused tokens do not evict accepted ones.
-	accepted *expiring[Caller]
-	refused  *expiring[struct{}]
+	accepted *expiring[tokenDigest, Caller]
+	refused  *expiring[tokenDigest, struct{}]
 	flights  singleflight.Group
 	rates    *limit.Table
 	clock    clock.PassiveClock
@@ -59,8 +59,8 @@ func (LimitedError) Error() string { return "too many unknown tokens from this a
 func NewAuthenticator(review func(context.Context, string) (Caller, bool, error), c clock.PassiveClock) *Authenticator {
 	return &Authenticator{
 		review:   review,
-		accepted: newExpiring[Caller](c, acceptedLifetime, rememberedTokens),
-		refused:  newExpiring[struct{}](c, refusedLifetime, rememberedTokens),
+		accepted: newExpiring[tokenDigest, Caller](c, acceptedLifetime, rememberedTokens),
+		refused:  newExpiring[tokenDigest, struct{}](c, refusedLifetime, rememberedTokens),
 		rates:    limit.NewTable(limitedAddresses, reviewRate),
 		clock:    c,
 	}
@@ -78,9 +78,7 @@ func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 	if !found {
 		return Caller{}, false, nil
 	}
-	// The caches contain digests of tokens instead of tokens.
-	sum := sha256.Sum256([]byte(token))
-	key := string(sum[:])
+	key := digestOf(token)
 	if caller, found := a.accepted.get(key); found {
 		return caller, true, nil
 	}
@@ -103,6 +101,17 @@ func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 	return a.ask(r.Context(), key, token, r.RemoteAddr)
 }
 
+// tokenDigest is the digest of a token. The caches contain digests of tokens instead of tokens.
+type tokenDigest [sha256.Size]byte
+
+// usualToken is the size of the tokens that digestOf copies on the stack, in bytes. A token of a ServiceAccount has about 1 KB.
+const usualToken = 1536
+
+func digestOf(token string) tokenDigest {
+	var space [usualToken]byte
+	return sha256.Sum256(append(space[:0], token...))
+}
+
 // take counts an unknown token of an address. It returns a LimitedError beyond the rate.
 func (a *Authenticator) take(address string) error {
 	now := a.clock.Now()
@@ -112,8 +121,8 @@ func (a *Authenticator) take(address string) error {
 	return nil
 }
 
-func (a *Authenticator) ask(ctx context.Context, key, token, address string) (Caller, bool, error) {
-	answer := a.flights.DoChan(key, func() (any, error) {
+func (a *Authenticator) ask(ctx context.Context, key tokenDigest, token, address string) (Caller, bool, error) {
+	answer := a.flights.DoChan(string(key[:]), func() (any, error) {
 		if err := a.take(address); err != nil {
 			return nil, err
 		}

@@ -13,37 +13,37 @@ import (
 
 // expiring is a cache of values with a lifetime and a capacity. It evicts the
 // least recently used value. It is safe for concurrent use.
-type expiring[V any] struct {
+type expiring[K comparable, V any] struct {
 	clock    clock.PassiveClock
 	lifetime time.Duration
 	capacity int
 
 	mu      sync.Mutex
-	byKey   map[string]*list.Element
-	byUsage *list.List // of *remembered[V], the latest first
+	byKey   map[K]*list.Element
+	byUsage *list.List // of *remembered[K, V], the latest first
 }
 
-type remembered[V any] struct {
-	key   string
+type remembered[K comparable, V any] struct {
+	key   K
 	value V
 	until time.Time
 }
 
-func newExpiring[V any](c clock.PassiveClock, lifetime time.Duration, capacity int) *expiring[V] {
-	return &expiring[V]{
+func newExpiring[K comparable, V any](c clock.PassiveClock, lifetime time.Duration, capacity int) *expiring[K, V] {
+	return &expiring[K, V]{
 		clock: c, lifetime: lifetime, capacity: capacity,
-		byKey: make(map[string]*list.Element), byUsage: list.New(),
+		byKey: make(map[K]*list.Element), byUsage: list.New(),
 	}
 }
 
-func (e *expiring[V]) get(key string) (value V, found bool) {
+func (e *expiring[K, V]) get(key K) (value V, found bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	element, found := e.byKey[key]
 	if !found {
 		return value, false
 	}
-	entry := element.Value.(*remembered[V])
+	entry := element.Value.(*remembered[K, V])
 	if !e.clock.Now().Before(entry.until) {
 		e.remove(element)
 		return value, false
@@ -52,20 +52,20 @@ func (e *expiring[V]) get(key string) (value V, found bool) {
 	return entry.value, true
 }
 
-func (e *expiring[V]) put(key string, value V) {
+func (e *expiring[K, V]) put(key K, value V) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if element, found := e.byKey[key]; found {
 		e.remove(element)
 	}
-	entry := &remembered[V]{key: key, value: value, until: e.clock.Now().Add(e.lifetime)}
+	entry := &remembered[K, V]{key: key, value: value, until: e.clock.Now().Add(e.lifetime)}
 	e.byKey[key] = e.byUsage.PushFront(entry)
 	if len(e.byKey) > e.capacity {
 		e.remove(e.byUsage.Back())
 	}
 }
 
-func (e *expiring[V]) remove(element *list.Element) {
+func (e *expiring[K, V]) remove(element *list.Element) {
 	e.byUsage.Remove(element)
-	delete(e.byKey, element.Value.(*remembered[V]).key)
+	delete(e.byKey, element.Value.(*remembered[K, V]).key)
 }

@@ -22,10 +22,7 @@ const columnFrom = leafCapacity / 8
 func (s *Snapshot) best(q *Query, r *ranking) []rankedEntry {
 	best := make([]rankedEntry, 0, q.limit+1)
 	scorer := leafScorer{ranking: r, groups: make([]leafGroup, 0, len(r.groups))}
-	for _, l := range s.leaves {
-		if r.found.sets[l.number].empty() {
-			continue
-		}
+	for l := range s.leavesIn(r.found.sets) {
 		least := 0.0
 		if len(best) == cap(best) {
 			least = best[len(best)-1].at.score

@@ -26,7 +26,7 @@ func (s *Snapshot) With(changes map[Key]*Entry) *Snapshot {
 // proportional to the changes and to the documents of the changed terms.
 func (s *Snapshot) with(changes []Change) *Snapshot {
 	next := *s
-	next.leaves = slices.Clone(s.leaves)
+	next.leaves, next.numbers = slices.Clone(s.leaves), slices.Clone(s.numbers)
 	next.freeLeaves = slices.Clone(s.freeLeaves)
 	next.epoch++
 	e := &edit{Snapshot: &next, epoch: next.epoch}
@@ -63,13 +63,13 @@ func (e *edit) insertLeaf(i int) *leaf {
 		l.number = e.leafNumbers
 		e.leafNumbers++
 	}
-	e.leaves = slices.Insert(e.leaves, i, l)
+	e.leaves, e.numbers = slices.Insert(e.leaves, i, l), slices.Insert(e.numbers, i, l.number)
 	return l
 }
 
 func (e *edit) deleteLeaf(i int) {
 	e.freeLeaves = append(e.freeLeaves, e.leaves[i].number)
-	e.leaves = slices.Delete(e.leaves, i, i+1)
+	e.leaves, e.numbers = slices.Delete(e.leaves, i, i+1), slices.Delete(e.numbers, i, i+1)
 }
 
 func (e *edit) put(entry *Entry) {

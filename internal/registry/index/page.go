@@ -40,11 +40,13 @@ func (p *Page) Score(i int) float64 {
 }
 
 // CursorAfter returns the cursor of the entries after entry i of the page.
-func (p *Page) CursorAfter(i int) string {
+func (p *Page) CursorAfter(i int) string { return p.positionOf(i).cursor() }
+
+func (p *Page) positionOf(i int) position {
 	if p.positions != nil {
-		return p.positions[i].cursor()
+		return p.positions[i]
 	}
-	return position{Key: p.Entries[i].Key}.cursor()
+	return position{Key: p.Entries[i].Key}
 }
 
 // NextCursor returns the cursor of the next page, "" on the last one.
@@ -57,12 +59,14 @@ func (p *Page) NextCursor() string {
 
 // ETag returns a weak validator. It depends on all of the body except for the revision.
 func (p *Page) ETag() string {
-	names := make([]byte, 0, 8*len(p.Entries)+128)
+	var space [maxLimit*len(Entry{}.digest) + maxTail]byte // on the stack
+	names := space[:0]
 	for _, e := range p.Entries {
 		names = append(names, e.digest[:]...)
 	}
-	sum := sha256.Sum256(append(names, p.tail()...))
-	return `W/"` + hex.EncodeToString(sum[:8]) + `"`
+	sum := sha256.Sum256(p.appendTail(names))
+	etag := append(make([]byte, 0, 24), `W/"`...)
+	return string(append(hex.AppendEncode(etag, sum[:8]), '"'))
 }
 
 // Size returns the bytes that AppendBody appends, without the head and the tail of the page.
@@ -71,20 +75,31 @@ func (p *Page) Size() int { return p.size + len(p.Entries) }
 // AppendBody appends the page as JSON.
 func (p *Page) AppendBody(to []byte) []byte {
 	const head = `{"items":[`
-	tail := p.tail() + `,"revision":"` + p.revision.String() + "\"}\n"
-	to = append(slices.Grow(to, len(head)+p.Size()+len(tail)), head...)
+	to = append(slices.Grow(to, len(head)+p.Size()+maxTail+maxRevision), head...)
 	for i, e := range p.Entries {
 		if i > 0 {
 			to = append(to, ',')
 		}
 		to = append(to, e.body...)
 	}
-	return append(to, tail...)
+	to = append(p.appendTail(to), `,"revision":"`...)
+	return append(p.revision.append(to), "\"}\n"...)
 }
 
-// tail returns the JSON after the items, without the revision.
-func (p *Page) tail() string {
-	return `],"nextCursor":"` + p.NextCursor() + `","total":` + strconv.Itoa(p.Total)
+// maxTail is at least the length of the JSON that appendTail appends, and maxRevision of the JSON with the revision, in bytes.
+const (
+	maxTail     = 320
+	maxRevision = 64
+)
+
+// appendTail appends the JSON after the items, without the revision.
+func (p *Page) appendTail(to []byte) []byte {
+	to = append(to, `],"nextCursor":"`...)
+	if p.More {
+		to = p.positionOf(len(p.Entries) - 1).appendCursor(to)
+	}
+	to = append(to, `","total":`...)
+	return strconv.AppendInt(to, int64(p.Total), 10)
 }
 
 // rankedEntry is an entry that a ranked search found.

@@ -31,14 +31,21 @@ const (
 )
 
 // cursor returns the cursor that continues after the position.
-func (p position) cursor() string {
-	name := p.Namespace + "/" + p.Name
+func (p position) cursor() string { return string(p.appendCursor(nil)) }
+
+// appendCursor appends the cursor that continues after the position.
+func (p position) appendCursor(to []byte) []byte {
+	var space [160]byte // on the stack; enough for two labels and a score
+	name := space[:0]
 	if p.ranked {
-		name = cursorByScore + strconv.FormatUint(math.Float64bits(p.score), 16) + "/" + name
+		name = append(name, cursorByScore...)
+		name = strconv.AppendUint(name, math.Float64bits(p.score), 16)
+		name = append(name, '/')
 	} else {
-		name = cursorByKey + name
+		name = append(name, cursorByKey...)
 	}
-	return base64.RawURLEncoding.EncodeToString([]byte(name))
+	name = append(append(append(name, p.Namespace...), '/'), p.Name...)
+	return base64.RawURLEncoding.AppendEncode(to, name)
 }
 
 // parseCursor returns the position after which a cursor continues, and false for a text that is not a cursor.

@@ -22,6 +22,10 @@ const (
 	maxLimit     = 200
 	// maxConditions bounds the conditions of a query: the values of all its filters.
 	maxConditions = 32
+	// usualConditions is the number of conditions for which a query first has space.
+	usualConditions = 8
+	// maxParameters bounds the parameters of a query. It is greater than maxConditions plus the number of settings.
+	maxParameters = 64
 	// maxValue bounds the value of one parameter, in bytes.
 	maxValue = 512
 )
@@ -116,14 +120,20 @@ var (
 // ParseQuery returns the query for the raw query of a URL. Its errors are *ParameterError.
 func ParseQuery(raw string) (*Query, error) {
 	q := &Query{limit: defaultLimit}
-	values, err := url.ParseQuery(raw)
+	var space [16]parameter // on the stack
+	all, err := parseParameters(raw, space[:0])
 	if err != nil {
-		return q, Invalid("query", "cannot be decoded: escape the special characters of every value")
+		return q, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if err := q.set(name, values[name]); err != nil {
+	for rest := all; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].name == rest[0].name {
+			n++
+		}
+		if err := q.set(rest[0].name, rest[:n]); err != nil {
 			return q, err
 		}
+		rest = rest[n:]
 	}
 	if q.after.Key != (Key{}) && q.after.ranked != q.isRanked() {
 		return q, Invalid("cursor", "belongs to a search with other parameters; repeat the parameters of the first page")
@@ -131,10 +141,10 @@ func ParseQuery(raw string) (*Query, error) {
 	slices.Sort(q.terms)
 	q.terms = slices.Compact(q.terms)
 	q.hashes = hashTerms(q.terms)
-	return q, q.checkWatch(values)
+	return q, q.checkWatch(all)
 }
 
-func (q *Query) set(name string, values []string) error {
+func (q *Query) set(name string, values []parameter) error {
 	apply, repeatable := filters[name]
 	if !repeatable {
 		apply = settings[name]
@@ -145,18 +155,45 @@ func (q *Query) set(name string, values []string) error {
 	case !repeatable && len(values) > 1:
 		return Invalid(name, "is repeated %d times; use it once", len(values))
 	}
-	for _, value := range values {
-		switch {
+	for i := range values {
+		switch value := values[i].value; {
 		case value == "":
 			return Invalid(name, "is empty; set a value or omit it")
 		case len(value) > maxValue:
 			return Invalid(name, "is longer than %d bytes; shorten it", maxValue)
-		}
-		if err := apply(q, value); err != nil {
-			return err
+		default:
+			if err := apply(q, value); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// parameter is a decoded parameter of the query of a URL.
+type parameter struct{ name, value string }
+
+// parseParameters appends the parameters of the query of a URL, sorted by name. Parameters with the same name keep their order.
+// It accepts what url.ParseQuery accepts, up to maxParameters, and needs no map.
+func parseParameters(raw string, to []parameter) ([]parameter, error) {
+	for raw != "" {
+		var part string
+		if part, raw, _ = strings.Cut(raw, "&"); part == "" {
+			continue
+		}
+		if len(to) == maxParameters {
+			return nil, Invalid("query", "has more than %d parameters; omit some", maxParameters)
+		}
+		name, value, _ := strings.Cut(part, "=")
+		name, nameErr := url.QueryUnescape(name)
+		value, valueErr := url.QueryUnescape(value)
+		if nameErr != nil || valueErr != nil || strings.Contains(part, ";") {
+			return nil, Invalid("query", "cannot be decoded: escape the special characters of every value")
+		}
+		to = append(to, parameter{name, value})
+	}
+	slices.SortStableFunc(to, func(a, b parameter) int { return strings.Compare(a.name, b.name) })
+	return to, nil
 }
 
 func parameterNames() string {
@@ -168,6 +205,9 @@ func parameterNames() string {
 func (q *Query) require(term string) error {
 	if len(q.terms) == maxConditions {
 		return Invalid("query", "has more than %d conditions; omit some", maxConditions)
+	}
+	if q.terms == nil {
+		q.terms = make([]string, 0, usualConditions)
 	}
 	q.terms = append(q.terms, term)
 	return nil
@@ -267,7 +307,7 @@ func (q *Query) stream(value string) error {
 }
 
 // checkWatch returns an error if a parameter cannot be combined with watch, or requires it.
-func (q *Query) checkWatch(values url.Values) error {
+func (q *Query) checkWatch(all []parameter) error {
 	if !q.watch {
 		if q.since != "" {
 			return Invalid("since", "needs watch=true")
@@ -275,7 +315,7 @@ func (q *Query) checkWatch(values url.Values) error {
 		return nil
 	}
 	for _, name := range []string{"limit", "cursor", "minRevision", "q"} {
-		if values.Has(name) {
+		if slices.ContainsFunc(all, func(p parameter) bool { return p.name == name }) {
 			return Invalid(name, "cannot be combined with watch; omit it")
 		}
 	}

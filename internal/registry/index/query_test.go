@@ -93,6 +93,8 @@ func TestParseQueryRejectsInvalidParameters(t *testing.T) {
 		"q without a word":    {"q=%21%3F", "q", "letters or digits"},
 		"two rankings":        {"q=a&q=b", "q", "once"},
 		"bad escape":          {"skill=%zz", "query", "escape"},
+		"semicolon":           {"skill=a;b", "query", "escape"},
+		"too many parameters": {strings.Repeat("skill=a&", maxParameters+1), "query", "omit some"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -106,6 +108,36 @@ func TestParseQueryRejectsInvalidParameters(t *testing.T) {
 			}
 		})
 	}
+}
+
+// parseParameters returns the parameters of url.ParseQuery.
+func FuzzParameters(f *testing.F) {
+	for _, raw := range []string{"", "&&", "a", "a=", "=b", "b=2&a=1&b=1&a=2", "a=%20+&%61=c", "a=%zz", "a;b=c", "a=b=c&%=d", strings.Repeat("z&a=1&", 20)} {
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		got, err := parseParameters(raw, nil)
+		want, wantErr := url.ParseQuery(raw)
+		if strings.Count(raw, "&") >= maxParameters {
+			return
+		}
+		if (err != nil) != (wantErr != nil) {
+			t.Fatalf("parseParameters(%q) error = %v, want %v", raw, err, wantErr)
+		}
+		if err != nil {
+			return
+		}
+		values := url.Values{}
+		for i, p := range got {
+			if i > 0 && p.name < got[i-1].name {
+				t.Errorf("parameters of %q are not sorted: %v", raw, got)
+			}
+			values.Add(p.name, p.value)
+		}
+		if diff := cmp.Diff(want, values); diff != "" {
+			t.Errorf("parameters of %q (-want +got):\n%s", raw, diff)
+		}
+	})
 }
 
 func FuzzParseQuery(f *testing.F) {

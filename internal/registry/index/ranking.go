@@ -49,8 +49,7 @@ func (s *Snapshot) ranking(q *Query, caller *access.Set) *ranking {
 			group[i].weight = r.statistics.Weight(group[i].count) * group[i].boost
 		}
 	}
-	for _, l := range s.leaves {
-		found := &r.found.sets[l.number]
+	for l, found := range s.leavesIn(r.found.sets) {
 		for slot := range found.all {
 			r.statistics.MeanLength += float64(l.lengths[slot])
 		}
@@ -82,7 +81,7 @@ func (s *Snapshot) groups(q text.Query, allowed []set) [][]rankedForm {
 	for _, group := range q.Groups {
 		forms := make([]rankedForm, 0, len(group))
 		for _, f := range group {
-			form := rankedForm{term: hashTerm(wordTerm(f.Text)), boost: f.Boost}
+			form := rankedForm{term: hashWord(f.Text), boost: f.Boost}
 			var space [1]document
 			cursor := s.terms.find(form.term, &space)
 			if cursor.count == 0 {

@@ -15,8 +15,11 @@ import (
 type Revision struct{ Agents, ConfigMaps uint64 }
 
 // String returns the revision as callers see it, such as "1204-1187".
-func (r Revision) String() string {
-	return strconv.FormatUint(r.Agents, 10) + "-" + strconv.FormatUint(r.ConfigMaps, 10)
+func (r Revision) String() string { return string(r.append(nil)) }
+
+func (r Revision) append(to []byte) []byte {
+	to = append(strconv.AppendUint(to, r.Agents, 10), '-')
+	return strconv.AppendUint(to, r.ConfigMaps, 10)
 }
 
 // ParseRevision parses the result of String.

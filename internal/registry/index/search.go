@@ -36,12 +36,19 @@ func (s *Snapshot) search(terms []term, caller *access.Set, after Key, limit int
 // fill appends the entries after a key to the page, up to its limits. If sets is not nil, it
 // appends only entries in sets.
 func (s *Snapshot) fill(page *Page, after Key, limit int, sets []set) {
-	for _, l := range s.leaves[s.leafOf(after):] {
-		if sets != nil && sets[l.number].empty() {
+	first := 0
+	if after != (Key{}) {
+		first = s.leafOf(after)
+	}
+	page.Entries = make([]*Entry, 0, min(limit, page.Total))
+	for i := first; i < len(s.leaves); i++ {
+		if sets != nil && sets[s.numbers[i]].empty() {
 			continue
 		}
-		for i, e := range l.entries {
-			if sets != nil && !sets[l.number].has(l.slots[i]) || e.Key.compare(after) <= 0 {
+		l := s.leaves[i]
+		for j, e := range l.entries {
+			// Only the first leaf has entries that are not after the key.
+			if sets != nil && !sets[l.number].has(l.slots[j]) || i == first && e.Key.compare(after) <= 0 {
 				continue
 			}
 			if n := len(page.Entries); n == limit || n > 0 && page.size+len(e.body) > maxPageBytes {

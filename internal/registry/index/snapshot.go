@@ -16,8 +16,10 @@ import (
 // shares all unchanged parts. The zero value is empty.
 type Snapshot struct {
 	epoch uint64
-	// leaves have all entries in the order of keys.
-	leaves []*leaf
+	// leaves have all entries in the order of keys. numbers has the number of each leaf. A search reads numbers to find the few
+	// leaves that it needs, because reading all leaves would take longer than the rest of the search.
+	leaves  []*leaf
+	numbers []uint32
 	// leafNumbers is greater than the number of each leaf. freeLeaves has the numbers below
 	// leafNumbers that no leaf has.
 	leafNumbers uint32
@@ -90,13 +92,13 @@ func (s *Snapshot) match(terms []term, caller *access.Set, sets []set) (total in
 	if len(terms) > 0 {
 		s.intersect(terms, sets)
 	}
-	for _, l := range s.leaves {
-		found := &sets[l.number]
+	for i, number := range s.numbers {
+		found := &sets[number]
 		switch {
 		case len(terms) == 0:
-			*found = l.visibleTo(caller)
+			*found = s.leaves[i].visibleTo(caller)
 		case !seesAll && !found.empty():
-			visible := l.visibleTo(caller)
+			visible := s.leaves[i].visibleTo(caller)
 			found.and(&visible)
 		}
 		total += found.count()
@@ -124,6 +126,17 @@ func (s *Snapshot) intersect(terms []term, sets []set) {
 			cursors[i].intersect(number, &found)
 		}
 		sets[number] = found
+	}
+}
+
+// leavesIn yields the leaves with documents in sets, and the set of each, in the order of keys.
+func (s *Snapshot) leavesIn(sets []set) iter.Seq2[*leaf, *set] {
+	return func(yield func(*leaf, *set) bool) {
+		for i, number := range s.numbers {
+			if found := &sets[number]; !found.empty() && !yield(s.leaves[i], found) {
+				return
+			}
+		}
 	}
 }
 
@@ -165,12 +178,9 @@ func (s *Snapshot) Namespaces(caller *access.Set) []string {
 // in yields the entries of the documents in sets, in the order of their keys.
 func (s *Snapshot) in(sets []set) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
-		for _, l := range s.leaves {
-			if sets[l.number].empty() {
-				continue
-			}
+		for l, found := range s.leavesIn(sets) {
 			for i, e := range l.entries {
-				if sets[l.number].has(l.slots[i]) && !yield(e) {
+				if found.has(l.slots[i]) && !yield(e) {
 					return
 				}
 			}
