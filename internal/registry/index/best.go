@@ -25,7 +25,7 @@ func (s *Snapshot) best(q *Query, r *ranking) []rankedEntry {
 	for l := range s.leavesIn(r.found.sets) {
 		least := 0.0
 		if len(best) == cap(best) {
-			least = best[len(best)-1].at.score
+			least = best[len(best)-1].score
 		}
 		candidates := scorer.candidates(l, least)
 		if candidates.empty() {
@@ -34,11 +34,10 @@ func (s *Snapshot) best(q *Query, r *ranking) []rankedEntry {
 		scorer.read(l, &candidates)
 		for slot := range candidates.all {
 			score := scorer.score(slot)
-			if len(best) == cap(best) && score < best[len(best)-1].at.score {
+			if len(best) == cap(best) && score < best[len(best)-1].score {
 				continue
 			}
-			e := l.entryAt(slot)
-			best = insertBest(best, rankedEntry{Entry: e, at: position{Key: e.Key, ranked: true, score: score}}, q.after)
+			best = insertBest(best, rankedEntry{l.entryAt(slot), score}, q.after)
 		}
 	}
 	return best
@@ -48,16 +47,16 @@ func (s *Snapshot) best(q *Query, r *ranking) []rankedEntry {
 // leaves out an entry that is not after the position after. If best is full, it leaves out the
 // entry with the lowest score.
 func insertBest(best []rankedEntry, e rankedEntry, after position) []rankedEntry {
-	if after.ranked && e.at.compare(after) <= 0 {
+	if after.ranked && e.at().compare(after) <= 0 {
 		return best
 	}
 	if len(best) == cap(best) {
-		if e.at.compare(best[len(best)-1].at) >= 0 {
+		if e.compare(best[len(best)-1]) >= 0 {
 			return best
 		}
 		best = best[:len(best)-1]
 	}
-	i, _ := slices.BinarySearchFunc(best, e.at, func(e rankedEntry, p position) int { return e.at.compare(p) })
+	i, _ := slices.BinarySearchFunc(best, e, rankedEntry.compare)
 	return slices.Insert(best, i, e)
 }
 

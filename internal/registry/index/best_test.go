@@ -29,10 +29,10 @@ func plainBest(s *Snapshot, q *Query, r *ranking) []rankedEntry {
 			at.score += best
 		}
 		if !q.after.ranked || at.compare(q.after) > 0 {
-			ranked = append(ranked, rankedEntry{Entry: e, at: at})
+			ranked = append(ranked, rankedEntry{e, at.score})
 		}
 	}
-	slices.SortFunc(ranked, func(a, b rankedEntry) int { return a.at.compare(b.at) })
+	slices.SortFunc(ranked, rankedEntry.compare)
 	return ranked[:min(len(ranked), q.limit+1)]
 }
 
@@ -89,7 +89,7 @@ func TestBestEqualsPlainRanking(t *testing.T) {
 				if scored += len(got); len(got) <= q.limit {
 					break
 				}
-				q.after = got[q.limit-1].at
+				q.after = got[q.limit-1].at()
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func TestBestEqualsPlainRanking(t *testing.T) {
 func formatRanked(ranked []rankedEntry) []string {
 	lines := []string{}
 	for _, e := range ranked {
-		lines = append(lines, fmt.Sprintf("%s/%s %b %p", e.at.Namespace, e.at.Name, e.at.score, e.Entry))
+		lines = append(lines, fmt.Sprintf("%s/%s %b %p", e.Key.Namespace, e.Key.Name, e.score, e.Entry))
 	}
 	return lines
 }

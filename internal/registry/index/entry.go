@@ -213,7 +213,7 @@ type weightedTerm struct {
 
 // frequency returns the weighted frequency of a word or a stem in the texts.
 func (e *Entry) frequency(t term) uint8 {
-	if i, found := slices.BinarySearch(e.terms, t); found {
+	if i, found := findTerm(e.terms, t); found {
 		return e.frequencies[i]
 	}
 	return 0

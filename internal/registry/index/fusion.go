@@ -29,20 +29,20 @@ func (s *Snapshot) fuse(page *Page, q *Query, byWords []rankedEntry, allowed []s
 		for rank, e := range ranking {
 			f, found := fused[e.Key]
 			if !found {
-				f = rankedEntry{Entry: e.Entry, at: position{Key: e.Key, ranked: true}}
+				f.Entry = e.Entry
 			}
-			f.at.score += 1 / float64(fusionConstant+rank+1)
+			f.score += 1 / float64(fusionConstant+rank+1)
 			fused[e.Key] = f
 		}
 	}
 	page.Total = len(fused)
 	best := make([]rankedEntry, 0, len(fused))
 	for _, e := range fused {
-		if !q.after.ranked || e.at.compare(q.after) > 0 {
+		if !q.after.ranked || e.at().compare(q.after) > 0 {
 			best = append(best, e)
 		}
 	}
-	slices.SortFunc(best, func(a, b rankedEntry) int { return a.at.compare(b.at) })
+	slices.SortFunc(best, rankedEntry.compare)
 	page.fillRanked(best, q.limit, 2/float64(fusionConstant+1))
 }
 

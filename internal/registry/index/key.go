@@ -4,7 +4,7 @@
 package index
 
 import (
-	"cmp"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -13,7 +13,10 @@ import (
 type Key struct{ Namespace, Name string }
 
 func (k Key) compare(other Key) int {
-	return cmp.Or(cmp.Compare(k.Namespace, other.Namespace), cmp.Compare(k.Name, other.Name))
+	if c := strings.Compare(k.Namespace, other.Namespace); c != 0 {
+		return c
+	}
+	return strings.Compare(k.Name, other.Name)
 }
 
 // Valid reports whether an agent can have the key (RFC 1123).

@@ -99,7 +99,12 @@ func (l *leaf) indexSlots() {
 }
 
 // entryAt returns the entry of a slot. The slot must be in use.
-func (l *leaf) entryAt(slot uint8) *Entry { return l.entries[bytes.IndexByte(l.slots, slot)] }
+func (l *leaf) entryAt(slot uint8) *Entry {
+	if i := int(slot); i < len(l.slots) && l.slots[i] == slot { // the usual case until an entry is inserted
+		return l.entries[i]
+	}
+	return l.entries[bytes.IndexByte(l.slots, slot)]
+}
 
 // cachedColumn returns the column of a word, nil if no search has made it.
 func (l *leaf) cachedColumn(t term) *column {

@@ -4,6 +4,7 @@
 package index
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -24,8 +25,8 @@ type Page struct {
 	Scores []float64
 	// More is true if matches follow the last of Entries.
 	More bool
-	// positions has the position of each of Entries if the search is ranked.
-	positions []position
+	// ranked begins with Entries and their scores if the search is ranked.
+	ranked []rankedEntry
 	// size is the sum of the sizes of the bodies of Entries.
 	size     int
 	revision Revision
@@ -43,8 +44,8 @@ func (p *Page) Score(i int) float64 {
 func (p *Page) CursorAfter(i int) string { return p.positionOf(i).cursor() }
 
 func (p *Page) positionOf(i int) position {
-	if p.positions != nil {
-		return p.positions[i]
+	if p.ranked != nil {
+		return p.ranked[i].at()
 	}
 	return position{Key: p.Entries[i].Key}
 }
@@ -105,20 +106,32 @@ func (p *Page) appendTail(to []byte) []byte {
 // rankedEntry is an entry that a ranked search found.
 type rankedEntry struct {
 	*Entry
-	at position
+	score float64
+}
+
+// at returns the position of the entry in the order of the search.
+func (e rankedEntry) at() position { return position{Key: e.Key, ranked: true, score: e.score} }
+
+// compare orders the entries of one search as position.compare does.
+func (e rankedEntry) compare(other rankedEntry) int {
+	if e.score == other.score {
+		return e.Key.compare(other.Key)
+	}
+	return cmp.Compare(other.score, e.score)
 }
 
 // fillRanked sets the entries of the page to the first of best, at most limit. It divides
 // their scores by maximum.
 func (p *Page) fillRanked(best []rankedEntry, limit int, maximum float64) {
+	size := min(len(best), limit)
+	p.Entries, p.Scores, p.ranked = make([]*Entry, 0, size), make([]float64, 0, size), best
 	for n, e := range best {
 		if n == limit || n > 0 && p.size+len(e.body) > maxPageBytes {
 			p.More = true
 			return
 		}
 		p.Entries = append(p.Entries, e.Entry)
-		p.Scores = append(p.Scores, e.at.score/maximum)
-		p.positions = append(p.positions, e.at)
+		p.Scores = append(p.Scores, e.score/maximum)
 		p.size += len(e.body)
 	}
 }

@@ -21,7 +21,10 @@ type position struct {
 
 // compare orders the positions of one search: by descending score, and then by key.
 func (p position) compare(other position) int {
-	return cmp.Or(cmp.Compare(other.score, p.score), p.Key.compare(other.Key))
+	if c := cmp.Compare(other.score, p.score); c != 0 {
+		return c
+	}
+	return p.Key.compare(other.Key)
 }
 
 // The first character of a decoded cursor, which identifies its format.

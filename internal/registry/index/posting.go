@@ -149,11 +149,18 @@ func (c *cursor) next() (leaf uint32, found set, ok bool) {
 		return 0, set{}, false
 	}
 	leaf = c.docs[0].leaf()
-	for len(c.docs) > 0 && c.docs[0].leaf() == leaf {
-		found.add(c.docs[0].slot())
-		c.docs = c.docs[1:]
-	}
+	c.take(leaf, &found)
 	return leaf, found, true
+}
+
+// take moves the first documents of the list to found, as long as they are in a leaf.
+func (c *cursor) take(leaf uint32, found *set) {
+	n := 0
+	for n < len(c.docs) && c.docs[n].leaf() == leaf {
+		found.add(c.docs[n].slot())
+		n++
+	}
+	c.docs = c.docs[n:]
 }
 
 // intersect removes from found, a set of documents of a leaf, the documents that the posting
@@ -179,9 +186,6 @@ func (c *cursor) intersect(leaf uint32, found *set) {
 		c.docs = c.docs[i:]
 	}
 	var own set
-	for len(c.docs) > 0 && c.docs[0].leaf() == leaf {
-		own.add(c.docs[0].slot())
-		c.docs = c.docs[1:]
-	}
+	c.take(leaf, &own)
 	found.and(&own)
 }

@@ -69,7 +69,7 @@ func (q *Query) Filters() bool { return len(q.terms) > 0 }
 // Matches reports whether an entry has all terms of the query.
 func (q *Query) Matches(e *Entry) bool {
 	for _, t := range q.hashes {
-		if _, found := slices.BinarySearch(e.terms, t); !found {
+		if _, found := findTerm(e.terms, t); !found {
 			return false
 		}
 	}

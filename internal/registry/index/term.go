@@ -5,6 +5,7 @@ package index
 
 import (
 	"hash/maphash"
+	"math/bits"
 	"strings"
 )
 
@@ -23,6 +24,20 @@ func hashTerm(text string) term { return term(maphash.String(termSeed, text)) }
 func hashWord(word string) term {
 	var space [80]byte // enough for the longest word
 	return term(maphash.Bytes(termSeed, append(append(space[:0], wordKind...), word...)))
+}
+
+// findTerm returns the index of a term in sorted terms, and false if it is not among them. Terms are hashes and so evenly
+// distributed: the search starts where the term would be on average, and the term is a few places away.
+func findTerm(terms []term, t term) (int, bool) {
+	start, _ := bits.Mul64(uint64(t), uint64(len(terms)))
+	i := int(start) //nolint:gosec // below len(terms)
+	for i > 0 && terms[i-1] >= t {
+		i--
+	}
+	for i < len(terms) && terms[i] < t {
+		i++
+	}
+	return i, i < len(terms) && terms[i] == t
 }
 
 func hashTerms(texts []string) []term {

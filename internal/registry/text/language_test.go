@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
@@ -92,6 +93,18 @@ func TestHanCharactersAreUnspacedLetters(t *testing.T) {
 		}
 		if want := unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r); isWordRune(r) != want {
 			t.Fatalf("isWordRune(%U) = %t", r, !want)
+		}
+	}
+}
+
+// A group is the same whether it is cached or not, also for words that share a place in the cache.
+func TestGroupsOfWordsAreCached(t *testing.T) {
+	words := strings.Fields("invoices summarizes running translations weather verträge rechnungen facturas contratos 天气")
+	for range 3 {
+		for _, word := range words {
+			if diff := cmp.Diff(newGroup(word), groupOf(word)); diff != "" {
+				t.Errorf("group of %q (-want +got):\n%s", word, diff)
+			}
 		}
 	}
 }

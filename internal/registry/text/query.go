@@ -3,7 +3,12 @@
 
 package text
 
-import "slices"
+import (
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
 
 // maxQueryWords bounds the words of a query. ParseQuery ignores further words.
 const maxQueryWords = 32
@@ -54,7 +59,24 @@ func ParseQuery(s string) Query {
 	return q
 }
 
+// groups caches the groups of the words of queries, which share most of their words. A group replaces a cached group with the
+// same place. The groups of the longest words have at most 3 MB in total.
+var groups [groupPlaces]atomic.Pointer[Group]
+
+const groupPlaces = 1 << 11
+
+// groupOf returns the group of a normalized word, which must not be modified.
 func groupOf(word string) Group {
+	place := &groups[maphash.String(stemSeed, word)%groupPlaces]
+	if g := place.Load(); g != nil && (*g)[0].Text == word {
+		return *g
+	}
+	g := newGroup(strings.Clone(word)) // word may be part of a long text, which the cache would retain
+	place.Store(&g)
+	return g
+}
+
+func newGroup(word string) Group {
 	group := Group{{Text: word, Boost: 1}}
 	script := scriptOf(word)
 	if script == nil {
