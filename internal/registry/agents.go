@@ -42,6 +42,7 @@ func (a *api) search(w http.ResponseWriter, r *http.Request, c access.Caller, s 
 	if err := a.searches.run(r.Context(), func() { page = s.Search(q, set) }); err != nil {
 		return err
 	}
+	defer page.Release()
 	if unchanged(w, r, page.ETag()) {
 		return nil
 	}

@@ -3,11 +3,7 @@
 
 package index
 
-import (
-	"strings"
-
-	"k8s.io/apimachinery/pkg/util/validation"
-)
+import "strings"
 
 // Key names an agent.
 type Key struct{ Namespace, Name string }
@@ -22,5 +18,18 @@ func (k Key) compare(other Key) int {
 // Valid reports whether an agent can have the key (RFC 1123).
 func (k Key) Valid() bool { return isLabel(k.Namespace) && isLabel(k.Name) }
 
-// isLabel reports whether text is a valid name of a namespace or an Agent.
-func isLabel(text string) bool { return len(validation.IsDNS1123Label(text)) == 0 }
+// maxLabel bounds a label, in bytes.
+const maxLabel = 63
+
+// isLabel reports whether text is a valid name of a namespace or an Agent: a label of RFC 1123 in lower case.
+func isLabel(text string) bool {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+		case c == '-' && i > 0 && i < len(text)-1:
+		default:
+			return false
+		}
+	}
+	return text != "" && len(text) <= maxLabel
+}

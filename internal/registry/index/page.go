@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"strconv"
+	"sync"
 )
 
 // maxPageBytes bounds the entries of a page with more than one entry, in bytes. The size of
@@ -27,9 +28,27 @@ type Page struct {
 	More bool
 	// ranked begins with Entries and their scores if the search is ranked.
 	ranked []rankedEntry
+	// space has Entries, unless the search is ranked.
+	space *pageSpace
 	// size is the sum of the sizes of the bodies of Entries.
 	size     int
 	revision Revision
+}
+
+// pageSpace has space for the entries of a page.
+type pageSpace [maxLimit]*Entry
+
+var pageSpaces = sync.Pool{New: func() any { return &pageSpace{} }}
+
+// Release makes the memory of Entries available to later searches. The page must not be used any more. A page that is not
+// released is garbage.
+func (p *Page) Release() {
+	if p.space == nil {
+		return
+	}
+	clear(p.space[:])
+	pageSpaces.Put(p.space)
+	*p = Page{}
 }
 
 // Score returns the score of entry i of the page, 0 if the search is not ranked.

@@ -167,12 +167,13 @@ func (c *cursor) take(leaf uint32, found *set) {
 // does not have. Calls must be in the order of the numbers of leaves.
 func (c *cursor) intersect(leaf uint32, found *set) {
 	if len(c.chunks) > 0 {
-		if c.chunks[0].leaf < leaf {
-			c.chunks = c.chunks[1:] // the usual case: all leaves have the term
-			if len(c.chunks) > 0 && c.chunks[0].leaf < leaf {
-				i, _ := slices.BinarySearchFunc(c.chunks, leaf, compareChunk)
-				c.chunks = c.chunks[i:]
+		if first := c.chunks[0].leaf; first < leaf {
+			// Each leaf has at most one chunk. If all leaves have the term, the chunk is at its last possible place.
+			last := min(int(leaf-first), len(c.chunks)-1)
+			if c.chunks[last].leaf != leaf {
+				last, _ = slices.BinarySearchFunc(c.chunks[:last+1], leaf, compareChunk)
 			}
+			c.chunks = c.chunks[last:]
 		}
 		if len(c.chunks) > 0 && c.chunks[0].leaf == leaf {
 			found.and(&c.chunks[0].set)

@@ -40,7 +40,8 @@ func (s *Snapshot) fill(page *Page, after Key, limit int, sets []set) {
 	if after != (Key{}) {
 		first = s.leafOf(after)
 	}
-	page.Entries = make([]*Entry, 0, min(limit, page.Total))
+	page.space = pageSpaces.Get().(*pageSpace)
+	page.Entries = page.space[:0]
 	for i := first; i < len(s.leaves); i++ {
 		if sets != nil && sets[s.numbers[i]].empty() {
 			continue

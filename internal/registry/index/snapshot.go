@@ -88,44 +88,53 @@ func (s *Snapshot) since(r Revision) iter.Seq[*Entry] {
 // match fills sets with the documents that have all terms and that the caller sees, and returns
 // the number of these documents. The number of a leaf is the index of its set.
 func (s *Snapshot) match(terms []term, caller *access.Set, sets []set) (total int) {
-	seesAll := caller == nil || caller.All()
-	if len(terms) > 0 {
-		s.intersect(terms, sets)
-	}
-	for i, number := range s.numbers {
-		found := &sets[number]
-		switch {
-		case len(terms) == 0:
-			*found = s.leaves[i].visibleTo(caller)
-		case !seesAll && !found.empty():
-			visible := s.leaves[i].visibleTo(caller)
-			found.and(&visible)
+	if len(terms) == 0 {
+		for i, number := range s.numbers {
+			sets[number] = s.leaves[i].visibleTo(caller)
+			total += sets[number].count()
 		}
+		return total
+	}
+	total = s.intersect(terms, sets)
+	if total == 0 || caller == nil || caller.All() {
+		return total
+	}
+	total = 0
+	for l, found := range s.leavesIn(sets) {
+		visible := l.visibleTo(caller)
+		found.and(&visible)
 		total += found.count()
 	}
 	return total
 }
 
-// intersect adds the documents that have all terms to sets, which must be empty. The number of
-// a leaf is the index of its set.
-func (s *Snapshot) intersect(terms []term, sets []set) {
-	spaces := make([][1]document, len(terms))
-	cursors := make([]cursor, len(terms))
+// intersect adds the documents that have all terms to sets, which must be empty, and returns the number of these documents.
+// The number of a leaf is the index of its set.
+func (s *Snapshot) intersect(terms []term, sets []set) (total int) {
+	// On the stack, unless a query has many terms.
+	spaces, cursors := make([][1]document, usualConditions), make([]cursor, usualConditions)
+	if len(terms) > usualConditions {
+		spaces, cursors = make([][1]document, len(terms)), make([]cursor, len(terms))
+	}
+	cursors = cursors[:len(terms)]
 	for i, t := range terms {
 		if cursors[i] = s.terms.find(t, &spaces[i]); cursors[i].count == 0 {
-			return
+			return 0
 		}
 	}
 	slices.SortFunc(cursors, func(a, b cursor) int { return cmp.Compare(a.count, b.count) })
 	for {
 		number, found, ok := cursors[0].next()
 		if !ok {
-			return
+			return total
 		}
 		for i := 1; i < len(cursors) && !found.empty(); i++ {
 			cursors[i].intersect(number, &found)
 		}
-		sets[number] = found
+		if !found.empty() {
+			sets[number] = found
+			total += found.count()
+		}
 	}
 }
 
