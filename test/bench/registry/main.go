@@ -6,7 +6,7 @@
 // machine. Peers are lower bounds: a static HTTP server, a raw fan-out, a bare list, and the manager without the
 // registry.
 //
-// // docs/reference/benchmarks.md describes the rows.
+// docs/reference/benchmarks.md describes the rows.
 package main
 
 import (
