@@ -44,7 +44,7 @@ var _ = Describe("Monitoring", func() {
 		By("waiting for the alert of the broken agent")
 		Eventually(ctx, p.firing).WithArguments(ctx).WithTimeout(90 * time.Second).
 			Should(ContainElement("A2AAgentUnavailable " + ns + "/broken critical"))
-		Expect(p.firing(ctx)).NotTo(ContainElement(ContainSubstring("/fine ")))
+		Expect(p.firing(ctx)).NotTo(ContainElement(ContainSubstring(" " + ns + "/fine ")))
 
 		By("asking the queries of the dashboards")
 		files, err := filepath.Glob(setting("CHART") + "/monitoring/dashboards/*.json")
@@ -72,8 +72,12 @@ var _ = Describe("Monitoring", func() {
 		}
 		GinkgoWriter.Printf("%d queries of dashboards; with a result: %v\n", asked, answered)
 		Expect(answered).To(HaveLen(4), "each dashboard shows something")
-		Expect(p.query(ctx, `a2a_agent_condition{type="Ready", status="True", name="fine"}`)).To(Equal(1))
-		Expect(p.query(ctx, `a2a_requests_total{a2a_operator_dev_agent="fine", method="SendMessage", outcome="ok"}`)).To(Equal(1))
+		for _, expression := range []string{
+			`a2a_agent_condition{namespace="` + ns + `", type="Ready", status="True", name="fine"}`,
+			`a2a_requests_total{a2a_operator_dev_agent="fine", method="SendMessage", outcome="ok"}`,
+		} {
+			Eventually(ctx, p.query).WithArguments(ctx, expression).Should(Equal(1), expression)
+		}
 	})
 })
 
@@ -154,6 +158,8 @@ func startPrometheus(ctx context.Context, ns string, agent *a2av1alpha1.Agent) p
 		}
 		return nil
 	}).Should(Succeed())
+	By("waiting for two scrapes of each target")
+	Eventually(ctx, p.query).WithArguments(ctx, "count_over_time((up == 1)[1m:1s]) >= 2").Should(Equal(1 + len(operators)))
 	return p
 }
 

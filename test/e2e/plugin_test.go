@@ -151,7 +151,14 @@ var _ = Describe("kubectl a2a for a user with the role view and the documented r
 		Expect(watch.Wait()).To(Succeed())
 		Expect(watched.String()).To(ContainSubstring("State: canceled"))
 		Expect(user.ok(ctx, "task", "get", "echo", id, "--history", "1")).To(And(ContainSubstring("State: canceled"), ContainSubstring("stream 600 100ms")))
-		Expect(user.a2a(ctx, "task", "cancel", "echo", id).status).To(Equal(1))
+
+		By("canceling it again")
+		Expect(user.ok(ctx, "task", "cancel", "echo", id)).To(ContainSubstring("State: canceled"))
+		By("canceling a completed task")
+		completed := user.a2a(ctx, "send", "echo", "hello")
+		refused := user.a2a(ctx, "task", "cancel", "echo", completed.field("Task"))
+		Expect(refused.status).To(Equal(1))
+		Expect(refused.stderr).To(ContainSubstring("completed"))
 	})
 
 	It("prints logs and events", func(ctx SpecContext) {
