@@ -19,6 +19,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -69,7 +70,7 @@ type AgentReconciler struct {
 	clock    clock.PassiveClock
 	// inSync and written are described in package memo.
 	inSync  *memo.Memo[types.NamespacedName, gather.InputDigest, desired.Result]
-	written *memo.Memo[types.UID, string, a2av1alpha1.AgentStatus]
+	written *memo.Writes[types.UID, a2av1alpha1.AgentStatus]
 }
 
 var _ reconcile.ObjectReconciler[*a2av1alpha1.Agent] = (*AgentReconciler)(nil)
@@ -118,7 +119,7 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 		watched:  config.Namespaces,
 		clock:    config.Clock,
 		inSync:   memo.New[types.NamespacedName, gather.InputDigest, desired.Result](0, config.Clock),
-		written:  memo.New[types.UID, string, a2av1alpha1.AgentStatus](maxWrittenStatuses, config.Clock),
+		written:  memo.NewWrites[types.UID, a2av1alpha1.AgentStatus](maxWrittenStatuses, config.Clock),
 	}
 }
 
@@ -206,7 +207,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 // withWrittenStatus returns the Agent with the status that the operator wrote last, if the
 // cache may not show this status yet. It does not modify the cached object.
 func (r *AgentReconciler) withWrittenStatus(agent *a2av1alpha1.Agent) *a2av1alpha1.Agent {
-	last, ok := r.written.Get(agent.UID, agent.ResourceVersion)
+	last, ok := r.written.Pending(agent.UID, agent.ResourceVersion)
 	if !ok {
 		return agent
 	}
@@ -220,13 +221,24 @@ func (r *AgentReconciler) writeStatus(ctx context.Context, agent *a2av1alpha1.Ag
 	if status.Equal(agent.Status, next) {
 		return nil
 	}
-	err := r.client.Status().Apply(ctx, statusApplyConfiguration(agent, next),
-		client.FieldOwner(a2av1alpha1.FieldOwner), client.ForceOwnership)
+	config := statusApplyConfiguration(agent, next)
+	err := r.client.Status().Apply(ctx, config, client.FieldOwner(a2av1alpha1.FieldOwner), client.ForceOwnership)
 	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("apply status of Agent %s/%s: %w", agent.Namespace, agent.Name, err)
 	}
-	r.written.Put(agent.UID, agent.ResourceVersion, next, time.Time{})
+	r.written.Put(agent.UID, memo.Write[a2av1alpha1.AgentStatus]{
+		Before: agent.ResourceVersion, After: versionOf(config.ObjectMetaApplyConfiguration), Value: next,
+	})
 	return nil
+}
+
+// versionOf returns the resource version in the API server's response to an apply, or "" without
+// a response.
+func versionOf(answer *metav1ac.ObjectMetaApplyConfiguration) string {
+	if answer == nil || answer.ResourceVersion == nil {
+		return ""
+	}
+	return *answer.ResourceVersion
 }
 
 // withCopies returns the state with copies of the Agent and its skills. The desired objects

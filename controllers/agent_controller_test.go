@@ -200,6 +200,29 @@ var _ = Describe("an Agent", func() {
 		Expect(read[corev1.Service](ctx, agent, "echo").Annotations).To(HaveKey("example.com/scrape"))
 	})
 
+	It("does not repeat its second status and event when the cache shows the first", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo")
+		expectApplied(ctx, agent)
+		created := agent.DeepCopy()
+		f.expectReconciled(ctx, agent)
+		first := agent.DeepCopy()
+		runDeployment(ctx, agent, "echo-1", true, f.runningNow())
+
+		reconcileCached := func(cached *a2av1alpha1.Agent) {
+			f.requests = nil
+			_, err := f.reconciler.Reconcile(ctx, cached.DeepCopy())
+			Expect(err).NotTo(HaveOccurred())
+		}
+		reconcileCached(created)
+		Expect(f.requests).To(ContainElement("apply Agent/status"))
+		Expect(f.newEvents()).To(ConsistOf(HavePrefix("Normal Ready")))
+		reconcileCached(created)
+		Expect(f.requests).To(BeEmpty())
+		reconcileCached(first)
+		Expect(f.requests).To(BeEmpty())
+		Expect(f.newEvents()).To(BeEmpty())
+	})
+
 	It("takes no request while it is being deleted", func(ctx context.Context) {
 		agent := makeAgent(f.namespace, "echo", func(a *a2av1alpha1.Agent) { a.Finalizers = []string{"example.com/wait"} })
 		expectApplied(ctx, agent)

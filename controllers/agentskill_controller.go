@@ -41,7 +41,7 @@ type AgentSkillReconciler struct {
 	watched watchedNamespaces
 	clock   clock.PassiveClock
 	// written and counted are described in package memo.
-	written *memo.Memo[types.UID, string, a2av1alpha1.AgentSkillStatus]
+	written *memo.Writes[types.UID, a2av1alpha1.AgentSkillStatus]
 	counted *memo.Memo[types.UID, struct{}, time.Time]
 }
 
@@ -55,7 +55,7 @@ func NewAgentSkillReconciler(c client.Client, namespaces []string, passive clock
 		client:  c,
 		watched: namespaces,
 		clock:   passive,
-		written: memo.New[types.UID, string, a2av1alpha1.AgentSkillStatus](maxSkillMemos, passive),
+		written: memo.NewWrites[types.UID, a2av1alpha1.AgentSkillStatus](maxSkillMemos, passive),
 		counted: memo.New[types.UID, struct{}, time.Time](maxSkillMemos, passive),
 	}
 }
@@ -76,7 +76,7 @@ func (r *AgentSkillReconciler) Reconcile(ctx context.Context, skill *a2av1alpha1
 	next := now.Add(countInterval)
 	r.counted.Put(skill.UID, struct{}{}, next, next)
 	updated := *skill
-	if last, ok := r.written.Get(skill.UID, skill.ResourceVersion); ok {
+	if last, ok := r.written.Pending(skill.UID, skill.ResourceVersion); ok {
 		updated.Status = last
 	}
 	return ctrl.Result{}, r.writeStatus(ctx, &updated, status.AgentSkill(&updated, agents, now))
@@ -96,7 +96,9 @@ func (r *AgentSkillReconciler) writeStatus(ctx context.Context, skill *a2av1alph
 	if err := client.IgnoreNotFound(err); err != nil {
 		return fmt.Errorf("apply status of AgentSkill %s/%s: %w", skill.Namespace, skill.Name, err)
 	}
-	r.written.Put(skill.UID, skill.ResourceVersion, next, time.Time{})
+	r.written.Put(skill.UID, memo.Write[a2av1alpha1.AgentSkillStatus]{
+		Before: skill.ResourceVersion, After: versionOf(config.ObjectMetaApplyConfiguration), Value: next,
+	})
 	return nil
 }
 

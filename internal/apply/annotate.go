@@ -8,26 +8,35 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/a2a-operator/a2a-operator/internal/applyresult"
+	"github.com/a2a-operator/a2a-operator/internal/memo"
 )
 
 // Annotate sets an annotation on the running pods that lack it. The kubelet syncs a pod,
 // and refreshes its volumes, whenever the pod changes, so the annotation makes the
 // kubelet update the pod's ConfigMap at once. A pod that does not run yet reads the
-// ConfigMap when it starts. Annotate also updates the annotations in the given pods. If
-// the API server rejects several patches, the result contains the last rejection.
+// ConfigMap when it starts. Annotate also updates the annotations in the given pods, in new
+// maps. It does not repeat a patch that the cache does not show yet. If the API server rejects
+// several patches, the result contains the last rejection.
 func (a *Applier) Annotate(ctx context.Context, pods []corev1.Pod, annotation, value, fieldOwner string) (applyresult.Result, error) {
 	var result applyresult.Result
 	var errs []error
 	for i := range pods {
 		pod := &pods[i]
 		if pod.Status.Phase != corev1.PodRunning || !pod.DeletionTimestamp.IsZero() || pod.Annotations[annotation] == value {
+			continue
+		}
+		if sent, pending := a.annotated.Pending(pod.UID, pod.ResourceVersion); pending && sent == value {
+			pod.Annotations = maps.Clone(pod.Annotations)
+			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, annotation, value)
 			continue
 		}
 		object := existing(pod)
@@ -49,6 +58,7 @@ func (a *Applier) Annotate(ctx context.Context, pods []corev1.Pod, annotation, v
 			errs = append(errs, fmt.Errorf("patch %s: %w", object, err))
 		default:
 			pod.Annotations = patched.Annotations
+			a.annotated.Put(pod.UID, memo.Write[string]{Before: pod.ResourceVersion, After: patched.ResourceVersion, Value: value})
 		}
 	}
 	return result, errors.Join(errs...)

@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// maxPendingWrites bounds the memo of pending writes. If an entry is dropped, the next
-	// reconcile may apply an unchanged object.
+	// maxPendingWrites bounds each memo of pending writes. If an entry is dropped, the next
+	// reconcile may send a write that changes nothing.
 	maxPendingWrites = 16 << 10
 	// createdTimeout is how long the Applier assumes that a created object exists while
 	// the cache does not show it. The object may have been deleted before the cache could
@@ -76,9 +76,10 @@ type Owner struct {
 // different owners.
 type Applier struct {
 	config Config
-	// written contains the writes that the cache may not show yet. The key is the object
-	// and its cached resource version before the write, "" for none (see package memo).
-	written *memo.Memo[target, string, write]
+	// written and annotated contain the writes that the cache may not show yet (see package
+	// memo). The values of annotated are those of the annotation.
+	written   *memo.Writes[target, write]
+	annotated *memo.Writes[types.UID, string]
 	// rejected contains the writes that the API server rejected (see package memo).
 	rejected *memo.Memo[target, attempt, rejection]
 }
@@ -108,9 +109,10 @@ type rejection struct {
 // New returns an Applier.
 func New(config Config) *Applier {
 	return &Applier{
-		config:   config,
-		written:  memo.New[target, string, write](maxPendingWrites, config.Clock),
-		rejected: memo.New[target, attempt, rejection](maxRejections, config.Clock),
+		config:    config,
+		written:   memo.NewWrites[target, write](maxPendingWrites, config.Clock),
+		annotated: memo.NewWrites[types.UID, string](maxPendingWrites, config.Clock),
+		rejected:  memo.New[target, attempt, rejection](maxRejections, config.Clock),
 	}
 }
 

@@ -72,7 +72,7 @@ func (a *Applier) lost(owner Owner, objects []Object) bool {
 		if o.current != nil {
 			return false
 		}
-		if _, pending := a.written.Get(o.target, o.currentVersion()); pending {
+		if _, pending := a.written.Pending(o.target, o.currentVersion()); pending {
 			return false
 		}
 		last, ok := a.written.Last(o.target)

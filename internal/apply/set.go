@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/a2a-operator/a2a-operator/internal/applyresult"
+	"github.com/a2a-operator/a2a-operator/internal/memo"
 )
 
 // ErrOwnerGone reports that the owner does not exist in the API server any more, or is
@@ -64,7 +65,7 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *a
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", object, err)
 	}
-	last, _ := a.written.Get(object.target, object.currentVersion())
+	last, _ := a.written.Pending(object.target, object.currentVersion())
 	switch {
 	case last.digest == digest:
 		addPending(object, result)
@@ -106,11 +107,13 @@ func (a *Applier) set(ctx context.Context, owner Owner, object Object, result *a
 		// the object.
 		return nil
 	}
-	var expires time.Time
+	var pendingFor time.Duration
 	if object.current == nil {
-		expires = a.config.Clock.Now().Add(createdTimeout)
+		pendingFor = createdTimeout
 	}
-	a.written.Put(object.target, object.currentVersion(), write{digest: digest, uid: uid, owner: owner.UID}, expires)
+	a.written.Put(object.target, memo.Write[write]{
+		Before: object.currentVersion(), After: version, Value: write{digest: digest, uid: uid, owner: owner.UID}, PendingFor: pendingFor,
+	})
 	addPending(object, result)
 	return nil
 }

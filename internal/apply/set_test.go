@@ -5,6 +5,7 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -69,6 +70,12 @@ func (w *writer) Apply(_ context.Context, obj runtime.ApplyConfiguration, _ ...c
 func (w *writer) Patch(_ context.Context, obj client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	data, err := patch.Data(obj)
 	w.pods = append(w.pods, obj.GetName()+" "+string(data))
+	if fields := (struct {
+		Metadata struct{ Annotations map[string]string }
+	}{}); json.Unmarshal(data, &fields) == nil {
+		obj.SetAnnotations(fields.Metadata.Annotations)
+	}
+	obj.SetResourceVersion(w.version)
 	return errors.Join(w.err, err)
 }
 
@@ -289,6 +296,8 @@ func TestSetWhileTheCacheIsBehind(t *testing.T) {
 		desired *corev1ac.ConfigMapApplyConfiguration
 		cached  *corev1.ConfigMap
 		after   time.Duration
+		// answer is the resource version in the response to the write; "" for that of the step before.
+		answer string
 		// uids and versions are the expected preconditions of the writes.
 		uids, versions []string
 	}{
@@ -298,12 +307,18 @@ func TestSetWhileTheCacheIsBehind(t *testing.T) {
 		{what: "still not in the cache after the timeout", desired: other(), after: createdTimeout, uids: []string{""}, versions: []string{noVersion}},
 		{what: "in the cache, edited by hand", desired: configMap(), cached: edited("9"), uids: []string{"cm-uid"}, versions: []string{""}},
 		{what: "repaired, not in the cache", desired: configMap(), cached: edited("9"), after: createdTimeout},
-		{what: "edited by hand again", desired: configMap(), cached: edited("10"), uids: []string{"cm-uid"}, versions: []string{""}},
+		{what: "edited by hand again", desired: configMap(), cached: edited("10"), answer: "11", uids: []string{"cm-uid"}, versions: []string{""}},
+		{what: "other content desired, with one repair not in the cache", desired: other(), cached: edited("10"), answer: "12", uids: []string{"cm-uid"}, versions: []string{""}},
+		{what: "the first of two writes in the cache", desired: other(), cached: edited("11")},
+		{what: "undone by hand", desired: other(), cached: edited("13"), answer: "14", uids: []string{"cm-uid"}, versions: []string{""}},
 		{what: "deleted", desired: configMap(), uids: []string{""}, versions: []string{noVersion}},
 	}
 	for _, step := range steps {
 		passive.SetTime(passive.Now().Add(step.after))
 		w.uids, w.versions = nil, nil
+		if step.answer != "" {
+			w.version = step.answer
+		}
 		got, err := applier.Set(t.Context(), owner, Of(step.desired, step.cached))
 		if err != nil {
 			t.Fatal(err)

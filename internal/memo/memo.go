@@ -11,7 +11,8 @@
 // restart of the manager) costs a request or some CPU time and never correctness, so
 // nothing is persisted.
 //
-// The operator has five memos:
+// A Memo compares states for equality, and Writes compare resource versions. The operator has
+// these memos:
 //
 //	in sync (controllers, AgentReconciler.inSync)
 //	  entry: the result of rendering an Agent, whose objects all equaled their desired
@@ -19,18 +20,6 @@
 //	  valid: while the digest of all inputs of rendering and comparing is the same
 //	  else:  the objects are rendered and compared again
 //	  size:  unlimited; the entry is dropped when the Agent is gone
-//
-//	written statuses (controllers, AgentReconciler and AgentSkillReconciler)
-//	  entry: the status that the operator wrote last
-//	  valid: while the cached object has the resource version from before the write
-//	  else:  the cache shows the write, or a later one, and the cached status counts
-//
-//	pending writes, "expectations" (internal/apply, Applier.written)
-//	  entry: the digest and the UID of an object that the operator wrote
-//	  valid: while the cache shows the resource version from before the write; for a
-//	         created object, which may be deleted before the cache shows it, at most 5 s
-//	  else:  the cached object is compared; an invalid entry still has the UID of the owner,
-//	         which distinguishes a deleted object from an object that was never written
 //
 //	rejections, a negative cache (internal/apply, Applier.rejected)
 //	  entry: the API server's answer to a write that it rejected
@@ -43,6 +32,20 @@
 //	  entry: the time from which the Agents of an AgentSkill may be counted again
 //	  valid: for a second, whatever happens
 //	  else:  the Agents are counted
+//
+//	written statuses (controllers, AgentReconciler and AgentSkillReconciler)
+//	  entry: the status that the operator wrote last
+//	  else:  the cache shows the write, or a later one, and the cached status counts
+//
+//	pending writes, "expectations" (internal/apply, Applier.written)
+//	  entry: the digest and the UID of an object that the operator wrote
+//	  valid: for a created object, which may be deleted before the cache shows it, at most 5 s
+//	  else:  the cached object is compared; an invalid entry still has the UID of the owner,
+//	         which distinguishes a deleted object from an object that was never written
+//
+//	annotated pods (internal/apply, Applier.annotated)
+//	  entry: the value of the annotation that the operator wrote
+//	  else:  the annotation of the cached pod counts
 package memo
 
 import (
