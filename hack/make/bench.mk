@@ -1,7 +1,7 @@
 ##@ Measure
 
 # ROW=S1,S2b measures these rows. FLAGS=-short makes a quick run, FLAGS='-o json' prints JSON, and FLAGS='-profile bin/profiles'
-# writes CPU profiles of the sidecar, or of the manager in R1, R6 and R9. With ROW or FLAGS, the run does not write the page.
+# writes CPU profiles of the sidecar, or of the manager in R1, R3, R6 and R9. With ROW or FLAGS, the run does not write the page.
 ROW ?=
 FLAGS ?=
 

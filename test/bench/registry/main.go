@@ -105,7 +105,7 @@ func run(ctx context.Context, arguments []string, stdout, stderr io.Writer) erro
 	flags.StringVar(&o.rows, "row", "", "the `rows` to measure, such as R1,R6 (default all)")
 	flags.StringVar(&o.form, "o", "table", "`form` of the output: table or json")
 	flags.StringVar(&o.published, "write", "", "`page` to write the figures to")
-	flags.StringVar(&o.profiles, "profile", "", "`directory` for CPU profiles of the manager in R1, R6 and R9; the figures are then not for publication")
+	flags.StringVar(&o.profiles, "profile", "", "`directory` for CPU profiles of the manager in R1, R3, R6 and R9; the figures are then not for publication")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}

@@ -79,7 +79,7 @@ func TestEveryRowMeasures(t *testing.T) {
 			}
 		}
 	}
-	for _, subject := range []string{"R1-list", "R1-search", "R1-match", "R6-start", "R6-start-without-registry", "R9-corpus", "R9-2000"} {
+	for _, subject := range []string{"R1-list", "R1-search", "R1-match", "R3-all", "R3-one-namespace", "R6-start", "R6-start-without-registry", "R9-corpus", "R9-2000"} {
 		checkProfiles(t, filepath.Join(b.profiles, subject+"-[0-9]*.pprof"))
 	}
 	if len(r.Results) < len(rows) {

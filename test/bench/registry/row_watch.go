@@ -39,10 +39,10 @@ func watches(ctx context.Context, b *bench) ([]report.Result, error) {
 		return nil, err
 	}
 	all := load.Contender{Name: ours, Measure: func(ctx context.Context) (load.Sample, error) {
-		return c.watched(ctx, func(cursor string, _ int) string { return "/v1/agents?watch=true&since=" + url.QueryEscape(cursor) }, b.watchers)
+		return c.watched(ctx, "all", func(cursor string, _ int) string { return "/v1/agents?watch=true&since=" + url.QueryEscape(cursor) }, b.watchers)
 	}}
 	one := load.Contender{Name: "one namespace", Measure: func(ctx context.Context) (load.Sample, error) {
-		return c.watched(ctx, func(_ string, i int) string { return "/v1/agents?watch=true&namespace=" + namespaceName(i%namespaces) }, (b.watchers+namespaces-1)/namespaces)
+		return c.watched(ctx, "one-namespace", func(_ string, i int) string { return "/v1/agents?watch=true&namespace=" + namespaceName(i%namespaces) }, (b.watchers+namespaces-1)/namespaces)
 	}}
 	raw := load.Contender{Name: rawFanout, Measure: c.rawDeliveries}
 	s, err := b.interleave(ctx, all, raw, one)
@@ -62,7 +62,7 @@ func watches(ctx context.Context, b *bench) ([]report.Result, error) {
 
 // watched opens the watches of a manager and changes agents. Each change reaches a number of watches. It returns the CPU time
 // of a delivery and of all, in microseconds.
-func (c *cluster) watched(ctx context.Context, path func(cursor string, watch int) string, readers int) (load.Sample, error) {
+func (c *cluster) watched(ctx context.Context, subject string, path func(cursor string, watch int) string, readers int) (load.Sample, error) {
 	m, err := c.manager(ctx, withRegistry)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (c *cluster) watched(ctx context.Context, path func(cursor string, watch in
 			return err
 		}
 		return c.api.Put(agent)
-	})
+	}, func() func() error { return c.b.profile(ctx, m, subject) })
 }
 
 // rawDeliveries measures the delivery of frames of the same agents by the program rawwatch.
@@ -117,7 +117,7 @@ func (c *cluster) rawDeliveries(ctx context.Context) (load.Sample, error) {
 			return err
 		}
 		return response.Body.Close()
-	})
+	}, func() func() error { return func() error { return nil } })
 }
 
 // cursor returns the id at which a watch of all agents resumes.
@@ -183,8 +183,8 @@ func (b *bench) openWatches(ctx context.Context, open openFunc, count func(int))
 }
 
 // deliveries opens watches, makes changes and waits for a number of deliveries. It returns the CPU time of a delivery and of all, in
-// microseconds.
-func (c *cluster) deliveries(ctx context.Context, p *process.Process, expected int, open openFunc, change func(i int) error) (load.Sample, error) {
+// microseconds. profile starts a profile of the process, and stop saves it.
+func (c *cluster) deliveries(ctx context.Context, p *process.Process, expected int, open openFunc, change func(i int) error, profile func() (stop func() error)) (load.Sample, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var arrived atomic.Int64
@@ -200,6 +200,7 @@ func (c *cluster) deliveries(ctx context.Context, p *process.Process, expected i
 	if _, err := awaitIdle(ctx, p); err != nil {
 		return nil, err
 	}
+	stop := profile()
 	used, err := costs(p, func() error {
 		begin := time.Now()
 		for i := range changesEach {
@@ -217,7 +218,7 @@ func (c *cluster) deliveries(ctx context.Context, p *process.Process, expected i
 			return fmt.Errorf("%d of %d deliveries", arrived.Load(), expected)
 		}
 	})
-	return load.Sample{load.Micros(used) / float64(expected), load.Micros(used)}, err
+	return load.Sample{load.Micros(used) / float64(expected), load.Micros(used)}, errors.Join(err, stop())
 }
 
 var (
