@@ -103,7 +103,7 @@ func (p *Page) AppendBody(to []byte) []byte {
 		to = append(to, e.body...)
 	}
 	to = append(p.appendTail(to), `,"revision":"`...)
-	return append(p.revision.append(to), "\"}\n"...)
+	return append(p.revision.Append(to), "\"}\n"...)
 }
 
 // maxTail is at least the length of the JSON that appendTail appends, and maxRevision of the JSON with the revision, in bytes.

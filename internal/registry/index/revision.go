@@ -15,9 +15,10 @@ import (
 type Revision struct{ Agents, ConfigMaps uint64 }
 
 // String returns the revision as callers see it, such as "1204-1187".
-func (r Revision) String() string { return string(r.append(nil)) }
+func (r Revision) String() string { return string(r.Append(nil)) }
 
-func (r Revision) append(to []byte) []byte {
+// Append appends the result of String.
+func (r Revision) Append(to []byte) []byte {
 	to = append(strconv.AppendUint(to, r.Agents, 10), '-')
 	return strconv.AppendUint(to, r.ConfigMaps, 10)
 }

@@ -45,7 +45,12 @@ func ParseCursor(text string) (Cursor, error) {
 	return Cursor{Revision: r, View: view}, nil
 }
 
-func (c Cursor) String() string { return cursorVersion + "." + c.Revision.String() + "." + c.View }
+func (c Cursor) String() string { return string(c.append(nil)) }
+
+func (c Cursor) append(to []byte) []byte {
+	to = c.Revision.Append(append(to, cursorVersion+"."...))
+	return append(append(to, '.'), c.View...)
+}
 
 // viewOf returns the View for the filters of a query and the set of a caller.
 func viewOf(q *index.Query, set *access.Set) string {

@@ -65,5 +65,5 @@ func removeFrame(key index.Key) []byte {
 	return fmt.Appendf(nil, "event: remove\ndata: {\"namespace\":%q,\"name\":%q}\n\n", key.Namespace, key.Name)
 }
 
-// idLine returns the line that sets the id of the next event.
-func idLine(c Cursor) string { return "id: " + c.String() + "\n" }
+// appendID appends the line that sets the id of the next event.
+func appendID(to []byte, c Cursor) []byte { return append(c.append(append(to, "id: "...)), '\n') }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -33,9 +34,6 @@ const (
 	// agents that its caller sees. accessRetry is the time between two attempts.
 	accessTimeout = 8 * time.Second
 	accessRetry   = time.Second
-	// idleBuffer is the largest buffer that a stream retains while it has nothing to send,
-	// in bytes.
-	idleBuffer = 4 << 10
 	// chunkSize is the number of buffered bytes from which a stream writes them.
 	chunkSize = 64 << 10
 )
@@ -84,8 +82,10 @@ type Stream struct {
 	// at is the update whose state the reader has, and until the last update to send. They are
 	// nil while the stream waits, so that no former snapshots stay in memory.
 	at, until *index.Update
-	out       []byte
-	view      string
+	// out has the events that are not written yet. Its memory belongs to buffer, which the stream does not have while it waits.
+	out    []byte
+	buffer *[]byte
+	view   string
 	// expired fires at the end of the lifetime of the stream.
 	expired <-chan time.Time
 }
@@ -120,6 +120,8 @@ func (s *Stream) Run(ctx context.Context, w Writer) error {
 	s.subscription = s.o.Feed.Subscribe(s.interest)
 	defer s.subscription.Close()
 	s.at, s.until = s.subscription.Take()
+	s.takeBuffer()
+	defer s.returnBuffer()
 	if err := s.sendState(ctx); err != nil {
 		return err
 	}
@@ -136,6 +138,7 @@ func (s *Stream) Run(ctx context.Context, w Writer) error {
 		}
 		s.at, s.until = nil, nil
 		bookmarkDue = false
+		s.returnBuffer()
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -149,6 +152,7 @@ func (s *Stream) Run(ctx context.Context, w Writer) error {
 			s.at, s.until = s.subscription.Take()
 			bookmarkDue = true
 		}
+		s.takeBuffer()
 	}
 }
 
@@ -202,7 +206,8 @@ func (s *Stream) sendState(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.append(idLine(cursor) + "event: synced\ndata: {\"revision\":\"" + cursor.Revision.String() + "\"}\n\n")
+	s.out = appendID(s.out, cursor)
+	s.append("event: synced\ndata: {\"revision\":\"" + cursor.Revision.String() + "\"}\n\n")
 	return s.flush()
 }
 
@@ -294,14 +299,15 @@ func (s *Stream) sendChanges() error {
 	if last == nil {
 		return nil
 	}
-	s.append(idLine(s.cursor()))
+	s.out = appendID(s.out, s.cursor())
 	s.out = append(s.out, last...)
 	return s.flush()
 }
 
 // sendBookmark sends an event that has only the id at which the stream can resume.
 func (s *Stream) sendBookmark() error {
-	s.append(idLine(s.cursor()) + "event: bookmark\ndata: {}\n\n")
+	s.out = appendID(s.out, s.cursor())
+	s.append("event: bookmark\ndata: {}\n\n")
 	return s.flush()
 }
 
@@ -418,7 +424,7 @@ func (s *Stream) sendShared(f *frames) error {
 		}
 		all = all[n:]
 	}
-	s.append(idLine(s.cursor()))
+	s.out = appendID(s.out, s.cursor())
 	s.out = append(s.out, f.last...)
 	return s.flush()
 }
@@ -426,9 +432,6 @@ func (s *Stream) sendShared(f *frames) error {
 func (s *Stream) write() error {
 	_, err := s.w.Write(s.out)
 	s.out = s.out[:0]
-	if cap(s.out) > 2*chunkSize {
-		s.out = nil
-	}
 	return err
 }
 
@@ -436,8 +439,27 @@ func (s *Stream) flush() error {
 	if err := s.write(); err != nil {
 		return err
 	}
-	if cap(s.out) > idleBuffer {
-		s.out = nil
-	}
 	return s.w.Flush()
+}
+
+// buffers has buffers for the events of streams. Thousands of streams send the same update, one after the other.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// takeBuffer gives the stream a buffer for events.
+func (s *Stream) takeBuffer() {
+	s.buffer = buffers.Get().(*[]byte)
+	s.out = (*s.buffer)[:0]
+}
+
+// returnBuffer makes the buffer available to other streams, unless it is larger than a chunk: a stream with few events, whose reader
+// stalls, keeps its buffer until the write fails. The stream must have written its events.
+func (s *Stream) returnBuffer() {
+	if s.buffer == nil {
+		return // the stream waits
+	}
+	if cap(s.out) <= chunkSize {
+		*s.buffer = s.out
+		buffers.Put(s.buffer)
+	}
+	s.buffer, s.out = nil, nil
 }
