@@ -63,6 +63,25 @@ large() {
 	fi
 }
 
+# suppressions refuses //nolint comments for linters that .golangci.yml does not enable. nolintlint reports an unneeded
+# comment only for an enabled linter.
+suppressions() {
+	local enabled found
+	enabled=$(sed -n '/^  enable:/,/^  settings:/s/^    - //p' .golangci.yml | tr '\n' ' ')
+	found=$(git grep -noE '//nolint:[a-z,]+' -- '*.go' | awk -v enabled="$enabled" '
+		BEGIN { split(enabled, list, " "); for (i in list) on[list[i]] = 1 }
+		{
+			comment = $0
+			sub(/.*nolint:/, "", comment)
+			count = split(comment, names, ",")
+			for (i = 1; i <= count; i++) if (!(names[i] in on)) print $0
+		}')
+	if [[ -n $found ]]; then
+		printf '//nolint of linters that .golangci.yml does not enable: remove the comments\n%s\n' "$found"
+		return 1
+	fi
+}
+
 unchanged() {
 	local after
 	after=$(tree)
@@ -85,6 +104,7 @@ make generate
 
 phase "2 of 3, check"
 check "lint and import rules" make lint
+check "nolint comments name enabled linters" suppressions
 check "vet" vet
 check "go.mod and go.sum are tidy" tidy
 check "docs/reference/conformance.md lists the existing tests" go run ./hack/conformance --check

@@ -69,7 +69,7 @@ func gathered(t *testing.T, o Options) ([]string, error) {
 			lines = append(lines, line(family.GetName(), m))
 		}
 	}
-	return lines, err //nolint:wrapcheck // the test compares it
+	return lines, err // the test compares it
 }
 
 func line(name string, m *dto.Metric) string {

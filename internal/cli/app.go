@@ -114,7 +114,7 @@ func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 		if len(args) > 0 {
 			return failure.New(failure.Usage, "unknown command %q of %s", args[0], display(cmd)).WithHint("see %s --help", display(cmd))
 		}
-		return cmd.Help() //nolint:wrapcheck // it writes to the terminal
+		return cmd.Help()
 	}
 	cmd.AddCommand(commands...)
 	return cmd

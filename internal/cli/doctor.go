@@ -81,7 +81,7 @@ func (a *app) diagnose(ctx context.Context, args []string, all bool, calls *doct
 	}
 	shared, facts, err := doctor.Gather(ctx, a.cluster, namespace, agents, calls)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it is a *failure.Error
+		return nil, err
 	}
 	return doctor.NewReport(shared, facts), nil
 }

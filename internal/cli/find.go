@@ -120,7 +120,7 @@ func (f *finding) search(ctx context.Context, client *registryclient.Client, que
 	for {
 		page, err := client.Search(ctx, query)
 		if err != nil {
-			return err //nolint:wrapcheck // it is a *failure.Error
+			return err
 		}
 		found = append(found, page.Agents...)
 		if f.everyPage && page.NextCursor != "" && page.NextCursor != query.Cursor {
@@ -216,7 +216,7 @@ func (f *finding) follow(ctx context.Context, client *registryclient.Client, que
 	err := client.Follow(ctx, query, f.printChange, func(cause error) {
 		f.warnf("The watch broke and is resumed: %v", cause)
 	})
-	return err //nolint:wrapcheck // it is a *failure.Error
+	return err
 }
 
 // printChange writes a change on one line.

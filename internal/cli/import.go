@@ -53,7 +53,7 @@ The command writes the Agent to stdout, for kubectl apply -f -, and to stderr wh
 		}
 		result, err := conversion.FromCard(card.Card, card.URL, namespace, f.name)
 		if err != nil {
-			return err //nolint:wrapcheck // it is a *failure.Error
+			return err
 		}
 		return f.finish(cmd.Context(), result)
 	}
@@ -95,7 +95,7 @@ kubectl apply -f -, and to stderr each field that has no place in them, with wha
 			if result != nil {
 				a.printNotes(result.Report)
 			}
-			return err //nolint:wrapcheck // it is a *failure.Error
+			return err
 		}
 		return f.finish(cmd.Context(), result)
 	}

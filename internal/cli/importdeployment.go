@@ -99,21 +99,21 @@ func (o *deploymentImport) run(ctx context.Context, name string) error {
 	}
 	text, err := o.cluster.Deployment(ctx, namespace, name)
 	if err != nil {
-		return err //nolint:wrapcheck // it is a *failure.Error
+		return err
 	}
 	deployment, unknown, err := conversion.Decode[appsv1.Deployment](text)
 	if err != nil {
-		return err //nolint:wrapcheck // it is a *failure.Error
+		return err
 	}
 	services, err := o.cluster.Services(ctx, namespace)
 	if err != nil {
-		return err //nolint:wrapcheck // it is a *failure.Error
+		return err
 	}
 	in := &conversion.Deployment{
 		Object: deployment, Unknown: unknown, Name: o.name, Description: o.description, Protocol: a2av1alpha1.BackendProtocol(o.protocol),
 	}
 	if in.Target, err = conversion.FindTarget(deployment, services, o.container, o.port); err != nil {
-		return err //nolint:wrapcheck // it is a *failure.Error
+		return err
 	}
 	if o.protocol == "" {
 		if err := o.probe(ctx, in); err != nil {
@@ -126,7 +126,7 @@ func (o *deploymentImport) run(ctx context.Context, name string) error {
 	}
 	result, err := conversion.FromDeployment(in)
 	if err != nil {
-		return err //nolint:wrapcheck // it is a *failure.Error
+		return err
 	}
 	return o.finish(ctx, result)
 }
@@ -144,7 +144,7 @@ func (o *deploymentImport) probe(ctx context.Context, in *conversion.Deployment)
 	defer forward.Close()
 	client, err := a2aclient.NewHTTPClient(a2aclient.TransportOptions{DialContext: forward.DialContext}, o.debugf())
 	if err != nil {
-		return err //nolint:wrapcheck // it is a *failure.Error
+		return err
 	}
 	origin := fmt.Sprintf("http://127.0.0.1:%d", in.Target.Port)
 	card, err := a2aclient.ReadCard(ctx, client, origin)
@@ -153,7 +153,7 @@ func (o *deploymentImport) probe(ctx context.Context, in *conversion.Deployment)
 		in.Protocol, in.Card = a2av1alpha1.BackendProtocolA2A, card.Card
 		return nil
 	case failure.Of(err).Code != failure.CardNotFound && failure.Of(err).Code != failure.CardInvalid:
-		return err //nolint:wrapcheck // it is a *failure.Error
+		return err
 	}
 	models, err := listsModels(ctx, client, origin+"/v1/models")
 	if err != nil {

@@ -70,7 +70,7 @@ func (f *importFlags) validate(ctx context.Context, agent *a2av1alpha1.Agent, ob
 	if err != nil {
 		return failure.Wrap(failure.Internal, err, "encode the result")
 	}
-	return f.cluster.DryRun(ctx, agent.Namespace, agent.Name, text) //nolint:wrapcheck // it is a *failure.Error
+	return f.cluster.DryRun(ctx, agent.Namespace, agent.Name, text)
 }
 
 // printNotes writes the report to stderr, one line for each note.

@@ -97,7 +97,7 @@ func (o *logOptions) print(ctx context.Context, namespace, agent string) error {
 		return failure.New(failure.Usage, "the pods of Agent %s have no container %s", agent, o.container)
 	}
 	if err := all.Wait(); err != nil {
-		return err //nolint:wrapcheck // it is a *failure.Error
+		return err
 	}
 	if o.missing != nil && (!o.prior || !o.printed) { // most containers have no prior log
 		return o.missing
@@ -183,7 +183,7 @@ func (o *logOptions) miss(err *failure.Error) {
 
 func explainLog(ctx context.Context, err error, pod string) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx) //nolint:wrapcheck // it is the user's interrupt
+		return context.Cause(ctx)
 	}
 	return failure.Wrap(failure.Unreachable, err, "read the log of pod %s", pod)
 }

@@ -51,7 +51,7 @@ func (a *app) registry(ctx context.Context, f *registryFlags) (client *registryc
 	}
 	if client.HTTP, err = a2aclient.NewHTTPClient(f.transport, a.debugf()); err != nil {
 		closeConnection()
-		return nil, nil, err //nolint:wrapcheck // it is a *failure.Error
+		return nil, nil, err
 	}
 	return client, closeConnection, nil
 }

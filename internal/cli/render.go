@@ -47,7 +47,7 @@ func (r *renderer) event(e *a2aclient.Event) error {
 			return err
 		}
 	}
-	return r.w.Err() //nolint:wrapcheck // the caller wraps it
+	return r.w.Err()
 }
 
 func (r *renderer) piece(p *answer.Piece) error {
@@ -81,7 +81,7 @@ func (r *renderer) end() error {
 		r.w.Field(labelContext, r.answer.ContextID())
 		r.w.Field(labelState, r.answer.State().String())
 	}
-	return r.w.Err() //nolint:wrapcheck // the caller wraps it
+	return r.w.Err()
 }
 
 // parts shows parts under a label: text as a block, other data as formatted JSON, and a file by its

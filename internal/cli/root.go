@@ -97,7 +97,7 @@ for the connection to the API server, such as --as and --server, work, too.`,
 			if len(args) > 0 {
 				return failure.New(failure.Usage, "unknown command %q", args[0]).WithHint("see %s --help", Program)
 			}
-			return cmd.Help() //nolint:wrapcheck // it writes to the terminal
+			return cmd.Help()
 		},
 		Args: cobra.ArbitraryArgs,
 	}
@@ -138,7 +138,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 			if err != nil || len(rest) > 0 {
 				return failure.New(failure.Usage, "unknown command %q", strings.Join(args, " ")).WithHint("see %s --help", Program)
 			}
-			return cmd.Help() //nolint:wrapcheck // it writes to the terminal
+			return cmd.Help()
 		},
 	}
 }

@@ -76,7 +76,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx) //nolint:wrapcheck // it is a *failure.Error
+		return context.Cause(ctx)
 	}
 }
 

@@ -64,7 +64,7 @@ func (a *app) serveUI(ctx context.Context, o *uiOptions) error {
 	defer end()
 	// Search once before the start, so that a missing right is an error of the command and not of the page.
 	if _, err := registry.Search(ctx, registryclient.Query{Limit: 1, Namespace: namespace}); err != nil {
-		return err //nolint:wrapcheck // it is a *failure.Error
+		return err
 	}
 	options := ui.Options{
 		Registry: registry, Namespace: namespace, Caller: o.caller(namespace),
@@ -84,7 +84,7 @@ func (a *app) serveUI(ctx context.Context, o *uiOptions) error {
 	if !o.noBrowser && a.interactive {
 		a.openBrowser(ctx, server.Address())
 	}
-	return server.Serve(ctx) //nolint:wrapcheck // it is a *failure.Error
+	return server.Serve(ctx)
 }
 
 // caller describes the identity with which the page reads the registry.

@@ -52,7 +52,7 @@ func (t *Tracer) Reconciler(kind string, r reconcile.Reconciler, now func() time
 		p := &pass{tracer: t.tracer, kind: kind, request: request, started: now()}
 		result, err := r.Reconcile(context.WithValue(ctx, passKey{}, p), request)
 		p.end(ctx, err)
-		return result, err //nolint:wrapcheck // the error of the reconciler
+		return result, err
 	})
 }
 
@@ -94,7 +94,7 @@ type transport struct{ http.RoundTripper }
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	p, ok := r.Context().Value(passKey{}).(*pass)
 	if !ok || r.Method == http.MethodGet || r.Method == http.MethodHead {
-		return t.RoundTripper.RoundTrip(r) //nolint:wrapcheck // a transport returns the errors of the next one
+		return t.RoundTripper.RoundTrip(r) // a transport returns the errors of the next one
 	}
 	ctx := trace.ContextWithSpan(r.Context(), p.of(r.Context()))
 	ctx, span := p.tracer.Start(ctx, r.Method, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
@@ -114,7 +114,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 			span.SetStatus(codes.Error, "")
 		}
 	}
-	return response, err //nolint:wrapcheck // a transport returns the errors of the next one
+	return response, err // a transport returns the errors of the next one
 }
 
 // WrappedRoundTripper is for client-go, which looks for the transport below.

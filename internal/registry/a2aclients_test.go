@@ -31,7 +31,7 @@ type withToken struct {
 func (t withToken) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	r.Header.Set("Authorization", "Bearer "+t.token)
-	return t.RoundTripper.RoundTrip(r) //nolint:wrapcheck // a test
+	return t.RoundTripper.RoundTrip(r)
 }
 
 // clientOf returns a client that reaches the registry under every name, and sends a token.

@@ -222,5 +222,5 @@ func (a *api) findKey(ctx context.Context, c access.Caller, s *index.Snapshot, k
 	if e := s.Get(key); e != nil && (e.VisibleTo(set) || e.Admits(c.Namespace())) {
 		return e, nil
 	}
-	return nil, nil //nolint:nilnil // no agent is a result
+	return nil, nil // no agent is a result
 }

@@ -44,7 +44,7 @@ func (a *Agent) UnmarshalJSON(text []byte) error {
 	type plain Agent
 	var out plain
 	if err := json.Unmarshal(text, &out); err != nil {
-		return err //nolint:wrapcheck // the caller wraps it
+		return err
 	}
 	out.JSON = slices.Clone(text)
 	*a = Agent(out)
@@ -166,7 +166,7 @@ func DecodeEvent(eventType, id string, data []byte) (Event, error) {
 	e := Event{Type: EventType(eventType), ID: id}
 	if e.Type == Upsert || e.Type == Remove {
 		if err := json.Unmarshal(data, &e.Agent); err != nil {
-			return Event{}, err //nolint:wrapcheck // the caller wraps it
+			return Event{}, err
 		}
 	}
 	return e, nil

@@ -58,7 +58,7 @@ func (a *agentBackend) Run(ctx context.Context, t *backend.Turn, emit backend.Em
 	if failure, ok := errors.AsType[*backend.TurnError](err); ok && failure.Unrecognized {
 		a.metrics.unrecognizedEvent(current.config.Protocol)
 	}
-	return err //nolint:wrapcheck // the engine tells the errors of backends apart
+	return err // the engine tells the errors of backends apart
 }
 
 // runMetered runs a turn. It charges the tokens that the agent reports, and one token for
@@ -78,7 +78,7 @@ func (a *agentBackend) runMetered(ctx context.Context, b *configuredBackend, t *
 		metered.ReportChunk = meter.Chunk
 		t, read = &metered, meter.ChargeAtEnd
 	}
-	return b.Run(ctx, t, func(events []a2a.Event) error { //nolint:wrapcheck // the engine tells the errors of backends apart
+	return b.Run(ctx, t, func(events []a2a.Event) error { // the engine tells the errors of backends apart
 		read(ctx, events)
 		return emit(events)
 	})

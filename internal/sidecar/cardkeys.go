@@ -81,7 +81,7 @@ func signaturesFor(c *card.Card, signer *signing.Signer) (*sidecarconfig.CardSig
 		return nil, fmt.Errorf("encode signatures of card: %w", err)
 	}
 	if len(encoded) > sidecarconfig.MaxCardSignatures {
-		return nil, nil //nolint:nilnil // no signatures are a result
+		return nil, nil // no signatures are a result
 	}
 	return reported, nil
 }

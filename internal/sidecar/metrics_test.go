@@ -360,7 +360,7 @@ type unreadResponse struct {
 func (w *unreadResponse) Write(text []byte) (int, error) {
 	w.once.Do(func() { close(w.begun) })
 	<-w.release
-	return w.ResponseRecorder.Write(text) //nolint:wrapcheck // it is the error of the response
+	return w.ResponseRecorder.Write(text)
 }
 
 // slowCollector is a collector that blocks until release is closed.

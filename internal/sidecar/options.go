@@ -177,7 +177,7 @@ var bindingsByName = map[string]card.Binding{"JSONRPC": card.JSONRPC, "HTTPJSON"
 // set.
 func (o *Options) deduplication() (*sidecarconfig.Duration, error) {
 	if o.MessageDeduplication == "" {
-		return nil, nil //nolint:nilnil // nil: the sidecar configuration sets the value
+		return nil, nil // nil: the sidecar configuration sets the value
 	}
 	d, err := time.ParseDuration(o.MessageDeduplication)
 	if err != nil || d < 0 || d > sidecarconfig.MaxMessageDeduplication {

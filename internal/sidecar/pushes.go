@@ -48,7 +48,7 @@ func (p *pushes) resume(ctx context.Context, log *slog.Logger) {
 // are off. In standalone mode, targets may be on this machine.
 func pushPolicy(c *sidecarconfig.PushNotifications, standalone bool) (*egress.Policy, error) {
 	if c == nil {
-		return nil, nil //nolint:nilnil // nil is a valid result: no policy
+		return nil, nil // nil is a valid result: no policy
 	}
 	p := &egress.Policy{ClusterDomain: c.ClusterDomain, Local: standalone}
 	for i, t := range c.AllowedTargets {

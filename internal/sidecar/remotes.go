@@ -34,7 +34,7 @@ func newTranslator(e *environment, limits *httpcall.Limits) *translator.Translat
 // addresses at which the operator reads cards. It returns nil without a gateway.
 func remotePolicy(g *sidecarconfig.Gateway) (*egress.Policy, error) {
 	if g == nil {
-		return nil, nil //nolint:nilnil // nil is a valid result: no policy
+		return nil, nil // nil is a valid result: no policy
 	}
 	p := &egress.Policy{Hosts: []string{"*"}}
 	for i, text := range g.RemoteAllow {

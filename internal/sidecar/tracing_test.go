@@ -84,7 +84,7 @@ func TestEachBindingContinuesTheTraceOfTheClient(t *testing.T) {
 		},
 		"grpc": func() error {
 			_, err := grpcClient.SendMessage(grpcContext, hello10)
-			return err //nolint:wrapcheck // the test reports it
+			return err
 		},
 	} {
 		if err := send(); err != nil {

@@ -64,7 +64,7 @@ func newClient(c *Config, dialTLS func(ctx context.Context, network, address str
 			}
 			ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 			defer cancel()
-			return (&tls.Dialer{NetDialer: dialer, Config: settings}).DialContext(ctx, network, address) //nolint:wrapcheck // post wraps it
+			return (&tls.Dialer{NetDialer: dialer, Config: settings}).DialContext(ctx, network, address)
 		}
 	}
 	return &client{config: c, transport: transport, stopped: stopped, stop: stop}
@@ -186,10 +186,10 @@ func compressed(body []byte) ([]byte, error) {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
 	if _, err := w.Write(body); err != nil {
-		return nil, err //nolint:wrapcheck // the caller wraps it
+		return nil, err
 	}
 	if err := w.Close(); err != nil {
-		return nil, err //nolint:wrapcheck // the caller wraps it
+		return nil, err
 	}
 	return out.Bytes(), nil
 }

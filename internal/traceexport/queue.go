@@ -102,7 +102,7 @@ func (q *queue) Shutdown(ctx context.Context) error {
 		q.counters.lost.Add(float64(open))
 		q.log.WarnContext(ctx, "export of traces stopped before the end of spans, which are lost", "spans", open)
 	}
-	return q.SpanProcessor.Shutdown(ctx) //nolint:wrapcheck // the error of the processor
+	return q.SpanProcessor.Shutdown(ctx)
 }
 
 // exporter counts exported spans, and logs when exports begin to fail and when they succeed

@@ -43,7 +43,7 @@ func Register(r prometheus.Registerer) error {
 	if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); again {
 		return nil
 	}
-	return err //nolint:wrapcheck // the caller wraps it
+	return err
 }
 
 func countSignIn(result signInResult) { signIns.WithLabelValues(string(result)).Inc() }

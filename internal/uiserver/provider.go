@@ -114,14 +114,14 @@ func (p *provider) endpoint(ctx context.Context) (oauth2.Endpoint, error) {
 	// The request continues if the first caller does not wait for it any more.
 	result := p.flights.DoChan("", func() (any, error) {
 		p.renew(context.WithoutCancel(ctx))
-		return nil, nil //nolint:nilnil // the callers read the stored discovery
+		return nil, nil // the callers read the stored discovery
 	})
 	if last.found() {
 		return last.endpoint, nil
 	}
 	select {
 	case <-ctx.Done():
-		return oauth2.Endpoint{}, ctx.Err() //nolint:wrapcheck // it is the error of the caller's context
+		return oauth2.Endpoint{}, ctx.Err()
 	case <-result:
 		last = p.known()
 		return last.usable()

@@ -195,7 +195,7 @@ func (b *bodyReader) Write(text []byte) (int, error) {
 	if b.body.Len()+len(text) > maxResponse {
 		return 0, errLongResponse
 	}
-	return b.body.Write(text) //nolint:wrapcheck // bytes.Buffer returns no error
+	return b.body.Write(text)
 }
 
 // eventReader is an http.ResponseWriter that delivers each event while the registry

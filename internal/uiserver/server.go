@@ -111,7 +111,7 @@ func (s *Server) serve(ctx context.Context, listener net.Listener) error {
 		return nil
 	})
 	s.options.Log.Info("page started", "address", listener.Addr().String(), "url", s.options.URL.String(), "tls", s.certificate != nil)
-	return group.Wait() //nolint:wrapcheck // its errors have the context
+	return group.Wait()
 }
 
 func (s *Server) pages(ctx context.Context) *ui.Pages {

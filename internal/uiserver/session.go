@@ -40,7 +40,7 @@ type session struct {
 
 // caller returns the person as a caller of the registry.
 func (s *session) caller() (access.Caller, error) {
-	return access.NewCaller(authenticationv1.UserInfo{Username: s.Username, Groups: s.Groups}) //nolint:wrapcheck // it has the context
+	return access.NewCaller(authenticationv1.UserInfo{Username: s.Username, Groups: s.Groups})
 }
 
 func cookieName(i int) string {
@@ -93,17 +93,17 @@ func endSession(w http.ResponseWriter) {
 func readSession(r *http.Request, sealed *sealer, now time.Time) (*session, error) {
 	first, err := r.Cookie(cookieName(0))
 	if err != nil {
-		return nil, nil //nolint:nilnil,nilerr // no session is a result
+		return nil, nil //nolint:nilerr // no session is a result
 	}
 	number, text, _ := strings.Cut(first.Value, ".")
 	count, err := strconv.Atoi(number)
 	if err != nil || count < 1 || count > maxCookies {
-		return nil, nil //nolint:nilnil,nilerr // a foreign cookie is no session
+		return nil, nil //nolint:nilerr // a foreign cookie is no session
 	}
 	for i := 1; i < count; i++ {
 		next, err := r.Cookie(cookieName(i))
 		if err != nil {
-			return nil, nil //nolint:nilnil,nilerr // an incomplete cookie is no session
+			return nil, nil //nolint:nilerr // an incomplete cookie is no session
 		}
 		text += next.Value
 	}
@@ -111,11 +111,11 @@ func readSession(r *http.Request, sealed *sealer, now time.Time) (*session, erro
 	err = sealed.open("session", text, out)
 	switch {
 	case errors.Is(err, errSealed):
-		return nil, nil //nolint:nilnil // nil: the cookie was sealed with another key
+		return nil, nil // nil: the cookie was sealed with another key
 	case err != nil:
 		return nil, err
 	case !now.Before(out.Expires):
-		return nil, nil //nolint:nilnil // nil: the session has expired
+		return nil, nil // nil: the session has expired
 	}
 	return out, nil
 }

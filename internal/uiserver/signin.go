@@ -194,7 +194,7 @@ func (s *signInFlow) finishSignIn(r *http.Request) (*access.Person, *pendingSign
 	}
 	person, err := s.people.Person(token)
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // it has the context
+		return nil, nil, err
 	}
 	if subtle.ConstantTimeCompare([]byte(person.Nonce), []byte(begun.Nonce)) != 1 {
 		return nil, nil, errNonce

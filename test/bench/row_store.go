@@ -100,7 +100,7 @@ func (s *servers) redis(ctx context.Context, k kind) (*process.Process, error) {
 	case oursSecond:
 		settings = []string{"--appendonly", "yes", "--appendfsync", "everysec"}
 	default:
-		return nil, nil //nolint:nilnil // this kind has no store
+		return nil, nil // this kind has no store
 	}
 	program, err := redistest.Program()
 	if err != nil {

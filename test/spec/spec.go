@@ -59,7 +59,7 @@ func load(version string) (*schemas, error) {
 }
 
 func read(version string) (*schemas, error) {
-	_, here, _, _ := runtime.Caller(0) //nolint:dogsled // only the file is used
+	_, here, _, _ := runtime.Caller(0)
 	path := filepath.Join(filepath.Dir(here), "..", "testdata", "spec", version, "a2a.json")
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -84,7 +84,7 @@ func (h answers) answer(ctx context.Context, r *a2a.SendRequest) (*a2a.Message, 
 	}
 	skill, err := r.Skill()
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it is an *a2a.Error
+		return nil, err
 	}
 	text, data, err := content(r.Message)
 	if err != nil {
@@ -165,7 +165,7 @@ func (h answers) find(ctx context.Context, text string, data []byte) (result any
 	}
 	page, err := h.registry.Find(ctx, parameters)
 	if err != nil {
-		return nil, "", err //nolint:wrapcheck // it is an *a2a.Error
+		return nil, "", err
 	}
 	return page, summarize(page), nil
 }
@@ -248,7 +248,7 @@ func (h answers) card(ctx context.Context, client a2a.Dialect, text string, data
 	}
 	card, err := h.registry.Card(ctx, agent, version)
 	if err != nil {
-		return nil, "", err //nolint:wrapcheck // it is an *a2a.Error
+		return nil, "", err
 	}
 	return card, string(card), nil
 }

@@ -113,7 +113,7 @@ func (t *task) beginAfter(ctx context.Context, tn *turn, before *a2a.Task) error
 	}
 	seq, err := t.engine.coordinator.Begin(ctx, t.key, t.log, a)
 	if err != nil {
-		return err //nolint:wrapcheck // begin wraps it
+		return err
 	}
 	t.seq, t.descriptor = seq, descriptor
 	t.canceled.Store(false)

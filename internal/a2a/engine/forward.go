@@ -57,7 +57,7 @@ func (e *Engine) forward(tn *turn, to store.Replica, newTask string) error {
 	message.ID = tn.message.ID
 	request.Message = &message
 	f := coordination.Forwarded{To: to, Request: &request, Task: tn.taskID, NewTask: newTask, Claim: tn.claim}
-	return e.coordinator.Forward(f, func(ctx context.Context, o coordination.Outcome, err error) { //nolint:wrapcheck // an error for the client
+	return e.coordinator.Forward(f, func(ctx context.Context, o coordination.Outcome, err error) {
 		switch {
 		case err != nil:
 			err = storeError("forward message", f.Task, err)

@@ -39,7 +39,7 @@ func (p *pageTokens) token(r *a2a.ListRequest, at store.Place) string {
 // page, or an INVALID_PARAMS error for a token of another list.
 func (p *pageTokens) place(r *a2a.ListRequest) (*store.Place, error) {
 	if r.PageToken == "" {
-		return nil, nil //nolint:nilnil // nil is the first page
+		return nil, nil // nil is the first page
 	}
 	token, err := tokenText.DecodeString(r.PageToken)
 	// The comparison refuses other spellings of a token: the decoder ignores line

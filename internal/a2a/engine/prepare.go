@@ -28,7 +28,7 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 	if !tn.newContext {
 		err := t.engine.retryOutage(ctx, func() (err error) {
 			history, err = t.engine.options.Store.Recall(ctx, c)
-			return err //nolint:wrapcheck // the caller of retryOutage wraps it
+			return err
 		})
 		if err != nil {
 			return nil, fmt.Errorf("recall conversation: %w: %w", errStore, err)

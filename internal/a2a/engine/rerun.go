@@ -165,5 +165,5 @@ func (t *task) release(ctx context.Context) {
 
 func (t *task) changeHold(ctx context.Context, hold store.HoldChange, d *store.TurnDescriptor) error {
 	_, err := t.engine.coordinator.Append(ctx, t.log, store.Append{After: t.seq, Hold: hold, Write: store.Write{Turn: d}})
-	return err //nolint:wrapcheck // the callers do not report it
+	return err
 }

@@ -53,7 +53,7 @@ func (e *Engine) waitStopped(ctx context.Context, tn *turn) (*a2a.Record, error)
 		}
 		return tn.outcome, nil
 	case <-limit.C:
-		return nil, nil //nolint:nilnil // there is no outcome yet
+		return nil, nil // there is no outcome yet
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -64,7 +64,7 @@ func (e *Engine) waitStoppedElsewhere(ctx context.Context, tn *turn) (*a2a.Recor
 	defer cancel()
 	record, err := e.outcome(limited, tn)
 	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return nil, nil //nolint:nilnil // there is no outcome yet
+		return nil, nil // there is no outcome yet
 	}
 	return record, err
 }

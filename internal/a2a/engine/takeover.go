@@ -100,7 +100,7 @@ func (t *task) rerunTurn(ctx context.Context, d store.TurnDescriptor) error {
 	})
 	if err != nil {
 		t.engine.cancelReservation(t, tn)
-		return err //nolint:wrapcheck // the caller wraps it
+		return err
 	}
 	t.seq, t.descriptor = seq, tn.rerun.descriptor
 	t.applied(ctx, events)

@@ -82,7 +82,7 @@ func (w *statusWriter) Write(p []byte) (int, error) {
 	if w.result.status == 0 {
 		w.result.status = http.StatusOK
 	}
-	return w.ResponseWriter.Write(p) //nolint:wrapcheck // the error of the response
+	return w.ResponseWriter.Write(p)
 }
 
 // Unwrap implements the unwrapping of http.ResponseController.

@@ -61,7 +61,7 @@ func (r *eventRewriter) line() (line []byte, err error) {
 		}
 		line = append(line, part...)
 		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err //nolint:wrapcheck // the error of the body
+			return line, err
 		}
 	}
 }

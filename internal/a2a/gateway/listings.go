@@ -58,7 +58,7 @@ func (d *listings) find(ctx context.Context, c *Config, to *destination) (*listi
 		if errors.Is(err, errRegistry) && last != nil && last.holds(now) {
 			return last, nil
 		}
-		return nil, err //nolint:wrapcheck // ask has wrapped it
+		return nil, err
 	}
 	next, _ := found.(*listing)
 	return next, next.err()

@@ -73,7 +73,7 @@ func moveInterfaces(card map[string]any, base string) {
 	if _, ok := card["additionalInterfaces"]; ok {
 		card["additionalInterfaces"] = moved
 	}
-	first := moved[0].(map[string]any) //nolint:forcetypeassert // interfaces returns such values only
+	first := moved[0].(map[string]any) // interfaces returns such values only
 	card["url"] = first["url"]
 	if _, ok := card["preferredTransport"]; ok {
 		card["preferredTransport"] = first["transport"]

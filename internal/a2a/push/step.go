@@ -130,7 +130,7 @@ func taskAt(d *delivery, seq uint64) (*a2a.Task, error) {
 	case errors.Is(err, store.ErrTrimmed):
 		return &a2a.Task{ID: record.Task.ID, ContextID: record.Task.ContextID, Dialect: record.Task.Dialect}, nil
 	case err != nil:
-		return nil, err //nolint:wrapcheck // the caller compares it
+		return nil, err // the caller compares it
 	}
 	return record.Task, nil
 }

@@ -274,7 +274,7 @@ func (c *Parked) Write(text []byte) (int, error) {
 	if len(text) == 0 {
 		return 0, nil // an empty chunk ends the response
 	}
-	pooled := chunks.Get().(*[]byte) //nolint:forcetypeassert // nothing else is in the pool
+	pooled := chunks.Get().(*[]byte) // nothing else is in the pool
 	defer chunks.Put(pooled)
 	head := append(strconv.AppendInt((*pooled)[:0], int64(len(text)), 16), '\r', '\n')
 	if len(text) <= copied {

@@ -19,7 +19,7 @@ var errShortLog = errors.New("log ends before an event that was read from it")
 func TaskAt(ctx context.Context, log Log, seq uint64) (*a2a.Record, error) {
 	now, err := log.Snapshot(ctx)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // callers compare it
+		return nil, err // callers compare it
 	}
 	if now.Seq <= seq {
 		return now, nil
@@ -30,9 +30,9 @@ func TaskAt(ctx context.Context, log Log, seq uint64) (*a2a.Record, error) {
 		batch, err = log.Read(ctx, batch[:0], at)
 		switch {
 		case errors.Is(err, ErrTrimmed):
-			return now, err //nolint:wrapcheck // callers compare it
+			return now, err // callers compare it
 		case err != nil:
-			return nil, err //nolint:wrapcheck // callers compare it
+			return nil, err // callers compare it
 		case len(batch) == 0:
 			return now, errShortLog
 		}

@@ -33,7 +33,7 @@ func (h Handler) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 	if err == nil {
 		op.event(&event)
 	}
-	return event, err //nolint:wrapcheck // the errors of a Handler
+	return event, err
 }
 
 // Stream implements a2a.Handler.
@@ -48,14 +48,14 @@ func (h Handler) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, er
 func (h Handler) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
 	task, err := h.Handler.Get(ctx, r)
 	recording(ctx, a2a.MethodGetTask).about(r.TaskID, task)
-	return task, err //nolint:wrapcheck // the errors of a Handler
+	return task, err
 }
 
 // Cancel implements a2a.Handler.
 func (h Handler) Cancel(ctx context.Context, r *a2a.CancelRequest) (*a2a.Task, error) {
 	task, err := h.Handler.Cancel(ctx, r)
 	recording(ctx, a2a.MethodCancelTask).about(r.TaskID, task)
-	return task, err //nolint:wrapcheck // the errors of a Handler
+	return task, err
 }
 
 // Subscribe implements a2a.Handler.
@@ -138,5 +138,5 @@ func (s *stream) Next(ctx context.Context) ([]*a2a.Record, error) {
 	for _, r := range records {
 		s.operation.event(&r.Event)
 	}
-	return records, err //nolint:wrapcheck // the errors of a Stream
+	return records, err
 }

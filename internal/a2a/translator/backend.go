@@ -23,7 +23,7 @@ var _ backend.Canceler = linkBackend{}
 
 // Run implements backend.Backend.
 func (b linkBackend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
-	l := ctx.Value(linkKey{}).(*link) //nolint:forcetypeassert // every request has a link in its context
+	l := ctx.Value(linkKey{}).(*link) // every request has a link in its context
 	b.use(l)
 	defer b.release(l)
 	err := l.backend.Run(ctx, t, emit)
@@ -35,10 +35,10 @@ func (b linkBackend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit
 		named.Reason += " (remote agent " + l.name + " at " + l.url + ")"
 		return &named
 	}
-	return err //nolint:wrapcheck // the engine compares it
+	return err // the engine compares it
 }
 
 // Canceled implements backend.Canceler.
 func (b linkBackend) Canceled(ctx context.Context, t *a2a.Task) {
-	ctx.Value(linkKey{}).(*link).backend.Canceled(ctx, t) //nolint:forcetypeassert // every request has a link in its context
+	ctx.Value(linkKey{}).(*link).backend.Canceled(ctx, t) // every request has a link in its context
 }

@@ -94,7 +94,7 @@ func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (
 // ExplainConnection returns the failure for the error of a connection. If ctx has ended, it returns context.Cause(ctx).
 func ExplainConnection(ctx context.Context, err error, u *url.URL) error {
 	if ctx.Err() != nil {
-		return context.Cause(ctx) //nolint:wrapcheck // it is a *failure.Error, or the user's interrupt
+		return context.Cause(ctx)
 	}
 	if problem, ok := errors.AsType[*failure.Error](err); ok {
 		return problem // port forwarding returns failures

@@ -248,6 +248,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx) //nolint:wrapcheck // it is a *failure.Error, or the user's interrupt
+		return context.Cause(ctx)
 	}
 }

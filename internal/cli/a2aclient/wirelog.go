@@ -47,7 +47,7 @@ func (w *wireLog) RoundTrip(r *http.Request) (*http.Response, error) {
 		body, err := io.ReadAll(r.Body)
 		_ = r.Body.Close()
 		if err != nil {
-			return nil, err //nolint:wrapcheck // the body is in memory
+			return nil, err
 		}
 		r = r.Clone(r.Context())
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -58,7 +58,7 @@ func (w *wireLog) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := w.next.RoundTrip(r)
 	if err != nil {
 		w.logf("< %v", err)
-		return nil, err //nolint:wrapcheck // it passes through
+		return nil, err
 	}
 	w.logf("< %s", resp.Status)
 	w.header("<", resp.Header)
@@ -95,5 +95,5 @@ func (b *loggedBody) Read(p []byte) (int, error) {
 		b.logged += n
 		b.logf("< %s", redact(strings.TrimRight(string(p[:n]), "\r\n")))
 	}
-	return n, err //nolint:wrapcheck // it passes through
+	return n, err
 }

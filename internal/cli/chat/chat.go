@@ -37,5 +37,5 @@ func Run(ctx context.Context, o *Options, in io.Reader, out io.Writer) (Result, 
 	case err != nil:
 		err = failure.Wrap(failure.Internal, err, "run the terminal")
 	}
-	return Result{TaskID: m.taskID, ContextID: m.contextID}, err //nolint:wrapcheck // it is a *failure.Error
+	return Result{TaskID: m.taskID, ContextID: m.contextID}, err
 }

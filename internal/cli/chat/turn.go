@@ -69,7 +69,7 @@ func (t *turn) run(ctx context.Context, o *Options, start func(context.Context, 
 		case t.events <- e:
 			return nil
 		case <-ctx.Done():
-			return context.Cause(ctx) //nolint:wrapcheck // it is a *failure.Error
+			return context.Cause(ctx)
 		}
 	}
 	t.err = start(ctx, &a2aclient.Following{

@@ -67,7 +67,7 @@ func (a Access) object() string {
 func Explain(ctx context.Context, err error, a Access) error {
 	switch {
 	case ctx.Err() != nil:
-		return context.Cause(ctx) //nolint:wrapcheck // it is a *failure.Error, or the user's interrupt
+		return context.Cause(ctx)
 	case apierrors.IsForbidden(err):
 		return a.forbidden()
 	case apierrors.IsUnauthorized(err):

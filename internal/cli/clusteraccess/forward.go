@@ -215,14 +215,14 @@ func newForwardedConn(tunnel httpstream.Connection, port int32, request int) (*f
 	header.Set(corev1.PortForwardRequestIDHeader, strconv.Itoa(request))
 	problems, err := tunnel.CreateStream(header)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller wraps it
+		return nil, err
 	}
 	_ = problems.Close() // it is read only
 	header.Set(corev1.StreamType, corev1.StreamTypeData)
 	data, err := tunnel.CreateStream(header)
 	if err != nil {
 		tunnel.RemoveStreams(problems)
-		return nil, err //nolint:wrapcheck // the caller wraps it
+		return nil, err
 	}
 	conn := &forwardedConn{tunnel: tunnel, data: data, problems: problems, failed: make(chan struct{})}
 	go conn.watch()

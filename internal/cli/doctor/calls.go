@@ -86,7 +86,7 @@ func expectedCard(f *AgentFacts) (*publishedCard, error) {
 	}
 	out := &publishedCard{}
 	if err := json.Unmarshal([]byte(f.ConfigMap.Data[sidecarconfig.FileName]), out); err != nil {
-		return nil, err //nolint:wrapcheck // the caller adds the context
+		return nil, err
 	}
 	return out, nil
 }

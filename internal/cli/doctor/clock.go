@@ -30,7 +30,7 @@ func (c *serverClock) transport(next http.RoundTripper) http.RoundTripper {
 		if err == nil {
 			c.record(resp, begin, time.Since(begin))
 		}
-		return resp, err //nolint:wrapcheck // it passes the response on
+		return resp, err
 	})
 }
 

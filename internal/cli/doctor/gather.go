@@ -20,7 +20,7 @@ import (
 func Gather(ctx context.Context, cluster *clusteraccess.Cluster, namespace string, agents []*a2av1alpha1.Agent, calls *CallOptions) (*SharedFacts, []*AgentFacts, error) {
 	config, err := cluster.Config()
 	if err != nil {
-		return nil, nil, err //nolint:wrapcheck // it is a *failure.Error
+		return nil, nil, err
 	}
 	clock := &serverClock{}
 	config.Wrap(clock.transport)
@@ -45,7 +45,7 @@ func Gather(ctx context.Context, cluster *clusteraccess.Cluster, namespace strin
 	}
 	all.Wait()
 	if ctx.Err() != nil {
-		return nil, nil, context.Cause(ctx) //nolint:wrapcheck // it is a *failure.Error, or the user's interrupt
+		return nil, nil, context.Cause(ctx)
 	}
 	shared.Now, shared.ServerTime = clock.times()
 	return shared, facts, nil

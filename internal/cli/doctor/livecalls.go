@@ -112,7 +112,7 @@ func (o *CallOptions) client(forward *clusteraccess.Forward) (*http.Client, erro
 	transport := o.Transport
 	transport.DialContext = forward.DialContext
 	transport.Insecure = transport.CAFile == ""
-	return a2aclient.NewHTTPClient(transport, nil) //nolint:wrapcheck // it is a *failure.Error
+	return a2aclient.NewHTTPClient(transport, nil)
 }
 
 // clock returns a transport that records the clock of the sidecar's node from the responses of next.
@@ -125,7 +125,7 @@ func (c *CallFacts) clock(next http.RoundTripper) http.RoundTripper {
 		if !server.IsZero() {
 			c.SidecarTime, c.SidecarSkew = server, server.Sub(local)
 		}
-		return resp, err //nolint:wrapcheck // it passes the response on
+		return resp, err
 	})
 }
 
@@ -259,7 +259,7 @@ func askSidecar(ctx context.Context, cluster *clusteraccess.Cluster, pod *corev1
 	defer forward.Close()
 	client, err := a2aclient.NewHTTPClient(a2aclient.TransportOptions{DialContext: forward.DialContext}, nil)
 	if err != nil {
-		return 0, nil, err //nolint:wrapcheck // the callers do not report it
+		return 0, nil, err
 	}
 	ctx, cancel := bounded(ctx)
 	defer cancel()
@@ -270,18 +270,18 @@ func askSidecar(ctx context.Context, cluster *clusteraccess.Cluster, pod *corev1
 func get(ctx context.Context, client *http.Client, address, bearer string) (int, []byte, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
-		return 0, nil, err //nolint:wrapcheck // the caller wraps it
+		return 0, nil, err
 	}
 	if bearer != "" {
 		r.Header.Set("Authorization", "Bearer "+bearer)
 	}
 	resp, err := client.Do(r)
 	if err != nil {
-		return 0, nil, err //nolint:wrapcheck // the caller wraps it
+		return 0, nil, err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	return resp.StatusCode, text, err //nolint:wrapcheck // the caller wraps it
+	return resp.StatusCode, text, err
 }
 
 // askRegistry asks the registry in the sidecar configuration whether it lists the agent. It returns nil if the

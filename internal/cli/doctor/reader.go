@@ -50,7 +50,7 @@ func read[T any](ctx context.Context, access clusteraccess.Access, options metav
 	out, err := request(ctx, options)
 	if err != nil {
 		var none T
-		return none, clusteraccess.Explain(ctx, err, access) //nolint:wrapcheck // it is a *failure.Error
+		return none, clusteraccess.Explain(ctx, err, access)
 	}
 	return out, nil
 }

@@ -103,7 +103,7 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 	if e.A2ACode != 0 {
 		out.A2ACode = &e.A2ACode
 	}
-	return json.Marshal(map[string]envelope{"error": out}) //nolint:wrapcheck // the encoding of strings and numbers does not fail
+	return json.Marshal(map[string]envelope{"error": out})
 }
 
 // Of returns the *Error in the chain of err. For any other error, it returns an *Error with the code Internal.

@@ -174,5 +174,5 @@ func refusal(response *http.Response, authenticated bool) error {
 
 // explain returns the failure for the error of a connection. If ctx has ended, it returns context.Cause(ctx).
 func (c *Client) explain(ctx context.Context, err error) error {
-	return a2aclient.ExplainConnection(ctx, err, c.URL) //nolint:wrapcheck // it is a *failure.Error
+	return a2aclient.ExplainConnection(ctx, err, c.URL)
 }

@@ -55,7 +55,7 @@ func (c *Client) Follow(ctx context.Context, q Query, observe func(Change) error
 		case w.failed != nil:
 			return w.failed
 		case ctx.Err() != nil:
-			return context.Cause(ctx) //nolint:wrapcheck // it is a *failure.Error, or the user's interrupt
+			return context.Cause(ctx)
 		case w.received:
 			failures, pause = 0, resumeFirst
 		case err != nil && (first || failure.Of(err).Code != failure.Unreachable):
@@ -87,7 +87,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return context.Cause(ctx) //nolint:wrapcheck // it is a *failure.Error, or the user's interrupt
+		return context.Cause(ctx)
 	}
 }
 

@@ -91,7 +91,7 @@ func readLine(r *bufio.Reader, dst []byte) ([]byte, error) {
 			continue
 		}
 		if err != nil {
-			return nil, err //nolint:wrapcheck // io.EOF, or the cause of the caller
+			return nil, err
 		}
 		return bytes.TrimSuffix(bytes.TrimSuffix(dst, []byte("\n")), []byte("\r")), nil
 	}

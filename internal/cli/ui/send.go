@@ -72,13 +72,13 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, run func(ctx conte
 	write := func(u update) error {
 		line, err := json.Marshal(u)
 		if err != nil {
-			return err //nolint:wrapcheck // the caller only ends the response
+			return err
 		}
 		_ = control.SetWriteDeadline(s.options.Now().Add(writeTimeout))
 		if _, err := w.Write(append(line, '\n')); err != nil {
-			return err //nolint:wrapcheck // the caller only ends the response
+			return err
 		}
-		return control.Flush() //nolint:wrapcheck // the caller only ends the response
+		return control.Flush()
 	}
 	if err := run(r.Context(), write); err != nil {
 		problem := failure.Of(err)
@@ -123,7 +123,7 @@ func readMessage(r *http.Request) (*a2a.Message, error) {
 func readField(m *a2a.Message, part *multipart.Part) error {
 	content, err := io.ReadAll(part) // the request is bounded
 	if err != nil {
-		return err //nolint:wrapcheck // the caller wraps it
+		return err
 	}
 	text := strings.ToValidUTF8(string(content), "\ufffd")
 	switch part.FormName() {

@@ -182,7 +182,7 @@ func (c *Certificate) reload() {
 // authorities that cannot be used, because clients then continue to use the former ones.
 func parseAuthorities(text []byte) (*x509.CertPool, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
-		return nil, nil //nolint:nilnil // no authorities are a result
+		return nil, nil // no authorities are a result
 	}
 	pool, err := egress.ParseAuthorities(text)
 	if err != nil {

@@ -43,7 +43,7 @@ func main() {
 			_, _ = fmt.Fprintf(os.Stdout, "SKIPPED: the tests that run Python with %v\n", err)
 		case err != nil:
 			_, _ = fmt.Fprintln(os.Stderr, err)
-			os.Exit(1) //nolint:gocritic // no deferred call is needed
+			os.Exit(1)
 		default:
 			_, _ = fmt.Fprintf(os.Stdout, "%s: installed in %s\n", requirements, time.Since(start).Round(time.Second/10))
 		}

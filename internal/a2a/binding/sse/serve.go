@@ -180,7 +180,7 @@ func FailureOf(ctx context.Context, log *slog.Logger, method string, err error) 
 		return a2a.ErrDraining
 	}
 	if left := ctx.Err(); left != nil && err != nil {
-		return left //nolint:wrapcheck // httpcall.ClientLeft compares it
+		return left // httpcall.ClientLeft compares it
 	}
 	if errors.Is(err, a2a.ErrDraining) {
 		return nil // the client can resume

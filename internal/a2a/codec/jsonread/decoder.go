@@ -26,7 +26,7 @@ type decoder struct {
 var decoders = sync.Pool{New: func() any { return &decoder{Decoder: new(jsontext.Decoder)} }}
 
 func lend(text []byte) *decoder {
-	d := decoders.Get().(*decoder) //nolint:forcetypeassert // the pool holds nothing else
+	d := decoders.Get().(*decoder) // the pool holds nothing else
 	d.text = *bytes.NewBuffer(text)
 	d.Reset(&d.text)
 	return d

@@ -29,7 +29,7 @@ func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 	for range maxClaims {
 		stands, err := s.member.Claim(ctx, name, mine, max(c.Window, time.Millisecond))
 		if err != nil {
-			return Claimed{}, err //nolint:wrapcheck // the caller wraps it
+			return Claimed{}, err
 		}
 		claim := store.ClaimedMessage{Message: name, MessageClaim: stands}
 		switch {
@@ -46,12 +46,12 @@ func (s *Shared) Claim(ctx context.Context, c ClaimRequest) (Claimed, error) {
 		if stands.Replica != s.member.Self() {
 			alive, err := s.member.Alive(ctx, stands.Replica)
 			if err != nil || alive {
-				return Claimed{Claim: claim, Replica: stands.Replica, Task: stands.TaskID}, err //nolint:wrapcheck // the caller wraps it
+				return Claimed{Claim: claim, Replica: stands.Replica, Task: stands.TaskID}, err
 			}
 		}
 		c.Former = store.ClaimedMessage{}
 		if err := s.member.Unclaim(ctx, name, stands); err != nil {
-			return Claimed{}, err //nolint:wrapcheck // the caller wraps it
+			return Claimed{}, err
 		}
 	}
 	return Claimed{}, errMoving()

@@ -56,7 +56,7 @@ func (s *Shared) forward(f *Forwarded) (Outcome, error) {
 	case errors.Is(err, store.ErrFull):
 		return Outcome{}, errInboxFull()
 	case err != nil:
-		return unknown, err //nolint:wrapcheck // the caller wraps it
+		return unknown, err
 	}
 	silence := time.NewTimer(acceptWithin)
 	defer silence.Stop()
@@ -154,7 +154,7 @@ func (s *Shared) outcome(m *store.InboxMessage) (Outcome, error) {
 	}
 	log, err := s.member.Open(s.ctx, m.Task)
 	if err != nil {
-		return unknown, err //nolint:wrapcheck // the caller wraps it
+		return unknown, err
 	}
 	return Outcome{Turn: &Position{Key: m.Task, Log: log, Seq: m.Seq}}, nil
 }

@@ -95,7 +95,7 @@ func (s *Shared) send(to *store.InboxMessage, answer store.InboxMessage) error {
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		s.options.Log.ErrorContext(ctx, "answer to another replica not sent", "replica", to.From, "error", err)
 	}
-	return err //nolint:wrapcheck // it is only retried
+	return err
 }
 
 // awaitReplies registers a forwarded message. end removes it.

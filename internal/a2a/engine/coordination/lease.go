@@ -84,7 +84,7 @@ func (s *Shared) renew() ([]store.Key, error) {
 		s.options.Log.ErrorContext(s.ctx, "task store has lost writes that it had answered: restored from a backup, or not on disk before a crash")
 		s.group.Go(func() { s.host.StoreRolledBack(s.ctx) })
 	case err != nil:
-		return nil, err //nolint:wrapcheck // it is only logged
+		return nil, err
 	}
 	mine := make(map[store.Key]bool, len(held))
 	for _, k := range held {

@@ -25,20 +25,20 @@ func (s *Shared) findIn(ctx context.Context, tasks []store.Key, r *a2a.SendReque
 			return found, err
 		}
 	}
-	return nil, nil //nolint:nilnil // nil is a message that is in no log
+	return nil, nil // nil is a message that is in no log
 }
 
 func (s *Shared) find(ctx context.Context, k store.Key, r *a2a.SendRequest) (*Position, error) {
 	log, err := s.member.Open(ctx, k)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller wraps it
+		return nil, err
 	}
 	now, err := log.Snapshot(ctx)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the caller wraps it
+		return nil, err
 	}
 	if !slices.ContainsFunc(now.Task.History, func(m *a2a.Message) bool { return m.ID == r.Message.ID }) {
-		return nil, nil //nolint:nilnil // as for findIn, nil is a valid result: no outcome
+		return nil, nil // as for findIn, nil is a valid result: no outcome
 	}
 	seq, err := FindMessage(ctx, log, r)
 	if err != nil || seq == 0 {
@@ -62,7 +62,7 @@ func FindMessage(ctx context.Context, log store.Log, r *a2a.SendRequest) (seq ui
 			return 0, nil
 		}
 		if err != nil || len(batch) == 0 {
-			return seq, err //nolint:wrapcheck // the caller wraps it
+			return seq, err
 		}
 		for _, record := range batch {
 			at = record.Seq

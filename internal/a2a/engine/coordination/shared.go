@@ -203,7 +203,7 @@ func (s *Shared) prepareCreation(ctx context.Context, w *store.Write, term uint6
 func (s *Shared) Owner(ctx context.Context, k store.Key) (Owner, error) {
 	hold, err := s.member.Holder(ctx, k)
 	if err != nil || hold.Replica == "" {
-		return Owner{}, err //nolint:wrapcheck // the caller wraps it
+		return Owner{}, err
 	}
 	here := hold.Replica == s.member.Self()
 	s.mu.Lock()
@@ -223,7 +223,7 @@ func (s *Shared) Create(ctx context.Context, n store.NewTask, term uint64) (stor
 	}
 	log, err := s.member.Create(ctx, n)
 	s.began(n.Key, err)
-	return log, err //nolint:wrapcheck // the caller wraps it
+	return log, err
 }
 
 // Begin implements Ownership.
@@ -233,16 +233,16 @@ func (s *Shared) Begin(ctx context.Context, k store.Key, log store.Log, a store.
 	}
 	seq, err := log.Append(s.prepare(ctx, &a.Write), a)
 	s.began(k, err)
-	return seq, err //nolint:wrapcheck // the caller wraps it
+	return seq, err
 }
 
 // Append implements Ownership.
 func (s *Shared) Append(ctx context.Context, log store.Log, a store.Append) (uint64, error) {
 	if a.Hold == store.AnyHolder {
 		a.Token = store.NewToken()
-		return log.Append(ctx, a) //nolint:wrapcheck // the caller wraps it
+		return log.Append(ctx, a)
 	}
-	return log.Append(s.prepare(ctx, &a.Write), a) //nolint:wrapcheck // the caller wraps it
+	return log.Append(s.prepare(ctx, &a.Write), a)
 }
 
 // began records the outcome of the write that begins a turn. If the write is
@@ -280,7 +280,7 @@ func (s *Shared) NotifyOwner(ctx context.Context, o Owner, k store.Key) {
 func (s *Shared) retry(call func() error) error {
 	ctx, cancel := context.WithTimeout(s.ctx, s.options.RetryFor)
 	defer cancel()
-	return store.Retry(ctx, call) //nolint:wrapcheck // the caller wraps it
+	return store.Retry(ctx, call)
 }
 
 // sleep waits for a duration, or until ctx ends.

@@ -38,12 +38,12 @@ func (Single) Owner(context.Context, store.Key) (Owner, error) { return Owner{},
 
 // Create implements Ownership.
 func (s Single) Create(ctx context.Context, n store.NewTask, _ uint64) (store.Log, error) {
-	return s.Store.Create(ctx, n) //nolint:wrapcheck // the caller wraps it
+	return s.Store.Create(ctx, n)
 }
 
 // Begin implements Ownership.
 func (Single) Begin(ctx context.Context, _ store.Key, log store.Log, a store.Append) (uint64, error) {
-	return log.Append(ctx, a) //nolint:wrapcheck // the caller wraps it
+	return log.Append(ctx, a)
 }
 
 // Append implements Ownership.
@@ -51,7 +51,7 @@ func (Single) Append(ctx context.Context, log store.Log, a store.Append) (uint64
 	if len(a.Events) == 0 {
 		return a.After, nil
 	}
-	return log.Append(ctx, a) //nolint:wrapcheck // the caller wraps it
+	return log.Append(ctx, a)
 }
 
 // NotifyOwner implements Ownership.

@@ -62,7 +62,7 @@ type gateway struct{ http.RoundTripper }
 func (g gateway) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := g.RoundTripper.RoundTrip(r)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // the stream client classifies it
+		return nil, err // the stream client classifies it
 	}
 	busy := response.StatusCode == http.StatusServiceUnavailable || response.StatusCode == http.StatusTooManyRequests
 	if busy && strings.HasPrefix(response.Header.Get("Content-Type"), "application/json") {
@@ -117,23 +117,23 @@ func (a *agent) call(ctx context.Context, method, taskID string, handle func(*a2
 		return err
 	}
 	client := a.stream
-	return client.Turn(ctx, func(ctx context.Context, watchdog *stream.Watchdog) error { //nolint:wrapcheck // it is a *backend.TurnError with its reason
+	return client.Turn(ctx, func(ctx context.Context, watchdog *stream.Watchdog) error {
 		resp, err := client.Do(ctx, r)
 		if err != nil {
-			return err //nolint:wrapcheck // it is a *backend.TurnError with its reason
+			return err
 		}
 		defer resp.Body.Close()
 		body := client.NewBody(resp, watchdog)
 		mediaType, _, err := body.MediaType()
 		if err != nil {
-			return err //nolint:wrapcheck // it is a *backend.TurnError with its reason
+			return err
 		}
 		if mediaType == "text/event-stream" && stream.IsSuccess(resp.StatusCode) {
-			return body.SSE(func(_ int, text []byte) error { return decode(text, handle) }, func() error { return nil }) //nolint:wrapcheck // it is a *backend.TurnError with its reason
+			return body.SSE(func(_ int, text []byte) error { return decode(text, handle) }, func() error { return nil })
 		}
 		text, err := body.ReadAll()
 		if err != nil {
-			return err //nolint:wrapcheck // it is a *backend.TurnError with its reason
+			return err
 		}
 		if err := decode(text, handle); err != nil || stream.IsSuccess(resp.StatusCode) {
 			return err
@@ -217,7 +217,7 @@ func (a *agent) read(ctx context.Context, taskID string, held int) (*a2a.Task, e
 	defer cancel()
 	resp, err := a.stream.Do(ctx, r)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it is a *backend.TurnError with its reason
+		return nil, err
 	}
 	defer resp.Body.Close()
 	// The text, its strings and the task are in memory at once.
@@ -231,7 +231,7 @@ func (a *agent) read(ctx context.Context, taskID string, held int) (*a2a.Task, e
 	text, fits, err := a.stream.NewBody(resp, nil).ReadUpTo(maxTask)
 	switch {
 	case err != nil:
-		return nil, err //nolint:wrapcheck // it is a *backend.TurnError with its reason
+		return nil, err
 	case !fits:
 		return nil, &a2a.Error{
 			Reason:  a2a.ReasonInvalidAgentResponse,

@@ -117,7 +117,7 @@ func (f *follower) follow(ctx context.Context) error {
 			op = methodSubscribe
 		}
 		if err := stream.Sleep(ctx, pause); err != nil {
-			return err //nolint:wrapcheck // it is the cause of the end
+			return err
 		}
 	}
 }
@@ -159,7 +159,7 @@ func (f *follower) readWithRetry(ctx context.Context) (*a2a.Task, error) {
 			return task, err
 		}
 		if err := stream.Sleep(ctx, pause); err != nil {
-			return nil, err //nolint:wrapcheck // it is the cause of the end
+			return nil, err
 		}
 		pause = min(2*pause, pollMost)
 	}

@@ -102,7 +102,7 @@ func (s *Source) Token(ctx context.Context, r Request) (string, error) {
 	}
 	select {
 	case <-ctx.Done():
-		return "", ctx.Err() //nolint:wrapcheck // it is the error of the caller's context
+		return "", ctx.Err()
 	case answer := <-result:
 		token, _ := answer.Val.(string)
 		return token, answer.Err

@@ -106,7 +106,7 @@ func (w *responseWriter) WriteHeader(status int) {
 
 func (w *responseWriter) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
-	return w.body.Write(p) //nolint:wrapcheck // io.ErrClosedPipe: the caller has left
+	return w.body.Write(p)
 }
 
 // FlushError writes the header, if it is not written yet. The body is never buffered.
@@ -147,5 +147,5 @@ type body struct {
 // Close cancels the context of the handler's request.
 func (b *body) Close() error {
 	b.cancel()
-	return b.PipeReader.Close() //nolint:wrapcheck // it returns nil
+	return b.PipeReader.Close()
 }

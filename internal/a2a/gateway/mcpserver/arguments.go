@@ -79,7 +79,7 @@ func decode(r *mcp.CallToolRequest, readers map[string]func(*jsonread.Reader)) e
 	}
 	in := jsonread.New(r.Params.Arguments)
 	unknown := readObject(in, "is not an argument of this tool", readers)
-	return cmp.Or(unknown, directory.Explain(r.Params.Arguments, in.End())) //nolint:wrapcheck // each is an *a2a.Error
+	return cmp.Or(unknown, directory.Explain(r.Params.Arguments, in.End()))
 }
 
 // readObject reads an object. It returns an error for the first member without a reader.
@@ -92,7 +92,7 @@ func readObject(in *jsonread.Reader, problem string, readers map[string]func(*js
 			unknown = directory.UnknownMember(string(name), problem, slices.Sorted(maps.Keys(readers)))
 		}
 	}
-	return unknown //nolint:wrapcheck // it is an *a2a.Error
+	return unknown
 }
 
 // textInto returns a function that reads a string into to.
@@ -168,7 +168,7 @@ func (a *callArguments) message() (*a2a.Message, error) {
 		if a.TaskID == "" {
 			return nil, a2a.InvalidParams("message", "is required, unless data or files are sent, or taskId names a task to wait for")
 		}
-		return nil, nil //nolint:nilnil // nil is a valid result: no message
+		return nil, nil // nil is a valid result: no message
 	}
 	if a.Skill != "" {
 		skill, err := json.Marshal(map[string]string{a2a.SkillName: a.Skill})

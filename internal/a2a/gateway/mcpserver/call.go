@@ -77,7 +77,7 @@ func (c *conversation) run(ctx context.Context) (*result, error) {
 	for round := 0; ; round++ {
 		answer, err := c.agents.Do(ctx, c.call)
 		if err != nil {
-			return nil, err //nolint:wrapcheck // an *a2a.Error, or the cause of ctx
+			return nil, err
 		}
 		if answer.Message != nil {
 			return c.message(answer.Message), nil
@@ -124,7 +124,7 @@ func (c *conversation) answer(ctx context.Context, q *question, text string) (*r
 		return c.task(task, answeredLate), nil
 	}
 	c.call.Message = q.reply(text)
-	return nil, nil //nolint:nilnil // the call goes on
+	return nil, nil // the call goes on
 }
 
 // now returns the present task of the call, or nil if the agent does not return it. The error
@@ -135,7 +135,7 @@ func (c *conversation) now(ctx context.Context) (*a2a.Task, error) {
 		return nil, context.Cause(ctx)
 	}
 	if err != nil {
-		return nil, nil //nolint:nilnil,nilerr // a task that the agent does not return is no error; with any other cause, the message that follows fails, too
+		return nil, nil //nolint:nilerr // a task that the agent does not return is no error; with any other cause, the message that follows fails, too
 	}
 	return task, nil
 }
@@ -148,7 +148,7 @@ func (c *conversation) refuseSensitive(ctx context.Context) (*result, error) {
 		return nil, err
 	}
 	if q := questionOf(task); q == nil || !q.sensitive {
-		return nil, nil //nolint:nilnil // the call goes on
+		return nil, nil // the call goes on
 	}
 	refusal := c.task(task, "The message was not sent.")
 	refusal.IsError, refusal.outcome = true, OutcomeFailed

@@ -223,12 +223,12 @@ type boundedWriter struct {
 func (w *boundedWriter) Write(p []byte) (int, error) {
 	_ = w.control.SetWriteDeadline(w.now().Add(w.timeout))
 	defer func() { _ = w.control.SetWriteDeadline(time.Time{}) }()
-	return w.ResponseWriter.Write(p) //nolint:wrapcheck // the SDK reports it
+	return w.ResponseWriter.Write(p)
 }
 
 // FlushError flushes the response. It fails if this takes longer than the timeout.
 func (w *boundedWriter) FlushError() error {
 	_ = w.control.SetWriteDeadline(w.now().Add(w.timeout))
 	defer func() { _ = w.control.SetWriteDeadline(time.Time{}) }()
-	return w.control.Flush() //nolint:wrapcheck // the SDK reports it
+	return w.control.Flush()
 }

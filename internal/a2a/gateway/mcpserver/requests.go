@@ -43,7 +43,7 @@ func (s *requests) begin(r *http.Request) (ended func()) {
 // has ended.
 func (s *requests) of(header http.Header) context.Context {
 	if ctx, ok := s.served.Load(header.Get(headerRequest)); ok {
-		return ctx.(context.Context) //nolint:forcetypeassert // begin stores a context there
+		return ctx.(context.Context) // begin stores a context there
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -121,14 +121,14 @@ func (t *tools) find(ctx context.Context, r *mcp.CallToolRequest) (*result, erro
 	}
 	parameters, err := directory.Parameters(arguments, findParameters)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it is an *a2a.Error
+		return nil, err
 	}
 	if !parameters.Has("limit") {
 		parameters.Set("limit", strconv.Itoa(defaultLimit))
 	}
 	page, err := t.registry.Find(ctx, originOf(r.Extra.Header), parameters)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it is an *a2a.Error
+		return nil, err
 	}
 	return structured(page)
 }
@@ -144,7 +144,7 @@ func (t *tools) get(ctx context.Context, r *mcp.CallToolRequest) (*result, error
 	}
 	entry, err := t.registry.Entry(ctx, originOf(r.Extra.Header), agent)
 	if err != nil {
-		return nil, err //nolint:wrapcheck // it is an *a2a.Error
+		return nil, err
 	}
 	answer := map[string]json.RawMessage{"agent": entry}
 	card, err := t.registry.Card(ctx, originOf(r.Extra.Header), agent, "1.0")
@@ -153,7 +153,7 @@ func (t *tools) get(ctx context.Context, r *mcp.CallToolRequest) (*result, error
 	case err == nil:
 		answer["card"] = card
 	case problem == nil || problem.Reason != a2a.ReasonPermissionDenied:
-		return nil, err //nolint:wrapcheck // it is an *a2a.Error
+		return nil, err
 	}
 	return structured(answer)
 }

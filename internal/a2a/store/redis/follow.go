@@ -302,7 +302,7 @@ func (f *follower) refreshAll(behind []*log) bool {
 	all := true
 	failed.Range(func(key, _ any) bool {
 		all = false
-		f.refresh(key.(*log)) //nolint:forcetypeassert // nothing else is stored
+		f.refresh(key.(*log)) // nothing else is stored
 		return true
 	})
 	return all

@@ -48,7 +48,7 @@ func TestRenewalAfterHoursReportsLossesOnly(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer func() { _ = s.Close() }()
-				m, other := s.Join("a").(*member), s.Join("b") //nolint:forcetypeassert // Join returns nothing else
+				m, other := s.Join("a").(*member), s.Join("b") // Join returns nothing else
 				for _, one := range []store.Member{m, other} {
 					if _, err := one.Renew(t.Context(), time.Minute); err != nil {
 						t.Fatalf("Renew() error = %v", err)
