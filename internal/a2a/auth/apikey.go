@@ -4,8 +4,6 @@
 package auth
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"net/http"
 	"net/url"
@@ -34,7 +32,7 @@ func (k *APIKeys) Swap(r *KeyRing) { k.ring.Store(r) }
 // Len returns the number of keys.
 func (k *APIKeys) Len() int {
 	if ring := k.ring.Load(); ring != nil {
-		return len(ring.entries)
+		return ring.Len()
 	}
 	return 0
 }
@@ -97,20 +95,6 @@ func (a *APIKey) VerifiedBefore(r *http.Request) (Credential, bool) {
 }
 
 var errAPIKey = unauthenticated("API key is not accepted")
-
-// find returns the caller of a key. It compares the key with every key of the ring, in
-// constant time.
-func (k *KeyRing) find(key string) (caller string, ok bool) {
-	sum := sha256.Sum256([]byte(key))
-	found := -1
-	for i := range k.entries {
-		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(k.entries[i].sum[:], sum[:]), i, found)
-	}
-	if found < 0 {
-		return "", false
-	}
-	return k.entries[found].caller, true
-}
 
 // removeCredential returns the request without the key, because later handlers log URLs
 // and forward headers.

@@ -24,10 +24,6 @@ const maxToken = 16 << 10
 // token (RFC 6750).
 const bearerChallenge = `Bearer realm="a2a"` //nolint:gosec // a challenge, not a credential
 
-// errOtherIssuer is the error for a token of another issuer, which another authenticator
-// may accept.
-var errOtherIssuer = unauthenticated("Token is of another issuer")
-
 // asymmetric lists the accepted signature algorithms. It has no symmetric algorithm,
 // because a public key must never be used as a shared secret.
 var asymmetric = []jose.SignatureAlgorithm{

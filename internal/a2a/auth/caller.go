@@ -42,8 +42,18 @@ type Caller struct {
 	Rules *authz.Policy
 	// Policy is the policy that accepted the caller. It is nil if the request passed no
 	// Gate.
-	Policy *Policy
+	Policy Challenger
 }
+
+// Challenger is the policy of a caller as far as a denied call needs it.
+type Challenger interface {
+	// Challenges returns the values of WWW-Authenticate for clients without a credential.
+	Challenges() []string
+}
+
+// maxPrincipal is the maximum length of the name of a principal, an owner or a namespace in
+// a credential, in bytes.
+const maxPrincipal = 512
 
 // AccountingPrincipal returns the principal to which the limits count the requests of the
 // caller. For an anonymous caller, it is made of the caller's address.
@@ -72,7 +82,7 @@ func (c *Caller) Challenges() []string {
 	if c.Policy == nil {
 		return nil
 	}
-	return c.Policy.challenges()
+	return c.Policy.Challenges()
 }
 
 // Principal returns the principal of the caller. It differs from the Owner if several

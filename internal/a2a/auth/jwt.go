@@ -19,13 +19,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 )
 
-const (
-	// jwtLeeway is the tolerance for the clocks of issuers outside of the cluster.
-	jwtLeeway = time.Minute
-	// maxPrincipal is the maximum length of a claim that names a principal, an owner or a
-	// namespace, in bytes.
-	maxPrincipal = 512
-)
+// jwtLeeway is the tolerance for the clocks of issuers outside of the cluster.
+const jwtLeeway = time.Minute
 
 // JWTConfig configures a JWT authenticator.
 type JWTConfig struct {

@@ -6,6 +6,7 @@ package auth
 import (
 	"bytes"
 	"crypto/sha256"
+	"crypto/subtle"
 	"fmt"
 	"maps"
 	"slices"
@@ -40,6 +41,20 @@ type keyEntry struct {
 
 // Len returns the number of keys.
 func (k *KeyRing) Len() int { return len(k.entries) }
+
+// find returns the caller of a key. It compares the key with every key of the ring, in
+// constant time.
+func (k *KeyRing) find(key string) (caller string, ok bool) {
+	sum := sha256.Sum256([]byte(key))
+	found := -1
+	for i := range k.entries {
+		found = subtle.ConstantTimeSelect(subtle.ConstantTimeCompare(k.entries[i].sum[:], sum[:]), i, found)
+	}
+	if found < 0 {
+		return "", false
+	}
+	return k.entries[found].caller, true
+}
 
 // ParseAPIKeys reads files by the names of their callers. Each file has one key per line.
 // ParseAPIKeys returns the usable keys and one error for each unusable key or file, so
