@@ -4,7 +4,6 @@
 package sidecar
 
 import (
-	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -21,7 +20,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/mcpserver"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
@@ -163,7 +161,7 @@ func TestSeriesAreBounded(t *testing.T) {
 			}
 		}
 	}
-	fill(p.sidecar.metrics)
+	fill(t, p.sidecar.metrics)
 	for _, dependency := range sidecarconfig.Dependencies {
 		p.sidecar.health.Add(dependency, health.Options{}).Failf(sidecarconfig.CauseRefused, "x")
 	}
@@ -192,13 +190,30 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 }
 
+// reasons returns the reasons of errors that package a2a declares.
+func reasons(t *testing.T) (all []a2a.Reason) {
+	t.Helper()
+	source, err := os.ReadFile("../a2a/error.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range regexp.MustCompile(`(?m)^\tReason\w+ +Reason = "(\w+)"$`).FindAllSubmatch(source, -1) {
+		all = append(all, a2a.Reason(found[1]))
+	}
+	if !slices.Contains(all, a2a.ReasonInternal) {
+		t.Fatalf("the reasons in error.go of package a2a are %q", all)
+	}
+	return all
+}
+
 // fill adds the values of labels that occur only with a certain configuration or after a
 // fault.
-func fill(m *metrics) {
-	ctx := context.Background()
+func fill(t *testing.T, m *metrics) {
+	t.Helper()
+	ctx := t.Context()
 	for operation := range operations {
 		m.observe(ctx, httpcall.Outcome{Method: operation, Binding: "jsonrpc", Version: "1.0", Started: m.now()})
-		for reason := range errormap.Reasons() {
+		for reason := range reasons(t) {
 			m.observe(ctx, httpcall.Outcome{Method: operation, Binding: "jsonrpc", Version: "1.0", Reason: reason, Started: m.now()})
 		}
 	}

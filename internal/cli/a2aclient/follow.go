@@ -40,8 +40,8 @@ type Following struct {
 	// Resuming is called before the client resumes a stream that broke. It may be nil.
 	Resuming func(cause error)
 
-	taskID, contextID, lastID string
-	state                     a2a.State
+	taskID, lastID string
+	state          a2a.State
 	// answered is true after the first event. message is true if the agent answered with a message instead of a task.
 	answered, message bool
 }
@@ -94,11 +94,8 @@ func (f *Following) Task(ctx context.Context, id, lastID string) error {
 	}
 }
 
-// TaskID and ContextID return the ids of the task, "" while they are unknown.
+// TaskID returns the id of the task, "" while it is unknown.
 func (f *Following) TaskID() string { return f.taskID }
-
-// ContextID returns the id of the context, "" while it is unknown.
-func (f *Following) ContextID() string { return f.contextID }
 
 // State returns the last state of the task.
 func (f *Following) State() a2a.State { return f.state }
@@ -145,28 +142,24 @@ func (f *Following) take(e *Event) error {
 	return nil
 }
 
-// note stores the ids and the state of an event in f.
+// note stores the task id and the state of an event in f.
 func (f *Following) note(e *Event) {
-	set := func(task, contextID string) {
-		if task != "" {
-			f.taskID = task
-		}
-		if contextID != "" {
-			f.contextID = contextID
-		}
-	}
+	var id string
 	switch {
 	case e.Task != nil:
-		set(e.Task.ID, e.Task.ContextID)
+		id = e.Task.ID
 		f.state = e.Task.Status.State
 	case e.Status != nil:
-		set(e.Status.TaskID, e.Status.ContextID)
+		id = e.Status.TaskID
 		f.state = e.Status.Status.State
 	case e.Artifact != nil:
-		set(e.Artifact.TaskID, e.Artifact.ContextID)
+		id = e.Artifact.TaskID
 	case e.Message != nil:
-		set(e.Message.TaskID, e.Message.ContextID)
+		id = e.Message.TaskID
 		f.message = true
+	}
+	if id != "" {
+		f.taskID = id
 	}
 }
 

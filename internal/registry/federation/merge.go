@@ -49,9 +49,6 @@ type position struct {
 	Peers map[string]int `json:"peers,omitempty"`
 }
 
-// IsPageToken reports whether a page token belongs to merged results.
-func IsPageToken(token string) bool { return strings.HasPrefix(token, pageTokenPrefix) }
-
 func (p position) token() (string, error) {
 	text, err := json.Marshal(p)
 	return pageTokenPrefix + base64.RawURLEncoding.EncodeToString(text), err

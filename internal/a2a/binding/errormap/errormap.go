@@ -5,12 +5,7 @@
 // (A2A 1.0.1 section 5.4). The bindings encode the rows that it returns.
 package errormap
 
-import (
-	"iter"
-	"maps"
-
-	"github.com/a2a-operator/a2a-operator/internal/a2a"
-)
+import "github.com/a2a-operator/a2a-operator/internal/a2a"
 
 // Row is one row of the table: the codes and texts with which the bindings report an error.
 type Row struct {
@@ -113,9 +108,6 @@ func Lookup(problem *a2a.Error, p Profile) Row {
 	}
 	return row
 }
-
-// Reasons returns all reasons of the table, in no order.
-func Reasons() iter.Seq[a2a.Reason] { return maps.Keys(table) }
 
 // ReasonOf returns the reason of an error, or ReasonInternal if the reason is not in the
 // table.
