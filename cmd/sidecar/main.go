@@ -20,6 +20,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/logging"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
@@ -32,7 +33,7 @@ func run(args []string) int {
 	if len(args) == 1 && args[0] == "drain" {
 		return drain()
 	}
-	var options sidecar.Options
+	var options configuration.Options
 	flags := pflag.NewFlagSet("sidecar", pflag.ContinueOnError)
 	flags.SortFlags = false
 	options.Flags(flags)

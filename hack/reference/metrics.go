@@ -82,12 +82,12 @@ func readMetrics(roots ...string) ([]table, error) {
 	return tables, nil
 }
 
-// byName is the name of the function whose calls declare a metric by its name and help text.
+// byName is the name, in any case, of the functions whose calls declare a metric by its name and help text.
 const byName = "gauge"
 
 // metricsOf returns the metrics that a file declares by options of the Prometheus
 // library, by descriptions (prometheus.NewDesc), which are gauges, and by calls of the
-// function gauge. It returns an error for a declaration
+// function gauge or Gauge. It returns an error for a declaration
 // that it cannot read.
 func metricsOf(path string, source any) ([]metric, error) {
 	files := token.NewFileSet()
@@ -104,7 +104,7 @@ func metricsOf(path string, source any) ([]metric, error) {
 	ast.Inspect(file, func(node ast.Node) bool {
 		switch n := node.(type) {
 		case *ast.FuncDecl:
-			return n.Name.Name != byName
+			return !strings.EqualFold(n.Name.Name, byName)
 		case *ast.CallExpr:
 			m, is := declaration(n)
 			switch {
@@ -131,7 +131,7 @@ func declaration(call *ast.CallExpr) (m metric, is bool) {
 	if !ok || len(call.Args) == 0 {
 		return metric{}, false
 	}
-	if selector.Sel.Name == byName && len(call.Args) == 3 {
+	if strings.EqualFold(selector.Sel.Name, byName) && len(call.Args) == 3 {
 		return metric{name: literal(call.Args[0]), kind: "gauge", help: literal(call.Args[1])}, true
 	}
 	if selector.Sel.Name == "NewDesc" && len(call.Args) == 4 {

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -98,4 +100,26 @@ func (a *access) admitsNobody(c *sidecarconfig.Access) bool {
 		}
 	}
 	return true
+}
+
+// newRules returns the compiled authorization rules. Without rules, it returns nil, which
+// allows every call of an accepted caller.
+func newRules(a *sidecarconfig.Authorization) (*authz.Policy, error) {
+	if a == nil {
+		return nil, nil
+	}
+	rules := make([]authz.Rule, len(a.Rules))
+	for i, r := range a.Rules {
+		rules[i] = authz.Rule{
+			Name: r.Name, Allow: r.Action == sidecarconfig.ActionAllow,
+			Namespaces: r.Namespaces, Principals: r.Principals, Skills: r.Skills,
+		}
+		for _, m := range r.Methods {
+			rules[i].Methods = append(rules[i].Methods, a2a.Method(m))
+		}
+		if r.Expression != nil {
+			rules[i].Expression = r.Expression.Checked
+		}
+	}
+	return authz.New(rules)
 }

@@ -18,16 +18,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tokenbudget"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/modelserver"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // agentBackend is a backend whose configuration can be replaced. A turn uses the
 // configuration with which it began until its end.
 type agentBackend struct {
-	metrics *metrics
+	metrics *metrics.Metrics
 	tracer  *tracing.Tracer
 	budget  *tokenbudget.Budget
-	model   *modelServer
+	model   *modelserver.Server
 	now     func() time.Time
 	inUse   atomic.Pointer[configuredBackend]
 }
@@ -52,11 +54,11 @@ var (
 // Run implements backend.Backend.
 func (a *agentBackend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
 	current := a.inUse.Load()
-	ctx, t, span := a.traced(ctx, t, current.config.Protocol)
+	ctx, t, span := startTurnSpan(ctx, a.tracer, t, current.config.Protocol)
 	err := a.runMetered(ctx, current, t, emit)
 	span.End(turnFailure(ctx, err))
 	if failure, ok := errors.AsType[*backend.TurnError](err); ok && failure.Unrecognized {
-		a.metrics.unrecognizedEvent(current.config.Protocol)
+		a.metrics.UnrecognizedEvent(current.config.Protocol)
 	}
 	return err // the engine tells the errors of backends apart
 }
@@ -68,7 +70,7 @@ func (a *agentBackend) runMetered(ctx context.Context, b *configuredBackend, t *
 	defer func() {
 		meter.End(ctx)
 		if usage, ok := meter.Usage(); ok {
-			a.metrics.observeTokens(usage)
+			a.metrics.ObserveTokens(usage)
 		}
 	}()
 	read := meter.Read
@@ -130,9 +132,9 @@ func (a *agentBackend) newBackend(b *sidecarconfig.Backend) (closableBackend, er
 			URL: b.URL, Version: v, CardPath: b.A2A.CardPath, Query: b.A2A.Query, Limits: limits, Now: a.now,
 		})
 	case sidecarconfig.ProtocolChatCompletions:
-		return a.model.backend(b, limits)
+		return a.model.Backend(b, limits)
 	default:
-		return events.New(events.Options{URL: b.URL, Limits: limits, Internal: a.metrics.internalEvent, Now: a.now})
+		return events.New(events.Options{URL: b.URL, Limits: limits, Internal: a.metrics.InternalEvent, Now: a.now})
 	}
 }
 

@@ -26,8 +26,7 @@ func addAPIKeys(e *environment, dir string, keys *auth.APIKeys, blocks func(heal
 			for _, problem := range refused {
 				e.log.Error("API key refused", "error", problem)
 			}
-			e.metrics.apiKeys.WithLabelValues("accepted").Set(float64(ring.Len()))
-			e.metrics.apiKeys.WithLabelValues("refused").Set(float64(len(refused)))
+			e.metrics.SetAPIKeys(ring.Len(), len(refused))
 			keys.Swap(ring)
 			switch {
 			case ring.Len() == 0:

@@ -15,6 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card/signing"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -24,34 +25,34 @@ import (
 // Its methods are not safe for concurrent use. The reloader calls them one at a time.
 type publishedCard struct {
 	handler *wellknown.Handler
-	options *Options
+	options *configuration.Options
 	keys    []*signing.Key
 	// report receives the signatures of each configured card. They are nil if there are no
 	// keys.
 	report func(*sidecarconfig.CardSignatures)
 	// config is the configuration whose card is served. It is nil before the first one.
-	config *loaded
+	config *configuration.Loaded
 }
 
 // prepare renders the card of a configuration, and returns the function that puts it into
 // use.
-func (p *publishedCard) prepare(next *loaded) (commit func(), err error) {
+func (p *publishedCard) prepare(next *configuration.Loaded) (commit func(), err error) {
 	return p.prepareWith(next, p.keys)
 }
 
-func (p *publishedCard) prepareWith(next *loaded, keys []*signing.Key) (commit func(), err error) {
+func (p *publishedCard) prepareWith(next *configuration.Loaded, keys []*signing.Key) (commit func(), err error) {
 	var signer *signing.Signer
 	var reported *sidecarconfig.CardSignatures
 	if len(keys) > 0 {
 		if signer, err = signing.NewSigner(keys, next.CardSigning.JWKSURL); err != nil {
 			return nil, fmt.Errorf("sign card: %w", err)
 		}
-		if reported, err = signaturesFor(&next.configured, signer); err != nil {
+		if reported, err = signaturesFor(&next.Configured, signer); err != nil {
 			return nil, err
 		}
 	}
 	serve, err := p.handler.Prepare(wellknown.Content{
-		Card: &next.Card, Bases: next.Bases, Profile: next.ProtocolOptions.CardProfile, Signer: signer, Modified: p.options.written(),
+		Card: &next.Card, Bases: next.Bases, Profile: next.ProtocolOptions.CardProfile, Signer: signer, Modified: p.options.Written(),
 	})
 	if err != nil {
 		return nil, err

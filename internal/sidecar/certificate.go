@@ -170,11 +170,11 @@ func newServingCertificate(e *environment, dir string) (*servingCertificate, *re
 				return fmt.Errorf("%w (%s)", err, dir)
 			}
 			if issuer := files[issuerFile]; len(issuer) > 0 {
-				if err := e.trust.setIssuer(issuer); err != nil {
+				if err := e.trust.SetIssuer(issuer); err != nil {
 					return fmt.Errorf("%s of %s %w", issuerFile, dir, err)
 				}
 			}
-			e.metrics.certificate.Set(float64(pair.Leaf.NotAfter.Unix()))
+			e.metrics.SetCertificateExpiry(pair.Leaf.NotAfter)
 			c.tls.Swap(&pair)
 			c.serve(pair.Leaf)
 			return nil

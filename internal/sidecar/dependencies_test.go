@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -78,29 +79,33 @@ func TestPodWithAnUnreachableStoreIsNotReady(t *testing.T) {
 	}
 	closed := closedAddress(t)
 	for name, test := range map[string]struct {
-		options func(*Options)
+		options func(*configuration.Options)
 		cause   sidecarconfig.HealthCause
 		says    string
 	}{
 		"nothing listens": {
-			func(o *Options) { o.Store = "redis://" + closed }, sidecarconfig.CauseRefused, closed + ": connection refused",
+			func(o *configuration.Options) { o.Store = "redis://" + closed }, sidecarconfig.CauseRefused, closed + ": connection refused",
 		},
 		"no such host": {
-			func(o *Options) { o.Store = "redis://redis.invalid:6379" }, sidecarconfig.CauseNameResolution, `redis.invalid:6379: `,
+			func(o *configuration.Options) { o.Store = "redis://redis.invalid:6379" }, sidecarconfig.CauseNameResolution, `redis.invalid:6379: `,
 		},
 		"wrong password": {
-			func(o *Options) { o.Store, o.StorePasswordFile = "redis://"+server.Address(), file("wrong-secret") },
+			func(o *configuration.Options) {
+				o.Store, o.StorePasswordFile = "redis://"+server.Address(), file("wrong-secret")
+			},
 			sidecarconfig.CauseAuthentication, "WRONGPASS",
 		},
 		"no password": {
-			func(o *Options) { o.Store = "redis://" + server.Address() }, sidecarconfig.CauseAuthentication, "NOAUTH",
+			func(o *configuration.Options) { o.Store = "redis://" + server.Address() }, sidecarconfig.CauseAuthentication, "NOAUTH",
 		},
 		"missing Secret": {
-			func(o *Options) { o.Store, o.StorePasswordFile = "redis://"+server.Address(), "/nowhere/password" },
+			func(o *configuration.Options) {
+				o.Store, o.StorePasswordFile = "redis://"+server.Address(), "/nowhere/password"
+			},
 			sidecarconfig.CauseMissing, "/nowhere/password is not mounted",
 		},
 		"no TLS there": {
-			func(o *Options) { o.Store = "rediss://" + open.Address() }, sidecarconfig.CauseTLS, "TLS",
+			func(o *configuration.Options) { o.Store = "rediss://" + open.Address() }, sidecarconfig.CauseTLS, "TLS",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +129,7 @@ func TestPodWithAnUnreachableStoreIsNotReady(t *testing.T) {
 func TestStoreIsLostAndRegained(t *testing.T) {
 	server := redistest.Start(t)
 	server.Kill()
-	p := newPodWith(t, respondHi, nil, func(o *Options) { o.Store = "redis://" + server.Address() })
+	p := newPodWith(t, respondHi, nil, func(o *configuration.Options) { o.Store = "redis://" + server.Address() })
 	p.reports(sidecarconfig.DependencyTaskStore, sidecarconfig.CauseRefused)
 	p.hasMetric(`a2a_dependency_state{dependency="TaskStore",state="never_reached"} 1`)
 	server.Run()
@@ -171,7 +176,7 @@ func TestCertificateThatIsInvalidAtTheStart(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		a.mountValid(dir, period[0], period[1])
-		_, err := Open(t.Context(), &Options{
+		_, err := Open(t.Context(), &configuration.Options{
 			BackendURL: "http://127.0.0.1:1", CardFile: writeCard(t), Anonymous: true, Listen: "127.0.0.1:0", TLS: dir,
 		}, slog.New(slog.DiscardHandler), time.Now)
 		if !errors.Is(err, ErrTLS) || !strings.Contains(err.Error(), want) {
@@ -186,7 +191,7 @@ func TestCertificateOutsideItsValidityPeriod(t *testing.T) {
 	a := newAuthority(t, "a")
 	dir := t.TempDir()
 	a.mountValid(dir, -time.Hour, time.Hour)
-	p := newPodWith(t, respondHi, nil, func(o *Options) { o.TLS = dir })
+	p := newPodWith(t, respondHi, nil, func(o *configuration.Options) { o.TLS = dir })
 	served := func() time.Time {
 		p.sidecar.certificate.mu.Lock()
 		defer p.sidecar.certificate.mu.Unlock()
@@ -294,7 +299,7 @@ func TestInvalidFilesKeepTheFormerConfiguration(t *testing.T) {
 		c.Access.Authentication = []sidecarconfig.Authentication{{
 			Type: sidecarconfig.AuthenticationAPIKey, APIKey: &sidecarconfig.APIKeyAuthentication{Header: sidecarconfig.DefaultAPIKeyHeader},
 		}}
-	}, func(o *Options) { o.TrustBundle, o.APIKeys = filepath.Join(trusted, "ca.crt"), keys })
+	}, func(o *configuration.Options) { o.TrustBundle, o.APIKeys = filepath.Join(trusted, "ca.crt"), keys })
 	if ready, why := p.readyz(); !ready {
 		t.Fatalf("/readyz = %s", why)
 	}
@@ -500,7 +505,7 @@ func TestPodReportsItsHealth(t *testing.T) {
 	closed := closedAddress(t)
 	newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Gateway = &sidecarconfig.Gateway{RegistryURL: registry.URL, AgentURL: "http://{name}.{namespace}.svc", TokenFile: token}
-	}, func(o *Options) { o.Store = "redis://" + closed })
+	}, func(o *configuration.Options) { o.Store = "redis://" + closed })
 	want := `PUT /v1/health {"dependencies":[{"dependency":"TaskStore","cause":"ConnectionRefused","message":"` + closed + `: connection refused"}]}`
 	if got := <-reports; got != want {
 		t.Errorf("report = %s\nwant     %s", got, want)

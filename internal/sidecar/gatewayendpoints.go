@@ -28,9 +28,9 @@ func newMCPServer(e *environment, gateway http.Handler, limits *httpcall.Limits)
 		Gateway: &inprocess.Transport{Handler: gateway}, Limits: limits, Version: version.Get().Version, Log: e.log, Now: e.now,
 		Observe: func(tool string, o mcpserver.Outcome) {
 			e.heap.Working()
-			e.metrics.toolCalls.WithLabelValues(tool, string(o)).Inc()
+			e.metrics.ToolCalled(tool, string(o))
 		},
 	})
-	e.gauge("a2a_mcp_sessions", "Open sessions of the gateway's MCP server.", func() float64 { return float64(h.Sessions()) })
+	e.metrics.Gauge("a2a_mcp_sessions", "Open sessions of the gateway's MCP server.", func() float64 { return float64(h.Sessions()) })
 	return h
 }

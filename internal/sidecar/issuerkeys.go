@@ -13,6 +13,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/trust"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -24,7 +26,7 @@ const issuerKeysLostAfter = time.Minute
 // issuerKeys fetches the keys of the token issuer in the policy in use. Its methods are
 // safe for concurrent use.
 type issuerKeys struct {
-	metrics   *metrics
+	metrics   *metrics.Metrics
 	log       *slog.Logger
 	now       func() time.Time
 	transport *http.Transport
@@ -46,8 +48,8 @@ func newIssuerKeys(e *environment, blocks func(health.Status) bool) *issuerKeys 
 	return &issuerKeys{
 		metrics: e.metrics, log: e.log, now: e.now, health: e.health, blocks: blocks, changed: make(chan struct{}),
 		transport: &http.Transport{
-			DialContext:       dial,
-			DialTLSContext:    e.trust.dialTLS("h2", "http/1.1"),
+			DialContext:       trust.Dial,
+			DialTLSContext:    e.trust.DialTLS("h2", "http/1.1"),
 			ForceAttemptHTTP2: true,
 			// The next request follows minutes later.
 			DisableKeepAlives:      true,
@@ -72,7 +74,7 @@ func (i *issuerKeys) keys(source auth.KeySource) *auth.IssuerKeys {
 
 // observe records the result of a fetch of the keys in use.
 func (i *issuerKeys) observe(err error) {
-	i.metrics.issuerKeys(err == nil)
+	i.metrics.IssuerKeysFetched(err == nil)
 	i.mu.Lock()
 	tracked := i.tracked
 	i.mu.Unlock()

@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -177,7 +178,9 @@ func TestWrongCredentialsOfAllKinds(t *testing.T) {
 				if anonymous {
 					c.Access.Authentication = append(c.Access.Authentication, sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationAnonymous})
 				}
-			}, func(o *Options) { o.TLS, o.MTLSCABundle, o.APIKeys = dir, filepath.Join(caDir, "ca.crt"), keys })
+			}, func(o *configuration.Options) {
+				o.TLS, o.MTLSCABundle, o.APIKeys = dir, filepath.Join(caDir, "ca.crt"), keys
+			})
 			token := "Bearer " + p.token("team")
 			calls := func(when string, want map[string]int) {
 				t.Helper()
@@ -449,44 +452,5 @@ func TestDecodedRequestsReserveNoBodyMemory(t *testing.T) {
 			stop()
 			<-ended
 		})
-	}
-}
-
-func TestLimitFlags(t *testing.T) {
-	var limits sidecarconfig.Limits
-	for _, name := range limitNames {
-		value := "2048"
-		if name == "turns.queueTimeout" {
-			value = "2s"
-		}
-		if err := setLimit(&limits, name+"="+value); err != nil {
-			t.Errorf("setLimit(%s) error = %v", name, err)
-		}
-	}
-	rate := sidecarconfig.Rate{PerSecond: 2048, Burst: 2048}
-	want := sidecarconfig.Limits{
-		Requests: rate, TotalRequests: rate, FailedAuthentications: rate,
-		Turns:   sidecarconfig.TurnLimits{Max: 2048, MaxPerCaller: 2048, MaxQueued: 2048, QueueTimeout: sidecarconfig.Duration(2 * time.Second)},
-		Streams: sidecarconfig.StreamLimits{Max: 2048, MaxPerCaller: 2048}, MaxBodyBytes: 2048,
-		Tokens: sidecarconfig.TokenBudgets{PerHour: 2048, PerCallerPerHour: 2048},
-	}
-	if limits != want {
-		t.Errorf("limits = %+v, want %+v", limits, want)
-	}
-	for flag, want := range map[string]string{
-		"turns.max":                "must be name=value with one of requests.perSecond, ",
-		"turns=1":                  "must be name=value with one of",
-		"turns.max=many":           "must have a whole number",
-		"turns.max=":               "must have a whole number",
-		"turns.queueTimeout=x":     "--limit is \"turns.queueTimeout=x\": ",
-		"turns.max=-1":             "turns.max is -1, must be 1 to 65536",
-		"tokens.perHour=-1":        "limits.tokens.perHour is -1, must be 1 to 1000000000000, or absent for no budget",
-		"turns.queueTimeout=1h":    "limits.turns.queueTimeout is 1h0m0s, must be at most 5m0s",
-		"maxBodyBytes=99999999999": "limits.maxBodyBytes is 99999999999, must be 1024 to 33554432",
-	} {
-		o := Options{BackendURL: "http://x", CardFile: "x", Anonymous: true, Limits: []string{flag}}
-		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Validate() with --limit %s: error = %v, want %q", flag, err, want)
-		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/auditlog"
 	"github.com/a2a-operator/a2a-operator/internal/logging"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -151,7 +152,7 @@ func TestRequestsWhoseClientLeftAreCanceled(t *testing.T) {
 			tt.call(ctx, t, p)
 			p.eventually("the event", func() bool {
 				events := p.log.events(t, "request ended")
-				return len(events) == 1 && events[0]["outcome"] == outcomeCanceled && events[0]["operation"] == tt.operation && events[0]["binding"] == tt.binding
+				return len(events) == 1 && events[0]["outcome"] == "canceled" && events[0]["operation"] == tt.operation && events[0]["binding"] == tt.binding
 			})
 			_, metrics := p.do("GET", p.health("/metrics"), "")
 			for _, want := range []string{`a2a_requests_total{method="",outcome="canceled"} 1`, `a2a_protocol_requests_total{binding="` + tt.binding + `",version="1.0"} 1`} {
@@ -241,7 +242,7 @@ func TestRequestsWithoutACredentialHideNoOtherDenial(t *testing.T) {
 }
 
 func TestTheLogLevelChangesWithoutARestart(t *testing.T) {
-	p := newPodWith(t, respondHi, nil, func(o *Options) { o.LogLevel = slog.LevelInfo })
+	p := newPodWith(t, respondHi, nil, func(o *configuration.Options) { o.LogLevel = slog.LevelInfo })
 	level := p.sidecar.options.Level
 	for _, step := range []struct {
 		configured sidecarconfig.LogLevel

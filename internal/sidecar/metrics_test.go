@@ -20,9 +20,13 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agenttokens"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/mcpserver"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -96,7 +100,7 @@ func TestCountersOfAlertsStartAtZero(t *testing.T) {
 		"a2a_gateway_token_exchanges_total": {"failed"},
 		"a2a_push_configs_abandoned_total":  {"refused", "exhausted", "denied"},
 	}
-	registry, increases := newMetrics(time.Now).registry, 0
+	registry, increases := metrics.New(time.Now, func() {}).Registry, 0
 	for _, found := range regexp.MustCompile(`by \(namespace, a2a_operator_dev_agent[^)]*\) \(increase\((\w+)\{(\w+)`).FindAllStringSubmatch(string(text), -1) {
 		increases++
 		metric, label := found[1], found[2]
@@ -166,7 +170,7 @@ func TestSeriesAreBounded(t *testing.T) {
 		p.sidecar.health.Add(dependency, health.Options{}).Failf(sidecarconfig.CauseRefused, "x")
 	}
 
-	series, err := p.sidecar.metrics.registry.Gather()
+	series, err := p.sidecar.metrics.Registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,8 +189,8 @@ func TestSeriesAreBounded(t *testing.T) {
 		t.Logf("%4d %s", in, family.GetName())
 	}
 	t.Logf("%d series", total)
-	if total > maxSeries {
-		t.Errorf("a sidecar has %d series, want at most %d", total, maxSeries)
+	if total > metrics.MaxSeries {
+		t.Errorf("a sidecar has %d series, want at most %d", total, metrics.MaxSeries)
 	}
 }
 
@@ -208,18 +212,18 @@ func reasons(t *testing.T) (all []a2a.Reason) {
 
 // fill adds the values of labels that occur only with a certain configuration or after a
 // fault.
-func fill(t *testing.T, m *metrics) {
+func fill(t *testing.T, m *metrics.Metrics) {
 	t.Helper()
 	ctx := t.Context()
 	for operation := range operations {
-		m.observe(ctx, httpcall.Outcome{Method: operation, Binding: "jsonrpc", Version: "1.0", Started: m.now()})
-		for reason := range reasons(t) {
-			m.observe(ctx, httpcall.Outcome{Method: operation, Binding: "jsonrpc", Version: "1.0", Reason: reason, Started: m.now()})
+		m.ObserveRequest(ctx, httpcall.Outcome{Method: operation, Binding: "jsonrpc", Version: "1.0", Started: time.Now()})
+		for _, reason := range reasons(t) {
+			m.ObserveRequest(ctx, httpcall.Outcome{Method: operation, Binding: "jsonrpc", Version: "1.0", Reason: reason, Started: time.Now()})
 		}
 	}
-	m.observe(ctx, httpcall.Outcome{Method: a2a.MethodSendMessage, Binding: "jsonrpc", Version: "1.0", ClientLeft: true})
+	m.ObserveRequest(ctx, httpcall.Outcome{Method: a2a.MethodSendMessage, Binding: "jsonrpc", Version: "1.0", ClientLeft: true})
 	for _, version := range []string{"", "0.1", "0.2", "0.3", "1.0"} {
-		m.observe(ctx, httpcall.Outcome{Method: a2a.MethodGetExtendedCard, Binding: "wellknown", Version: version})
+		m.ObserveRequest(ctx, httpcall.Outcome{Method: a2a.MethodGetExtendedCard, Binding: "wellknown", Version: version})
 	}
 	for state := a2a.StateUnknown; state <= a2a.StateRejected+5; state++ {
 		m.TurnEnded(ctx, state, time.Second)
@@ -227,44 +231,40 @@ func fill(t *testing.T, m *metrics) {
 	m.FirstEvent(ctx, time.Second)
 	for _, tool := range []string{mcpserver.ToolFind, mcpserver.ToolGet, mcpserver.ToolCall} {
 		for _, outcome := range []mcpserver.Outcome{mcpserver.OutcomeSucceeded, mcpserver.OutcomeFailed, mcpserver.OutcomeInputRequired, mcpserver.OutcomeCanceled} {
-			m.toolCalls.WithLabelValues(tool, string(outcome))
+			m.ToolCalled(tool, string(outcome))
 		}
 	}
-	m.tokens.WithLabelValues("input")
-	m.tokens.WithLabelValues("output")
-	calls := m.storeCalls()
+	m.ObserveTokens(backend.Usage{Input: 1, Output: 1})
+	calls := m.StoreCalls()
 	calls.Called(time.Second, nil)
 	calls.Called(time.Second, io.EOF)
-	refused := newRefusals(m.refusedCalls, nil)
+	m.CallRefused("", false)
 	for i := range 64 {
-		rule := refused.rules.value(strings.Repeat("r", i+1))
-		m.refusedCalls.WithLabelValues(rule, "denied")
-		m.refusedCalls.WithLabelValues(rule, "failed")
-		m.internalEvent(strings.Repeat("k", i+1))
+		for _, failed := range []bool{false, true} {
+			m.CallRefused(strings.Repeat("r", i+1), failed)
+		}
+		m.InternalEvent(strings.Repeat("k", i+1))
 	}
-	m.refusedCalls.WithLabelValues("", "denied")
 	for _, source := range []string{"configuration", "tls", "card-signing-keys", "chat-api-key", "mtls-ca-bundle", "trust-bundle", "api-keys"} {
-		m.reloads.WithLabelValues(source, "applied")
-		m.reloads.WithLabelValues(source, "refused")
+		m.Reloaded(source, nil)
+		m.Reloaded(source, io.EOF)
 		m.SetRefused(source, true)
 	}
 	for _, limit := range []string{"turns", "requests", "total_requests", "failed_authentications", "streams", "total_streams", "tokens", "total_tokens"} {
-		m.limited.WithLabelValues(limit)
+		m.Limited(limit)
 	}
-	for _, result := range []string{"issued", "refused", "failed"} {
-		m.tokenExchanges.WithLabelValues(result)
+	for _, err := range []error{nil, agenttokens.ErrRefused, io.EOF} {
+		m.TokenExchanged(err)
 	}
-	for _, result := range []string{"fetched", "failed"} {
-		m.issuer.WithLabelValues(result)
+	for _, ok := range []bool{false, true} {
+		m.IssuerKeysFetched(ok)
 	}
-	for _, state := range []string{"accepted", "refused"} {
-		m.apiKeys.WithLabelValues(state)
+	m.SetAPIKeys(1, 1)
+	for _, result := range []push.Result{push.ResultDelivered, push.ResultRetry, push.ResultRefused, push.ResultDenied} {
+		m.Attempted(result)
 	}
-	for _, result := range []string{"delivered", "retry", "refused", "denied"} {
-		m.pushAttempts.WithLabelValues(result)
-	}
-	for _, cause := range []string{"refused", "exhausted", "gone", "denied"} {
-		m.abandonedPushConfigs.WithLabelValues(cause)
+	for _, cause := range []push.Cause{push.CauseRefused, push.CauseExhausted, push.CauseGone, push.CauseDenied} {
+		m.Abandoned(cause)
 	}
 }
 
@@ -283,7 +283,7 @@ func TestHangingScrapesDoNotBlockTurns(t *testing.T) {
 	defer scrapes.Wait()
 	defer close(release)
 	scrape := func(w http.ResponseWriter) {
-		p.sidecar.metrics.handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
+		p.sidecar.metrics.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	}
 	unread := &unreadResponse{ResponseRecorder: httptest.NewRecorder(), begun: make(chan struct{}), release: release}
 	scrapes.Go(func() { scrape(unread) })
@@ -291,19 +291,19 @@ func TestHangingScrapesDoNotBlockTurns(t *testing.T) {
 	send()
 
 	slow := &slowCollector{begun: make(chan struct{}), release: release}
-	p.sidecar.metrics.registry.MustRegister(slow)
+	p.sidecar.metrics.Registry.MustRegister(slow)
 	scrapes.Go(func() { scrape(httptest.NewRecorder()) })
 	<-slow.begun
 	send()
 }
 
-// A client cannot make the sidecar collect its metrics more than maxScrapes times at once.
+// A client cannot make the sidecar collect its metrics more than MaxScrapes times at once.
 func TestScrapesAtATimeAreLimited(t *testing.T) {
 	p := newPod(t, respondHi, nil)
 	release := make(chan struct{})
 	var scrapes sync.WaitGroup
-	handler := p.sidecar.metrics.handler()
-	for range maxScrapes {
+	handler := p.sidecar.metrics.Handler()
+	for range metrics.MaxScrapes {
 		w := &unreadResponse{ResponseRecorder: httptest.NewRecorder(), begun: make(chan struct{}), release: release}
 		scrapes.Go(func() {
 			handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
@@ -315,7 +315,7 @@ func TestScrapesAtATimeAreLimited(t *testing.T) {
 	close(release)
 	scrapes.Wait()
 	if w.Code != http.StatusServiceUnavailable {
-		t.Errorf("scrape %d = %d, want 503", maxScrapes+1, w.Code)
+		t.Errorf("scrape %d = %d, want 503", metrics.MaxScrapes+1, w.Code)
 	}
 }
 
@@ -324,13 +324,13 @@ func TestScrapesAtATimeAreLimited(t *testing.T) {
 func TestDurationsHaveTheTraceOfTheirRequest(t *testing.T) {
 	for name, flags := range map[string]trace.TraceFlags{"sampled": trace.FlagsSampled, "not sampled": 0} {
 		t.Run(name, func(t *testing.T) {
-			m := newMetrics(time.Now)
+			m := metrics.New(time.Now, func() {})
 			span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: flags})
 			ctx := trace.ContextWithSpanContext(t.Context(), span)
-			m.observe(ctx, httpcall.Outcome{Method: a2a.MethodGetTask, Started: time.Now()})
+			m.ObserveRequest(ctx, httpcall.Outcome{Method: a2a.MethodGetTask, Started: time.Now()})
 			m.TurnEnded(ctx, a2a.StateCompleted, time.Second)
 			m.FirstEvent(ctx, time.Second)
-			families, err := m.registry.Gather()
+			families, err := m.Registry.Gather()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -394,7 +394,7 @@ func (c *slowCollector) Collect(chan<- prometheus.Metric) {
 // family returns the metric of a name.
 func (p *pod) family(name string) *dto.MetricFamily {
 	p.t.Helper()
-	families, err := p.sidecar.metrics.registry.Gather()
+	families, err := p.sidecar.metrics.Registry.Gather()
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -18,7 +18,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/auditlog"
 	"github.com/a2a-operator/a2a-operator/internal/gctuning"
 	"github.com/a2a-operator/a2a-operator/internal/logging"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -26,15 +28,20 @@ import (
 
 // Open opens the listeners and reads the configuration. When it has returned, clients can
 // connect, and Serve must be called to answer them. now is the clock.
-func Open(ctx context.Context, o *Options, log *slog.Logger, now func() time.Time) (*Sidecar, error) {
+func Open(ctx context.Context, o *configuration.Options, log *slog.Logger, now func() time.Time) (*Sidecar, error) {
+	return openWith(ctx, o, log, now, now)
+}
+
+// openWith is Open with a clock for the rate limiters.
+func openWith(ctx context.Context, o *configuration.Options, log *slog.Logger, now, rateClock func() time.Time) (*Sidecar, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	listeners, err := serving.Listen(ctx, o.addresses())
+	listeners, err := serving.Listen(ctx, o.Addresses())
 	if err != nil {
 		return nil, err
 	}
-	s, err := assemble(o, listeners, log, now)
+	s, err := assemble(o, listeners, log, now, rateClock)
 	if err != nil {
 		listeners.Close()
 		return nil, err
@@ -43,14 +50,14 @@ func Open(ctx context.Context, o *Options, log *slog.Logger, now func() time.Tim
 }
 
 // assemble creates the parts of a sidecar, and applies the configuration to them.
-func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now func() time.Time) (*Sidecar, error) {
+func assemble(o *configuration.Options, listeners *serving.Listeners, log *slog.Logger, now, rateClock func() time.Time) (*Sidecar, error) {
 	s := &Sidecar{listeners: listeners}
 	s.options, s.now, s.log = o, now, slog.New(logging.WithTraceIDs(log.Handler()))
-	limits := serving.LimitOptions{Deny: s.deny, Now: now, RateClock: o.rateClock}
-	s.metrics, s.health, s.heap = newMetrics(now), health.New(now), gctuning.New(gctuning.Sidecar)
-	s.metrics.working = s.heap.Working
-	s.traces.open()
-	s.metrics.registry.MustRegister(s.health, s.traces.counters)
+	limits := serving.LimitOptions{Deny: s.deny, Now: now, RateClock: rateClock}
+	s.health, s.heap = health.New(now), gctuning.New(gctuning.Sidecar)
+	s.metrics = metrics.New(now, s.heap.Working)
+	s.traces.open(s.trust.DialTLS("http/1.1"), s.log)
+	s.metrics.Registry.MustRegister(s.health, s.traces.counters)
 	s.reloader = reload.New(s.log, s.metrics)
 	first, err := s.loadConfiguration()
 	if err != nil {
@@ -58,7 +65,7 @@ func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now fu
 	}
 	s.config.Store(first)
 	s.access.now, s.access.issuer = now, newIssuerKeys(&s.environment, s.admitsNobody)
-	limits.Initial, limits.Limited, limits.Metrics = &first.Limits, s.metrics.refused, s.metrics.registry
+	limits.Initial, limits.Limited, limits.Metrics = &first.Limits, s.metrics.Limited, s.metrics.Registry
 	s.limits = serving.NewLimits(limits)
 	if s.store, err = openTaskStore(&s.environment, listeners.Agent.Addr()); err != nil {
 		return nil, err
@@ -72,12 +79,12 @@ func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now fu
 	if err := s.addCredentials(); err != nil {
 		return nil, err
 	}
-	s.refusals = newRefusals(s.metrics.refusedCalls, s.log)
+	s.refusals = newRefusals(s.metrics, s.log)
 	s.denials = &denials{auditlog.New(s.log, now)}
 	s.gate = auth.NewGate(&auth.Policy{}, s.denyUnauthenticated)
 	s.assembleGateway()
 	s.assembleHandlers()
-	empty := &loaded{Config: &sidecarconfig.Config{Tasks: first.Tasks}}
+	empty := &configuration.Loaded{Config: &sidecarconfig.Config{Tasks: first.Tasks}}
 	if err := reload.Apply(s.steps(), empty, first); err != nil {
 		return nil, err
 	}
@@ -85,15 +92,15 @@ func assemble(o *Options, listeners *serving.Listeners, log *slog.Logger, now fu
 }
 
 // loadConfiguration returns the first configuration, and adds its file to the reloader.
-func (s *Sidecar) loadConfiguration() (first *loaded, err error) {
+func (s *Sidecar) loadConfiguration() (first *configuration.Loaded, err error) {
 	address := s.listeners.Agent.Addr()
 	if s.standalone() {
-		return s.options.load(nil, address)
+		return s.options.Load(nil, address)
 	}
 	source := &reload.Source{
-		Name: "configuration", Directories: []string{filepath.Dir(s.options.ConfigFile)}, Read: s.options.readConfiguration,
+		Name: "configuration", Directories: []string{filepath.Dir(s.options.ConfigFile)}, Read: s.options.ReadFile,
 		Use: func(files reload.Files) error {
-			first, err = s.options.load(files, address)
+			first, err = s.options.Load(files, address)
 			return err
 		},
 		Report: reportReloads(s.health.Add(sidecarconfig.DependencyConfiguration, health.Options{}), "the former configuration stays in use"),
@@ -111,7 +118,7 @@ func (s *Sidecar) loadConfiguration() (first *loaded, err error) {
 // model server outside of the pod, or the card of an agent whose backend protocol is A2A.
 func (s *Sidecar) trackBackend(b *sidecarconfig.Backend) {
 	if b.External() {
-		s.turns.backend.model.health.track(s.health)
+		s.turns.backend.model.Health.Track(s.health)
 	}
 	if b.Protocol == sidecarconfig.ProtocolA2A && s.listeners.Health != nil {
 		s.agentCard = trackAgentCard(&s.environment)
@@ -146,13 +153,16 @@ func (s *Sidecar) addCredentials() error {
 		}
 	}
 	if o.TrustBundle != "" {
-		source := s.fileSource("trust-bundle", o.TrustBundle, sidecarconfig.DependencyTrustBundle, "the former authorities of servers stay in use", s.trust.setBundle)
+		source := s.fileSource("trust-bundle", o.TrustBundle, sidecarconfig.DependencyTrustBundle, "the former authorities of servers stay in use", s.trust.SetBundle)
 		if err := s.addCredential(source, ErrTrust); err != nil {
 			return err
 		}
 	}
 	if o.ChatAPIKeyFile != "" {
-		if err := s.turns.backend.model.addChatKey(o.ChatAPIKeyFile); err != nil {
+		model := s.turns.backend.model
+		source := s.fileSource("chat-api-key", o.ChatAPIKeyFile, sidecarconfig.DependencyModelServerKey, "the former API key stays in use", model.SetKey)
+		model.ReloadKey = func() { s.reloader.Reload(source) }
+		if err := s.addCredential(source, ErrChatKey); err != nil {
 			return err
 		}
 	}
@@ -167,10 +177,10 @@ func (s *Sidecar) assembleGateway() {
 	limits := s.limits.HTTP()
 	s.translator = newTranslator(&s.environment, limits)
 	s.gateway = gateway.New(nil, gateway.Options{
-		Tracer: &s.traces.tracer, Transport: s.gatewayTransport, Remotes: s.translator, Deny: translator.Deny, ObserveExchange: s.metrics.tokenExchanged,
+		Tracer: &s.traces.tracer, Transport: s.gatewayTransport, Remotes: s.translator, Deny: translator.Deny, ObserveExchange: s.metrics.TokenExchanged,
 		Bodies: limits.Bodies, Log: s.log, Now: s.now,
 	})
-	s.gauge("a2a_gateway_tokens", "Cached tokens for calls to agents; at most 256.", func() float64 { return float64(s.gateway.Tokens()) })
+	s.metrics.Gauge("a2a_gateway_tokens", "Cached tokens for calls to agents; at most 256.", func() float64 { return float64(s.gateway.Tokens()) })
 	s.mcp = newMCPServer(&s.environment, s.gateway, limits)
 	s.gateway.Mount(gateway.Endpoints{Agent: newDirectoryAgent(&s.environment, s.gateway, limits), MCP: s.mcp})
 }
@@ -179,12 +189,12 @@ func (s *Sidecar) assembleHandlers() {
 	s.parking = serving.NewParking(s.log, s.now)
 	s.drain = serving.NewDrainer(s.log, s.now, s.running, s.drainTurns)
 	s.probes = serving.NewProbes(serving.ProbeOptions{
-		Ready: s.ready, Drain: s.drain, Metrics: s.metrics.handler(), GracePeriod: s.gracePeriod,
+		Ready: s.ready, Drain: s.drain, Metrics: s.metrics.Handler(), GracePeriod: s.gracePeriod,
 		Profiling: func() bool { return s.current().Observability.Profiling },
 	})
 	s.routes = s.newRoutes()
 	s.agentHandler = s.heap.Handler(serving.NewAgentHandler(serving.AgentOptions{
-		Address: s.listeners.Agent.Addr(), Hosts: func() map[string]bool { return s.current().hosts },
+		Address: s.listeners.Agent.Addr(), Hosts: func() map[string]bool { return s.current().Hosts },
 		Access: func() *sidecarconfig.Access { return &s.current().Access },
 		Gate:   s.gate, Tracer: &s.traces.tracer, Limits: s.limits, Routes: s.routes, Drain: s.drain, Log: s.log, Now: s.now,
 	}))

@@ -27,6 +27,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/logging"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -52,7 +53,7 @@ type pod struct {
 	done    chan error
 	client  *http.Client
 	// options changes the flags.
-	options func(*Options)
+	options func(*configuration.Options)
 	// fixedTime is the time of the rate limits if their clock does not run.
 	fixedTime time.Time
 	log       logBuffer
@@ -60,10 +61,10 @@ type pod struct {
 
 func newPod(t *testing.T, agent http.HandlerFunc, change func(*sidecarconfig.Config)) *pod {
 	t.Helper()
-	return newPodWith(t, agent, change, func(*Options) {})
+	return newPodWith(t, agent, change, func(*configuration.Options) {})
 }
 
-func newPodWith(t *testing.T, agent http.HandlerFunc, change func(*sidecarconfig.Config), options func(*Options)) *pod {
+func newPodWith(t *testing.T, agent http.HandlerFunc, change func(*sidecarconfig.Config), options func(*configuration.Options)) *pod {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -144,18 +145,19 @@ func mount(t *testing.T, dir string, files map[string][]byte) {
 
 func (p *pod) start() {
 	p.t.Helper()
-	options := &Options{
+	options := &configuration.Options{
 		ConfigFile: filepath.Join(p.dir, sidecarconfig.FileName),
 		Listen:     "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
 	}
 	options.Level = &slog.LevelVar{}
 	p.options(options)
+	rateClock := time.Now
 	// The rate limiters must not refill their buckets while a busy machine runs a test.
 	if p.config.Limits != (sidecarconfig.Limits{}) {
 		p.fixedTime = time.Now()
-		options.rateClock = func() time.Time { return p.fixedTime }
+		rateClock = func() time.Time { return p.fixedTime }
 	}
-	s, err := Open(p.t.Context(), options, logging.New(&p.log, options.Level), time.Now)
+	s, err := openWith(p.t.Context(), options, logging.New(&p.log, options.Level), time.Now, rateClock)
 	if err != nil {
 		p.t.Fatal(err)
 	}

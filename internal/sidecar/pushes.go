@@ -32,7 +32,7 @@ func newPushes(e *environment, kept *taskStore) (*pushes, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start push notifications: %w", err)
 	}
-	e.gauge("a2a_push_configs", "Push configurations whose tasks are followed.", func() float64 { return float64(p.Following()) })
+	e.metrics.Gauge("a2a_push_configs", "Push configurations whose tasks are followed.", func() float64 { return float64(p.Following()) })
 	return &pushes{p, guard}, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -84,7 +85,7 @@ func TestPushNotifications(t *testing.T) {
 }
 
 // standaloneOptions returns the options of a sidecar in standalone mode.
-func standaloneOptions(t *testing.T, agent http.HandlerFunc) *Options {
+func standaloneOptions(t *testing.T, agent http.HandlerFunc) *configuration.Options {
 	t.Helper()
 	backend := httptest.NewServer(agent)
 	t.Cleanup(backend.Close)
@@ -93,7 +94,7 @@ func standaloneOptions(t *testing.T, agent http.HandlerFunc) *Options {
 	if err := os.WriteFile(card, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return &Options{BackendURL: backend.URL, CardFile: card, Anonymous: true, Listen: "127.0.0.1:0"}
+	return &configuration.Options{BackendURL: backend.URL, CardFile: card, Anonymous: true, Listen: "127.0.0.1:0"}
 }
 
 // standalone runs a sidecar in standalone mode and returns its address.
@@ -112,7 +113,7 @@ func standaloneBefore(t *testing.T, agent http.HandlerFunc, allowed ...string) *
 }
 
 // standaloneWith does the same with other options.
-func standaloneWith(t *testing.T, o *Options) *Sidecar {
+func standaloneWith(t *testing.T, o *configuration.Options) *Sidecar {
 	t.Helper()
 	s, err := Open(t.Context(), o, slog.New(slog.DiscardHandler), time.Now)
 	if err != nil {
@@ -213,25 +214,6 @@ func TestPushNotificationsAreOffAndBounded(t *testing.T) {
 	}
 	if reached {
 		t.Error("the receiver was reached")
-	}
-}
-
-func TestPushTarget(t *testing.T) {
-	for value, want := range map[string]sidecarconfig.PushTarget{
-		"Hooks.example.com": {Host: "hooks.example.com"}, "*.example.com": {Host: "*.example.com"}, "*": {Host: "*"},
-		"10.1.0.0/16": {CIDR: "10.1.0.0/16"}, "10.1.2.3": {CIDR: "10.1.2.3/32"}, "::1": {CIDR: "::1/128"},
-	} {
-		if got, err := parsePushTarget(value); err != nil || got != want {
-			t.Errorf("parsePushTarget(%q) = %+v, %v, want %+v", value, got, err, want)
-		}
-	}
-	for _, value := range []string{"", "https://hooks.example.com", "10.1.0.0/33", "a*b", "hooks:443", "*.", "u@h"} {
-		if got, err := parsePushTarget(value); err == nil {
-			t.Errorf("parsePushTarget(%q) = %+v, want an error", value, got)
-		}
-	}
-	if err := (&Options{ConfigFile: "x", AllowedPushTargets: []string{"a b"}}).Validate(); err == nil || !strings.Contains(err.Error(), "--allowed-push-target") {
-		t.Errorf("Validate() error = %v, want one of --allowed-push-target", err)
 	}
 }
 

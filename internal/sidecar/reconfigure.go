@@ -6,13 +6,15 @@ package sidecar
 import (
 	"reflect"
 
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/trust"
 )
 
 // reconfigure applies the changed files of the sidecar configuration. If it returns an
 // error, nothing has changed.
 func (s *Sidecar) reconfigure(files reload.Files) error {
-	next, err := s.options.load(files, s.listeners.Agent.Addr())
+	next, err := s.options.Load(files, s.listeners.Agent.Addr())
 	if err != nil {
 		return err
 	}
@@ -21,18 +23,18 @@ func (s *Sidecar) reconfigure(files reload.Files) error {
 
 // steps returns the parts of the sidecar that a configuration changes, in the order in
 // which they are committed. The first configuration and each reload apply the same steps.
-func (s *Sidecar) steps() []reload.Step[*loaded] {
-	return []reload.Step[*loaded]{
-		{Name: "card", Prepare: func(_, next *loaded) (func(), error) { return s.card.prepare(next) }},
-		{Name: "backend", Prepare: func(_, next *loaded) (func(), error) { return s.turns.backend.prepare(&next.Backend) }},
+func (s *Sidecar) steps() []reload.Step[*configuration.Loaded] {
+	return []reload.Step[*configuration.Loaded]{
+		{Name: "card", Prepare: func(_, next *configuration.Loaded) (func(), error) { return s.card.prepare(next) }},
+		{Name: "backend", Prepare: func(_, next *configuration.Loaded) (func(), error) { return s.turns.backend.prepare(&next.Backend) }},
 		{Name: "access", Prepare: s.prepareAccess},
 		{Name: "pushNotifications", Prepare: s.preparePushes},
 		{Name: "gateway", Prepare: s.prepareGateway},
-		{Name: "tracing", Prepare: s.prepareTraces},
-		{Name: "limits", Prepare: func(_, next *loaded) (func(), error) {
+		{Name: "tracing", Prepare: s.traces.prepare},
+		{Name: "limits", Prepare: func(_, next *configuration.Loaded) (func(), error) {
 			return func() { s.limits.Swap(&next.Limits); s.turns.LimitsChanged() }, nil
 		}},
-		{Name: "configuration", Prepare: func(former, next *loaded) (func(), error) {
+		{Name: "configuration", Prepare: func(former, next *configuration.Loaded) (func(), error) {
 			return func() { s.useConfiguration(former, next) }, nil
 		}},
 	}
@@ -40,7 +42,7 @@ func (s *Sidecar) steps() []reload.Step[*loaded] {
 
 // prepareAccess creates the access policy of next. If the configuration of the access has
 // not changed, the present policy stays in use, with its cache of verified tokens.
-func (s *Sidecar) prepareAccess(former, next *loaded) (func(), error) {
+func (s *Sidecar) prepareAccess(former, next *configuration.Loaded) (func(), error) {
 	if reflect.DeepEqual(former.Access, next.Access) {
 		return nil, nil
 	}
@@ -55,7 +57,7 @@ func (s *Sidecar) prepareAccess(former, next *loaded) (func(), error) {
 	}, nil
 }
 
-func (s *Sidecar) preparePushes(former, next *loaded) (func(), error) {
+func (s *Sidecar) preparePushes(former, next *configuration.Loaded) (func(), error) {
 	if reflect.DeepEqual(former.PushNotifications, next.PushNotifications) {
 		return nil, nil
 	}
@@ -66,7 +68,7 @@ func (s *Sidecar) preparePushes(former, next *loaded) (func(), error) {
 	return func() { s.turns.pushes.guard.Swap(policy) }, nil
 }
 
-func (s *Sidecar) prepareGateway(former, next *loaded) (func(), error) {
+func (s *Sidecar) prepareGateway(former, next *configuration.Loaded) (func(), error) {
 	if reflect.DeepEqual(former.Gateway, next.Gateway) {
 		return nil, nil
 	}
@@ -74,22 +76,22 @@ func (s *Sidecar) prepareGateway(former, next *loaded) (func(), error) {
 	if err != nil {
 		return nil, err
 	}
-	registry, err := newRegistryTrust(next.Gateway)
+	registry, err := trust.NewRegistry(next.Gateway)
 	if err != nil {
 		return nil, err
 	}
 	return func() {
-		s.trust.setRegistry(registry)
+		s.trust.SetRegistry(registry)
 		s.translator.Swap(policy)
 		s.gateway.Swap(gatewayConfig(next.Gateway))
 	}, nil
 }
 
-func (s *Sidecar) useConfiguration(former, next *loaded) {
+func (s *Sidecar) useConfiguration(former, next *configuration.Loaded) {
 	if former.Tasks != next.Tasks {
 		s.log.Warn("task store bounds changed, which takes effect at the next start", "tasks", next.Tasks)
 	}
 	s.useLogLevel(next.Observability.LogLevel)
 	s.config.Store(next)
-	s.metrics.setConfiguration(next.digest)
+	s.metrics.SetConfiguration(next.Digest)
 }

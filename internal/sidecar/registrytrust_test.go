@@ -5,7 +5,6 @@ package sidecar
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"log"
@@ -71,39 +70,5 @@ func TestSidecarVerifiesTheRegistryByItsConfiguration(t *testing.T) {
 	})
 	if got := status("/registry/v1/agents/team/a"); got != http.StatusOK {
 		t.Errorf("after a configuration with garbage: status %d", got)
-	}
-}
-
-// The authorities of the configuration replace the authorities of the sidecar, unless
-// they are additional.
-func TestAdditionalAuthoritiesOfTheRegistry(t *testing.T) {
-	own, first, other := newAuthority(t, "own"), newAuthority(t, "first"), newAuthority(t, "other")
-	verified := func(trusted *trust, a *authority) bool {
-		certificate := a.client(withNames("registry.example"))
-		leaf, err := x509.ParseCertificate(certificate.Certificate[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = leaf.Verify(x509.VerifyOptions{Roots: trusted.rootsOf("registry.example:443"), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
-		return err == nil
-	}
-	for _, additional := range []bool{false, true} {
-		trusted := &trust{}
-		registry, err := newRegistryTrust(&sidecarconfig.Gateway{
-			RegistryURL: "https://registry.example", RegistryCA: string(first.pem), RegistryCAAdditional: additional,
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		trusted.setRegistry(registry)
-		if !verified(trusted, first) || verified(trusted, own) {
-			t.Errorf("additional %t, without a bundle: the registry's authority or another one is confused", additional)
-		}
-		if err := trusted.setBundle(own.pem); err != nil {
-			t.Fatal(err)
-		}
-		if !verified(trusted, first) || verified(trusted, own) != additional || verified(trusted, other) {
-			t.Errorf("additional %t: a registry of the sidecar's own authority is verified: %t", additional, verified(trusted, own))
-		}
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/translator"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/trust"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -22,10 +24,10 @@ import (
 // address is allowed before the first configuration.
 func newTranslator(e *environment, limits *httpcall.Limits) *translator.Translator {
 	t := translator.New(translator.Options{
-		Roots: e.trust.roots, Limits: limits, Working: e.heap.Working, Log: e.log, Now: e.now,
-		Unrecognized: func() { e.metrics.unrecognizedEvent(protocolRemote) },
+		Roots: e.trust.Roots, Limits: limits, Working: e.heap.Working, Log: e.log, Now: e.now,
+		Unrecognized: func() { e.metrics.UnrecognizedEvent(metrics.ProtocolRemote) },
 	})
-	e.gauge("a2a_remote_turns_in_flight", "Turns of remote agents that are running, which the agent began through the gateway.",
+	e.metrics.Gauge("a2a_remote_turns_in_flight", "Turns of remote agents that are running, which the agent began through the gateway.",
 		func() float64 { return float64(t.Running()) })
 	return t
 }
@@ -62,10 +64,10 @@ func gatewayConfig(g *sidecarconfig.Gateway) *gateway.Config {
 }
 
 // newGatewayTransport returns a transport that ignores proxies in the environment.
-func newGatewayTransport(t *trust) *http.Transport {
+func newGatewayTransport(t *trust.Store) *http.Transport {
 	return &http.Transport{
-		DialContext:           dial,
-		DialTLSContext:        t.dialTLS("http/1.1"),
+		DialContext:           trust.Dial,
+		DialTLSContext:        t.DialTLS("http/1.1"),
 		MaxIdleConnsPerHost:   8,
 		IdleConnTimeout:       30 * time.Second,
 		ExpectContinueTimeout: time.Second,

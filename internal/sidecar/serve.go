@@ -35,7 +35,7 @@ const stopTimeout = 2 * time.Second
 func (s *Sidecar) Serve(ctx context.Context) error {
 	group, failed := errgroup.WithContext(ctx)
 	options := serving.ServerOptions{
-		Agent: s.agentHandler, Gateway: s.gateway, Parking: s.parking, Flooded: s.metrics.floods.Inc, Log: s.log,
+		Agent: s.agentHandler, Gateway: s.gateway, Parking: s.parking, Flooded: s.metrics.Flooded, Log: s.log,
 	}
 	if s.certificate != nil {
 		options.TLS = s.certificate.tls
@@ -49,7 +49,7 @@ func (s *Sidecar) Serve(ctx context.Context) error {
 	s.startBackground(background, group)
 	s.probes.Started()
 	s.log.Info("sidecar started", "a2a", s.Addresses().Agent, "backend", s.current().Backend.URL,
-		"card", s.options.ownBase(s.listeners.Agent.Addr())+wellknown.Path)
+		"card", s.options.OwnBase(s.listeners.Agent.Addr())+wellknown.Path)
 
 	// ctx ends with the signal. failed also ends when a server fails.
 	<-failed.Done()
@@ -82,7 +82,7 @@ func (s *Sidecar) startBackground(ctx context.Context, group *errgroup.Group) {
 	}
 	if s.current().Backend.External() {
 		run(func(ctx context.Context) {
-			s.turns.backend.model.health.follow(ctx, s.log, s.current().Backend.URL, s.turns.backend.check)
+			s.turns.backend.model.Health.Follow(ctx, s.log, s.current().Backend.URL, s.turns.backend.check)
 		})
 	}
 	if s.certificate != nil {

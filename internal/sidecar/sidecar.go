@@ -79,7 +79,7 @@ func (s *Sidecar) ready(ctx context.Context) error {
 		return err
 	}
 	if s.current().Backend.External() {
-		return s.turns.backend.model.health.ready()
+		return s.turns.backend.model.Health.Ready()
 	}
 	return s.agent.check(ctx)
 }

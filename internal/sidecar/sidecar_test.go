@@ -25,6 +25,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/freeport"
@@ -198,11 +199,11 @@ func TestReloadThatFailsLeavesEveryPartAsItWas(t *testing.T) {
 	p.config.Limits.MaxBodyBytes = 1 << 10
 	p.config.PushNotifications = &sidecarconfig.PushNotifications{AllowedTargets: []sidecarconfig.PushTarget{{Host: "*"}}}
 	p.config.Gateway = &sidecarconfig.Gateway{RegistryURL: "http://127.0.0.1:1", AgentURL: "http://{name}.{namespace}.svc"}
-	next, err := p.sidecar.options.load(reload.Files{sidecarconfig.FileName: p.encode()}, p.sidecar.listeners.Agent.Addr())
+	next, err := p.sidecar.options.Load(reload.Files{sidecarconfig.FileName: p.encode()}, p.sidecar.listeners.Agent.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := reload.Step[*loaded]{Name: "broken", Prepare: func(_, _ *loaded) (func(), error) { return nil, errors.New("cannot be prepared") }}
+	broken := reload.Step[*configuration.Loaded]{Name: "broken", Prepare: func(_, _ *configuration.Loaded) (func(), error) { return nil, errors.New("cannot be prepared") }}
 	for i := range len(p.sidecar.steps()) + 1 {
 		if err := reload.Apply(slices.Insert(p.sidecar.steps(), i, broken), former, next); err == nil {
 			t.Fatal("Apply() succeeds")
@@ -321,17 +322,17 @@ func TestOpenRefuses(t *testing.T) {
 	defer taken.Close()
 	good := write("card.yaml", "displayName: x")
 	tests := map[string]struct {
-		options Options
+		options configuration.Options
 		want    string
 	}{
-		"no configuration": {Options{ConfigFile: filepath.Join(dir, "none")}, "read configuration " + filepath.Join(dir, "none") + ": open"},
-		"configuration":    {Options{ConfigFile: write("config.json", `{"version":"v9"}`)}, `sidecar configuration version: is "v9", this sidecar reads "v1"`},
-		"unknown member":   {Options{ConfigFile: write("unknown.json", `{"surprise":1}`)}, `unknown field "surprise"`},
-		"card":             {Options{BackendURL: "http://a", CardFile: write("bad.yaml", "displayName: x\nfoo: 1"), Anonymous: true}, "line 2: unknown key"},
-		"backend":          {Options{BackendURL: "127.0.0.1:9000", CardFile: good, Anonymous: true}, "backend.url"},
-		"no key":           {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{filepath.Join(dir, "tls.key")}}, "card signing key cannot be used: " + dir},
-		"broken key":       {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{good}}, "must have a PEM block or a JWK"},
-		"port taken":       {Options{BackendURL: "http://a", CardFile: good, Anonymous: true, Listen: taken.Addr().String()}, "(--listen)"},
+		"no configuration": {configuration.Options{ConfigFile: filepath.Join(dir, "none")}, "read configuration " + filepath.Join(dir, "none") + ": open"},
+		"configuration":    {configuration.Options{ConfigFile: write("config.json", `{"version":"v9"}`)}, `sidecar configuration version: is "v9", this sidecar reads "v1"`},
+		"unknown member":   {configuration.Options{ConfigFile: write("unknown.json", `{"surprise":1}`)}, `unknown field "surprise"`},
+		"card":             {configuration.Options{BackendURL: "http://a", CardFile: write("bad.yaml", "displayName: x\nfoo: 1"), Anonymous: true}, "line 2: unknown key"},
+		"backend":          {configuration.Options{BackendURL: "127.0.0.1:9000", CardFile: good, Anonymous: true}, "backend.url"},
+		"no key":           {configuration.Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{filepath.Join(dir, "tls.key")}}, "card signing key cannot be used: " + dir},
+		"broken key":       {configuration.Options{BackendURL: "http://a", CardFile: good, Anonymous: true, CardSigningKeys: []string{good}}, "must have a PEM block or a JWK"},
+		"port taken":       {configuration.Options{BackendURL: "http://a", CardFile: good, Anonymous: true, Listen: taken.Addr().String()}, "(--listen)"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -32,7 +33,7 @@ func trackStore(tracker *health.Tracker) *health.Dependency {
 // storeObserver records the results of calls of the task store. It implements
 // redis.Observer.
 type storeObserver struct {
-	storeCalls
+	metrics.StoreCalls
 
 	store *health.Dependency
 	// address is the address of the store in the configuration.
@@ -43,7 +44,7 @@ var _ redis.Observer = storeObserver{}
 
 // Called implements redis.Observer.
 func (s storeObserver) Called(took time.Duration, err error) {
-	s.storeCalls.Called(took, err)
+	s.StoreCalls.Called(took, err)
 	switch {
 	case err == nil:
 		s.store.Succeeded()

@@ -42,7 +42,7 @@ func openMemory(e *environment, c *sidecarconfig.Config) *taskStore {
 		Retention: c.Tasks.Retention.Or(0),
 		Now:       e.now,
 	})
-	e.gauge("a2a_tasks", "Tasks in the memory store.", func() float64 { return float64(s.Len()) })
+	e.metrics.Gauge("a2a_tasks", "Tasks in the memory store.", func() float64 { return float64(s.Len()) })
 	gaugeBytes(e, s)
 	return &taskStore{
 		engine: engine.Options{Store: s},
@@ -56,7 +56,7 @@ func openMemory(e *environment, c *sidecarconfig.Config) *taskStore {
 // and serves its card, without Redis. The sidecar is ready after the first call of the
 // store, which renews its lease, has succeeded.
 func openRedis(e *environment, c *sidecarconfig.Config, address net.Addr) (*taskStore, error) {
-	server, err := e.options.redisServer()
+	server, err := e.options.RedisServer()
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func openRedis(e *environment, c *sidecarconfig.Config, address net.Addr) (*task
 		Prefix:    "a2a:{" + name + "}:",
 		MaxTasks:  int(c.Tasks.MaxTasks),
 		Retention: c.Tasks.Retention.Or(0),
-		Observer:  storeObserver{e.metrics.storeCalls(), trackStore(e.health), strings.Join(server.Addresses, ",")},
+		Observer:  storeObserver{e.metrics.StoreCalls(), trackStore(e.health), strings.Join(server.Addresses, ",")},
 		Log:       e.log,
 		Now:       e.now,
 	})
@@ -77,7 +77,7 @@ func openRedis(e *environment, c *sidecarconfig.Config, address net.Addr) (*task
 		return nil, fmt.Errorf("open task store: %w", err)
 	}
 	gaugeBytes(e, s)
-	member := s.Join(e.options.replica(address))
+	member := s.Join(e.options.ReplicaName(address))
 	return &taskStore{
 		engine: engine.Options{Member: member, PageKey: s.PageKey},
 		pushes: push.Options{Tasks: member, Configs: s.Pushes(), Member: member},
@@ -91,6 +91,6 @@ func gaugeBytes(e *environment, s interface {
 	EncodedBytes() int64
 },
 ) {
-	e.gauge("a2a_task_bytes", "Estimated bytes of the tasks in memory.", func() float64 { return float64(s.Bytes()) })
-	e.gauge("a2a_encoded_bytes", "Estimated bytes of the encoded events in memory, which a2a_task_bytes does not count.", func() float64 { return float64(s.EncodedBytes()) })
+	e.metrics.Gauge("a2a_task_bytes", "Estimated bytes of the tasks in memory.", func() float64 { return float64(s.Bytes()) })
+	e.metrics.Gauge("a2a_encoded_bytes", "Estimated bytes of the encoded events in memory, which a2a_task_bytes does not count.", func() float64 { return float64(s.EncodedBytes()) })
 }

@@ -26,6 +26,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -160,7 +161,7 @@ func (p *pod) ask(client *http.Client, headers ...string) *http.Response {
 func TestTLS(t *testing.T) {
 	ca, dir := newAuthority(t, "servers"), t.TempDir()
 	ca.mountCertificate(dir, "first")
-	p := newPodWith(t, respondHi, withAPIKeys, func(o *Options) { o.TLS = dir })
+	p := newPodWith(t, respondHi, withAPIKeys, func(o *configuration.Options) { o.TLS = dir })
 	token := "Bearer " + p.token("team")
 	for _, http2 := range []bool{false, true} {
 		response := p.ask(caller(t, ca.pool(), http2), "Authorization", token)
@@ -203,7 +204,7 @@ func TestTLS(t *testing.T) {
 func TestTLSRefusesOldVersions(t *testing.T) {
 	ca, dir := newAuthority(t, "servers"), t.TempDir()
 	ca.mountCertificate(dir, "first")
-	p := newPodWith(t, respondHi, nil, func(o *Options) { o.TLS = dir })
+	p := newPodWith(t, respondHi, nil, func(o *configuration.Options) { o.TLS = dir })
 	address := p.sidecar.Addresses().Agent
 	for name, config := range map[string]*tls.Config{
 		"TLS 1.1": {MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10},
@@ -254,7 +255,7 @@ func TestMTLS(t *testing.T) {
 	p := newPodWith(t, func(w http.ResponseWriter, r *http.Request) {
 		principals <- r.Header.Get("A2A-Principal")
 		respondHi(w, r)
-	}, withMTLS("spiffe://example.org/ns/team/*"), func(o *Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(caDir, "ca.crt") })
+	}, withMTLS("spiffe://example.org/ns/team/*"), func(o *configuration.Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(caDir, "ca.crt") })
 	token := "Bearer " + p.token("team")
 	const id = "spiffe://example.org/ns/team/sa/caller"
 	const serviceAccount = "system:serviceaccount:team:caller"
@@ -369,7 +370,7 @@ func TestGatewayTrusts(t *testing.T) {
 	ca.mountCertificate(dir, "callee")
 	callee := newPodWith(t, respondHi, func(c *sidecarconfig.Config) {
 		c.Access.Authentication = []sidecarconfig.Authentication{{Type: sidecarconfig.AuthenticationAnonymous}}
-	}, func(o *Options) { o.TLS = dir })
+	}, func(o *configuration.Options) { o.TLS = dir })
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("t"), 0o600); err != nil {
 		t.Fatal(err)
@@ -380,7 +381,7 @@ func TestGatewayTrusts(t *testing.T) {
 	}
 	stranger := newAuthority(t, "stranger")
 	mount(t, caDir, map[string][]byte{"ca.crt": stranger.pem})
-	p := newPodWith(t, respondHi, toCallee, func(o *Options) { o.TrustBundle = filepath.Join(caDir, "ca.crt") })
+	p := newPodWith(t, respondHi, toCallee, func(o *configuration.Options) { o.TrustBundle = filepath.Join(caDir, "ca.crt") })
 	status := func() int {
 		response, _ := p.do("GET", "http://"+p.sidecar.Addresses().Gateway+"/agents/team/callee/.well-known/agent-card.json", "")
 		return response.StatusCode
@@ -394,7 +395,7 @@ func TestGatewayTrusts(t *testing.T) {
 	// A sidecar trusts the issuer of its own certificate.
 	own := t.TempDir()
 	ca.mountCertificate(own, "caller")
-	p = newPodWith(t, respondHi, toCallee, func(o *Options) { o.TLS = own })
+	p = newPodWith(t, respondHi, toCallee, func(o *configuration.Options) { o.TLS = own })
 	if got := status(); got != http.StatusOK {
 		t.Errorf("with the authority of its own certificate: %d", got)
 	}
@@ -406,16 +407,16 @@ func TestOpenRequiresTheMountedFiles(t *testing.T) {
 	broken := t.TempDir()
 	mount(t, broken, map[string][]byte{"tls.crt": ca.pem, "tls.key": []byte("x"), "ca.crt": []byte("x")})
 	tests := map[string]struct {
-		change func(*Options)
+		change func(*configuration.Options)
 		want   error
 		code   int
 	}{
-		"no certificate":      {func(o *Options) { o.TLS = t.TempDir() }, ErrTLS, sidecarconfig.ExitTLS},
-		"broken certificate":  {func(o *Options) { o.TLS = broken }, ErrTLS, sidecarconfig.ExitTLS},
-		"no client CA":        {func(o *Options) { o.TLS, o.MTLSCABundle = dir, "/none" }, ErrClientCA, sidecarconfig.ExitClientCA},
-		"broken client CA":    {func(o *Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(broken, "ca.crt") }, ErrClientCA, sidecarconfig.ExitClientCA},
-		"a key among the CAs": {func(o *Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(dir, "tls.key") }, ErrClientCA, sidecarconfig.ExitClientCA},
-		"no trust":            {func(o *Options) { o.TrustBundle = "/none" }, ErrTrust, sidecarconfig.ExitTrust},
+		"no certificate":      {func(o *configuration.Options) { o.TLS = t.TempDir() }, ErrTLS, sidecarconfig.ExitTLS},
+		"broken certificate":  {func(o *configuration.Options) { o.TLS = broken }, ErrTLS, sidecarconfig.ExitTLS},
+		"no client CA":        {func(o *configuration.Options) { o.TLS, o.MTLSCABundle = dir, "/none" }, ErrClientCA, sidecarconfig.ExitClientCA},
+		"broken client CA":    {func(o *configuration.Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(broken, "ca.crt") }, ErrClientCA, sidecarconfig.ExitClientCA},
+		"a key among the CAs": {func(o *configuration.Options) { o.TLS, o.MTLSCABundle = dir, filepath.Join(dir, "tls.key") }, ErrClientCA, sidecarconfig.ExitClientCA},
+		"no trust":            {func(o *configuration.Options) { o.TrustBundle = "/none" }, ErrTrust, sidecarconfig.ExitTrust},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -225,7 +226,7 @@ func TestUnreadableUsageChargesNothing(t *testing.T) {
 func TestReplicasShareTokenBudgets(t *testing.T) {
 	server := redistest.Start(t)
 	open := func(replica string) *pod {
-		return newPodWith(t, respondWithUsage, withTokens(100, 150), func(o *Options) { o.Store, o.Replica = "redis://"+server.Address(), replica })
+		return newPodWith(t, respondWithUsage, withTokens(100, 150), func(o *configuration.Options) { o.Store, o.Replica = "redis://"+server.Address(), replica })
 	}
 	a := open("a")
 	a.wantSend("team", http.StatusOK, "completed")

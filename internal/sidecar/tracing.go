@@ -6,18 +6,16 @@ package sidecar
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
+	"log/slog"
+	"net"
 	"net/url"
 	"os"
 	"reflect"
 	"sync"
 
-	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/traceexport"
 )
@@ -38,30 +36,35 @@ type traces struct {
 	retiring    sync.WaitGroup
 	closing     context.Context //nolint:containedctx // it lasts as long as the sidecar
 	endRetiring context.CancelFunc
+
+	dialTLS func(ctx context.Context, network, address string) (net.Conn, error)
+	log     *slog.Logger
 }
 
-// open creates the counters of spans. Tracing is off until useTraces is called.
-func (t *traces) open() {
+// open creates the counters of spans. Tracing is off until a configuration turns it on.
+// dialTLS connects to collectors.
+func (t *traces) open(dialTLS func(ctx context.Context, network, address string) (net.Conn, error), log *slog.Logger) {
+	t.dialTLS, t.log = dialTLS, log
 	t.counters = traceexport.NewCounters()
 	t.closing, t.endRetiring = context.WithCancel(context.Background())
 }
 
-// prepareTraces returns the function that puts the tracing of a configuration into use,
-// or nil if nothing changes.
-func (s *Sidecar) prepareTraces(former, next *loaded) (func(), error) {
-	if s.traces.applied && reflect.DeepEqual(former.Tracing, next.Tracing) && serviceName(former) == serviceName(next) {
+// prepare returns the function that puts the tracing of a configuration into use, or nil if
+// nothing changes.
+func (t *traces) prepare(former, next *configuration.Loaded) (func(), error) {
+	if t.applied && reflect.DeepEqual(former.Tracing, next.Tracing) && serviceName(former) == serviceName(next) {
 		if former.Card.Version == next.Card.Version {
 			return nil, nil
 		}
-		return func() { s.traces.useVersion(next.Card.Version) }, nil
+		return func() { t.useVersion(next.Card.Version) }, nil
 	}
 	config, err := traceexport.ConfigOf(tracingOf(next.Tracing), os.Getenv)
 	if err != nil {
 		return nil, fmt.Errorf("configure tracing: %w", err)
 	}
 	return func() {
-		s.traces.applied = true
-		s.useTraces(config, next)
+		t.applied = true
+		t.use(config, next)
 	}, nil
 }
 
@@ -80,7 +83,7 @@ func tracingOf(t *sidecarconfig.Tracing) traceexport.Config {
 }
 
 // serviceName returns the name of the service in the spans.
-func serviceName(l *loaded) string { return cmp.Or(l.Agent.Name, l.Card.Name) }
+func serviceName(l *configuration.Loaded) string { return cmp.Or(l.Agent.Name, l.Card.Name) }
 
 // useVersion changes the version of the card in the spans that start from now on. The
 // provider is not replaced, because the open spans would be lost with it.
@@ -92,7 +95,8 @@ func (t *traces) useVersion(version string) {
 	}
 }
 
-func (s *Sidecar) useTraces(config traceexport.Config, next *loaded) {
+// use replaces the provider. The former provider exports its open spans when these end.
+func (t *traces) use(config traceexport.Config, next *configuration.Loaded) {
 	pod, _ := os.Hostname()
 	attributes := map[string]string{}
 	if pod != "" {
@@ -104,20 +108,20 @@ func (s *Sidecar) useTraces(config traceexport.Config, next *loaded) {
 	}
 	name := serviceName(next)
 	provider := traceexport.New(config, traceexport.Options{
-		ServiceName: name, Attributes: attributes, DialTLS: s.trust.dialTLS("http/1.1"), Counters: s.traces.counters, Log: s.log,
+		ServiceName: name, Attributes: attributes, DialTLS: t.dialTLS, Counters: t.counters, Log: t.log,
 	})
 	if provider == nil {
-		s.traces.tracer.Swap(nil)
+		t.tracer.Swap(nil)
 	} else {
 		settings := tracing.Settings{
 			Tracer: provider.Tracer(tracing.Name), DraftAttributes: config.DraftAttributes, Agent: name, Version: next.Card.Version,
 		}
-		s.traces.settings = settings
-		s.traces.tracer.Swap(&settings)
+		t.settings = settings
+		t.tracer.Swap(&settings)
 	}
-	former := s.traces.provider
-	s.traces.provider = provider
-	s.traces.retiring.Go(func() { former.Retire(s.traces.closing) })
+	former := t.provider
+	t.provider = provider
+	t.retiring.Go(func() { former.Retire(t.closing) })
 }
 
 // close exports the last spans and stops the providers. It waits until the export has
@@ -127,64 +131,4 @@ func (t *traces) close() {
 	t.endRetiring()
 	t.provider.Shutdown(context.Background())
 	t.retiring.Wait()
-}
-
-// endSpan ends the span of a request with its outcome. If the client disconnects, the
-// span of the turn does not end.
-func endSpan(ctx context.Context, o httpcall.Outcome) {
-	r := tracing.Result{Binding: o.Binding, Method: o.Method, Version: o.Version}
-	switch {
-	case o.ClientLeft:
-		r = r.Canceled()
-	case o.Reason != "":
-		r = r.Refused(o.Reason, o.Code)
-	}
-	tracing.End(ctx, r)
-}
-
-// parked wraps a function that parks streams, so that the span of a parked stream ends
-// with the stream.
-func parked(park sse.Park) sse.Park {
-	return func(w http.ResponseWriter, r *http.Request, serve func(context.Context, sse.Conn) bool) bool {
-		ctx := r.Context() // a parked stream must not reference r
-		tracing.Park(ctx, true)
-		if park(w, r, serve) {
-			return true
-		}
-		tracing.Park(ctx, false)
-		return false
-	}
-}
-
-// traced starts the span of a turn. The returned turn has the trace context of this span,
-// which the backend sends to the agent.
-func (a *agentBackend) traced(ctx context.Context, t *backend.Turn, p sidecarconfig.Protocol) (context.Context, *backend.Turn, *tracing.Span) {
-	ctx, span := a.tracer.StartTurn(ctx, tracing.Turn{
-		TaskID: t.TaskID, ContextID: t.ContextID, Owner: t.Owner, Attempt: t.Attempt, Protocol: string(p), Trace: t.Trace,
-	})
-	if span == nil {
-		return ctx, t, nil
-	}
-	out := *t
-	out.Trace = span.Trace
-	return ctx, &out, span
-}
-
-// turnFailure returns the outcome of a turn for its span, or "" for success.
-func turnFailure(ctx context.Context, err error) string {
-	failure, failed := errors.AsType[*backend.TurnError](err)
-	switch {
-	case failed && failure.Interrupted:
-		return "interrupted"
-	case failed:
-		return failure.State.String()
-	case err == nil, errors.Is(err, backend.ErrTurnEnded), errors.Is(err, backend.ErrInputAccepted):
-		return ""
-	case errors.Is(context.Cause(ctx), backend.ErrCanceled):
-		return "canceled"
-	case errors.Is(context.Cause(ctx), backend.ErrSuperseded):
-		return "superseded"
-	default:
-		return "failed"
-	}
 }

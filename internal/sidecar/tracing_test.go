@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis/redistest"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/tracecollector"
 )
@@ -201,7 +202,7 @@ func TestForwardedMessageKeepsItsTrace(t *testing.T) {
 			_, _ = io.WriteString(w, `{"kind":"status-update","status":{"state":"input-required"}}`+"\n")
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()
-		}, tracedTo(c.URL), func(o *Options) { o.Store, o.Replica = "redis://"+server.Address(), name })
+		}, tracedTo(c.URL), func(o *configuration.Options) { o.Store, o.Replica = "redis://"+server.Address(), name })
 	}
 	owner, other := replica("owner"), replica("other")
 	_, first := owner.do("POST", owner.agent(), hello, owner.tokenHeaders("team")...)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tokenbudget"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/modelserver"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/serving"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
@@ -26,9 +27,9 @@ type turns struct {
 // have no configuration yet. The engine is started after the first configuration has been
 // applied.
 func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, error) {
-	model := &modelServer{environment: e}
+	model := &modelserver.Server{Roots: e.trust.Roots, Local: e.standalone(), Now: e.now}
 	budget := tokenbudget.New(tokenbudget.Options{
-		Limits: limits.Tokens, Counters: kept.tokens, Refused: func(l tokenbudget.Limit) { e.metrics.refused(string(l)) },
+		Limits: limits.Tokens, Counters: kept.tokens, Refused: func(l tokenbudget.Limit) { e.metrics.Limited(string(l)) },
 		Log: e.log, Now: e.now,
 	})
 	t := &turns{backend: &agentBackend{metrics: e.metrics, tracer: &e.traces.tracer, budget: budget, model: model, now: e.now}}
@@ -50,8 +51,8 @@ func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, 
 	if t.Engine, err = engine.New(options); err != nil {
 		return nil, fmt.Errorf("start engine: %w", err)
 	}
-	e.gauge("a2a_turns_in_flight", "Turns that are running.", func() float64 { return float64(t.Running()) })
-	e.gauge("a2a_turns_queued", "Messages that wait in the turn queue.", func() float64 { return float64(t.Queued()) })
+	e.metrics.Gauge("a2a_turns_in_flight", "Turns that are running.", func() float64 { return float64(t.Running()) })
+	e.metrics.Gauge("a2a_turns_queued", "Messages that wait in the turn queue.", func() float64 { return float64(t.Queued()) })
 	return t, nil
 }
 

@@ -26,6 +26,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
@@ -94,7 +95,7 @@ func Start(tb testing.TB, agent http.HandlerFunc, change ...func(*Fixture, *side
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		tb.Fatal(err)
 	}
-	s, err := sidecar.Open(tb.Context(), &sidecar.Options{
+	s, err := sidecar.Open(tb.Context(), &configuration.Options{
 		ConfigFile: file, Listen: "127.0.0.1:0", HealthListen: "127.0.0.1:0", GatewayListen: "127.0.0.1:0",
 		APIKeys: f.apiKeys, TLS: f.certificate,
 	}, slog.New(slog.DiscardHandler), time.Now)

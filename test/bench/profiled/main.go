@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 )
 
 func main() {
@@ -27,7 +28,7 @@ func main() {
 }
 
 func run() error {
-	var options sidecar.Options
+	var options configuration.Options
 	options.Flags(pflag.CommandLine)
 	path := pflag.String("profile", "", "`file` that the profile is written to when the sidecar ends")
 	pflag.Parse()

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sidecar
+package modelserver
 
 import (
 	"context"
@@ -19,9 +19,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// modelServerHealth tracks the state of a model server outside of the pod. The zero value
+// Health tracks the state of a model server outside of the pod. The zero value
 // tracks none. Its methods are safe for concurrent use.
-type modelServerHealth struct {
+type Health struct {
 	// tracked is nil if the server is in the pod.
 	tracked *health.Dependency
 	// failed has an element when a call has failed.
@@ -37,18 +37,18 @@ type modelServerHealth struct {
 	unauthorized atomic.Bool
 }
 
-// track starts to track a model server outside of the pod.
-func (m *modelServerHealth) track(tracker *health.Tracker) {
-	m.failed = make(chan struct{}, 1)
-	m.tracked = tracker.Add(sidecarconfig.DependencyModelServer, health.Options{LostAfter: modelServerLostAfter})
+// Track starts to track the model server outside of the pod.
+func (h *Health) Track(tracker *health.Tracker) {
+	h.failed = make(chan struct{}, 1)
+	h.tracked = tracker.Add(sidecarconfig.DependencyModelServer, health.Options{LostAfter: lostAfter})
 }
 
 // keyChanged resets unauthorized after a change of the API key.
-func (m *modelServerHealth) keyChanged() { m.unauthorized.Store(false) }
+func (h *Health) keyChanged() { h.unauthorized.Store(false) }
 
 // observe records the result of a call.
-func (m *modelServerHealth) observe(r *http.Request, response *http.Response, err error) {
-	if m.tracked == nil {
+func (h *Health) observe(r *http.Request, response *http.Response, err error) {
+	if h.tracked == nil {
 		return
 	}
 	host := r.URL.Host
@@ -57,34 +57,34 @@ func (m *modelServerHealth) observe(r *http.Request, response *http.Response, er
 		if _, timeout := errors.AsType[*backend.TurnError](context.Cause(r.Context())); !timeout {
 			return // the caller has left
 		}
-		m.tracked.Failf(sidecarconfig.CauseTimedOut, "%s does not answer in time", host)
+		h.tracked.Failf(sidecarconfig.CauseTimedOut, "%s does not answer in time", host)
 	case errors.Is(err, egress.ErrDenied):
-		m.tracked.Failf(sidecarconfig.CauseInvalid, "%s: a loopback, link-local or metadata address is not called", host)
+		h.tracked.Failf(sidecarconfig.CauseInvalid, "%s: a loopback, link-local or metadata address is not called", host)
 	case err != nil:
 		cause, text := health.CauseOf(err)
-		m.tracked.Failf(cause, "%s: %s", host, text)
+		h.tracked.Failf(cause, "%s: %s", host, text)
 	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden && r.Method != http.MethodGet:
 		// A refused list of models (GET) does not set unauthorized, because a server may forbid
 		// the list to a key that may use completions. For the same reason, a 403 for the list
 		// is not a failure.
-		m.unauthorized.Store(r.Method != http.MethodGet)
-		m.tracked.Failf(sidecarconfig.CauseAuthentication, "%s answers with status %d", host, response.StatusCode)
+		h.unauthorized.Store(r.Method != http.MethodGet)
+		h.tracked.Failf(sidecarconfig.CauseAuthentication, "%s answers with status %d", host, response.StatusCode)
 	case response.StatusCode == http.StatusInternalServerError, response.StatusCode == http.StatusBadGateway,
 		response.StatusCode == http.StatusServiceUnavailable, response.StatusCode == http.StatusGatewayTimeout:
-		m.tracked.Failf(sidecarconfig.CauseNotServing, "%s answers with status %d", host, response.StatusCode)
+		h.tracked.Failf(sidecarconfig.CauseNotServing, "%s answers with status %d", host, response.StatusCode)
 	case isRedirect(response):
-		m.tracked.Failf(sidecarconfig.CauseInvalid, "%s answers with status %d, and redirects are not followed", host, response.StatusCode)
-	case r.Method == http.MethodGet && m.unauthorized.Load():
+		h.tracked.Failf(sidecarconfig.CauseInvalid, "%s answers with status %d, and redirects are not followed", host, response.StatusCode)
+	case r.Method == http.MethodGet && h.unauthorized.Load():
 		// The list does not show whether the key is accepted: a server may return it for any
 		// key, or forbid it for every key.
 		return
 	default:
-		m.unauthorized.Store(false)
-		m.tracked.Succeeded()
+		h.unauthorized.Store(false)
+		h.tracked.Succeeded()
 		return
 	}
 	select {
-	case m.failed <- struct{}{}:
+	case h.failed <- struct{}{}:
 	default:
 	}
 }
@@ -92,28 +92,28 @@ func (m *modelServerHealth) observe(r *http.Request, response *http.Response, er
 // The backoff until the server is reached for the first time, how long calls must fail
 // until the server is no longer healthy, and the backoff after later failures.
 const (
-	reachRetryFirst      = 200 * time.Millisecond
-	reachRetryMax        = 5 * time.Second
-	modelServerLostAfter = 5 * time.Second
-	regainRetryFirst     = time.Second
-	regainRetryMax       = 30 * time.Second
+	reachRetryFirst  = 200 * time.Millisecond
+	reachRetryMax    = 5 * time.Second
+	lostAfter        = 5 * time.Second
+	regainRetryFirst = time.Second
+	regainRetryMax   = 30 * time.Second
 )
 
-// follow calls the model server with exponential backoff until it responds. After a call
-// has failed, follow does so again, so that the state of the server is known even without
+// Follow calls the model server with exponential backoff until it responds. After a call
+// has failed, Follow does so again, so that the state of the server is known even without
 // turns. It returns when ctx ends.
-func (m *modelServerHealth) follow(ctx context.Context, log *slog.Logger, url string, call func(context.Context) error) {
-	if m.tracked == nil {
+func (h *Health) Follow(ctx context.Context, log *slog.Logger, url string, call func(context.Context) error) {
+	if h.tracked == nil {
 		return
 	}
-	m.reach(ctx, log, url, call)
+	h.reach(ctx, log, url, call)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-m.failed:
+		case <-h.failed:
 		}
-		for retry := regainRetryFirst; m.tracked.Failing(); retry = min(2*retry, regainRetryMax) {
+		for retry := regainRetryFirst; h.tracked.Failing(); retry = min(2*retry, regainRetryMax) {
 			if stream.Sleep(ctx, retry) != nil {
 				return
 			}
@@ -124,16 +124,16 @@ func (m *modelServerHealth) follow(ctx context.Context, log *slog.Logger, url st
 
 // reach calls the server with exponential backoff. It returns when the server has
 // responded, or when ctx ends.
-func (m *modelServerHealth) reach(ctx context.Context, log *slog.Logger, url string, call func(context.Context) error) {
+func (h *Health) reach(ctx context.Context, log *slog.Logger, url string, call func(context.Context) error) {
 	logged, retry := "", reachRetryFirst
-	for !m.reached.Load() {
+	for !h.reached.Load() {
 		err := call(ctx)
 		if err == nil {
-			m.reached.Store(true)
+			h.reached.Store(true)
 			log.InfoContext(ctx, "model server reached", "url", url)
 			return
 		}
-		m.problem.Store(&err)
+		h.problem.Store(&err)
 		if text := err.Error(); text != logged && ctx.Err() == nil {
 			logged = text
 			log.WarnContext(ctx, "model server not reached", "url", url, "error", err)
@@ -145,14 +145,14 @@ func (m *modelServerHealth) reach(ctx context.Context, log *slog.Logger, url str
 	}
 }
 
-// ready returns an error until the server has responded once. A later failure of the
+// Ready returns an error until the server has responded once. A later failure of the
 // server does not make the pod unready: the error of a failed task is more helpful to
 // callers than a refused connection.
-func (m *modelServerHealth) ready() error {
-	if m.reached.Load() {
+func (h *Health) Ready() error {
+	if h.reached.Load() {
 		return nil
 	}
-	if problem := m.problem.Load(); problem != nil {
+	if problem := h.problem.Load(); problem != nil {
 		return fmt.Errorf("model server not reached: %w", *problem)
 	}
 	return errors.New("model server not reached yet")

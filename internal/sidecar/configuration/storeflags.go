@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sidecar
+package configuration
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store/redis"
 )
 
-// replica returns the name of this process, by which processes that share a store
+// ReplicaName returns the name of this process, by which processes that share a store
 // identify each other.
-func (o *Options) replica(address net.Addr) string {
+func (o *Options) ReplicaName(address net.Addr) string {
 	if o.Replica != "" {
 		return o.Replica
 	}
@@ -28,8 +28,8 @@ func (o *Options) replica(address net.Addr) string {
 	return host + ":" + port
 }
 
-// redisServer returns the Redis server of --store, with the options of the related flags.
-func (o *Options) redisServer() (redis.Server, error) {
+// RedisServer returns the Redis server of --store, with the options of the related flags.
+func (o *Options) RedisServer() (redis.Server, error) {
 	scheme, server, ok := strings.Cut(o.Store, "://")
 	s := redis.Server{PasswordFile: o.StorePasswordFile}
 	switch scheme {
@@ -86,7 +86,7 @@ func (o *Options) validateStore() []error {
 		return nil
 	}
 	var errs []error
-	server, err := o.redisServer()
+	server, err := o.RedisServer()
 	if err != nil {
 		errs = append(errs, fmt.Errorf("--store: %w", err))
 	} else if server.TLS == nil && (o.StoreTLSDir != "" || o.StoreTLSServerName != "") {

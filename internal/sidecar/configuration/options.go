@@ -1,7 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sidecar
+// Package configuration computes the configuration of a sidecar from its flags and from the
+// sidecar configuration, which the operator writes. In standalone mode, a card file takes
+// the place of the sidecar configuration. The package only reads files; it makes no part of
+// a sidecar.
+package configuration
 
 import (
 	"cmp"
@@ -98,10 +102,6 @@ type Options struct {
 	// Limits are fields of spec.limits, as name=value.
 	Limits []string
 
-	// rateClock is the clock of the rate limiters in tests. If it is nil, they use the
-	// clock of the sidecar.
-	rateClock func() time.Time
-
 	// LogLevel is the level of the log if the sidecar configuration has none. If Level is
 	// not nil, it is set to the level in use.
 	LogLevel slog.Level
@@ -173,6 +173,9 @@ const (
 // a card.
 var bindingsByName = map[string]card.Binding{"JSONRPC": card.JSONRPC, "HTTPJSON": card.HTTPJSON, "GRPC": card.GRPC}
 
+// Standalone reports whether the sidecar runs without an operator, outside of a pod.
+func (o *Options) Standalone() bool { return o.ConfigFile == "" }
+
 // deduplication returns the value of --message-deduplication, or nil if the flag is not
 // set.
 func (o *Options) deduplication() (*sidecarconfig.Duration, error) {
@@ -187,8 +190,8 @@ func (o *Options) deduplication() (*sidecarconfig.Duration, error) {
 	return &window, nil
 }
 
-// addresses returns the addresses at which the sidecar listens, including the defaults.
-func (o *Options) addresses() serving.Addresses {
+// Addresses returns the addresses at which the sidecar listens, including the defaults.
+func (o *Options) Addresses() serving.Addresses {
 	if o.ConfigFile == "" {
 		return serving.Addresses{Agent: cmp.Or(o.Listen, "127.0.0.1:8080"), Health: o.HealthListen, Gateway: o.GatewayListen}
 	}

@@ -1,7 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sidecar
+// Package metrics declares the metrics of a sidecar and counts its events. It observes the
+// parts of a sidecar as their Observer, and reads none of them.
+package metrics
 
 import (
 	"errors"
@@ -25,13 +27,14 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
-// metrics are the metrics of a sidecar: at most maxSeries series. Every label has a fixed
-// or bounded set of values, and no client chooses a value.
-type metrics struct {
-	registry *prometheus.Registry
-	now      func() time.Time
-	requestMetrics
-	turnMetrics
+// Metrics are the metrics of a sidecar: at most MaxSeries series. Every label has a fixed
+// or bounded set of values, and no client chooses a value. Its methods are safe for
+// concurrent use.
+type Metrics struct {
+	// Registry contains the metrics. Other parts of the sidecar may register their own.
+	Registry *prometheus.Registry
+	requests
+	turns
 	// reloads counts reloads of the configuration and of credentials. reloadRefused is 1 for
 	// a source whose present files are refused, and 0 for others.
 	reloads       *prometheus.CounterVec
@@ -65,28 +68,31 @@ type metrics struct {
 
 	mu     sync.Mutex
 	digest string
-	// kinds bounds the names of internal events, which the agent chooses.
-	kinds boundedLabel
+	// kinds bounds the names of internal events, which the agent chooses. rules bounds the
+	// names of authorization rules, which the author of the configuration chooses.
+	kinds, rules boundedLabel
 }
 
-// maxSeries is the maximum number of series of a sidecar, including the series of the Go
+// MaxSeries is the maximum number of series of a sidecar, including the series of the Go
 // runtime and the process. Each bucket of a histogram is a series.
-const maxSeries = 300
+const MaxSeries = 300
 
-// maxScrapes is the maximum number of concurrent scrapes. It is bounded because a scrape
+// MaxScrapes is the maximum number of concurrent scrapes. It is bounded because a scrape
 // needs memory, and any client that reaches the port can scrape.
-const maxScrapes = 4
+const MaxScrapes = 4
 
-// protocolRemote is the value of the label protocol for remote agents.
-const protocolRemote sidecarconfig.Protocol = "Remote"
+// ProtocolRemote is the value of the label protocol for remote agents.
+const ProtocolRemote sidecarconfig.Protocol = "Remote"
 
 var (
-	_ engine.Observer = (*metrics)(nil)
-	_ push.Observer   = (*metrics)(nil)
-	_ reload.Observer = (*metrics)(nil)
+	_ engine.Observer = (*Metrics)(nil)
+	_ push.Observer   = (*Metrics)(nil)
+	_ reload.Observer = (*Metrics)(nil)
 )
 
-func newMetrics(now func() time.Time) *metrics {
+// New returns the metrics. now is the clock, and working is called when events of tasks are
+// appended.
+func New(now func() time.Time, working func()) *Metrics {
 	registry := prometheus.NewRegistry()
 	// These two metrics of memory replace about two dozen default ones.
 	runtime := collectors.NewGoCollector(collectors.WithGoCollectorMemStatsMetricsDisabled(), collectors.WithGoCollectorRuntimeMetrics(
@@ -98,10 +104,10 @@ func newMetrics(now func() time.Time) *metrics {
 		Name: "a2a_build_info", Help: "The build of the sidecar.",
 		ConstLabels: prometheus.Labels{"version": version.Get().Version, "go": version.Get().Go},
 	}, func() float64 { return 1 })
-	m := &metrics{
-		registry: registry, now: now, kinds: boundedLabel{max: 4}, working: func() {},
-		requestMetrics: newRequestMetrics(registered),
-		turnMetrics:    newTurnMetrics(registered),
+	m := &Metrics{
+		Registry: registry, kinds: boundedLabel{max: 4}, rules: boundedLabel{max: 4}, working: working,
+		requests: newRequests(registered, now),
+		turns:    newTurns(registered),
 		reloads: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_reloads_total",
 			Help: "Reloads of the configuration and of credentials after their files changed, by source and by result: applied, or refused, after which the former stays in use.",
@@ -171,7 +177,7 @@ func newMetrics(now func() time.Time) *metrics {
 			Help: "Push configurations that ended before their last notification was delivered, by cause: refused, exhausted, gone or denied.",
 		}, []string{"cause"}),
 	}
-	for _, p := range append(slices.Clone(sidecarconfig.Protocols), protocolRemote) {
+	for _, p := range append(slices.Clone(sidecarconfig.Protocols), ProtocolRemote) {
 		m.unrecognized.WithLabelValues(string(p))
 	}
 	m.startAtZero()
@@ -180,7 +186,7 @@ func newMetrics(now func() time.Time) *metrics {
 
 // startAtZero creates the counters whose increase causes an alert. A series must begin
 // with 0, because PromQL sees no increase in a series that begins with 1.
-func (m *metrics) startAtZero() {
+func (m *Metrics) startAtZero() {
 	for _, cause := range []push.Cause{push.CauseRefused, push.CauseExhausted, push.CauseDenied} {
 		m.abandonedPushConfigs.WithLabelValues(string(cause))
 	}
@@ -190,9 +196,10 @@ func (m *metrics) startAtZero() {
 	m.tokenExchanges.WithLabelValues(exchangeFailed)
 }
 
-func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		MaxRequestsInFlight: maxScrapes,
+// Handler returns the handler of scrapes. It serves at most MaxScrapes at the same time.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{
+		MaxRequestsInFlight: MaxScrapes,
 		EnableOpenMetrics:   true, // the text formats have exemplars in OpenMetrics only
 	})
 }
@@ -201,8 +208,8 @@ func (m *metrics) handler() http.Handler {
 // of the registry.
 const exchangeFailed = "failed"
 
-// tokenExchanged counts an exchange of a token.
-func (m *metrics) tokenExchanged(err error) {
+// TokenExchanged counts an exchange of a token. err is its error.
+func (m *Metrics) TokenExchanged(err error) {
 	result := exchangeFailed
 	switch {
 	case err == nil:
@@ -213,26 +220,26 @@ func (m *metrics) tokenExchanged(err error) {
 	m.tokenExchanges.WithLabelValues(result).Inc()
 }
 
-// gauge adds a metric. Each scrape calls read for its value.
-func (m *metrics) gauge(name, help string, read func() float64) {
-	promauto.With(m.registry).NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
+// Gauge adds a metric. Each scrape calls read for its value.
+func (m *Metrics) Gauge(name, help string, read func() float64) {
+	promauto.With(m.Registry).NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
 }
 
-// storeCalls adds the metric of the calls of a shared store.
-func (m *metrics) storeCalls() storeCalls {
-	calls := promauto.With(m.registry).NewHistogramVec(prometheus.HistogramOpts{
+// StoreCalls adds the metric of the calls of a shared store.
+func (m *Metrics) StoreCalls() StoreCalls {
+	calls := promauto.With(m.Registry).NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "a2a_store_call_duration_seconds",
 		Help:    "Duration of calls of the task store, by result: ok or failed.",
 		Buckets: []float64{.001, .01, .1, 1},
 	}, []string{"result"})
-	return storeCalls{ok: calls.WithLabelValues("ok"), failed: calls.WithLabelValues("failed")}
+	return StoreCalls{ok: calls.WithLabelValues("ok"), failed: calls.WithLabelValues("failed")}
 }
 
-// storeCalls observes the durations of calls of the store. It implements redis.Observer.
-type storeCalls struct{ ok, failed prometheus.Observer }
+// StoreCalls observes the durations of calls of the store. It implements redis.Observer.
+type StoreCalls struct{ ok, failed prometheus.Observer }
 
 // Called implements redis.Observer.
-func (c storeCalls) Called(took time.Duration, err error) {
+func (c StoreCalls) Called(took time.Duration, err error) {
 	if err != nil {
 		c.failed.Observe(took.Seconds())
 		return
@@ -245,7 +252,7 @@ func (c storeCalls) Called(took time.Duration, err error) {
 const reloadRefused = "refused"
 
 // SetRefused implements reload.Observer.
-func (m *metrics) SetRefused(source string, refused bool) {
+func (m *Metrics) SetRefused(source string, refused bool) {
 	value := 0.0
 	if refused {
 		value = 1
@@ -255,7 +262,7 @@ func (m *metrics) SetRefused(source string, refused bool) {
 }
 
 // Reloaded implements reload.Observer.
-func (m *metrics) Reloaded(source string, err error) {
+func (m *Metrics) Reloaded(source string, err error) {
 	result := "applied"
 	if err != nil {
 		result = reloadRefused
@@ -263,8 +270,8 @@ func (m *metrics) Reloaded(source string, err error) {
 	m.reloads.WithLabelValues(source, result).Inc()
 }
 
-// issuerKeys counts a fetch of the issuer's keys.
-func (m *metrics) issuerKeys(ok bool) {
+// IssuerKeysFetched counts a fetch of the issuer's keys.
+func (m *Metrics) IssuerKeysFetched(ok bool) {
 	result := "fetched"
 	if !ok {
 		result = "failed"
@@ -272,38 +279,76 @@ func (m *metrics) issuerKeys(ok bool) {
 	m.issuer.WithLabelValues(result).Inc()
 }
 
-// refused counts a request that a limit refused.
-func (m *metrics) refused(limit string) { m.limited.WithLabelValues(limit).Inc() }
+// SetAPIKeys sets the numbers of usable and of refused API keys.
+func (m *Metrics) SetAPIKeys(accepted, refused int) {
+	m.apiKeys.WithLabelValues("accepted").Set(float64(accepted))
+	m.apiKeys.WithLabelValues("refused").Set(float64(refused))
+}
+
+// SetCertificateExpiry sets the time at which the certificate of the A2A endpoint expires.
+func (m *Metrics) SetCertificateExpiry(at time.Time) { m.certificate.Set(float64(at.Unix())) }
+
+// Flooded counts a connection that was closed because of an HTTP/2 flood.
+func (m *Metrics) Flooded() { m.floods.Inc() }
+
+// CallRefused counts a call that the authorization rules refused. rule is the name of the
+// rule, or "" if no rule matched. failed is true if the rule could not be evaluated.
+func (m *Metrics) CallRefused(rule string, failed bool) {
+	if rule != "" {
+		rule = m.rules.value(rule)
+	}
+	result := "denied"
+	if failed {
+		result = "failed"
+	}
+	m.refusedCalls.WithLabelValues(rule, result).Inc()
+}
+
+// RulesChanged is called when the authorization rules change. Refused calls are then
+// counted by the names of the new rules.
+func (m *Metrics) RulesChanged() {
+	m.rules.reset()
+	m.refusedCalls.Reset()
+}
+
+// ToolCalled counts a call of a tool of the gateway's MCP server.
+func (m *Metrics) ToolCalled(tool, outcome string) {
+	m.toolCalls.WithLabelValues(tool, outcome).Inc()
+}
+
+// Limited counts a request that a limit refused.
+func (m *Metrics) Limited(limit string) { m.limited.WithLabelValues(limit).Inc() }
 
 // Refused implements engine.Observer.
-func (m *metrics) Refused() { m.refused(serving.LimitTurns) }
+func (m *Metrics) Refused() { m.Limited(serving.LimitTurns) }
 
 // Appended implements engine.Observer.
-func (m *metrics) Appended(events int) {
+func (m *Metrics) Appended(events int) {
 	m.events.Add(float64(events))
 	m.working()
 }
 
 // Dropped implements engine.Observer.
-func (m *metrics) Dropped(events int) { m.dropped.Add(float64(events)) }
+func (m *Metrics) Dropped(events int) { m.dropped.Add(float64(events)) }
 
 // Attempted implements push.Observer.
-func (m *metrics) Attempted(r push.Result) { m.pushAttempts.WithLabelValues(string(r)).Inc() }
+func (m *Metrics) Attempted(r push.Result) { m.pushAttempts.WithLabelValues(string(r)).Inc() }
 
 // Abandoned implements push.Observer.
-func (m *metrics) Abandoned(c push.Cause) { m.abandonedPushConfigs.WithLabelValues(string(c)).Inc() }
+func (m *Metrics) Abandoned(c push.Cause) { m.abandonedPushConfigs.WithLabelValues(string(c)).Inc() }
 
-// internalEvent counts an event that is not for clients.
-func (m *metrics) internalEvent(kind string) { m.internal.WithLabelValues(m.kinds.value(kind)).Inc() }
+// InternalEvent counts an event that is not for clients.
+func (m *Metrics) InternalEvent(kind string) { m.internal.WithLabelValues(m.kinds.value(kind)).Inc() }
 
-// unrecognizedEvent counts an event or a response that the backend could not read.
-func (m *metrics) unrecognizedEvent(p sidecarconfig.Protocol) {
+// UnrecognizedEvent counts an event or a response that the backend could not read. p is the
+// protocol of the backend, or ProtocolRemote.
+func (m *Metrics) UnrecognizedEvent(p sidecarconfig.Protocol) {
 	m.unrecognized.WithLabelValues(string(p)).Inc()
 }
 
-// setConfiguration sets the digest of the configuration in use in the metric, "" for
+// SetConfiguration sets the digest of the configuration in use in the metric, "" for
 // none.
-func (m *metrics) setConfiguration(digest string) {
+func (m *Metrics) SetConfiguration(digest string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.digest != "" {

@@ -13,21 +13,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 )
 
-func TestHostNamesAreFullyQualified(t *testing.T) {
-	for address, want := range map[string]string{
-		"echo.team.svc.cluster.local:80":  "echo.team.svc.cluster.local.:80",
-		"echo.team.svc.cluster.local.:80": "echo.team.svc.cluster.local.:80",
-		"registry.a2a-system.svc:80":      "registry.a2a-system.svc:80",
-		"localhost:80":                    "localhost:80",
-		"127.0.0.1:80":                    "127.0.0.1:80",
-		"[::1]:80":                        "[::1]:80",
-	} {
-		if got := absolute(address); got != want {
-			t.Errorf("absolute(%q) = %q, want %q", address, got, want)
-		}
-	}
-}
-
 // The sidecar does not call its own node at a link-local address, even if an issuer names
 // such an address for its keys.
 func TestLinkLocalKeyURLsAreRejected(t *testing.T) {

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sidecar
+package metrics
 
 import (
 	"context"
@@ -15,10 +15,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 )
 
-// requestMetrics are the metrics of requests.
-type requestMetrics struct {
-	requests, requestErrors, protocols *prometheus.CounterVec
-	requestDurations                   *prometheus.HistogramVec
+// requests are the metrics of requests.
+type requests struct {
+	now                      func() time.Time
+	ended, errors, protocols *prometheus.CounterVec
+	durations                *prometheus.HistogramVec
 }
 
 // The settings of native histograms: the growth from bucket to bucket (10 %), the maximum
@@ -29,13 +30,14 @@ const (
 	nativeMinReset = time.Hour
 )
 
-func newRequestMetrics(registered promauto.Factory) requestMetrics {
-	return requestMetrics{
-		requests: registered.NewCounterVec(prometheus.CounterOpts{
+func newRequests(registered promauto.Factory, now func() time.Time) requests {
+	return requests{
+		now: now,
+		ended: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_requests_total",
 			Help: "Requests that ended, by operation and outcome: ok, rejected (the error is the caller's), failed (the error is the sidecar's or the agent's) or canceled (the client left before the end of the response). The operation is its name in A2A 1.0. It is empty for canceled requests and for those that name none.",
 		}, []string{"method", "outcome"}),
-		requestErrors: registered.NewCounterVec(prometheus.CounterOpts{
+		errors: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_request_errors_total",
 			Help: "Requests that were answered with an error, by its reason in A2A 1.0, such as TASK_NOT_FOUND.",
 		}, []string{"reason"}),
@@ -43,7 +45,7 @@ func newRequestMetrics(registered promauto.Factory) requestMetrics {
 			Name: "a2a_protocol_requests_total",
 			Help: "Requests that ended, by binding and protocol version (empty if it is unknown).",
 		}, []string{"binding", "version"}),
-		requestDurations: registered.NewHistogramVec(prometheus.HistogramOpts{
+		durations: registered.NewHistogramVec(prometheus.HistogramOpts{
 			Name:                        "a2a_request_duration_seconds",
 			Help:                        "Duration of requests without those that are streams, by operation: SendMessage, which may wait for the end of its turn, GetTask, or other.",
 			Buckets:                     []float64{.01, .1, 1, 10, 60},
@@ -52,32 +54,31 @@ func newRequestMetrics(registered promauto.Factory) requestMetrics {
 	}
 }
 
-// outcomeCanceled is the outcome of a request whose client disconnected before the end of
-// the response.
-const outcomeCanceled = "canceled"
-
-// observe counts a request. ctx contains the trace of the request. Requests whose client
+// ObserveRequest counts a request. ctx contains the trace of the request. Requests whose client
 // disconnected are counted in one series without a method, because the number of series
 // is bounded. Their duration is not observed.
-func (m *metrics) observe(ctx context.Context, o httpcall.Outcome) {
+func (m *requests) ObserveRequest(ctx context.Context, o httpcall.Outcome) {
 	m.protocols.WithLabelValues(o.Binding, o.Version).Inc()
 	if o.ClientLeft {
-		m.requests.WithLabelValues("", outcomeCanceled).Inc()
+		m.ended.WithLabelValues("", OutcomeOf(o)).Inc()
 		return
 	}
-	m.requests.WithLabelValues(string(o.Method), outcomeOf(o.Reason)).Inc()
+	m.ended.WithLabelValues(string(o.Method), OutcomeOf(o)).Inc()
 	if o.Reason != "" {
-		m.requestErrors.WithLabelValues(string(o.Reason)).Inc()
+		m.errors.WithLabelValues(string(o.Reason)).Inc()
 	}
 	if method := durationOf(o.Method); method != "" && !o.Started.IsZero() {
-		observeTraced(ctx, m.requestDurations.WithLabelValues(method), m.now().Sub(o.Started))
+		observeTraced(ctx, m.durations.WithLabelValues(method), m.now().Sub(o.Started))
 	}
 }
 
-// outcomeOf returns the outcome of a request for the reason of its error, which is "" for
-// success.
-func outcomeOf(reason a2a.Reason) string {
-	switch reason {
+// OutcomeOf returns the outcome of a request: ok, rejected, failed, or canceled if the client
+// disconnected before the end of the response.
+func OutcomeOf(o httpcall.Outcome) string {
+	if o.ClientLeft {
+		return "canceled"
+	}
+	switch o.Reason {
 	case "":
 		return "ok"
 	case a2a.ReasonInternal, a2a.ReasonUnavailable, a2a.ReasonInvalidAgentResponse:

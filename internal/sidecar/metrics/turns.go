@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sidecar
+package metrics
 
 import (
 	"context"
@@ -14,16 +14,16 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
-// turnMetrics are the metrics of turns.
-type turnMetrics struct {
-	turns      *prometheus.HistogramVec
+// turns are the metrics of turns.
+type turns struct {
+	ended      *prometheus.HistogramVec
 	firstEvent prometheus.Histogram
 	tokens     *prometheus.HistogramVec
 }
 
-func newTurnMetrics(registered promauto.Factory) turnMetrics {
-	return turnMetrics{
-		turns: registered.NewHistogramVec(prometheus.HistogramOpts{
+func newTurns(registered promauto.Factory) turns {
+	return turns{
+		ended: registered.NewHistogramVec(prometheus.HistogramOpts{
 			Name:                        "a2a_turn_duration_seconds",
 			Help:                        "Duration of turns, by the state of the task at their end; states other than completed, failed, canceled and input-required are other.",
 			Buckets:                     []float64{.1, 1, 10, 60, 600},
@@ -46,15 +46,15 @@ func newTurnMetrics(registered promauto.Factory) turnMetrics {
 }
 
 // TurnStarted implements engine.Observer.
-func (m *metrics) TurnStarted() {}
+func (*turns) TurnStarted() {}
 
 // TurnEnded implements engine.Observer.
-func (m *metrics) TurnEnded(ctx context.Context, state a2a.State, took time.Duration) {
-	observeTraced(ctx, m.turns.WithLabelValues(stateLabel(state)), took)
+func (m *turns) TurnEnded(ctx context.Context, state a2a.State, took time.Duration) {
+	observeTraced(ctx, m.ended.WithLabelValues(stateLabel(state)), took)
 }
 
 // FirstEvent implements engine.Observer.
-func (m *metrics) FirstEvent(ctx context.Context, took time.Duration) {
+func (m *turns) FirstEvent(ctx context.Context, took time.Duration) {
 	observeTraced(ctx, m.firstEvent, took)
 }
 
@@ -68,8 +68,8 @@ func stateLabel(state a2a.State) string {
 	}
 }
 
-// observeTokens observes the tokens that the agent reports for a call.
-func (m *metrics) observeTokens(usage backend.Usage) {
+// ObserveTokens observes the tokens that the agent reports for a call.
+func (m *turns) ObserveTokens(usage backend.Usage) {
 	m.tokens.WithLabelValues("input").Observe(float64(usage.Input))
 	m.tokens.WithLabelValues("output").Observe(float64(usage.Output))
 }

@@ -1,14 +1,13 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package sidecar
+package configuration
 
 import (
 	"cmp"
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -22,21 +21,21 @@ import (
 // standaloneGracePeriod is the grace period for the shutdown in standalone mode.
 const standaloneGracePeriod = 10 * time.Second
 
-// loaded is a valid configuration.
-type loaded struct {
+// Loaded is a valid configuration.
+type Loaded struct {
 	*sidecarconfig.Config
-	// digest identifies the file of the configuration. It is "" in standalone mode.
-	digest string
-	// configured is the card in the sidecar configuration, with the interfaces at the
+	// Digest identifies the file of the configuration. It is "" in standalone mode.
+	Digest string
+	// Configured is the card in the sidecar configuration, with the interfaces at the
 	// agent's Service. The registry renders this card.
-	configured card.Card
-	// hosts are the hosts of the URLs at which the agent is served, as ConfiguredHosts
+	Configured card.Card
+	// Hosts are the hosts of the URLs at which the agent is served, as ConfiguredHosts
 	// returns them.
-	hosts map[string]bool
+	Hosts map[string]bool
 }
 
-// readConfiguration reads the sidecar configuration. In standalone mode it returns nil.
-func (o *Options) readConfiguration() (reload.Files, error) {
+// ReadFile reads the sidecar configuration. In standalone mode it returns nil.
+func (o *Options) ReadFile() (reload.Files, error) {
 	if o.ConfigFile == "" {
 		return nil, nil
 	}
@@ -44,18 +43,18 @@ func (o *Options) readConfiguration() (reload.Files, error) {
 	return reload.ReadFiles(filepath.Clean(dir), []string{name})
 }
 
-// load returns the configuration that results from the sidecar configuration and the
+// Load returns the configuration that results from the sidecar configuration and the
 // flags. The flags take precedence. address is the address of the A2A endpoint, which
 // provides the interfaces of a card without any.
-func (o *Options) load(files reload.Files, address net.Addr) (*loaded, error) {
-	l := &loaded{Config: &sidecarconfig.Config{
+func (o *Options) Load(files reload.Files, address net.Addr) (*Loaded, error) {
+	l := &Loaded{Config: &sidecarconfig.Config{
 		Version: sidecarconfig.Version,
 		Backend: sidecarconfig.Backend{Protocol: sidecarconfig.ProtocolEvents},
 		Drain:   sidecarconfig.Drain{GracePeriod: sidecarconfig.Duration(standaloneGracePeriod)},
 	}}
 	if o.ConfigFile != "" {
 		text := files[filepath.Base(o.ConfigFile)]
-		l.digest = sidecarconfig.Digest(text)
+		l.Digest = sidecarconfig.Digest(text)
 		var err error
 		if l.Config, err = sidecarconfig.Decode(text); err != nil {
 			return nil, err
@@ -64,11 +63,11 @@ func (o *Options) load(files reload.Files, address net.Addr) (*loaded, error) {
 	if err := o.override(l.Config); err != nil {
 		return nil, err
 	}
-	l.configured = l.Card
+	l.Configured = l.Card
 	if err := o.overrideBases(l.Config, address); err != nil {
 		return nil, err
 	}
-	l.hosts = serving.ConfiguredHosts(l.Config)
+	l.Hosts = serving.ConfiguredHosts(l.Config)
 	return l, l.Validate()
 }
 
@@ -100,38 +99,6 @@ func (o *Options) override(c *sidecarconfig.Config) error {
 	c.Declare()
 	c.Observability.AccessLog = c.Observability.AccessLog || o.AccessLog
 	c.Observability.Profiling = c.Observability.Profiling || o.Profiling
-	return nil
-}
-
-// overrideBases sets the base URLs of a card. They are those of the flags, of the sidecar
-// configuration, or else the addresses of the endpoint. If a card file lists interfaces,
-// there are no base URLs.
-func (o *Options) overrideBases(c *sidecarconfig.Config, address net.Addr) error {
-	listed := len(c.Card.Interfaces) > 0
-	if o.CardFile != "" && listed && (len(o.BaseURLs) > 0 || len(o.Bindings) > 0 || len(c.Card.Bindings) > 0) {
-		return fmt.Errorf("read card %s: interfaces are listed, which --base-url, --binding and protocol.bindings cannot change: remove either", o.CardFile)
-	}
-	if len(o.Bindings) > 0 {
-		c.Card.Bindings = nil
-		for _, name := range o.Bindings {
-			c.Card.Bindings = append(c.Card.Bindings, bindingsByName[name])
-		}
-	}
-	switch {
-	case len(o.BaseURLs) > 0:
-		c.Bases = nil
-		for _, each := range o.BaseURLs {
-			c.Bases = append(c.Bases, card.NewBase(each))
-		}
-	case len(c.Bases) > 0 && o.CardFile == "":
-	case listed:
-		c.Bases = nil
-	default:
-		c.Bases = o.ownBases(address)
-	}
-	if len(c.Bases) > 0 {
-		c.Card = *c.Card.At(c.Bases[0])
-	}
 	return nil
 }
 
@@ -237,37 +204,9 @@ func (o *Options) overridePush(c *sidecarconfig.Config) error {
 	return nil
 }
 
-// ownBases returns the base at the endpoint's own address. If this is a loopback address,
-// it also returns the base at the name localhost.
-func (o *Options) ownBases(address net.Addr) []card.Base {
-	own := o.ownBase(address)
-	bases := []card.Base{card.NewBase(own)}
-	if u, err := url.Parse(own); err == nil && serving.IsLoopback(u.Hostname()) && u.Hostname() != "localhost" {
-		bases = append(bases, card.NewBase(u.Scheme+"://"+net.JoinHostPort("localhost", u.Port())))
-	}
-	return bases
-}
-
-// ownBase returns the URL of the endpoint at an address that programs on this machine can
-// dial.
-func (o *Options) ownBase(address net.Addr) string {
-	host, port, err := net.SplitHostPort(address.String())
-	if err != nil {
-		host, port = address.String(), "80"
-	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() || host == "" {
-		host = "127.0.0.1"
-	}
-	scheme := "http://"
-	if o.TLS != "" {
-		scheme = "https://"
-	}
-	return scheme + net.JoinHostPort(host, port)
-}
-
-// written returns the modification time of the newest file on which the card depends. It
+// Written returns the modification time of the newest file on which the card depends. It
 // returns the zero time if no file can be read.
-func (o *Options) written() time.Time {
+func (o *Options) Written() time.Time {
 	var newest time.Time
 	for _, name := range append([]string{o.ConfigFile, o.CardFile}, o.CardSigningKeys...) {
 		if file, err := os.Stat(name); err == nil && file.ModTime().After(newest) {
