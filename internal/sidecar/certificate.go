@@ -183,3 +183,14 @@ func newServingCertificate(e *environment, dir string) (*servingCertificate, *re
 	c.retry = func() { e.reloader.Retry(source) }
 	return c, source
 }
+
+// requestsClientCertificates reports whether callers can authenticate by a client
+// certificate.
+func requestsClientCertificates(a *sidecarconfig.Access) bool {
+	for _, each := range a.Authentication {
+		if each.Type == sidecarconfig.AuthenticationMTLS {
+			return true
+		}
+	}
+	return false
+}

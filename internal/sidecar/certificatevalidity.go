@@ -19,17 +19,6 @@ const (
 	issuerFile      = "ca.crt"
 )
 
-// requestsClientCertificates reports whether callers can authenticate by a client
-// certificate.
-func requestsClientCertificates(a *sidecarconfig.Access) bool {
-	for _, each := range a.Authentication {
-		if each.Type == sidecarconfig.AuthenticationMTLS {
-			return true
-		}
-	}
-	return false
-}
-
 // validityError is the error for a certificate outside of its validity period.
 type validityError struct {
 	cause sidecarconfig.HealthCause
