@@ -155,3 +155,26 @@ func TestForwardedMessageIsCheckedOnce(t *testing.T) {
 		forwarded.want(t, "task:completed")
 	})
 }
+
+// A replica that finds the claim of another replica forwards the message before it checks the
+// message. The other replica checks it once, if it does not know the turn of the message.
+func TestReceiverChecksAMessageThatItHasClaimed(t *testing.T) {
+	limit := &budget{}
+	withTwoReplicas(t, engine.Options{Allow: limit.allow, DecideAfter: time.Minute}, func(t *testing.T, a, b *replica) {
+		time.Sleep(time.Minute)
+		a.member.set(claimResponseLost)
+		a.send(newRequest("m1", "hi")).want(t, string(a2a.ReasonUnavailable))
+		limit.spend()
+		b.send(newRequest("m1", "hi")).want(t, spent)
+		a.wantNoCall()
+		b.wantNoCall()
+		limit.spent, limit.checked = nil, nil
+		first, again := b.send(newRequest("m1", "hi")), b.send(newRequest("m1", "hi"))
+		a.nextCall().finishTask(status(a2a.StateCompleted))
+		first.want(t, "task:completed")
+		again.want(t, "task:completed")
+		if len(limit.checked) != 1 {
+			t.Errorf("%d checks of one message, want 1", len(limit.checked))
+		}
+	})
+}

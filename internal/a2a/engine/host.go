@@ -108,7 +108,10 @@ func (h host) Accept(ctx context.Context, f coordination.Forwarded) coordination
 	if !slices.Contains(f.Request.Message.ReferenceTasks, f.NewTask) {
 		tn.taskID = f.NewTask // other replicas look for the message in this task
 	}
-	err := h.admit(ctx, tn)
+	err := h.allowClaimed(ctx, tn, &f)
+	if err == nil {
+		err = h.admit(ctx, tn)
+	}
 	if _, away := isElsewhere(err); away {
 		err = errMoving()
 	}
@@ -116,4 +119,14 @@ func (h host) Accept(ctx context.Context, f coordination.Forwarded) coordination
 		h.drop(tn, err)
 	}
 	return a
+}
+
+// allowClaimed is allow for a forwarded message that this replica has claimed. The other
+// replica has found the claim and has not called Options.Allow. It has called Options.Allow
+// for a message that it forwards because this replica runs the task.
+func (h host) allowClaimed(ctx context.Context, tn *turn, f *coordination.Forwarded) error {
+	if f.NewTask == "" {
+		return nil
+	}
+	return h.allow(ctx, tn)
 }

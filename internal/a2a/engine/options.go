@@ -41,10 +41,11 @@ type Options struct {
 	Turns func() TurnLimits
 	// Allow returns nil if a message of a principal may begin a turn, and otherwise its
 	// refusal: an *a2a.Error, or another error during an outage of a shared store. The
-	// engine calls it when a message arrives, before the message has an effect. It calls
-	// it again when the turn of a message that waited begins, unless the client already
-	// has an answer. Allow may block for as long as a call of the store. Nil allows all
-	// messages.
+	// engine calls it when a message arrives, before the message has an effect. For a
+	// message that another replica has claimed, only that replica calls it, unless it knows
+	// the turn of the message. The engine calls it again when the turn of a message that
+	// waited begins, unless the client already has an answer. Allow may block for as long as
+	// a call of the store. Nil allows all messages.
 	Allow func(ctx context.Context, by a2a.AccountingPrincipal) error
 	// MaxWaiting bounds the messages that wait for one task, 8 by default.
 	MaxWaiting int

@@ -106,8 +106,9 @@ type InboxMessage struct {
 	// number.
 	Number uint64
 	Task   Key
-	// Request is the request of a ForwardedMessage. The receiver checks its Push before it
-	// stores it, because a sender that finds the claim of another replica has not checked it.
+	// Request is the request of a ForwardedMessage. A sender that finds the claim of the
+	// receiver has checked neither its Push nor the token budget of its caller. The receiver
+	// checks both before the message has an effect.
 	Request *a2a.SendRequest
 	// Claim is the claim on that message; the zero value without one.
 	Claim ClaimedMessage
