@@ -10,10 +10,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Drain ends the engine: it refuses new messages, waits for the running turns, and then
-// ends the streams in a way that clients can resume. When ctx ends first, Drain fails the
-// tasks that still run, or hands their turns over to other replicas, and returns the
-// cause of ctx. Tasks can be read afterwards. Drain may be called more than once.
+// Drain ends the engine: it refuses new messages, waits for the running turns and for the
+// turns of waiting messages whose clients have an answer, and then ends the streams in a
+// way that clients can resume. When ctx ends first, Drain fails the tasks that still run,
+// or hands their turns over to other replicas, and returns the cause of ctx. Tasks can be
+// read afterwards. Drain may be called more than once.
 func (e *Engine) Drain(ctx context.Context) error {
 	var stopping sync.WaitGroup
 	for _, t := range e.stopAccepting() {
@@ -48,14 +49,14 @@ func (e *Engine) stopAccepting() []*task {
 	return e.activeTasks()
 }
 
-// stopWaiting refuses the waiting messages and cancels a run that waits for its client.
-// The task keeps its state.
+// stopWaiting refuses the waiting messages whose clients have no answer, and cancels a run
+// that waits for its client. The task keeps its state.
 func (t *task) stopWaiting(ctx context.Context) {
 	if t.mutex.Acquire(ctx, 1) != nil {
 		return // shutDown follows
 	}
 	defer t.unlock()
-	t.refuseWaiting(func(*turn) error { return errUnavailable() })
+	t.refuseUndecided()
 	if t.run != nil && t.state().Interrupted() {
 		t.run.cancel(errDrained)
 	}

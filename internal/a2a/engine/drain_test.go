@@ -119,3 +119,64 @@ func TestDrainOfAnIdleEngine(t *testing.T) {
 		}
 	})
 }
+
+// A message whose client has an answer is not in any log while it waits for its task. Its turn
+// runs before the engine ends.
+func TestDrainRunsTheTurnsOfAcceptedMessages(t *testing.T) {
+	for name, pause := range map[string]a2a.Event{
+		"the run returns": status(a2a.StateInputRequired),
+		"the run waits":   paused(a2a.StateInputRequired),
+	} {
+		t.Run(name, func(t *testing.T) {
+			withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+				b.send(newRequest("m1", "one"))
+				c := b.nextCall()
+				c.mustEmit(status(a2a.StateWorking))
+				refused := b.send(withTask(newRequest("m2", "two"), c.TaskID))
+				b.send(returnImmediately(withTask(newRequest("m3", "three"), c.TaskID))).want(t, "task:working")
+				done := b.drain(time.Minute)
+				refused.want(t, string(a2a.ReasonUnavailable))
+				c.finishTask(pause)
+				next := b.nextCall()
+				if got := text(next.Message.Parts); got != "three" || next.Input {
+					t.Errorf("the agent received %q, input %t, want the accepted message in a turn of its own", got, next.Input)
+				}
+				if len(done) != 0 {
+					t.Error("Drain() returned before the turn")
+				}
+				next.finishTask(status(a2a.StateCompleted))
+				if err := <-done; err != nil {
+					t.Errorf("Drain() error = %v", err)
+				}
+				if task := b.task(c.TaskID); task.Status.State != a2a.StateCompleted || len(task.History) != 2 {
+					t.Errorf("the task is %s with %d messages", task.Status.State, len(task.History))
+				}
+			})
+		})
+	}
+}
+
+// A replica that ends before the turn of an accepted message fails the task, so that the client
+// sees that the message had no effect. Another replica that re-ran the task would not have the
+// message.
+func TestTaskOfAnAcceptedMessageIsNotHandedOver(t *testing.T) {
+	for name, forwarded := range map[string]bool{"sent to the owner": false, "forwarded": true} {
+		t.Run(name, func(t *testing.T) {
+			withTwoReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *replica) {
+				c := a.startRun(status(a2a.StateWorking))
+				receiver := a
+				if forwarded {
+					receiver = b
+				}
+				receiver.send(returnImmediately(withTask(newRequest("m2", "more"), c.TaskID))).want(t, "task:working")
+				done := a.drain(time.Second)
+				time.Sleep(time.Minute)
+				if err := <-done; !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Drain() error = %v", err)
+				}
+				b.wantNoCall()
+				b.wantState(c.TaskID, a2a.StateFailed)
+			})
+		})
+	}
+}

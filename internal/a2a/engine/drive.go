@@ -270,8 +270,11 @@ func (t *task) observeEnd(ctx context.Context, r *run) {
 
 // nextRun begins the turn of the next waiting message that the task accepts.
 func (t *task) nextRun(ctx context.Context) *run {
-	if t.engine.draining.Load() {
+	switch {
+	case t.engine.retries.Err() != nil: // Drain does not wait for turns any more
 		t.refuseWaiting(func(*turn) error { return errUnavailable() })
+	case t.engine.draining.Load():
+		t.refuseUndecided()
 	}
 	for len(t.waiting) > 0 {
 		tn := t.nextWaiting()

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -138,9 +139,14 @@ func (t *task) retryAfterCrash(ctx context.Context, err error) bool {
 }
 
 // handOver leaves the current turn to other replicas, which re-run it without counting an
-// attempt. It returns false if they cannot.
+// attempt. It returns false if they cannot. It also returns false while an accepted message
+// waits: only this replica has the message, and a task that goes on elsewhere would lose
+// it without a trace.
 func (t *task) handOver(ctx context.Context) bool {
 	if t.engine.coordinator.Exclusive() || !t.engine.options.Retry() || t.descriptor.Redacted || t.lost {
+		return false
+	}
+	if slices.ContainsFunc(t.waiting, (*turn).isDecided) {
 		return false
 	}
 	if state := t.state(); state.Terminal() || state.Interrupted() {

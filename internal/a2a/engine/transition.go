@@ -246,6 +246,17 @@ func (t *task) refuseWaiting(why func(*turn) error) {
 	t.waiting = kept
 }
 
+// refuseUndecided refuses the waiting messages whose clients have no answer, because the
+// engine drains. The other messages were accepted, and keep waiting for their turn.
+func (t *task) refuseUndecided() {
+	t.refuseWaiting(func(tn *turn) error {
+		if tn.isDecided() {
+			return nil
+		}
+		return errUnavailable()
+	})
+}
+
 // replaceRun makes r the run of the task if r delivers an input, and cancels the run that
 // waited: the agent answers the input in the call r.
 func (t *task) replaceRun(r *run) {
