@@ -13,9 +13,10 @@ import (
 )
 
 // conclude brings a task whose last run has returned into a state that is terminal or
-// interrupted, unless its turn is re-run.
+// interrupted, unless its turn is re-run. It creates no task for a message that was refused
+// while the run was in progress.
 func (t *task) conclude(ctx context.Context, r *run, err error) {
-	if t.answered || t.lost {
+	if t.answered || t.lost || t.log == nil && r.turn.isRefused() {
 		return
 	}
 	if createErr := t.ensureCreated(ctx, r); createErr != nil {

@@ -22,7 +22,7 @@ var errOutage = fmt.Errorf("%w: connection refused", store.ErrUnavailable)
 // failingStore is a store with operations that fail.
 type failingStore struct {
 	store.Store
-	noSnapshot, noAppend bool
+	noSnapshot, noAppend, full bool
 }
 
 type failingLog struct {
@@ -31,6 +31,9 @@ type failingLog struct {
 }
 
 func (s *failingStore) Create(ctx context.Context, n store.NewTask) (store.Log, error) {
+	if s.full {
+		return nil, store.ErrFull
+	}
 	log, err := s.Store.Create(ctx, n)
 	return failingLog{log, s}, err
 }
@@ -168,4 +171,33 @@ func TestEndedRunHasNoInputTimeout(t *testing.T) {
 		b.wantState(c.TaskID, a2a.StateWorking)
 		next.finishTask(status(a2a.StateCompleted))
 	})
+}
+
+// The store is full when a task has to be created, and has room again when the run returns. The
+// message was refused, so the end of the run creates no task.
+func TestRefusedMessageCreatesNoTask(t *testing.T) {
+	for name, happens := range map[string]func(b *fixture){
+		"when the agent is silent":   func(*fixture) { time.Sleep(2 * time.Second) },
+		"when the server shuts down": func(b *fixture) { b.drain(100 * time.Millisecond); time.Sleep(500 * time.Millisecond) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &failingStore{Store: memory.New(memory.Options{})}
+			withEngine(t, engine.Options{Store: s}, func(t *testing.T, b *fixture) {
+				refused := b.send(newRequest("m1", "hi"))
+				c := b.nextCall()
+				returns := make(chan struct{})
+				c.steps <- func() { <-returns }
+				s.full = true
+				happens(b)
+				refused.want(t, string(a2a.ReasonResourceExhausted))
+				s.full = false
+				close(returns)
+				synctest.Wait()
+				page, err := b.List(t.Context(), &a2a.ListRequest{Owner: "owner"})
+				if err != nil || len(page.Tasks) != 0 {
+					t.Errorf("List() = %d tasks, %v, want none", len(page.Tasks), err)
+				}
+			})
+		})
+	}
 }
