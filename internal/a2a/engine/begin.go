@@ -41,6 +41,9 @@ func (t *task) create(ctx context.Context, tn *turn, events []a2a.Event) error {
 	// called, so there are no further events that the configuration would miss.
 	if err := t.attachPush(ctx, tn); err != nil {
 		t.appendEnd(ctx, t.statusEvent(a2a.StateRejected, t.agentMessage(reasonPush)))
+		if !t.state().Terminal() {
+			t.engine.coordinator.RefuseTurn(t.key) // the store may not have the rejection
+		}
 		return err
 	}
 	t.turnBegan(tn, fold, firstEventCount)
@@ -176,14 +179,16 @@ func (t *task) turnBegan(tn *turn, fold *store.Fold, seq uint64) {
 	t.engine.recent.began(tn, t.key)
 }
 
-// attachPush registers the push configuration that came with a message.
+// attachPush registers the push configuration that came with a message. It continues when
+// the client disconnects, as the task does. The store bounds its time.
 func (t *task) attachPush(ctx context.Context, tn *turn) error {
 	if tn.request.Push == nil {
 		return nil
 	}
 	config := *tn.request.Push
 	config.TaskID = t.key.TaskID
-	return wrapUnlessClientError("attach push configuration", t.engine.options.Pushes.Attach(ctx, t.key, config))
+	err := t.engine.options.Pushes.Attach(context.WithoutCancel(ctx), t.key, config)
+	return wrapUnlessClientError("attach push configuration", err)
 }
 
 // followRepeated makes tn follow the turn of an earlier copy of its message, if that copy

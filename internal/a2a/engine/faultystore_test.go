@@ -25,6 +25,8 @@ const (
 	claimResponseLost
 	// appendsFail means that no append of a run reaches the store.
 	appendsFail
+	// appendsFailAfterCreate means that appendsFail begins with the next task that is created.
+	appendsFailAfterCreate
 	// storeFull means that the store has no room for appends of runs.
 	storeFull
 	// openFails means that no log can be opened.
@@ -136,6 +138,9 @@ func (m *faultyMember) Create(ctx context.Context, n store.NewTask) (log store.L
 	})
 	if err != nil {
 		return nil, err
+	}
+	if m.has(appendsFailAfterCreate) {
+		m.set(appendsFail)
 	}
 	return &faultyLog{Log: log, member: m, opened: m.rollbacks.Load()}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
@@ -131,6 +132,72 @@ func TestInvalidPushConfigurationRejectsTheMessage(t *testing.T) {
 	withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
 		if got := b.send(pushing(newRequest("m1", "hi"), "one")).result(); got != string(a2a.ReasonPushNotSupported) {
 			t.Errorf("Send() = %s without anybody who keeps configurations", got)
+		}
+	})
+}
+
+// disconnectingPushes disconnects the client when a configuration is attached, and then fails as a
+// store does that is called with the context of the client.
+type disconnectingPushes struct {
+	*pushRecorder
+	disconnect context.CancelFunc
+}
+
+func (p *disconnectingPushes) Attach(ctx context.Context, k store.Key, c a2a.PushConfig) error {
+	p.disconnect()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	return p.pushRecorder.Attach(ctx, k, c)
+}
+
+// A task with a push configuration belongs to the engine, and not to the connection of its client.
+func TestClientDisconnectsBeforeThePushConfigurationIsAttached(t *testing.T) {
+	pushes := &disconnectingPushes{pushRecorder: &pushRecorder{Store: memory.New(memory.Options{})}}
+	withEngine(t, engine.Options{Store: pushes.Store, Pushes: pushes}, func(t *testing.T, b *fixture) {
+		send := func(r *a2a.SendRequest) {
+			ctx, cancel := context.WithCancel(t.Context())
+			pushes.disconnect = cancel
+			_, _ = b.Send(ctx, r)
+		}
+		send(pushing(newRequest("m1", "hi"), "one"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateInputRequired))
+		c.endRun(nil)
+		send(pushing(withTask(newRequest("m2", "more"), c.TaskID), "two"))
+		c = b.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
+		send(pushing(withTask(newRequest("m3", "even more"), c.TaskID), "three"))
+		c.mustEmit(status(a2a.StateInputRequired))
+		c.endRun(nil)
+		b.nextCall().finishTask(status(a2a.StateCompleted))
+		if len(pushes.attached) != 3 {
+			t.Errorf("attached = %q, want three configurations", pushes.attached)
+		}
+	})
+}
+
+// A push configuration is refused, and the store does not answer the rejection of its task. The
+// client was refused, so no replica runs the turn.
+func TestTaskOfARefusedPushConfigurationIsNotRerun(t *testing.T) {
+	pushes := &pushRecorder{}
+	withTwoReplicas(t, engine.Options{Pushes: pushes, Retry: retry}, func(t *testing.T, a, b *replica) {
+		pushes.Store = a.member
+		time.Sleep(time.Minute)
+		a.member.set(appendsFailAfterCreate)
+		s := a.send(pushing(newRequest("m1", "hi"), "full"))
+		time.Sleep(time.Minute)
+		if s.pending() || s.err == nil {
+			t.Fatalf("Send() = %s, want a refusal", s.result())
+		}
+		a.member.clear(appendsFailAfterCreate)
+		a.member.clear(appendsFail)
+		time.Sleep(time.Minute)
+		a.wantNoCall()
+		b.wantNoCall()
+		page, err := b.List(t.Context(), &a2a.ListRequest{Owner: "owner"})
+		if err != nil || len(page.Tasks) != 1 || !page.Tasks[0].Status.State.Terminal() {
+			t.Errorf("List() = %+v, %v, want one task that has ended", page, err)
 		}
 	})
 }

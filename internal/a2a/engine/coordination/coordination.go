@@ -63,6 +63,10 @@ type Ownership interface {
 	// Coordinator remembers the task. If the store has the message, Owner then reports it
 	// as refused (Owner.Refused).
 	Begin(ctx context.Context, k store.Key, log store.Log, a store.Append) (uint64, error)
+	// RefuseTurn makes Owner report the message that created a task as refused
+	// (Owner.Refused), until another turn of the task begins. The engine calls it for a task
+	// that it has created and could not reject.
+	RefuseTurn(k store.Key)
 	// Append appends to a task, with a change of the hold if a.Hold is not AnyHolder.
 	Append(ctx context.Context, log store.Log, a store.Append) (uint64, error)
 	// NotifyOwner asks the replica that runs a task to read the log of the task. The
@@ -93,8 +97,8 @@ type Owner struct {
 	// RolledBack is store.Hold.RolledBack: the store has lost writes since the task began
 	// to work.
 	RolledBack bool
-	// Refused is true if this replica refused the message of the turn, because the store
-	// did not answer whether it had stored the message.
+	// Refused is true if this replica refused the message of the turn: the store did not
+	// answer whether it had stored the message, or RefuseTurn was called.
 	Refused bool
 }
 

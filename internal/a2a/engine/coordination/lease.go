@@ -121,10 +121,10 @@ func (s *Shared) takeOver(held []store.Key, answersSince time.Time) {
 	if s.host.Draining() {
 		return
 	}
-	s.takeOverAll(held)
+	all := s.takeOverAll(held)
 	now := s.options.Now()
 	trusted := now.Sub(answersSince) >= s.options.Lease
-	if trusted {
+	if trusted && all {
 		s.forgetRefused(now.Add(-s.options.Lease))
 	}
 	dead, err := s.member.Dead(s.ctx)
@@ -143,12 +143,18 @@ func (s *Shared) takeOver(held []store.Key, answersSince time.Time) {
 	}
 }
 
-func (s *Shared) takeOverAll(tasks []store.Key) {
+// takeOverAll takes over each of the tasks that is orphaned. It returns false if the store
+// failed.
+func (s *Shared) takeOverAll(tasks []store.Key) (all bool) {
+	all = true
 	for _, k := range tasks {
-		if err := s.host.TakeOver(s.ctx, k); err != nil && s.ctx.Err() == nil {
+		err := s.host.TakeOver(s.ctx, k)
+		all = all && err == nil
+		if err != nil && s.ctx.Err() == nil {
 			s.options.Log.ErrorContext(s.ctx, "task not taken over", "task", k.TaskID, "error", err)
 		}
 	}
+	return all
 }
 
 // stopRunsBeforeLeaseEnds fences creations. If Options.Fence returns true, it also fences

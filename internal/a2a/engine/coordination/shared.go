@@ -77,8 +77,8 @@ type Shared struct {
 	// answers to the message.
 	replies map[uint64]chan *store.InboxMessage
 	number  uint64
-	// refused are the tasks for which a message was refused although the store may have
-	// stored it, with the time of the refusal.
+	// refused are the tasks for which a message was refused although the store has stored
+	// it or may have stored it, with the time of the refusal.
 	refused map[store.Key]time.Time
 	// stopped is true when no more messages are forwarded.
 	stopped bool
@@ -249,19 +249,28 @@ func (s *Shared) Append(ctx context.Context, log store.Log, a store.Append) (uin
 // indeterminate, began remembers that the message is refused; if a turn of the task has
 // begun, it forgets that.
 func (s *Shared) began(k store.Key, err error) {
+	if errors.Is(err, store.ErrIndeterminate) {
+		s.RefuseTurn(k)
+	}
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.refused, k)
+	}
+}
+
+// RefuseTurn implements Ownership. It remembers at most store.MaxInbox tasks.
+func (s *Shared) RefuseTurn(k store.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case err == nil:
-		delete(s.refused, k)
-	case errors.Is(err, store.ErrIndeterminate) && len(s.refused) < store.MaxInbox:
+	if len(s.refused) < store.MaxInbox {
 		s.refused[k] = s.options.Now()
 	}
 }
 
 // forgetRefused forgets the messages that were refused before a time. The store does not
-// have these messages: since then, this replica has taken over all tasks that it holds in
-// the store.
+// have these messages, or has the ends of their tasks: since then, this replica has taken
+// over all tasks that it holds in the store.
 func (s *Shared) forgetRefused(before time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -46,6 +46,9 @@ func (Single) Begin(ctx context.Context, _ store.Key, log store.Log, a store.App
 	return log.Append(ctx, a)
 }
 
+// RefuseTurn implements Ownership. No other replica runs the turn.
+func (Single) RefuseTurn(store.Key) {}
+
 // Append implements Ownership.
 func (Single) Append(ctx context.Context, log store.Log, a store.Append) (uint64, error) {
 	if len(a.Events) == 0 {
