@@ -7,6 +7,7 @@ import (
 	"container/list"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
 func (p *evictionPlace) leave() {
@@ -60,25 +61,49 @@ func (s *Store) expire() {
 		if s.options.Now().Sub(l.place.since) < s.options.Retention {
 			return
 		}
-		// The lists are updated after an append, so the task may have begun a new
-		// turn.
-		if state, _ := l.state(); !state.Terminal() {
-			s.file(l)
-			continue
-		}
 		s.evict(l)
 	}
 }
 
-func (s *Store) evict(l *log) {
+// evict removes a task and returns true. Store.mu does not block appends, so a message may
+// have continued the task since its caller chose it. If the state of the task is no longer
+// that of its list, evict moves the task to the list of its state, and returns false.
+// Store.mu is held.
+func (s *Store) evict(l *log) bool {
+	charge, removed := l.removeFrom(l.place.queue)
+	if !removed {
+		s.file(l)
+		return false
+	}
 	delete(s.logs, l.key)
 	s.removeFromOwner(l)
 	l.place.leave()
 	s.removePaused(l)
 	l.place = evictionPlace{}
 	l.account.tasks--
-	s.add(l.account, -l.remove())
+	s.add(l.account, -charge)
 	s.removeIfEmpty(l.key.Owner.Principal(), l.account)
+	return true
+}
+
+// removeFrom ends the log and returns its charge, unless the state of the task is not one of
+// the states of a list.
+func (l *log) removeFrom(queue *list.List) (charge int64, removed bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.store.queueOf(l.fold.State()) != queue {
+		return 0, false
+	}
+	charge = l.charge
+	for _, r := range l.records {
+		r.Drop()
+	}
+	l.forgetSnapshot()
+	l.removed, l.charge, l.records, l.written = true, 0, nil, nil
+	// A caller may still hold the log, so its memory is released here.
+	l.fold = store.NewFold(l.key.TaskID, store.Origin{})
+	l.wake()
+	return charge, true
 }
 
 // reserve charges bytes to an account, evicts until they are within the bounds, and
@@ -99,12 +124,18 @@ func (s *Store) reserve(a *account, size int64, spare *log) bool {
 // account, so that no owner loses a task to an owner that holds more. It never evicts
 // spare. Store.mu is held.
 func (s *Store) evictFor(a *account, spare *log) bool {
-	if a.bytes.Load() > s.maxAccountBytes {
-		l := s.oldest(a, spare)
-		if l != nil {
-			s.evict(l)
+	for {
+		l := s.victimFor(a, spare)
+		if l == nil || s.evict(l) {
+			return l != nil
 		}
-		return l != nil
+	}
+}
+
+// victimFor returns the task that evictFor evicts, nil for none. Store.mu is held.
+func (s *Store) victimFor(a *account, spare *log) *log {
+	if a.bytes.Load() > s.maxAccountBytes {
+		return s.oldest(a, spare)
 	}
 	least := s.weight(a)
 	var victim *log
@@ -130,14 +161,10 @@ func (s *Store) evictFor(a *account, spare *log) bool {
 		}
 		consider(c)
 	}
-	if victim == nil {
-		return false
-	}
-	s.evict(victim)
-	return true
+	return victim
 }
 
-// maxSampledAccounts bounds the accounts that evictFor compares, in addition to the
+// maxSampledAccounts bounds the accounts that victimFor compares, in addition to the
 // heaviest one.
 const maxSampledAccounts = 64
 

@@ -418,3 +418,36 @@ func TestRepeatBehindTrim(t *testing.T) {
 		return memory.New(memory.Options{MaxLogEvents: 4}), 4
 	})
 }
+
+// A message continues a task while another task needs its room. Either the append is stored and
+// the task stays, or the task is evicted and the append fails.
+func TestTaskThatContinuesIsNotEvicted(t *testing.T) {
+	s := memory.New(memory.Options{MaxTasks: 1})
+	create := func(id string, state a2a.State) (store.Log, error) {
+		events := append(storetest.Begin(), storetest.Status(state, nil))
+		return s.Create(t.Context(), store.NewTask{Key: key(id), Origin: store.Origin{ContextID: "c"}, Events: events})
+	}
+	for i := range 30_000 {
+		paused, err := create("paused"+strconv.Itoa(i), a2a.StateInputRequired)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var continues sync.WaitGroup
+		var continued error
+		continues.Go(func() {
+			message := a2a.Event{Message: storetest.Message("m2", "more")}
+			_, continued = paused.Append(t.Context(), store.Append{After: 3, Events: []a2a.Event{message, storetest.Status(a2a.StateWorking, nil)}})
+		})
+		_, created := create("next"+strconv.Itoa(i), a2a.StateCompleted)
+		continues.Wait()
+		switch {
+		case continued == nil && errors.Is(created, store.ErrFull):
+			if _, err := paused.Append(t.Context(), store.Append{After: 5, Events: []a2a.Event{storetest.Status(a2a.StateCompleted, nil)}}); err != nil {
+				t.Fatalf("round %d: the task that continued is gone: %v", i, err)
+			}
+		case errors.Is(continued, store.ErrNotFound) && created == nil:
+		default:
+			t.Fatalf("round %d: Append() error = %v and Create() error = %v, want that one of them fails", i, continued, created)
+		}
+	}
+}

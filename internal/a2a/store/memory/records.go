@@ -3,10 +3,7 @@
 
 package memory
 
-import (
-	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
-)
+import "github.com/a2a-operator/a2a-operator/internal/a2a"
 
 // recordOverhead is an estimate of the bytes of a record without its event and its
 // encodings.
@@ -71,20 +68,4 @@ func (l *log) state() (state a2a.State, gone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fold.State(), l.removed
-}
-
-// remove ends the log and returns its charge.
-func (l *log) remove() int64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	charge := l.charge
-	for _, r := range l.records {
-		r.Drop()
-	}
-	l.forgetSnapshot()
-	l.removed, l.charge, l.records, l.written = true, 0, nil, nil
-	// A caller may still hold the log, so its memory is released here.
-	l.fold = store.NewFold(l.key.TaskID, store.Origin{})
-	l.wake()
-	return charge
 }
