@@ -50,6 +50,10 @@ func (s *shared) has(owner, id string) bool {
 	return err == nil
 }
 
+func TestSharesOfTasks(t *testing.T) {
+	storetest.RunShares(t, func(_ *testing.T, tasks int) store.Store { return memory.New(memory.Options{MaxTasks: tasks}) })
+}
+
 func TestTasksOfTheLargestOwnerAreEvictedFirst(t *testing.T) {
 	for name, test := range map[string]struct {
 		options memory.Options
@@ -84,25 +88,6 @@ func TestTasksOfTheLargestOwnerAreEvictedFirst(t *testing.T) {
 				t.Errorf("Len() = %d", s.Len())
 			}
 		})
-	}
-}
-
-// TestOwnerWithMoreTasksEvictsNoOther checks that an owner with more tasks than another
-// owner evicts no task of that owner.
-func TestOwnerWithMoreTasksEvictsNoOther(t *testing.T) {
-	s := newShared(t, memory.Options{MaxTasks: 10})
-	for i := range 7 {
-		s.must("greedy", strconv.Itoa(i), a2a.StateWorking, 0)
-	}
-	for i := range 3 {
-		s.must("modest", strconv.Itoa(i), a2a.StateCompleted, 0)
-	}
-	if err := s.make("greedy", "x", a2a.StateWorking, 0); !errors.Is(err, store.ErrFull) {
-		t.Errorf("one more of the owner with most: error = %v, want ErrFull", err)
-	}
-	s.must("modest", "x", a2a.StateWorking, 0)
-	if s.has("modest", "0") || !s.has("modest", "1") {
-		t.Error("an owner's own oldest must make room for it")
 	}
 }
 

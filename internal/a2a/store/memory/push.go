@@ -84,9 +84,9 @@ func (s *Pushes) Put(_ context.Context, p store.Push) (uint64, error) {
 	return p.Generation, nil
 }
 
-// makeRoom reports whether there is room for a configuration. To make room, it
-// removes ended configurations, the earliest to expire first. If the owner has used
-// up its share, it removes only configurations of this owner.
+// makeRoom reports whether there is room for a configuration. To make room, it removes
+// ended configurations, the earliest to expire first: of the owner, and then of owners that
+// use at least as much of the store.
 func (s *Pushes) makeRoom(p *store.Push) bool {
 	size, owner := pushSize(p), p.Task.Owner.Principal()
 	for {
@@ -96,34 +96,47 @@ func (s *Pushes) makeRoom(p *store.Push) bool {
 			ofTask, all.count, own.count = ofTask-1, all.count-1, own.count-1
 			all.bytes, own.bytes = all.bytes-was, own.bytes-was
 		}
-		full := all.count >= s.options.Max || all.bytes+size > s.options.MaxBytes
 		fair := leavesShare(own.count+1, all.count+1, s.options.Max) && leavesShare(own.bytes+size, all.bytes+size, s.options.MaxBytes)
 		switch {
 		case ofTask >= s.options.MaxPerTask:
 			return false
-		case !full && fair:
+		case fair:
 			return true
-		case !s.dropEnded(owner, fair):
+		case !s.dropEnded(owner, holding{own.count + 1, own.bytes + size}):
 			return false
 		}
 	}
 }
 
 // leavesShare reports whether an owner that uses own leaves at least half as much
-// free, if all owners use all. One owner can therefore use at most two thirds of
+// free, if all owners use all. It is false if all exceeds limit. One owner can therefore use at most two thirds of
 // limit, two owners two fifths each, and there is always room for another owner.
 func leavesShare(own, all, limit int) bool { return own <= 2*(limit-all) }
 
-// dropEnded removes the ended configuration that expires first, of anyone or only of
-// owner. It returns false if there is none.
-func (s *Pushes) dropEnded(owner string, anyone bool) bool {
+// dropEnded removes the ended configuration that expires first: of owner or, if it has
+// none, of an owner that uses at least as much as uses. It returns false if there is none.
+func (s *Pushes) dropEnded(owner string, uses holding) bool {
+	var other *push
 	for at := s.ended.Front(); at != nil; at = at.Next() {
-		if p := at.Value.(*push); anyone || p.Task.Owner.Principal() == owner {
+		p := at.Value.(*push)
+		switch of := p.Task.Owner.Principal(); {
+		case of == owner:
 			s.remove(p)
 			return true
+		case other == nil && s.weight(s.owners[of]) >= s.weight(uses):
+			other = p
 		}
 	}
-	return false
+	if other != nil {
+		s.remove(other)
+	}
+	return other != nil
+}
+
+// weight returns the share of the store that configurations use: by number or by bytes,
+// whichever is larger.
+func (s *Pushes) weight(h holding) float64 {
+	return max(float64(h.count)/float64(s.options.Max), float64(h.bytes)/float64(s.options.MaxBytes))
 }
 
 // Get implements store.PushStore.

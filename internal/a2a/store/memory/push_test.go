@@ -20,6 +20,12 @@ func TestPushConformance(t *testing.T) {
 	storetest.RunSharedPushes(t, func(*testing.T) store.SharedPushStore { return memory.NewPushes(memory.PushOptions{}) })
 }
 
+func TestSharesOfPushes(t *testing.T) {
+	storetest.RunPushShares(t, func(_ *testing.T, configurations int) store.PushStore {
+		return memory.NewPushes(memory.PushOptions{Max: configurations})
+	})
+}
+
 func pushOf(task, id string) store.Push {
 	return store.Push{Task: store.Key{Owner: "o", TaskID: task}, Config: a2a.PushConfig{ID: id}}
 }
@@ -149,33 +155,5 @@ func TestPushesAreShared(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// If an owner has used its share, only its own ended configurations make room for it.
-func TestShareOfEndedPushes(t *testing.T) {
-	s := memory.NewPushes(memory.PushOptions{Max: 6})
-	put := func(owner a2a.Owner, id string, ended bool) error {
-		p := pushOf(id, id)
-		p.Task.Owner = owner
-		if ended {
-			p.Expires = time.Now().Add(time.Hour)
-		}
-		_, err := s.Put(t.Context(), p)
-		return err
-	}
-	for i, owner := range []a2a.Owner{"other", "o", "o", "o"} {
-		if err := put(owner, strconv.Itoa(i), i < 2); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := put("o", "4", false); err != nil {
-		t.Errorf("in the place of an ended one: error = %v", err)
-	}
-	if err := put("o", "5", false); !errors.Is(err, store.ErrFull) {
-		t.Errorf("beyond its share: error = %v, want ErrFull", err)
-	}
-	if _, err := s.Get(t.Context(), store.Key{Owner: "other", TaskID: "0"}, "0"); err != nil {
-		t.Errorf("of another owner: error = %v", err)
 	}
 }

@@ -154,7 +154,7 @@ func TestChangesExtendTheExpirationOfKeys(t *testing.T) {
 			}
 		}
 	}
-	wantEnds("at first", 30*day-time.Minute, 30*day, "t:", "l:", "o:", "c:", "s:", "q:", "v:", "h:")
+	wantEnds("at first", 30*day-time.Minute, 30*day, "t:", "l:", "o:", "c:", "s:", "q:", "v:", "h:", "a:", "accounts")
 	for _, k := range c.Keys(t.Context(), o.Prefix+"*").Val() {
 		if err := c.PExpire(t.Context(), k, 28*day).Err(); err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func TestChangesExtendTheExpirationOfKeys(t *testing.T) {
 	if _, err := s.Recall(t.Context(), talk); err != nil {
 		t.Fatal(err)
 	}
-	wantEnds("after a change", 30*day-time.Minute, 30*day, "t:", "l:", "o:", "c:", "s:", "w:", "q:", "v:", "h:")
+	wantEnds("after a change", 30*day-time.Minute, 30*day, "t:", "l:", "o:", "c:", "s:", "w:", "q:", "v:", "h:", "a:", "accounts")
 
 	// The times to live of lists and tasks are renewed at different times, so a list may
 	// expire before its task.
@@ -193,7 +193,7 @@ func TestKeysOutliveRetention(t *testing.T) {
 	log := create(t, open(t, o))
 	c := client.NewClient(&client.Options{Addr: server.Address()})
 	defer func() { _ = c.Close() }()
-	keys := func() []string { return c.Keys(t.Context(), o.Prefix+"[tlocsq]:*").Val() }
+	keys := func() []string { return c.Keys(t.Context(), o.Prefix+"[tlocsqa]:*").Val() }
 	for _, k := range keys() {
 		if err := c.PExpire(t.Context(), k, c.PTTL(t.Context(), k).Val()-day+time.Minute).Err(); err != nil {
 			t.Fatal(err)

@@ -24,6 +24,9 @@ func digest(s string) string {
 // nameOf returns the name of a task in keys.
 func nameOf(k store.Key) string { return digest(string(k.Owner)) + k.TaskID }
 
+// principalOf returns the principal of a task in keys: its owner without the tenant.
+func principalOf(k store.Key) string { return digest(k.Owner.Principal()) }
+
 // tokenText encodes a token. For a write without a token, it makes one: the caller
 // never repeats such a write, but the store may.
 func tokenText(t store.Token) []byte {

@@ -16,8 +16,12 @@ type Options struct {
 	// other agent has the same one.
 	Server Server
 	Prefix string
-	// MaxTasks bounds the number of tasks, and of conversations, 10,000 by default.
+	// MaxTasks bounds the number of tasks, and of conversations, 10,000 by default. If it
+	// is reached, a creation evicts a task of the owner with the most tasks, and never one
+	// of an owner with fewer tasks than its own.
 	MaxTasks int
+	// MaxPushes bounds the number of push configurations, 10,000 by default.
+	MaxPushes int
 	// Retention is how long a finished task is kept, 1 h by default.
 	Retention time.Duration
 	// MaxLogEvents and MaxLogBytes bound the log of one task: 16,384 events and
@@ -50,6 +54,7 @@ func (unobserved) Called(time.Duration, error) {}
 
 func (o *Options) setDefaults() {
 	setDefault(&o.MaxTasks, 10_000)
+	setDefault(&o.MaxPushes, 10_000)
 	setDefault(&o.Retention, time.Hour)
 	setDefault(&o.MaxLogEvents, 16_384)
 	setDefault(&o.MaxLogBytes, 16<<20)

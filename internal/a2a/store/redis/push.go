@@ -16,10 +16,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Bounds of push configurations, as in the memory store.
 const (
+	// maxPerTask bounds the push configurations of a task, as in the memory store.
 	maxPerTask = 16
-	maxPushes  = 10_000
 	// openPage bounds the configurations that Unfinished reads with one call.
 	openPage = 128
 )
@@ -34,11 +33,13 @@ type Pushes struct{ store *Store }
 var _ store.SharedPushStore = (*Pushes)(nil)
 
 // Put implements store.PushStore. A retry may put the configuration twice; the second
-// copy replaces the first.
+// copy replaces the first. The owners share Options.MaxPushes by the rule of the memory
+// store.
 func (p *Pushes) Put(ctx context.Context, c store.Push) (uint64, error) {
 	config := writePush(&c)
 	generation, err := p.store.count(ctx, p.store.scripts.put, len(config), []any{
-		nameOf(c.Task), c.Config.ID, config, c.Acked, expiry(&c), string(c.Replica), millis(p.store.options.keyTTL()), maxPerTask, maxPushes,
+		nameOf(c.Task), c.Config.ID, config, c.Acked, expiry(&c), string(c.Replica), millis(p.store.options.keyTTL()), maxPerTask, p.store.options.MaxPushes,
+		principalOf(c.Task),
 	})
 	switch {
 	case err != nil:
@@ -119,6 +120,7 @@ func (p *Pushes) Adopt(ctx context.Context, c store.Push, by store.Replica) erro
 func (p *Pushes) move(ctx context.Context, c *store.Push, acked, expires, by string) error {
 	answer, err := p.store.count(ctx, p.store.scripts.advance, 0, []any{
 		nameOf(c.Task), c.Config.ID, c.Generation, string(c.Replica), acked, expires, millis(p.store.options.keyTTL()), by,
+		principalOf(c.Task),
 	})
 	if err == nil && answer == 1 {
 		return store.ErrNotFound
@@ -128,7 +130,7 @@ func (p *Pushes) move(ctx context.Context, c *store.Push, acked, expires, by str
 
 // Delete implements store.PushStore.
 func (p *Pushes) Delete(ctx context.Context, task store.Key, id string) error {
-	_, err := p.store.calls.run(ctx, p.store.scripts.remove, nameOf(task), id)
+	_, err := p.store.calls.run(ctx, p.store.scripts.remove, nameOf(task), id, principalOf(task))
 	return err
 }
 

@@ -57,6 +57,24 @@ func TestPushes(t *testing.T) {
 	storetest.RunSharedPushes(t, func(t *testing.T) store.SharedPushStore { return open(t, server.options()).Pushes() })
 }
 
+func TestSharesOfTasks(t *testing.T) {
+	server := start(t)
+	storetest.RunShares(t, func(t *testing.T, tasks int) store.Store {
+		o := server.options()
+		o.MaxTasks = tasks
+		return open(t, o)
+	})
+}
+
+func TestSharesOfPushes(t *testing.T) {
+	server := start(t)
+	storetest.RunPushShares(t, func(t *testing.T, configurations int) store.PushStore {
+		o := server.options()
+		o.MaxPushes = configurations
+		return open(t, o).Pushes()
+	})
+}
+
 func TestRepeatBehindTrim(t *testing.T) {
 	server := start(t)
 	storetest.RepeatBehindTrim(t, func(t *testing.T) (store.Store, int) {

@@ -45,7 +45,7 @@ func newScripts() *scripts {
 		put:       newScript(refusedWhenFull, "pushes", "put"),
 		advance:   newScript(allowedWhenFull, "pushes", "advance"),
 		remove:    newScript(allowedWhenFull, "pushes", "delete"),
-		open:      newScript(allowedWhenFull, "open"),
+		open:      newScript(allowedWhenFull, "pushes", "open"),
 		pageKey:   newScript(allowedWhenFull, "pagekey"),
 		// A full server accepts leases.
 		renew:    newScript(allowedWhenFull, "renew"),

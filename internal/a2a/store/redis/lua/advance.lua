@@ -1,13 +1,14 @@
 -- Stores the cursor ARGV[5] of a push configuration or, without a cursor, makes ARGV[8] the replica that delivers it.
 -- Answers 0: stored, 1: the generation no longer exists, or a replica other than ARGV[4] delivers it.
 local name, id, generation, replica, acked, expires, keep = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
+local principal = ARGV[9]
 local state = redis.call('HGET', P .. 'p:' .. name, 's' .. id)
 if not state then return 1 end
 local was, ackedwas, expireswas, of = state:match('^(%d+) (%d+) (%d*) (.*)$')
 if was ~= generation or of ~= replica then return 1 end
 if acked == '' then
-  filepush(name, id, generation, ackedwas, expireswas, ARGV[8], keep)
+  filepush(principal, name, id, generation, ackedwas, expireswas, ARGV[8], keep)
 else
-  filepush(name, id, generation, acked, expires, replica, keep)
+  filepush(principal, name, id, generation, acked, expires, replica, keep)
 end
 return 0

@@ -1,2 +1,2 @@
-removepush(pushname(ARGV[1], ARGV[2]))
+removepush(pushname(ARGV[3], ARGV[1], ARGV[2]))
 return 0

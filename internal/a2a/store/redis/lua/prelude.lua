@@ -1,6 +1,6 @@
 -- The part that all scripts share. KEYS[1] is the prefix of every key of the agent; its hash tag puts them into one slot.
 -- docs/adr/0015 describes the keys. The name of a task is its owner followed by its id. The member of a task in a queue is
--- its owner, its context and its id.
+-- its owner, its context, its principal (the owner without the tenant) and its id.
 local P = KEYS[1]
 local HASH = 32
 
@@ -71,9 +71,30 @@ local function unclaim(claims)
   end
 end
 
+-- parts returns the owner, the context, the principal and the id in a member.
+local function parts(member)
+  return member:sub(1, HASH), member:sub(HASH + 1, 2 * HASH), member:sub(2 * HASH + 1, 3 * HASH), member:sub(3 * HASH + 1)
+end
+
+-- count stores and returns the number of tasks of a principal, in all its tenants.
+local function count(principal)
+  local n = redis.call('ZCARD', P .. 'a:' .. principal)
+  if n > 0 then redis.call('ZADD', P .. 'accounts', n, principal) else redis.call('ZREM', P .. 'accounts', principal) end
+  return n
+end
+
+-- account updates the place of a task in the order in which the tasks of its principal are evicted: ended tasks, then tasks
+-- that wait for their client, the oldest of both first. IDLEFROM is later than every time in milliseconds. Running tasks stay.
+local IDLEFROM = 1e13
+local function account(principal, member, to)
+  local place = '+inf'
+  if to == IDLE then place = int(IDLEFROM + now()) elseif to == P .. 'q:ended' then place = int(now()) end
+  redis.call('ZADD', P .. 'a:' .. principal, place, member)
+end
+
 -- remove removes a task from all keys, and notifies its subscribers.
 local function remove(member)
-  local owner, context, id = member:sub(1, HASH), member:sub(HASH + 1, 2 * HASH), member:sub(2 * HASH + 1)
+  local owner, context, principal, id = parts(member)
   local name = owner .. id
   redis.call('ZREM', P .. 'o:' .. owner, id)
   redis.call('ZREM', P .. 'c:' .. owner .. context, id)
@@ -85,7 +106,8 @@ local function remove(member)
   else
     for s = 0, 8 do redis.call('ZREM', P .. 's:' .. owner .. s, id) end
   end
-  for _, q in ipairs({'q:ended', 'q:idle', 'q:busy'}) do redis.call('ZREM', P .. q, member) end
+  for _, q in ipairs({'q:ended', 'q:idle', 'q:busy', 'a:' .. principal}) do redis.call('ZREM', P .. q, member) end
+  count(principal)
   redis.call('UNLINK', P .. 't:' .. name, P .. 'l:' .. name)
   redis.call('PUBLISH', P .. 'e:' .. name, '')
 end
@@ -99,7 +121,7 @@ end
 
 -- file updates the lists and queues of a task, and renews the time to live of all keys that contain or name it.
 local function file(member, before, state, place, keep)
-  local owner, context, id = member:sub(1, HASH), member:sub(HASH + 1, 2 * HASH), member:sub(2 * HASH + 1)
+  local owner, context, principal, id = parts(member)
   local paused = P .. 'w:' .. owner .. context
   local keys = {P .. 'o:' .. owner, P .. 'c:' .. owner .. context, P .. 's:' .. owner .. state}
   if queue(state) == IDLE then keys[4] = paused end
@@ -113,8 +135,12 @@ local function file(member, before, state, place, keep)
     if queue(before) ~= queue(state) then redis.call('ZREM', queue(before), member) end
   end
   local name, at, to = owner .. id, int(now()), queue(state)
-  if not before or queue(before) ~= to then redis.call('ZADD', to, at, member) end
+  if not before or queue(before) ~= to then
+    redis.call('ZADD', to, at, member)
+    account(principal, member, to)
+  end
+  if not before then count(principal) end
   if before and queue(before) == IDLE and to ~= IDLE then redis.call('ZREM', paused, id) end
   for _, key in ipairs(keys) do live(key, keep) end
-  for _, key in ipairs({to, P .. 't:' .. name, P .. 'l:' .. name}) do live(key, keep) end
+  for _, key in ipairs({to, P .. 'a:' .. principal, P .. 'accounts', P .. 't:' .. name, P .. 'l:' .. name}) do live(key, keep) end
 end

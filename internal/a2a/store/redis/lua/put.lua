@@ -1,12 +1,25 @@
 -- Stores a push configuration. Answers its generation, 0 if a limit is reached.
 local name, id, config, acked, expires, replica, keep = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6], ARGV[7]
-local maxpertask, max = tonumber(ARGV[8]), tonumber(ARGV[9])
-local k = P .. 'p:' .. name
+local maxpertask, max, principal = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
+local k, closed, of = P .. 'p:' .. name, P .. 'q:closed', pushesof(principal)
+
+-- endedofother returns a configuration that has ended, of a principal with at least so many configurations; nil for none. It
+-- compares the 64 configurations that expire first.
+local function endedofother(least)
+  for _, member in ipairs(redis.call('ZRANGE', closed, 0, 63)) do
+    if redis.call('ZCARD', pushesof(member:sub(1, HASH))) >= least then return member end
+  end
+end
+
 expirepushes()
-local former = redis.call('HEXISTS', k, 'c' .. id)
-if redis.call('HLEN', k) / 2 - former >= maxpertask then return 0 end
-while redis.call('ZCARD', P .. 'q:open') + redis.call('ZCARD', P .. 'q:closed') - redis.call('HEXISTS', k, 'c' .. id) >= max do
-  local first = redis.call('ZRANGE', P .. 'q:closed', 0, 0)[1]
+while true do
+  local former = redis.call('HEXISTS', k, 'c' .. id)
+  if redis.call('HLEN', k) / 2 - former >= maxpertask then return 0 end
+  local all = redis.call('ZCARD', P .. 'q:open') + redis.call('ZCARD', closed) - former + 1
+  local own = redis.call('ZCARD', of) - former + 1
+  -- A principal leaves at least half as much room free as it uses, so that there is room for another one.
+  if own <= 2 * (max - all) then break end
+  local first = redis.call('ZRANGEBYSCORE', of, '-inf', '(+inf', 'LIMIT', 0, 1)[1] or endedofother(own)
   if not first then return 0 end
   removepush(first)
 end
@@ -14,5 +27,5 @@ end
 local generation = int(math.max(tonumber(redis.call('GET', P .. 'generation') or 0) + 1, now()))
 redis.call('SET', P .. 'generation', generation, 'PX', keep)
 redis.call('HSET', k, 'c' .. id, config)
-filepush(name, id, generation, acked, expires, replica, keep)
+filepush(principal, name, id, generation, acked, expires, replica, keep)
 return tonumber(generation)

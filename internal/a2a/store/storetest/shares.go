@@ -1,0 +1,203 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
+)
+
+// RunShares runs the tests of the shares that owners have in a store. open returns an empty
+// store with room for the given number of tasks.
+func RunShares(t *testing.T, open func(t *testing.T, tasks int) store.Store) {
+	t.Helper()
+	tests := map[string]func(*testing.T, func(tasks int) tasksOfOwners){
+		"the owner with the most tasks makes room":                 largestOwnerMakesRoom,
+		"an owner with more tasks evicts no task of another owner": largerOwnerEvictsNoOther,
+		"an owner has one share in all its tenants":                tenantsShareOneAccount,
+		"of equal owners, the task that ended first makes room":    oldestOfEqualOwners,
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			test(t, func(tasks int) tasksOfOwners { return tasksOfOwners{open(t, tasks), t} })
+		})
+	}
+}
+
+// tasksOfOwners is a store with the tasks of several owners, which have numbers.
+type tasksOfOwners struct {
+	store.Store
+	t *testing.T
+}
+
+func numbered(owner a2a.Owner, n int) store.Key {
+	return store.Key{Owner: owner, TaskID: fmt.Sprintf("%s-%03d", owner, n)}
+}
+
+func (s tasksOfOwners) create(owner a2a.Owner, n int, state a2a.State) error {
+	events := append(Begin(), Status(state, nil))
+	_, err := s.Create(s.t.Context(), store.NewTask{Key: numbered(owner, n), Origin: origin, Events: events})
+	return err
+}
+
+// fill creates the tasks from first to the one before end.
+func (s tasksOfOwners) fill(owner a2a.Owner, first, end int, state a2a.State) {
+	s.t.Helper()
+	for n := first; n < end; n++ {
+		if err := s.create(owner, n, state); err != nil {
+			s.t.Fatalf("Create(%d) for %q: error = %v", n, owner, err)
+		}
+	}
+}
+
+// want checks which tasks of an owner are stored: those from first to the one before end.
+func (s tasksOfOwners) want(owner a2a.Owner, first, end int) {
+	s.t.Helper()
+	for n := range end + 1 {
+		_, err := s.Open(s.t.Context(), numbered(owner, n))
+		switch stored := n >= first && n < end; {
+		case stored && err != nil:
+			s.t.Errorf("task %d of %q: error = %v, want that it is stored", n, owner, err)
+		case !stored && !errors.Is(err, store.ErrNotFound):
+			s.t.Errorf("task %d of %q: error = %v, want ErrNotFound", n, owner, err)
+		}
+	}
+}
+
+func largestOwnerMakesRoom(t *testing.T, open func(int) tasksOfOwners) {
+	for _, state := range []a2a.State{a2a.StateCompleted, a2a.StateInputRequired} {
+		s := open(20)
+		s.fill("modest", 0, 3, a2a.StateCompleted)
+		s.fill("greedy", 0, 60, state)
+		s.want("modest", 0, 3)
+		s.want("greedy", 60-17, 60)
+		s.fill("late", 0, 3, a2a.StateWorking)
+		s.want("modest", 0, 3)
+		s.want("greedy", 60-14, 60)
+		if t.Failed() {
+			t.Errorf("the tasks of the largest owner are %s", state)
+		}
+	}
+}
+
+func largerOwnerEvictsNoOther(t *testing.T, open func(int) tasksOfOwners) {
+	s := open(10)
+	s.fill("greedy", 0, 7, a2a.StateWorking)
+	s.fill("modest", 0, 3, a2a.StateCompleted)
+	if err := s.create("greedy", 7, a2a.StateWorking); !errors.Is(err, store.ErrFull) {
+		t.Errorf("one more of the owner with the most tasks: error = %v, want ErrFull", err)
+	}
+	s.fill("modest", 3, 4, a2a.StateWorking)
+	s.want("modest", 1, 4)
+	s.want("greedy", 0, 7)
+}
+
+func tenantsShareOneAccount(t *testing.T, open func(int) tasksOfOwners) {
+	s := open(10)
+	s.fill("modest", 0, 3, a2a.StateCompleted)
+	for n := range 30 {
+		s.fill(a2a.Owner("greedy").In(fmt.Sprint(n)), 0, 1, a2a.StateCompleted)
+	}
+	s.want("modest", 0, 3)
+}
+
+func oldestOfEqualOwners(_ *testing.T, open func(int) tasksOfOwners) {
+	s := open(4)
+	for _, owner := range []a2a.Owner{"d", "b", "c", "a"} {
+		s.fill(owner, 0, 1, a2a.StateCompleted)
+		time.Sleep(2 * time.Millisecond) // the stores compare times in milliseconds
+	}
+	s.fill("e", 0, 1, a2a.StateCompleted)
+	s.want("d", 1, 1)
+	for _, owner := range []a2a.Owner{"a", "b", "c", "e"} {
+		s.want(owner, 0, 1)
+	}
+}
+
+// RunPushShares runs the tests of the shares that owners have in a push store. open returns
+// an empty store with room for the given number of configurations.
+func RunPushShares(t *testing.T, open func(t *testing.T, configurations int) store.PushStore) {
+	t.Helper()
+	tests := map[string]func(*testing.T, func(configurations int) *pushes){
+		"every owner leaves room for another":                        everyOwnerLeavesRoom,
+		"only an owner's own ended configurations extend its share":  ownEndedPushesMakeRoom,
+		"ended configurations of equal owners make room for another": endedPushesOfOthersMakeRoom,
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			test(t, func(configurations int) *pushes { return &pushes{PushStore: open(t, configurations), t: t} })
+		})
+	}
+}
+
+// putOf puts a configuration of an owner, which expires if it has ended.
+func (s *pushes) putOf(owner a2a.Owner, n int, ended bool) error {
+	p := config(numbered(owner, n), "a")
+	if ended {
+		p.Expires = time.Date(2100, 1, 1, 0, 0, n, 0, time.UTC)
+	}
+	_, err := s.Put(s.t.Context(), p)
+	return err
+}
+
+func everyOwnerLeavesRoom(t *testing.T, open func(int) *pushes) {
+	s := open(90)
+	for i, want := range []int{60, 20, 6, 2, 1} {
+		owner, n := a2a.Owner(fmt.Sprint("owner", i)), 0
+		for ; ; n++ {
+			err := s.putOf(owner.In(fmt.Sprint(n%3)), n, false)
+			if errors.Is(err, store.ErrFull) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n != want {
+			t.Errorf("owner number %d has room for %d configurations, want %d", i+1, n, want)
+		}
+	}
+}
+
+func ownEndedPushesMakeRoom(t *testing.T, open func(int) *pushes) {
+	s := open(6)
+	for n, owner := range []a2a.Owner{"other", "o", "o", "o"} {
+		if err := s.putOf(owner, n, n < 2); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.putOf("o", 4, false); err != nil {
+		t.Errorf("Put() in the place of an ended configuration: error = %v", err)
+	}
+	s.missing(numbered("o", 1), "a")
+	if err := s.putOf("o", 5, false); !errors.Is(err, store.ErrFull) {
+		t.Errorf("Put() beyond the share: error = %v, want ErrFull", err)
+	}
+	if _, err := s.Get(t.Context(), numbered("other", 0), "a"); err != nil {
+		t.Errorf("Get() of another owner: error = %v", err)
+	}
+	// A configuration that replaces another one needs no room.
+	if err := s.putOf("o", 4, false); err != nil {
+		t.Errorf("Put() of the same configuration: error = %v", err)
+	}
+}
+
+func endedPushesOfOthersMakeRoom(t *testing.T, open func(int) *pushes) {
+	const room = 20
+	s := open(room)
+	for n := range 3 * room {
+		if err := s.putOf(a2a.Owner(fmt.Sprint("owner", n)), n, true); err != nil {
+			t.Fatalf("Put() of owner number %d: error = %v", n+1, err)
+		}
+	}
+	s.missing(numbered("owner0", 0), "a")
+	if _, err := s.Get(t.Context(), numbered(a2a.Owner(fmt.Sprint("owner", 3*room-1)), 3*room-1), "a"); err != nil {
+		t.Errorf("Get() of the last configuration: error = %v", err)
+	}
+}
