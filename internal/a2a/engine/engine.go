@@ -71,6 +71,14 @@ func (e *Engine) Queued() int {
 // LimitsChanged applies changed limits of turns (Options.Turns) to waiting messages.
 func (e *Engine) LimitsChanged() { e.turns.limitsChanged() }
 
+// allow returns nil if Options.Allow accepts a message, and otherwise its refusal.
+func (e *Engine) allow(ctx context.Context, tn *turn) error {
+	if e.options.Allow == nil {
+		return nil
+	}
+	return storeErrorOrNil("check whether a turn may begin", "", e.options.Allow(ctx, tn.principal))
+}
+
 // maxWaitingBytes bounds the total size of the messages that wait for a turn.
 const maxWaitingBytes = 32 << 20
 

@@ -141,14 +141,6 @@ func (e *Engine) refuse(ctx context.Context, tn *turn, err error) {
 	e.drop(tn, err)
 }
 
-// allow returns nil if Options.Allow accepts a message, and otherwise its refusal.
-func (e *Engine) allow(ctx context.Context, tn *turn) error {
-	if e.options.Allow == nil {
-		return nil
-	}
-	return storeErrorOrNil("check whether a turn may begin", "", e.options.Allow(ctx, tn.principal))
-}
-
 func isElsewhere(err error) (store.Replica, bool) {
 	elsewhere, ok := errors.AsType[*elsewhereError](err)
 	if !ok {
