@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +23,8 @@ var errOutage = fmt.Errorf("%w: connection refused", store.ErrUnavailable)
 // failingStore is a store with operations that fail.
 type failingStore struct {
 	store.Store
-	noSnapshot, noAppend, full bool
+	noSnapshot, noAppend bool
+	full                 atomic.Bool
 }
 
 type failingLog struct {
@@ -31,7 +33,7 @@ type failingLog struct {
 }
 
 func (s *failingStore) Create(ctx context.Context, n store.NewTask) (store.Log, error) {
-	if s.full {
+	if s.full.Load() {
 		return nil, store.ErrFull
 	}
 	log, err := s.Store.Create(ctx, n)
@@ -187,10 +189,10 @@ func TestRefusedMessageCreatesNoTask(t *testing.T) {
 				c := b.nextCall()
 				returns := make(chan struct{})
 				c.steps <- func() { <-returns }
-				s.full = true
+				s.full.Store(true)
 				happens(b)
 				refused.want(t, string(a2a.ReasonResourceExhausted))
-				s.full = false
+				s.full.Store(false)
 				close(returns)
 				synctest.Wait()
 				page, err := b.List(t.Context(), &a2a.ListRequest{Owner: "owner"})
