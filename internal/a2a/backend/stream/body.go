@@ -36,6 +36,8 @@ type Body struct {
 	resp     *http.Response
 	// read is the number of bytes that were read.
 	read int64
+	// ended is true once a read has returned the end of the response or an error.
+	ended bool
 }
 
 // NewBody returns the body of a response. The caller closes the response. If w is nil,
@@ -61,6 +63,7 @@ func (b *Body) MediaType() (mediaType string, params map[string]string, err erro
 // Read implements io.Reader. It fails if the response exceeds MaxAnswer.
 func (b *Body) Read(p []byte) (int, error) {
 	n, err := b.resp.Body.Read(p)
+	b.ended = b.ended || err != nil
 	if b.read += int64(n); b.read > b.limits.MaxAnswer {
 		return 0, backend.Failed(fmt.Sprintf("The agent's answer exceeds %d bytes", b.limits.MaxAnswer), nil)
 	}
@@ -124,8 +127,12 @@ func (b *Body) HasFraming() bool {
 
 // DiscardRest reads the rest of a response that is not needed, up to maxDiscard bytes, so
 // that the connection can be reused if the rest is short. It cancels the call if the read
-// does not end within maxDiscardTime.
+// does not end within maxDiscardTime. If the response has ended, it does nothing: a timer that
+// ends earlier than all others wakes an idle thread.
 func (b *Body) DiscardRest() {
+	if b.ended {
+		return
+	}
 	closing := time.AfterFunc(maxDiscardTime, func() { b.watchdog.cancel(nil) })
 	defer closing.Stop()
 	discard(b.resp.Body)

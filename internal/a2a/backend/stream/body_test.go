@@ -1,0 +1,64 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package stream
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+)
+
+// countedReads is the body of a response that counts its reads.
+type countedReads struct {
+	io.Reader
+	count int
+}
+
+func (r *countedReads) Read(p []byte) (int, error) {
+	r.count++
+	return r.Reader.Read(p)
+}
+
+func (r *countedReads) Close() error { return nil }
+
+func TestDiscardRestReadsOnlyUntilTheEnd(t *testing.T) {
+	tests := map[string]struct {
+		body io.Reader
+		// first is the number of bytes that are read before the rest is discarded.
+		first, rest int
+		read        bool
+	}{
+		"unread rest":               {strings.NewReader("line\nrest"), 5, 0, true},
+		"end with the last bytes":   {iotest.DataErrReader(strings.NewReader("line\n")), 64, 0, false},
+		"end after the last bytes":  {strings.NewReader("line\n"), 5, 0, true},
+		"lost connection":           {iotest.ErrReader(io.ErrUnexpectedEOF), 5, 0, false},
+		"rest of more than allowed": {strings.NewReader(strings.Repeat("x", 5+maxDiscard+7)), 5, 7, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			counted := &countedReads{Reader: tt.body}
+			client := New(Limits{}, time.Now)
+			err := client.Turn(context.Background(), func(_ context.Context, w *Watchdog) error {
+				b := client.NewBody(&http.Response{Body: counted, ContentLength: -1}, w)
+				_, _ = io.ReadFull(b, make([]byte, tt.first))
+				before := counted.count
+				b.DiscardRest()
+				if got := counted.count > before; got != tt.read {
+					t.Errorf("DiscardRest() reads: %t, want %t", got, tt.read)
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rest, _ := io.ReadAll(tt.body); len(rest) != tt.rest {
+				t.Errorf("%d bytes are left, want %d", len(rest), tt.rest)
+			}
+		})
+	}
+}
