@@ -44,19 +44,23 @@ func (e *Engine) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 // waitStopped waits until the turn stops, at most for Options.BlockingCap. It returns the
 // task at that moment, or nil if the caller has to answer with the current task.
 func (e *Engine) waitStopped(ctx context.Context, tn *turn) (*a2a.Record, error) {
-	limit := time.NewTimer(e.options.BlockingCap)
-	defer limit.Stop()
 	select {
-	case <-tn.stopped:
-		if tn.elsewhere {
-			return e.waitStoppedElsewhere(ctx, tn)
+	case <-tn.stopped: // often, the first events of an agent end the task
+	default:
+		limit := time.NewTimer(e.options.BlockingCap)
+		defer limit.Stop()
+		select {
+		case <-tn.stopped:
+		case <-limit.C:
+			return nil, nil // there is no outcome yet
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		}
-		return tn.outcome, nil
-	case <-limit.C:
-		return nil, nil // there is no outcome yet
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
 	}
+	if tn.elsewhere {
+		return e.waitStoppedElsewhere(ctx, tn)
+	}
+	return tn.outcome, nil
 }
 
 func (e *Engine) waitStoppedElsewhere(ctx context.Context, tn *turn) (*a2a.Record, error) {
