@@ -5,7 +5,6 @@ package engine
 
 import (
 	"hash/maphash"
-	"slices"
 	"sync"
 	"time"
 
@@ -31,8 +30,9 @@ type deduplication struct {
 
 	mu    sync.Mutex
 	turns map[messageKey]*recentMessage
-	// tasks indexes the turns that have a task.
-	tasks map[store.Key][]*recentMessage
+	// tasks has the newest entry of each task whose turns are remembered. It leads to the
+	// others (recentMessage.older).
+	tasks map[store.Key]*recentMessage
 	// order lists the entries by age, the oldest first. A forgotten entry stays in order
 	// with a nil turn.
 	order []*recentMessage
@@ -42,7 +42,7 @@ type deduplication struct {
 func newDeduplication(window func() time.Duration, limit int, shared bool) *deduplication {
 	return &deduplication{
 		window: window, limit: limit, shared: shared, seed: maphash.MakeSeed(),
-		turns: map[messageKey]*recentMessage{}, tasks: map[store.Key][]*recentMessage{},
+		turns: map[messageKey]*recentMessage{}, tasks: map[store.Key]*recentMessage{},
 	}
 }
 
@@ -108,7 +108,10 @@ func (d *deduplication) began(tn *turn, k store.Key) {
 	defer d.mu.Unlock()
 	if known := tn.recent; known != nil && known.turn != nil && known.task == (store.Key{}) {
 		known.task = k
-		d.tasks[k] = append(d.tasks[k], known)
+		if newest := d.tasks[k]; newest != nil {
+			known.older, newest.newer = newest, known
+		}
+		d.tasks[k] = known
 	}
 }
 
@@ -116,8 +119,8 @@ func (d *deduplication) began(tn *turn, k store.Key) {
 func (d *deduplication) forgetTask(k store.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, known := range slices.Clone(d.tasks[k]) {
-		d.drop(known)
+	for newest := d.tasks[k]; newest != nil; newest = d.tasks[k] {
+		d.drop(newest)
 	}
 }
 
@@ -154,13 +157,28 @@ func (d *deduplication) drop(old *recentMessage) {
 	}
 	delete(d.turns, old.key)
 	if old.task != (store.Key{}) {
-		of := slices.DeleteFunc(d.tasks[old.task], func(other *recentMessage) bool { return other == old })
-		if d.tasks[old.task] = of; len(of) == 0 {
-			delete(d.tasks, old.task)
-		}
+		d.unlink(old)
 	}
 	d.bytes -= old.bytes
 	old.turn = nil
+}
+
+// unlink removes an entry from the entries of its task. For a task with one turn, which
+// most tasks are, this is one operation on tasks.
+func (d *deduplication) unlink(old *recentMessage) {
+	older, newer := old.older, old.newer
+	old.older, old.newer = nil, nil
+	if older != nil {
+		older.newer = newer
+	}
+	switch {
+	case newer != nil:
+		newer.older = older
+	case older != nil:
+		d.tasks[old.task] = older
+	default:
+		delete(d.tasks, old.task)
+	}
 }
 
 func (d *deduplication) key(r *a2a.SendRequest) messageKey {

@@ -222,8 +222,10 @@ type recentMessage struct {
 	turn  *turn
 	until time.Time
 	bytes int
-	// task is the zero value until the turn has a task.
-	task store.Key
+	// task is the zero value until the turn has a task. older and newer are the remembered
+	// turns of the same task before and after it, nil for none.
+	task         store.Key
+	older, newer *recentMessage
 }
 
 // messageKey identifies a message by owner, ids and content. body is a hash with a
