@@ -1,0 +1,68 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watch_test
+
+import (
+	"context"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
+	"github.com/a2a-operator/a2a-operator/internal/registry/watch"
+)
+
+// discarding is a Writer that stores nothing.
+type discarding struct{}
+
+func (discarding) Write(text []byte) (int, error) { return len(text), nil }
+func (discarding) Flush() error                   { return nil }
+
+// Garbage for each watch of an update would be hundreds of megabytes a second with thousands of watches.
+func TestStreamsOfAnUpdateShareBuffers(t *testing.T) {
+	const streams, updates, size = 200, 20, 20 << 10
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		key := index.Key{Namespace: "n", Name: "a"}
+		c.write(agentAt(key, "first"), false)
+		r := startReplica(t, c)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		for range streams {
+			q, err := index.ParseQuery("watch=true")
+			if err != nil {
+				t.Fatal(err)
+			}
+			stream, err := watch.New(ctx, watch.Options{Feed: r.feed, Query: q, VisibleSet: adminSet(), Clock: clock.RealClock{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			running.Go(func() { _ = stream.Run(ctx, discarding{}) })
+		}
+		synctest.Wait()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		for i := range updates {
+			c.write(agentAt(key, strings.Repeat("x", size)+strconv.Itoa(i)), false)
+			r.cache(c, len(c.log))
+			r.notify(c, len(c.log))
+			time.Sleep(100 * time.Millisecond)
+			synctest.Wait()
+		}
+		runtime.ReadMemStats(&after)
+		if each := (after.TotalAlloc - before.TotalAlloc) / (streams * updates); each > size/2 {
+			t.Errorf("a delivery allocates %d bytes, and the event has %d", each, size)
+		}
+		cancel()
+		running.Wait()
+		r.stop()
+		<-r.done
+	})
+}
