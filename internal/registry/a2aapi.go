@@ -51,15 +51,6 @@ type a2aAPI struct {
 	agent *directory.Handler
 }
 
-// a2aPaths are the paths of the directory agent for authenticated callers, as patterns of a
-// ServeMux. The paths of A2A 0.3 are below /v1, as is the registry's own API, but the two
-// sets of paths do not overlap.
-var a2aPaths = []string{
-	"POST /{$}", directory.ExtendedCardPath,
-	"/message:send", "/message:stream", "/tasks", "/tasks/", "/extendedAgentCard",
-	"/v1/message:send", "/v1/message:stream", "/v1/tasks", "/v1/tasks/", "/v1/card",
-}
-
 // handleA2A adds the handlers of the directory agent to mux. baseURL is the URL of the
 // registry, without a slash at its end.
 func (a *api) handleA2A(mux *http.ServeMux, baseURL string) {

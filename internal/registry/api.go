@@ -52,7 +52,6 @@ type endpoint func(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 var (
 	privateNoCache       = []string{"private, no-cache"}
 	varyCallerAndVersion = []string{"Authorization, A2A-Version"}
-	typeJSON             = []string{mediaJSON}
 )
 
 // authenticated returns a handler that authenticates the caller, calls next, and writes

@@ -239,8 +239,6 @@ func sizeOf(result any) int {
 	switch r := result.(type) {
 	case ard.Entry:
 		return r.Size()
-	case *localSearch:
-		return ard.SearchResponse{Results: r.page.Results}.Size()
 	case interface{ Size() int }:
 		return r.Size()
 	default:

@@ -16,6 +16,9 @@ type localSearch struct {
 	page    federation.LocalPage
 }
 
+// Size returns an upper bound of the size of the results as JSON, in bytes.
+func (l *localSearch) Size() int { return ard.SearchResponse{Results: l.page.Results}.Size() }
+
 // searchPeers returns the response to a search: the local results, merged with the results of
 // peers if the search has the federation mode auto, or followed by referrals if it has the mode
 // referrals. The caller is charged one search for each peer that is asked. A client without a

@@ -17,6 +17,7 @@
 //	requests       counts of requests, and the operation of each
 //	denials        the audit log of denied requests
 //	watches        streams of the changes of agents
+//	connection     limits of connections
 //	embeddings     the similarity of agents and queries by meaning
 //	health         reports of sidecars -> conditions of their pods
 //	cardsignatures signatures of cards, which sidecars report
@@ -26,11 +27,11 @@
 //	a2aapi         the registry as an A2A agent; it has no tasks
 //	ardapi         a request of ARD, also without a token; ardcatalog, ardsearch and ardpeers
 //	               have its endpoints, ardroutes their paths
-//	servecaller    requests of callers that the manager's page has authenticated
 //	routes         the paths inside the cluster
 //	outside        the catalog outside of the cluster, for a Gateway
 //	metrics        the registration of all metrics
 //	server         the listeners, and the wiring into a manager
+//	servecaller    requests of callers that the manager's page has authenticated
 //
 // Files depend only on files above them in this list.
 package registry

@@ -56,6 +56,15 @@ var routeOperations = map[string]string{
 	"GET /openapi.yaml":                            "",
 }
 
+// a2aPaths are the paths of the directory agent for authenticated callers, as patterns of a
+// ServeMux. The paths of A2A 0.3 are below /v1, as is the registry's own API, but the two
+// sets of paths do not overlap.
+var a2aPaths = []string{
+	"POST /{$}", directory.ExtendedCardPath,
+	"/message:send", "/message:stream", "/tasks", "/tasks/", "/extendedAgentCard",
+	"/v1/message:send", "/v1/message:stream", "/v1/tasks", "/v1/tasks/", "/v1/card",
+}
+
 // counted returns a handler that serves the routes of mux and counts the requests. The labels
 // of its metrics depend on the patterns of the routes and not on the text of a request, so
 // their number is bounded.

@@ -13,6 +13,9 @@ import (
 
 const mediaJSON = "application/json"
 
+// typeJSON is the value of Content-Type that responses share. net/http copies it before it sends it.
+var typeJSON = []string{mediaJSON}
+
 // unchanged sets the header ETag. If the client has a response with the same ETag (RFC 9110,
 // section 13.1.2), it responds 304 and returns true.
 func unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {

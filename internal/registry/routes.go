@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -53,4 +54,26 @@ func (a *api) handler() http.Handler {
 func healthz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	write(w, []byte("ok\n"))
+}
+
+// authenticatedKey is the key of the authenticated caller in the context of a request of ServeCaller.
+type authenticatedKey struct{}
+
+// callersHandler returns the handler of ServeCaller.
+func (a *api) callersHandler() http.Handler {
+	serve := func(next endpoint) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			caller, known := r.Context().Value(authenticatedKey{}).(access.Caller)
+			if !known {
+				challenge(w, r)
+				return
+			}
+			a.serve(w, r, caller, next)
+		}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/agents", serve(a.search))
+	mux.HandleFunc("GET /v1/agents/{namespace}/{name}", serve(a.agent))
+	mux.HandleFunc("GET /v1/agents/{namespace}/{name}/card", serve(a.card))
+	return mux
 }

@@ -10,8 +10,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-type authenticatedKey struct{}
-
 // ServeCaller serves a request for agents, a card or changes from a caller that another server of this
 // process has authenticated. The rules and limits of the API apply to the caller. ServeCaller ignores the
 // credentials in the request.
@@ -26,23 +24,4 @@ func (s *Server) SeesNamespace(ctx context.Context, c access.Caller, namespace s
 		return false, err
 	}
 	return set.Contains(namespace), nil
-}
-
-// callersHandler returns the handler of ServeCaller.
-func (a *api) callersHandler() http.Handler {
-	serve := func(next endpoint) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			caller, known := r.Context().Value(authenticatedKey{}).(access.Caller)
-			if !known {
-				challenge(w, r)
-				return
-			}
-			a.serve(w, r, caller, next)
-		}
-	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/agents", serve(a.search))
-	mux.HandleFunc("GET /v1/agents/{namespace}/{name}", serve(a.agent))
-	mux.HandleFunc("GET /v1/agents/{namespace}/{name}/card", serve(a.card))
-	return mux
 }

@@ -33,17 +33,7 @@ import (
 // the cluster.
 const DefaultBindAddress = ":8444"
 
-// Limits of a connection.
-const (
-	readHeaderTimeout = 5 * time.Second
-	readTimeout       = 10 * time.Second
-	writeTimeout      = 30 * time.Second
-	idleTimeout       = 2 * time.Minute
-	maxHeaderBytes    = 32 << 10
-	shutdownTimeout   = 10 * time.Second
-	// maxConnections allows all watches and 2,000 further connections.
-	maxConnections = maxWatches + 2_000
-)
+const shutdownTimeout = 10 * time.Second
 
 // Options configure a Server.
 type Options struct {
@@ -260,17 +250,6 @@ func (s *Server) Start(ctx context.Context) error {
 	s.run(ctx, group, server, func() error { return serve(listener) })
 	s.options.Log.Info("registry started", "address", listener.Addr().String(), "tls", s.certificate != nil)
 	return group.Wait()
-}
-
-func newServer(handler http.Handler) *http.Server {
-	return &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: readHeaderTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-	}
 }
 
 // run serves in the group until ctx ends, and then shuts the server down.

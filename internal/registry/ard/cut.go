@@ -6,7 +6,6 @@ package ard
 import (
 	"maps"
 	"slices"
-	"unicode/utf8"
 )
 
 // MaxExported bounds the size of an entry for another registry as JSON, in bytes. A page of
@@ -74,16 +73,4 @@ func firstMembers(members map[string]any, bytes int) map[string]any {
 		}
 	}
 	return kept
-}
-
-// runeSize bounds a character as part of a string of JSON, in bytes.
-func runeSize(r rune) int {
-	switch {
-	case r < ' ', r == '<', r == '>', r == '&', r == utf8.RuneError, r == '\u2028', r == '\u2029', r == 0x7f:
-		return escapedSize
-	case r == '"', r == '\\':
-		return 2
-	default:
-		return utf8.RuneLen(r)
-	}
 }

@@ -10,10 +10,11 @@ import (
 	"strings"
 )
 
-// Limits of filters.
+// Limits of filters. maxText also bounds the text of a query, in bytes.
 const (
 	maxFilterKeys   = 16
 	maxFilterValues = 64
+	maxText         = 512
 )
 
 // Filter maps fields of entries to accepted values. An entry satisfies the filter if it has

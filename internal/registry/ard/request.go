@@ -17,7 +17,6 @@ const (
 	defaultSearchPage = 10
 	defaultListPage   = 20
 	maxPage           = 100
-	maxText           = 512
 	maxFacets         = 8
 	defaultBuckets    = 20
 	maxBuckets        = 1000

@@ -3,6 +3,8 @@
 
 package ard
 
+import "unicode/utf8"
+
 const (
 	// memberSize bounds the names of the members of an entry, a result or a response, and
 	// the values that are not strings, in bytes of JSON.
@@ -91,4 +93,16 @@ func stringSize(text string) int {
 		size += runeSize(r)
 	}
 	return size
+}
+
+// runeSize bounds a character as part of a string of JSON, in bytes.
+func runeSize(r rune) int {
+	switch {
+	case r < ' ', r == '<', r == '>', r == '&', r == utf8.RuneError, r == '\u2028', r == '\u2029', r == 0x7f:
+		return escapedSize
+	case r == '"', r == '\\':
+		return 2
+	default:
+		return utf8.RuneLen(r)
+	}
 }

@@ -45,8 +45,7 @@ type Feed struct {
 	clock   clock.PassiveClock
 	log     logr.Logger
 	current atomic.Pointer[Snapshot]
-	latest  atomic.Pointer[Update]
-	// subscriptions has the subscriptions of the readers of updates.
+	// subscriptions has the latest update, and the subscriptions of the readers of updates.
 	subscriptions subscriptions
 	// unread are the agents whose last read failed. Only publish uses it.
 	unread map[Key]struct{}
@@ -83,7 +82,11 @@ func NewFeed(read ReadFunc, c clock.PassiveClock, log logr.Logger) *Feed {
 func (f *Feed) Current() *Snapshot { return f.current.Load() }
 
 // Latest returns the latest update, nil before the first one.
-func (f *Feed) Latest() *Update { return f.latest.Load() }
+func (f *Feed) Latest() *Update { return f.subscriptions.latest.Load() }
+
+// Subscribe returns a subscription for a reader that has the state of the latest update.
+// There must be an update. The caller must close the subscription.
+func (f *Feed) Subscribe(i Interest) *Subscription { return f.subscriptions.subscribe(i) }
 
 // Touch marks agents as changed at a revision. A component of the revision that is 0 is
 // unknown. Touch never blocks.
@@ -241,7 +244,7 @@ func (f *Feed) publish(ctx context.Context) {
 // append adds an update to the list, or advances the revision of the latest update if
 // nothing changed.
 func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
-	latest := f.latest.Load()
+	latest := f.subscriptions.latest.Load()
 	if latest != nil && len(changes) == 0 && len(work.withdrawn) == 0 && latest.resumable == work.resumable {
 		latest.revision.Store(&s.revision)
 		return
@@ -249,7 +252,7 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 	u := &Update{Snapshot: s, Changes: changes, resumable: work.resumable, since: s.revision, ready: make(chan struct{})}
 	u.revision.Store(&s.revision)
 	if latest == nil {
-		f.latest.Store(u)
+		f.subscriptions.latest.Store(u)
 		return
 	}
 	u.Total = latest.Total + uint64(len(changes))
@@ -276,7 +279,7 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 		u.since = u.since.Max(forgotten)
 		u.removals = slices.Clone(u.removals[n-maxRemovals/2:])
 	}
-	f.follow(latest, u)
+	f.subscriptions.follow(latest, u)
 }
 
 // readAll reads the changed agents. It returns the differences from last, sorted by key, and

@@ -5,6 +5,7 @@ package index
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
@@ -58,7 +59,7 @@ func (i *Interest) EffectOf(c *Change) Effect {
 // Subscription notifies one reader of updates with changes that have an effect on its agents.
 // Its methods are not safe for concurrent use.
 type Subscription struct {
-	feed     *Feed
+	all      *subscriptions
 	interest Interest
 	// followed is the update that a reader of all agents took last. Each update affects such a
 	// reader. followed is nil for other readers, which wait for ready.
@@ -69,16 +70,6 @@ type Subscription struct {
 	// behind is the update before the first update that affects the reader and that the reader
 	// has not taken, nil if there is none. subscriptions.mu guards it.
 	behind *Update
-}
-
-// Subscribe returns a subscription for a reader that has the state of the latest update.
-// There must be an update. The caller must close the subscription.
-func (f *Feed) Subscribe(i Interest) *Subscription {
-	s := &Subscription{feed: f, ready: make(chan struct{}, 1)}
-	f.subscriptions.mu.Lock()
-	defer f.subscriptions.mu.Unlock()
-	s.enter(i)
-	return s
 }
 
 // Ready returns a channel that is ready to receive when the reader should call Take.
@@ -93,16 +84,16 @@ func (s *Subscription) Ready() <-chan struct{} {
 // since the last Take affects the reader. The reader must process the changes between the two.
 func (s *Subscription) Take() (has, latest *Update) {
 	if s.followed != nil {
-		has, s.followed = s.followed, s.feed.Latest()
+		has, s.followed = s.followed, s.all.latest.Load()
 		return has, s.followed
 	}
-	s.feed.subscriptions.mu.Lock()
-	defer s.feed.subscriptions.mu.Unlock()
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
 	return s.take()
 }
 
 func (s *Subscription) take() (has, latest *Update) {
-	latest = s.feed.Latest()
+	latest = s.all.latest.Load()
 	if has = s.followed; has != nil {
 		return has, latest
 	}
@@ -119,34 +110,32 @@ func (s *Subscription) take() (has, latest *Update) {
 // Change does the same as Take, and changes the interest of the reader from the latest update
 // on.
 func (s *Subscription) Change(i Interest) (has, latest *Update) {
-	all := &s.feed.subscriptions
-	all.mu.Lock()
-	defer all.mu.Unlock()
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
 	has, latest = s.take()
-	all.remove(s)
+	s.all.remove(s)
 	s.enter(i)
 	return has, latest
 }
 
 // Close ends the subscription.
 func (s *Subscription) Close() {
-	all := &s.feed.subscriptions
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	all.remove(s)
+	s.all.mu.Lock()
+	defer s.all.mu.Unlock()
+	s.all.remove(s)
 	s.behind = nil
 }
 
 // enter starts the interest of the reader at the latest update.
 func (s *Subscription) enter(i Interest) {
-	latest := s.feed.Latest()
+	latest := s.all.latest.Load()
 	s.interest, s.followed = i, nil
 	if i.All() {
 		s.followed = latest
 		return
 	}
 	s.places = i.places(latest.Snapshot)
-	s.feed.subscriptions.add(s)
+	s.all.add(s)
 }
 
 // places are the places of a subscription in the index of subscriptions.
@@ -192,13 +181,25 @@ func (s *Snapshot) rarest(terms []term) term {
 // subscribers is a set of subscriptions.
 type subscribers map[*Subscription]struct{}
 
-// subscriptions is an index by which the feed finds the subscriptions that a change may
-// affect. It does not contain the subscriptions to all agents.
+// subscriptions has the latest update, and an index by which the feed finds the subscriptions
+// that a change may affect. The index does not contain the subscriptions to all agents.
 type subscriptions struct {
+	// latest is nil before the first update.
+	latest atomic.Pointer[Update]
+
 	mu           sync.Mutex
 	byTerm       map[term]subscribers
 	byVisibility [access.VisibilityOutside + 1]subscribers
 	unindexed    subscribers
+}
+
+// subscribe returns a subscription for a reader that has the state of the latest update.
+func (all *subscriptions) subscribe(i Interest) *Subscription {
+	s := &Subscription{all: all, ready: make(chan struct{}, 1)}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	s.enter(i)
+	return s
 }
 
 func (all *subscriptions) add(s *Subscription) {
@@ -268,10 +269,9 @@ func (all *subscriptions) candidates(c *Change, use func(*Subscription)) {
 }
 
 // follow makes next the update after latest, and wakes the readers that next affects.
-func (f *Feed) follow(latest, next *Update) {
+func (all *subscriptions) follow(latest, next *Update) {
 	latest.next = next
 	var woken []*Subscription
-	all := &f.subscriptions
 	all.mu.Lock()
 	for i := range next.Changes {
 		c := &next.Changes[i]
@@ -282,7 +282,7 @@ func (f *Feed) follow(latest, next *Update) {
 			}
 		})
 	}
-	f.latest.Store(next)
+	all.latest.Store(next)
 	all.mu.Unlock()
 	close(latest.ready)
 	for _, s := range woken {
