@@ -89,14 +89,29 @@ const (
 
 // awaitIdle waits until a process is idle, and returns the CPU time that it has used until then.
 func awaitIdle(ctx context.Context, p *process.Process) (time.Duration, error) {
+	return awaitIdleFor(ctx, p, 1)
+}
+
+// settledIntervals is the number of idle intervals after which a manager has returned the memory of its earlier work to the system: it
+// collects the whole heap when it has been idle for a second.
+const settledIntervals = 6
+
+// awaitIdleFor waits until a process has been idle for a number of intervals, and returns the CPU time that it has used until then.
+func awaitIdleFor(ctx context.Context, p *process.Process, intervals int) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, idleTimeout)
 	defer cancel()
+	idle := 0
 	for last := time.Duration(-1); ; {
 		used, err := p.CPU()
 		if err != nil {
 			return 0, err
 		}
 		if last >= 0 && used-last < idleUse {
+			idle++
+		} else {
+			idle = 0
+		}
+		if idle == intervals {
 			return last, nil
 		}
 		last = used

@@ -197,7 +197,7 @@ func (c *cluster) deliveries(ctx context.Context, p *process.Process, expected i
 	if err := c.b.openWatches(ctx, open, count); err != nil {
 		return nil, err
 	}
-	if _, err := awaitIdle(ctx, p); err != nil {
+	if _, err := awaitIdleFor(ctx, p, settledIntervals); err != nil {
 		return nil, err
 	}
 	stop := profile()
