@@ -218,10 +218,16 @@ func (c *cluster) user(t *testing.T, name string, rules ...rbacv1.PolicyRule) st
 		t.Fatal(err)
 	}
 	c.awaitRule(t, namespace, token.Status.Token, rules[len(rules)-1])
+	return writeKubeconfig(t, c.server, c.authority, token.Status.Token, namespace)
+}
+
+// writeKubeconfig returns the file name of a kubeconfig. authority is the certificate of the server, in PEM.
+func writeKubeconfig(t *testing.T, server string, authority []byte, token, namespace string) string {
+	t.Helper()
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Config", "current-context": "test",
-		"clusters": []any{map[string]any{"name": "test", "cluster": map[string]any{"server": c.server, "certificate-authority-data": c.authority}}},
-		"users":    []any{map[string]any{"name": "test", "user": map[string]any{"token": token.Status.Token}}},
+		"clusters": []any{map[string]any{"name": "test", "cluster": map[string]any{"server": server, "certificate-authority-data": authority}}},
+		"users":    []any{map[string]any{"name": "test", "user": map[string]any{"token": token}}},
 		"contexts": []any{map[string]any{"name": "test", "context": map[string]any{"cluster": "test", "user": "test", "namespace": namespace}}},
 	})
 	if err != nil {

@@ -6,16 +6,23 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -106,6 +113,72 @@ func (c *cluster) publish(t *testing.T, name, description string) {
 	})
 }
 
+// TestServicesOfTenantsAreNoRegistry checks that a Service with the labels of the registry in another namespace gets
+// no request, and does not hide the registry.
+func TestServicesOfTenantsAreNoRegistry(t *testing.T) {
+	service := func(namespace string) corev1.Service {
+		return corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a2a-operator-registry", Labels: map[string]string{
+				a2av1alpha1.LabelName: a2av1alpha1.ManagedBy, a2av1alpha1.LabelComponent: "registry",
+			}},
+			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "http", Port: 80}}},
+		}
+	}
+	for name, test := range map[string]struct {
+		services []corev1.Service
+		want     string
+		tokens   bool
+	}{
+		"the operator has no registry": {[]corev1.Service{service("tenant")}, "there is no registry in namespace a2a-system", false},
+		"the operator has a registry":  {[]corev1.Service{service("a2a-system"), service("tenant")}, "in namespace a2a-system has no ready pod", true},
+		"several registries":           {[]corev1.Service{service("a2a-system"), service("a2a-system")}, "there are 2 registries in namespace a2a-system", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			var requests []string
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				requests = append(requests, r.URL.Path)
+				mu.Unlock()
+				var answer any
+				switch {
+				case strings.HasSuffix(r.URL.Path, "/services"):
+					list := corev1.ServiceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceList"}}
+					for _, each := range test.services {
+						if r.URL.Path == "/api/v1/services" || strings.Contains(r.URL.Path, "/namespaces/"+each.Namespace+"/") {
+							list.Items = append(list.Items, each)
+						}
+					}
+					answer = list
+				case strings.HasSuffix(r.URL.Path, "/token"):
+					answer = authenticationv1.TokenRequest{
+						TypeMeta: metav1.TypeMeta{APIVersion: "authentication.k8s.io/v1", Kind: "TokenRequest"},
+						Status:   authenticationv1.TokenRequestStatus{Token: "secret", ExpirationTimestamp: metav1.NewTime(time.Now().Add(time.Hour))},
+					}
+				case strings.HasSuffix(r.URL.Path, "/endpointslices"):
+					answer = discoveryv1.EndpointSliceList{TypeMeta: metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSliceList"}}
+				}
+				w.Header().Set("Content-Type", "application/json")
+				_ = json.NewEncoder(w).Encode(answer)
+			}))
+			t.Cleanup(server.Close)
+			t.Setenv("KUBECONFIG", writeKubeconfig(t, server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), "mine", "team"))
+			r := run(t, "find")
+			if r.status == 0 || !strings.Contains(r.stderr, test.want) {
+				t.Errorf("find = %+v, want an error with %q", r, test.want)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if slices.ContainsFunc(requests, func(path string) bool { return strings.Contains(path, "tenant") }) {
+				t.Errorf("requests for the namespace of the tenant: %q", requests)
+			}
+			if asked := slices.ContainsFunc(requests, func(path string) bool { return strings.HasSuffix(path, "/token") }); asked && !test.tokens {
+				t.Errorf("a token was requested: %q", requests)
+			}
+		})
+	}
+}
+
 // testFind tests the search in a cluster with the Agents echo, open and broken.
 func testFind(t *testing.T, c *cluster) {
 	readServices := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"services"}, Verbs: []string{"list"}}
@@ -161,8 +234,8 @@ func testFind(t *testing.T, c *cluster) {
 			}
 		}
 		t.Setenv("KUBECONFIG", all)
-		if r := run(t, "find"); r.status != 4 || !strings.Contains(r.stderr, "--registry-namespace") {
-			t.Errorf("in any namespace: %+v", r)
+		if r := run(t, "find"); r.status != 4 || !strings.Contains(r.stderr, "Role in namespace a2a-system") || !strings.Contains(r.stderr, "--registry-namespace") {
+			t.Errorf("in the default namespace: %+v", r)
 		}
 	})
 

@@ -26,7 +26,7 @@ type registryFlags struct {
 
 func (f *registryFlags) addTo(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.namespace, "registry-namespace", "", "`NAMESPACE` of the registry's Service; any by default.")
+	flags.StringVar(&f.namespace, "registry-namespace", clusteraccess.OperatorNamespace, "`NAMESPACE` of the operator, which has the registry's Service.")
 	flags.StringVar(&f.url, "registry", "", "Call the registry at this `URL`, without a cluster.")
 	flags.StringVar(&f.token, "registry-token", "", "`TOKEN` for the registry. Other users of the machine see flags: prefer A2ACLI_REGISTRY_TOKEN.")
 	flags.StringVar(&f.serviceAccount, "service-account", "default", "`NAME` of the ServiceAccount whose token the registry gets, in your namespace.")

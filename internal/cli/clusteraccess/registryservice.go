@@ -21,6 +21,12 @@ const (
 	annotationRegistryHost      = "a2a-operator.dev/registry-host"
 )
 
+// OperatorNamespace is the namespace in which the documentation installs the operator.
+const OperatorNamespace = "a2a-system"
+
+// registryHint tells how to name another registry.
+const registryHint = "--registry-namespace names the namespace of the operator, --registry the URL of a registry"
+
 // RegistryService is the Service of a registry.
 type RegistryService struct {
 	Namespace, Name string
@@ -32,8 +38,12 @@ type RegistryService struct {
 	TLSSecret string
 }
 
-// FindRegistry returns the registry in a namespace, or in any namespace for "".
+// FindRegistry returns the registry in a namespace. It does not search other namespaces: everyone who may
+// create a Service there could make it find a program of theirs, which would get the token for the registry.
 func (c *Cluster) FindRegistry(ctx context.Context, namespace string) (*RegistryService, error) {
+	if namespace == "" {
+		return nil, failure.New(failure.Usage, "--registry-namespace is empty").WithHint(registryHint)
+	}
 	core, err := c.Core()
 	if err != nil {
 		return nil, err
@@ -42,20 +52,16 @@ func (c *Cluster) FindRegistry(ctx context.Context, namespace string) (*Registry
 	defer cancel()
 	list, err := core.Services(namespace).List(ctx, metav1.ListOptions{LabelSelector: registryLabels})
 	if err != nil {
-		return nil, explainRegistry(Explain(ctx, err, Access{Verb: "list", Resource: "services", Namespace: namespace}), namespace)
+		return nil, explainRegistry(Explain(ctx, err, Access{Verb: "list", Resource: "services", Namespace: namespace}))
 	}
-	const hint = "--registry-namespace names the namespace of the operator, --registry the URL of a registry"
 	switch len(list.Items) {
 	case 0:
-		where := "any namespace"
-		if namespace != "" {
-			where = "namespace " + namespace
-		}
-		return nil, failure.New(failure.Unreachable, "there is no registry in %s: no Service has the labels %s", where, registryLabels).WithHint(hint)
+		return nil, failure.New(failure.Unreachable, "there is no registry in namespace %s: no Service has the labels %s", namespace, registryLabels).
+			WithHint(registryHint)
 	case 1:
 	default:
-		return nil, failure.New(failure.Usage, "there are %d registries, such as those of the namespaces %s and %s",
-			len(list.Items), list.Items[0].Namespace, list.Items[1].Namespace).WithHint(hint)
+		return nil, failure.New(failure.Usage, "there are %d registries in namespace %s, such as the Services %s and %s",
+			len(list.Items), namespace, list.Items[0].Name, list.Items[1].Name).WithHint("--registry names the URL of a registry")
 	}
 	service := &list.Items[0]
 	out := &RegistryService{
@@ -71,14 +77,13 @@ func (c *Cluster) FindRegistry(ctx context.Context, namespace string) (*Registry
 	return out, nil
 }
 
-// explainRegistry adds a hint to the failure of a list in all namespaces: with one namespace, no ClusterRole is needed.
-func explainRegistry(err error, namespace string) error {
+// explainRegistry adds to the hint of a missing right that the operator may have another namespace.
+func explainRegistry(err error) error {
 	problem := failure.Of(err)
-	if namespace != "" || problem.Code != failure.AuthFailed || problem.Hint == "" {
+	if problem.Code != failure.AuthFailed || problem.Hint == "" {
 		return err
 	}
-	return problem.WithHint("name the namespace of the operator with --registry-namespace, or ask for a ClusterRole with the rule %s",
-		Access{Verb: "list", Resource: "services"}.rule())
+	return problem.WithHint("%s; %s", problem.Hint, registryHint)
 }
 
 // RegistryAuthorities returns the PEM certificates that verify a registry, or nil if the Secret of its certificate contains none.
