@@ -13,14 +13,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// configMapOf returns a ConfigMap of an Agent as the API server sends it.
-func configMapOf(name, agent string) *corev1.ConfigMap {
+// configMapOf returns the ConfigMap of an Agent as the API server sends it.
+func configMapOf(agent string) *corev1.ConfigMap {
 	owner := metav1.OwnerReference{APIVersion: a2av1alpha1.GroupVersion.String(), Kind: "Agent", Name: agent, Controller: new(true)}
 	m := metadata(owner)
-	m.Name, m.Labels = name, map[string]string{"agent": agent}
-	return &corev1.ConfigMap{ObjectMeta: m, Data: map[string]string{"the": "same"}}
+	m.Name, m.Labels = names.ConfigMap(agent), map[string]string{"agent": agent}
+	return &corev1.ConfigMap{ObjectMeta: m, Data: map[string]string{sidecarconfig.FileName: "same"}}
 }
 
 func TestEqualPartsAreStoredOnce(t *testing.T) {
@@ -42,13 +44,13 @@ func TestEqualPartsAreStoredOnce(t *testing.T) {
 		}
 		return obj
 	}
-	one := kept(configMapOf("one", "echo"))
+	one := kept(configMapOf("echo"))
 	// The parts of many other Agents do not evict the labels and owner references of this
 	// Agent.
 	for i := range maxParts {
-		kept(configMapOf("other", fmt.Sprint(i)))
+		kept(configMapOf(fmt.Sprint(i)))
 	}
-	two := kept(configMapOf("two", "echo"))
+	two := kept(configMapOf("echo"))
 	if reflect.ValueOf(one.Labels).Pointer() != reflect.ValueOf(two.Labels).Pointer() {
 		t.Error("two objects of one Agent have copies of the labels")
 	}
@@ -64,7 +66,7 @@ func TestEqualPartsAreStoredOnce(t *testing.T) {
 // detect whether it transforms the orphan for the first time.
 func TestOrphansAreNotInterned(t *testing.T) {
 	t.Parallel()
-	orphan := configMapOf("one", "echo")
+	orphan := configMapOf("echo")
 	orphan.OwnerReferences = []metav1.OwnerReference{{Kind: "Other", Name: "other"}}
 	orphan.Labels = map[string]string{a2av1alpha1.LabelAgent: "echo"}
 	orphan.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: a2av1alpha1.FieldOwner, Operation: metav1.ManagedFieldsOperationApply}}
@@ -74,7 +76,7 @@ func TestOrphansAreNotInterned(t *testing.T) {
 	if errA != nil || errB != nil {
 		t.Fatal(errA, errB)
 	}
-	if &a.(*corev1.ConfigMap).OwnerReferences[0] == &b.(*corev1.ConfigMap).OwnerReferences[0] {
-		t.Error("two orphans share owner references")
+	if reflect.ValueOf(a.(*corev1.ConfigMap).Labels).Pointer() == reflect.ValueOf(b.(*corev1.ConfigMap).Labels).Pointer() {
+		t.Error("two orphans share labels")
 	}
 }

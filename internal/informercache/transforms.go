@@ -4,6 +4,8 @@
 package informercache
 
 import (
+	"maps"
+
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -14,18 +16,25 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// StripForeign is a transform for the kinds that Agents own. From an object that an Agent
-// controls, it removes only the managed fields. Of any other object, it keeps only the
-// identity.
+// StripForeign is a transform for the kinds that Agents own. From the object that the operator
+// writes for an Agent, it removes the managed fields and, if it is a ConfigMap, the data that the
+// operator does not read. Of any other object, it keeps only the identity. This includes objects
+// that an Agent controls and that have another name than the operator gives: everyone who may
+// create ConfigMaps may create any number of them.
 func StripForeign(obj any) (any, error) {
 	object, ok := obj.(client.Object)
 	if !ok {
 		return obj, nil
 	}
-	if controlledByAgent(object) {
+	if hasNameForAgent(object) {
 		object.SetManagedFields(nil)
+		if configMap, ok := obj.(*corev1.ConfigMap); ok {
+			stripData(configMap)
+		}
 		return object, nil
 	}
 	switch o := obj.(type) {
@@ -52,12 +61,13 @@ func StripForeign(obj any) (any, error) {
 	}
 }
 
-// StripGateway is a transform for Gateways. It removes the numbers of attached routes, because
-// they change with each Agent that is created or deleted, and each change would reconcile all
-// other Agents of the Gateway.
+// StripGateway is a transform for Gateways. It removes the labels, the annotations and the numbers
+// of attached routes. These numbers change with each Agent that is created or deleted, and each
+// change would reconcile all other Agents of the Gateway.
 func StripGateway(obj any) (any, error) {
 	if gateway, ok := obj.(*gatewayv1.Gateway); ok {
 		gateway.SetManagedFields(nil)
+		gateway.Labels, gateway.Annotations = nil, nil
 		for i := range gateway.Status.Listeners {
 			gateway.Status.Listeners[i].AttachedRoutes = 0
 		}
@@ -86,11 +96,25 @@ func stripPod(obj any) (any, error) {
 			ContainerStatuses:     pod.Status.ContainerStatuses,
 		},
 	}
-	kept.Labels = pod.Labels
-	kept.Annotations = pod.Annotations
+	kept.Labels = only(pod.Labels, a2av1alpha1.LabelAgent)
+	kept.Annotations = only(pod.Annotations, a2av1alpha1.AnnotationConfigDigest, a2av1alpha1.AnnotationCardSignatures)
 	kept.CreationTimestamp = pod.CreationTimestamp
 	kept.DeletionTimestamp = pod.DeletionTimestamp
 	return kept, nil
+}
+
+// only returns the entries of a map with the keys, or nil if there are none.
+func only(all map[string]string, keys ...string) map[string]string {
+	var kept map[string]string
+	for _, key := range keys {
+		if value, found := all[key]; found {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[key] = value
+		}
+	}
+	return kept
 }
 
 // stripNamespace is a transform for the metadata of Namespaces. It keeps the labels, because
@@ -105,19 +129,39 @@ func stripNamespace(obj any) (any, error) {
 	return kept, nil
 }
 
+// stripData removes the data that the operator does not read.
+func stripData(configMap *corev1.ConfigMap) {
+	maps.DeleteFunc(configMap.Data, func(key, _ string) bool {
+		return key != sidecarconfig.FileName && key != sidecarconfig.CardFileName
+	})
+	configMap.BinaryData = nil
+}
+
+// hasNameForAgent reports whether an Agent controls an object and the object has the name that
+// the operator gives to this Agent's object.
+func hasNameForAgent(object client.Object) bool {
+	if !controlledByAgent(object) {
+		return false
+	}
+	agent := metav1.GetControllerOfNoCopy(object).Name
+	if _, ok := object.(*corev1.ConfigMap); ok {
+		return object.GetName() == names.ConfigMap(agent)
+	}
+	return object.GetName() == agent // the name of every other kind, see package names
+}
+
 func controlledByAgent(object client.Object) bool {
 	owner := metav1.GetControllerOfNoCopy(object)
 	return owner != nil && owner.Kind == a2av1alpha1.AgentKind && owner.APIVersion == a2av1alpha1.GroupVersion.String()
 }
 
+// identity returns the metadata that identifies an object and its controller.
 func identity(m metav1.ObjectMeta) metav1.ObjectMeta {
-	return metav1.ObjectMeta{
-		Namespace:       m.Namespace,
-		Name:            m.Name,
-		UID:             m.UID,
-		ResourceVersion: m.ResourceVersion,
-		OwnerReferences: m.OwnerReferences,
+	kept := metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion}
+	if controller := metav1.GetControllerOfNoCopy(&m); controller != nil {
+		kept.OwnerReferences = []metav1.OwnerReference{*controller}
 	}
+	return kept
 }
 
 // foreignIdentity returns the identity of an object that no Agent controls. If the operator

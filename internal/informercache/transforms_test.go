@@ -4,6 +4,7 @@
 package informercache
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,6 +16,8 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // metadata returns metadata with every field that a transform may keep.
@@ -36,6 +39,14 @@ func TestTransforms(t *testing.T) {
 	byAgent := metav1.OwnerReference{APIVersion: a2av1alpha1.GroupVersion.String(), Kind: "Agent", Name: "agent", Controller: new(true)}
 	byOther := metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Agent", Name: "agent", Controller: new(true)}
 	data := map[string]string{"large": "text"}
+	configuration := map[string]string{sidecarconfig.FileName: "{}", sidecarconfig.CardFileName: "{}"}
+	withData := map[string]string{sidecarconfig.FileName: "{}", sidecarconfig.CardFileName: "{}", "large": "text"}
+	byName := metav1.OwnerReference{APIVersion: a2av1alpha1.GroupVersion.String(), Kind: "Agent", Name: "name", Controller: new(true)}
+	configMapMetadata := metadata(byAgent)
+	configMapMetadata.Name = names.ConfigMap("agent")
+	ownedConfigMap := configMapMetadata
+	ownedConfigMap.ManagedFields = nil
+	uncontrolled := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "p"}
 	now := metav1.Now()
 
 	orphan, orphanIdentity := metadata(), identityOf()
@@ -45,12 +56,15 @@ func TestTransforms(t *testing.T) {
 	orphanIdentity.Labels = map[string]string{a2av1alpha1.LabelAgent: "echo"}
 	orphanIdentity.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: a2av1alpha1.FieldOwner, Operation: metav1.ManagedFieldsOperationApply}}
 
-	owned := metadata(byAgent)
+	owned := metadata(byName)
 	owned.ManagedFields = nil
 
 	podMetadata, keptPodMetadata := metadata(), identityOf()
 	podMetadata.DeletionTimestamp, keptPodMetadata.DeletionTimestamp = &now, &now
-	keptPodMetadata.Labels, keptPodMetadata.Annotations = podMetadata.Labels, podMetadata.Annotations
+	podMetadata.Labels[a2av1alpha1.LabelAgent] = "echo"
+	keptPodMetadata.Labels = map[string]string{a2av1alpha1.LabelAgent: "echo"}
+	keptPodMetadata.Annotations = map[string]string{a2av1alpha1.AnnotationConfigDigest: "1", a2av1alpha1.AnnotationCardSignatures: "2"}
+	maps.Copy(podMetadata.Annotations, keptPodMetadata.Annotations)
 
 	namespace := identityOf()
 	namespace.Labels = map[string]string{"a": "b"}
@@ -64,7 +78,16 @@ func TestTransforms(t *testing.T) {
 		"ServiceAccount of another owner": {StripForeign, &corev1.ServiceAccount{ObjectMeta: metadata(byOther)}, &corev1.ServiceAccount{ObjectMeta: identityOf(byOther)}},
 		"ConfigMap of another owner":      {StripForeign, &corev1.ConfigMap{ObjectMeta: metadata(byOther), Data: data}, &corev1.ConfigMap{ObjectMeta: identityOf(byOther)}},
 		"orphan":                          {StripForeign, &corev1.ConfigMap{ObjectMeta: orphan, Data: data}, &corev1.ConfigMap{ObjectMeta: orphanIdentity}},
-		"ConfigMap of an Agent":           {StripForeign, &corev1.ConfigMap{ObjectMeta: metadata(byAgent), Data: data}, &corev1.ConfigMap{ObjectMeta: owned, Data: data}},
+		"ConfigMap of an Agent": {
+			StripForeign,
+			&corev1.ConfigMap{ObjectMeta: configMapMetadata, Data: withData, BinaryData: map[string][]byte{"large": {1}}},
+			&corev1.ConfigMap{ObjectMeta: ownedConfigMap, Data: configuration},
+		},
+		"ConfigMap of an Agent, with another name": {StripForeign, &corev1.ConfigMap{ObjectMeta: metadata(byAgent), Data: withData}, &corev1.ConfigMap{ObjectMeta: identityOf(byAgent)}},
+		"ConfigMap with the name of an Agent":      {StripForeign, &corev1.ConfigMap{ObjectMeta: metadata(byName), Data: withData}, &corev1.ConfigMap{ObjectMeta: identityOf(byName)}},
+		"Service of an Agent":                      {StripForeign, &corev1.Service{ObjectMeta: metadata(byName)}, &corev1.Service{ObjectMeta: owned}},
+		"Service of an Agent, with another name":   {StripForeign, &corev1.Service{ObjectMeta: metadata(byAgent)}, &corev1.Service{ObjectMeta: identityOf(byAgent)}},
+		"owners that are not the controller":       {StripForeign, &corev1.Service{ObjectMeta: metadata(uncontrolled, byOther, uncontrolled)}, &corev1.Service{ObjectMeta: identityOf(byOther)}},
 		"pod": {
 			stripPod,
 			&corev1.Pod{
@@ -82,8 +105,10 @@ func TestTransforms(t *testing.T) {
 		"Gateway": {
 			StripGateway,
 			&gatewayv1.Gateway{
-				ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}},
-				Status:     gatewayv1.GatewayStatus{Listeners: []gatewayv1.ListenerStatus{{Name: "web", AttachedRoutes: 7}}},
+				ObjectMeta: metav1.ObjectMeta{
+					ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}, Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"a": "b"},
+				},
+				Status: gatewayv1.GatewayStatus{Listeners: []gatewayv1.ListenerStatus{{Name: "web", AttachedRoutes: 7}}},
 			},
 			&gatewayv1.Gateway{Status: gatewayv1.GatewayStatus{Listeners: []gatewayv1.ListenerStatus{{Name: "web"}}}},
 		},
