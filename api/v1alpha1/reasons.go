@@ -262,7 +262,8 @@ const (
 	// older Agent.
 	//
 	// Action: change `spec.exposure.hostnames` or `spec.exposure.path` of this Agent,
-	// or of the Agent in the message.
+	// or of the Agent in the message. The message does not name an Agent of another
+	// namespace.
 	ReasonAddressConflict = "AddressConflict"
 	// ReasonAddressUnknown: the Gateways accept the routes and report no address.
 	//

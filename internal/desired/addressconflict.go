@@ -31,7 +31,7 @@ func (r exposedRoute) free(in clusterstate.Agent, i int) ([]a2av1alpha1.Hostname
 		case competitor == nil:
 			free = append(free, host)
 		case len(problems) == 0: // report only one problem at a time
-			problems = append(problems, addressTaken(r, i, host, competitor))
+			problems = append(problems, addressTaken(in.Agent, r, i, host, competitor))
 		}
 	}
 	return free, problems
@@ -76,7 +76,10 @@ func (r exposedRoute) takenAt(agent *a2av1alpha1.Agent, gateway types.Namespaced
 	})
 }
 
-func addressTaken(r exposedRoute, i int, host a2av1alpha1.Hostname, competitor *a2av1alpha1.Agent) usererror.Problem {
+// addressTaken returns the problem of an address that a Gateway routes to a competitor. The
+// message does not name a competitor of another namespace, because the readers of the
+// Agent's status may have no right to know which Agents exist there.
+func addressTaken(agent *a2av1alpha1.Agent, r exposedRoute, i int, host a2av1alpha1.Hostname, competitor *a2av1alpha1.Agent) usererror.Problem {
 	at, fields := "hostname \""+string(host)+"\"", r.field
 	if host == anyHost {
 		at = "its own hostnames"
@@ -84,6 +87,10 @@ func addressTaken(r exposedRoute, i int, host a2av1alpha1.Hostname, competitor *
 	if r.kind == kindHTTPRoute {
 		at, fields = at+" and path "+r.path, fields+" or spec.exposure.path"
 	}
-	return exposureProblem(a2av1alpha1.ReasonAddressConflict, "The Gateway of spec.exposure.parentRefs[%d] routes %s to Agent %s/%s, "+
-		"whose %s is older; change %s of one of the Agents", i, at, competitor.Namespace, competitor.Name, r.kind, fields)
+	other, of := "Agent "+competitor.Namespace+"/"+competitor.Name, "one of the Agents"
+	if competitor.Namespace != agent.Namespace {
+		other, of = "an Agent of another namespace", "this Agent"
+	}
+	return exposureProblem(a2av1alpha1.ReasonAddressConflict, "The Gateway of spec.exposure.parentRefs[%d] routes %s to %s, "+
+		"whose %s is older; change %s of %s", i, at, other, r.kind, fields, of)
 }

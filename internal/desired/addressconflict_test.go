@@ -117,9 +117,15 @@ func TestAddressConflict(t *testing.T) {
 			var reasons []string
 			for _, p := range got.problems {
 				reasons = append(reasons, p.Reason)
-				competitor := test.competitor.Agent.Namespace + "/" + test.competitor.Agent.Name
-				if !strings.Contains(p.Message, competitor) || !strings.Contains(p.Message, "spec.exposure.hostnames or spec.exposure.path") {
-					t.Errorf("message %q does not name %s or the cure", p.Message, competitor)
+				want := "to Agent agents/" + test.competitor.Agent.Name + ", "
+				if test.competitor.Agent.Namespace != "agents" {
+					want = "to an Agent of another namespace, "
+				}
+				if !strings.Contains(p.Message, want) || !strings.Contains(p.Message, "spec.exposure.hostnames or spec.exposure.path") {
+					t.Errorf("message %q has no %q or no cure", p.Message, want)
+				}
+				if strings.Contains(p.Message, "zoo") || strings.Contains(p.Message, "other,") {
+					t.Errorf("message %q names an Agent of another namespace", p.Message)
 				}
 			}
 			var want []string
@@ -152,7 +158,7 @@ func TestGRPCAddressConflict(t *testing.T) {
 	if got.url != "https://a.example/" || len(got.bases) != 1 || got.bases[0].GRPC != "" {
 		t.Errorf("url = %q, %d addresses, want that of the HTTPRoute only", got.url, len(got.bases))
 	}
-	if len(got.problems) != 1 || got.problems[0].Reason != a2av1alpha1.ReasonAddressConflict || !strings.HasSuffix(got.problems[0].Message, "change spec.exposure.grpcHostnames of one of the Agents") {
+	if len(got.problems) != 1 || got.problems[0].Reason != a2av1alpha1.ReasonAddressConflict || !strings.HasSuffix(got.problems[0].Message, "change spec.exposure.grpcHostnames of this Agent") {
 		t.Errorf("problems = %+v", got.problems)
 	}
 }

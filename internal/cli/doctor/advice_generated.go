@@ -16,7 +16,7 @@ var advices = map[string]advice{
 	},
 	"AddressConflict": {
 		means:  "A Gateway routes the hostname and path of the Agent to an older Agent.",
-		action: "Change spec.exposure.hostnames or spec.exposure.path of this Agent, or of the Agent in the message.",
+		action: "Change spec.exposure.hostnames or spec.exposure.path of this Agent, or of the Agent in the message. The message does not name an Agent of another namespace.",
 	},
 	"AddressUnknown": {
 		means:  "The Gateways accept the routes and report no address.",
