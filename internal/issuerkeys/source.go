@@ -9,6 +9,7 @@
 package issuerkeys
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -48,14 +49,17 @@ type Getter interface {
 // Change is the event that the issuer or its keys have changed.
 type Change = event.TypedGenericEvent[*clusterstate.Issuer]
 
-// Source reads the issuer's keys periodically while it runs. If a read fails, the keys of the
-// last successful read stay current. Its methods are safe for concurrent use.
+// Source reads the issuer's keys periodically while it runs. A key stays current until five
+// successful reads in sequence did not contain it. If a read fails, the current keys stay. Its
+// methods are safe for concurrent use.
 type Source struct {
-	getter  Getter
-	current atomic.Pointer[clusterstate.Issuer]
-	changes chan Change
-	tried   chan struct{}
-	trying  sync.Once
+	getter Getter
+	// retained is used by Start only.
+	retained retained
+	current  atomic.Pointer[clusterstate.Issuer]
+	changes  chan Change
+	tried    chan struct{}
+	trying   sync.Once
 }
 
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
@@ -66,7 +70,7 @@ func New(getter Getter) *Source {
 	return &Source{getter: getter, changes: make(chan Change, 1), tried: make(chan struct{})}
 }
 
-// Current returns the issuer that was read last, or nil before the first successful read.
+// Current returns the issuer with its current keys, or nil before the first successful read.
 func (s *Source) Current() *clusterstate.Issuer {
 	return s.current.Load()
 }
@@ -110,8 +114,7 @@ func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: retryPeriod, Factor: 2, Jitter: refreshJitter, Steps: 9, Cap: refreshPeriod}
 }
 
-// refresh reads the issuer and its keys once. If they differ from Current, it stores them and
-// sends a Change.
+// refresh reads the issuer and its keys once. If Current changes, it sends a Change.
 func (s *Source) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -123,13 +126,18 @@ func (s *Source) refresh(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("get %s: %w", keysPath, err)
 	}
-	next, err := parse(configuration, keys)
+	published, err := parse(configuration, keys)
 	if err != nil {
 		return err
 	}
+	union, err := s.retained.merge(published)
+	if err != nil {
+		return err
+	}
+	next := &clusterstate.Issuer{URL: published.url, Keys: union}
 	// The pointer stays while the keys are the same, because callers of Current compare pointers
 	// to detect a change.
-	if last := s.current.Load(); last != nil && equal(last, next) {
+	if last := s.current.Load(); last != nil && last.URL == next.URL && bytes.Equal(last.Keys, next.Keys) {
 		return nil
 	}
 	s.current.Store(next)

@@ -14,8 +14,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
 const (
@@ -56,7 +54,7 @@ func (d *documents) answer(keys string, err error) {
 }
 
 func TestParse(t *testing.T) {
-	want := &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[{"kid":"a","kty":"EC"},{"kid":"b","kty":"RSA"}]}`)}
+	const want = `{"keys":[{"kid":"a","kty":"EC"},{"kid":"b","kty":"RSA"}]}`
 	for _, keys := range []string{
 		`{"keys":[{"kid":"a","kty":"EC"},{"kid":"b","kty":"RSA"}]}`,
 		`{ "keys": [ {"kty":"RSA","kid":"b"}, {"kty":"EC","kid":"a"} ] }`,
@@ -65,8 +63,12 @@ func TestParse(t *testing.T) {
 		if err != nil {
 			t.Fatalf("parse() error = %v", err)
 		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("parse() (-want +got):\n%s", diff)
+		encoded, err := encode(got.keys)
+		if err != nil || got.url != "https://issuer.example" {
+			t.Errorf("parse() = %v; encode() error = %v", got, err)
+		}
+		if diff := cmp.Diff(want, string(encoded)); diff != "" {
+			t.Errorf("encode() (-want +got):\n%s", diff)
 		}
 	}
 }
@@ -109,10 +111,60 @@ func TestSourceFollowsTheKeys(t *testing.T) {
 		time.Sleep(2 * refreshPeriod)
 		synctest.Wait()
 		expectChange(t, source, true)
+		if got, want := string(source.Current().Keys), `{"keys":[{"kid":"a"},{"kid":"b"}]}`; got != want {
+			t.Errorf("Current() = %s, want %s", got, want)
+		}
+		time.Sleep(2 * retainedReads * refreshPeriod)
+		synctest.Wait()
+		expectChange(t, source, true)
 		if got := source.Current(); string(got.Keys) != rotated {
 			t.Errorf("Current() = %s, want %s", got.Keys, rotated)
 		}
 	})
+}
+
+// TestReplicasWithOtherKeysChangeTheKeysOnce reads, in turns, from two API servers of one control plane.
+func TestReplicasWithOtherKeysChangeTheKeysOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &documents{configuration: configuration, keys: oneKey}
+		source := New(server)
+		start(t, source)
+		synctest.Wait()
+		expectChange(t, source, true)
+		changes := 0
+		for range 20 {
+			for _, keys := range []string{`{"keys":[{"kid":"b"},{"kid":"a"}]}`, `{"keys":[{"kid":"b"}]}`, oneKey} {
+				server.answer(keys, nil)
+				time.Sleep(2 * refreshPeriod)
+				synctest.Wait()
+				select {
+				case <-source.Changes():
+					changes++
+				default:
+				}
+			}
+		}
+		if changes != 1 {
+			t.Errorf("%d changes, want 1: both keys", changes)
+		}
+		if got, want := string(source.Current().Keys), `{"keys":[{"kid":"a"},{"kid":"b"}]}`; got != want {
+			t.Errorf("Current() = %s, want %s", got, want)
+		}
+	})
+}
+
+func TestAnotherIssuerDropsTheKeys(t *testing.T) {
+	var keys retained
+	for _, step := range []struct{ url, id, want string }{
+		{"https://a.example", "1", `{"keys":[{"kid":"1"}]}`},
+		{"https://a.example", "2", `{"keys":[{"kid":"1"},{"kid":"2"}]}`},
+		{"https://b.example", "3", `{"keys":[{"kid":"3"}]}`},
+	} {
+		got, err := keys.merge(answer{url: step.url, keys: []key{{id: step.id, text: `{"kid":"` + step.id + `"}`}}})
+		if err != nil || string(got) != step.want {
+			t.Errorf("keys of %s = %s, %v, want %s", step.url, got, err, step.want)
+		}
+	}
 }
 
 func TestSourceKeepsTheLastGoodKeys(t *testing.T) {
