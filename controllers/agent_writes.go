@@ -50,7 +50,7 @@ func writeObjects(ctx context.Context, applier *apply.Applier, in clusterstate.A
 	}
 	if replicas := desired.Scale(in); replicas != nil {
 		results.scaled = true
-		err = applier.Scale(ctx, replicas, a2av1alpha1.FieldOwnerScaler)
+		err = applier.Scale(ctx, in.Children.Deployment, replicas, a2av1alpha1.FieldOwnerScaler)
 	}
 	return results, err
 }

@@ -58,7 +58,9 @@ func (a *Applier) Annotate(ctx context.Context, pods []corev1.Pod, annotation, v
 			errs = append(errs, fmt.Errorf("patch %s: %w", object, err))
 		default:
 			pod.Annotations = patched.Annotations
-			a.annotated.Put(pod.UID, memo.Write[string]{Before: pod.ResourceVersion, After: patched.ResourceVersion, Value: value})
+			if pod.Annotations[annotation] == value { // an admission webhook may have undone the change
+				a.annotated.Put(pod.UID, memo.Write[string]{Before: pod.ResourceVersion, After: patched.ResourceVersion, Value: value})
+			}
 		}
 	}
 	return result, errors.Join(errs...)

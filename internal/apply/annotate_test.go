@@ -81,5 +81,18 @@ func TestAnnotateSendsAPatchOnceUntilTheCacheShowsIt(t *testing.T) {
 	annotate("9", "old", "newer", 2)
 	annotate("12", "new", "newer", 2)   // the cache shows the first patch
 	annotate("15", "newer", "newer", 2) // the cache shows both
-	annotate("16", "old", "newer", 3)   // somebody has undone the patch
+	annotate("16", "old", "newer", 3)   // another client has undone the patch
+}
+
+func TestAnnotateReportsAnUndoneAnnotationAsMissing(t *testing.T) {
+	w := &writer{version: "7", undo: true}
+	applier := newApplier(w)
+	for range 2 {
+		pods := []corev1.Pod{{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "uid", ResourceVersion: "7"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
+		}}
+		if _, err := applier.Annotate(t.Context(), pods, "key", "new", "tester"); err != nil || pods[0].Annotations["key"] != "" {
+			t.Errorf("Annotate() error = %v, annotations %v", err, pods[0].Annotations)
+		}
+	}
 }

@@ -76,10 +76,12 @@ type Owner struct {
 // different owners.
 type Applier struct {
 	config Config
-	// written and annotated contain the writes that the cache may not show yet (see package
-	// memo). The values of annotated are those of the annotation.
+	// written, annotated and scaled contain the writes that the cache may not show yet (see
+	// package memo). The values of annotated are those of the annotation, and the values of
+	// scaled the numbers of replicas.
 	written   *memo.Writes[target, write]
 	annotated *memo.Writes[types.UID, string]
+	scaled    *memo.Writes[types.UID, int32]
 	// rejected contains the writes that the API server rejected (see package memo).
 	rejected *memo.Memo[target, attempt, rejection]
 }
@@ -112,6 +114,7 @@ func New(config Config) *Applier {
 		config:    config,
 		written:   memo.NewWrites[target, write](maxPendingWrites, config.Clock),
 		annotated: memo.NewWrites[types.UID, string](maxPendingWrites, config.Clock),
+		scaled:    memo.NewWrites[types.UID, int32](maxPendingWrites, config.Clock),
 		rejected:  memo.New[target, attempt, rejection](maxRejections, config.Clock),
 	}
 }

@@ -39,6 +39,8 @@ type writer struct {
 	uids, versions []string
 	err            error
 	pods           []string
+	// undo is true if an admission webhook undoes patches.
+	undo bool
 	// version is the resource version in the response to an apply.
 	version string
 	// ownerDeleted is true if the live read does not find the owner.
@@ -72,7 +74,7 @@ func (w *writer) Patch(_ context.Context, obj client.Object, patch client.Patch,
 	w.pods = append(w.pods, obj.GetName()+" "+string(data))
 	if fields := (struct {
 		Metadata struct{ Annotations map[string]string }
-	}{}); json.Unmarshal(data, &fields) == nil {
+	}{}); json.Unmarshal(data, &fields) == nil && !w.undo {
 		obj.SetAnnotations(fields.Metadata.Annotations)
 	}
 	obj.SetResourceVersion(w.version)

@@ -43,6 +43,10 @@
 //	  else:  the cached object is compared; an invalid entry still has the UID of the owner,
 //	         which distinguishes a deleted object from an object that was never written
 //
+//	scaled Deployments (internal/apply, Applier.scaled)
+//	  entry: the number of replicas that the operator wrote while a mistake blocks other writes
+//	  else:  the number of the cached Deployment counts
+//
 //	annotated pods (internal/apply, Applier.annotated)
 //	  entry: the value of the annotation that the operator wrote
 //	  else:  the annotation of the cached pod counts

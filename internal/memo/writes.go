@@ -21,10 +21,10 @@ const cacheDelay = time.Minute
 // Writes maps keys to the last write of an object, which the cache may not show yet. Its methods
 // are safe for concurrent use.
 //
-// A write is pending while the cached object has the resource version from before the write, or,
-// for up to a minute, another version that is older than the one that the write made: the cache
-// shows an earlier write of the operator, or a write of somebody else that the operator's write
-// followed.
+// A write is pending while the cached object has the resource version from before the write. For
+// up to a minute, it is also pending while the cached object has another version that is older
+// than the version of the write. The cache then shows an earlier write, of the operator or of
+// another client.
 type Writes[K comparable, V any] struct {
 	clock clock.PassiveClock
 
