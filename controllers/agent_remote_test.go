@@ -57,7 +57,7 @@ var _ = Describe("a remote Agent", func() {
 		f.expectInSync(ctx, agent)
 
 		By("reading its card")
-		f.cards.known = &clusterstate.Remote{Card: &card.Card{Name: "Far", Skills: []card.Skill{{ID: "a"}, {ID: "b"}}}}
+		f.cards.known = &clusterstate.Remote{Card: &clusterstate.RemoteCard{Text: `{"name":"Far"}`, Digest: "1", Skills: 2}}
 		f.expectReconciled(ctx, agent)
 		Expect(f.requests).To(Equal([]string{"apply ConfigMap", "apply Agent/status"}))
 		expectCondition(agent, a2av1alpha1.ConditionReady, "True Ready")
@@ -82,7 +82,7 @@ var _ = Describe("a remote Agent", func() {
 		Expect(published(ctx, agent).Name).To(Equal("Far"))
 
 		By("a changed card")
-		f.cards.known = &clusterstate.Remote{Card: &card.Card{Name: "Farther"}}
+		f.cards.known = &clusterstate.Remote{Card: &clusterstate.RemoteCard{Text: `{"name":"Farther"}`, Digest: "2"}}
 		f.expectReconciled(ctx, agent)
 		Expect(f.requests).To(Equal([]string{"apply ConfigMap", "apply Agent/status"}))
 		Expect(published(ctx, agent).Name).To(Equal("Farther"))

@@ -19,7 +19,6 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
@@ -109,12 +108,25 @@ type Unreadable struct{ Gateways, HTTPRoutes, GRPCRoutes string }
 type Remote struct {
 	// Card is the last card that was read, without the addresses of other origins than the
 	// agent's own. It is nil before the first successful read.
-	Card *card.Card
+	Card *RemoteCard
 	// OmittedAddresses is the number of addresses of other origins that were removed from
 	// Card.
 	OmittedAddresses int
 	// Failure is the problem of the last read. It is nil if the read succeeded.
 	Failure *usererror.Problem
+}
+
+// RemoteCard is the card of a remote agent as the operator publishes it. It is immutable.
+// There is no decoded card, because that takes several times the memory of its text.
+type RemoteCard struct {
+	// Text is the card in JSON, "" if TooLarge is true.
+	Text string
+	// TooLarge is true if Text would exceed sidecarconfig.MaxSize.
+	TooLarge bool
+	// Digest is the digest of the card.
+	Digest string
+	// Skills is the number of its skills.
+	Skills int32
 }
 
 // RegistryCA contains the certificates of the authorities with which sidecars verify the

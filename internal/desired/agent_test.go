@@ -284,7 +284,7 @@ func TestRemoteAgent(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "far"},
 		Spec:       a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://far.example"}},
 	}
-	far := &card.Card{Name: "Far", Skills: []card.Skill{{ID: "a"}, {ID: "b"}}}
+	far := &clusterstate.RemoteCard{Text: `{"name":"Far"}`, Digest: "digest", Skills: 2}
 	for name, remote := range map[string]*clusterstate.Remote{"nothing known": nil, "no card": {Failure: &usererror.Problem{Message: "x"}}} {
 		result, err := Agent(clusterstate.Agent{Agent: agent, Remote: remote}, testPlatform)
 		if err != nil || result.Objects != nil || len(result.Problems) > 0 {
@@ -301,14 +301,13 @@ func TestRemoteAgent(t *testing.T) {
 	if text := result.Objects.ConfigMap.Data[sidecarconfig.CardFileName]; !strings.Contains(text, `"name":"Far"`) || *result.Objects.ConfigMap.Name != names.ConfigMap("far") {
 		t.Errorf("ConfigMap %+v", result.Objects.ConfigMap)
 	}
-	if c := result.Card; c.URL != "https://far.example" || c.Skills != 2 || c.CardDigest == "" {
+	if c := result.Card; c.URL != "https://far.example" || c.Skills != 2 || c.CardDigest != "digest" || c.ConfigDigest != sidecarconfig.Digest([]byte(far.Text)) {
 		t.Errorf("publication %+v", c)
 	}
 	if len(result.Remarks) != 1 || result.Remarks[0].Reason != a2av1alpha1.ReasonAddressesOmitted || !strings.Contains(result.Remarks[0].Message, "2 of the addresses") {
 		t.Errorf("remarks %+v", result.Remarks)
 	}
-	far.Description = strings.Repeat("x", sidecarconfig.MaxSize)
-	result, err = Agent(clusterstate.Agent{Agent: agent, Remote: &clusterstate.Remote{Card: far}}, testPlatform)
+	result, err = Agent(clusterstate.Agent{Agent: agent, Remote: &clusterstate.Remote{Card: &clusterstate.RemoteCard{TooLarge: true}}}, testPlatform)
 	if err != nil || result.Objects != nil || len(result.Problems) != 1 || result.Problems[0].Reason != a2av1alpha1.ReasonCardTooLarge {
 		t.Errorf("a card that does not fit: %+v, %v", result, err)
 	}

@@ -4,13 +4,11 @@
 package desired
 
 import (
-	"encoding/json"
 	"fmt"
 
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -24,31 +22,25 @@ func remoteAgent(in clusterstate.Agent) (Result, error) {
 	if in.Remote == nil || in.Remote.Card == nil {
 		return Result{}, nil
 	}
-	encoded, err := json.Marshal(in.Remote.Card)
-	if err != nil {
-		return Result{}, fmt.Errorf("encode card: %w", err)
-	}
-	if len(encoded) > sidecarconfig.MaxSize {
+	published := in.Remote.Card
+	if published.TooLarge {
 		return Result{Problems: []usererror.Problem{skillProblem(a2av1alpha1.ReasonCardTooLarge,
 			"the card of the agent needs more than %d KiB; shorten it at its origin", sidecarconfig.MaxSize>>10)}}, nil
 	}
-	digest, err := card.Digest(in.Remote.Card)
-	if err != nil {
-		return Result{}, err
-	}
+	digest := sidecarconfig.Digest([]byte(published.Text))
 	return Result{
 		Objects: &Objects{
 			ConfigMap: corev1ac.ConfigMap(names.ConfigMap(in.Agent.Name), in.Agent.Namespace).
 				WithLabels(names.Labels(in.Agent.Name)).
-				WithAnnotations(map[string]string{a2av1alpha1.AnnotationConfigDigest: sidecarconfig.Digest(encoded)}).
-				WithData(map[string]string{sidecarconfig.CardFileName: string(encoded)}),
+				WithAnnotations(map[string]string{a2av1alpha1.AnnotationConfigDigest: digest}).
+				WithData(map[string]string{sidecarconfig.CardFileName: published.Text}),
 		},
 		Remarks: omittedRemarks(in.Remote),
 		Card: Publication{
 			URL:          in.Agent.Spec.Remote.URL,
-			CardDigest:   digest,
-			ConfigDigest: sidecarconfig.Digest(encoded),
-			Skills:       int32(len(in.Remote.Card.Skills)), //nolint:gosec // the number was bounded when the card was read
+			CardDigest:   published.Digest,
+			ConfigDigest: digest,
+			Skills:       published.Skills,
 		},
 	}, nil
 }

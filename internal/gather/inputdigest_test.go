@@ -23,7 +23,6 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/desired"
 )
@@ -75,7 +74,7 @@ func inputs(t *testing.T) clusterstate.Agent {
 			Selected: []*a2av1alpha1.AgentSkill{skill("team", "hum", a2av1alpha1.FromSame)},
 		},
 		Issuer: &clusterstate.Issuer{URL: "https://issuer.example", Keys: []byte(`{"keys":[]}`)},
-		Remote: &clusterstate.Remote{Card: &card.Card{Name: "remote"}},
+		Remote: &clusterstate.Remote{Card: &clusterstate.RemoteCard{Text: `{"name":"remote"}`}},
 		Pods:   []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "echo-1", ResourceVersion: "1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}},
 		GatewayAPI: clusterstate.GatewayAPI{HTTPRoutes: true, GRPCRoutes: true, Gateways: map[types.NamespacedName]*gatewayv1.Gateway{
 			{Namespace: "edge", Name: "public"}: {

@@ -5,6 +5,7 @@ package remote
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // The bounds on a card. The operator writes the card into a ConfigMap.
@@ -75,8 +77,8 @@ func (r cardReader) fetchCard(ctx context.Context, a *a2av1alpha1.Agent) (*clust
 	return pin(c, origin)
 }
 
-// pin removes the interfaces of a card that are not at the agent's own origin. Callers that read the registry
-// then call only the host that the Agent names.
+// pin removes the interfaces of a card that are not at the agent's own origin, and encodes the card. Callers that
+// read the registry then call only the host that the Agent names.
 func pin(c *card.Card, origin *url.URL) (*clusterstate.Remote, error) {
 	if len(c.Skills) > maxSkills {
 		return nil, fmt.Errorf("%w: it has more than %d skills", errInvalid, maxSkills)
@@ -86,7 +88,30 @@ func pin(c *card.Card, origin *url.URL) (*clusterstate.Remote, error) {
 	if len(c.Interfaces) == 0 {
 		return nil, fmt.Errorf("%w: none of its %d interfaces is at %s", errInvalid, all, originOf(origin))
 	}
-	return &clusterstate.Remote{Card: c, OmittedAddresses: all - len(c.Interfaces)}, nil
+	encoded, err := encode(c)
+	if err != nil {
+		return nil, err
+	}
+	return &clusterstate.Remote{Card: encoded, OmittedAddresses: all - len(c.Interfaces)}, nil
+}
+
+// encode returns a card in the form that the operator stores and publishes.
+func encode(c *card.Card) (*clusterstate.RemoteCard, error) {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("encode card: %w", err)
+	}
+	digest, err := card.Digest(c)
+	if err != nil {
+		return nil, fmt.Errorf("compute digest of card: %w", err)
+	}
+	encoded := &clusterstate.RemoteCard{Digest: digest, Skills: int32(len(c.Skills))} //nolint:gosec // at most maxSkills
+	if len(text) > sidecarconfig.MaxSize {
+		encoded.TooLarge = true
+	} else {
+		encoded.Text = string(text)
+	}
+	return encoded, nil
 }
 
 // within reports whether an interface is at an origin. A gRPC interface may be a host and a port without a

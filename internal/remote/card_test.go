@@ -6,12 +6,14 @@ package remote
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,11 +22,57 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
 func withToken(a *a2av1alpha1.Agent) {
 	a.Spec.Remote.Credentials = &a2av1alpha1.RemoteCredentials{SecretRef: a2av1alpha1.RemoteSecretRef{Name: "access", Key: "token"}, Header: "Authorization"}
+}
+
+// decoded returns the card of a result.
+func decoded(t *testing.T, result *clusterstate.Remote) card.Card {
+	t.Helper()
+	var c card.Card
+	if err := json.Unmarshal([]byte(result.Card.Text), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestStoredCardTakesTheMemoryOfItsText stores cards that take several times the memory of their text when they are
+// decoded.
+func TestStoredCardTakesTheMemoryOfItsText(t *testing.T) {
+	e := newFakeRemote(t)
+	text := `{"name":"a","url":"https://echo.example/","protocolVersion":"0.3.0","skills":[{"id":"a","name":"a","description":"a","tags":[` +
+		strings.Repeat(`"abcde",`, 60_000) + `"x"]}]}`
+	e.setAnswer(status(200, text))
+	const cards = 16
+	var before, after runtime.MemStats
+	stored := make([]*clusterstate.Remote, cards)
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range stored {
+		var err error
+		if stored[i], err = e.source().reader.readCard(t.Context(), remoteAgent()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if each := (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / cards; each > 2*maxCard {
+		t.Errorf("a stored card of %d KiB takes %d KiB", len(text)>>10, each>>10)
+	}
+	if stored[0].Card.TooLarge || stored[0].Card.Skills != 1 || stored[0].Card.Digest == "" {
+		t.Errorf("card of %d bytes: %t, %d skills, digest %q", len(stored[0].Card.Text), stored[0].Card.TooLarge, stored[0].Card.Skills, stored[0].Card.Digest)
+	}
+	// A character that JSON escapes takes six times its size.
+	e.setAnswer(status(200, `{"name":"a","url":"https://echo.example/","protocolVersion":"0.3.0","description":"`+strings.Repeat("<", maxCard-200)+`"}`))
+	large, err := e.source().reader.readCard(t.Context(), remoteAgent())
+	if err != nil || !large.Card.TooLarge || large.Card.Text != "" {
+		t.Errorf("card that is too large to publish: %d bytes, %v", len(large.Card.Text), err)
+	}
 }
 
 func TestProblemOfEachFailure(t *testing.T) {
@@ -171,8 +219,8 @@ func TestCardKeepsOnlyURLsOfItsOrigin(t *testing.T) {
 				t.Errorf("%q: %v", address, err)
 				continue
 			}
-			if len(result.Card.Interfaces) != 1 || !strings.HasSuffix(result.Card.Interfaces[0].URL, "/a") || result.OmittedAddresses != 1 {
-				t.Errorf("a card with %q: interfaces %+v", address, result.Card.Interfaces)
+			if c := decoded(t, result); len(c.Interfaces) != 1 || !strings.HasSuffix(c.Interfaces[0].URL, "/a") || result.OmittedAddresses != 1 {
+				t.Errorf("a card with %q: interfaces %+v", address, c.Interfaces)
 			}
 			for _, r := range e.requests {
 				if r.URL.Host != "echo.example:443" || r.URL.Scheme != "https" || r.Header.Get("Authorization") != "Bearer swordfish" {

@@ -124,7 +124,7 @@ func TestCardsAreReadOnSchedule(t *testing.T) {
 			t.Error("LastRead() has a result before the first read")
 		}
 		expect("first read", 1, 1)
-		if known := s.LastRead(a); known == nil || known.Failure != nil || known.Card.Name != "Echo" {
+		if known := s.LastRead(a); known == nil || known.Failure != nil || decoded(t, known).Name != "Echo" {
 			t.Fatalf("LastRead() = %+v", known)
 		}
 		key := client.ObjectKeyFromObject(a)
@@ -138,7 +138,7 @@ func TestCardsAreReadOnSchedule(t *testing.T) {
 		time.Sleep(66 * time.Second)
 		// Each read tries both well-known paths. The delay doubles after each failed read.
 		synctest.Wait()
-		if known := s.LastRead(a); known.Failure == nil || known.Card == nil || known.Card.Name != "Echo" {
+		if known := s.LastRead(a); known.Failure == nil || known.Card == nil || decoded(t, known).Name != "Echo" {
 			t.Fatalf("a failed read drops the card: %+v", known)
 		}
 		e.requestCount()
@@ -154,7 +154,7 @@ func TestCardsAreReadOnSchedule(t *testing.T) {
 		e.setAnswer(status(200, strings.Replace(echoCard, `"Echo"`, `"Echo 2"`, 1)))
 		time.Sleep(retryMost)
 		synctest.Wait()
-		if known := s.LastRead(a); known.Failure != nil || known.Card.Name != "Echo 2" || news.Load() != 1 {
+		if known := s.LastRead(a); known.Failure != nil || decoded(t, known).Name != "Echo 2" || news.Load() != 1 {
 			t.Errorf("after the recovery: %+v, %d changes", known, news.Load())
 		}
 

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
@@ -24,7 +23,7 @@ func remoteInputs(change ...func(*Inputs)) Inputs {
 				ObjectMeta: metav1.ObjectMeta{Namespace: "agents", Name: "far", Generation: 2},
 				Spec:       a2av1alpha1.AgentSpec{Remote: &a2av1alpha1.AgentRemote{URL: "https://far.example"}},
 			},
-			Remote: &clusterstate.Remote{Card: &card.Card{Name: "Far"}},
+			Remote: &clusterstate.Remote{Card: &clusterstate.RemoteCard{Text: `{"name":"Far"}`}},
 		},
 		Card:    &Card{URL: "https://far.example", CardDigest: "card", ConfigDigest: "x", Skills: 3},
 		Applied: true,
@@ -103,13 +102,13 @@ func remoteCases() map[string]remoteCase {
 		},
 		"too large": {
 			change: []func(*Inputs){unread, func(in *Inputs) {
-				in.Observed.Remote = &clusterstate.Remote{Card: &card.Card{Name: "Far"}}
+				in.Observed.Remote = &clusterstate.Remote{Card: &clusterstate.RemoteCard{Text: `{"name":"Far"}`}}
 				in.Problems = []usererror.Problem{{Condition: a2av1alpha1.ConditionSkillsResolved, Reason: a2av1alpha1.ReasonCardTooLarge, Message: "x"}}
 			}},
 			want: []string{"True Accepted", "False CardTooLarge", "False Blocked", "True Available", "False NotProgrammed", "False CardTooLarge"},
 		},
 		"unreachable by now": {
-			change: []func(*Inputs){former, unreachable, func(in *Inputs) { in.Observed.Remote.Card = &card.Card{Name: "Far"} }},
+			change: []func(*Inputs){former, unreachable, func(in *Inputs) { in.Observed.Remote.Card = &clusterstate.RemoteCard{Text: `{"name":"Far"}`} }},
 			want:   []string{"True Accepted", "True Resolved", "True Programmed", "False RemoteUnreachable", "True Published", "False RemoteUnreachable"},
 			digest: "card",
 		},
