@@ -6,8 +6,8 @@
 // // A pod template has quantities and ports whose generated schema allows values that the Go types cannot
 // decode: "1e1.5" is an error, 99999999999 overflows, and "1e-999999999" takes hours. One such object would stop
 // the watch of every Agent in the cluster, so the API server must refuse it. The API server of Kubernetes 1.33 does
-// not check the formats int32 and int64, so integers have bounds, too. The command also removes the
-// defaults inside lists, see dropListDefaults.
+// not check the formats int32 and int64, so integers have bounds, too. The command also bounds lists and maps, see
+// boundCollections, and removes the defaults inside lists, see dropListDefaults.
 package main
 
 import (
@@ -56,7 +56,7 @@ func run(dir string) error {
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(path, []byte(dropListDefaults(boundIntegers(bound(string(content))))), 0o644); err != nil {
+		if err := os.WriteFile(path, []byte(boundCollections(dropListDefaults(boundIntegers(bound(string(content)))))), 0o644); err != nil {
 			return err
 		}
 	}

@@ -42,6 +42,15 @@ func agent(path, value string) *unstructured.Unstructured {
 	return obj
 }
 
+// numbered returns the texts of a format with the numbers below n.
+func numbered(format string, n int) string {
+	var text strings.Builder
+	for i := range n {
+		fmt.Fprintf(&text, format, i)
+	}
+	return text.String()
+}
+
 // create sends the object to the API server as a dry run.
 func create(ctx context.Context, obj *unstructured.Unstructured) error {
 	return cluster.Create(ctx, obj, client.DryRunAll, client.FieldValidation("Strict"))
@@ -56,6 +65,7 @@ var _ = DescribeTable("an Agent is accepted",
 	Entry("with a provider", "spec.provider", "{organization: Example, url: 'https://example.com'}"),
 	Entry("with an extension and its parameters", "spec.extensions", "[{uri: 'urn:x', params: {a: {b: 1}}}]"),
 	Entry("with an empty selector", "spec.skillSelector", "{}"),
+	Entry("with a thousand variables", "spec.workload.template.spec.containers", "[{name: agent, image: echo, env: ["+numbered("{name: A%d},", 1000)+"]}]"),
 	Entry("with zero replicas", "spec.workload.replicas", "0"),
 	Entry("with tasks in memory", "spec.workload.tasks.store", "{type: Memory}"),
 	Entry("with tasks in Redis", "spec.workload.tasks.store", "{type: Redis, redis: {addresses: ['redis.db.svc:6379']}}"),
@@ -218,6 +228,9 @@ var _ = DescribeTable("an Agent is refused",
 	Entry("with a model and another protocol", "spec.workload.backend", "{protocol: A2A, chat: {model: x}}", "spec.workload.backend.chat needs spec.workload.backend.protocol ChatCompletions"),
 	Entry("with a model and no protocol", "spec.workload.backend", "{chat: {model: x}}", "spec.workload.backend.chat needs spec.workload.backend.protocol ChatCompletions"),
 	Entry("with a model without a name", "spec.workload.backend", "{protocol: ChatCompletions, chat: {model: ''}}", "spec.workload.backend.chat.model"),
+	Entry("with hundreds of tolerations", "spec.workload.template.spec.tolerations", "["+strings.Repeat("{},", 256)+"{}]", "must have at most 256 items"),
+	Entry("with more than a thousand variables", "spec.workload.template.spec.containers", "[{name: agent, image: echo, env: ["+numbered("{name: A%d},", 1025)+"]}]", "must have at most 1024 items"),
+	Entry("with hundreds of node labels", "spec.workload.template.spec.nodeSelector", "{"+numbered("a%d: b,", 257)+"}", "must have at most 256"),
 	Entry("with a quantity that has a broken exponent", "spec.workload.template.spec.overhead", "{cpu: '1e1.5'}", "spec.workload.template.spec.overhead.cpu"),
 	Entry("with a quantity that takes hours to read", "spec.workload.template.spec.overhead", "{cpu: '1e-999999999'}", "spec.workload.template.spec.overhead.cpu"),
 	Entry("with a port of a probe above 65535", "spec.workload.template.spec.containers", "[{name: agent, image: echo, livenessProbe: {tcpSocket: {port: 99999999999}}}]", "livenessProbe.tcpSocket.port"),

@@ -20,7 +20,8 @@ type AgentWorkloadApplyConfiguration struct {
 	// restricted security context, topology spread constraints over nodes and zones,
 	// and on the first container the variables PORT and A2A_GATEWAY_URL and a
 	// preStop hook. It changes nothing else. A fractional quantity must be a string,
-	// such as "0.5".
+	// such as "0.5". A list or map has at most 256 elements, and args, command, env,
+	// items and values have at most 1024.
 	//
 	// It is required, except with backend.chat.url. The pod then runs only the
 	// sidecar, and the template may have other settings of the pod, such as labels,

@@ -1,0 +1,83 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// maxElements bounds the lists and maps that have no bound, which are those of Kubernetes types. The informer caches
+// of the manager store every Agent: without bounds, an Agent of a megabyte with a list of {} takes dozens of
+// megabytes in each replica.
+const maxElements = 256
+
+// longLists are the lists that may have maxLongList elements: they are long in some pods, and their elements are
+// small or need many bytes of YAML.
+var longLists = []string{"args", "command", "env", "items", "values"}
+
+const maxLongList = 1024
+
+// boundCollections adds maxItems and maxProperties to the schemas of lists and maps that have none. Like bound, it
+// works line by line. The keys of a schema are sorted, and no description has a line that is only "type: array" or
+// "type: object".
+func boundCollections(crd string) string {
+	var out []string
+	for line := range strings.SplitSeq(crd, "\n") {
+		indent, isList := strings.CutSuffix(line, "type: array")
+		if isList && strings.TrimSpace(indent) == "" {
+			out = insertBound(out, indent, "maxItems: ", func(name string) int {
+				if slices.Contains(longLists, name) {
+					return maxLongList
+				}
+				return maxElements
+			})
+		}
+		indent, isObject := strings.CutSuffix(line, "type: object")
+		if isObject && strings.TrimSpace(indent) == "" && hasKey(out, indent, "additionalProperties:") {
+			out = insertBound(out, indent, "maxProperties: ", func(string) int { return maxElements })
+		}
+		out = append(out, line)
+	}
+	return strings.Join(out, "\n")
+}
+
+// insertBound adds a bound to the schema whose keys up to the type are the last lines with an indentation, unless it
+// has the bound. most returns the bound for the name of the field.
+func insertBound(lines []string, indent, key string, most func(name string) int) []string {
+	if hasKey(lines, indent, key) {
+		return lines
+	}
+	at := len(lines)
+	if at > 0 && strings.HasPrefix(lines[at-1], indent+"min") {
+		at--
+	}
+	return slices.Insert(lines, at, fmt.Sprintf("%s%s%d", indent, key, most(fieldOf(lines, indent))))
+}
+
+// hasKey reports whether the schema whose keys are the last lines with an indentation has a key.
+func hasKey(lines []string, indent, key string) bool {
+	for _, line := range slices.Backward(lines) {
+		switch text, ok := strings.CutPrefix(line, indent); {
+		case strings.TrimSpace(line) == "":
+		case !ok:
+			return false
+		case strings.HasPrefix(text, key):
+			return true
+		}
+	}
+	return false
+}
+
+// fieldOf returns the key before the schema whose keys are the last lines with an indentation.
+func fieldOf(lines []string, indent string) string {
+	for _, line := range slices.Backward(lines) {
+		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, indent) {
+			name, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+			return name
+		}
+	}
+	return ""
+}
