@@ -94,7 +94,7 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 	flags.StringVar(&oidc.Audience, "registry-oidc-audience", oidc.Audience,
 		"The `audience` of these tokens, such as a client id. Required with an issuer.")
 	flags.StringVar(&oidc.UsernameClaim, "registry-oidc-username-claim", oidc.UsernameClaim,
-		"The `claim` with the user name. A claim email counts unless email_verified is false.")
+		"The `claim` with the user name. The claim email is refused if email_verified is present and not true.")
 	flags.StringVar(&oidc.UsernamePrefix, "registry-oidc-username-prefix", oidc.UsernamePrefix,
 		"The `prefix` of the user names in RBAC.")
 	flags.StringVar(&oidc.GroupsClaim, "registry-oidc-groups-claim", oidc.GroupsClaim,
@@ -102,15 +102,15 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 	flags.StringVar(&oidc.GroupsPrefix, "registry-oidc-groups-prefix", oidc.GroupsPrefix,
 		"The `prefix` of the groups in RBAC.")
 	flags.StringVar(&oidc.CAFile, "registry-oidc-ca-file", oidc.CAFile,
-		"A `file` of PEM certificates of authorities for the issuer, besides those of the system. The manager reads it at its start.")
+		"A `file` of PEM certificates of authorities for the issuer, in addition to those of the system. The manager reads it at its start.")
 	flags.StringVar(&c.UI.BindAddress, "ui-bind-address", c.UI.BindAddress,
 		"The `address` of a page on which people see agents after they have signed in at --registry-oidc-issuer. \"0\" disables it.")
 	flags.StringVar(&c.UI.URL, "ui-url", c.UI.URL,
-		"The https `URL` at which people open the page, without a path. The issuer leads back to its path /callback.")
+		"The https `URL` at which people open the page, without a path. Register its path /callback as a redirect URI at the issuer.")
 	flags.StringVar(&c.UI.ClientID, "ui-oidc-client-id", c.UI.ClientID, "The `client` id of the page at the issuer.")
 	flags.StringVar(&c.UI.Scopes, "ui-oidc-scopes", c.UI.Scopes, "The `scopes` of the sign-in, separated by commas.")
 	flags.StringVar(&c.UI.SecretDir, "ui-secret-dir", c.UI.SecretDir,
-		"A `directory` with cookieKey, at least 32 random bytes, and clientSecret, which a public client does not have. An edit takes effect without a restart.")
+		"A `directory` with the files cookieKey, which has at least 32 random bytes, and clientSecret, which a public client does not need. An edit takes effect without a restart.")
 	flags.StringVar(&c.UI.CertDir, "ui-cert-dir", c.UI.CertDir,
 		"The `directory` of tls.crt and tls.key for the page. Empty means plain HTTP, for a Gateway that serves TLS.")
 	flags.StringVar(&c.RegistryPublisher, "registry-publisher", c.RegistryPublisher,
@@ -132,25 +132,25 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 		"A `file` with the API key of the endpoint for embeddings. The manager reads it for each request. Empty means none.")
 	flags.BoolVar(&c.RegistryReviewAllNamespaces, "registry-review-all-namespaces", c.RegistryReviewAllNamespaces,
 		"Review the access of the registry's callers to all namespaces with Agents, and not only to those in which a RoleBinding grants it. "+
-			"For clusters with an authorizer besides RBAC.")
+			"For clusters with an authorizer in addition to RBAC.")
 	flags.Func("remote-allow",
-		"A `range` of addresses, such as 10.0.0.0/8, in which remote agents may be, besides public addresses over https. Can be repeated.",
+		"A `range` of addresses at which remote agents are allowed, such as 10.0.0.0/8, in addition to public addresses over https. Can be repeated.",
 		func(text string) error {
 			prefix, err := netip.ParsePrefix(text)
 			c.RemoteAllow = append(c.RemoteAllow, prefix)
 			return err
 		})
 	flags.StringVar(&c.RemoteCAFile, "remote-ca-file", c.RemoteCAFile,
-		"A `file` of PEM certificates of authorities for remote agents, besides those of the system. The manager reloads it when it changes.")
+		"A `file` of PEM certificates of authorities for remote agents, in addition to those of the system. The manager reloads it when it changes.")
 	flags.StringVar(&c.Tracing.Endpoint, "tracing-endpoint", c.Tracing.Endpoint,
 		"The base `URL` of an OpenTelemetry collector for OTLP over HTTP, such as http://collector.observability:4318, to which sidecars export traces. "+
 			"Empty means none. The OTEL_* variables configure the traces of the manager itself.")
 	flags.IntVar(&c.Tracing.SamplingPercent, "tracing-sampling-percent", c.Tracing.SamplingPercent,
-		"The `percentage` of the traces that begin at a sidecar and are recorded, from 0 to 100. A trace that a caller began keeps the caller's decision.")
+		"The `percentage` of traces to record, from 0 to 100, among those that begin at a sidecar. A trace that a caller began keeps the caller's decision.")
 	flags.BoolVar(&c.Tracing.DraftAttributes, "tracing-draft-attributes", c.Tracing.DraftAttributes,
 		"Add the attributes of the draft of OpenTelemetry's conventions for A2A to the spans of sidecars. They may change with each release.")
 	flags.StringVar(&c.MetricsBindAddress, "metrics-bind-address", c.MetricsBindAddress,
-		"The `address` of the metrics server. \"0\" disables them.")
+		"The `address` of the metrics server. \"0\" disables it.")
 	flags.BoolVar(&c.MetricsInsecure, "metrics-insecure", c.MetricsInsecure,
 		"Serve metrics over plain HTTP without authorization, instead of over TLS to authorized callers.")
 	flags.StringVar(&c.MetricsCertDir, "metrics-cert-dir", c.MetricsCertDir,
@@ -162,7 +162,7 @@ func bindFlags(flags *flag.FlagSet, c *operator.Config) {
 	flags.BoolVar(&c.LeaderElect, "leader-elect", c.LeaderElect,
 		"Enable leader election: one of several managers reconciles.")
 	flags.StringVar(&c.Namespace, "namespace", c.Namespace,
-		"The `namespace` of the Lease and of the Secret with the token keys. Empty means the manager's own, which it knows only inside a cluster.")
+		"The `namespace` of the Lease and of the Secret with the token keys. Empty means the namespace of the manager, which is known only inside a cluster.")
 	flags.Func("watch-namespaces",
 		"The `namespaces` whose Agents are served, separated by commas. Empty serves all.", func(list string) error {
 			c.WatchNamespaces = nil

@@ -63,10 +63,10 @@ var (
 	agents    = prometheus.NewDesc("a2a_agents", "Agents in the watched namespaces, by kind: Workload or Remote. The metrics of single Agents cover the 10,000 oldest.", []string{"kind"}, nil)
 	condition = prometheus.NewDesc("a2a_agent_condition", "Conditions of the Agent, always 1, by type and present status.", []string{"namespace", "name", "type", "status"}, nil)
 	suspended = prometheus.NewDesc("a2a_agent_suspended", "Whether spec.suspend stops the Agent (1) or not (0).", []string{"namespace", "name"}, nil)
-	wanted    = prometheus.NewDesc("a2a_agent_replicas_desired", "Pods that the Deployment of the Agent asks for.", []string{"namespace", "name"}, nil)
-	ready     = prometheus.NewDesc("a2a_agent_replicas_ready", "Pods of the Agent's Deployment that are ready.", []string{"namespace", "name"}, nil)
-	cardRead  = prometheus.NewDesc("a2a_agent_card_read_timestamp_seconds", "Time of the last successful read of the card of a remote agent, in Unix seconds; none before the first since the leader started.", []string{"namespace", "name"}, nil)
-	cardStale = prometheus.NewDesc("a2a_agent_card_stale_timestamp_seconds", "Time from which the card of a remote agent counts as stale, in Unix seconds: an hour after its next read is due by spec.remote.refreshInterval. Each successful read moves it; none before the first since the leader started.", []string{"namespace", "name"}, nil)
+	wanted    = prometheus.NewDesc("a2a_agent_replicas_desired", "Desired pods of the Agent's Deployment.", []string{"namespace", "name"}, nil)
+	ready     = prometheus.NewDesc("a2a_agent_replicas_ready", "Ready pods of the Agent's Deployment.", []string{"namespace", "name"}, nil)
+	cardRead  = prometheus.NewDesc("a2a_agent_card_read_timestamp_seconds", "Time of the last successful read of the card of a remote agent, in Unix seconds; absent until the current leader has read the card.", []string{"namespace", "name"}, nil)
+	cardStale = prometheus.NewDesc("a2a_agent_card_stale_timestamp_seconds", "Time from which the card of a remote agent counts as stale, in Unix seconds: one hour after the next read is due by spec.remote.refreshInterval. Each successful read sets it again; absent until the current leader has read the card.", []string{"namespace", "name"}, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -40,13 +40,13 @@ type agentFlags struct {
 func (f *agentFlags) addTo(a *app, cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.reference, "agent-card", "a", "", "Call the agent at this host, `URL` or file of a card, without a cluster. --url is the same.")
-	flags.StringVar(&f.serviceAccount, "service-account", "default", "`NAME` of the ServiceAccount whose token the agent gets, in the agent's namespace.")
+	flags.StringVar(&f.serviceAccount, "service-account", "default", "`NAME` of the ServiceAccount whose token is sent to the agent, in the agent's namespace.")
 	flags.StringVar(&f.credential.Bearer, "bearer", "", "`TOKEN` for the agent. Other users of the machine see flags: prefer A2ACLI_BEARER.")
 	flags.StringVar(&f.credential.APIKey, "api-key", "", "API `KEY` for the agent. Other users of the machine see flags: prefer A2ACLI_API_KEY.")
 	flags.StringArrayVar(&f.choice.Transports, "transport", nil, "Preferred `BINDING`, JSONRPC or HTTP+JSON; repeat it for the next best. By default the order of the card decides.")
-	flags.StringVar(&f.choice.Version, "a2a-version", "", "`VERSION` of A2A to speak: 0.1, 0.2, 0.3 or 1.0. By default the highest one of the card, from 1.0 on.")
+	flags.StringVar(&f.choice.Version, "a2a-version", "", "`VERSION` of A2A to speak: 0.1, 0.2, 0.3 or 1.0. By default, the highest version on the card that is 1.0 or later.")
 	flags.StringArrayVar(&f.parameters, "svc-param", nil, "Service parameter `KEY:VALUE`, sent as a header of each request; may be repeated.")
-	flags.StringVar(&f.transport.CAFile, "ca-file", "", "PEM `FILE` of certificate authorities that may sign the agent's certificate, beside those of the system.")
+	flags.StringVar(&f.transport.CAFile, "ca-file", "", "PEM `FILE` of certificate authorities that may sign the agent's certificate, in addition to those of the system.")
 	flags.StringVar(&f.transport.CertificateFile, "cert-file", "", "PEM `FILE` of the client certificate for the agent.")
 	flags.StringVar(&f.transport.KeyFile, "key-file", "", "PEM `FILE` of the key of --cert-file.")
 	flags.BoolVar(&f.transport.Insecure, "insecure", false, "Do not verify the certificate of the agent. For development only.")
@@ -137,7 +137,7 @@ func (a *app) connect(ctx context.Context, f *agentFlags, name string) (*agent, 
 // credential is false for commands that only read the card.
 func (a *app) find(ctx context.Context, f *agentFlags, name string, credential bool) (*agent, error) {
 	if f.transport.Insecure {
-		a.warnf("Warning: --insecure: the certificate of the agent is not verified. Anyone on the way can read the credential and change the answer.")
+		a.warnf("Warning: --insecure: the certificate of the agent is not verified. Anyone on the network path can read the credential and change the response.")
 	}
 	if f.credential.Bearer != "" && f.credential.APIKey != "" {
 		return nil, failure.New(failure.Usage, "--bearer and --api-key exclude each other")

@@ -68,7 +68,7 @@ var (
 func cardProblems(text []byte) []string {
 	var card map[string]json.RawMessage
 	if err := json.Unmarshal(text, &card); err != nil {
-		return []string{"it is no JSON object"}
+		return []string{"it is not a JSON object"}
 	}
 	members := membersV03
 	if _, ok := card["supportedInterfaces"]; ok {

@@ -62,11 +62,11 @@ func (a *app) cardVerifyCommand() *cobra.Command {
 		Short: "Verify the signatures of the card of an agent",
 		Long: `Verify the signatures of the card of an agent.
 
-The keys are those of --key. Without it, they are the ones that the host of the card publishes: the key set of the header jku, if it
-is of the same host, or ` + keySetPath + `. Such keys show that the card is unchanged since this host signed it. They do not
-show who runs the host.
+The command verifies with the keys of --key. Without --key, it uses the keys that the host of the card publishes: the key set of the
+header jku, if its URL has the same host, or ` + keySetPath + `. Keys of the host prove that the card is unchanged since the host
+signed it. They do not prove who runs the host.
 
-The exit status is 0 if a signature is valid, and if the card has none: the field Outcome has which. It is 1 otherwise.`,
+The exit status is 0 if a signature is valid, or if the card has no signature. It is 1 otherwise. The field Outcome has the result.`,
 		Example: `  kubectl a2a card verify echo
   kubectl a2a card verify --url https://agent.example.com --key publisher.pem`,
 		Args: cobra.ArbitraryArgs,

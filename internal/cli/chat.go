@@ -30,12 +30,12 @@ func (a *app) chatCommand() *cobra.Command {
 		Short: "Talk with an agent in the terminal",
 		Long: `Talk with an agent in the terminal.
 
-The answer appears while the agent writes it, and your next message continues the conversation. If the agent asks back, your
-next message is the answer. A broken stream is resumed. Ctrl-C stops an answer and offers to cancel the task; a second one
-leaves. /help lists the commands, such as /file, /save, /task and /cancel.
+The answer appears while the agent writes it, and your next message continues the conversation. If the agent asks a question,
+your next message is the answer. The command resumes a broken stream. Ctrl-C stops an answer and offers to cancel the task. A
+second Ctrl-C ends the chat. /help lists the commands, such as /file, /save, /task and /cancel.
 
-The command keeps nothing: --context-id continues a conversation, and --task-id a task. Without a terminal, it sends TEXT, shows
-the answer as kubectl a2a send does, and ends.`,
+The command stores nothing. To continue a conversation, use --context-id. To continue a task, use --task-id. Without a terminal,
+the command sends TEXT, shows the answer as kubectl a2a send does, and ends.`,
 		Example: `  kubectl a2a chat echo
   kubectl a2a chat --url https://agent.example.com "Hello"
   kubectl a2a chat echo --context-id 1b1c...`,

@@ -16,7 +16,7 @@ import (
 )
 
 // errChecksFailed is returned after the table is written, so that the command ends with status 1.
-var errChecksFailed = failure.New(failure.Internal, "the agent does not follow A2A in every check")
+var errChecksFailed = failure.New(failure.Internal, "the agent failed at least one check of A2A")
 
 // check is a check of an agent, and its result.
 type check struct {
@@ -33,7 +33,7 @@ func (a *app) conformanceCommand() *cobra.Command {
 		Use:   "conformance [AGENT | --url URL]",
 		Short: "Check how an agent answers the requests of A2A",
 		Long: `Check how an agent answers the requests of A2A: its card, and its errors for tasks that do not exist. With --message, the
-command also sends a message, and reads the task that the agent makes of it. It is a short check, and not the A2A TCK.`,
+command also sends a message, and reads the task that the agent creates for it. This short check does not replace the A2A TCK.`,
 		Example: `  kubectl a2a conformance echo
   kubectl a2a conformance --url https://agent.example.com --message "Hello" -o json`,
 		Args: cobra.ArbitraryArgs,

@@ -29,8 +29,8 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "Find out why agents do not work: the cause and the cure of each problem",
 		Long: `Find out why agents do not work: the cause and the cure of each problem.
 
-With an AGENT, the command checks its conditions, pods, Service, NetworkPolicies, card, token and place in the registry, and
-calls the agent through the API server. Without one, it checks the objects of all Agents of the namespace, and calls none.
+With an AGENT, the command checks its conditions, pods, Service, NetworkPolicies, card, token and entry in the registry, and
+calls the agent through the API server. Without an AGENT, it checks the objects of all Agents of the namespace, and calls none.
 
 The exit status is 1 if there is a problem, and 0 if there are warnings only. The output has no content of Secrets and tokens.`,
 		Example: `  kubectl a2a doctor echo
@@ -41,10 +41,10 @@ The exit status is 1 if there is a problem, and 0 if there are warnings only. Th
 	flags := cmd.Flags()
 	flags.BoolVarP(&all, "all-namespaces", "A", false, "Check the Agents of all namespaces.")
 	flags.StringVar(&calls.From, "from", "", "Check whether NetworkPolicies let this `[NAMESPACE/]POD` call the agent.")
-	flags.StringVar(&calls.ServiceAccount, "service-account", "default", "`NAME` of the ServiceAccount as which the agent is called, in the agent's namespace.")
+	flags.StringVar(&calls.ServiceAccount, "service-account", "default", "`NAME` of the ServiceAccount whose token is sent to the agent, in the agent's namespace.")
 	flags.StringVar(&calls.Credential.Bearer, "bearer", "", "Check this `TOKEN`. Other users of the machine see flags: prefer A2ACLI_BEARER.")
 	flags.StringVar(&calls.Credential.APIKey, "api-key", "", "Call with this API `KEY`. Other users of the machine see flags: prefer A2ACLI_API_KEY.")
-	flags.StringVar(&calls.Transport.CAFile, "ca-file", "", "PEM `FILE` of certificate authorities by which the agent's certificate is checked, too.")
+	flags.StringVar(&calls.Transport.CAFile, "ca-file", "", "PEM `FILE` of additional certificate authorities that may sign the agent's certificate.")
 	flags.StringVar(&calls.Transport.CertificateFile, "cert-file", "", "PEM `FILE` of the client certificate for the agent.")
 	flags.StringVar(&calls.Transport.KeyFile, "key-file", "", "PEM `FILE` of the key of --cert-file.")
 	a.outputFlag(cmd, outputText, outputJSON, outputYAML)

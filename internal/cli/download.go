@@ -29,7 +29,7 @@ func (a *app) taskDownloadCommand() *cobra.Command {
 		Use:   "download [AGENT | --url URL] TASK",
 		Short: "Save the artifacts of a task",
 		Long: `Save the artifacts of a task: each part of an artifact in a file of its own. Text gets the name of its artifact with .txt, and data with
-.json. The command overwrites no file. It does not fetch the files that the agent sent as a URL, and lists them.`,
+.json. The command overwrites no file. It lists the files that the agent sent as a URL, and does not download them.`,
 		Example: `  kubectl a2a task download echo 5d1c... --save out`,
 		Args:    cobra.ArbitraryArgs,
 	}

@@ -38,8 +38,8 @@ func (a *app) findCommand() *cobra.Command {
 		Short: "Find agents by words, skills and other properties",
 		Long: `Find agents by words, skills and other properties, in the registry of the cluster.
 
-With words, the best match comes first. All conditions of flags must hold; those that may be repeated must hold for each value. You
-see the agents that the registry shows to the ServiceAccount of the token: those of its namespace, those that it may list, and public ones.`,
+With words, the best match comes first. An agent must match all flags, and all values of a repeated flag. The command lists the agents
+that the registry shows to the ServiceAccount of the token: the agents of its namespace, those that it may list, and public ones.`,
 		Example: `  kubectl a2a find will it rain in paris
   kubectl a2a find -A --skill quote --ready
   kubectl a2a find -A --tag weather -w`,
@@ -50,8 +50,8 @@ see the agents that the registry shows to the ServiceAccount of the token: those
 		{"skill", "skill", "Find agents that have the skill with this `ID`."},
 		{"tag", "tag", "Find agents that have a skill with this `TAG`."},
 		{"text", "text", "Find agents whose texts have all of these `WORDS`."},
-		{"input-mode", "inputMode", "Find agents that take this media `TYPE`, such as image/png."},
-		{"output-mode", "outputMode", "Find agents that give this media `TYPE`."},
+		{"input-mode", "inputMode", "Find agents that accept this media `TYPE`, such as image/png."},
+		{"output-mode", "outputMode", "Find agents that return this media `TYPE`."},
 		{"capability", "capability", "Find agents with this `CAPABILITY`: streaming, pushNotifications, extendedCard or the URI of an extension."},
 		{"protocol", "protocol", "Find agents that speak this `VERSION` of A2A, such as 1.0."},
 		{"binding", "binding", "Find agents with this `BINDING`: JSONRPC, HTTP+JSON, GRPC or a URI."},
@@ -61,12 +61,12 @@ see the agents that the registry shows to the ServiceAccount of the token: those
 		flags.StringArrayVar(values, filter.flag, nil, filter.usage+" May be repeated.")
 		f.filters[filter.parameter] = values
 	}
-	flags.BoolVar(&f.ready, "ready", false, "Find agents that take calls now; with =false, those that do not.")
+	flags.BoolVar(&f.ready, "ready", false, "Find agents that are ready for calls; with =false, agents that are not.")
 	flags.BoolVar(&f.remote, "remote", false, "Find agents that run outside of the cluster; with =false, inside.")
 	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Find agents of all namespaces.")
-	flags.BoolVarP(&f.watch, "watch", "w", false, "Go on with changes. Not together with words, which rank; use --text.")
+	flags.BoolVarP(&f.watch, "watch", "w", false, "After the list, print each change. Cannot be used with words, which rank the agents: use --text.")
 	flags.IntVar(&f.limit, "limit", 50, "Find at most `N` agents, 1 to 200.")
-	flags.StringVar(&f.pageToken, "page-token", "", "`TOKEN` of the page, from the page before.")
+	flags.StringVar(&f.pageToken, "page-token", "", "`TOKEN` of the page to print, from the output of the previous page.")
 	flags.BoolVar(&f.everyPage, "all", false, "Find the agents of all pages.")
 	f.addTo(cmd)
 	a.outputFlag(cmd, outputText, outputWide, outputJSON, outputYAML, outputName)
@@ -101,9 +101,9 @@ func (f *finding) query(cmd *cobra.Command, words string) (q registryclient.Quer
 	}
 	switch {
 	case words != "" && f.watch:
-		return q, failure.New(failure.Usage, "--watch cannot follow ranked words").WithHint("use --text, which is a condition and ranks nothing")
+		return q, failure.New(failure.Usage, "--watch cannot be used with words, because it has no order").WithHint("use --text, which selects agents and does not rank them")
 	case f.watch && (f.output == outputYAML || f.everyPage || f.pageToken != ""):
-		return q, failure.New(failure.Usage, "--watch does not go with --all, --page-token and -o yaml")
+		return q, failure.New(failure.Usage, "--watch cannot be used with --all, --page-token or -o yaml")
 	case f.limit < 1 || f.limit > 200:
 		return q, failure.New(failure.Usage, "--limit must be between 1 and 200")
 	case f.allNamespaces && *f.flags.Namespace != "":
@@ -157,7 +157,7 @@ func (f *finding) print(page *registryclient.Page) error {
 		}
 	}
 	if page.NextCursor != "" {
-		f.warnf("%d of %d agents. For the next ones, add --page-token %s; for all, --all", len(page.Agents), page.Total, quoted(page.NextCursor))
+		f.warnf("%d of %d agents. Add --page-token %s for the next page, or --all for all pages", len(page.Agents), page.Total, quoted(page.NextCursor))
 	}
 	return nil
 }

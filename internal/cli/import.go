@@ -28,13 +28,13 @@ func (a *app) importCardCommand() *cobra.Command {
 		Short: "Make a remote Agent from the card of an agent outside of the cluster",
 		Long: `Make a remote Agent from the card of an agent outside of the cluster.
 
-The command writes the Agent to stdout, for kubectl apply -f -, and to stderr what to check.`,
+The command writes the Agent to stdout, for kubectl apply -f -, and a list of points to check to stderr.`,
 		Example: `  kubectl a2a import card https://agents.example.com/weather | kubectl apply -f -`,
 		Args:    exactArgs("URL"),
 	}
 	f.addTo(cmd)
-	cmd.Flags().StringVar(&f.name, "name", "", "`NAME` of the Agent; by default, one like the name on the card.")
-	cmd.Flags().StringVar(&transport.CAFile, "ca-file", "", "PEM `FILE` of certificate authorities that may sign the agent's certificate, beside those of the system.")
+	cmd.Flags().StringVar(&f.name, "name", "", "`NAME` of the Agent; by default, derived from the name on the card.")
+	cmd.Flags().StringVar(&transport.CAFile, "ca-file", "", "PEM `FILE` of certificate authorities that may sign the agent's certificate, in addition to those of the system.")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := f.check(); err != nil {
 			return err
@@ -70,7 +70,7 @@ func (a *app) importKagentCommand() *cobra.Command {
 
 An Agent of type BYO becomes an Agent with the same container. A declarative one becomes an Agent whose sidecar calls the
 model with the same prompt; include its ModelConfig in the manifests. The command writes the Agents to stdout, for
-kubectl apply -f -, and to stderr each field that has no place in them, with what to do instead.`,
+kubectl apply -f -. It writes each field without an equivalent in an Agent to stderr, with advice.`,
 		Example: `  kubectl a2a import kagent -f agents.yaml > imported.yaml
   kubectl get agents.kagent.dev,modelconfigs.kagent.dev,remotemcpservers.kagent.dev -o yaml | kubectl a2a import kagent -f - --dry-run server`,
 		Args: exactArgs(),

@@ -55,8 +55,8 @@ func (a *app) importDeploymentCommand() *cobra.Command {
 		Long: `Make an Agent from a Deployment and its Service.
 
 The command calls the container through the API server to find its protocol: it requests the Agent Card, and then the list
-of models. With --protocol, it calls nothing. It writes the Agent to stdout, for kubectl apply -f -, and to stderr each
-field that has no place in it, with what to do instead.`,
+of models. With --protocol, it makes no call. It writes the Agent to stdout, for kubectl apply -f -. It writes each field
+without an equivalent in an Agent to stderr, with advice.`,
 		Example: `  kubectl a2a import deployment echo --name echo-agent | kubectl apply -f -
   kubectl a2a import deployment echo --protocol A2A --dry-run server`,
 		Args: exactArgs("NAME"),
@@ -64,11 +64,11 @@ field that has no place in it, with what to do instead.`,
 	o.addTo(cmd)
 	flags := cmd.Flags()
 	flags.StringVar(&o.name, "name", "", "`NAME` of the Agent; the name of the Deployment by default.")
-	flags.StringVar(&o.description, "description", "", "`TEXT` that describes the agent; by default, that of its card or of the Deployment.")
+	flags.StringVar(&o.description, "description", "", "`TEXT` that describes the agent; by default, the description on its card or of the Deployment.")
 	flags.StringVar(&o.container, "container", "", "`NAME` of the container that is the agent; by default, the one to which the Service leads.")
 	flags.Int32Var(&o.port, "port", 0, "Port at which the container listens; by default, the one to which the Service leads.")
 	flags.StringVar(&o.protocol, "protocol", "", "Protocol of the container: "+strings.Join(protocols, ", ")+".")
-	flags.StringVar(&o.probing, "probe", probeAuto, "With auto, call the container to find its protocol unless --protocol names it; with never, do not.")
+	flags.StringVar(&o.probing, "probe", probeAuto, "auto calls the container to determine its protocol, unless --protocol is set; never makes no call.")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := o.check(); err != nil {
 			return err

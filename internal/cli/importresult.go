@@ -24,7 +24,7 @@ type importFlags struct {
 }
 
 func (f *importFlags) addTo(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.dryRun, "dry-run", dryRunNone, "With server, let the API server validate the Agents. Nothing is stored either way.")
+	cmd.Flags().StringVar(&f.dryRun, "dry-run", dryRunNone, "With server, the API server validates the Agents. The command never stores them.")
 	f.outputFlag(cmd, outputYAML, outputJSON)
 }
 

@@ -57,10 +57,10 @@ func (a *app) logsCommand() *cobra.Command {
 		Args: exactArgs("AGENT"), ValidArgsFunction: a.completeAgents,
 	}
 	cmd.Flags().StringVarP(&o.container, "container", "c", containersAll, "Print the log of agent (the containers of the template), sidecar, all, or the container of this `NAME`.")
-	cmd.Flags().StringVar(&o.task, "task", "", "Print the lines with the `ID` of this task only. The sidecar logs it; an agent gets it as A2A-Task-Id.")
-	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "Go on with new lines.")
+	cmd.Flags().StringVar(&o.task, "task", "", "Print the lines with the `ID` of this task only. The sidecar logs the id; the agent receives it in the header A2A-Task-Id.")
+	cmd.Flags().BoolVarP(&o.follow, "follow", "f", false, "Keep printing new lines.")
 	cmd.Flags().BoolVarP(&o.prior, "previous", "p", false, "Print the logs of the containers before their last restart.")
-	cmd.Flags().DurationVar(&o.since, "since", 0, "Print the lines of this time only, such as 10m.")
+	cmd.Flags().DurationVar(&o.since, "since", 0, "Print only lines that are newer than this duration, such as 10m.")
 	cmd.Flags().Int64Var(&o.tail, "tail", -1, "Print the last `N` lines of each container; -1 for all.")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		namespace, name, err := a.split(args[0])
@@ -82,7 +82,7 @@ func (o *logOptions) print(ctx context.Context, namespace, agent string) error {
 		return err
 	}
 	if len(pods.Items) == 0 {
-		return failure.New(failure.Unreachable, "Agent %s has no pod", agent).WithHint("%s events %s says why", Program, agent)
+		return failure.New(failure.Unreachable, "Agent %s has no pod", agent).WithHint("find the cause with %s events %s", Program, agent)
 	}
 	all, ctx := errgroup.WithContext(ctx)
 	count := 0
@@ -143,7 +143,7 @@ func (o *logOptions) printContainer(ctx context.Context, pod *corev1.Pod, contai
 	if err != nil {
 		if problem := failure.Of(err); problem.Code == failure.Internal && ctx.Err() == nil {
 			o.miss(failure.New(failure.Internal, "container %s of pod %s has no log: %s", container, pod.Name, problem.Message).
-				WithHint("%s events %s says why", Program, pod.Labels[a2av1alpha1.LabelAgent]))
+				WithHint("find the cause with %s events %s", Program, pod.Labels[a2av1alpha1.LabelAgent]))
 			return nil
 		}
 		return err

@@ -63,7 +63,7 @@ func (v *partValue) Set(value string) error {
 		return failure.New(failure.Usage, "it follows no --text, --file or --data")
 	}
 	if _, _, err := mime.ParseMediaType(value); err != nil || !strings.Contains(value, "/") {
-		return failure.New(failure.Usage, "%q is no media type", value)
+		return failure.New(failure.Usage, "%q is not a media type", value)
 	}
 	v.all.parts[last].mediaType = value
 	return nil
@@ -100,7 +100,7 @@ func (p *partFlag) read(in io.Reader) (a2a.Part, error) {
 			return a2a.Part{}, err
 		}
 		if !json.Valid(text) {
-			return a2a.Part{}, failure.New(failure.Usage, "--data %s is no JSON", p.value)
+			return a2a.Part{}, failure.New(failure.Usage, "--data %s is not JSON", p.value)
 		}
 		return a2a.Part{Content: a2a.ContentData, Data: text, MediaType: p.mediaType}, nil
 	case "file":

@@ -58,13 +58,13 @@ func (a *app) pushCreateCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&config.URL, "webhook", "", "`URL` to which the agent posts the events.")
 	cmd.Flags().StringVar(&config.ID, "config-id", "", "`ID` of the configuration; the agent chooses one by default.")
-	cmd.Flags().StringVar(&config.Token, "webhook-token", "", "`TOKEN` that each notification has, by which the receiver knows the agent. Prefer A2ACLI_WEBHOOK_TOKEN.")
+	cmd.Flags().StringVar(&config.Token, "webhook-token", "", "`TOKEN` that the agent sends with each notification, so that the receiver can recognize the agent. Prefer A2ACLI_WEBHOOK_TOKEN.")
 	cmd.Flags().StringVar(&config.Scheme, "webhook-scheme", "", "`SCHEME` of the Authorization header of the notifications, such as Bearer.")
 	cmd.Flags().StringVar(&config.Credentials, "webhook-credentials", "", "`CREDENTIALS` of --webhook-scheme. Prefer A2ACLI_WEBHOOK_CREDENTIALS.")
 	a.outputFlag(cmd, outputText, outputJSON)
 	return a.pushCommand(cmd, false, func(ctx context.Context, agent *agent, task, _ string) error {
 		if u, err := url.Parse(config.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-			return failure.New(failure.Usage, "--webhook %q is no URL with http or https", config.URL)
+			return failure.New(failure.Usage, "--webhook %q is not an http or https URL", config.URL)
 		}
 		if config.Credentials != "" && config.Scheme == "" {
 			return failure.New(failure.Usage, "--webhook-credentials needs --webhook-scheme")
@@ -93,7 +93,7 @@ func (a *app) pushGetCommand() *cobra.Command {
 func (a *app) pushListCommand() *cobra.Command {
 	var pageToken string
 	cmd := &cobra.Command{Use: "list [AGENT | --url URL] TASK", Short: "List the webhooks of a task"}
-	cmd.Flags().StringVar(&pageToken, "page-token", "", "`TOKEN` of the page, from the page before.")
+	cmd.Flags().StringVar(&pageToken, "page-token", "", "`TOKEN` of the page to print, from the output of the previous page.")
 	a.outputFlag(cmd, outputText, outputJSON)
 	return a.pushCommand(cmd, false, func(ctx context.Context, agent *agent, task, _ string) error {
 		page, err := agent.Pushes(ctx, task, pageToken)

@@ -29,7 +29,7 @@ func (f *registryFlags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.namespace, "registry-namespace", clusteraccess.OperatorNamespace, "`NAMESPACE` of the operator, which has the registry's Service.")
 	flags.StringVar(&f.url, "registry", "", "Call the registry at this `URL`, without a cluster.")
 	flags.StringVar(&f.token, "registry-token", "", "`TOKEN` for the registry. Other users of the machine see flags: prefer A2ACLI_REGISTRY_TOKEN.")
-	flags.StringVar(&f.serviceAccount, "service-account", "default", "`NAME` of the ServiceAccount whose token the registry gets, in your namespace.")
+	flags.StringVar(&f.serviceAccount, "service-account", "default", "`NAME` of the ServiceAccount whose token is sent to the registry, in your namespace.")
 	flags.StringVar(&f.transport.CAFile, "ca-file", "", "PEM `FILE` of certificate authorities that may sign the registry's certificate; those of its Secret by default.")
 	flags.BoolVar(&f.transport.Insecure, "insecure", false, "Do not verify the certificate of the registry. For development only.")
 }
@@ -37,7 +37,7 @@ func (f *registryFlags) addTo(cmd *cobra.Command) {
 // registry returns a client of the registry, and a function that closes its connections.
 func (a *app) registry(ctx context.Context, f *registryFlags) (client *registryclient.Client, closeConnection func(), err error) {
 	if f.transport.Insecure {
-		a.warnf("Warning: --insecure: the certificate of the registry is not verified. Anyone on the way can read the token and change the answer.")
+		a.warnf("Warning: --insecure: the certificate of the registry is not verified. Anyone on the network path can read the token and change the response.")
 	}
 	client = &registryclient.Client{Token: func(context.Context) (string, error) { return f.token, nil }}
 	closeConnection = func() {}

@@ -64,8 +64,8 @@ func (a *app) sendCommand() *cobra.Command {
 		Short: "Send a message to an agent, and show the answer while the agent writes it",
 		Long: `Send a message to an agent, and show the answer while the agent writes it.
 
-The command waits until the task has ended or needs input. A broken stream is resumed. Ctrl-C ends the wait, and offers to
-cancel the task. The exit status is 0 if the task has an outcome, whichever it is: the field State has it.`,
+The command waits until the task has ended or needs input. It resumes a broken stream. Ctrl-C ends the wait, and offers to
+cancel the task. The exit status is 0 if the task has ended or needs input, even if it failed. The field State has the outcome.`,
 		Example: `  kubectl a2a send echo "Hello from my terminal"
   kubectl a2a send echo --file report.pdf --text "Summarize this" --save out
   kubectl a2a send echo --task-id 5d1c... "Yes, go on"
@@ -120,7 +120,7 @@ func (o *sendOptions) request(texts []string) (*a2a.SendRequest, error) {
 	metadata := map[string]json.RawMessage{}
 	if o.metadata != "" {
 		if err := json.Unmarshal([]byte(o.metadata), &metadata); err != nil || metadata == nil {
-			return nil, failure.New(failure.Usage, "--metadata is no JSON object")
+			return nil, failure.New(failure.Usage, "--metadata is not a JSON object")
 		}
 	}
 	if o.skill != "" {

@@ -105,7 +105,7 @@ func (a *app) taskWatchCommand() *cobra.Command {
 	}
 	f.addTo(cmd)
 	f.addCancel(cmd)
-	cmd.Flags().StringVar(&after, "last-event-id", "", "`ID` of the last event that you have: begin with the next one, if the agent still has it.")
+	cmd.Flags().StringVar(&after, "last-event-id", "", "`ID` of the last event that you received. The output begins with the next event, if the agent still has it.")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		name, id, err := f.takeTask(cmd, args)
 		if err != nil {
@@ -160,7 +160,7 @@ func (a *app) taskListCommand() *cobra.Command {
 	cmd.Flags().StringVar(&status, "status", "", "List the tasks in this `STATE` only, such as working or input-required.")
 	cmd.Flags().StringVar(&request.ContextID, "context-id", "", "List the tasks of the context with this `ID` only.")
 	cmd.Flags().IntVar(&request.PageSize, "limit", 50, "List at most `N` tasks, 1 to 100.")
-	cmd.Flags().StringVar(&request.PageToken, "page-token", "", "`TOKEN` of the page, from the page before.")
+	cmd.Flags().StringVar(&request.PageToken, "page-token", "", "`TOKEN` of the page to print, from the output of the previous page.")
 	cmd.Flags().BoolVar(&all, "all", false, "List all pages.")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		name, rest, err := f.take(cmd, args)

@@ -21,8 +21,8 @@ func (a *app) taskCancelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel [AGENT | --url URL] TASK",
 		Short: "Cancel a task",
-		Long: `Cancel a task, and show it. To cancel a task that was canceled before is no failure. A task that has ended in another
-way cannot be canceled: the command names its state and fails.`,
+		Long: `Cancel a task, and show it. If the task is already canceled, the command succeeds. If the task has ended in another state,
+the command names the state and fails.`,
 		Example: `  kubectl a2a task cancel echo 5d1c...`,
 		Args:    cobra.ArbitraryArgs,
 	}

@@ -20,7 +20,7 @@ func (a *app) tokenCommand() *cobra.Command {
 		Short: "Print a token that is valid for one agent only",
 		Long: `Print a token that is valid for one agent only, for a program that calls the agent itself.
 
-The token names a ServiceAccount of the agent's namespace, which is the caller that the agent sees. Treat the token as a
+The token identifies the caller as a ServiceAccount of the agent's namespace. Treat the token as a
 password until it expires.`,
 		Example: `  curl -H "Authorization: Bearer $(kubectl a2a token echo)" ...`,
 		Args:    exactArgs("AGENT"), ValidArgsFunction: a.completeAgents,

@@ -31,16 +31,16 @@ func (a *app) uiCommand() *cobra.Command {
 		Use:   "ui [-A]",
 		Short: "Show the agents on a web page of this machine",
 		Long: `Show the agents on a web page of this machine: their health, as it changes, their skills and their cards. On the page of
-an agent, you can send messages to it, and read the tasks that it has for you.
+an agent, you can send messages to it, and read your tasks at the agent.
 
-The page is served on the loopback interface until Ctrl-C. The browser gets no token of the cluster. The page lists the agents
+The command serves the page on the loopback interface until you press Ctrl-C. The browser receives no token of the cluster. The page lists the agents
 that the ServiceAccount --service-account of your namespace sees in the registry.`,
 		Example: `  kubectl a2a ui
   kubectl a2a ui -A --no-browser`,
 		Args: exactArgs(),
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&o.port, "port", 0, "Port of the page; 0 takes a free one.")
+	flags.IntVar(&o.port, "port", 0, "Port of the page; 0 selects a free port.")
 	flags.BoolVar(&o.noBrowser, "no-browser", false, "Print the address only, and open no browser.")
 	flags.BoolVarP(&o.all, "all-namespaces", "A", false, "List the agents of all namespaces.")
 	o.addTo(cmd)
@@ -80,7 +80,7 @@ func (a *app) serveUI(ctx context.Context, o *uiOptions) error {
 	if err := a.printText([]byte(server.Address() + "\n")); err != nil {
 		return err
 	}
-	a.warnf("The address works once. Ctrl-C ends the page.")
+	a.warnf("The address works once. Press Ctrl-C to stop the page.")
 	if !o.noBrowser && a.interactive {
 		a.openBrowser(ctx, server.Address())
 	}

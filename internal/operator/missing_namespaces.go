@@ -71,7 +71,7 @@ func withoutMissing(ctx context.Context, cluster *rest.Config, config Config, lo
 		}
 	}
 	if len(config.WatchNamespaces) == 0 { // an empty list would mean all namespaces
-		return nil, config, fmt.Errorf("no namespace of --watch-namespaces can be read, of %s: %w", strings.Join(configured, ", "), reason)
+		return nil, config, fmt.Errorf("none of the namespaces of --watch-namespaces can be read (%s): %w", strings.Join(configured, ", "), reason)
 	}
 	return missing, config, nil
 }
@@ -129,7 +129,7 @@ func (m *missingNamespaces) Start(ctx context.Context) error {
 			}
 		}
 		if len(readable) > 0 && slices.Equal(readable, before) {
-			return fmt.Errorf("restart: namespaces that were missing at the start can be read: %s", strings.Join(readable, ", "))
+			return fmt.Errorf("restart to serve namespaces that were missing at the start: %s", strings.Join(readable, ", "))
 		}
 		before = readable
 	}

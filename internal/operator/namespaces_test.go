@@ -137,7 +137,7 @@ var _ = It("serves its other namespaces while one is missing, and ends when that
 	back := createAgent(ctx, missing, "echo")
 	grant(user, roleIn(missing, user))
 	Eventually(ended).WithContext(ctx).WithTimeout(2 * time.Minute).
-		Should(Receive(MatchError(ContainSubstring("restart: namespaces that were missing at the start can be read: " + missing))))
+		Should(Receive(MatchError(ContainSubstring("restart to serve namespaces that were missing at the start: " + missing))))
 	stop = startManager(config, GinkgoLogr, missing, existing)
 	Eventually(reason(back, a2av1alpha1.ConditionProgrammed)).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(a2av1alpha1.ReasonProgrammed))
 	Eventually(reason(createAgent(ctx, existing, "another"), a2av1alpha1.ConditionProgrammed)).WithContext(ctx).Should(Equal(a2av1alpha1.ReasonProgrammed))
@@ -147,5 +147,5 @@ var _ = It("ends with an error if it can read none of its namespaces", func(ctx 
 	config := Defaults()
 	config.SidecarImage, config.WatchNamespaces = "example/sidecar:1", []string{"nowhere", "never"}
 	err := Run(ctx, asNamespacedManager("manager-of-none"), config, GinkgoLogr)
-	Expect(err).To(MatchError(And(ContainSubstring("no namespace of --watch-namespaces can be read, of nowhere, never"), ContainSubstring("forbidden"))))
+	Expect(err).To(MatchError(And(ContainSubstring("none of the namespaces of --watch-namespaces can be read (nowhere, never)"), ContainSubstring("forbidden"))))
 })

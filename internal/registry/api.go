@@ -165,7 +165,7 @@ func (a *api) logUnlessFrequent(err error, event string, keysAndValues ...any) {
 // APIs contain addresses inside the cluster.
 var errPeer = &problem{
 	status: http.StatusForbidden, Code: "Forbidden",
-	Message: "this caller has the right of a peer, which finds agents at " + ard.BasePath + " only; use POST " + ard.BasePath + "/search",
+	Message: "this caller has the right of a peer, and can search agents at " + ard.BasePath + " only; use POST " + ard.BasePath + "/search",
 }
 
 // visibleSet returns the agents that a caller sees in the APIs other than ARD. It returns

@@ -92,24 +92,24 @@ func readReport(w http.ResponseWriter, r *http.Request) (*sidecarconfig.HealthRe
 	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReport))
 	// A newer sidecar may send unknown members.
 	if err := decoder.Decode(report); err != nil {
-		return nil, invalidReport("body", "it must be a health report as JSON, of at most 72 KiB")
+		return nil, invalidReport("body", "must be a health report in JSON, of at most 72 KiB")
 	}
 	seen := map[sidecarconfig.Dependency]bool{}
 	for i := range report.Dependencies {
 		d := &report.Dependencies[i]
 		switch {
 		case !slices.Contains(sidecarconfig.Dependencies, d.Dependency) || seen[d.Dependency]:
-			return nil, invalidReport("dependency", "it must be one of those that the operator knows, each once")
+			return nil, invalidReport("dependency", "must be a dependency that this version of the registry supports, and must not be repeated")
 		case !slices.Contains(sidecarconfig.Causes, d.Cause) || d.Cause == sidecarconfig.CauseHealthy:
-			return nil, invalidReport("cause", "it must be one of those that the operator knows")
+			return nil, invalidReport("cause", "must be a cause that this version of the registry supports")
 		case len(d.Message) > sidecarconfig.MaxHealthMessage:
-			return nil, invalidReport("message", "it must have at most 512 bytes")
+			return nil, invalidReport("message", "must have at most 512 bytes")
 		}
 		d.Message = sidecarconfig.OneLine(d.Message)
 		seen[d.Dependency] = true
 	}
 	if s := report.CardSignatures; s != nil && (len(s.Signatures) == 0 || len(s.Signatures) > signing.MaxSignatures) {
-		return nil, invalidReport("cardSignatures", fmt.Sprintf("it must have 1 to %d signatures", signing.MaxSignatures))
+		return nil, invalidReport("cardSignatures", fmt.Sprintf("must have 1 to %d signatures", signing.MaxSignatures))
 	}
 	return report, nil
 }
@@ -119,7 +119,7 @@ func readReport(w http.ResponseWriter, r *http.Request) (*sidecarconfig.HealthRe
 func (h *healthReports) write(ctx context.Context, name types.NamespacedName, uid types.UID, report *sidecarconfig.HealthReport) error {
 	unknown := &problem{
 		status: http.StatusConflict, Code: "UnknownPod",
-		Message: "the registry knows no pod of an Agent with this name and UID yet; try again",
+		Message: "the registry's cache has no pod of an Agent with the name and UID in the token yet; try again",
 	}
 	pod := &corev1.Pod{}
 	if err := h.pods.Get(ctx, name, pod); apierrors.IsNotFound(err) || err == nil && pod.UID != uid {

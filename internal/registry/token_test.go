@@ -93,7 +93,7 @@ func TestExchangeWithoutTheAPIServerIsUnavailable(t *testing.T) {
 func TestOtherMethodsAreNotAllowed(t *testing.T) {
 	w := newWorld(t, fleet(t))
 	for _, test := range []struct{ path, method, allow, form string }{
-		{sidecarconfig.TokenPath, http.MethodGet, "POST", `{"error":"invalid_request","error_description":"a token is requested with POST"}`},
+		{sidecarconfig.TokenPath, http.MethodGet, "POST", `{"error":"invalid_request","error_description":"the method must be POST"}`},
 		{sidecarconfig.TokenPath, http.MethodPut, "POST", `{"error":"invalid_request"`},
 		{sidecarconfig.HealthPath, http.MethodGet, "PUT", `{"error":{"code":"MethodNotAllowed","message":"a health report is written; use PUT"}}`},
 		{sidecarconfig.HealthPath, http.MethodPost, "PUT", `{"error":{"code":"MethodNotAllowed"`},

@@ -54,7 +54,7 @@ func (p *pod) tokenHeaders(namespace string) []string {
 	return []string{"Authorization", "Bearer " + p.token(namespace)}
 }
 
-const forbidden = "Forbidden: this call is not allowed to you, or names a skill that there is not"
+const forbidden = "Forbidden: you may not make this call, or the skill that it names does not exist"
 
 // everyMethod maps each method to requests of the method in each binding.
 var everyMethod = map[a2a.Method]struct {

@@ -32,7 +32,7 @@ func (f *formerTasks) explain(err error) error {
 	}
 	explained := *problem
 	explained.Message = "Task not found: it began before this replica started, and tasks are kept in memory. " +
-		"It can be followed on the streams that the replica that runs it has open until that has shut down"
+		"Streams that are already open at its former replica show it until that replica has shut down"
 	return &explained
 }
 

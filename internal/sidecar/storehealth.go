@@ -70,7 +70,7 @@ func storeCause(err error) (sidecarconfig.HealthCause, string) {
 	}
 	cause, text := health.CauseOf(err)
 	if errors.Is(err, redis.ErrHandshake) && cause != sidecarconfig.CauseTLS && cause != sidecarconfig.CauseMissing {
-		return sidecarconfig.CauseTLS, "the TLS handshake fails: " + text + "; does the server speak TLS there?"
+		return sidecarconfig.CauseTLS, "the TLS handshake fails: " + text + "; check that the server uses TLS at this address"
 	}
 	return cause, text
 }

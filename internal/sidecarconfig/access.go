@@ -110,7 +110,7 @@ func (a *Access) validate(refuse func(field, format string, args ...any)) {
 			each.APIKey.validate(field, refuse)
 		case AuthenticationMTLS:
 			if each.MTLS == nil || slices.Contains(each.MTLS.Principals, "") {
-				refuse(field, "needs mtls, without an empty principal")
+				refuse(field, "needs mtls, with no empty principal")
 			}
 		default:
 			refuse(field+".type", "is %q, must be one of %q", each.Type, authenticationTypes)

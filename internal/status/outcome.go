@@ -38,7 +38,7 @@ func (o Outcome) Problems(reported []usererror.Problem) []usererror.Problem {
 		routes = append(routes, usererror.Problem{
 			Reason: a2av1alpha1.ReasonApplyFailed,
 			Message: "The operator could not write every route of spec.exposure and retries; " +
-				"if this lasts, ask the administrator of the operator to look for the error in its log",
+				"if this persists, ask the administrator of the operator for the error in the manager's log",
 		})
 	}
 	for i := range routes {

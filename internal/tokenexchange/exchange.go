@@ -114,7 +114,7 @@ func (e *Exchange) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (e *Exchange) exchange(w http.ResponseWriter, r *http.Request) (string, error) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return "", &RequestError{Status: http.StatusMethodNotAllowed, Code: codeInvalidRequest, Description: "a token is requested with POST"}
+		return "", &RequestError{Status: http.StatusMethodNotAllowed, Code: codeInvalidRequest, Description: "the method must be POST"}
 	}
 	asked, problem := parse(w, r)
 	if problem != nil {

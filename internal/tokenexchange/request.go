@@ -77,7 +77,7 @@ func parse(w http.ResponseWriter, r *http.Request) (*request, *RequestError) {
 	agent, ok := strings.CutSuffix(audiences[0], "."+a2av1alpha1.Audience)
 	name, namespace, whole := strings.Cut(agent, ".")
 	if !ok || !whole || len(validation.IsDNS1123Label(name)) > 0 || len(validation.IsDNS1123Label(namespace)) > 0 {
-		return nil, target("audience must be that of an agent, <name>.<namespace>." + a2av1alpha1.Audience)
+		return nil, target("audience must name an agent, as <name>.<namespace>." + a2av1alpha1.Audience)
 	}
 	return &request{subjectToken: form.Get("subject_token"), namespace: namespace, name: name, audience: audiences[0]}, nil
 }

@@ -67,7 +67,7 @@ func encodePrivate(k *privateKey) (*encodedKey, error) {
 func decode(text []byte) (*Set, error) {
 	var set encodedSet
 	if err := json.Unmarshal(text, &set); err != nil {
-		return nil, errors.New("the content is not JSON of token keys")
+		return nil, errors.New("the content is not a JSON object of token keys")
 	}
 	if set.Signing == nil || (set.Next == nil) == (set.Former == nil) {
 		return nil, errors.New("it must have the member signing, and one of next and former")

@@ -146,7 +146,7 @@ func (s *Source) Start(ctx context.Context) error {
 		if err := s.refresh(ctx); err != nil {
 			failures.Inc()
 			pause = retry.Step()
-			logger.Error(err, "reading or writing the token keys failed; the keys in use stay in use", "namespace", s.options.Namespace, "secret", SecretName, "retryIn", pause)
+			logger.Error(err, "reading or writing the token keys failed; the current keys stay in use", "namespace", s.options.Namespace, "secret", SecretName, "retryIn", pause)
 		} else {
 			retry = newBackoff()
 		}

@@ -146,7 +146,7 @@ func (p *provider) renew(ctx context.Context) {
 	if err != nil {
 		next = discovery{endpoint: last.endpoint, err: err, next: p.now().Add(discoveryPause)}
 		if last.found() { // without known endpoints, the sign-ins fail and log the error
-			p.log.Error(err, "known endpoints of the issuer kept")
+			p.log.Error(err, "reading the endpoints of the issuer failed; the last ones stay in use")
 		}
 	}
 	p.mu.Lock()
@@ -182,7 +182,7 @@ func (p *provider) discover(ctx context.Context) (oauth2.Endpoint, error) {
 	}
 	for _, endpoint := range []string{document.Authorization, document.Token} {
 		if u, err := url.Parse(endpoint); err != nil || u.Host == "" || u.Scheme != "https" {
-			return oauth2.Endpoint{}, fmt.Errorf("read the endpoints of the issuer: GET %s: %.200q is no https URL", address, endpoint)
+			return oauth2.Endpoint{}, fmt.Errorf("read the endpoints of the issuer: GET %s: %.200q is not an https URL", address, endpoint)
 		}
 	}
 	return oauth2.Endpoint{AuthURL: document.Authorization, TokenURL: document.Token}, nil

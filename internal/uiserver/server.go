@@ -145,7 +145,7 @@ func (s *Server) handler(pages *ui.Pages) http.Handler {
 		ui.SetSecurityHeaders(w.Header())
 		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
 		if !strings.EqualFold(r.Host, s.options.URL.Host) {
-			http.Error(w, "this server has another name: open "+s.options.URL.String(), http.StatusMisdirectedRequest)
+			http.Error(w, "the Host header does not name this server: open "+s.options.URL.String(), http.StatusMisdirectedRequest)
 			return
 		}
 		protected.ServeHTTP(w, r)

@@ -230,7 +230,7 @@ func (s *signInFlow) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, errManyGroups):
 		countSignIn(resultRefused)
 		s.options.Log.Info("sign-in refused", "reason", err.Error())
-		s.message(w, http.StatusForbidden, "You are in too many groups", "Your groups fit into no cookie. Ask for tokens that have only the groups that Kubernetes uses.")
+		s.message(w, http.StatusForbidden, "You are in too many groups", "Your groups do not fit into the cookie of the session. Ask for tokens that have only the groups that Kubernetes uses.")
 	case errors.Is(err, errBusy):
 		countSignIn(resultLimited)
 		w.Header().Set("Retry-After", "1")

@@ -502,7 +502,7 @@ func TestInvalidRegistryResponseFailsTheTools(t *testing.T) {
 		"another agent":    `{"namespace":"team","name":"other","url":"http://x/"}`,
 	} {
 		c.registry.answerWith(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, answer) })
-		if texts, _, r := callTool(t.Context(), t, s, "find_agents", map[string]any{}); !r.IsError || !strings.Contains(texts[0], "does not answer as it should") {
+		if texts, _, r := callTool(t.Context(), t, s, "find_agents", map[string]any{}); !r.IsError || !strings.Contains(texts[0], "sent an invalid response") {
 			t.Errorf("%s: find_agents = %v", name, texts)
 		}
 		if texts, _, r := callTool(t.Context(), t, s, "call_agent", map[string]any{"agent": "team/liar", "message": "x"}); !r.IsError {

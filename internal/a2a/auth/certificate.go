@@ -72,7 +72,7 @@ func (c *Certificate) Authenticate(r *http.Request) (Caller, error) {
 	leaf := r.TLS.PeerCertificates[0]
 	pool := c.config.Authorities.pool.Load()
 	if pool == nil {
-		return Caller{}, overridable(a2a.ReasonUnauthenticated, "Client certificates cannot be verified: no authority is known")
+		return Caller{}, overridable(a2a.ReasonUnauthenticated, "Client certificates cannot be verified: no certificate authority is configured")
 	}
 	now := c.config.Now()
 	verified := c.cacheFor(pool)

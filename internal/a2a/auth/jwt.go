@@ -130,7 +130,7 @@ func (j *JWT) cacheFor(keys *keySet) *tokenCache {
 func (j *JWT) verify(token *jwt.JSONWebToken, keys *keySet, now time.Time) (Caller, time.Time, error) {
 	none := time.Time{}
 	if !acceptedHeader(&token.Headers[0]) {
-		return Caller{}, none, unauthenticated("Token is of a type, or has a critical header, that is not accepted")
+		return Caller{}, none, unauthenticated("Token has a type or a critical header that is not accepted")
 	}
 	var claims jwt.Claims
 	var all map[string]json.RawMessage

@@ -78,14 +78,14 @@ func ParseAPIKeys(files map[string][]byte) (*KeyRing, []error) {
 			sum := sha256.Sum256(key)
 			if other, taken := owner[sum]; taken {
 				if other != caller {
-					refused = append(refused, fmt.Errorf("API key %d of %q is one of %q too, and admits neither", i+1, caller, other))
+					refused = append(refused, fmt.Errorf("API key %d of %q is also a key of %q: the sidecar accepts it for neither caller", i+1, caller, other))
 					ring.drop(sum)
 				}
 				continue
 			}
 			owner[sum] = caller
 			if len(ring.entries) == maxAPIKeys {
-				refused = append(refused, fmt.Errorf("API key %d of %q is beyond the first %d", i+1, caller, maxAPIKeys))
+				refused = append(refused, fmt.Errorf("API key %d of %q is not accepted: there are more than %d keys", i+1, caller, maxAPIKeys))
 				continue
 			}
 			ring.entries = append(ring.entries, keyEntry{sum, caller})

@@ -37,10 +37,10 @@ var (
 
 // Status messages of tasks that fail although the agent did not report a failure.
 const (
-	reasonFull        = "The task holds more than can be kept"
+	reasonFull        = "The task is larger than the task store allows"
 	reasonStore       = "The task could not be stored"
 	reasonInternal    = "The agent could not be run"
-	reasonInput       = "No input was given within "
+	reasonInput       = "No input arrived within "
 	reasonPush        = "The push notification configuration was refused"
 	reasonShutdown    = "The agent was shut down before it finished"
 	reasonInterrupted = "The replica that ran the agent is gone"

@@ -220,7 +220,7 @@ func TestWire13_InputTimeoutFailsTheTask(t *testing.T) {
 				time.Sleep(tt.want - time.Millisecond)
 				r.want(t, "task:submitted status:input-required(which?)/paused")
 				time.Sleep(time.Millisecond)
-				r.want(t, "task:submitted status:input-required(which?)/paused status:failed(No input was given within "+tt.want.String()+") EOF")
+				r.want(t, "task:submitted status:input-required(which?)/paused status:failed(No input arrived within "+tt.want.String()+") EOF")
 				if got := string(b.task(c.TaskID).Metadata); got != `{"a2a.inputTimeout":true}` {
 					t.Errorf("metadata = %s", got)
 				}

@@ -64,7 +64,7 @@ func TestTaskLargerThanTheStoreFails(t *testing.T) {
 			t.Fatalf("emit() error = %v, want ErrFull", err)
 		}
 		c.endRun(err)
-		if got := s.result(); got != "task:failed" || text(s.event.Task.Status.Message.Parts) != "The task holds more than can be kept" {
+		if got := s.result(); got != "task:failed" || text(s.event.Task.Status.Message.Parts) != "The task is larger than the task store allows" {
 			t.Errorf("Send() = %s, %v", got, s.event.Task.Status.Message)
 		}
 	})
@@ -82,7 +82,7 @@ func TestTaskWithATooLargeFirstEventFails(t *testing.T) {
 			t.Errorf("emit() error = %v, want ErrFull", err)
 		}
 		c.endRun(err)
-		if got := s.result(); got != "task:failed" || text(s.event.Task.Status.Message.Parts) != "The task holds more than can be kept" {
+		if got := s.result(); got != "task:failed" || text(s.event.Task.Status.Message.Parts) != "The task is larger than the task store allows" {
 			t.Errorf("Send() = %s, %v", got, s.event.Task.Status.Message)
 		}
 	})

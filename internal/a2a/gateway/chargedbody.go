@@ -28,7 +28,7 @@ const (
 )
 
 var errBusy = &a2a.Error{
-	Reason: a2a.ReasonUnavailable, Message: "Too much is held in memory for other requests; try again", RetryAfter: retrySoon,
+	Reason: a2a.ReasonUnavailable, Message: "Other requests use all memory for buffered bodies and responses; try again", RetryAfter: retrySoon,
 }
 
 // chargedBody is a request or response body in memory. It releases its memory when it has

@@ -22,7 +22,7 @@ import (
 // Reasons why a request is not forwarded, in addition to failures of the connection.
 var (
 	// errRegistry means that the registry failed, or that its response is not valid.
-	errRegistry = errors.New("the registry does not answer as it should")
+	errRegistry = errors.New("the registry sent an invalid response, or none")
 	// errNotListed means that the registry does not list the agent.
 	errNotListed = errors.New("the registry lists no such agent")
 	// errNoAddress means that the agent has no Service yet.
@@ -62,11 +62,11 @@ func explain(subject string, err error) *a2a.Error {
 	var network net.Error
 	switch {
 	case errors.As(err, &name) && name.IsNotFound && !name.IsTimeout:
-		return unavailable(subject+" has no Service: its name does not resolve; the conditions of the Agent say why", 0)
+		return unavailable(subject+" has no Service: its name does not resolve; see the conditions of the Agent", 0)
 	case errors.As(err, &name):
 		return unavailable(subject+" cannot be looked up: the DNS of the cluster does not answer; try again", retrySoon)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return unavailable(subject+" refuses connections: no pod of it is ready; the conditions of the Agent say why", retrySoon)
+		return unavailable(subject+" refuses connections: no pod of it is ready; see the conditions of the Agent", retrySoon)
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return unavailable(subject+" cannot be reached: there is no route to it", retrySoon)
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
@@ -74,7 +74,7 @@ func explain(subject string, err error) *a2a.Error {
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return unavailable(subject+" closed the connection before it answered; try again", retrySoon)
 	default:
-		return &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: subject + " does not answer as it should"}
+		return &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: subject + " sent an invalid response"}
 	}
 }
 
@@ -89,22 +89,22 @@ func explainListing(subject string, err error) *a2a.Error {
 	case errors.Is(err, errNotListed), errors.Is(err, agenttokens.ErrRefused):
 		return &a2a.Error{
 			Reason:  a2a.ReasonPermissionDenied,
-			Message: subject + " is not in the registry, or does not admit this agent: check its namespace and name; one of another namespace must allow callers of this one by spec.access.authorization",
+			Message: subject + " is not in the registry, or does not admit this agent: check its namespace and name; an agent of another namespace must allow callers of this namespace by spec.access.authorization",
 		}
 	case errors.Is(err, errRegistry) && errors.Is(err, errTooLong):
 		return unavailable(subject+" was not looked up: the answer of the registry about it is larger than 1 MiB", 0)
 	case errors.Is(err, errRegistry):
-		return unavailable(subject+" was not looked up: the registry, without which no agent is called, does not answer; try again", retrySoon)
+		return unavailable(subject+" was not called, because the registry, in which the gateway looks agents up, does not answer; try again", retrySoon)
 	case errors.Is(err, errNoAddress):
-		return unavailable(subject+" has no Service yet: the conditions of the Agent say why", retrySoon)
+		return unavailable(subject+" has no Service yet: see the conditions of the Agent", retrySoon)
 	case errors.Is(err, errNoCard):
-		return unavailable(subject+" is a remote agent, and the operator has not read its card yet; the conditions of the Agent say why", retrySoon)
+		return unavailable(subject+" is a remote agent, and the operator has not read its card yet; see the conditions of the Agent", retrySoon)
 	case errors.Is(err, errNoRemotes):
 		return &a2a.Error{Reason: a2a.ReasonUnsupportedOperation, Message: subject + " is a remote agent, and this sidecar calls agents of the cluster only"}
 	case errors.Is(err, agenttokens.ErrUnavailable):
 		return unavailable(subject+" was not called: the registry has not issued a token for the call; try again", retrySoon)
 	case errors.Is(err, errToken):
-		return unavailable(subject+" was not called: the sidecar has no token to show yet; try again", retrySoon)
+		return unavailable(subject+" was not called: the sidecar has no ServiceAccount token yet; try again", retrySoon)
 	case errors.Is(err, errTLSWanted):
 		return unavailable(subject+" is served with TLS now; try again", retrySoon)
 	case errors.Is(err, errMisconfigured):
@@ -135,7 +135,7 @@ func explainTLS(err error) string {
 		if c := invalid.Cert; c != nil {
 			now = fmt.Sprintf("is valid from %s to %s", c.NotBefore.UTC().Format(time.RFC3339), c.NotAfter.UTC().Format(time.RFC3339))
 		}
-		return "has a TLS certificate out of its validity: it " + now + "; renew the Secret of its spec.access.tls"
+		return "has a TLS certificate that is not valid now: it " + now + "; renew the Secret of its spec.access.tls"
 	case errors.As(err, &name):
 		return fmt.Sprintf("has a TLS certificate that is not for the name %s; add the name to the certificate in the Secret of its spec.access.tls", name.Host)
 	case errors.As(err, &authority):
@@ -143,7 +143,7 @@ func explainTLS(err error) string {
 	case errors.As(err, &verify), errors.As(err, &invalid):
 		return "has a TLS certificate that cannot be verified"
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
-		return "does not speak TLS at the port where it did; try again"
+		return "no longer uses TLS at its port; try again"
 	case errors.As(err, &alert):
 		return "refused the TLS connection"
 	default:

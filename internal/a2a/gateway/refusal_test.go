@@ -62,7 +62,7 @@ func TestDNSTimeoutIsNotReportedAsAMissingAgent(t *testing.T) {
 		text  string
 		retry bool
 	}{
-		"no such name": {lookup(net.DNSError{IsNotFound: true}), "Agent team/a has no Service: its name does not resolve; the conditions of the Agent say why", false},
+		"no such name": {lookup(net.DNSError{IsNotFound: true}), "Agent team/a has no Service: its name does not resolve; see the conditions of the Agent", false},
 		"timeout":      {lookup(net.DNSError{IsTimeout: true, IsTemporary: true}), "Agent team/a cannot be looked up: the DNS of the cluster does not answer; try again", true},
 		// The resolver may report a timeout and a missing name together, if only one of its
 		// queries was answered.

@@ -178,10 +178,10 @@ func TestOnlyListedAgentsAreCalled(t *testing.T) {
 	}{
 		"unknown":                 {agent: "nobody", status: 403, says: "Agent team/nobody is not in the registry, or does not admit this agent"},
 		"a Service, but no agent": {agent: "echo", change: func(r *fixture) { delete(r.registry, "/v1/agents/team/echo") }, status: 403, says: "Agent team/echo is not in the registry"},
-		"without a Service":       {agent: "blocked", status: 503, says: "Agent team/blocked has no Service yet: the conditions of the Agent say why"},
+		"without a Service":       {agent: "blocked", status: 503, says: "Agent team/blocked has no Service yet: see the conditions of the Agent"},
 		"listed as another":       {agent: "liar", status: 503, says: "the registry"},
 		"no card yet":             {agent: "new", status: 503, says: "Agent team/new is a remote agent, and the operator has not read its card yet"},
-		"registry is down":        {agent: "echo", change: func(r *fixture) { r.registry = nil }, status: 503, says: "the registry, without which no agent is called, does not answer"},
+		"registry is down":        {agent: "echo", change: func(r *fixture) { r.registry = nil }, status: 503, says: "the registry, in which the gateway looks agents up, does not answer"},
 		"registry is starting":    {agent: "echo", change: func(r *fixture) { r.status = 503 }, status: 503, says: "the registry"},
 		"registry redirects":      {agent: "echo", change: func(r *fixture) { r.status = 302 }, status: 503, says: "the registry"},
 		"registry says no JSON":   {agent: "echo", change: func(r *fixture) { r.registry["/v1/agents/team/echo"] = "<html>" }, status: 503, says: "the registry"},

@@ -16,7 +16,7 @@ import (
 // gets the same error, so that a caller cannot find out which skills exist.
 var errForbidden = &a2a.Error{
 	Reason:  a2a.ReasonPermissionDenied,
-	Message: "Forbidden: this call is not allowed to you, or names a skill that there is not",
+	Message: "Forbidden: you may not make this call, or the skill that it names does not exist",
 }
 
 // check scopes the owner of a request to its tenant, and checks the caller against the

@@ -41,7 +41,7 @@ func CheckTenant(tenant string) error {
 		// A proxy that normalizes paths would remove the segment.
 		return a2a.InvalidParams("tenant", "must not be a dot segment")
 	case Reserved(tenant):
-		return a2a.InvalidParams("tenant", "is a name that no tenant may have")
+		return a2a.InvalidParams("tenant", "is a reserved name")
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (l *link) serve(w http.ResponseWriter, r *http.Request, base string) {
 	default:
 		rest.Deny(w, r, &a2a.Error{
 			Reason: a2a.ReasonMethodNotFound,
-			Message: "Nothing is served at this path: JSON-RPC is at POST /, REST at /message:send, /tasks and, for 0.3, below /v1, the card at GET " +
+			Message: "Path not found: JSON-RPC is at POST /, REST at /message:send, /tasks and, for 0.3, below /v1, the card at GET " +
 				wellknown.Path + ", each below " + base,
 		})
 	}

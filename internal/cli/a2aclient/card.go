@@ -160,7 +160,7 @@ func parseCard(text []byte, u *url.URL, place string) (*Card, error) {
 	}
 	parsed, err := card.Parse(text)
 	if err != nil {
-		return nil, failure.New(failure.CardInvalid, "the document at %s is no Agent Card: %s", place, strings.TrimPrefix(err.Error(), "read card: ")).
+		return nil, failure.New(failure.CardInvalid, "the document at %s is not an Agent Card: %s", place, strings.TrimPrefix(err.Error(), "read card: ")).
 			WithHint("name the URL of the agent or of its card")
 	}
 	return &Card{Card: parsed, JSON: text, URL: u}, nil

@@ -313,7 +313,7 @@ func (c *Client) refusal(status int, problem *protocolError) error {
 	case problem.reason == a2a.ReasonUnauthenticated:
 		out.Hint = "the agent does not accept the credential; " + schemesHint(c.card)
 	case problem.reason == a2a.ReasonPermissionDenied:
-		out.Hint = "the agent knows the caller and does not admit it; see spec.access.authorization of the Agent"
+		out.Hint = "the agent accepts the credential, but no rule admits the caller; see spec.access.authorization of the Agent"
 	}
 	if out.A2ACode == 0 {
 		out.A2ACode = status
@@ -383,5 +383,5 @@ func compact(text []byte) ([]byte, error) {
 }
 
 func unreadable(err error) error {
-	return failure.Wrap(failure.OfReason(a2a.ReasonInvalidAgentResponse), err, "the answer of the agent is not of A2A")
+	return failure.Wrap(failure.OfReason(a2a.ReasonInvalidAgentResponse), err, "the response of the agent is not a valid A2A response")
 }

@@ -49,7 +49,7 @@ func NewHTTPClient(o TransportOptions, debug func(format string, args ...any)) (
 	if o.Authorities != nil {
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(o.Authorities) {
-			return nil, failure.New(failure.Unreachable, "the certificates of the authorities have no PEM certificate")
+			return nil, failure.New(failure.Unreachable, "the CA certificates of the server contain no PEM certificate")
 		}
 	}
 	if o.CAFile != "" {

@@ -44,7 +44,7 @@ func (e *protocolError) failure() *failure.Error {
 	out.A2ACode, out.Cause = e.code, e
 	switch e.reason {
 	case a2a.ReasonTaskNotFound:
-		return out.WithHint("the agent knows no such task of yours; kubectl a2a task list lists them")
+		return out.WithHint("you have no such task at the agent; list your tasks with kubectl a2a task list")
 	case a2a.ReasonResourceExhausted:
 		if strings.Contains(e.message, "limits.tokens.") {
 			return out.WithHint("wait until then, or ask the owner of the agent to raise the field of spec.limits.tokens")

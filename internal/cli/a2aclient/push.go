@@ -94,9 +94,9 @@ func (c *Client) pushConfig(ctx context.Context, op operation, p *params) (*Push
 func (c *Client) checkPush() error {
 	switch {
 	case c.endpoint.version != version.V10:
-		return failure.New(failure.OfReason(a2a.ReasonUnsupportedOperation), "the CLI has push configurations of A2A 1.0 only, not of %s", c.endpoint.version)
+		return failure.New(failure.OfReason(a2a.ReasonUnsupportedOperation), "the CLI supports push configurations of A2A 1.0 only, and the interface of the agent has version %s", c.endpoint.version)
 	case !c.card.Capabilities.PushNotifications:
-		return failure.New(failure.OfReason(a2a.ReasonPushNotSupported), "the card of the agent has no push notifications")
+		return failure.New(failure.OfReason(a2a.ReasonPushNotSupported), "the agent does not support push notifications: its card does not set capabilities.pushNotifications")
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ type Match struct {
 var ErrNoKey = errors.New("no key has the id of a signature")
 
 // ErrInvalid is returned if a key exists for a signature, and no signature is valid for the card.
-var ErrInvalid = errors.New("no signature is over this card by its key: the card was changed, or another key signed it")
+var ErrInvalid = errors.New("no signature matches the card: the card was changed after it was signed, or another key signed it")
 
 // Signatures returns the signatures of a card, at most 32, without those whose header cannot be read.
 func Signatures(text []byte) ([]Signature, error) {
@@ -77,7 +77,7 @@ func Signatures(text []byte) ([]Signature, error) {
 		}
 	}
 	if len(all) == 0 && len(document.Signatures) > 0 {
-		return nil, errors.New("the headers of the signatures are not of JWS")
+		return nil, errors.New("the protected headers of the signatures are not valid JWS headers")
 	}
 	return all, nil
 }
@@ -100,7 +100,7 @@ func ParseKeys(text []byte) (*jose.JSONWebKeySet, error) {
 			return nil, fmt.Errorf("an RSA key has more than %d bits", maxKeyBits)
 		}
 		if !set.Keys[i].IsPublic() {
-			return nil, errors.New("the keys include one that is not public")
+			return nil, errors.New("the key set includes a key that is not public")
 		}
 	}
 	return &set, nil

@@ -99,9 +99,9 @@ func describe(a Access) string {
 
 func findHint(a Access) string {
 	if a.Resource == "agents" {
-		return "kubectl a2a list -A lists the Agents of all namespaces"
+		return "list the Agents of all namespaces with kubectl a2a list -A"
 	}
-	return fmt.Sprintf("kubectl get %s -n %s lists those that exist", a.Resource, a.Namespace)
+	return fmt.Sprintf("list the existing ones with kubectl get %s -n %s", a.Resource, a.Namespace)
 }
 
 // isAnswer reports whether an error is an answer of the API server, with a reason or without one.

@@ -73,14 +73,14 @@ func (s *Source) Metadata(keep ...string) {
 	for _, name := range []string{"kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision"} {
 		s.Drop("metadata", "annotations", name)
 	}
-	const why = "tools such as Helm and Argo CD find the objects that they own by it"
+	const why = "tools such as Helm and Argo CD use it to find their objects"
 	for _, name := range []string{"labels", "annotations"} {
 		path := []any{"metadata", name}
 		entries, _ := at(s.fields, path)
 		keys, _ := entries.(map[string]any)
 		for _, key := range sortedKeys(keys) {
 			if !slices.Contains(keep, key) {
-				s.LeftOut(why, "add it to the Agent if no tool owns the Deployment by it", "metadata", name, key)
+				s.LeftOut(why, "add it to the Agent if no such tool manages the Deployment", "metadata", name, key)
 			}
 		}
 	}
@@ -113,7 +113,7 @@ func (s *Source) rollout() {
 	for _, name := range []string{"strategy", "minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"} {
 		s.LeftOut("the operator replaces the pods of an Agent so that no turn is lost", NothingToDo, "spec", name)
 	}
-	s.LeftOut("an Agent is suspended or not", "set spec.suspend: true if no pod may run", "spec", "paused")
+	s.LeftOut("an Agent has spec.suspend instead", "set spec.suspend: true if no pod may run", "spec", "paused")
 }
 
 // describe sets the fields of the Agent that become texts of the card.

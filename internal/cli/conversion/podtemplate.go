@@ -63,7 +63,7 @@ func (s *Source) templateMetadata(out *corev1.PodTemplateSpec, selectors map[str
 	s.LeftOut("it is the time of a restart of the Deployment", NothingToDo, append(slices.Clone(meta), "annotations", restarted)...)
 	delete(out.Annotations, restarted)
 	for _, name := range []string{"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields"} {
-		s.LeftOut("of the metadata of a template, pods have labels and annotations only", NothingToDo, append(slices.Clone(meta), name)...)
+		s.LeftOut("pods get only the labels and annotations of the template's metadata", NothingToDo, append(slices.Clone(meta), name)...)
 	}
 	kept := out.ObjectMeta
 	out.ObjectMeta.Reset()

@@ -104,7 +104,7 @@ func FindTarget(d *appsv1.Deployment, services []corev1.Service, container strin
 		t.Port = ports[0].ContainerPort
 	}
 	if t.Port == 0 {
-		return nil, failure.New(failure.Usage, "neither a Service nor a port of the container tells where Deployment %s listens", d.Name).
+		return nil, failure.New(failure.Usage, "the port of Deployment %s cannot be determined from a Service or from the container", d.Name).
 			WithHint("name the port of the program with --port")
 	}
 	if IsSidecarPort(t.Port) {

@@ -63,7 +63,7 @@ func checkCard(_ *SharedFacts, f *AgentFacts) []Finding {
 		return []Finding{{
 			Level: LevelProblem, Check: check, Seen: []string{"the served card differs from the published one: " + difference},
 			Cause:   "The sidecar has not read its current configuration, or the address leads to another agent.",
-			Cure:    "Wait a minute. If it persists, read the log of the sidecar: it says which field it rejects.",
+			Cure:    "Wait a minute. If it persists, read the log of the sidecar: it names the rejected field.",
 			Command: fmt.Sprintf("kubectl logs %s -c %s --tail 50", selectorOf(f.Agent), a2av1alpha1.ContainerSidecar),
 		}}
 	}
@@ -288,7 +288,7 @@ func checkRegistry(shared *SharedFacts, f *AgentFacts) []Finding {
 	case !listing.Listed && f.Agent.Status.CardDigest == "":
 		return []Finding{{
 			Level: LevelWarning, Check: check, Seen: []string{"the registry does not list the agent"},
-			Cause: "The agent has no published card.", Cure: "Correct what the conditions SkillsResolved and CardPublished say.",
+			Cause: "The agent has no published card.", Cure: "Correct the causes that the conditions SkillsResolved and CardPublished name.",
 			Command: "kubectl describe agent -n " + f.Agent.Namespace + " " + f.Agent.Name,
 		}}
 	case !listing.Listed:

@@ -59,7 +59,7 @@ func checkConditions(shared *SharedFacts, f *AgentFacts) []Finding {
 			}
 		}
 	}
-	return orOkay(findings, "conditions", "all conditions are in order")
+	return orOkay(findings, "conditions", "every condition is as expected")
 }
 
 // notReconciled finds an Agent that the manager has not reconciled since its last change.
@@ -116,8 +116,8 @@ func conditionFinding(shared *SharedFacts, agent *a2av1alpha1.Agent, c *metav1.C
 		finding.Level = LevelProblem
 	}
 	if finding.Cause == "" { // the manager is newer than the CLI
-		finding.Cause = "This version of the command does not know the reason."
-		finding.Cure = "The message says what to do. Use the version of the command that belongs to the manager."
+		finding.Cause = "This version of kubectl a2a has no description of this reason."
+		finding.Cure = "Follow the message of the condition. The version of kubectl a2a that matches the manager describes the reason."
 	}
 	return finding, true
 }

@@ -111,7 +111,7 @@ var faults = []struct {
 	}, "Request a token for the audience of this agent"},
 	{"token that has expired", func(s state) { s.f.Calls.Token.Expires = now.Add(-time.Hour) }, "Request a new token"},
 	{"caller that no rule admits", func(s state) {
-		s.f.Calls.CallErr = failure.New(failure.AuthFailed, "permission denied").WithHint("the agent knows the caller and does not admit it; see spec.access.authorization of the Agent")
+		s.f.Calls.CallErr = failure.New(failure.AuthFailed, "permission denied").WithHint("the agent accepts the credential, but no rule admits the caller; see spec.access.authorization of the Agent")
 	}, "spec.access.authorization"},
 	{"node whose clock is off", func(s state) { s.f.Calls.SidecarSkew = 3 * time.Minute }, "Synchronize the clocks of the nodes"},
 	{"machine whose clock is off", func(s state) {

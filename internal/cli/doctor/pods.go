@@ -40,7 +40,7 @@ func checkDeployment(_ *SharedFacts, f *AgentFacts) []Finding {
 		return []Finding{{
 			Level: LevelProblem, Check: check, Seen: []string{"there is no Deployment " + names.Deployment(f.Agent.Name)},
 			Cause:   "The operator has not created the Deployment, or another program deleted it.",
-			Cure:    "Correct what the condition Programmed says. If the conditions are in order, check that the manager runs.",
+			Cure:    "Correct the cause that the condition Programmed names. If every condition is as expected, check that the manager runs.",
 			Command: "kubectl describe agent -n " + f.Agent.Namespace + " " + f.Agent.Name,
 		}}
 	case d.Spec.Paused:
@@ -127,7 +127,7 @@ func unreadyFindings(shared *SharedFacts, f *AgentFacts, pod *corev1.Pod, of fun
 		findings = append(findings, Finding{
 			Level: LevelProblem, Check: "sidecar of pod " + pod.Name, Reason: availableReason(f.Agent),
 			Seen:  []string{fmt.Sprintf("the sidecar of pod %s reports: %s", pod.Name, text)},
-			Cause: "The sidecar cannot serve calls, so the Service sends none to the pod.", Cure: "Correct what the sidecar reports.",
+			Cause: "The sidecar cannot serve calls, so the Service sends none to the pod.", Cure: "Correct the failure that the sidecar reports.",
 			Command: fmt.Sprintf("kubectl logs -n %s %s --all-containers --prefix --tail 50", pod.Namespace, pod.Name),
 		})
 	}

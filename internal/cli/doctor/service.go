@@ -32,7 +32,7 @@ func checkService(_ *SharedFacts, f *AgentFacts) []Finding {
 	s := f.Service
 	if s == nil {
 		return problem("there is no Service "+name, "The DNS name of the agent does not resolve, because the operator has not created the Service, or another program deleted it.",
-			"Correct what the condition Programmed says. If the conditions are in order, check that the manager runs: it creates the Service again.",
+			"Correct the cause that the condition Programmed names. If every condition is as expected, check that the manager runs: it creates the Service again.",
 			"kubectl describe agent -n "+f.Agent.Namespace+" "+f.Agent.Name)
 	}
 	if !maps.Equal(s.Spec.Selector, names.Selector(f.Agent.Name)) {

@@ -55,7 +55,7 @@ func sidecarAge(shared *SharedFacts, f *AgentFacts, pod *corev1.Pod) (Finding, b
 	return Finding{
 		Level: LevelWarning, Check: "sidecar image", Seen: []string{fmt.Sprintf("pod %s runs %s, and the manager's --sidecar-image is %s", pod.Name, image, want)},
 		Cause:   "The rollout to the new sidecar is not complete, or the operator does not apply the Deployment.",
-		Cure:    "Wait for the rollout. If it does not proceed, correct what the conditions say.",
+		Cure:    "Wait for the rollout. If it does not proceed, correct the causes that the conditions name.",
 		Command: restart,
 	}, true
 }

@@ -162,7 +162,7 @@ func refusal(response *http.Response, authenticated bool) error {
 	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
 		return failure.New(failure.AuthFailed, "the registry does not accept the token: %s", message).WithHint(tokenHint)
 	case response.StatusCode == http.StatusNotFound && strings.HasSuffix(response.Request.URL.Path, "/v1/agents"):
-		return failure.New(failure.Unreachable, "%s is no registry", response.Request.URL.Host).WithHint("name the URL of the registry, without a path")
+		return failure.New(failure.Unreachable, "%s is not a registry", response.Request.URL.Host).WithHint("name the URL of the registry, without a path")
 	case response.StatusCode == http.StatusNotFound:
 		return failure.New(failure.CardNotFound, "there is no such agent, or you may not see it")
 	case response.StatusCode == http.StatusBadRequest:

@@ -21,7 +21,7 @@ func (s *Server) guard() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ui.SetSecurityHeaders(w.Header())
 		if r.Host != s.host && r.Host != strings.Replace(s.host, "127.0.0.1", "localhost", 1) {
-			http.Error(w, "this server has another name", http.StatusMisdirectedRequest)
+			http.Error(w, "the Host header does not name this server: open the address that kubectl a2a ui printed", http.StatusMisdirectedRequest)
 			return
 		}
 		protected.ServeHTTP(w, r)

@@ -21,7 +21,7 @@ import (
 func Listen(ctx context.Context, port string, options Options) (*Server, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", port))
 	if err != nil {
-		return nil, failure.Wrap(failure.Usage, err, "listen on --port %s", port).WithHint("--port 0 takes a free port")
+		return nil, failure.Wrap(failure.Usage, err, "listen on --port %s", port).WithHint("--port 0 selects a free port")
 	}
 	return &Server{
 		options: options, calls: make(chan struct{}, maxCalls), code: rand.Text(), secret: rand.Text(),

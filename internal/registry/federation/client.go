@@ -58,14 +58,14 @@ func (f *Federation) limited(ctx context.Context, p *peer, q *request, read func
 		return limitedFor(wait)
 	}
 	if !p.callers.Bucket(q.caller, now).Take(now) {
-		return &failure{outcome: Limited, message: fmt.Sprintf("more than %v searches a second of this caller go to the peer", callerRate.PerSecond)}
+		return &failure{outcome: Limited, message: fmt.Sprintf("this caller sends more than %v searches per second to the peer", callerRate.PerSecond)}
 	}
 	if !p.bucket.Take(now) {
-		return &failure{outcome: Limited, message: fmt.Sprintf("more than %v searches a second go to the peer", peerRate.PerSecond)}
+		return &failure{outcome: Limited, message: fmt.Sprintf("this registry sends more than %v searches per second to the peer", peerRate.PerSecond)}
 	}
 	release, ok := p.slots.acquire(ctx, q.caller, p.Timeout.Duration/2)
 	if !ok {
-		return &failure{outcome: Limited, message: "too many searches of the peer run at a time"}
+		return &failure{outcome: Limited, message: "too many searches of the peer are running"}
 	}
 	defer release()
 	_, err := p.breaker.Execute(func() (struct{}, error) {
@@ -131,7 +131,7 @@ func retryAfter(r *http.Response, now time.Time) time.Duration {
 func limitedFor(wait time.Duration) *failure {
 	return &failure{
 		outcome: Limited, wait: wait,
-		message: fmt.Sprintf("the peer limits the searches of this registry: the next one goes to it in %s", wait.Round(time.Second)),
+		message: fmt.Sprintf("the peer limits the searches of this registry: it receives the next search in %s", wait.Round(time.Second)),
 	}
 }
 
@@ -140,7 +140,7 @@ func checkStatus(r *http.Response, now time.Time) *failure {
 	switch status := r.StatusCode; {
 	case status == http.StatusOK:
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return &failure{outcome: Unauthorized, message: "the peer does not accept the token, or wants one: status " + strconv.Itoa(status)}
+		return &failure{outcome: Unauthorized, message: "the peer refuses the token, or requires one: status " + strconv.Itoa(status)}
 	case status == http.StatusTooManyRequests:
 		return limitedFor(retryAfter(r, now))
 	case status >= 300 && status < 400:
@@ -164,7 +164,7 @@ func failureOf(ctx context.Context, err error) *failure {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return &failure{outcome: Canceled, message: "the client left"}
+		return &failure{outcome: Canceled, message: "the client closed the connection"}
 	case known:
 		return failed
 	default:

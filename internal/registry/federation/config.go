@@ -96,12 +96,12 @@ func parse(text []byte) (*configuration, error) {
 			errs = append(errs, fmt.Errorf("peers[%d].%w", i, err))
 		}
 		if first, twice := names[p.Name]; twice {
-			errs = append(errs, fmt.Errorf("peers[%d].name is that of peers[%d]; each peer needs a name of its own", i, first))
+			errs = append(errs, fmt.Errorf("peers[%d].name is also the name of peers[%d]; give each peer another name", i, first))
 		} else {
 			names[p.Name] = i
 		}
 		if first, twice := publishers[p.Publisher]; twice {
-			errs = append(errs, fmt.Errorf("peers[%d].publisher is that of peers[%d]; each registry needs a domain of its own (registry.publisher of its chart)", i, first))
+			errs = append(errs, fmt.Errorf("peers[%d].publisher is also the publisher of peers[%d]; each registry must have another domain (registry.publisher of its chart)", i, first))
 		} else {
 			publishers[p.Publisher] = i
 		}

@@ -30,8 +30,8 @@ func TestParseNamesTheFieldOfAMistake(t *testing.T) {
 		"insecure":           {"peers: [" + strings.Replace(strings.Replace(valid, "https:", "http:", 1), "mode:", "insecure: true, mode:", 1) + "]", ""},
 		"CA bundle":          {"peers: [" + strings.Replace(valid, "mode:", "caBundle: x, mode:", 1) + "]", "peers[0].caBundle contains no PEM certificate"},
 		"timeout":            {"peers: [" + strings.Replace(valid, "mode:", "timeout: 1m, mode:", 1) + "]", "peers[0].timeout is 1m0s, must be from 100ms to 10s"},
-		"repeated name":      {"peers: [" + valid + "," + strings.Replace(valid, "publisher: west", "publisher: east", 1) + "]", "peers[1].name is that of peers[0]"},
-		"repeated publisher": {"peers: [" + valid + "," + strings.Replace(valid, "name: west", "name: east", 1) + "]", "peers[1].publisher is that of peers[0]"},
+		"repeated name":      {"peers: [" + valid + "," + strings.Replace(valid, "publisher: west", "publisher: east", 1) + "]", "peers[1].name is also the name of peers[0]"},
+		"repeated publisher": {"peers: [" + valid + "," + strings.Replace(valid, "name: west", "name: east", 1) + "]", "peers[1].publisher is also the publisher of peers[0]"},
 		"hops":               {"maxHops: 3\npeers: []", "maxHops is 3, must be a number from 1 to 2"},
 		"valid":              {"maxHops: 2\npeers: [" + valid + "]", ""},
 	} {

@@ -52,7 +52,7 @@ func (f *failure) isOfQuery() bool {
 func transportFailure(ctx context.Context, err error) *failure {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
-		return &failure{outcome: Canceled, message: "the client left"}
+		return &failure{outcome: Canceled, message: "the client closed the connection"}
 	case errors.Is(err, egress.ErrDenied):
 		return &failure{outcome: Unreachable, message: "the name of the peer resolves to a link-local, metadata or loopback address, which is not allowed"}
 	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) || isTimeout(err):

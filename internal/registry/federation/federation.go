@@ -105,7 +105,7 @@ func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.
 		err = f.ask(ctx, q, set, answers, hops, begin)
 	} else {
 		for _, a := range answers {
-			a.failed = &failure{outcome: Limited, message: "too many searches of peers run at a time"}
+			a.failed = &failure{outcome: Limited, message: "too many searches of peers are running"}
 			requests.WithLabelValues(a.Name, string(Limited)).Inc()
 		}
 		err = ctx.Err()

@@ -94,7 +94,7 @@ func (p *peer) reloadToken(log logr.Logger) {
 	token, err := readToken(p.TokenFile)
 	former := p.credential.Swap(&credential{token, err})
 	if err != nil && (former == nil || former.err == nil || former.err.Error() != err.Error()) {
-		log.Error(err, "token of a peer refused; no search goes to the peer", "peer", p.Name)
+		log.Error(err, "token of a peer not usable; no search is sent to the peer", "peer", p.Name)
 	}
 }
 

@@ -138,7 +138,7 @@ func (f *Federation) use(text []byte, err error) {
 	for i := range c.Peers {
 		configured := &c.Peers[i]
 		if f.isSelf(configured) {
-			f.options.Log.Info("peer left out: it is this registry", "peer", configured.Name, "url", configured.URL)
+			f.options.Log.Info("peer ignored: its publisher or URL is the one of this registry", "peer", configured.Name, "url", configured.URL)
 			continue
 		}
 		next.peers = append(next.peers, former.reuse(configured))

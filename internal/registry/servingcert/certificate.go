@@ -207,7 +207,7 @@ func (c *Certificate) waits(pair *tls.Certificate, authorities *x509.CertPool, r
 		// If the files return to their earlier content, this is a change from the waiting files, too.
 		c.read, c.refused = nil, nil
 		refused.WithLabelValues(c.options.Listener).Set(0)
-		c.options.Log.Info("serving certificate of another authority found; the former one is served until clients know that authority",
+		c.options.Log.Info("found a serving certificate of a new authority; the former certificate is served until clients trust that authority",
 			"directory", c.options.Directory, "handover", c.handover.UTC())
 	}
 	return now.Before(c.handover)

@@ -65,7 +65,7 @@ func (o *Options) RedisServer() (redis.Server, error) {
 	if database != "" {
 		number, err := strconv.ParseUint(database, 10, 16)
 		if err != nil || s.Cluster && number > 0 {
-			return s, fmt.Errorf("%q is no database; a cluster has 0 only", database)
+			return s, fmt.Errorf("%q is not the number of a database; a cluster has database 0 only", database)
 		}
 		s.Database = int(number)
 	}

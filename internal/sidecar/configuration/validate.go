@@ -79,7 +79,7 @@ func (o *Options) validateStandalone() []error {
 		errs = append(errs, errors.New("--card is required without --config: name a YAML file with displayName, description, version and skills"))
 	}
 	if !o.Anonymous && o.JWTIssuer == "" && o.APIKeys == "" && o.MTLSCABundle == "" {
-		errs = append(errs, errors.New("--jwt-issuer, --api-keys, --mtls-ca-bundle or --anonymous is required without --config: one of them must say who may call"))
+		errs = append(errs, errors.New("--jwt-issuer, --api-keys, --mtls-ca-bundle or --anonymous is required without --config: set at least one, to name the callers that are admitted"))
 	}
 	if o.Profiling && o.HealthListen == "" {
 		errs = append(errs, errors.New("--profiling needs --health-listen without --config: name the address that serves the profiles"))

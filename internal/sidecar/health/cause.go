@@ -83,7 +83,7 @@ func tlsFailure(err error) (text string, ok bool) {
 		if invalid.Reason == x509.Expired && invalid.Cert != nil {
 			return "the certificate of the server is valid from " + date(invalid.Cert.NotBefore) + " until " + date(invalid.Cert.NotAfter), true
 		}
-		return "the certificate of the server is not valid for this", true
+		return "the certificate of the server is not valid for a server of this name", true
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "remote error" || op.Op == "local error") {
 		return op.Err.Error(), true

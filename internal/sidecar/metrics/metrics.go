@@ -114,7 +114,7 @@ func New(now func() time.Time, working func()) *Metrics {
 		}, []string{"source", "result"}),
 		reloadRefused: registered.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "a2a_reload_refused",
-			Help: "Whether the present files of a source, the configuration or a credential, are refused and the former stay in use (1) or not (0).",
+			Help: "Whether the current files of a source, the configuration or a credential, are refused (1), so that the former ones stay in use, or not (0).",
 		}, []string{"source"}),
 		configuration: registered.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "a2a_configuration_info",
@@ -126,7 +126,7 @@ func New(now func() time.Time, working func()) *Metrics {
 		}, []string{"result"}),
 		apiKeys: registered.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "a2a_api_keys",
-			Help: "API keys of callers, by state: accepted, or refused, such as one that is too short or that two callers share; the log says why.",
+			Help: "API keys of callers, by state: accepted, or refused, such as one that is too short or that two callers share; the log has the cause.",
 		}, []string{"state"}),
 		certificate: registered.NewGauge(prometheus.GaugeOpts{
 			Name: "a2a_tls_certificate_expiry_timestamp_seconds",
@@ -138,7 +138,7 @@ func New(now func() time.Time, working func()) *Metrics {
 		}, []string{"limit"}),
 		refusedCalls: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_refused_calls_total",
-			Help: "Calls of authenticated callers that the rules of authorization refused, by rule (empty if no rule matched; the first 4 rules are told apart) and result: denied, or failed if the rule could not be evaluated.",
+			Help: "Calls of authenticated callers that the rules of authorization refused, by rule (empty if no rule matched; all rules after the first 4 share one value) and result: denied, or failed if the rule could not be evaluated.",
 		}, []string{"rule", "result"}),
 		events: registered.NewCounter(prometheus.CounterOpts{
 			Name: "a2a_events_total",
@@ -154,7 +154,7 @@ func New(now func() time.Time, working func()) *Metrics {
 		}),
 		internal: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_internal_events_total",
-			Help: "Events of the agent that are not for clients, by kind; the first 4 kinds are told apart.",
+			Help: "Events of the agent that are not for clients, by kind; all kinds after the first 4 share one value.",
 		}, []string{"kind"}),
 		unrecognized: registered.NewCounterVec(prometheus.CounterOpts{
 			Name: "a2a_backend_unrecognized_events_total",

@@ -58,6 +58,6 @@ func Paths(paths ...string) func(*http.Request) bool {
 // notFound answers 404 with the paths of the endpoint, because a wrong path is a common
 // mistake.
 func notFound(w http.ResponseWriter, _ *http.Request) {
-	http.Error(w, "nothing here: JSON-RPC is at POST /, REST at /message:send, /tasks and, for 0.3, below /v1, the card at GET "+
+	http.Error(w, "path not found: JSON-RPC is at POST /, REST at /message:send, /tasks and, for 0.3, below /v1, the card at GET "+
 		wellknown.Path, http.StatusNotFound)
 }

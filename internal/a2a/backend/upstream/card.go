@@ -100,7 +100,7 @@ type noCardError struct {
 
 // Error returns the path and the status, for the log.
 func (n *noCardError) Error() string {
-	return "GET " + n.at.EscapedPath() + " was answered " + strconv.Itoa(n.status)
+	return "GET " + n.at.EscapedPath() + " returned " + strconv.Itoa(n.status)
 }
 
 // rank returns how much a response explains why there is no card: 0 for a 404, 1 for
@@ -122,7 +122,7 @@ func (n *noCardError) rank() int {
 func (n *noCardError) failure(places []*url.URL) *backend.TurnError {
 	const cure = "; set backend.a2a.cardPath and backend.a2a.query to where the card is, or backend.a2a.version to use no card"
 	if n.rank() > 0 || len(places) == 1 {
-		reason := "The agent serves no card: GET " + n.at.EscapedPath() + " was answered " + strconv.Itoa(n.status)
+		reason := "The agent serves no card: GET " + n.at.EscapedPath() + " returned " + strconv.Itoa(n.status)
 		if text := http.StatusText(n.status); text != "" {
 			reason += " " + text
 		}

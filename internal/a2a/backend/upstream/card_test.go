@@ -253,7 +253,7 @@ func TestUntrustedCardDoesNotChangeTheHost(t *testing.T) {
 			handler: func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, elsewhere.URL, http.StatusFound)
 			},
-			want: "failed: The agent serves no card: GET /.well-known/agent-card.json was answered 302 Found; " +
+			want: "failed: The agent serves no card: GET /.well-known/agent-card.json returned 302 Found; " +
 				"set backend.a2a.cardPath and backend.a2a.query to where the card is, or backend.a2a.version to use no card",
 		},
 		"half, and then nothing": {

@@ -153,33 +153,33 @@ func TestMissingCardNamesTheBestResponse(t *testing.T) {
 		"LangGraph": {
 			first:  answer{400, "application/json", `{"error":{"code":-32602,"message":"Missing required query parameter: assistant_id"}}`},
 			second: notFound,
-			want: "failed: The agent serves no card: GET /.well-known/agent-card.json was answered 400 Bad Request: " +
+			want: "failed: The agent serves no card: GET /.well-known/agent-card.json returned 400 Bad Request: " +
 				`{"error":{"code":-32602,"message":"Missing required query parameter: assistant_id"}}` + cure,
 		},
 		"the second explains more": {
 			first: notFound, second: answer{401, "text/plain", "token required"},
-			want: "failed: The agent serves no card: GET /.well-known/agent.json was answered 401 Unauthorized: token required" + cure,
+			want: "failed: The agent serves no card: GET /.well-known/agent.json returned 401 Unauthorized: token required" + cure,
 		},
 		"the first of two responses with a text": {
 			first: answer{500, "text/plain", "one"}, second: answer{500, "text/plain", "two"},
-			want: "failed: The agent serves no card: GET /.well-known/agent-card.json was answered 500 Internal Server Error: one" + cure,
+			want: "failed: The agent serves no card: GET /.well-known/agent-card.json returned 500 Internal Server Error: one" + cure,
 		},
 		"a page is not quoted": {
 			first: answer{500, "text/html", "<html>"}, second: notFound,
-			want: "failed: The agent serves no card: GET /.well-known/agent-card.json was answered 500 Internal Server Error" + cure,
+			want: "failed: The agent serves no card: GET /.well-known/agent-card.json returned 500 Internal Server Error" + cure,
 		},
 		"a secret is not passed": {
 			first: answer{403, "text/plain", "bad token: hunter2"}, second: notFound,
-			want: "failed: The agent serves no card: GET /.well-known/agent-card.json was answered 403 Forbidden: bad token: [redacted]" + cure,
+			want: "failed: The agent serves no card: GET /.well-known/agent-card.json returned 403 Forbidden: bad token: [redacted]" + cure,
 		},
 		"no card at both paths": {first: notFound, second: notFound, want: none},
 		"a redirect": {
 			first: answer{307, "", ""}, second: notFound,
-			want: "failed: The agent serves no card: GET /.well-known/agent-card.json was answered 307 Temporary Redirect" + cure,
+			want: "failed: The agent serves no card: GET /.well-known/agent-card.json returned 307 Temporary Redirect" + cure,
 		},
 		"the place that is configured": {
 			cardPath: "/card", second: notFound,
-			want: `failed: The agent serves no card: GET /card was answered 404 Not Found: {"detail":"Not Found"}` + cure,
+			want: `failed: The agent serves no card: GET /card returned 404 Not Found: {"detail":"Not Found"}` + cure,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,7 @@ func (p *endpoint) tenantOf(t *backend.Turn) string {
 func (p *endpoint) turnError(f *protocolError, remote bool) *backend.TurnError {
 	switch f.reason {
 	case a2a.ReasonTaskNotFound:
-		return backend.Failed("The agent does not know the task any more; it may have been restarted", f)
+		return backend.Failed("The agent no longer has the task; it may have been restarted", f)
 	case a2a.ReasonUnsupportedOperation:
 		return backend.Failed("The agent does not support this, or its task has ended", f)
 	case a2a.ReasonContentTypeNotSupported:

@@ -161,7 +161,7 @@ func (f *follower) evaluateUnfinished() (ended bool, err error) {
 	f.unfinishedPolls++
 	switch {
 	case f.isUnstarted():
-		return true, backend.Failed("The agent broke off its answer and left its task submitted; the agent's log may say why", nil)
+		return true, backend.Failed("The agent ended its answer early and left its task in the state submitted; the agent's log may have the cause", nil)
 	case f.unfinishedPolls < maxUnfinishedPolls:
 		return false, nil
 	case f.heldStatus != nil && f.streamIncomplete:
@@ -169,7 +169,7 @@ func (f *follower) evaluateUnfinished() (ended bool, err error) {
 	case f.heldStatus != nil:
 		return true, f.emitHeldStatus()
 	case f.streamWhole && f.taskUnknown:
-		return true, backend.Failed("The agent ended its answer and left its task "+f.state.String()+", which it does not run any more", nil)
+		return true, backend.Failed("The agent ended its answer, left its task in the state "+f.state.String()+", and no longer runs it", nil)
 	default:
 		return false, nil
 	}

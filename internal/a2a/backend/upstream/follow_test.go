@@ -103,7 +103,7 @@ func TestCutStreamBeforeV10IsPolled(t *testing.T) {
 		}{
 			{script{returnsTask(a2a.StateWorking, "x"), returnsTask(a2a.StateCompleted, "xy")}, "working =x =x =xy completed", "ended", "stream get get"},
 			{script{breaksConnection, returnsTask(a2a.StateInputRequired, "xy")}, "working =x =xy input-required", "whole", "stream get get"},
-			{script{returnsError(-32001)}, "working =x", "failed: The agent does not know the task any more; it may have been restarted", "stream get cancel"},
+			{script{returnsError(-32001)}, "working =x", "failed: The agent no longer has the task; it may have been restarted", "stream get cancel"},
 			{script{returnsError(-32004)}, "working =x", "failed: The agent does not support this, or its task has ended", "stream get cancel"},
 		} {
 			h, outcome, ops := runFollowed(t, name, false, stream.Limits{}, []a2a.Event{status(a2a.StateWorking), artifact("x", false)}, script{streamsEvents(artifact("y", true))}, tt.get)
@@ -226,8 +226,8 @@ func TestStreamOpenAfterTheTaskEndedIsClosed(t *testing.T) {
 func TestTaskThatTheAgentDoesNotRunFails(t *testing.T) {
 	t.Parallel()
 	const (
-		left  = "failed: The agent ended its answer and left its task working, which it does not run any more"
-		broke = "failed: The agent broke off its answer and left its task submitted; the agent's log may say why"
+		left  = "failed: The agent ended its answer, left its task in the state working, and no longer runs it"
+		broke = "failed: The agent ended its answer early and left its task in the state submitted; the agent's log may have the cause"
 	)
 	working, submitted, unknown := returnsTask(a2a.StateWorking, "x"), returnsTask(a2a.StateSubmitted), returnsError(-32001)
 	for name, tt := range map[string]struct {

@@ -177,7 +177,7 @@ func TestOutputOfACutStreamIsRecovered(t *testing.T) {
 		"the artifact was complete":          {cutStream(begin + chunk + last), bareTask, "submitted =half + rest completed", "ended"},
 		"the task lacks an artifact":         {cutStream(begin + chunk), bareTask, "submitted =half", "failed: The agent's answer broke off in an artifact that its task does not contain"},
 		"the task lacks all output":          {cutStream(begin), bareTask, "submitted", "failed: The agent's answer broke off, and its task has no output"},
-		"the task is not known":              {cutStream(begin), "", "submitted", "failed: The agent does not know the task any more; it may have been restarted"},
+		"the task is not known":              {cutStream(begin), "", "submitted", "failed: The agent no longer has the task; it may have been restarted"},
 		"no task":                            {cutStream(begin), `{"foo":1}`, "submitted", `failed: The agent's answer is not A2A: it is not a task; received: {"foo":1}`},
 		"completed without output":           {wholeStream(begin + done), whole, "submitted =half rest completed", "ended"},
 		"completed without output, for good": {wholeStream(begin + done), bareTask, "submitted completed", "ended"},

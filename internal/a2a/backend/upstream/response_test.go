@@ -97,7 +97,7 @@ func TestLongLineIsReadUpToTheEventLimit(t *testing.T) {
 func TestErrorsOfTheAgent(t *testing.T) {
 	t.Parallel()
 	tests := map[int]string{
-		-32001: "failed: The agent does not know the task any more; it may have been restarted",
+		-32001: "failed: The agent no longer has the task; it may have been restarted",
 		-32004: "failed: The agent does not support this, or its task has ended",
 		-32005: "rejected: The agent does not accept content of this type",
 		-32603: "failed: The agent answered with an error",

@@ -113,7 +113,7 @@ func TestStreamThatEndsEarlyIsResumed(t *testing.T) {
 			streaming: true,
 			subscribe: func(s *responder, _ agentRequest) { s.respondError(-32001) },
 			get:       func(s *responder, _ agentRequest) { s.respondError(-32001) },
-			output:    "working =x", outcome: "failed: The agent does not know the task any more; it may have been restarted", ops: "stream subscribe get cancel",
+			output:    "working =x", outcome: "failed: The agent no longer has the task; it may have been restarted", ops: "stream subscribe get cancel",
 		},
 	}
 	for label, tt := range tests {

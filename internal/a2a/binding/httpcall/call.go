@@ -55,7 +55,7 @@ const maxPooled = 64 << 10
 
 // errBusy is the error of a request for which a memory budget has no room.
 var errBusy = &a2a.Error{
-	Reason: a2a.ReasonUnavailable, Message: "Too much is held in memory for other requests", RetryAfter: time.Second,
+	Reason: a2a.ReasonUnavailable, Message: "Other requests use all memory for buffered bodies and responses", RetryAfter: time.Second,
 }
 
 // principalOf returns the accounting principal of a request.

@@ -230,7 +230,7 @@ func TestBadRequests(t *testing.T) {
 		{"POST /message:send", helloC, 400, -32602, "message.parts: must have at least one element"},
 		{"POST /message:send", strings.Repeat(" ", 1<<20+1), 413, -32600, "Request body is too large"},
 		{"POST /acme/message:send", `{"tenant":"other",` + helloD[1:], 400, -32602, "tenant: is not the one of the path"},
-		{"POST /message:send", `{"tenant":"v1",` + helloD[1:], 400, -32602, "tenant: is a name that no tenant may have"},
+		{"POST /message:send", `{"tenant":"v1",` + helloD[1:], 400, -32602, "tenant: is a reserved name"},
 		{"POST /a%2Fb/message:send", helloD, 400, -32602, "tenant: must not hold a path separator"},
 		{"POST /a%5Cb/message:send", helloD, 400, -32602, "tenant: must not hold a path separator"},
 		{"POST /a%1Fb/message:send", helloD, 400, -32602, "tenant: must be plain text"},

@@ -32,7 +32,7 @@ func (s *Shared) Forward(f Forwarded, decide func(context.Context, Outcome, erro
 	case s.stopped:
 		return errStopping()
 	case len(s.replies) >= maxForwarded:
-		return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many messages are with other replicas"}
+		return &a2a.Error{Reason: a2a.ReasonResourceExhausted, Message: "Too many messages wait for answers of other replicas"}
 	}
 	s.group.Go(func() {
 		outcome, err := s.forward(&f)

@@ -81,7 +81,7 @@ func (s *Shared) renew() ([]store.Key, error) {
 	held, err := s.member.Renew(ctx, s.options.Lease)
 	switch {
 	case errors.Is(err, store.ErrRolledBack):
-		s.options.Log.ErrorContext(s.ctx, "task store has lost writes that it had answered: restored from a backup, or not on disk before a crash")
+		s.options.Log.ErrorContext(s.ctx, "task store lost acknowledged writes: it was restored from a backup, or crashed before they were on disk")
 		s.group.Go(func() { s.host.StoreRolledBack(s.ctx) })
 	case err != nil:
 		return nil, err

@@ -156,7 +156,7 @@ func decode(text []byte, handle func(*a2a.Event) error) error {
 	return handle(&e)
 }
 
-var errUnreadable error = &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: "The agent's answer is no response of A2A 1.0"}
+var errUnreadable error = &a2a.Error{Reason: a2a.ReasonInvalidAgentResponse, Message: "The agent's answer is not a response of A2A 1.0"}
 
 // open returns the result of a JSON-RPC response. Its errors are *a2a.Error.
 func open(text []byte) (result json.RawMessage, err error) {

@@ -134,9 +134,9 @@ func TestRegistryFailuresAreErrorsOfTheProtocol(t *testing.T) {
 	}{
 		"bad parameter": {answering(http.StatusBadRequest, `{"error":{"code":"InvalidParameter","message":"must be 1 to 200","field":"limit"}}`), "INVALID_PARAMS", "limit: must be 1 to 200"},
 		"unavailable":   {answering(http.StatusServiceUnavailable, `{"error":{"code":"Unavailable","message":"just started"}}`), "UNAVAILABLE", "just started"},
-		"no JSON":       {answering(http.StatusOK, `<html>`), "UNAVAILABLE", "The registry does not answer as it should; try again"},
-		"no page":       {answering(http.StatusOK, `{}`), "UNAVAILABLE", "The registry does not answer as it should; try again"},
-		"a bare error":  {answering(http.StatusBadGateway, `x`), "UNAVAILABLE", "The registry does not answer as it should; try again"},
+		"no JSON":       {answering(http.StatusOK, `<html>`), "UNAVAILABLE", "The registry sent an invalid response; try again"},
+		"no page":       {answering(http.StatusOK, `{}`), "UNAVAILABLE", "The registry sent an invalid response; try again"},
+		"a bare error":  {answering(http.StatusBadGateway, `x`), "UNAVAILABLE", "The registry sent an invalid response; try again"},
 		"64 MB": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"items":["`)
 			for chunk := []byte(strings.Repeat("x", 1<<20)); ; {
@@ -144,7 +144,7 @@ func TestRegistryFailuresAreErrorsOfTheProtocol(t *testing.T) {
 					return
 				}
 			}
-		}, "UNAVAILABLE", "The registry does not answer as it should; try again"},
+		}, "UNAVAILABLE", "The registry sent an invalid response; try again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			agent, _ := newAgent(t, test.registry)

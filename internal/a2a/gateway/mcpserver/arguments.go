@@ -27,14 +27,14 @@ type findArguments struct {
 	Text       string   `json:"text,omitempty" jsonschema:"Words that all occur in the names, descriptions, ids, tags or examples of the agent and its skills."`
 	Skill      []string `json:"skill,omitempty" jsonschema:"Ids of skills that the agent has."`
 	Tag        []string `json:"tag,omitempty" jsonschema:"Tags that skills of the agent have."`
-	InputMode  []string `json:"inputMode,omitempty" jsonschema:"Media types that a skill takes, such as text/plain."`
-	OutputMode []string `json:"outputMode,omitempty" jsonschema:"Media types that a skill gives, such as image/png."`
+	InputMode  []string `json:"inputMode,omitempty" jsonschema:"Media types that a skill accepts, such as text/plain."`
+	OutputMode []string `json:"outputMode,omitempty" jsonschema:"Media types that a skill returns, such as image/png."`
 	Provider   []string `json:"provider,omitempty" jsonschema:"The organization that provides the agent."`
 	Namespace  string   `json:"namespace,omitempty" jsonschema:"The namespace of the agent."`
-	Ready      *bool    `json:"ready,omitempty" jsonschema:"True for agents that take calls now."`
+	Ready      *bool    `json:"ready,omitempty" jsonschema:"True for agents that are ready for calls."`
 	Remote     *bool    `json:"remote,omitempty" jsonschema:"True for remote agents, false for agents of the cluster."`
-	Limit      int      `json:"limit,omitempty" jsonschema:"The number of agents in the answer at most, 1 to 200; 20 if absent."`
-	Cursor     string   `json:"cursor,omitempty" jsonschema:"nextCursor of the answer before, for the next page."`
+	Limit      int      `json:"limit,omitempty" jsonschema:"The maximum number of agents in the answer, 1 to 200; 20 if absent."`
+	Cursor     string   `json:"cursor,omitempty" jsonschema:"nextCursor of the previous answer, for the next page."`
 }
 
 type getArguments struct {
@@ -55,7 +55,7 @@ type file struct {
 	Name      string `json:"name,omitempty" jsonschema:"The name of the file."`
 	MediaType string `json:"mediaType,omitempty" jsonschema:"The media type of the file, such as image/png."`
 	Data      []byte `json:"data,omitempty" jsonschema:"The content in base64; set data or url."`
-	URL       string `json:"url,omitempty" jsonschema:"Where the agent finds the file; set data or url."`
+	URL       string `json:"url,omitempty" jsonschema:"The URL from which the agent reads the file; set data or url."`
 }
 
 func schemaOf[T any]() *jsonschema.Schema {

@@ -188,7 +188,7 @@ func (c *conversation) suspend(q *question) (*result, error) {
 func (c *conversation) resume(ctx context.Context) (*result, error) {
 	var q question
 	if json.Unmarshal([]byte(c.request.Params.RequestState), &q) != nil || q.TaskID == "" {
-		return nil, a2a.InvalidParams("requestState", "must be that of the result to which this request answers")
+		return nil, a2a.InvalidParams("requestState", "must be the requestState of the result that this request answers")
 	}
 	reply, ok := c.request.Params.InputResponses[answerName].(*mcp.ElicitResult)
 	if !ok {

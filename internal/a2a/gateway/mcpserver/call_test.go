@@ -86,7 +86,7 @@ func TestUnreadableTaskIsReported(t *testing.T) {
 	}{
 		"rules forbid GetTask": {"[" + begin + pieces + other + end, denied, false, []string{forbids, "hello", `{"x":1}`, "bye", "done", facts}},
 		"another task": {"[" + begin + end, response(`{"id":"other","status":{"state":"TASK_STATE_COMPLETED"}}`), false, []string{
-			"The task could not be read to its end: The agent's answer is no response of A2A 1.0. The output is what the agent sent until then.", "done", facts,
+			"The task could not be read to its end: The agent's answer is not a response of A2A 1.0. The output is what the agent sent until then.", "done", facts,
 		}},
 		"a broken stream": {"[" + begin + pieces, denied, true, []string{forbids, "hello", `{"x":1}`, `{"agent":"team/echo","taskId":"t","contextId":"c","state":"working",` +
 			`"next":"The task still runs: call call_agent again with this taskId and no message to wait for it."}`}},

@@ -24,7 +24,7 @@ import (
 const maxCalls = 64
 
 const instructions = "These tools reach the other agents of the Kubernetes cluster. Find an agent with find_agents, read its skills with get_agent if " +
-	"find_agents did not say enough, and give it work with call_agent. An agent is named namespace/name."
+	"find_agents did not return enough, and send it work with call_agent. An agent is named namespace/name."
 
 // tools implements the tools.
 type tools struct {
@@ -54,8 +54,8 @@ func (t *tools) addTo(s *mcp.Server) {
 	s.AddTool(&mcp.Tool{
 		Name: ToolCall, Title: "Call agent", InputSchema: schemaOf[callArguments](),
 		Description: "Sends a message to an agent, waits until its task has ended or needs input, and returns the output. The last text of the answer is an object with " +
-			"taskId, contextId and state. If state is input-required, ask for what the agent wants and call again with taskId and the answer as message. " +
-			"To go on with a conversation, call again with contextId.",
+			"taskId, contextId and state. If state is input-required, get the input that the agent requests and call again with taskId and the answer as message. " +
+			"To continue a conversation, call again with contextId.",
 	}, t.handler(ToolCall, func(ctx context.Context, r *mcp.CallToolRequest) (*result, error) { return callAgent(ctx, t.agents, r) }))
 }
 

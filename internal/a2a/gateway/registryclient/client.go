@@ -87,7 +87,7 @@ func (c *Client) object(ctx context.Context, origin string, q request) (json.Raw
 	return text, nil
 }
 
-var errUnreadable error = &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The registry does not answer as it should; try again", RetryAfter: time.Second}
+var errUnreadable error = &a2a.Error{Reason: a2a.ReasonUnavailable, Message: "The registry sent an invalid response; try again", RetryAfter: time.Second}
 
 func (c *Client) get(ctx context.Context, origin string, q request) ([]byte, error) {
 	bounded, cancel := context.WithTimeout(ctx, timeout)

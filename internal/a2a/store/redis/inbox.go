@@ -33,7 +33,7 @@ const (
 func (m *member) Post(ctx context.Context, to store.Replica, mail *store.InboxMessage) (string, error) {
 	text, err := json.Marshal(mail) //nolint:musttag // the names of the fields are the format; new fields are compatible
 	if err != nil {
-		return "", fmt.Errorf("write mail: %w", err)
+		return "", fmt.Errorf("write inbox message: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, m.options.Timeout)
 	defer cancel()
@@ -99,7 +99,7 @@ func (m *member) collect(ctx context.Context) ([]*store.InboxMessage, error) {
 		if err := json.Unmarshal([]byte(a.text()), one); err != nil { //nolint:musttag // the names of the fields are the format; new fields are compatible
 			// Without this, Redis would return the message again with every call, before
 			// all other messages.
-			m.options.Log.ErrorContext(ctx, "mail cannot be read", "error", err)
+			m.options.Log.ErrorContext(ctx, "inbox message not decoded", "error", err)
 			continue
 		}
 		mail = append(mail, one)

@@ -64,5 +64,5 @@ func RefusalOf(err error) (Refusal, string) {
 	if slices.Contains(temporaryErrors, code) {
 		return RefusedNow, "the server answers " + code
 	}
-	return RefusedOther, "the server answers " + code + ", as none does that is a Redis or Valkey from 7.0 on"
+	return RefusedOther, "the server answers " + code + "; it must be Redis or Valkey 7.0 or later"
 }

@@ -18,7 +18,7 @@ func (c *conversions) agent(from *agent, source *conversion.Source) {
 	k.to.Spec.Workload = &a2av1alpha1.AgentWorkload{}
 	if because, do, path := k.workload(); because != "" {
 		k.Check(because, do, path...)
-		k.LeftOut("the import makes no Agent of it", "see the note above", "spec")
+		k.LeftOut("the import creates no Agent from this object", "see the note above", "spec")
 		return
 	}
 	k.card()
@@ -26,7 +26,7 @@ func (c *conversions) agent(from *agent, source *conversion.Source) {
 	if k.to.Name != from.Name {
 		k.Check("the name of an Agent is a label of at most 52 characters, and the import changed it to "+k.to.Name, "let callers use this name", "metadata", "name")
 	} else {
-		k.Check("the Deployment, the Service and the ServiceAccount of kagent have the names that the operator uses", "delete that of kagent before you apply this Agent: kubectl delete "+strings.ToLower(from.Kind)+"s.kagent.dev "+from.Name, "metadata", "name")
+		k.Check("the Deployment, the Service and the ServiceAccount of kagent have the names that the operator uses", "delete the object of kagent before you apply this Agent: kubectl delete "+strings.ToLower(from.Kind)+"s.kagent.dev "+from.Name, "metadata", "name")
 	}
 	k.surroundings()
 	k.Close()
@@ -82,7 +82,7 @@ func (k *conversionOf) card() {
 func (k *conversionOf) surroundings() {
 	from := &k.from.Spec
 	k.LeftOut("the operator loads no files into the pod", "copy the skills into the image, or mount a volume with them", "spec", "skills")
-	k.LeftOut("a NetworkPolicy knows addresses and not domains", "set spec.networkPolicy.egress, or let an egress gateway check domains", "spec", "sandbox")
+	k.LeftOut("a NetworkPolicy filters by address, not by domain", "set spec.networkPolicy.egress, or let an egress gateway check domains", "spec", "sandbox")
 	k.LeftOut("the operator runs agents in Deployments only", "set runtimeClassName in the template for a sandboxed container", "spec", "platform")
 	k.LeftOut("the operator runs agents in Deployments only", "set runtimeClassName in the template for a sandboxed container", "spec", "substrate")
 	if a := from.AllowedNamespaces; a == nil || (a.From == "" || a.From == "Same") && a.Selector == nil {

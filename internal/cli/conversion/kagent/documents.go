@@ -82,7 +82,7 @@ func readObjects(text []byte) ([]*object, error) {
 func appended(all []*object, text []byte, number int, mayBeList bool) ([]*object, error) {
 	o := &object{text: text}
 	if err := json.Unmarshal(text, o); err != nil || o.Kind == "" || o.APIVersion == "" {
-		return nil, failure.New(failure.Usage, "document %d is no object of Kubernetes: it needs apiVersion, kind and metadata.name", number)
+		return nil, failure.New(failure.Usage, "document %d is not a Kubernetes object: it needs apiVersion, kind and metadata.name", number)
 	}
 	if o.Kind == "List" && mayBeList {
 		for _, item := range o.Items {
@@ -94,7 +94,7 @@ func appended(all []*object, text []byte, number int, mayBeList bool) ([]*object
 		return all, nil
 	}
 	if o.Metadata.Name == "" {
-		return nil, failure.New(failure.Usage, "document %d is no object of Kubernetes: it needs apiVersion, kind and metadata.name", number)
+		return nil, failure.New(failure.Usage, "document %d is not a Kubernetes object: it needs apiVersion, kind and metadata.name", number)
 	}
 	if len(text) > maxObject {
 		return nil, failure.New(failure.Usage, "%s in document %d has more than %d MiB", o.Kind, number, maxObject>>20)

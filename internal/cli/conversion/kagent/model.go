@@ -95,7 +95,7 @@ func (m *model) url(other string) (address, reason string) {
 		address = other
 	}
 	if !isServer(address) {
-		return "", "the URL of the model in ModelConfig " + m.Name + " is no http or https URL of another host without credentials"
+		return "", "the URL of the model in ModelConfig " + m.Name + " must be an http or https URL without credentials, and not of a loopback or link-local host"
 	}
 	return address, ""
 }
