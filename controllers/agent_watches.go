@@ -35,7 +35,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/tokenkeys"
 )
 
-// AgentWatches holds the sources of events of Agents besides the informer caches.
+// AgentWatches holds the sources of events of Agents other than the informer caches.
 type AgentWatches struct {
 	// Issuer sends an event when the keys of the token issuer have changed.
 	Issuer *issuerkeys.Source

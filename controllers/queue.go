@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// The priorities of reconciles of Agents, besides those of controller-runtime: 0 for an
+// The priorities of reconciles of Agents, in addition to those of controller-runtime: 0 for an
 // event, and handler.LowPriority for objects that exist when a manager starts. If a request
 // is enqueued several times, the highest priority applies.
 const (

@@ -32,7 +32,7 @@ type packedFile struct {
 	content []byte
 }
 
-// writeArchives writes an archive of the plugin for each target, with an SBOM beside it, and the manifest of krew.
+// writeArchives writes an archive of the plugin for each target, an SBOM for each archive, and the manifest of krew.
 func (r *release) writeArchives(ctx context.Context) error {
 	license, err := os.ReadFile(filepath.Join(r.root, "LICENSE"))
 	if err != nil {

@@ -39,7 +39,7 @@ type Room interface {
 	Shared() bool
 }
 
-// encodingOverhead estimates the bytes of an encoding beside its content.
+// encodingOverhead estimates the bytes of an encoding in addition to its content.
 const encodingOverhead = 48
 
 // NewRecord returns a record that caches its encodings within a budget. A Record that is

@@ -3,7 +3,7 @@
 
 package a2a
 
-// Estimated bytes of an object beside its content: member names in an encoding, and
+// Estimated bytes of an object in addition to its content: member names in an encoding, and
 // headers in memory. Memory bounds need no better estimate.
 const (
 	partOverhead     = 96

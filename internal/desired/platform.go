@@ -14,7 +14,7 @@ type Platform struct {
 	// RegistryURL is the URL at which sidecars call the registry. If it is empty, agents
 	// have no gateway.
 	RegistryURL string
-	// RemoteAllow lists the ranges of addresses that remote agents may have, besides public
+	// RemoteAllow lists the ranges of addresses that remote agents may have, in addition to public
 	// addresses.
 	RemoteAllow []netip.Prefix
 	// IssuesTokens reports whether the registry issues tokens for calls of agents. Sidecars

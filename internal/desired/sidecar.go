@@ -36,7 +36,7 @@ func nativeSidecar(c corev1.Container) corev1.Container {
 	return c
 }
 
-// sidecar returns the container of the sidecar: a native sidecar beside the agent's
+// sidecar returns the container of the sidecar: a native sidecar next to the agent's
 // container, or the only container of a pod with an external model server.
 //
 // The URL and the protocol of the backend are also flags, which override the sidecar

@@ -55,14 +55,14 @@ type Config struct {
 	// registry find agents by meaning.
 	RegistryEmbeddings RegistryEmbeddings
 	// RegistryReviewAllNamespaces makes the registry review the access of its callers to all
-	// namespaces with Agents. Set it in clusters with an authorizer besides RBAC.
+	// namespaces with Agents. Set it in clusters with an authorizer in addition to RBAC.
 	RegistryReviewAllNamespaces bool
 	// UI configures the page for people.
 	UI UI
-	// RemoteAllow lists the address ranges that remote agents may have, besides public addresses
-	// with https.
+	// RemoteAllow lists the address ranges that remote agents may have, in addition to public
+	// addresses with https.
 	RemoteAllow []netip.Prefix
-	// RemoteCAFile is a file of PEM certificates of authorities for remote agents, besides the
+	// RemoteCAFile is a file of PEM certificates of authorities for remote agents, in addition to the
 	// authorities of the system; empty means none.
 	RemoteCAFile string
 	// Tracing configures the tracing of the sidecars.

@@ -64,7 +64,7 @@ var failures = map[string]failure{
 	"Recall":   {before: storeDown | recallFails},
 	"Renew":    {before: storeDown},
 	"Snapshot": {before: storeDown},
-	// CancelAppend is an append for any holder.
+	// CancelAppend is the append of a cancel, which does not require the hold.
 	"CancelAppend": {before: storeDown},
 }
 

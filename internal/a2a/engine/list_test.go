@@ -268,8 +268,8 @@ func TestStatusTimesHaveThePrecisionOfTheWire(t *testing.T) {
 	})
 }
 
-// BenchmarkList lists the tasks of an owner with 10,000 tasks, beside as many of other
-// owners. A page reads only the tasks of the owner.
+// BenchmarkList lists the tasks of an owner with 10,000 tasks, and as many tasks of other
+// owners exist. A page reads only the tasks of the owner.
 func BenchmarkList(b *testing.B) {
 	tasks := memory.New(memory.Options{MaxTasks: 20_000})
 	e, err := engine.New(engine.Options{Store: tasks, Backend: agents["message"]})

@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package http1 is a client of HTTP/1.1 without TLS. It calls the agent beside the
+// Package http1 is a client of HTTP/1.1 without TLS. It calls the agent in the pod of the
 // sidecar and the receivers of push notifications.
 //
 // The transport of net/http passes each request to two goroutines of its connection. Over

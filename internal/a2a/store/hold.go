@@ -41,8 +41,8 @@ type Hold struct {
 	RolledBack bool
 }
 
-// TurnDescriptor is the data of a turn, beside the log, with which a replica can run the
-// turn again.
+// TurnDescriptor is the data that a replica needs, in addition to the log, to run a turn
+// again.
 type TurnDescriptor struct {
 	// Begin is the number of the event with the message of the turn.
 	Begin uint64

@@ -75,7 +75,7 @@ func Park(ctx context.Context, parked bool) {
 	}
 }
 
-// Outcomes of spans besides the reasons of errors.
+// Outcomes of spans other than the reasons of errors.
 const (
 	// outcomeSuccess is the outcome of an operation that returned no error.
 	outcomeSuccess = "success"

@@ -40,7 +40,7 @@ type dialect struct {
 	version version.Version
 	binding card.Binding
 	// methods are the names of the operations in JSON-RPC, "" for operations that the version does not have. HTTP+JSON uses
-	// prefix, the begin of the paths, instead.
+	// prefix, the beginning of the paths, instead.
 	methods [operations]string
 	prefix  string
 

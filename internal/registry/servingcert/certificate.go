@@ -191,9 +191,10 @@ func parseAuthorities(text []byte) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// waits reports whether the former certificate is to be served until the handover: it is still
-// valid, and clients may not have the authority of the new certificate pair yet. If the Secret
-// has no authorities before and after, clients use their own ones, and waits is false.
+// waits reports whether the listener serves the former certificate until the handover: the
+// former certificate is still valid, and clients may not have the authority of the new pair
+// yet. If neither the former nor the new files have authorities, clients use their own
+// authorities, and waits returns false.
 func (c *Certificate) waits(pair *tls.Certificate, authorities *x509.CertPool, read []byte) bool {
 	now := c.options.Clock.Now()
 	if c.served == nil || checkValidity(c.served.Leaf, now) != nil {

@@ -33,7 +33,7 @@ type Header struct{ Name, Value string }
 // modelServer sends requests to the server of the model.
 type modelServer struct {
 	client *stream.Client
-	// external is true for a server that is not beside the sidecar.
+	// external is true for a server outside of the pod.
 	external        bool
 	key, refreshKey func() string
 	headers         []Header

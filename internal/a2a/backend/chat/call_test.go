@@ -144,7 +144,7 @@ func TestURLs(t *testing.T) {
 	}
 }
 
-// TestExternalServerDoesNotReceiveTheCaller checks that only a server beside the sidecar
+// TestExternalServerDoesNotReceiveTheCaller checks that only a server in the pod of the sidecar
 // receives the identity of the caller, because an external server does not belong to the
 // agent.
 func TestExternalServerDoesNotReceiveTheCaller(t *testing.T) {

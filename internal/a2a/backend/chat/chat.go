@@ -9,7 +9,7 @@
 // not run tools: it passes the tool calls of the model to the client as data.
 // docs/reference/backends.md describes the backend to authors of agents.
 //
-// The server is the container beside the sidecar, or an external server. The backend calls an external
+// The server is a container of the sidecar's pod, or an external server. The backend calls an external
 // server through Options.Transport and without the identity of the client.
 package chat
 
@@ -40,8 +40,8 @@ type Options struct {
 	Model string
 	// SystemPrompt is the first message of every conversation, "" for none.
 	SystemPrompt string
-	// Transport sends the requests to an external server. By default the server is beside
-	// the sidecar, and the backend calls it directly. The transport may return a
+	// Transport sends the requests to an external server. By default the server is in the
+	// pod of the sidecar, and the backend calls it directly. The transport may return a
 	// *backend.TurnError as the reason of a failure. CloseIdle closes its idle
 	// connections; it may be nil.
 	Transport http.RoundTripper

@@ -6,7 +6,7 @@
 // response, retries requests that the agent did not receive, and splits a response into
 // lines and server-sent events.
 //
-// It depends on no protocol: the packages beside it write the requests and decode the
+// It depends on no protocol: the packages that use it write the requests and decode the
 // events. It follows no redirect and uses no proxy. If a response is not understood, the
 // client sees no part of it except the excerpt of backend.Unrecognized.
 package stream
@@ -59,7 +59,7 @@ type Client struct {
 }
 
 // NewWithTransport returns a client that sends all requests through a transport, for an
-// agent that is not beside the sidecar. Close does not close the transport's connections.
+// agent outside of the pod. Close does not close the transport's connections.
 // The transport may return a *backend.TurnError as the reason why it sent no request. If
 // now is nil, the client uses the clock of the machine.
 func NewWithTransport(transport http.RoundTripper, limits Limits, now func() time.Time) *Client {
@@ -74,7 +74,7 @@ func clock(now func() time.Time) func() time.Time {
 	return now
 }
 
-// New returns a client of an agent beside the sidecar. If now is nil, the client uses the
+// New returns a client of an agent in the sidecar's pod. If now is nil, the client uses the
 // clock of the machine.
 func New(limits Limits, now func() time.Time) *Client {
 	limits.setDefaults()

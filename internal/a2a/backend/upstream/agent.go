@@ -37,7 +37,7 @@ type agent struct {
 	// the card.
 	pinned   version.Version
 	cardPath string
-	// remote is nil for an agent beside the sidecar.
+	// remote is nil for an agent in the sidecar's pod.
 	remote *Remote
 	// current is the endpoint in use, nil until the card was read.
 	current atomic.Pointer[endpoint]

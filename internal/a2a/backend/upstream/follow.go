@@ -28,7 +28,7 @@ const (
 	// maxIdleSubscription is how long a resumed subscription stays open without an event. A
 	// quarter of timeouts.idle applies if it is shorter.
 	maxIdleSubscription = 10 * time.Second
-	// maxUnstarted is how long a task may stay submitted after an agent beside the sidecar
+	// maxUnstarted is how long a task may stay submitted after an agent in the sidecar's pod
 	// ended its stream early. Half of timeouts.idle applies if it is shorter.
 	maxUnstarted = 30 * time.Second
 )
@@ -175,7 +175,7 @@ func (f *follower) evaluateUnfinished() (ended bool, err error) {
 	}
 }
 
-// isUnstarted reports whether an agent beside the sidecar ended its stream early and has
+// isUnstarted reports whether an agent in the sidecar's pod ended its stream early and has
 // not started its task since. Within a pod, only the server ends a connection. a2a-sdk 0.3
 // ends it if its executor raises an exception, and leaves the task and its subscriptions
 // unchanged.

@@ -21,7 +21,7 @@ func DecodeSend(params []byte) (*a2a.SendRequest, error) {
 		case "message":
 			s.Message = d.message()
 		case "messageId":
-			// Documents of 0.2 have the message id beside the message.
+			// Requests in the documents of 0.2 have the message id next to the member message.
 			misplaced = d.ID()
 		case "configuration":
 			d.configuration(s)

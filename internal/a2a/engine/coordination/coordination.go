@@ -158,7 +158,7 @@ type Forwarded struct {
 type Outcome struct {
 	Message *a2a.Message
 	Turn    *Position
-	// Unknown is true, beside an error, if the other replica may process or may have
+	// Unknown is true, together with an error, if the other replica may process or may have
 	// processed the message. The claim on the message then has to stay, so that other
 	// replicas find the message in the log of its task.
 	Unknown bool
@@ -174,7 +174,7 @@ type Host interface {
 	TakeOver(ctx context.Context, k store.Key) error
 	// Draining reports whether the engine accepts no more turns.
 	Draining() bool
-	// Accept processes a message of another replica like one of a client.
+	// Accept processes a message of another replica like a message of an own client.
 	Accept(ctx context.Context, f Forwarded) Accepted
 }
 

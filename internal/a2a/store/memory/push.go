@@ -108,9 +108,10 @@ func (s *Pushes) makeRoom(p *store.Push) bool {
 	}
 }
 
-// leavesShare reports whether an owner that uses own leaves at least half as much
-// free, if all owners use all. It is false if all exceeds limit. One owner can therefore use at most two thirds of
-// limit, two owners two fifths each, and there is always room for another owner.
+// leavesShare reports whether the free space is at least half of the space that one owner
+// uses: own is the space of the owner, all the space of all owners, and limit the space
+// in total. It returns false if all exceeds limit. One owner can therefore use at most two
+// thirds of limit, and two owners two fifths each, so there is always room for another owner.
 func leavesShare(own, all, limit int) bool { return own <= 2*(limit-all) }
 
 // dropEnded removes the ended configuration that expires first: of owner or, if it has

@@ -43,7 +43,8 @@ func (s *Store) Create(_ context.Context, n store.NewTask) (store.Log, error) {
 	return l, nil
 }
 
-// refuse uncounts a task for which its account has no room, and returns ErrFull.
+// refuse subtracts a task from the count of its account, which has no room for the task, and
+// returns ErrFull.
 func (s *Store) refuse(principal string, a *account) error {
 	a.tasks--
 	s.removeIfEmpty(principal, a)

@@ -182,7 +182,7 @@ func (w *writer) message(m *a2a.Message) {
 	w.texts(m.ReferenceTasks)
 }
 
-// Flags of parts: the members beside the content.
+// Flags of parts: the members other than the content.
 const (
 	partFilename = 1 << (iota + 4)
 	partMediaType

@@ -53,7 +53,7 @@ func TestLogWithoutNewEventsIsComparedWithoutItsEntries(t *testing.T) {
 	wantNoReads("after an append")
 }
 
-// Replicas of an earlier version store no token beside the number of the last event, or leave a former one there.
+// Replicas of an earlier version store the number of the last event without a token, or leave the token of a former event there.
 func TestLogOfAnEarlierVersionIsCompared(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, c *client.Client, task string){
 		"without the token": func(t *testing.T, c *client.Client, task string) {
