@@ -5,7 +5,7 @@ package a2a
 
 import "net/netip"
 
-// AccountingPrincipal is whom limits charge for a request: the principal of the
+// AccountingPrincipal is the principal to which limits charge a request: the principal of the
 // caller, or the address of an anonymous caller. It does not depend on the tenant.
 // Exactly one of its fields is set; the zero value is the principal of requests
 // whose address is unknown.

@@ -91,7 +91,7 @@ type SubscribeRequest struct {
 	Owner  Owner
 	Tenant string
 	TaskID string
-	// After is the number of the event behind which the stream resumes, if the log still
+	// After is the number of the event after which the stream resumes, if the log still
 	// contains all later events. Otherwise, or if After is nil, the stream begins with a
 	// snapshot.
 	After *uint64

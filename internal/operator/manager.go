@@ -89,8 +89,8 @@ func Run(ctx context.Context, cluster *rest.Config, config Config, log logr.Logg
 
 // startAndWait starts a manager and waits until it has stopped. While its caches sync, a
 // manager ignores its context. startAndWait then does not wait for the manager: it returns when
-// the context ends, or with an error after cacheSyncTimeout. At this time no reconcile has
-// begun, and the process must end.
+// the context ends, or with an error after cacheSyncTimeout. In both cases, no reconcile has
+// begun, and the caller must end the process.
 func startAndWait(ctx context.Context, mgr manager.Manager) error {
 	synced := make(cachesSynced)
 	if err := mgr.Add(synced); err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // A stream that ends without the end of its task asks the client to subscribe again. A
-// client that resumes behind the last event of a task therefore receives the final task,
+// client that resumes after the last event of a task therefore receives the final task,
 // in every version and binding, and the stream ends.
 func TestResumptionBehindTheLastEventYieldsTheFinalTask(t *testing.T) {
 	p := newPod(t, respondHi, nil)

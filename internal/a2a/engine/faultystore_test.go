@@ -40,7 +40,7 @@ const (
 	openFailsAfterPost
 	// inboxLost means that received messages are lost.
 	inboxLost
-	// readsLag means that reads of a log return no event behind the last event that the
+	// readsLag means that reads of a log return no event after the last event that the
 	// replica has appended or read in a snapshot.
 	readsLag
 	// rolledBack means that the store has lost events of the logs that were opened before

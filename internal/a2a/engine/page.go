@@ -27,7 +27,7 @@ const (
 
 var tokenText = base64.RawURLEncoding
 
-// token returns the token of the page that begins behind a place.
+// token returns the token of the page that begins after a place.
 func (p *pageTokens) token(r *a2a.ListRequest, at store.Place) string {
 	place := make([]byte, 0, timeSize+len(at.TaskID))
 	place = appendTime(place, at.Time)
@@ -35,7 +35,7 @@ func (p *pageTokens) token(r *a2a.ListRequest, at store.Place) string {
 	return tokenText.EncodeToString(append(p.code(r, place), place...))
 }
 
-// place returns the place behind which the requested page begins, nil for the first
+// place returns the place after which the requested page begins, nil for the first
 // page, or an INVALID_PARAMS error for a token of another list.
 func (p *pageTokens) place(r *a2a.ListRequest) (*store.Place, error) {
 	if r.PageToken == "" {

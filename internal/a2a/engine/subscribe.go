@@ -48,7 +48,7 @@ func closesSend(u *a2a.StatusUpdate) bool {
 // closesSubscribe reports whether an event ends a subscription.
 func closesSubscribe(u *a2a.StatusUpdate) bool { return u.Status.State.Terminal() }
 
-// follow subscribes to a log behind the event numbered after. The subscription first
+// follow subscribes to the events of a log that follow the event numbered after. The subscription first
 // returns first, unless that is nil, and ends with the status for which closes is
 // true.
 func (e *Engine) follow(log store.Log, first *a2a.Record, after uint64, closes func(*a2a.StatusUpdate) bool) *subscription {

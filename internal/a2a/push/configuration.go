@@ -34,7 +34,7 @@ func (p *Pushes) Check(_ context.Context, c a2a.PushConfig) error {
 }
 
 // Attach adds a configuration that Check has accepted to a task that exists. The delivery
-// begins behind the last event of the task, even if that event ended the task, because a
+// begins after the last event of the task, even if that event ended the task, because a
 // message is about to continue it.
 func (p *Pushes) Attach(ctx context.Context, task store.Key, c a2a.PushConfig) error {
 	log, err := p.open(ctx, task)

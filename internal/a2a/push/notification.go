@@ -33,7 +33,7 @@ type notification struct {
 func isV10(d a2a.Dialect) bool { return d == a2a.DialectV10 || d == a2a.DialectV10GRPC }
 
 // snapshotNotification returns the notification of the current task, if the log was
-// trimmed behind the cursor.
+// trimmed after the cursor.
 func snapshotNotification(d a2a.Dialect, snapshot *a2a.Record) *notification {
 	return &notification{
 		last:     snapshot.Seq,

@@ -13,7 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Resume continues the deliveries that an earlier process has not finished, each behind
+// Resume continues the deliveries that an earlier process has not finished, each after
 // the last event that its receiver confirmed.
 //
 // If other replicas use the store, Resume takes over the deliveries of dead replicas

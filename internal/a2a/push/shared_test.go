@@ -103,7 +103,7 @@ func TestOneReplicaDeliversAtATime(t *testing.T) {
 		task.setState(a2a.StateWorking)
 		a.wantSent(t, 1)
 		other.wantSent(t, 0)
-		// Another replica takes over the delivery of a dead replica, behind the last
+		// Another replica takes over the delivery of a dead replica, after the last
 		// confirmed event.
 		a.stop()
 		b.wantEvents("3 4 5")

@@ -208,7 +208,7 @@ func (p *Pushes) giveUp(d *delivery, n *notification, why Cause, o outcome) next
 	return p.advance(d, n, "")
 }
 
-// advance moves the cursor behind a notification and stores it. The delivery ends with
+// advance moves the cursor past a notification and stores it. The delivery ends with
 // the final notification, or if abandoned is not "".
 func (p *Pushes) advance(d *delivery, n *notification, abandoned Cause) nextStep {
 	d.Acked, d.last, d.attempts, d.since, d.lingered = n.last, 0, 0, time.Time{}, false

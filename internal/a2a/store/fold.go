@@ -11,7 +11,7 @@ import (
 
 // Fold is a task that grows event by event. The cost of an event depends on the event
 // and not on the task. A Task that the Fold has returned never changes: the Fold only
-// appends to the slices that both share, behind the end of the slices of the Task.
+// appends to the slices that both share, after the end of the slices of the Task.
 //
 // A Fold is not safe for concurrent use.
 type Fold struct {

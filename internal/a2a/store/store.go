@@ -58,7 +58,7 @@ type Log interface {
 	// Snapshot returns the task and, in Seq, the number of the last event in it.
 	// Concurrent callers share the record.
 	Snapshot(ctx context.Context) (*a2a.Record, error)
-	// Read appends the records behind the event numbered after to dst: at most ReadLimit
+	// Read appends the records that follow the event numbered after to dst: at most ReadLimit
 	// records and about ReadBytes bytes, but at least one record if there is one. It
 	// returns ErrTrimmed when the log has dropped the first of these records.
 	Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error)

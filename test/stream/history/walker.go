@@ -49,7 +49,7 @@ func (c *check) walk(l *Stream) {
 	}
 }
 
-// resumedAtEnd reports whether the first event of a stream that was resumed behind the last event of its task is the final
+// resumedAtEnd reports whether the first event of a stream that was resumed after the last event of its task is the final
 // task. The log checks the content of this task.
 func (w *walker) resumedAtEnd(first *Event) bool {
 	return w.before != nil && w.before.Terminal() && (first.Kind == Snapshot || first.Kind == Standing) && first.State == w.before.State &&

@@ -31,9 +31,9 @@ func (v *Version) DecodeSend(params []byte) (*a2a.SendRequest, error) {
 }
 
 // configuration reads a SendMessageConfiguration. An explicit blocking has an effect in
-// every version, even in 1.0, whose release candidate had the field. A missing blocking
-// means false only in a version whose own field it is, because the field has no presence.
-// Clients of such a version that do not set it and want to block send no configuration.
+// every version, even in 1.0, whose release candidate had the field. In a version
+// that defines the field, a missing blocking means false, because the field has no presence.
+// A client of such a version that wants to block sends no configuration, or sets blocking.
 func (d *decoder) configuration(s *a2a.SendRequest) {
 	s.ReturnImmediately = d.version.blocking
 	for f := range d.members() {

@@ -215,7 +215,7 @@ func TestAppendGivesUpInTime(t *testing.T) {
 		}
 	}
 	server.Run()
-	// The engine would append its next event behind the last event that it knows.
+	// The engine would append its next event after the last event that it knows.
 	add(t, log, 2)
 	wantChunks(t, log, 3)
 }
