@@ -52,7 +52,7 @@ func TestParseAPIKeys(t *testing.T) {
 		"of two callers": {
 			map[string]string{"alice": keyA, "bob": keyA, "carol": keyA, "dave": keyB},
 			map[string]string{keyB: "dave"},
-			[]string{`API key 1 of "bob" is one of "alice" too`, `API key 1 of "carol" is one of "alice" too`},
+			[]string{`API key 1 of "bob" is also a key of "alice"`, `API key 1 of "carol" is also a key of "alice"`},
 		},
 		"a name with a slash": {map[string]string{"a/b": keyA}, nil, []string{`caller "a/b" must be named by`}},
 		"a name with a dot":   {map[string]string{".a": keyA, "a.next": keyB}, map[string]string{keyB: "a.next"}, []string{`caller ".a"`}},

@@ -32,8 +32,8 @@ func TestStoreURL(t *testing.T) {
 		"another scheme":                {options: Options{Store: "http://a:1"}, problem: "must begin with redis://"},
 		"no port":                       {options: Options{Store: "redis://a"}, problem: "must be host:port"},
 		"servers, no cluster":           {options: Options{Store: "redis://a:1,b:2"}, problem: "use redis+cluster://"},
-		"database of cluster":           {options: Options{Store: "redis+cluster://a:1/1"}, problem: "is no database"},
-		"database that is not a number": {options: Options{Store: "redis://a:1/x"}, problem: "is no database"},
+		"database of cluster":           {options: Options{Store: "redis+cluster://a:1/1"}, problem: "is not the number of a database"},
+		"database that is not a number": {options: Options{Store: "redis://a:1/x"}, problem: "is not the number of a database"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -446,12 +446,12 @@ func TestInvalidAgentResponseFailsTheTool(t *testing.T) {
 		gateway http.HandlerFunc
 		want    string
 	}{
-		"no JSON":          {stream("x"), "no response of A2A 1.0"},
-		"no event":         {stream(wrap(`{"x":1}`)), "no response of A2A 1.0"},
-		"no result":        {stream(`{"jsonrpc":"2.0","id":"1"}`), "no response of A2A 1.0"},
+		"no JSON":          {stream("x"), "is not a response of A2A 1.0"},
+		"no event":         {stream(wrap(`{"x":1}`)), "is not a response of A2A 1.0"},
+		"no result":        {stream(`{"jsonrpc":"2.0","id":"1"}`), "is not a response of A2A 1.0"},
 		"an endless event": {endless, "exceeds 5242880 bytes"},
 		"an empty stream":  {stream(), "connection to the agent broke"},
-		"a page":           {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, "no response of A2A 1.0"},
+		"a page":           {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, "is not a response of A2A 1.0"},
 		"an error":         {stream(`{"jsonrpc":"2.0","id":"1","error":{"code":-32603,"message":"out of memory","data":{"x":1}}}`), "out of memory"},
 		"a long error":     {stream(`{"jsonrpc":"2.0","id":"1","error":{"code":1,"message":"` + strings.Repeat("e", 1<<20) + `"}}`), "eee…"},
 		"no task": {
