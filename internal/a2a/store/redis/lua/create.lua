@@ -12,11 +12,11 @@ local function first(of) return redis.call('ZRANGEBYSCORE', P .. 'a:' .. of, '-i
 -- a principal that has fewer tasks than the caller would have. Of equal principals, the task that ended first is evicted. It
 -- compares at most 64 principals, besides the caller.
 local function victim()
-  local least = count(principal) + 1
+  local least = tasksof(principal) + 1
   local oldest = redis.call('ZRANGE', P .. 'q:ended', 0, 0)[1] or redis.call('ZRANGE', P .. 'q:idle', 0, 0)[1]
   if not oldest then return nil end
   local _, _, of = parts(oldest)
-  local n = of == principal and least or count(of)
+  local n = of == principal and least or tasksof(of)
   local most = redis.call('ZREVRANGE', P .. 'accounts', 0, 0, 'WITHSCORES')
   -- A task is not counted if the key of its principal has expired.
   if n == 0 or n >= least and n >= tonumber(most[2] or 0) then return oldest end

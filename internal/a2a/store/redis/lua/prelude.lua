@@ -76,9 +76,11 @@ local function parts(member)
   return member:sub(1, HASH), member:sub(HASH + 1, 2 * HASH), member:sub(2 * HASH + 1, 3 * HASH), member:sub(3 * HASH + 1)
 end
 
--- count stores and returns the number of tasks of a principal, in all its tenants.
+-- tasksof returns the number of tasks of a principal, in all its tenants. count also stores it.
+local function tasksof(principal) return redis.call('ZCARD', P .. 'a:' .. principal) end
+
 local function count(principal)
-  local n = redis.call('ZCARD', P .. 'a:' .. principal)
+  local n = tasksof(principal)
   if n > 0 then redis.call('ZADD', P .. 'accounts', n, principal) else redis.call('ZREM', P .. 'accounts', principal) end
   return n
 end
@@ -139,8 +141,11 @@ local function file(member, before, state, place, keep)
     redis.call('ZADD', to, at, member)
     account(principal, member, to)
   end
-  if not before then count(principal) end
+  if not before then
+    count(principal)
+    live(P .. 'accounts', keep)
+  end
   if before and queue(before) == IDLE and to ~= IDLE then redis.call('ZREM', paused, id) end
   for _, key in ipairs(keys) do live(key, keep) end
-  for _, key in ipairs({to, P .. 'a:' .. principal, P .. 'accounts', P .. 't:' .. name, P .. 'l:' .. name}) do live(key, keep) end
+  for _, key in ipairs({to, P .. 'a:' .. principal, P .. 't:' .. name, P .. 'l:' .. name}) do live(key, keep) end
 end
