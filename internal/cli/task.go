@@ -80,19 +80,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// printTask writes a task as one document.
-func (f *following) printTask(e *a2aclient.Event) error {
-	if f.output == outputJSON {
-		return f.printJSON(json.RawMessage(e.TaskJSON()))
-	}
-	r := f.renderer()
-	if err := r.event(e); err != nil {
-		return broken(err)
-	}
-	r.history(e.Task.History)
-	return broken(r.end())
-}
-
 func (a *app) taskWatchCommand() *cobra.Command {
 	f := &following{app: a}
 	var after string

@@ -48,21 +48,6 @@ func (c *callResult) serve(ctx context.Context, next func()) {
 	c.complete = true
 }
 
-// end ends the span of the call.
-func (d *destination) end() {
-	d.span.Answered(d.result.status)
-	d.span.End(d.result.outcome())
-}
-
-// Conclude stores the result of a call: the reason of the error in the response, "" for none,
-// and whether the caller disconnected before the end of the response. The Remotes call it
-// with the context and on the goroutine of ServeRemote.
-func Conclude(ctx context.Context, reason a2a.Reason, clientLeft bool) {
-	if to, ok := ctx.Value(destinationKey{}).(*destination); ok {
-		to.result.reason, to.result.clientLeft = reason, clientLeft
-	}
-}
-
 // statusWriter stores the status of a response in the result of a call.
 type statusWriter struct {
 	http.ResponseWriter

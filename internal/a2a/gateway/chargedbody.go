@@ -88,9 +88,6 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) (body []byte,
 	return nil, nil, err
 }
 
-// errTooLong is the error of a body that is larger than its limit.
-var errTooLong = errors.New("body is too large")
-
 // readCharged reads a body whose maximum size is most bytes. declared is the length of the
 // body, or negative if the length is unknown. readCharged calls charge with a size before it
 // reads that many bytes. charge returns false if there is not enough memory, and readCharged

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 )
 
@@ -168,4 +169,19 @@ func join(base, rest string) (*url.URL, error) {
 	}
 	target.RawPath = full
 	return target, nil
+}
+
+// end ends the span of the call.
+func (d *destination) end() {
+	d.span.Answered(d.result.status)
+	d.span.End(d.result.outcome())
+}
+
+// Conclude stores the result of a call: the reason of the error in the response, "" for none,
+// and whether the caller disconnected before the end of the response. The Remotes call it
+// with the context and on the goroutine of ServeRemote.
+func Conclude(ctx context.Context, reason a2a.Reason, clientLeft bool) {
+	if to, ok := ctx.Value(destinationKey{}).(*destination); ok {
+		to.result.reason, to.result.clientLeft = reason, clientLeft
+	}
 }

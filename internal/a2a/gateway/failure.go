@@ -43,6 +43,8 @@ var (
 	errRedirect = errors.New("answer is a redirect")
 	// errMisconfigured means that a URL of the Config is invalid.
 	errMisconfigured = errors.New("a URL of the gateway's configuration is invalid")
+	// errTooLong means that a body is larger than its limit.
+	errTooLong = errors.New("body is too large")
 )
 
 // retrySoon is the delay that is named to clients after a transient failure.

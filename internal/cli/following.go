@@ -1,0 +1,232 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+)
+
+// cancelTimeout bounds the cancel of a task after an interrupt.
+const cancelTimeout = 10 * time.Second
+
+// following follows a task and shows it, for the commands that do so.
+type following struct {
+	*app
+	agentFlags
+	// stream is true to write each event: as a line of JSON, or as text with every state.
+	stream bool
+	save   string
+	// cancel is true to cancel the task after an interrupt without asking the user.
+	cancel bool
+}
+
+// addTo adds the flags.
+func (f *following) addTo(cmd *cobra.Command) {
+	f.agentFlags.addTo(f.app, cmd)
+	f.addWaiting(cmd)
+	cmd.Flags().BoolVar(&f.stream, "stream", false, "Write every event as it arrives; with -o json, one JSON object a line.")
+	cmd.Flags().StringVar(&f.save, "save", "", "Save the files that the agent sends in this `DIRECTORY`.")
+	f.outputFlag(cmd, outputText, outputJSON)
+}
+
+// addCancel adds the flag of the commands that can cancel the task when they are interrupted.
+func (f *following) addCancel(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.cancel, "cancel-on-interrupt", false, "Cancel the task after Ctrl-C without a question.")
+}
+
+// printAnswer writes the answer to a message as one document.
+func (f *following) printAnswer(e *a2aclient.Event) error {
+	if f.output == outputJSON {
+		return f.printJSON(json.RawMessage(e.StreamResponse()))
+	}
+	r := f.renderer()
+	if err := r.event(e); err != nil {
+		return broken(err)
+	}
+	return broken(r.end())
+}
+
+func (f *following) renderer() *renderer {
+	r := newRenderer(f.Out)
+	r.everyEvent = f.stream
+	if f.save != "" {
+		r.files = &fileSaver{directory: f.save}
+	}
+	return r
+}
+
+// follow shows a task until it has ended or waits.
+func (f *following) follow(ctx context.Context, agent *agent, start func(context.Context, *a2aclient.Following) error) error {
+	waiting, cancel := f.waiting(ctx)
+	defer cancel()
+	r := f.renderer()
+	var message *a2aclient.Event // the answer of an agent that makes no task
+	follow := &a2aclient.Following{
+		Client: agent.Client, PollInterval: max(f.pollInterval, 100*time.Millisecond),
+		Resuming: func(cause error) {
+			if cause != nil {
+				f.warnf("The stream broke and is resumed: %v", cause)
+			}
+		},
+	}
+	follow.Observe = func(e *a2aclient.Event) error {
+		if e.Message != nil {
+			message = e
+		}
+		switch {
+		case f.output == outputText:
+			return broken(r.event(e))
+		case f.stream:
+			return f.printText(append(terminal.JSON(e.StreamResponse()), '\n'))
+		default:
+			return nil
+		}
+	}
+	if err := start(waiting, follow); err != nil {
+		if f.output == outputText {
+			_ = r.end()
+		}
+		return f.unfinished(ctx, agent, follow, err)
+	}
+	if err := f.finish(ctx, agent, follow, r, message); err != nil {
+		return err
+	}
+	f.advise(agent, follow)
+	return nil
+}
+
+// finish writes the end of the output. With -o json and without --stream, this is the whole output: one document.
+func (f *following) finish(ctx context.Context, agent *agent, follow *a2aclient.Following, r *renderer, message *a2aclient.Event) error {
+	switch {
+	case f.output == outputText:
+		return broken(r.end())
+	case f.stream:
+		return nil
+	case message != nil:
+		return f.printJSON(json.RawMessage(message.StreamResponse()))
+	}
+	e, err := agent.Task(ctx, follow.TaskID(), nil)
+	if err != nil {
+		return err
+	}
+	return f.printJSON(json.RawMessage(e.StreamResponse()))
+}
+
+// advise writes to stderr what the user can do about a task that has not completed.
+func (f *following) advise(agent *agent, follow *a2aclient.Following) {
+	switch state := follow.State(); {
+	case state == a2a.StateInputRequired:
+		f.warnf(`The agent waits for your answer: %s "..."`, agent.commandLine("send", "--task-id", follow.TaskID()))
+	case state == a2a.StateAuthRequired:
+		f.warnf(`The agent waits for an authorization, which its message describes. Then: %s "..."`, agent.commandLine("send", "--task-id", follow.TaskID()))
+	case state.Terminal() && state != a2a.StateCompleted:
+		f.warnf("The task ended as %s.", state)
+	}
+}
+
+// unfinished returns the failure for a task that was not followed to its end. After an interrupt, it cancels the task if
+// --cancel is set, or if the user agrees.
+func (f *following) unfinished(ctx context.Context, agent *agent, follow *a2aclient.Following, err error) error {
+	id := follow.TaskID()
+	if id == "" {
+		return err
+	}
+	problem := failure.Of(err)
+	interrupted := errors.Is(context.Cause(ctx), errInterrupted)
+	if interrupted && f.cancel {
+		return f.cancelInterrupted(ctx, agent, id)
+	}
+	if interrupted && f.interactive && f.output == outputText {
+		f.warnf("")
+		f.warnf("Cancel the task %s, too? [y/N]", id)
+		answer, _ := bufio.NewReader(f.In).ReadString('\n')
+		if strings.HasPrefix(strings.ToLower(strings.TrimSpace(answer)), "y") {
+			return f.cancelInterrupted(ctx, agent, id)
+		}
+	}
+	if problem.Hint != "" && problem.Code != failure.Timeout {
+		return problem
+	}
+	out := *problem
+	return out.WithHint("the task continues; to follow it: %s, to end it: %s", agent.commandLine("task watch", id), agent.commandLine("task cancel", id))
+}
+
+func (f *following) cancelInterrupted(ctx context.Context, agent *agent, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
+	defer cancel()
+	e, err := f.cancelTask(ctx, agent, id)
+	if err != nil {
+		return err
+	}
+	f.warnf("The task is %s.", e.Task.Status.State)
+	if state := e.Task.Status.State; state != a2a.StateCanceled {
+		return failure.New(failure.Internal, "interrupted, and the task is still %s", state)
+	}
+	return failure.New(failure.Internal, "interrupted, and the task was canceled")
+}
+
+// printTask writes a task as one document.
+func (f *following) printTask(e *a2aclient.Event) error {
+	if f.output == outputJSON {
+		return f.printJSON(json.RawMessage(e.TaskJSON()))
+	}
+	r := f.renderer()
+	if err := r.event(e); err != nil {
+		return broken(err)
+	}
+	r.history(e.Task.History)
+	return broken(r.end())
+}
+
+// notCancelable is the code of the failure to cancel a task that has ended.
+var notCancelable = failure.OfReason(a2a.ReasonTaskNotCancelable)
+
+// cancelTask cancels a task and returns it. The failure for a task that cannot be canceled names the state of the task.
+func (f *following) cancelTask(ctx context.Context, agent *agent, id string) (*a2aclient.Event, error) {
+	e, err := agent.Cancel(ctx, id)
+	refused := err
+	if err != nil {
+		if failure.Of(err).Code != notCancelable {
+			return nil, err
+		}
+		if e, err = agent.Task(ctx, id, new(0)); err != nil {
+			return nil, refused
+		}
+	}
+	switch state := e.Task.Status.State; {
+	case state == a2a.StateCanceled && refused != nil:
+		f.warnf("The task was canceled before.")
+	case state == a2a.StateCanceled:
+	case state.Terminal():
+		return nil, cancelRefused(refused, "the task has ended as %s and cannot be canceled", state).
+			WithHint("to show its output: %s", agent.commandLine("task get", id))
+	case refused != nil:
+		return nil, cancelRefused(refused, "the agent does not cancel the task, which is %s", state).
+			WithHint("to follow it: %s", agent.commandLine("task watch", id))
+	default:
+		f.warnf("The agent has accepted the request, and the task is still %s. To follow it: %s", state, agent.commandLine("task watch", id))
+	}
+	return e, nil
+}
+
+// cancelRefused returns the failure to cancel a task. reported is the error of the agent, or nil if it answered with the task.
+func cancelRefused(reported error, format string, args ...any) *failure.Error {
+	out := failure.New(notCancelable, format, args...)
+	if reported != nil {
+		out.A2ACode = failure.Of(reported).A2ACode
+	}
+	return out
+}
