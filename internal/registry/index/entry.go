@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
@@ -189,7 +190,8 @@ func (e *Entry) exchangeTerm(before, after string) {
 
 // setTerms sets the terms of filters and of the texts, with their frequencies.
 func (e *Entry) setTerms(filters []string, document text.Document) {
-	list := make([]weightedTerm, 0, len(filters)+len(document.Terms))
+	space := weightedTerms.Get().(*[]weightedTerm)
+	list := (*space)[:0]
 	for _, filter := range filters {
 		list = append(list, weightedTerm{term: hashTerm(filter)})
 	}
@@ -203,7 +205,17 @@ func (e *Entry) setTerms(filters []string, document text.Document) {
 		e.terms[i], e.frequencies[i] = t.term, t.frequency
 	}
 	e.length = document.Length
+	if cap(list) <= maxPooledTerms {
+		*space = list
+		weightedTerms.Put(space)
+	}
 }
+
+// weightedTerms has lists that are reused. Garbage of the entries of a cold start would cause collections of the whole heap.
+var weightedTerms = sync.Pool{New: func() any { return new([]weightedTerm) }}
+
+// maxPooledTerms bounds a list that is reused.
+const maxPooledTerms = 1024
 
 // weightedTerm is a term with its frequency.
 type weightedTerm struct {

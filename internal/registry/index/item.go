@@ -5,6 +5,7 @@ package index
 
 import (
 	"encoding/json"
+	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
@@ -139,6 +140,7 @@ func (v *itemJSON) describe(c *card.Card) {
 	for i := range c.Capabilities.Extensions {
 		v.Capabilities.Extensions = append(v.Capabilities.Extensions, c.Capabilities.Extensions[i].URI)
 	}
+	v.Skills = slices.Grow(v.Skills, len(c.Skills))
 	for i := range c.Skills {
 		s := &c.Skills[i]
 		v.Skills = append(v.Skills, skillJSON{
@@ -160,11 +162,12 @@ const (
 
 // fields returns the texts of the agent that ranked searches use, with their weights.
 func (v *itemJSON) fields() []text.Field {
-	fields := []text.Field{
-		{Text: v.Name, Weight: weightName},
-		{Text: v.DisplayName, Weight: weightName},
-		{Text: v.Description, Weight: weightDescription},
+	size := 3
+	for i := range v.Skills {
+		size += 3 + len(v.Skills[i].Tags) + len(v.Skills[i].Examples)
 	}
+	fields := append(make([]text.Field, 0, size), text.Field{Text: v.Name, Weight: weightName},
+		text.Field{Text: v.DisplayName, Weight: weightName}, text.Field{Text: v.Description, Weight: weightDescription})
 	for i := range v.Skills {
 		s := &v.Skills[i]
 		fields = append(fields, text.Field{Text: s.ID, Weight: weightSkillName}, text.Field{Text: s.Name, Weight: weightSkillName},
