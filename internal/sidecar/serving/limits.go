@@ -32,6 +32,9 @@ const (
 	minBodies      = 8
 	// memoryTimeout is how long a request waits for memory in one of these budgets.
 	memoryTimeout = time.Second
+	// answerTimeout bounds the time in which a client reads a response, so that slow clients
+	// cannot hold responseMemory for an hour. A response of 10 MiB needs 87 KiB/s.
+	answerTimeout = 2 * time.Minute
 )
 
 // LimitTurns is the value of the label limit for the limits of turns, which the engine
@@ -145,7 +148,7 @@ func (l *Limits) Tokens() tokenbudget.Limits {
 func (l *Limits) HTTP() *httpcall.Limits {
 	return &httpcall.Limits{
 		MaxBody: func() int64 { return l.current.Load().MaxBodyBytes },
-		Bodies:  l.bodies, Answers: l.responses, WriteTimeout: WriteTimeout, Now: l.options.Now,
+		Bodies:  l.bodies, Answers: l.responses, WriteTimeout: WriteTimeout, AnswerTimeout: answerTimeout, Now: l.options.Now,
 	}
 }
 

@@ -18,6 +18,6 @@ func Limits(maxBody int64) *httpcall.Limits {
 	return &httpcall.Limits{
 		MaxBody: func() int64 { return maxBody },
 		Bodies:  limit.NewBudget(plenty, time.Second), Answers: limit.NewBudget(plenty, time.Second),
-		WriteTimeout: time.Minute, Now: time.Now,
+		WriteTimeout: time.Minute, AnswerTimeout: time.Minute, Now: time.Now,
 	}
 }

@@ -158,18 +158,13 @@ func (c *call) reply(message []byte) error {
 // answer sends a response with a single message. size is an estimate of its length, in
 // bytes.
 func (h *Handler) answer(c *call, size int, encode func() []byte) error {
-	release, err := h.reserve(c, size)
+	x := httpcall.Call{R: c.Request, Limits: h.Limits}
+	release, err := x.ReserveAnswer(size)
 	if err != nil {
 		return err
 	}
 	defer release()
 	return c.reply(encode())
-}
-
-// reserve reserves memory for a message of about size bytes until release is called.
-func (h *Handler) reserve(c *call, size int) (release func(), err error) {
-	x := httpcall.Call{R: c.Request, Limits: h.Limits}
-	return x.ReserveAnswer(size)
 }
 
 // The names of the metadata that lists extensions, in 1.0 and in 0.3.

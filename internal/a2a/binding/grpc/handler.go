@@ -61,7 +61,7 @@ func OwnsHealth(r *http.Request) bool { return r.URL.Path == healthCheck && Owns
 
 // ServeHTTP serves one call.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{w: newWriter(w, h.Limits.WriteTimeout), source: r, method: methods[r.URL.Path], started: h.Limits.Now()}
+	c := &call{w: newWriter(w, h.Limits), source: r, method: methods[r.URL.Path], started: h.Limits.Now()}
 	if c.method == nil {
 		c.method = unknown
 	}
@@ -78,6 +78,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// connect refused the timeout, the compression or the content type without calling
 		// serve.
 		h.Observe(r.Context(), httpcall.Outcome{Binding: "grpc", Started: c.started}.Refused(errFraming))
+	}
+	if r.Context().Err() == nil {
+		c.w.boundRest()
 	}
 }
 

@@ -140,6 +140,12 @@ func (h *Handler) extendedCard(c *call) error {
 	if err != nil {
 		return err
 	}
+	x := httpcall.Call{R: c.Request, Limits: h.Limits}
+	release, err := x.ReserveAnswer(len(text))
+	if err != nil {
+		return err
+	}
+	defer release()
 	message, err := c.dialect.encodeCard(text)
 	if err != nil {
 		return err

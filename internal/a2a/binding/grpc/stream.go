@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 )
 
 // lastEventID is the metadata with which a client resumes a stream. The trailer of a stream
@@ -94,7 +95,8 @@ func (c *call) setLastEventID(seq uint64) {
 // subscribers.
 func (h *Handler) sendEvent(c *call, record *a2a.Record) error {
 	if !record.Cached(c.dialect.id) {
-		release, err := h.reserve(c, record.Size())
+		x := httpcall.Call{R: c.Request, Limits: h.Limits}
+		release, err := x.AnswerMemory().Reserve(c.Context(), record.Size())
 		if err != nil {
 			return err
 		}

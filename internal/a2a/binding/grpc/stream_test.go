@@ -395,6 +395,100 @@ func TestWire20_StalledConnectionIsClosed(t *testing.T) {
 	}
 }
 
+// http2Client is a client of HTTP/2 that opens no window of flow control.
+type http2Client struct {
+	*http2.Framer
+
+	t    *testing.T
+	conn net.Conn
+}
+
+func dialHTTP2(t *testing.T, address string) *http2Client {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	c := &http2Client{http2.NewFramer(conn, conn), t, conn}
+	_, err = io.WriteString(conn, http2.ClientPreface)
+	c.check(err)
+	c.check(c.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0}))
+	return c
+}
+
+func (c *http2Client) check(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// call sends a call with one message on the stream 1.
+func (c *http2Client) call(path string, message []byte) {
+	c.t.Helper()
+	var block bytes.Buffer
+	headers := hpack.NewEncoder(&block)
+	for _, field := range [][2]string{
+		{":method", "POST"},
+		{":scheme", "http"},
+		{":authority", "a"},
+		{":path", path},
+		{"content-type", "application/grpc"},
+		{"te", "trailers"},
+	} {
+		c.check(headers.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}))
+	}
+	c.check(c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true}))
+	c.check(c.WriteData(1, true, append([]byte{0, 0, 0, 0, byte(len(message))}, message...)))
+}
+
+// next returns the next frame of the stream, except for window updates. It fails if the
+// server sends none in time.
+func (c *http2Client) next() http2.Frame {
+	c.t.Helper()
+	c.check(c.conn.SetReadDeadline(time.Now().Add(20 * time.Second)))
+	for {
+		frame, err := c.ReadFrame()
+		c.check(err)
+		if frame.Header().StreamID == 1 && frame.Header().Type != http2.FrameWindowUpdate {
+			return frame
+		}
+	}
+}
+
+// TestUnreadAnswersAreReset checks that the server resets the stream of an answer that its
+// client does not read, even if the answer fits into the buffers of the server. Health
+// checks need no credential, so any client could otherwise fill the memory with goroutines.
+func TestUnreadAnswersAreReset(t *testing.T) {
+	working := &fake{Task: newTask(a2a.StateWorking), Records: []*a2a.Record{snapshot(1, a2a.StateCompleted)}}
+	for path, request := range map[string]proto.Message{
+		"/grpc.health.v1.Health/Check":        &healthpb.HealthCheckRequest{},
+		"/lf.a2a.v1.A2AService/GetTask":       &v10.GetTaskRequest{Id: "t1"},
+		"/a2a.v1.A2AService/TaskSubscription": &v03.TaskSubscriptionRequest{Name: "tasks/t1"},
+	} {
+		t.Run(path, func(t *testing.T) {
+			x := newFixture(t, working, func(c *grpc.Config) { c.Limits.WriteTimeout = 300 * time.Millisecond })
+			message, err := proto.Marshal(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := dialHTTP2(t, x.address)
+			c.call(path, message)
+			for {
+				switch frame := c.next().(type) {
+				case *http2.RSTStreamFrame:
+					return
+				case *http2.HeadersFrame:
+					if frame.StreamEnded() {
+						t.Fatal("the call has no message")
+					}
+				}
+			}
+		})
+	}
+}
+
 func TestWire20_Health(t *testing.T) {
 	x := newFixture(t, &fake{})
 	client := healthpb.NewHealthClient(x.conn)

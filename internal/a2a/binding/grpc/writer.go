@@ -5,17 +5,21 @@ package grpc
 
 import (
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 )
 
-// writer bounds the time of each write of 64 KiB. It disconnects a client that does not
-// read, but no client that reads slowly or to which nothing is written.
+// writer bounds the time of each write of 64 KiB, and the time of all writes of a message. It
+// disconnects a client that does not read or that reads too slowly, but no client to which
+// nothing is written.
 type writer struct {
 	http.ResponseWriter
 	control http.ResponseController
-	timeout time.Duration
+	limits  *httpcall.Limits
 	stalled atomic.Bool
 	// begun is true once a message may have been written.
 	begun bool
@@ -30,8 +34,8 @@ type writer struct {
 
 // newWriter returns a writer. It removes the write deadline of the server, which would
 // bound the whole response.
-func newWriter(w http.ResponseWriter, timeout time.Duration) *writer {
-	out := &writer{ResponseWriter: w, control: *http.NewResponseController(w), timeout: timeout}
+func newWriter(w http.ResponseWriter, limits *httpcall.Limits) *writer {
+	out := &writer{ResponseWriter: w, control: *http.NewResponseController(w), limits: limits}
 	_ = out.control.SetWriteDeadline(time.Time{})
 	return out
 }
@@ -39,12 +43,25 @@ func newWriter(w http.ResponseWriter, timeout time.Duration) *writer {
 // Unwrap returns the wrapped writer to http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// Write implements http.ResponseWriter.
+// Write implements http.ResponseWriter. It disconnects a client that takes longer than
+// AnswerTimeout to read p.
 func (w *writer) Write(p []byte) (written int, err error) {
 	const piece = 64 << 10
+	var end time.Time
+	if len(p) > piece && w.limits.AnswerTimeout > 0 {
+		end = w.limits.Now().Add(w.limits.AnswerTimeout)
+	}
 	for err == nil && len(p) > 0 {
+		timeout := w.limits.WriteTimeout
+		if !end.IsZero() {
+			timeout = min(timeout, end.Sub(w.limits.Now()))
+		}
+		if timeout <= 0 {
+			w.disconnect()
+			return written, os.ErrDeadlineExceeded
+		}
 		n := 0
-		w.within(func() { n, err = w.ResponseWriter.Write(p[:min(len(p), piece)]) })
+		w.within(timeout, func() { n, err = w.ResponseWriter.Write(p[:min(len(p), piece)]) })
 		written, p = written+n, p[n:]
 	}
 	return written, err
@@ -60,17 +77,24 @@ func (w *writer) Flush() {
 }
 
 // flush sends the written bytes.
-func (w *writer) flush() { w.within(func() { _ = w.control.Flush() }) }
+func (w *writer) flush() { w.within(w.limits.WriteTimeout, func() { _ = w.control.Flush() }) }
+
+// boundRest sets a deadline for the bytes that the server sends after the handler has
+// returned. Without it, the server would wait for a client that opens no window of flow
+// control, and hold the goroutine of the call, as long as the connection exists.
+func (w *writer) boundRest() {
+	_ = w.control.SetWriteDeadline(w.limits.Now().Add(w.limits.WriteTimeout))
+}
 
 // within runs one write and bounds its time. It uses a timer because a write deadline of
 // HTTP/2 costs more: it is a message to the goroutine of the connection.
-func (w *writer) within(write func()) {
+func (w *writer) within(timeout time.Duration, write func()) {
 	w.mu.Lock()
 	w.writing = true
 	if w.timer == nil {
-		w.timer = time.AfterFunc(w.timeout, w.cut)
+		w.timer = time.AfterFunc(timeout, w.cut)
 	} else {
-		w.timer.Reset(w.timeout)
+		w.timer.Reset(timeout)
 	}
 	w.mu.Unlock()
 	write()
@@ -80,7 +104,7 @@ func (w *writer) within(write func()) {
 	w.mu.Unlock()
 }
 
-// cut resets the stream of a running write, by a deadline in the past.
+// cut disconnects the client of a running write.
 func (w *writer) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,7 +113,12 @@ func (w *writer) cut() {
 		return
 	}
 	if w.writing {
-		w.stalled.Store(true)
-		_ = w.control.SetWriteDeadline(time.Unix(1, 0))
+		w.disconnect()
 	}
+}
+
+// disconnect resets the stream by a deadline in the past.
+func (w *writer) disconnect() {
+	w.stalled.Store(true)
+	_ = w.control.SetWriteDeadline(time.Unix(1, 0))
 }

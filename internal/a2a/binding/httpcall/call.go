@@ -23,8 +23,8 @@ type Limits struct {
 	// memory budget of large responses that are not written yet; it is nil if the handler
 	// charges them.
 	Bodies, Answers *limit.Budget
-	// WriteTimeout bounds each write of 64 KiB, and AnswerTimeout all writes of a response;
-	// 0 is no bound.
+	// WriteTimeout bounds each write of 64 KiB. AnswerTimeout bounds all writes of a response
+	// without a stream, and of one message over gRPC. 0 is no bound.
 	WriteTimeout, AnswerTimeout time.Duration
 	Now                         func() time.Time
 }
