@@ -189,7 +189,7 @@ func (s *Sidecar) assembleHandlers() {
 	s.parking = serving.NewParking(s.log, s.now)
 	s.drain = serving.NewDrainer(s.log, s.now, s.running, s.drainTurns)
 	s.probes = serving.NewProbes(serving.ProbeOptions{
-		Ready: s.ready, Drain: s.drain, Metrics: s.metrics.Handler(), GracePeriod: s.gracePeriod,
+		Ready: s.ready, Drain: s.drain, Metrics: s.metrics.Handler(), GracePeriod: s.gracePeriod, Now: s.now,
 		Profiling: func() bool { return s.current().Observability.Profiling },
 	})
 	s.routes = s.newRoutes()

@@ -17,7 +17,7 @@ import (
 
 func TestDrainIsServedToLoopbackOnly(t *testing.T) {
 	drain := NewDrainer(slog.New(slog.DiscardHandler), time.Now, func() int { return 0 }, func(context.Context) error { return nil })
-	p := NewProbes(ProbeOptions{Drain: drain, Metrics: http.NotFoundHandler()})
+	p := NewProbes(ProbeOptions{Drain: drain, Metrics: http.NotFoundHandler(), Now: time.Now})
 	for _, remote := range []string{"10.0.0.7:4711", "[fd00::7]:4711", ""} {
 		request := httptest.NewRequest(http.MethodPost, sidecarconfig.DrainPath, nil)
 		request.RemoteAddr = remote

@@ -43,6 +43,27 @@ func limitRead(now func() time.Time) middleware {
 	}
 }
 
+// limitTime bounds the time in which a request must arrive and its response must be read,
+// until the handler calls unlimitTime.
+func limitTime(now func() time.Time) middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			setDeadlines(w, now().Add(readTimeout), now().Add(WriteTimeout))
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+// unlimitTime removes the bounds of limitTime, for a handler that waits. A read deadline
+// would end the context of the request.
+func unlimitTime(w http.ResponseWriter) { setDeadlines(w, time.Time{}, time.Time{}) }
+
+func setDeadlines(w http.ResponseWriter, read, write time.Time) {
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(read)
+	_ = control.SetWriteDeadline(write)
+}
+
 func recoverPanic(log *slog.Logger, deny denyFunc) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -26,6 +26,8 @@ type ProbeOptions struct {
 	Profiling func() bool
 	// GracePeriod returns the grace period of the pod.
 	GracePeriod func() time.Duration
+	// Now is the clock of deadlines.
+	Now func() time.Time
 }
 
 // Probes serves the health port: the probes of the kubelet, the preStop hooks, the
@@ -48,7 +50,7 @@ func (p *Probes) Started() { p.started.Store(true) }
 // address is the address of the port.
 func (p *Probes) Handler(address net.Addr) http.Handler {
 	noPages := func() *sidecarconfig.Access { return &sidecarconfig.Access{} }
-	return chain(checkHost(address, nil, forbid), checkOrigin(noPages, forbid))(p.routes())
+	return chain(limitTime(p.options.Now), checkHost(address, nil, forbid), checkOrigin(noPages, forbid))(p.routes())
 }
 
 // forbid denies a request that does not belong to a binding.
@@ -63,25 +65,35 @@ func (p *Probes) routes() http.Handler {
 	mux.HandleFunc("GET "+sidecarconfig.StartedPath, func(w http.ResponseWriter, _ *http.Request) {
 		answerProbe(w, p.startedErr())
 	})
-	mux.HandleFunc("GET "+sidecarconfig.ReadyzPath, func(w http.ResponseWriter, r *http.Request) {
-		answerProbe(w, p.hold.wait(r, p.ready, drain.draining))
-	})
+	mux.HandleFunc("GET "+sidecarconfig.ReadyzPath, p.waits(func(r *http.Request) error {
+		return p.hold.wait(r, p.ready, drain.draining)
+	}))
 	mux.HandleFunc("POST "+sidecarconfig.DrainPath, func(w http.ResponseWriter, r *http.Request) {
 		if !isFromPod(r) {
 			http.Error(w, "only callers inside the pod may start the drain", http.StatusForbidden)
 			return
 		}
 		drain.Begin(p.options.GracePeriod(), Propagation) //nolint:contextcheck // a drain outlives the request that starts it
-		drain.Wait(r.Context())
-		answerProbe(w, nil)
+		p.waits(func(r *http.Request) error { drain.Wait(r.Context()); return nil })(w, r)
 	})
-	mux.HandleFunc("GET "+sidecarconfig.DrainedPath, func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+sidecarconfig.DrainedPath, p.waits(func(r *http.Request) error {
 		drain.waitIfBegun(r.Context())
-		answerProbe(w, nil)
-	})
+		return nil
+	}))
 	mux.Handle("GET "+sidecarconfig.MetricsPath, p.options.Metrics)
 	p.handleProfiles(mux)
 	return mux
+}
+
+// waits returns a handler that answers with the result of wait. The time of wait is not
+// bounded, and the time of reading the answer is.
+func (p *Probes) waits(wait func(*http.Request) error) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		unlimitTime(w)
+		err := wait(r)
+		setDeadlines(w, p.options.Now().Add(readTimeout), p.options.Now().Add(WriteTimeout))
+		answerProbe(w, err)
+	}
 }
 
 // isFromPod reports whether a request comes from inside the pod.

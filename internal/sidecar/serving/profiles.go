@@ -34,6 +34,7 @@ func (p *Probes) handleProfiles(mux *http.ServeMux) {
 				http.Error(w, "two profiles are being made; try again", http.StatusTooManyRequests)
 				return
 			}
+			unlimitTime(w) // a profile takes as long as the caller asks for
 			h(w, r)
 		}
 	}
