@@ -21,14 +21,24 @@ var errEnded = &a2a.Error{Reason: a2a.ReasonInternal, Message: "reader has ended
 type decoder struct {
 	*jsontext.Decoder
 	text bytes.Buffer
+	// names and levels are memory for scan.
+	names  NameList
+	levels [MaxDepth]level
 }
+
+// allowDuplicates turns off the decoder's check of names, because scan checks them with less
+// memory.
+var allowDuplicates = []jsontext.Options{jsontext.AllowDuplicateNames(true)}
+
+// maxPooledNames is the largest capacity of a list of names that stays in the pool.
+const maxPooledNames = 1 << 10
 
 var decoders = sync.Pool{New: func() any { return &decoder{Decoder: new(jsontext.Decoder)} }}
 
 func lend(text []byte) *decoder {
 	d := decoders.Get().(*decoder) // the pool holds nothing else
 	d.text = *bytes.NewBuffer(text)
-	d.Reset(&d.text)
+	d.Reset(&d.text, allowDuplicates...)
 	return d
 }
 
@@ -36,5 +46,8 @@ func lend(text []byte) *decoder {
 func (d *decoder) giveBack() {
 	d.text = bytes.Buffer{}
 	d.Reset(&d.text)
+	if cap(d.names) > maxPooledNames {
+		d.names = nil
+	}
 	decoders.Put(d)
 }

@@ -73,7 +73,7 @@ func TestPooledDecoderHasNoEarlierState(t *testing.T) {
 				}
 				open.Close()
 				want := fmt.Sprintf("%d-%d", worker, i)
-				r := New(fmt.Appendf(nil, `{"a":%q,"b":[1],"\u0061":2}`, want))
+				r := New(fmt.Appendf(nil, `{"a":%q,"b":[1],"c":2,}`, want))
 				got := ""
 				for name := range r.Members() {
 					if string(name) == "a" && got == "" {
@@ -81,7 +81,7 @@ func TestPooledDecoderHasNoEarlierState(t *testing.T) {
 					}
 				}
 				if err := r.End(); err == nil || got != want {
-					t.Errorf("read %q, %v, want %q and a duplicate name", got, err, want)
+					t.Errorf("read %q, %v, want %q and an error at the end", got, err, want)
 				}
 			}
 		})

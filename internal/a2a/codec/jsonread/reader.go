@@ -50,12 +50,19 @@ func New(text []byte) *Reader {
 // reader is in use.
 func (r *Reader) Start(text []byte) {
 	r.dec = lend(text)
-	if depth(text) > MaxDepth {
+	switch deepest, duplicate := r.dec.scan(text); {
+	case deepest > MaxDepth:
 		r.err = &a2a.Error{
 			Reason:  a2a.ReasonParse,
 			Message: "JSON is nested deeper than " + strconv.Itoa(MaxDepth) + " levels",
 		}
+	case duplicate >= 0:
+		r.err = invalidAt(int64(duplicate))
 	}
+}
+
+func invalidAt(at int64) *a2a.Error {
+	return &a2a.Error{Reason: a2a.ReasonParse, Message: "Invalid JSON payload at byte " + strconv.FormatInt(at, 10)}
 }
 
 // Spell makes Members refuse each name for which variantOf returns another name, the
@@ -376,10 +383,7 @@ func (r *Reader) syntax(err error) {
 	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		at = syntactic.ByteOffset
 	}
-	r.err = &a2a.Error{
-		Reason:  a2a.ReasonParse,
-		Message: "Invalid JSON payload at byte " + strconv.FormatInt(at, 10),
-	}
+	r.err = invalidAt(at)
 }
 
 // compact copies a value that the decoder has validated.
@@ -392,44 +396,6 @@ func compact(raw []byte) []byte {
 		return nil
 	}
 	return out
-}
-
-// depth returns the deepest nesting of brackets outside of strings. It does not validate
-// the text: the decoder refuses invalid JSON later.
-func depth(text []byte) int {
-	level, deepest := 0, 0
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '"':
-			i += quoted(text[i+1:])
-		case '{', '[':
-			level++
-			deepest = max(deepest, level)
-		case '}', ']':
-			level--
-		}
-	}
-	return deepest
-}
-
-// quoted returns the length of the string at the start of text, including its closing
-// quotation mark. The opening quotation mark precedes text.
-func quoted(text []byte) int {
-	end := 0
-	for {
-		mark := bytes.IndexByte(text[end:], '"')
-		if mark < 0 {
-			return len(text)
-		}
-		escapes := 0
-		for escapes < mark && text[end+mark-1-escapes] == '\\' {
-			escapes++
-		}
-		end += mark + 1
-		if escapes%2 == 0 {
-			return end
-		}
-	}
 }
 
 // path converts a JSON pointer to a field path: /message/parts/0/text becomes

@@ -172,8 +172,8 @@ func TestDepthSkipsStrings(t *testing.T) {
 		``: 0, `1`: 0, `{}`: 1, `[[{}]]`: 3, `[[],[]]`: 2, `"[["`: 0, `["\"[[",[]]`: 2, `["\\",[]]`: 2, `["\\\"[[",[]]`: 2, `["\\\\",[]]`: 2,
 		`"[[`: 0, `"\`: 0, `["\"`: 1, `[""]`: 1, `["","[",[]]`: 2, `["\\\\\"]", [[]]]`: 3,
 	} {
-		if got := depth([]byte(text)); got != want {
-			t.Errorf("depth(%s) = %d, want %d", text, got, want)
+		if got, _ := new(decoder).scan([]byte(text)); got != want {
+			t.Errorf("scan(%s) = %d, want %d", text, got, want)
 		}
 	}
 }

@@ -50,6 +50,7 @@ func (r *Reader) Object() a2a.Object {
 	if r.err != nil {
 		return nil
 	}
+	r.setMaxJSON()
 	return a2a.Object(r.appendStruct(nil, r.bytes, 1))
 }
 
@@ -58,29 +59,62 @@ func (r *Reader) Value() a2a.Value {
 	if r.err != nil {
 		return nil
 	}
+	r.setMaxJSON()
 	return a2a.Value(r.appendValue(nil, r.bytes, 0))
+}
+
+// maxGrowth is the largest ratio of the JSON of a field to the field. Texts with ordinary
+// escapes become at most twice as long, and control characters six times.
+const maxGrowth = 3
+
+func (r *Reader) setMaxJSON() { r.maxJSON = maxGrowth*len(r.bytes) + 1<<10 }
+
+// fits reports whether JSON of n bytes is within the limit. If not, fits fails.
+func (r *Reader) fits(n int) bool {
+	if n > r.maxJSON {
+		r.Fail("is more than three times as long in JSON as in protobuf")
+	}
+	return r.err == nil
 }
 
 func (r *Reader) appendStruct(dst, text []byte, depth int) []byte {
 	if !r.shallow(depth) {
 		return dst
 	}
-	names := map[string]bool{}
+	// The names of this object follow those of the objects around it.
+	first, checkAt := len(r.names), minChecked
+	defer func() { r.names = r.names[:first] }()
 	dst = append(dst, '{')
 	for _, entry := range r.values(text, &onlyWires) {
 		name, value := r.entry(entry)
-		if names[string(name)] {
-			r.Fail("must not have a duplicate name")
-			return dst
-		}
-		if names[string(name)] = true; len(names) > 1 {
+		if len(r.names) > first {
 			dst = append(dst, ',')
 		}
-		dst = r.appendText(dst, name)
+		at := len(dst)
+		if dst = r.appendText(dst, name); r.err != nil {
+			return dst
+		}
+		if r.names = r.names.Add(dst, at); len(r.names)-first == checkAt {
+			r.checkNames(dst, first)
+			checkAt *= 2
+		}
 		dst = append(dst, ':')
 		dst = r.appendValue(dst, value, depth)
 	}
+	r.checkNames(dst, first)
 	return append(dst, '}')
+}
+
+// minChecked is the number of names at which appendStruct checks them for the first time
+// before the end of an object. A message of millions of equal names is therefore refused at
+// its beginning.
+const minChecked = 64
+
+// checkNames fails if two of the names from first on are equal.
+func (r *Reader) checkNames(dst []byte, first int) {
+	if r.err == nil && r.names[first:].Duplicate(dst) >= 0 {
+		r.Fail("must not have a duplicate name")
+	}
 }
 
 // entry reads a member of a Struct. An absent name is empty, and an absent value
@@ -103,6 +137,9 @@ func (r *Reader) entry(text []byte) (name, value []byte) {
 // appendValue reads the oneof of a Value and appends it as JSON. A oneof without a member
 // is null.
 func (r *Reader) appendValue(dst, text []byte, depth int) []byte {
+	if !r.fits(len(dst)) {
+		return dst
+	}
 	member, content := 0, []byte(nil)
 	for number, each := range r.values(text, &valueWires) {
 		if member != 0 {
@@ -188,11 +225,29 @@ func (r *Reader) appendNumber(dst, content []byte) []byte {
 }
 
 func (r *Reader) appendText(dst, text []byte) []byte {
+	if !r.fits(len(dst) + quotedLength(text)) {
+		return dst
+	}
 	dst, err := jsontext.AppendQuote(dst, text)
 	if err != nil {
 		r.Fail("is not valid UTF-8")
 	}
 	return dst
+}
+
+// quotedLength returns the length of a text as a JSON string, with six bytes for each control
+// character.
+func quotedLength(text []byte) int {
+	n := len(text)
+	for _, c := range text {
+		switch {
+		case c == '"' || c == '\\' || c == '\n' || c == '\r' || c == '\t':
+			n++
+		case c < ' ':
+			n += 5
+		}
+	}
+	return n
 }
 
 // AppendObject appends a Struct field, unless the object is empty.

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"math"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,15 @@ func double(f float64) []byte {
 	return protowire.AppendFixed64(protowire.AppendTag(nil, 2, protowire.Fixed64Type), math.Float64bits(f))
 }
 
+// manyEntries returns the members of a Struct, with different names.
+func manyEntries(count int) []byte {
+	var all []byte
+	for i := range count {
+		all = append(all, field(1, field(1, []byte(strconv.FormatInt(int64(i), 36))...)...)...)
+	}
+	return all
+}
+
 func TestReaderRejectsInvalidMessages(t *testing.T) {
 	entry := func(name string, value []byte) []byte {
 		return field(1, join(field(1, []byte(name)...), field(2, value...))...)
@@ -117,6 +127,9 @@ func TestReaderRejectsInvalidMessages(t *testing.T) {
 		"a name twice":                      {field(4, join(entry("a", nil), entry("a", nil))...), "struct: must not have a duplicate name"},
 		"a name that is not UTF-8":          {field(4, entry("\xff", nil)...), "struct: is not valid UTF-8"},
 		"two names of a member":             {field(4, field(1, join(field(1, 'a'), field(1, 'b'))...)...), "struct: must not have a member with two keys or two values"},
+		"a name twice, late":                {field(4, join(manyEntries(100), entry("0", nil))...), "struct: must not have a duplicate name"},
+		"a name twice, inside":              {field(4, entry("a", field(5, join(entry("b", nil), entry("b", nil))...))...), "struct: must not have a duplicate name"},
+		"control characters":                {field(5, field(3, bytes.Repeat([]byte{1}, 4<<10)...)...), "value: is more than three times as long in JSON as in protobuf"},
 		"a member that is cut":              {field(4, field(1, 0x80)...), "Invalid protobuf payload"},
 		"two contents":                      {field(5, join(double(1), double(2))...), "value: must not have a value with two kinds"},
 		"content of no type":                {field(5, field(2)...), "value: has a value with the wrong wire type"},
@@ -205,6 +218,18 @@ func TestEndWritesTheLengthOfLongMessages(t *testing.T) {
 	}
 }
 
+// TestEscapedTextsAreAccepted checks that texts that ordinary escapes double in JSON, and
+// names that are equal in different objects, are accepted.
+func TestEscapedTextsAreAccepted(t *testing.T) {
+	long := strings.Repeat("\"\n\\", 8<<10)
+	encoded := pbwire.AppendValue(nil, 5, a2a.Value(`[{"a":{"a":0}},{"a":1},`+strconv.Quote(long)+`]`))
+	got, err := readThing(encoded)
+	var values []any
+	if err != nil || json.Unmarshal(got.Value, &values) != nil || len(values) != 3 || values[2] != long {
+		t.Errorf("Value() = %.100s, %v", got.Value, err)
+	}
+}
+
 func TestTime(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678_999_999, time.FixedZone("CET", 3600))
 	encoded := pbwire.AppendTime(nil, 6, at)
@@ -233,14 +258,17 @@ func TestInvalidTextIsReplaced(t *testing.T) {
 func TestMemoryIsProportionalToTheMessage(t *testing.T) {
 	const size = 2 << 20
 	for name, text := range map[string][]byte{
-		"parts":  bytes.Repeat(field(3), size/2),
-		"values": field(5, field(6, bytes.Repeat(field(1), size/2)...)...),
+		"parts":              bytes.Repeat(field(3), size/2),
+		"values":             field(5, field(6, bytes.Repeat(field(1), size/2)...)...),
+		"names":              field(4, manyEntries(size/8)...),
+		"equal names":        field(4, bytes.Repeat(field(1), size/2)...),
+		"control characters": field(4, field(1, field(2, field(3, bytes.Repeat([]byte{1}, size)...)...)...)...),
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, _ = readThing(text)
 		runtime.ReadMemStats(&after)
-		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 20*size {
+		if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 16*size {
 			t.Errorf("%s: %d bytes are read with %d", name, len(text), allocated)
 		}
 	}

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 )
 
 // Field describes one field of a message. Errors use its JSON name.
@@ -82,6 +83,10 @@ type Reader struct {
 	// varint, bytes of any other field.
 	number uint64
 	bytes  []byte
+	// names are the names of the objects that appendStruct reads. maxJSON is the limit of
+	// the JSON of the field that is read.
+	names   jsonread.NameList
+	maxJSON int
 }
 
 // step is one level of the path to the current field. index is -1 for a singular field.
