@@ -168,8 +168,11 @@ type Parked struct {
 	// because the connection uses HTTP/1.1.
 	conn  net.Conn
 	leave context.CancelCauseFunc
-	// unread are bytes of the next request that were already read from the client.
+	// unread are bytes of the next request that were already read from the client. Only
+	// waitForClient uses them.
 	unread []byte
+	// pipelined is true once unread has bytes. parking.mu guards it.
+	pipelined bool
 	// ended is closed when the response has ended. reusable is set before that. It is true
 	// if the client may send another request on the connection.
 	ended    chan struct{}
@@ -198,18 +201,48 @@ func (c *Parked) hasEnded() bool {
 // response has ended. It then returns the connection to the server, or closes it.
 func (c *Parked) waitForClient() {
 	defer c.parking.remove(c)
-	if len(c.unread) == 0 {
-		first := make([]byte, 1)
-		if n, _ := c.conn.Read(first); n > 0 {
-			c.unread = first
-		} else {
-			c.leave(nil)
-		}
+	left := c.readAhead()
+	if left {
+		c.leave(nil)
 	}
 	<-c.ended
-	if !c.reusable || len(c.unread) == 0 || !c.returnToServer() {
+	if left || !c.reusable || len(c.unread) == 0 || !c.returnToServer() {
 		_ = c.conn.Close()
 	}
+}
+
+// maxReadAhead is the number of bytes of the next request after which readAhead reads no
+// more.
+const maxReadAhead = 4 << 10
+
+// readAhead reads bytes of the next request into unread, because only a read detects that
+// the client has disconnected. It returns when the response has ended and there are such
+// bytes, when the client has disconnected (left), or when unread is full.
+func (c *Parked) readAhead() (left bool) {
+	// Most clients send no byte before the end of the response.
+	buffer := make([]byte, 1)
+	for {
+		switch {
+		case len(c.unread) >= maxReadAhead, len(c.unread) > 0 && c.notePipelined():
+			return false
+		case len(c.unread) > 0 && len(buffer) == 1:
+			buffer = make([]byte, 512)
+		}
+		n, err := c.conn.Read(buffer)
+		if c.unread = append(c.unread, buffer[:n]...); err != nil {
+			// If there are such bytes, the end of the response has interrupted the read.
+			return len(c.unread) == 0 || !c.notePipelined()
+		}
+	}
+}
+
+// notePipelined makes the end of the response interrupt readAhead. It returns true if the
+// response has already ended.
+func (c *Parked) notePipelined() (ended bool) {
+	c.parking.mu.Lock()
+	defer c.parking.mu.Unlock()
+	c.pipelined = true
+	return c.hasEnded()
 }
 
 // returnToServer passes the connection to the server's call of Accept. It returns false if
@@ -237,6 +270,8 @@ func (c *Parked) end(complete bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch c.reusable = complete && !p.closed; {
+	case c.reusable && c.pipelined:
+		c.interruptRead()
 	case c.reusable:
 		_ = c.conn.SetReadDeadline(p.options.Now().Add(p.options.Idle))
 	case complete:
@@ -260,7 +295,9 @@ func (c *Parked) abort() {
 }
 
 // closeIdle makes waitForClient close a connection whose response has ended.
-func (c *Parked) closeIdle() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) }
+func (c *Parked) closeIdle() { c.interruptRead() }
+
+func (c *Parked) interruptRead() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) }
 
 // chunks pools the buffers of small chunks.
 var chunks = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}

@@ -190,6 +190,61 @@ func TestClientOfAParkedResponseDisconnects(t *testing.T) {
 	await(t, ended, "the context does not end with the client")
 }
 
+// TestClientThatPipelinedDisconnects checks that the end of a client is detected even if the
+// client has sent bytes of the next request, together with the first one or later.
+func TestClientThatPipelinedDisconnects(t *testing.T) {
+	for name, test := range map[string]struct{ with, later string }{
+		"a byte with the request":    {with: "G"},
+		"a byte later":               {later: "G"},
+		"a whole request":            {later: get("/next")},
+		"a request with the request": {with: get("/next")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ended := make(chan struct{})
+			g := newParkingServer(t, time.Minute, func(ctx context.Context, _ *Parked) bool {
+				select {
+				case <-ctx.Done():
+					close(ended)
+				case <-t.Context().Done(): // the test has failed
+				}
+				return true
+			})
+			c := g.dial(t)
+			c.ask(get("/park"), test.with)
+			if _, err := http.ReadResponse(c.lines, nil); err != nil {
+				t.Fatal(err)
+			}
+			c.ask(test.later)
+			_ = c.Close()
+			await(t, ended, "the context does not end with the client")
+		})
+	}
+}
+
+// TestLongPipelinedRequestIsServed sends a request that is longer than the bytes that are
+// read while a response is parked.
+func TestLongPipelinedRequestIsServed(t *testing.T) {
+	goOn := make(chan struct{})
+	g := newParkingServer(t, time.Minute, func(ctx context.Context, c *Parked) bool {
+		<-goOn
+		return say("ended")(ctx, c)
+	})
+	c := g.dial(t)
+	c.ask(get("/park"))
+	response, err := http.ReadResponse(c.lines, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.ask("GET /long HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 8*maxReadAhead) + "\r\n\r\n")
+	close(goOn)
+	if text, err := io.ReadAll(response.Body); string(text) != "begun ended" || err != nil {
+		t.Errorf("answer = %q, %v", text, err)
+	}
+	if got := c.answer(); got != "served /long" {
+		t.Errorf("next answer = %q", got)
+	}
+}
+
 func TestInterruptedResponseIsIncomplete(t *testing.T) {
 	g := newParkingServer(t, time.Minute, func(context.Context, *Parked) bool { return false })
 	c := g.dial(t)
