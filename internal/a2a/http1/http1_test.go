@@ -191,6 +191,36 @@ func TestRequestArrivesWhole(t *testing.T) {
 	}
 }
 
+// TestFramingFieldsOfTheHeaderAreNotSent checks that a request has one Host and one length,
+// whatever the header of the caller contains: an agent behind a proxy would otherwise see
+// another request than the proxy.
+func TestFramingFieldsOfTheHeaderAreNotSent(t *testing.T) {
+	got := make(chan string, 1)
+	u := newServer(t, func(_ int, in *bufio.Reader, conn net.Conn) {
+		var head strings.Builder
+		for line, err := in.ReadString('\n'); err == nil && line != "\r\n"; line, err = in.ReadString('\n') {
+			head.WriteString(line)
+		}
+		got <- head.String()
+		_, _ = io.WriteString(conn, "HTTP/1.1 204 No Content\r\n\r\n")
+	})
+	resp, err := newClient(t, time.Minute).Do(t.Context(), &http1.Request{
+		Method: http.MethodPost, URL: u, Body: []byte("x"),
+		Header: http.Header{
+			"Host": {"other"}, "host": {"other"}, "Content-Length": {"100"}, "content-length": {"0"}, "Transfer-Encoding": {"chunked"},
+			"transfer-Encoding": {"identity"}, "Trailer": {"X"}, "Accept": {"*/*"},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	want := "POST /x HTTP/1.1\r\nHost: " + u.Host + "\r\nAccept: */*\r\nContent-Length: 1\r\n"
+	if diff := cmp.Diff(want, <-got); diff != "" {
+		t.Errorf("head of the request (-want +got):\n%s", diff)
+	}
+}
+
 func TestHeaderThatBreaksFramingIsRejected(t *testing.T) {
 	c := newClient(t, time.Minute)
 	for name, value := range map[string]string{"X": "a\r\nY: b", "X: y": "z", "": "x", "N": "\x00", "D": "\x7f"} {

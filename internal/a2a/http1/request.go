@@ -17,6 +17,8 @@ import (
 type Request struct {
 	Method string
 	URL    *url.URL
+	// Header has the fields of the request, except the framing fields. URL and Body determine
+	// these; as in net/http, values in Header are ignored.
 	Header http.Header
 	// Body is the body. If it is nil, the request has no Content-Length.
 	Body []byte
@@ -28,6 +30,13 @@ func (r *Request) address() string {
 		return r.URL.Host
 	}
 	return net.JoinHostPort(r.URL.Hostname(), "80")
+}
+
+// isFraming reports whether a field determines the receiver or the length of a request, so
+// that a second value would let two receivers see different requests.
+func isFraming(name string) bool {
+	return strings.EqualFold(name, "Host") || strings.EqualFold(name, "Content-Length") ||
+		strings.EqualFold(name, "Transfer-Encoding") || strings.EqualFold(name, "Trailer")
 }
 
 // appendHeader appends the request line and the header fields, in alphabetical order of
@@ -42,7 +51,9 @@ func (r *Request) appendHeader(dst []byte) ([]byte, error) {
 	var array [16]string
 	names := array[:0]
 	for name := range r.Header {
-		names = append(names, name)
+		if !isFraming(name) {
+			names = append(names, name)
+		}
 	}
 	slices.Sort(names)
 	for _, name := range names {
