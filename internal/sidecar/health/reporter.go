@@ -49,7 +49,7 @@ const (
 type Reporter struct {
 	tracker *Tracker
 	// gateway returns the address of the registry and the file of the token. While it
-	// returns nil, no report is sent.
+	// returns nil, no report is sent, and it is called once a minute.
 	gateway func() *sidecarconfig.Gateway
 	client  *http.Client
 	log     *slog.Logger
@@ -75,11 +75,19 @@ func (r *Reporter) Run(ctx context.Context) {
 	var last *sentReport
 	retry := reportRetryFirst
 	for ctx.Err() == nil {
+		gateway := r.gateway()
+		if gateway == nil {
+			// A reload of the configuration may set the gateway. The registry then has no
+			// report yet.
+			last = nil
+			sleep(ctx, messageInterval)
+			continue
+		}
 		report := r.tracker.Report()
 		if last != nil && r.waitWhileSent(ctx, &report, last) {
 			continue
 		}
-		err := r.send(ctx, report)
+		err := r.send(ctx, gateway, report)
 		if err == nil {
 			repeated := last != nil && reflect.DeepEqual(report, last.HealthReport)
 			last, retry = &sentReport{report, time.Now(), repeated}, reportRetryFirst //nolint:forbidigo // it is compared with timers
@@ -155,13 +163,8 @@ func (r *Reporter) awaitFirst(ctx context.Context) {
 	}
 }
 
-// send sends one report to the registry. Without a gateway, it sends nothing and returns
-// nil.
-func (r *Reporter) send(ctx context.Context, report sidecarconfig.HealthReport) error {
-	gateway := r.gateway()
-	if gateway == nil {
-		return nil
-	}
+// send sends one report to the registry of a gateway.
+func (r *Reporter) send(ctx context.Context, gateway *sidecarconfig.Gateway, report sidecarconfig.HealthReport) error {
 	token, err := os.ReadFile(gateway.TokenFile)
 	if err != nil {
 		return fmt.Errorf("read token: %w", err)

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,6 +128,36 @@ func TestReporter(t *testing.T) {
 		time.Sleep(time.Hour)
 		if diff := cmp.Diff([]sidecarconfig.HealthReport{failing, failing, well, well}, registry.sent()); diff != "" {
 			t.Errorf("reports of what is well (-want +got):\n%s", diff)
+		}
+		stop()
+		synctest.Wait()
+	})
+}
+
+// A reload may configure the registry after the start. It then gets a report although no
+// dependency has changed.
+func TestReporterSendsAReportToARegistryOfAReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tracker, registry, reports := newTestReporter(t)
+		configured := reports.gateway
+		var enabled atomic.Bool
+		reports.gateway = func() *sidecarconfig.Gateway {
+			if !enabled.Load() {
+				return nil
+			}
+			return configured()
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		tracker.Add(sidecarconfig.DependencyTaskStore, Options{}).Failf(sidecarconfig.CauseRefused, "connection refused")
+		go reports.Run(ctx)
+		time.Sleep(time.Hour)
+		if n := registry.attempts(); n != 0 {
+			t.Errorf("%d reports without a registry", n)
+		}
+		enabled.Store(true)
+		time.Sleep(messageInterval)
+		if got := registry.sent(); len(got) != 1 || len(got[0].Dependencies) != 1 {
+			t.Errorf("reports = %+v, want one of the failure", got)
 		}
 		stop()
 		synctest.Wait()
