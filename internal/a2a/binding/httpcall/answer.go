@@ -34,10 +34,16 @@ func (c *Call) WriteError(problem *a2a.Error, status int, contentType string, bo
 	c.write(status, contentType, body)
 }
 
-// ReserveAnswer reserves memory for a response of about size bytes, as AnswerMemory.Reserve
-// does.
+// maxUncharged is the size of the largest response that is not charged, in bytes. The number
+// of responses that wait for their clients is not limited, but the number of streams is, so
+// larger events are not charged.
+const maxUncharged = 4 << 10
+
+// ReserveAnswer reserves memory for a response of about size bytes. The caller calls release
+// when the response is written. A response of at most 4 KiB needs no reservation. The rest is
+// as in AnswerMemory.Reserve.
 func (c *Call) ReserveAnswer(size int) (release func(), err error) {
-	return c.AnswerMemory().Reserve(c.R.Context(), size)
+	return c.AnswerMemory().reserve(c.R.Context(), size, maxUncharged)
 }
 
 // AnswerMemory returns the memory for the responses to the caller.
@@ -49,12 +55,16 @@ type AnswerMemory struct {
 	principal a2a.AccountingPrincipal
 }
 
-// Reserve reserves memory for a response, or for an event of a stream, of about size bytes.
-// The caller calls release when the response is written. A response of at most 64 KiB needs
-// no reservation. A response that is larger than the budget reserves the whole budget. If
-// the budget has no room in time, Reserve returns an *a2a.Error.
+// Reserve reserves memory for an event of a stream of about size bytes. The caller calls
+// release when the event is written. An event of at most 64 KiB needs no reservation. An
+// event that is larger than the budget reserves the whole budget. If the budget has no room
+// in time, Reserve returns an *a2a.Error.
 func (m AnswerMemory) Reserve(ctx context.Context, size int) (release func(), err error) {
-	if size <= maxPooled || m.budget == nil {
+	return m.reserve(ctx, size, maxPooled)
+}
+
+func (m AnswerMemory) reserve(ctx context.Context, size, uncharged int) (release func(), err error) {
+	if size <= uncharged || m.budget == nil {
 		return func() {}, nil
 	}
 	var reservation limit.Reservation

@@ -8,6 +8,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
 // slowClient is the response to a slow client. each is the time in which it reads one piece.
@@ -50,4 +52,34 @@ func TestSlowClientsAreDisconnectedAtTheAnswerTimeout(t *testing.T) {
 			t.Errorf("a client %s has %d of %d bytes after %s, want %s and all: %t", name, c.Body.Len(), len(body), took, test.want, test.ends)
 		}
 	}
+}
+
+// TestAnswersAreChargedWhileTheyAreWritten checks that a response of more than a page of
+// memory is charged until its client has read it: a client could otherwise request
+// thousands of responses and read none of them.
+func TestAnswersAreChargedWhileTheyAreWritten(t *testing.T) {
+	for size, want := range map[int]int64{1 << 10: 0, 60 << 10: 60 << 10, 200 << 10: 200 << 10} {
+		budget := limit.NewBudget(1<<20, 0)
+		w := &chargedClient{ResponseRecorder: httptest.NewRecorder(), budget: budget}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		call := &Call{W: w, R: r, Limits: &Limits{Answers: budget, Now: time.Now}}
+		if err := call.WriteResult("text/plain", size, func(dst []byte) []byte { return append(dst, make([]byte, size)...) }); err != nil {
+			t.Fatal(err)
+		}
+		if w.charged != want || budget.Used() != 0 {
+			t.Errorf("a response of %d bytes is charged with %d, want %d; %d stay", size, w.charged, want, budget.Used())
+		}
+	}
+}
+
+// chargedClient is a response that records what is charged during a write.
+type chargedClient struct {
+	*httptest.ResponseRecorder
+	budget  *limit.Budget
+	charged int64
+}
+
+func (c *chargedClient) Write(p []byte) (int, error) {
+	c.charged = c.budget.Used()
+	return c.ResponseRecorder.Write(p)
 }
