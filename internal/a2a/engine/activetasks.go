@@ -79,8 +79,8 @@ func (e *Engine) reserveRun(t *task, tn *turn, refusable bool) error {
 	case tn.reserved:
 		tn.reserved = false
 	case !refusable:
-		e.turns.start(tn.principal)
-	case !e.turns.tryStart(tn.principal):
+		e.turns.start(tn.principal, tn.size)
+	case !e.turns.tryStart(tn.principal, tn.size):
 		return errTurnLimit
 	}
 	e.runs++
@@ -91,7 +91,7 @@ func (e *Engine) reserveRun(t *task, tn *turn, refusable bool) error {
 
 // cancelReservation undoes reserveRun for a run that does not start.
 func (e *Engine) cancelReservation(t *task, tn *turn) {
-	e.turns.end(tn.principal)
+	e.turns.end(tn.principal, tn.size)
 	e.runReturned(t)
 }
 
@@ -101,7 +101,7 @@ func (e *Engine) cancelReservation(t *task, tn *turn) {
 func (e *Engine) freeTurn(r *run) {
 	if !r.freed {
 		r.freed = true
-		e.turns.end(r.principal)
+		e.turns.end(r.principal, r.turn.size)
 	}
 }
 

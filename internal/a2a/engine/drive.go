@@ -23,9 +23,10 @@ func (t *task) runTurns(ctx context.Context, r *run) {
 			return
 		}
 		if r.freed {
-			t.engine.turns.start(next.principal)
+			t.engine.turns.start(next.principal, next.turn.size)
 		} else {
 			next.principal = r.principal
+			t.engine.turns.resize(r.principal, next.turn.size-r.turn.size)
 		}
 		r = next
 	}

@@ -85,15 +85,14 @@ const maxWaitingBytes = 32 << 20
 // reserveWaitingBytes adds the size of a message to waitingBytes. It returns false and
 // adds nothing if the sum would exceed maxWaitingBytes.
 func (e *Engine) reserveWaitingBytes(tn *turn) bool {
-	size := int64(tn.message.Size())
-	if e.waitingBytes.Add(size) <= maxWaitingBytes {
+	if e.waitingBytes.Add(tn.size) <= maxWaitingBytes {
 		return true
 	}
-	e.waitingBytes.Add(-size)
+	e.waitingBytes.Add(-tn.size)
 	return false
 }
 
-func (e *Engine) releaseWaitingBytes(tn *turn) { e.waitingBytes.Add(-int64(tn.message.Size())) }
+func (e *Engine) releaseWaitingBytes(tn *turn) { e.waitingBytes.Add(-tn.size) }
 
 // retryOutage calls call, and repeats it for at most Options.OutageRetryFor while a
 // shared store has an outage. The caller holds no lock.

@@ -170,7 +170,7 @@ func (e *Engine) admit(ctx context.Context, tn *turn) error {
 		// The message was refused, or waits for another turn of its task, so its own turn
 		// does not run yet.
 		tn.reserved = false
-		e.turns.end(tn.principal)
+		e.turns.end(tn.principal, tn.size)
 	}
 	if problem, ok := errors.AsType[*a2a.Error](err); ok && (problem == errTurnLimit || problem == errQueueFull) {
 		e.options.Observer.Refused()
@@ -184,7 +184,7 @@ func (e *Engine) queue(ctx context.Context, tn *turn) error {
 		return errQueueFull
 	}
 	defer e.releaseWaitingBytes(tn)
-	return e.turns.wait(ctx, tn.principal)
+	return e.turns.wait(ctx, tn.principal, tn.size)
 }
 
 // route assigns a message to a task: the task that it names, the task whose input request

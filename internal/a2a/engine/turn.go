@@ -34,6 +34,8 @@ type turn struct {
 	// while the turn queue counts the turn as running and no run has been counted for it.
 	principal a2a.AccountingPrincipal
 	reserved  bool
+	// size estimates the bytes of the request. It does not change.
+	size int64
 	// taskID is the id of the task that the message continues or creates.
 	taskID string
 	// newContext is true if the engine made the context id, so that the conversation is
@@ -95,7 +97,16 @@ type rerun struct {
 }
 
 func newTurn(r *a2a.SendRequest) *turn {
-	return &turn{request: r, principal: chargedTo(r), decided: make(chan struct{}), stopped: make(chan struct{})}
+	return &turn{request: r, principal: chargedTo(r), size: sizeOf(r), decided: make(chan struct{}), stopped: make(chan struct{})}
+}
+
+// sizeOf estimates the bytes that a client may choose of a request.
+func sizeOf(r *a2a.SendRequest) int64 {
+	size := r.Message.Size() + len(r.Metadata)
+	for _, mode := range r.AcceptedOutputModes {
+		size += len(mode)
+	}
+	return int64(size)
 }
 
 // chargedTo returns the accounting principal of a request.

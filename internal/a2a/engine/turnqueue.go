@@ -23,6 +23,14 @@ type TurnLimits struct {
 	QueueTimeout time.Duration
 }
 
+// The bounds of the messages of running turns, in bytes, of all principals and of one. No
+// store counts these messages: the store in memory counts a message when its task exists, and
+// a shared store holds it elsewhere. A single message may be larger than a bound.
+const (
+	maxTurnBytes             = 256 << 20
+	maxTurnBytesPerPrincipal = maxTurnBytes / 2
+)
+
 // turnQueue is the concurrency limiter of turns, with fair queueing: each accounting
 // principal has a queue of its own, and the queues are served in rotation. A
 // principal that sent a hundred messages delays the message of another principal by
@@ -32,8 +40,10 @@ type TurnLimits struct {
 type turnQueue struct {
 	limits func() TurnLimits
 
-	mu       sync.Mutex
-	running  int
+	mu      sync.Mutex
+	running int
+	// bytes is the total size of the messages of the running turns.
+	bytes    int64
 	accounts map[a2a.AccountingPrincipal]*account
 	// spare is an unused account that the next principal reuses.
 	spare *account
@@ -48,7 +58,9 @@ type turnQueue struct {
 type account struct {
 	principal a2a.AccountingPrincipal
 	running   int
-	queue     []*waiter
+	// bytes is the total size of the messages of the running turns.
+	bytes int64
+	queue []*waiter
 }
 
 // waiter is a message that waits for a turn. done closes when its turn starts (granted is
@@ -56,10 +68,13 @@ type account struct {
 type waiter struct {
 	done    chan struct{}
 	granted bool
+	// size is the size of the message, in bytes.
+	size int64
 }
 
 var (
-	// errTurnLimit refuses a message because of Max, MaxPerPrincipal or QueueTimeout.
+	// errTurnLimit refuses a message because of Max, MaxPerPrincipal, the bytes of running
+	// turns, or QueueTimeout.
 	errTurnLimit = a2a.Busy("Too many turns are running")
 	// errQueueFull refuses a message because of MaxQueued.
 	errQueueFull = a2a.Busy("Too many messages wait for a turn")
@@ -69,47 +84,58 @@ func newTurnQueue(limits func() TurnLimits) *turnQueue {
 	return &turnQueue{limits: limits, accounts: map[a2a.AccountingPrincipal]*account{}}
 }
 
-// tryStart counts a turn as running if the limits allow it and no message of the
-// same principal waits.
-func (q *turnQueue) tryStart(by a2a.AccountingPrincipal) bool {
+// tryStart counts a turn with a message of size bytes as running if the limits allow it and
+// no message of the same principal waits.
+func (q *turnQueue) tryStart(by a2a.AccountingPrincipal, size int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	a := q.accountOf(by)
-	if len(a.queue) > 0 || !q.hasRoom(a) {
+	if len(a.queue) > 0 || !q.hasRoom(a, size) {
 		q.dropIfUnused(a)
 		return false
 	}
-	q.charge(a)
+	q.charge(a, size)
 	return true
 }
 
 // start counts a turn as running even beyond the limits, for a turn that has to
 // start.
-func (q *turnQueue) start(by a2a.AccountingPrincipal) {
+func (q *turnQueue) start(by a2a.AccountingPrincipal, size int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.charge(q.accountOf(by))
+	q.charge(q.accountOf(by), size)
+}
+
+// resize changes the size of the message of a running turn by a number of bytes.
+func (q *turnQueue) resize(by a2a.AccountingPrincipal, change int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.bytes += change
+	q.accountOf(by).bytes += change
+	q.serve()
 }
 
 // end counts a turn as ended and starts turns of waiting messages.
-func (q *turnQueue) end(by a2a.AccountingPrincipal) {
+func (q *turnQueue) end(by a2a.AccountingPrincipal, size int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.endLocked(by)
+	q.endLocked(by, size)
 }
 
-func (q *turnQueue) endLocked(by a2a.AccountingPrincipal) {
+func (q *turnQueue) endLocked(by a2a.AccountingPrincipal, size int64) {
 	a := q.accountOf(by)
 	q.running--
 	a.running--
+	q.bytes -= size
+	a.bytes -= size
 	q.dropIfUnused(a)
 	q.serve()
 }
 
 // wait queues a message until its turn counts as running. It returns an *a2a.Error
 // if the queue is full, QueueTimeout or ctx ends, or the queue is closed.
-func (q *turnQueue) wait(ctx context.Context, by a2a.AccountingPrincipal) error {
-	w, limits, err := q.enqueue(by)
+func (q *turnQueue) wait(ctx context.Context, by a2a.AccountingPrincipal, size int64) error {
+	w, limits, err := q.enqueue(by, size)
 	if err != nil {
 		return err
 	}
@@ -128,7 +154,7 @@ func (q *turnQueue) wait(ctx context.Context, by a2a.AccountingPrincipal) error 
 	case w.granted && ctx.Err() == nil:
 		return nil
 	case w.granted:
-		q.endLocked(by) // the client disconnected
+		q.endLocked(by, size) // the client disconnected
 	default:
 		q.remove(by, w)
 	}
@@ -166,7 +192,7 @@ func (q *turnQueue) counts() (running, queued int) {
 // enqueue adds a message to the queue of its principal. If MaxQueued is reached, it
 // evicts the last message of the longest queue, or returns errQueueFull if that is
 // the queue of the new message.
-func (q *turnQueue) enqueue(by a2a.AccountingPrincipal) (*waiter, TurnLimits, error) {
+func (q *turnQueue) enqueue(by a2a.AccountingPrincipal, size int64) (*waiter, TurnLimits, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	limits := q.limits()
@@ -181,7 +207,7 @@ func (q *turnQueue) enqueue(by a2a.AccountingPrincipal) (*waiter, TurnLimits, er
 		q.dropIfUnused(a)
 		return nil, limits, errQueueFull
 	}
-	w := &waiter{done: make(chan struct{})}
+	w := &waiter{done: make(chan struct{}), size: size}
 	if len(a.queue) == 0 {
 		q.rotation = append(q.rotation, a)
 	}
@@ -215,7 +241,7 @@ func (q *turnQueue) evictFor(a *account) bool {
 func (q *turnQueue) serve() {
 	for at := 0; at < len(q.rotation); {
 		a := q.rotation[at]
-		if !q.hasRoom(a) {
+		if !q.hasRoom(a, a.queue[0].size) {
 			if q.running >= q.limits().Max {
 				return
 			}
@@ -229,7 +255,7 @@ func (q *turnQueue) serve() {
 		if len(a.queue) > 0 {
 			q.rotation = append(q.rotation, a)
 		}
-		q.charge(a)
+		q.charge(a, first.size)
 		first.granted = true
 		close(first.done)
 	}
@@ -248,14 +274,20 @@ func (q *turnQueue) remove(by a2a.AccountingPrincipal, w *waiter) {
 	q.dropIfUnused(a)
 }
 
-func (q *turnQueue) hasRoom(a *account) bool {
+func (q *turnQueue) hasRoom(a *account, size int64) bool {
 	limits := q.limits()
-	return q.running < limits.Max && a.running < limits.MaxPerPrincipal
+	return q.running < limits.Max && a.running < limits.MaxPerPrincipal &&
+		fits(q.bytes, size, maxTurnBytes) && fits(a.bytes, size, maxTurnBytesPerPrincipal)
 }
 
-func (q *turnQueue) charge(a *account) {
+// fits reports whether a message may be added to messages of used bytes.
+func fits(used, size, limit int64) bool { return used == 0 || used+size <= limit }
+
+func (q *turnQueue) charge(a *account, size int64) {
 	q.running++
 	a.running++
+	q.bytes += size
+	a.bytes += size
 }
 
 func (q *turnQueue) accountOf(by a2a.AccountingPrincipal) *account {

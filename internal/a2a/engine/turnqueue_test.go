@@ -62,6 +62,71 @@ func TestQueueIsFair(t *testing.T) {
 	})
 }
 
+// TestMessagesOfRunningTurnsAreBoundedByTheirBytes checks that a principal, and all of them
+// together, cannot fill the memory with the messages of turns that the number of turns
+// allows. Further messages wait for a turn.
+func TestMessagesOfRunningTurnsAreBoundedByTheirBytes(t *testing.T) {
+	limits := engine.TurnLimits{Max: 100, MaxPerPrincipal: 100, MaxQueued: 10, QueueTimeout: time.Minute}
+	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
+		large := strings.Repeat("x", 30<<20)
+		sendLarge := func(owner a2a.Owner, id string) {
+			r := requestOf(owner, id)
+			if len(owner) > 1 {
+				r.Metadata = a2a.Object(`{"a":"` + large + `"}`)
+			} else {
+				r.Message.Parts = append(r.Message.Parts, a2a.TextPart(large))
+			}
+			b.send(r)
+		}
+		var calls []*call
+		for _, owner := range []a2a.Owner{"a", "with metadata"} {
+			for i := range 4 { // 120 MiB of 128
+				sendLarge(owner, string(owner)+strconv.Itoa(i))
+				calls = append(calls, b.nextCall())
+			}
+		}
+		sendLarge("a", "a4")
+		b.wantNoCall()
+		b.send(requestOf("b", "small"))
+		calls = append(calls, b.nextCall())
+		calls[0].endRun(nil)
+		calls = append(calls, b.nextCall())
+		sendLarge("b", "b0") // of the 256 MiB of all, 16 are left
+		b.wantNoCall()
+		calls[4].endRun(nil)
+		calls = append(calls, b.nextCall())
+		for _, c := range calls {
+			c.endRun(nil)
+		}
+		if b.Running() != 0 || b.Queued() != 0 {
+			t.Errorf("%d turns run and %d wait in the end", b.Running(), b.Queued())
+		}
+		// All bytes are released.
+		for i := range 4 {
+			sendLarge("a", "again"+strconv.Itoa(i))
+			b.nextCall()
+		}
+	})
+}
+
+// TestMetadataOfWaitingMessagesIsBounded checks that the metadata of a request counts as a
+// part of its waiting message.
+func TestMetadataOfWaitingMessagesIsBounded(t *testing.T) {
+	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: time.Minute}
+	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
+		b.send(requestOf("a", "a0"))
+		b.nextCall()
+		large := a2a.Object(`{"a":"` + strings.Repeat("x", 20<<20) + `"}`)
+		for i, want := range []string{"pending", string(a2a.ReasonResourceExhausted)} {
+			r := requestOf("a", "w"+strconv.Itoa(i))
+			r.Metadata = large
+			if got := b.send(r).result(); got != want {
+				t.Errorf("message %d with 20 MiB of metadata: %s, want %s", i, got, want)
+			}
+		}
+	})
+}
+
 func TestHigherLimitsStartWaitingTurns(t *testing.T) {
 	limits := engine.TurnLimits{Max: 1, MaxPerPrincipal: 1, MaxQueued: 10, QueueTimeout: time.Minute}
 	o := engine.Options{Turns: func() engine.TurnLimits { return limits }}
