@@ -26,7 +26,7 @@ func TestReaderAcceptsTheTextsOfAStrictDecoder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	names := []string{`"a"`, `"b"`, `"\u0061"`, `"a\""`, `"\\"`, `"a,"`, `"{"`, `""`, `"\ud800"`, `"\ud83d\ude00"`, `"😀"`}
 	valid, invalid := 0, 0
-	for range 50_000 {
+	for range 10_000 {
 		var text strings.Builder
 		writeRandom(&text, random, names, 4)
 		if random.IntN(4) == 0 {
@@ -46,7 +46,7 @@ func TestReaderAcceptsTheTextsOfAStrictDecoder(t *testing.T) {
 			invalid++
 		}
 	}
-	if valid < 5_000 || invalid < 5_000 {
+	if valid < 1_000 || invalid < 1_000 {
 		t.Errorf("%d valid texts and %d invalid ones", valid, invalid)
 	}
 }
@@ -97,12 +97,12 @@ func manyNames(count int, rest string) string {
 }
 
 func TestDuplicateAmongManyNames(t *testing.T) {
-	const count = 100_000
+	const count = 20_000
 	text := manyNames(count, "}")
 	if !accepts(text) {
 		t.Error("different names are refused")
 	}
-	for _, name := range []string{"0", "ff", "1869f", `\u0030`} {
+	for _, name := range []string{"0", "ff", "4e1f", `\u0030`} {
 		repeated := manyNames(count, `,"`+name+`":1,"0":2}`)
 		r := New([]byte(repeated))
 		r.Skip()
