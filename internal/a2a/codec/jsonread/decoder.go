@@ -16,6 +16,16 @@ import (
 // calls from using the decoder, which may already read another text.
 var errEnded = &a2a.Error{Reason: a2a.ReasonInternal, Message: "reader has ended"}
 
+// MaxDepth is the maximum nesting of objects and arrays.
+const MaxDepth = 64
+
+// level is an open object or array during a scan.
+type level struct {
+	// firstName is the index of the first name of an object in the list of names.
+	firstName int
+	isObject  bool
+}
+
 // decoder is a jsontext.Decoder with its input. Decoders are pooled, because their stacks
 // of names cause most allocations of reading a text.
 type decoder struct {
@@ -29,9 +39,6 @@ type decoder struct {
 // allowDuplicates turns off the decoder's check of names, because scan checks them with less
 // memory.
 var allowDuplicates = []jsontext.Options{jsontext.AllowDuplicateNames(true)}
-
-// maxPooledNames is the largest capacity of a list of names that stays in the pool.
-const maxPooledNames = 1 << 10
 
 var decoders = sync.Pool{New: func() any { return &decoder{Decoder: new(jsontext.Decoder)} }}
 

@@ -20,6 +20,9 @@ import (
 // choose names with equal hashes.
 type NameList []uint64
 
+// maxPooledNames is the largest capacity of a list of names that stays in the pool.
+const maxPooledNames = 1 << 10
+
 var nameSeed = maphash.MakeSeed()
 
 // Add appends the name whose opening quotation mark is at an offset of text.
@@ -81,4 +84,24 @@ func unquotedName(text []byte, at int) []byte {
 	}
 	name, _ := jsontext.AppendUnquote(nil, raw)
 	return name
+}
+
+// quoted returns the length of the string at the start of text, including its closing
+// quotation mark. The opening quotation mark precedes text.
+func quoted(text []byte) int {
+	end := 0
+	for {
+		mark := bytes.IndexByte(text[end:], '"')
+		if mark < 0 {
+			return len(text)
+		}
+		escapes := 0
+		for escapes < mark && text[end+mark-1-escapes] == '\\' {
+			escapes++
+		}
+		end += mark + 1
+		if escapes%2 == 0 {
+			return end
+		}
+	}
 }

@@ -24,9 +24,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// MaxDepth is the maximum nesting of objects and arrays.
-const MaxDepth = 64
-
 // Reader reads one JSON text.
 type Reader struct {
 	// dec is a pooled decoder. It is nil after Close.

@@ -3,15 +3,6 @@
 
 package jsonread
 
-import "bytes"
-
-// level is an open object or array during a scan.
-type level struct {
-	// firstName is the index of the first name of an object in the list of names.
-	firstName int
-	isObject  bool
-}
-
 // scan returns the deepest nesting of brackets outside of strings, at most MaxDepth+1, and
 // the offset of a name that repeats an earlier name of its object, -1 for none. It stops at
 // such a nesting or name. It does not validate the text: the decoder refuses invalid JSON
@@ -55,24 +46,4 @@ func (d *decoder) scan(text []byte) (deepest, duplicate int) {
 		}
 	}
 	return deepest, -1
-}
-
-// quoted returns the length of the string at the start of text, including its closing
-// quotation mark. The opening quotation mark precedes text.
-func quoted(text []byte) int {
-	end := 0
-	for {
-		mark := bytes.IndexByte(text[end:], '"')
-		if mark < 0 {
-			return len(text)
-		}
-		escapes := 0
-		for escapes < mark && text[end+mark-1-escapes] == '\\' {
-			escapes++
-		}
-		end += mark + 1
-		if escapes%2 == 0 {
-			return end
-		}
-	}
 }
