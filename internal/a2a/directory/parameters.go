@@ -33,6 +33,9 @@ const maxName = 64
 func Parameters(object []byte, accepted []string) (url.Values, error) {
 	r := jsonread.New(object)
 	defer r.Close()
+	if err := r.Err(); err != nil { // a repeated member, or too much nesting
+		return nil, Explain(object, err)
+	}
 	if r.Kind() != '{' {
 		return nil, a2a.InvalidParams("", "must be an object with parameters of a search: "+strings.Join(accepted, ", "))
 	}
