@@ -26,7 +26,7 @@ func (t *task) runTurns(ctx context.Context, r *run) {
 			t.engine.turns.start(next.principal, next.turn.size)
 		} else {
 			next.principal = r.principal
-			t.engine.turns.resize(r.principal, next.turn.size-r.turn.size)
+			t.engine.turns.resize(r.principal, r.turn.size, next.turn.size)
 		}
 		r = next
 	}

@@ -172,7 +172,7 @@ func (e *Engine) admit(ctx context.Context, tn *turn) error {
 		tn.reserved = false
 		e.turns.end(tn.principal, tn.size)
 	}
-	if problem, ok := errors.AsType[*a2a.Error](err); ok && (problem == errTurnLimit || problem == errQueueFull) {
+	if problem, ok := errors.AsType[*a2a.Error](err); ok && (problem == errTurnLimit || problem == errQueueFull || problem == errQueueBytes) {
 		e.options.Observer.Refused()
 	}
 	return err
@@ -181,7 +181,7 @@ func (e *Engine) admit(ctx context.Context, tn *turn) error {
 // queue waits in the turn queue. It returns nil once the turn counts as running.
 func (e *Engine) queue(ctx context.Context, tn *turn) error {
 	if !e.reserveWaitingBytes(tn) {
-		return errQueueFull
+		return errQueueBytes
 	}
 	defer e.releaseWaitingBytes(tn)
 	return e.turns.wait(ctx, tn.principal, tn.size)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
 // TurnLimits bound the turns that run and the messages that wait for a turn.
@@ -25,7 +26,9 @@ type TurnLimits struct {
 
 // The bounds of the messages of running turns, in bytes, of all principals and of one. No
 // store counts these messages: the store in memory counts a message when its task exists, and
-// a shared store holds it elsewhere. A single message may be larger than a bound.
+// a shared store holds it elsewhere. A single message may be larger than a bound. Messages of
+// at most limit.Small bytes do not count, so that large ones never delay them: the limits of
+// the number of turns bound the small ones.
 const (
 	maxTurnBytes             = 256 << 20
 	maxTurnBytesPerPrincipal = maxTurnBytes / 2
@@ -42,7 +45,7 @@ type turnQueue struct {
 
 	mu      sync.Mutex
 	running int
-	// bytes is the total size of the messages of the running turns.
+	// bytes is the total counted size of the messages of the running turns.
 	bytes    int64
 	accounts map[a2a.AccountingPrincipal]*account
 	// spare is an unused account that the next principal reuses.
@@ -58,7 +61,7 @@ type turnQueue struct {
 type account struct {
 	principal a2a.AccountingPrincipal
 	running   int
-	// bytes is the total size of the messages of the running turns.
+	// bytes is the total counted size of the messages of the running turns.
 	bytes int64
 	queue []*waiter
 }
@@ -68,16 +71,18 @@ type account struct {
 type waiter struct {
 	done    chan struct{}
 	granted bool
-	// size is the size of the message, in bytes.
-	size int64
+	// bytes is the counted size of the message.
+	bytes int64
 }
 
 var (
 	// errTurnLimit refuses a message because of Max, MaxPerPrincipal, the bytes of running
 	// turns, or QueueTimeout.
-	errTurnLimit = a2a.Busy("Too many turns are running")
+	errTurnLimit = a2a.Busy("Too many turns are running, or their messages are too large together")
 	// errQueueFull refuses a message because of MaxQueued.
 	errQueueFull = a2a.Busy("Too many messages wait for a turn")
+	// errQueueBytes refuses a message because of maxWaitingBytes.
+	errQueueBytes = a2a.Busy("The messages that wait for a turn are too large together")
 )
 
 func newTurnQueue(limits func() TurnLimits) *turnQueue {
@@ -85,16 +90,17 @@ func newTurnQueue(limits func() TurnLimits) *turnQueue {
 }
 
 // tryStart counts a turn with a message of size bytes as running if the limits allow it and
-// no message of the same principal waits.
+// no message of the same principal waits. Each method takes the size as it was passed when
+// the turn was counted.
 func (q *turnQueue) tryStart(by a2a.AccountingPrincipal, size int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	a := q.accountOf(by)
-	if len(a.queue) > 0 || !q.hasRoom(a, size) {
+	if len(a.queue) > 0 || !q.mayRun(a) || !q.hasRoom(a, counted(size)) {
 		q.dropIfUnused(a)
 		return false
 	}
-	q.charge(a, size)
+	q.charge(a, counted(size))
 	return true
 }
 
@@ -103,13 +109,14 @@ func (q *turnQueue) tryStart(by a2a.AccountingPrincipal, size int64) bool {
 func (q *turnQueue) start(by a2a.AccountingPrincipal, size int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.charge(q.accountOf(by), size)
+	q.charge(q.accountOf(by), counted(size))
 }
 
-// resize changes the size of the message of a running turn by a number of bytes.
-func (q *turnQueue) resize(by a2a.AccountingPrincipal, change int64) {
+// resize changes the size of the message of a running turn from old to size bytes.
+func (q *turnQueue) resize(by a2a.AccountingPrincipal, old, size int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	change := counted(size) - counted(old)
 	q.bytes += change
 	q.accountOf(by).bytes += change
 	q.serve()
@@ -126,8 +133,8 @@ func (q *turnQueue) endLocked(by a2a.AccountingPrincipal, size int64) {
 	a := q.accountOf(by)
 	q.running--
 	a.running--
-	q.bytes -= size
-	a.bytes -= size
+	q.bytes -= counted(size)
+	a.bytes -= counted(size)
 	q.dropIfUnused(a)
 	q.serve()
 }
@@ -207,7 +214,7 @@ func (q *turnQueue) enqueue(by a2a.AccountingPrincipal, size int64) (*waiter, Tu
 		q.dropIfUnused(a)
 		return nil, limits, errQueueFull
 	}
-	w := &waiter{done: make(chan struct{}), size: size}
+	w := &waiter{done: make(chan struct{}), bytes: counted(size)}
 	if len(a.queue) == 0 {
 		q.rotation = append(q.rotation, a)
 	}
@@ -241,24 +248,34 @@ func (q *turnQueue) evictFor(a *account) bool {
 func (q *turnQueue) serve() {
 	for at := 0; at < len(q.rotation); {
 		a := q.rotation[at]
-		if !q.hasRoom(a, a.queue[0].size) {
+		i := q.next(a)
+		if i < 0 {
 			if q.running >= q.limits().Max {
 				return
 			}
 			at++
 			continue
 		}
-		first := a.queue[0]
-		a.queue = a.queue[1:]
+		w := a.queue[i]
+		a.queue = slices.Delete(a.queue, i, i+1)
 		q.queued--
 		q.rotation = slices.Delete(q.rotation, at, at+1)
 		if len(a.queue) > 0 {
 			q.rotation = append(q.rotation, a)
 		}
-		q.charge(a, first.size)
-		first.granted = true
-		close(first.done)
+		q.charge(a, w.bytes)
+		w.granted = true
+		close(w.done)
 	}
+}
+
+// next returns the index of the first message of a queue whose turn may start, or -1. A
+// message that needs more bytes than are free does not delay the ones behind it.
+func (q *turnQueue) next(a *account) int {
+	if !q.mayRun(a) {
+		return -1
+	}
+	return slices.IndexFunc(a.queue, func(w *waiter) bool { return q.hasRoom(a, w.bytes) })
 }
 
 // remove takes a message out of its queue, unless it was evicted.
@@ -274,20 +291,33 @@ func (q *turnQueue) remove(by a2a.AccountingPrincipal, w *waiter) {
 	q.dropIfUnused(a)
 }
 
-func (q *turnQueue) hasRoom(a *account, size int64) bool {
+// mayRun reports whether the limits of the number of turns allow a turn of a.
+func (q *turnQueue) mayRun(a *account) bool {
 	limits := q.limits()
-	return q.running < limits.Max && a.running < limits.MaxPerPrincipal &&
-		fits(q.bytes, size, maxTurnBytes) && fits(a.bytes, size, maxTurnBytesPerPrincipal)
+	return q.running < limits.Max && a.running < limits.MaxPerPrincipal
+}
+
+// hasRoom reports whether the bounds of the bytes allow a message of a.
+func (q *turnQueue) hasRoom(a *account, bytes int64) bool {
+	return bytes == 0 || fits(q.bytes, bytes, maxTurnBytes) && fits(a.bytes, bytes, maxTurnBytesPerPrincipal)
+}
+
+// counted returns the bytes that a message of size bytes takes from the bounds.
+func counted(size int64) int64 {
+	if size <= limit.Small {
+		return 0
+	}
+	return size
 }
 
 // fits reports whether a message may be added to messages of used bytes.
 func fits(used, size, limit int64) bool { return used == 0 || used+size <= limit }
 
-func (q *turnQueue) charge(a *account, size int64) {
+func (q *turnQueue) charge(a *account, bytes int64) {
 	q.running++
 	a.running++
-	q.bytes += size
-	a.bytes += size
+	q.bytes += bytes
+	a.bytes += bytes
 }
 
 func (q *turnQueue) accountOf(by a2a.AccountingPrincipal) *account {

@@ -109,6 +109,44 @@ func TestMessagesOfRunningTurnsAreBoundedByTheirBytes(t *testing.T) {
 	})
 }
 
+// TestLargeMessagesDelayNoOthers checks that turns with large messages, and large messages
+// that wait for a turn, delay neither small messages nor large ones that have room.
+func TestLargeMessagesDelayNoOthers(t *testing.T) {
+	limits := engine.TurnLimits{Max: 100, MaxPerPrincipal: 100, MaxQueued: 10, QueueTimeout: time.Minute}
+	withEngine(t, withTurnLimits(limits), func(t *testing.T, b *fixture) {
+		send := func(owner a2a.Owner, id string, size int) {
+			r := requestOf(owner, id)
+			r.Message.Parts = append(r.Message.Parts, a2a.TextPart(strings.Repeat("x", size)))
+			b.send(r)
+		}
+		for _, owner := range []a2a.Owner{"a", "b"} {
+			for i := range 4 {
+				send(owner, string(owner)+strconv.Itoa(i), 31<<20)
+				b.nextCall()
+			}
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		r := requestOf("a", "too large")
+		r.Message.Parts = append(r.Message.Parts, a2a.TextPart(strings.Repeat("x", 20<<20)))
+		gone := make(chan error)
+		go func() {
+			_, err := b.Send(ctx, r)
+			gone <- err
+		}()
+		b.wantNoCall()
+		send("a", "small behind a large one", 1)
+		b.nextCall()
+		send("c", "small of another principal", 60<<10)
+		b.nextCall()
+		send("a", "large with room", 2<<20)
+		b.nextCall()
+		leave()
+		if err := <-gone; err == nil || b.Queued() != 0 {
+			t.Errorf("the large message: error %v, and %d messages wait", err, b.Queued())
+		}
+	})
+}
+
 // TestMetadataOfWaitingMessagesIsBounded checks that the metadata of a request counts as a
 // part of its waiting message.
 func TestMetadataOfWaitingMessagesIsBounded(t *testing.T) {
