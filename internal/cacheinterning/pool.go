@@ -17,13 +17,18 @@ import (
 )
 
 // Pool holds the parts of the objects that it has interned recently. It drops parts that were
-// not interned for a while, so its size does not depend on the number of objects. If a dropped
-// part appears again, the part is stored a second time. The methods of a Pool are safe for
-// concurrent use.
+// not interned for a while, and holds no large parts, so its size depends neither on the number
+// of objects nor on their content. If a dropped part appears again, the part is stored a second
+// time. The methods of a Pool are safe for concurrent use.
 type Pool struct {
 	seed maphash.Seed
+	// maxPart is the size of the largest part that the pool holds, in bytes.
+	maxPart int
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// visited is the approximate size of the values that Intern has visited in the object, in
+	// bytes. The size of a part is the difference between the values after and before the part.
+	visited int
 	strings generations[string, string]
 	parts   generations[contentKey, any]
 }
@@ -34,10 +39,13 @@ type contentKey struct {
 	hash   uint64
 }
 
-// New returns a Pool of at most 2*size strings and 2*size other parts.
-func New(size int) *Pool {
+// New returns a Pool of at most 2*size strings and 2*size other parts. A part larger than
+// maxPart bytes, with everything inside, is not shared: otherwise the pool would hold the former
+// content of each object that a user changes often.
+func New(size, maxPart int) *Pool {
 	return &Pool{
 		seed:    maphash.MakeSeed(),
+		maxPart: maxPart,
 		strings: newGenerations[string, string](size),
 		parts:   newGenerations[contentKey, any](size),
 	}
@@ -49,6 +57,7 @@ func New(size int) *Pool {
 func (p *Pool) Intern(object any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.visited = 0
 	p.internFields(reflect.ValueOf(object).Elem())
 }
 
@@ -67,7 +76,9 @@ func (p *Pool) intern(v reflect.Value) uint64 {
 		if v.IsNil() {
 			return 0
 		}
-		return p.internPart(v, p.intern(v.Elem()))
+		before := p.visited
+		p.visited += int(v.Type().Elem().Size())
+		return p.internPart(v, p.intern(v.Elem()), before)
 	case reflect.Slice:
 		return p.internSlice(v)
 	case reflect.Map:
@@ -95,6 +106,7 @@ func (p *Pool) hash(v reflect.Value) uint64 {
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		return v.Uint()
 	case reflect.Slice:
+		p.visited += v.Len() * int(v.Type().Elem().Size())
 		return uint64(v.Len()) //nolint:gosec // a length
 	case reflect.Struct:
 		var sum uint64
@@ -108,6 +120,7 @@ func (p *Pool) hash(v reflect.Value) uint64 {
 }
 
 func (p *Pool) hashString(s string) uint64 {
+	p.visited += len(s)
 	if s == "" {
 		return 0
 	}
@@ -156,6 +169,8 @@ func (p *Pool) internFields(v reflect.Value) uint64 {
 }
 
 func (p *Pool) internSlice(v reflect.Value) uint64 {
+	before := p.visited
+	p.visited += v.Len() * int(v.Type().Elem().Size())
 	if v.Len() == 0 || v.Type().Elem().Kind() == reflect.Uint8 {
 		return uint64(v.Len()) //nolint:gosec // a length
 	}
@@ -169,7 +184,7 @@ func (p *Pool) internSlice(v reflect.Value) uint64 {
 		reflect.Copy(exact, v)
 		v.Set(exact)
 	}
-	return p.internPart(v, sum)
+	return p.internPart(v, sum, before)
 }
 
 // internMap interns a map. Its hash is a sum, because the entries have no order.
@@ -177,16 +192,21 @@ func (p *Pool) internMap(v reflect.Value) uint64 {
 	if v.Len() == 0 {
 		return 0
 	}
+	before := p.visited
+	p.visited += v.Len() * int(v.Type().Key().Size()+v.Type().Elem().Size())
 	sum := uint64(v.Len()) //nolint:gosec // a length
 	entries, ok := reflect.TypeAssert[map[string]string](v)
 	if !ok {
 		for i := v.MapRange(); i.Next(); {
 			sum += mix(p.hash(i.Key()), p.hash(i.Value()))
 		}
-		return p.internPart(v, sum)
+		return p.internPart(v, sum, before)
 	}
 	for key, value := range entries {
 		sum += mix(p.hashString(key), p.hashString(value))
+	}
+	if p.visited-before > p.maxPart {
+		return sum
 	}
 	key := contentKey{v.Type(), sum}
 	if known, ok := p.parts.get(key); ok && maps.Equal(known.(map[string]string), entries) {
@@ -201,8 +221,11 @@ func (p *Pool) internMap(v reflect.Value) uint64 {
 }
 
 // internPart replaces v with the equal value of the pool, or adds v to the pool if there is
-// none.
-func (p *Pool) internPart(v reflect.Value, sum uint64) uint64 {
+// none and v is not too large. before is the value of visited before v.
+func (p *Pool) internPart(v reflect.Value, sum uint64, before int) uint64 {
+	if p.visited-before > p.maxPart {
+		return sum
+	}
 	key := contentKey{v.Type(), sum}
 	if known, ok := p.parts.get(key); ok && reflect.DeepEqual(known, v.Interface()) {
 		v.Set(reflect.ValueOf(known))

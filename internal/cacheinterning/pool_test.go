@@ -6,6 +6,7 @@ package cacheinterning
 import (
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -18,6 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
+
+// testPart is the maximum size of a shared part in these tests.
+const testPart = 8 << 10
 
 // deployment returns a Deployment with parts of every Go kind.
 func deployment(name string) *appsv1.Deployment {
@@ -53,7 +57,7 @@ func TestInternKeepsTheValue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := New(100)
+			p := New(100, testPart)
 			p.Intern(deployment("another"))
 			for range 2 {
 				interned := object.DeepCopyObject()
@@ -68,7 +72,7 @@ func TestInternKeepsTheValue(t *testing.T) {
 
 func TestEqualPartsShareMemory(t *testing.T) {
 	t.Parallel()
-	p := New(1000)
+	p := New(1000, testPart)
 	a, b := deployment("a"), deployment("b")
 	b.Spec.Template.Spec.Containers = append(b.Spec.Template.Spec.Containers, corev1.Container{Name: "agent"})
 	c := deployment("c")
@@ -106,7 +110,7 @@ func TestEqualPartsShareMemory(t *testing.T) {
 func TestInternDropsSpareCapacity(t *testing.T) {
 	t.Parallel()
 	d := deployment("a")
-	New(10).Intern(d)
+	New(10, testPart).Intern(d)
 	if got := cap(d.Spec.Template.Spec.Containers); got != 1 {
 		t.Errorf("capacity %d, want 1", got)
 	}
@@ -115,7 +119,7 @@ func TestInternDropsSpareCapacity(t *testing.T) {
 func TestUnusedPartsAreDropped(t *testing.T) {
 	t.Parallel()
 	const size = 50
-	p := New(size)
+	p := New(size, testPart)
 	first := deployment("first")
 	p.Intern(first)
 	labels := reflect.ValueOf(first.Labels).Pointer()
@@ -135,7 +139,7 @@ func TestUnusedPartsAreDropped(t *testing.T) {
 
 func TestInternIsSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
-	p := New(100)
+	p := New(100, testPart)
 	var wait sync.WaitGroup
 	for range 4 {
 		wait.Go(func() {
@@ -152,7 +156,7 @@ func TestInternIsSafeForConcurrentUse(t *testing.T) {
 }
 
 func BenchmarkIntern(b *testing.B) {
-	p := New(4 << 10)
+	p := New(4<<10, testPart)
 	objects := make([]*appsv1.Deployment, 1000)
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
@@ -165,5 +169,47 @@ func BenchmarkIntern(b *testing.B) {
 			b.StartTimer()
 		}
 		p.Intern(objects[at])
+	}
+}
+
+// A user may change an object often, and each change may be large: the pool must not hold the
+// former content.
+func TestPoolHoldsNoLargeParts(t *testing.T) {
+	t.Parallel()
+	large := strings.Repeat("x", testPart)
+	many := make([]string, testPart/16)
+	for i := range many {
+		many[i] = "-v"
+	}
+	for name, change := range map[string]func(*appsv1.Deployment){
+		"map":                  func(d *appsv1.Deployment) { d.Annotations["large"] = large },
+		"string of a slice":    func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args[0] = large },
+		"string of a struct":   func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = large },
+		"string in a pointer":  func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].LivenessProbe.HTTPGet.Path = large },
+		"slice of short texts": func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Args = many },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := New(1000, testPart)
+			d := deployment("echo")
+			change(d)
+			p.Intern(d)
+			for _, part := range p.parts.recent {
+				if text := fmt.Sprintf("%+v", part); len(text) > testPart {
+					t.Errorf("the pool holds a %T of %d characters", part, len(text))
+				}
+			}
+			for text := range p.strings.recent {
+				if len(text) >= maxString {
+					t.Errorf("the pool holds a string of %d bytes", len(text))
+				}
+			}
+			again := deployment("echo")
+			change(again)
+			p.Intern(again)
+			if d.Spec.Selector != again.Spec.Selector {
+				t.Error("small parts beside the large one are not shared")
+			}
+		})
 	}
 }

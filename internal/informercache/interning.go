@@ -15,16 +15,22 @@ const (
 	// maxParts bounds the pool of the parts that many Agents share. Agents of the same kind
 	// share some dozens of parts.
 	maxParts = 4 << 10
+	// maxPart is the size, in bytes, of the largest part that Agents share. The pod spec of an
+	// Agent without a template of its own is smaller.
+	maxPart = 8 << 10
 	// maxOwnerMetadata bounds the pool of labels and owner references, which the objects of
 	// one Agent share. It has room for two entries for each of the last eight thousand Agents.
 	maxOwnerMetadata = 16 << 10
+	// maxOwnerPart is the size, in bytes, of the largest labels or owner references that the
+	// objects of an Agent share.
+	maxOwnerPart = 1 << 10
 )
 
 // interner stores equal parts of cached objects once.
 type interner struct{ parts, ownerMetadata *cacheinterning.Pool }
 
 func newInterner() interner {
-	return interner{parts: cacheinterning.New(maxParts), ownerMetadata: cacheinterning.New(maxOwnerMetadata)}
+	return interner{parts: cacheinterning.New(maxParts, maxPart), ownerMetadata: cacheinterning.New(maxOwnerMetadata, maxOwnerPart)}
 }
 
 // after returns a transform that interns the result of the transform strip. An informer that
