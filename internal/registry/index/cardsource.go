@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -33,9 +33,10 @@ type publicPart struct {
 	Bases   []card.Base `json:"bases"`
 }
 
-// asSidecar are the options by which a text is read as the sidecar reads it, by encoding/json. Users can edit the ConfigMaps of their
-// Agents, and the registry must not show another card than the sidecar.
-var asSidecar = json.JoinOptions(json.MatchCaseInsensitiveNames(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+// asSidecar are the options by which a text is read as the sidecar reads it, by encoding/json.
+// Users can edit the ConfigMaps of their Agents, and the registry must not show another card
+// than the sidecar.
+var asSidecar = jsonv1.DefaultOptionsV1()
 
 func (s CardSource) decode() (*publicPart, error) {
 	if err := card.CheckValues(s.Text); err != nil {
