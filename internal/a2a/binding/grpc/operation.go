@@ -83,7 +83,7 @@ func (h *Handler) setPush(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.reply(c.dialect.appendPush(nil, config))
+	return h.answer(c, httpcall.PushSize(config), func() []byte { return c.dialect.appendPush(nil, config) })
 }
 
 func (h *Handler) getPush(c *call) error {
@@ -96,7 +96,7 @@ func (h *Handler) getPush(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.reply(c.dialect.appendPush(nil, config))
+	return h.answer(c, httpcall.PushSize(config), func() []byte { return c.dialect.appendPush(nil, config) })
 }
 
 func (h *Handler) listPush(c *call) error {
@@ -109,7 +109,7 @@ func (h *Handler) listPush(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.reply(c.dialect.appendPushPage(nil, page))
+	return h.answer(c, httpcall.PushPageSize(page), func() []byte { return c.dialect.appendPushPage(nil, page) })
 }
 
 func (h *Handler) deletePush(c *call) error {

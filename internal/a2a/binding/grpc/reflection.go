@@ -39,7 +39,7 @@ func (h *Handler) reflect(c *call) error {
 		if err != nil {
 			return err
 		}
-		if err := c.reply(answer); err != nil {
+		if err := h.answer(c, len(answer), func() []byte { return answer }); err != nil {
 			return err
 		}
 		c.w.flush()

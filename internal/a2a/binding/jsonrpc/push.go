@@ -3,7 +3,10 @@
 
 package jsonrpc
 
-import "github.com/a2a-operator/a2a-operator/internal/a2a"
+import (
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+)
 
 func (h *Handler) setPush(c *call) error {
 	if err := h.pushes(); err != nil {
@@ -33,7 +36,7 @@ func (c *call) push(config *a2a.PushConfig, err error) error {
 	if err != nil {
 		return err
 	}
-	return c.result(0, func(dst []byte) []byte { return c.dialect.appendPush(dst, config) })
+	return c.result(httpcall.PushSize(config), func(dst []byte) []byte { return c.dialect.appendPush(dst, config) })
 }
 
 func (h *Handler) listPush(c *call) error {
@@ -49,7 +52,7 @@ func (h *Handler) listPush(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.result(0, func(dst []byte) []byte { return c.dialect.appendPushPage(dst, page) })
+	return c.result(httpcall.PushPageSize(page), func(dst []byte) []byte { return c.dialect.appendPushPage(dst, page) })
 }
 
 func (h *Handler) deletePush(c *call) error {

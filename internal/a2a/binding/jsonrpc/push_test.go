@@ -4,12 +4,16 @@
 package jsonrpc
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/bindingtest"
 	"github.com/a2a-operator/a2a-operator/test/spec"
 )
 
@@ -180,5 +184,40 @@ func TestInvalidPushParamsAreRejected(t *testing.T) {
 				t.Errorf("%s(%s) = %s", method, params, w.Body)
 			}
 		}
+	}
+}
+
+// TestPushAnswersAreChargedWhileTheyAreWritten checks that a response with push
+// configurations is charged until its client has read it.
+func TestPushAnswersAreChargedWhileTheyAreWritten(t *testing.T) {
+	pushes := bindingtest.LargePushes()
+	for method, test := range map[string]struct {
+		params string
+		want   int64
+	}{
+		"tasks/pushNotificationConfig/set":  {`{"taskId":"t1","pushNotificationConfig":` + config03 + `}`, bindingtest.LargePush},
+		"tasks/pushNotificationConfig/get":  {`{"id":"t1"}`, bindingtest.LargePush},
+		"tasks/pushNotificationConfig/list": {`{"id":"t1"}`, 16 * bindingtest.LargePush},
+	} {
+		t.Run(method, func(t *testing.T) {
+			x := newFixture(&fake{Push: pushes.Configs[0], Pushes: pushes})
+			x.card.Capabilities.PushNotifications = true
+			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+test.params+`}`))
+			r.Header.Set("Content-Type", "application/json")
+			stalled, done := bindingtest.NewStalled(), make(chan struct{})
+			go func() {
+				defer close(done)
+				x.ServeHTTP(stalled, r.WithContext(auth.WithCaller(t.Context(), auth.Caller{Owner: "alice"})))
+			}()
+			<-stalled.Writing
+			if held := x.Limits.Answers.Used(); held < test.want {
+				t.Errorf("%d bytes are charged during the write, want at least %d", held, test.want)
+			}
+			stalled.Read()
+			<-done
+			if held := x.Limits.Answers.Used(); held != 0 || int64(stalled.Body.Len()) < test.want {
+				t.Errorf("after a response of %d bytes, %d bytes are charged, want 0", stalled.Body.Len(), held)
+			}
+		})
 	}
 }

@@ -3,7 +3,10 @@
 
 package rest
 
-import "github.com/a2a-operator/a2a-operator/internal/a2a"
+import (
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+)
 
 func (h *Handler) setPush(c *call) error {
 	if err := h.pushes(); err != nil {
@@ -58,7 +61,7 @@ func (h *Handler) listPush(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.result(0, func(dst []byte) []byte { return c.dialect.appendPushPage(dst, page) })
+	return c.result(httpcall.PushPageSize(page), func(dst []byte) []byte { return c.dialect.appendPushPage(dst, page) })
 }
 
 // pushRequest returns the request for the push configuration of the path.
@@ -74,7 +77,7 @@ func (c *call) answerPush(config *a2a.PushConfig, err error) error {
 	if err != nil {
 		return err
 	}
-	return c.result(0, func(dst []byte) []byte { return c.dialect.appendPush(dst, config) })
+	return c.result(httpcall.PushSize(config), func(dst []byte) []byte { return c.dialect.appendPush(dst, config) })
 }
 
 // pushes returns an error if the card does not declare push notifications. Callers call it
