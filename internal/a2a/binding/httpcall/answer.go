@@ -58,7 +58,7 @@ type AnswerMemory struct {
 // Reserve reserves memory for an event of a stream of about size bytes. The caller calls
 // release when the event is written. An event of at most 64 KiB needs no reservation. An
 // event that is larger than the budget reserves the whole budget. If the budget has no room
-// in time, Reserve returns an *a2a.Error.
+// in time, Reserve returns an *a2a.Error, or the error of ctx if ctx ended during the wait.
 func (m AnswerMemory) Reserve(ctx context.Context, size int) (release func(), err error) {
 	return m.reserve(ctx, size, maxPooled)
 }
@@ -69,7 +69,7 @@ func (m AnswerMemory) reserve(ctx context.Context, size, uncharged int) (release
 	}
 	var reservation limit.Reservation
 	if !m.budget.Grow(ctx, &reservation, m.principal, min(int64(size), m.budget.Largest())) {
-		return nil, errBusy
+		return nil, noMemory(ctx)
 	}
 	return reservation.Release, nil
 }

@@ -4,11 +4,16 @@
 package httpcall
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
@@ -82,4 +87,44 @@ type chargedClient struct {
 func (c *chargedClient) Write(p []byte) (int, error) {
 	c.charged = c.budget.Used()
 	return c.ResponseRecorder.Write(p)
+}
+
+// TestClientThatLeavesWhileItWaitsForMemoryIsCanceled checks that a request that waits for
+// memory when its client disconnects is no failure of the sidecar.
+func TestClientThatLeavesWhileItWaitsForMemoryIsCanceled(t *testing.T) {
+	for name, waitForMemory := range map[string]func(*Call) error{
+		"for its response": func(c *Call) error {
+			return c.WriteResult("text/plain", 8<<10, func(dst []byte) []byte { return dst })
+		},
+		"for its body": func(c *Call) error {
+			_, err := c.Body()
+			return err
+		},
+		"for its message": func(c *Call) error { return c.Charge(1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const size = 4 << 10
+				budget := limit.NewBudget(size, time.Hour)
+				var rest limit.Reservation
+				if !budget.TryGrow(&rest, a2a.AccountingPrincipalAt("192.0.2.9:1"), size) {
+					t.Fatal("the budget has no room")
+				}
+				ctx, leave := context.WithCancel(t.Context())
+				r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader("{}"))
+				call := &Call{W: httptest.NewRecorder(), R: r, Limits: &Limits{
+					MaxBody: func() int64 { return size }, Bodies: budget, Answers: budget, Now: time.Now,
+				}}
+				failed := make(chan error, 1)
+				go func() { failed <- waitForMemory(call) }()
+				synctest.Wait()
+				leave()
+				var got Outcome
+				problem := Outcome{}.Conclude(ctx, slog.New(slog.DiscardHandler), func(_ context.Context, o Outcome) { got = o }, <-failed)
+				if want := (Outcome{ClientLeft: true}); got != want || problem != nil {
+					t.Errorf("outcome = %+v, problem = %v, want %+v", got, problem, want)
+				}
+			})
+		})
+	}
 }

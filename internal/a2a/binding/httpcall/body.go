@@ -59,7 +59,7 @@ func (c *Call) Body() ([]byte, error) {
 // Charge charges bytes to the caller in addition to the body, until Release.
 func (c *Call) Charge(bytes int64) error {
 	if !c.charge(int64(len(c.body)) + bytes) {
-		return errBusy
+		return noMemory(c.R.Context())
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (c *Call) readBody(r io.Reader) error {
 		need = int(declared) + 1
 	}
 	if !c.charge(int64(max(need, cap(c.body)))) {
-		return errBusy
+		return noMemory(c.R.Context())
 	}
 	if cap(c.body) < need {
 		c.body = make([]byte, 0, need)
@@ -112,7 +112,7 @@ func (c *Call) readRest(r io.Reader) error {
 	total := len(c.body)
 	for {
 		if !c.charge(int64(total) + pieceSize) {
-			return errBusy
+			return noMemory(c.R.Context())
 		}
 		piece := new([pieceSize]byte)
 		pieces = append(pieces, piece)

@@ -7,6 +7,7 @@
 package httpcall
 
 import (
+	"context"
 	"net/http"
 	"time"
 
@@ -55,7 +56,16 @@ const maxPooled = 64 << 10
 
 // errBusy is the error of a request for which a memory budget has no room.
 var errBusy = &a2a.Error{
-	Reason: a2a.ReasonUnavailable, Message: "Other requests use all memory for buffered bodies and responses", RetryAfter: time.Second,
+	Reason: a2a.ReasonUnavailable, Message: "All memory for buffered bodies and responses, or the caller's share of it, is in use", RetryAfter: time.Second,
+}
+
+// noMemory returns the error of a request for which a memory budget had no room in time. It
+// is the error of ctx if ctx ended during the wait, and otherwise errBusy.
+func noMemory(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return errBusy
 }
 
 // principalOf returns the accounting principal of a request.
