@@ -211,9 +211,11 @@ func (c *Parked) waitForClient() {
 	}
 }
 
-// maxReadAhead is the number of bytes of the next request after which readAhead reads no
-// more.
-const maxReadAhead = 4 << 10
+// maxReadAhead is the number of bytes of the next requests after which readAhead reads no
+// more. It bounds the memory of a parked connection for these bytes. If a client sends more,
+// only a failed write or the end of the response detects that it has disconnected. The bound
+// exceeds the 4 KiB that the server may have read before it parked the connection.
+const maxReadAhead = 16 << 10
 
 // readAhead reads bytes of the next request into unread, because only a read detects that
 // the client has disconnected. It returns when the response has ended and there are such

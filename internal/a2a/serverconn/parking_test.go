@@ -193,11 +193,15 @@ func TestClientOfAParkedResponseDisconnects(t *testing.T) {
 // TestClientThatPipelinedDisconnects checks that the end of a client is detected even if the
 // client has sent bytes of the next request, together with the first one or later.
 func TestClientThatPipelinedDisconnects(t *testing.T) {
+	// The server's buffer of a connection holds 4 KiB.
+	large := "POST /next HTTP/1.1\r\nHost: a\r\nContent-Length: 5120\r\n\r\n" + strings.Repeat("x", 5<<10)
 	for name, test := range map[string]struct{ with, later string }{
-		"a byte with the request":    {with: "G"},
-		"a byte later":               {later: "G"},
-		"a whole request":            {later: get("/next")},
-		"a request with the request": {with: get("/next")},
+		"a byte with the request":          {with: "G"},
+		"a byte later":                     {later: "G"},
+		"a whole request":                  {later: get("/next")},
+		"a request with the request":       {with: get("/next")},
+		"a large request":                  {later: large},
+		"a large request with the request": {with: large},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ended := make(chan struct{})
