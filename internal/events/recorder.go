@@ -6,6 +6,8 @@ package events
 import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 // action is the action in every event.
@@ -24,9 +26,11 @@ func NewRecorder(recorder events.EventRecorder) *Recorder {
 	return &Recorder{recorder: recorder}
 }
 
-// Publish records events about an object. It does not wait for the API server.
+// Publish records events about an object. It truncates a long note at a character boundary,
+// because the API refuses a note that is invalid UTF-8 or too long. It does not wait for the API
+// server.
 func (r *Recorder) Publish(object runtime.Object, events ...Event) {
 	for _, e := range events {
-		r.recorder.Eventf(object, nil, e.Type, e.Reason, action, "%s", e.Note[:min(len(e.Note), maxNote)])
+		r.recorder.Eventf(object, nil, e.Type, e.Reason, action, "%s", safetext.Clip(e.Note, maxNote-len("…")))
 	}
 }
