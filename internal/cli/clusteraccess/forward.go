@@ -119,13 +119,16 @@ func (f *Forward) open(ctx context.Context) error {
 		tunnel httpstream.Connection
 		err    error
 	}
-	results := make(chan result, 1)
+	results := make(chan result) // without a buffer: either the receiver or the sender owns the tunnel
 	go func() {
 		tunnel, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
-		if ctx.Err() != nil && err == nil {
-			_ = tunnel.Close()
+		select {
+		case results <- result{tunnel, err}:
+		case <-ctx.Done():
+			if err == nil {
+				_ = tunnel.Close()
+			}
 		}
-		results <- result{tunnel, err}
 	}()
 	select {
 	case r := <-results:
