@@ -53,7 +53,7 @@ func TestChatScreenEqualsThePictureOnThePages(t *testing.T) {
 	s.awaitThat(t, "end of the task", func() bool {
 		text := s.emulator.String()
 		return strings.Contains(text, "Task t-1 is completed.") && !strings.Contains(text, "waits for you.") &&
-			!strings.Contains(text, "waiting for the agent") && !strings.Contains(text, "working, ")
+			!strings.Contains(text, "waiting for the agent") && !strings.Contains(text, "working, ") && !strings.Contains(text, "completed, ")
 	})
 	s.mu.Lock()
 	got := picture(s.emulator, columns, rows)
