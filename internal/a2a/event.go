@@ -3,6 +3,8 @@
 
 package a2a
 
+import "sync/atomic"
+
 // Event is one entry of a task's log, or the agent's answer to a message without a
 // task. Exactly one of its fields is set.
 type Event struct {
@@ -47,3 +49,129 @@ type ArtifactUpdate struct {
 	LastChunk bool
 	Metadata  Object
 }
+
+// Record is an event with its number in a task's log and its cached encodings. All
+// subscribers share it. Only the encodings change, under atomic operations.
+type Record struct {
+	// Seq counts from 1 in each task. The Seq of a snapshot is the number of the last event
+	// that is folded into it.
+	Seq uint64
+	Event
+
+	room Room
+	// encodings is the list of cached encodings, the newest first.
+	encodings atomic.Pointer[encoding]
+}
+
+// encoding has the bytes of the event in one dialect. It is immutable.
+type encoding struct {
+	next    *encoding
+	dialect Dialect
+	bytes   []byte
+}
+
+// dropped replaces the list of encodings once the log has trimmed the record. From then
+// on, no encoding is cached.
+var dropped = encoding{dialect: dialects}
+
+// Room is the memory budget of cached encodings. Its methods do not block.
+type Room interface {
+	// Take reserves bytes and reports whether the budget had them.
+	Take(bytes int64) bool
+	// Give returns reserved bytes.
+	Give(bytes int64)
+	// Shared reports whether the log has more than one reader.
+	Shared() bool
+}
+
+// encodingOverhead estimates the bytes of an encoding in addition to its content.
+const encodingOverhead = 48
+
+// NewRecord returns a record that caches its encodings within a budget. A Record that is
+// not made by a function of this package caches no encodings.
+func NewRecord(seq uint64, e Event, room Room) *Record {
+	return &Record{Seq: seq, Event: e, room: room}
+}
+
+// AppendRecords appends one record for each event to dst. The first record has the number
+// after+1. It allocates up to 31 records at once, because most events are small and
+// arrive in groups.
+func AppendRecords(dst []*Record, after uint64, events []Event, room Room) []*Record {
+	const together = 31 // 2 KiB, including the allocator's header
+	for len(events) > 0 {
+		some := make([]Record, min(len(events), together))
+		for i := range some {
+			after++
+			some[i].Seq, some[i].Event, some[i].room = after, events[i], room
+			dst = append(dst, &some[i])
+		}
+		events = events[len(some):]
+	}
+	return dst
+}
+
+// Shared reports whether the encoding in a dialect is or will be cached for several
+// readers. The only reader of a log encodes into its own buffer instead.
+func (r *Record) Shared(d Dialect) bool {
+	return r.room != nil && r.room.Shared() || r.Cached(d)
+}
+
+// Cached reports whether the encoding in a dialect is cached.
+func (r *Record) Cached(d Dialect) bool { return r.encodings.Load().in(d) != nil }
+
+// Encoded returns the encoding of the event in a dialect. encode appends the encoding to
+// dst. While the budget has room, Encoded calls encode once per dialect, and more often
+// only if the first readers race.
+func (r *Record) Encoded(d Dialect, encode func(dst []byte, e *Event) []byte) []byte {
+	kept := r.encodings.Load()
+	if e := kept.in(d); e != nil {
+		return e.bytes
+	}
+	bytes := encode(nil, &r.Event)
+	if r.room == nil || kept == &dropped || !r.room.Take(cost(bytes)) {
+		return bytes
+	}
+	for e := (&encoding{dialect: d, bytes: bytes}); ; kept = r.encodings.Load() {
+		if kept == &dropped || kept.in(d) != nil {
+			r.room.Give(cost(bytes))
+			return bytes
+		}
+		if e.next = kept; r.encodings.CompareAndSwap(kept, e) {
+			return bytes
+		}
+	}
+}
+
+// in returns the encoding in a dialect, or nil.
+func (e *encoding) in(d Dialect) *encoding {
+	for ; e != nil; e = e.next {
+		if e.dialect == d {
+			return e
+		}
+	}
+	return nil
+}
+
+// Forget drops the cached encodings. Later readers cache them again.
+func (r *Record) Forget() { r.forget(nil) }
+
+// Drop drops the cached encodings for good. A log calls it when it trims the record;
+// readers that still have the record encode its event themselves.
+func (r *Record) Drop() { r.forget(&dropped) }
+
+// forget replaces the list of encodings and returns its bytes to the budget.
+func (r *Record) forget(instead *encoding) {
+	kept := r.encodings.Load()
+	for kept != instead && kept != &dropped {
+		if !r.encodings.CompareAndSwap(kept, instead) {
+			kept = r.encodings.Load()
+			continue
+		}
+		for ; kept != nil; kept = kept.next {
+			r.room.Give(cost(kept.bytes))
+		}
+		return
+	}
+}
+
+func cost(encoding []byte) int64 { return int64(cap(encoding) + encodingOverhead) }

@@ -5,6 +5,7 @@ package a2a
 
 import (
 	"context"
+	"log/slog"
 	"time"
 )
 
@@ -163,4 +164,118 @@ type Stream interface {
 	Next(ctx context.Context) ([]*Record, error)
 	// Close releases the stream. The task continues.
 	Close()
+}
+
+// Method is an operation by its name in 1.0, for requests of all versions and bindings.
+type Method string
+
+// The methods.
+const (
+	MethodSendMessage          Method = "SendMessage"
+	MethodSendStreamingMessage Method = "SendStreamingMessage"
+	MethodGetTask              Method = "GetTask"
+	MethodListTasks            Method = "ListTasks"
+	MethodCancelTask           Method = "CancelTask"
+	MethodSubscribeToTask      Method = "SubscribeToTask"
+	MethodCreatePushConfig     Method = "CreateTaskPushNotificationConfig"
+	MethodGetPushConfig        Method = "GetTaskPushNotificationConfig"
+	MethodListPushConfigs      Method = "ListTaskPushNotificationConfigs"
+	MethodDeletePushConfig     Method = "DeleteTaskPushNotificationConfig"
+	MethodGetExtendedCard      Method = "GetExtendedAgentCard"
+)
+
+// Sends reports whether a request of the method contains a message. Only such a request
+// can name a skill.
+func (m Method) Sends() bool { return m == MethodSendMessage || m == MethodSendStreamingMessage }
+
+// TraceContext is the trace context of a request in the form of its headers (W3C Trace
+// Context, W3C Baggage). The zero value stands for none. The sidecar passes the values on
+// and does not interpret State and Baggage.
+type TraceContext struct {
+	// Parent is the header traceparent.
+	Parent string
+	// State is the header tracestate; "" without a Parent.
+	State string
+	// Baggage is the header baggage.
+	Baggage string
+}
+
+// PushConfig asks for a task's events to be posted to a URL.
+type PushConfig struct {
+	// Dialect is the dialect of the request that registered the configuration. The
+	// notifications use it, too.
+	Dialect Dialect
+	ID      string
+	TaskID  string
+	URL     string
+	// Token is sent with each notification so that the receiver can verify its origin.
+	Token string
+	// Scheme and Credentials form the Authorization header; "" for none.
+	Scheme      string
+	Credentials string
+	// Extensions and Trace are the extensions and the trace context of the message that
+	// the configuration came with. Each notification contains them. Trace.Baggage is
+	// empty.
+	Extensions []string
+	Trace      TraceContext
+}
+
+// LogValue omits all fields that may contain a secret: token, credentials and the URL,
+// whose path or query often contains one.
+func (c PushConfig) LogValue() slog.Value {
+	return slog.GroupValue(slog.String("task", c.TaskID), slog.String("id", c.ID))
+}
+
+// String returns the ids of the configuration and nothing secret, see LogValue.
+func (c PushConfig) String() string { return "push configuration " + c.ID + " of task " + c.TaskID }
+
+// GoString returns the result of String, so that %#v prints no secret either.
+func (c PushConfig) GoString() string { return c.String() }
+
+// SetPushRequest adds a push configuration to a task, or replaces the one with the same
+// id.
+type SetPushRequest struct {
+	Owner  Owner
+	Tenant string
+	// Config contains the task id. If Config.ID is "", the configuration gets the id of
+	// the task.
+	Config PushConfig
+}
+
+// PushRequest names one configuration of a task.
+type PushRequest struct {
+	Owner  Owner
+	Tenant string
+	TaskID string
+	// ID is "" for the configuration with the id of the task or, if there is none, for
+	// the one that was set last.
+	ID string
+}
+
+// ListPushRequest asks for the configurations of a task, in pages.
+type ListPushRequest struct {
+	Owner  Owner
+	Tenant string
+	TaskID string
+	// PageSize bounds the page; 0 means all configurations.
+	PageSize  int
+	PageToken string
+}
+
+// PushPage is a page of configurations.
+type PushPage struct {
+	Configs []*PushConfig
+	// NextPageToken is "" on the last page.
+	NextPageToken string
+}
+
+// PushHandler manages push configurations. Its errors follow the rule of Handler.
+type PushHandler interface {
+	SetPush(ctx context.Context, r *SetPushRequest) (*PushConfig, error)
+	// GetPush returns ReasonTaskNotFound if there is no such configuration.
+	GetPush(ctx context.Context, r *PushRequest) (*PushConfig, error)
+	ListPush(ctx context.Context, r *ListPushRequest) (*PushPage, error)
+	// DeletePush also ends deliveries that wait for a retry. Deleting a configuration
+	// that does not exist is no error if the task exists.
+	DeletePush(ctx context.Context, r *PushRequest) error
 }

@@ -1,6 +1,30 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package a2a is the domain of the Agent2Agent protocol, independent of any
+// protocol version: tasks, messages, events, requests and errors.
+//
+// Its types are used along the whole request path, which runs
+//
+//	auth -> binding -> codec -> engine -> backend -> engine -> codec -> binding
+//
+// through the packages below this one. Each of them may import this package
+// and its own subtree; none imports Kubernetes, the sidecar configuration or a custom
+// resource. Only a codec depends on a version of the protocol.
+//
+//	auth         authenticates callers
+//	authz        authorizes callers
+//	requestcheck checks each request against the authorization rules and the card
+//	version      selects the protocol version of a request
+//	binding      one transport each: decodes requests, calls the handler, encodes answers
+//	codec        one protocol version each: translates bytes into domain values and back
+//	engine       runs turns and owns tasks; independent of transports
+//	store        stores the event logs
+//	backend      runs turns in the agent's container
+//	push         posts the events of tasks to webhooks
+//	egress       checks the addresses that clients name before they are called
+//	card         models and renders the Agent Card; pure, shared with the operator
+//	gateway      forwards calls of the agent to the registry and to other agents
 package a2a
 
 import "time"
@@ -126,3 +150,49 @@ type Part struct {
 
 // TextPart returns a part that holds text.
 func TextPart(text string) Part { return Part{Content: ContentText, Text: text} }
+
+// WithHistory returns the task with at most the newest *n messages of its history; nil
+// means all messages. It does not change t.
+func (t *Task) WithHistory(n *int) *Task {
+	if n == nil || len(t.History) <= *n {
+		return t
+	}
+	trimmed := *t
+	trimmed.History = nil
+	if *n > 0 {
+		trimmed.History = t.History[len(t.History)-*n:]
+	}
+	return &trimmed
+}
+
+// Object is the encoding of a JSON object that the server forwards unread, such as
+// metadata. A decoder has validated it: UTF-8, no duplicate keys, bounded depth, no
+// insignificant whitespace. Nil means absent.
+type Object []byte
+
+// Value is the encoding of any JSON value, validated like Object.
+type Value []byte
+
+// Dialect is an encoding of events. Records cache their bytes per dialect.
+type Dialect uint8
+
+// The dialects.
+const (
+	// DialectV03 is the JSON with kind discriminators of 0.2 and 0.3.
+	DialectV03 Dialect = iota
+	// DialectV10 is the ProtoJSON of 1.0.
+	DialectV10
+	// DialectV01 is the JSON of 0.1, whose parts have types.
+	DialectV01
+	// DialectV03Proto is the ProtoJSON of the package a2a.v1 (0.2.2 to 0.3).
+	DialectV03Proto
+	// DialectKindREST is the JSON of DialectV03 over REST, whose frames contain each
+	// event twice.
+	DialectKindREST
+	// DialectV03GRPC and DialectV10GRPC are the messages of a2a.v1 and lf.a2a.v1.
+	DialectV03GRPC
+	DialectV10GRPC
+	// DialectUnion is DialectV03 with the members that clients of DialectV01 read.
+	DialectUnion
+	dialects
+)
