@@ -8,9 +8,13 @@ import (
 	"fmt"
 	"sync"
 
+	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/runtime/protoimpl"
+	"google.golang.org/protobuf/types/dynamicpb"
 )
 
 // descriptors contain the protos of all services and their imports, compiled by
@@ -59,3 +63,21 @@ const (
 	reflection      = "grpc.reflection.v1.ServerReflection"
 	alphaReflection = "grpc.reflection.v1alpha.ServerReflection"
 )
+
+// encodeCard encodes a card in the dialect's form as a protobuf message. It uses
+// reflection: this is slow, but clients rarely request the extended card.
+func (d *dialect) encodeCard(text []byte) ([]byte, error) {
+	known, err := files()
+	if err != nil {
+		return nil, err
+	}
+	descriptor, err := known.FindDescriptorByName(protoreflect.FullName(d.cardMessage))
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", d.cardMessage, err)
+	}
+	message := dynamicpb.NewMessage(descriptor.(protoreflect.MessageDescriptor))
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(text, message); err != nil {
+		return nil, fmt.Errorf("read card as %s: %w", d.cardMessage, err)
+	}
+	return proto.MarshalOptions{Deterministic: true}.Marshal(message)
+}

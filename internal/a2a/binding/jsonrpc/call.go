@@ -4,9 +4,12 @@
 package jsonrpc
 
 import (
+	"bytes"
+	"strconv"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
@@ -99,4 +102,103 @@ func (c *call) prefix() []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = append(dst, c.request.id...)
 	return append(dst, `,"result":`...)
+}
+
+// decode decodes the params of a call and then releases the body. It fails if a required
+// extension is missing.
+func decode[T any](c *call, read func([]byte) (T, error)) (req T, err error) {
+	if c.missing != nil {
+		return req, c.missing
+	}
+	req, err = read(c.params())
+	if err == nil {
+		c.releaseBody()
+	}
+	return req, c.request.checkMarker(c.dialect, err)
+}
+
+// releaseBody copies the id of the request out of the body, and releases the body. It also
+// sets marked: resolve has already called checkMarker, which would refuse a request of an
+// early version without its params.
+func (c *call) releaseBody() {
+	c.request.id, c.request.params, c.request.marked = bytes.Clone(c.request.id), nil, true
+	c.Release()
+}
+
+// params returns the params of the request, and an empty object if it has none.
+func (c *call) params() []byte {
+	if c.request.params == nil {
+		return []byte("{}")
+	}
+	return c.request.params
+}
+
+func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
+	req, err := decode(c, c.dialect.decodeSend)
+	if err != nil {
+		return nil, err
+	}
+	req.Owner = c.owner
+	req.Dialect = c.dialect.id
+	req.Restart = c.dialect == dialectV01 && h.RestartV01 != nil && h.RestartV01()
+	req.Extensions = c.extensions
+	req.Trace = httpcall.TraceContext(c.R.Context(), c.R.Header)
+	return req, nil
+}
+
+// checkMarker returns an error if a request must not omit the member jsonrpc. Examples of
+// 0.2 omit it, so it may be missing in an otherwise valid request of a version up to 0.3
+// with an object as params. paramsErr is the error of decoding the params.
+func (r *request) checkMarker(d *dialect, paramsErr error) error {
+	if r.marked {
+		return paramsErr
+	}
+	if paramsErr != nil || d == nil || d == dialectV10 || !r.hasObject() {
+		return errMarker
+	}
+	return nil
+}
+
+// appendError appends an error response in a dialect, which is nil if the dialect is not
+// known. The data of an error is an object in versions up to 0.3, and an array of
+// google.protobuf.Any in 1.0. Up to 0.3, the data names the reasons that have no code of
+// their own, such as UNAVAILABLE. An event of a stream has no HTTP status from which a
+// client could distinguish them.
+func (c *call) appendError(dst []byte, d *dialect, problem *a2a.Error) []byte {
+	if d == dialectV01 && problem.Reason == a2a.ReasonInvalidAgentResponse {
+		// 0.1 has no code for this reason.
+		problem = &a2a.Error{Reason: a2a.ReasonInternal, Message: problem.Message}
+	}
+	row := errormap.Lookup(problem, errormap.Profile101)
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	dst = append(dst, c.request.id...)
+	dst = append(dst, `,"error":{"code":`...)
+	dst = strconv.AppendInt(dst, int64(row.JSONRPC), 10)
+	dst = append(dst, `,"message":`...)
+	dst = errormap.AppendString(dst, row.Text(problem))
+	switch {
+	case c.detailed():
+		dst = append(dst, `,"data":`...)
+		dst = errormap.AppendDetails(dst, problem)
+	case problem.Field != "":
+		dst = appendData(dst, row.Reason, "field", problem.Field)
+	case problem.Reason == a2a.ReasonVersionNotSupported:
+		dst = appendData(dst, row.Reason, "supportedVersions", errormap.SupportedVersions)
+	case c.dialect != nil && errormap.IsTransport(problem):
+		dst = append(dst, `,"data":{"reason":"`...)
+		dst = append(dst, row.Reason...)
+		dst = append(dst, `"}`...)
+	}
+	return append(dst, `}}`...)
+}
+
+// appendData appends the data of an error in versions up to 0.3.
+func appendData(dst []byte, reason, name, value string) []byte {
+	dst = append(dst, `,"data":{"reason":"`...)
+	dst = append(dst, reason...)
+	dst = append(dst, `","`...)
+	dst = append(dst, name...)
+	dst = append(dst, `":`...)
+	dst = errormap.AppendString(dst, value)
+	return append(dst, '}')
 }

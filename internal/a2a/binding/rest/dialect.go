@@ -4,9 +4,14 @@
 package rest
 
 import (
+	"mime"
+	"net/http"
+	"strings"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/streamend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/kindrest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
@@ -108,3 +113,110 @@ var dialectKind = func() *dialect {
 	d.last = streamend.FinalStatus
 	return &d
 }()
+
+// signs are the features of a message that show its dialect.
+type signs struct {
+	// proto is true if the message has a feature that only ProtoJSON has, and kind if it
+	// has a feature that ProtoJSON cannot have.
+	proto, kind bool
+}
+
+// speaksKind reports whether the body of a request under /v1 is in JSON with kinds, which
+// one project of 0.3 sends, and not in ProtoJSON. It returns false for invalid JSON, which
+// the codec refuses.
+func speaksKind(body []byte) bool {
+	var s signs
+	r := jsonread.New(body)
+	for name := range r.Members() {
+		if n := string(name); (n == "message" || n == "request") && r.Kind() == '{' {
+			s.message(r)
+		}
+	}
+	return r.End() == nil && s.kind && !s.proto
+}
+
+func (s *signs) message(r *jsonread.Reader) {
+	for name := range r.Members() {
+		switch string(name) {
+		case "content", "message_id", "context_id", "task_id":
+			s.proto = true
+		case "kind":
+			s.kind = true
+		case "role":
+			s.role(r)
+		case "parts":
+			if r.Kind() == '[' {
+				s.parts(r)
+			}
+		}
+	}
+}
+
+// role evaluates a role. In ProtoJSON, a role begins with ROLE_ or is a number.
+func (s *signs) role(r *jsonread.Reader) {
+	switch r.Kind() {
+	case '0':
+		s.proto = true
+	case '"':
+		if strings.HasPrefix(r.String(), "ROLE_") {
+			s.proto = true
+		} else {
+			s.kind = true
+		}
+	}
+}
+
+func (s *signs) parts(r *jsonread.Reader) {
+	for range r.Elements() {
+		if r.Kind() != '{' {
+			continue
+		}
+		for name := range r.Members() {
+			if n := string(name); n == "kind" || n == "type" {
+				s.kind = true
+			}
+		}
+	}
+}
+
+const plainJSON = "application/json"
+
+// answersIn returns the media type of a response. It is the media type of A2A only if the
+// client accepts that by name, because some clients accept application/json only.
+func (d *dialect) answersIn(h http.Header) string {
+	if asked, _ := asksFor(h, d.mediaType); asked {
+		return d.mediaType
+	}
+	return plainJSON
+}
+
+// refusesIn returns the media type of an error. It is the media type of A2A only if the
+// client accepts no other type, because some clients read only errors in application/json.
+func (d *dialect) refusesIn(h http.Header) string {
+	if asked, others := asksFor(h, d.mediaType); asked && !others {
+		return d.mediaType
+	}
+	return plainJSON
+}
+
+// asksFor reports whether a client accepts a media type by name, and whether it accepts
+// other media types.
+func asksFor(h http.Header, mediaType string) (asked, others bool) {
+	if mediaType == "" {
+		return false, true
+	}
+	for _, line := range h.Values("Accept") {
+		for each := range strings.SplitSeq(line, ",") {
+			name, params, err := mime.ParseMediaType(each)
+			switch {
+			case err != nil, strings.Trim(params["q"], "0.") == "" && params["q"] != "":
+				// The entry is empty, or its q=0 excludes it.
+			case name == mediaType:
+				asked = true
+			default:
+				others = true
+			}
+		}
+	}
+	return asked, others
+}
