@@ -6,6 +6,8 @@ package auth
 import (
 	"errors"
 	"net/http"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
 // ErrNoCredential is the error of an Authenticator for a request without a credential of
@@ -43,4 +45,52 @@ const (
 type credentialRemover interface {
 	// removeCredential returns the request without the credential.
 	removeCredential(r *http.Request) *http.Request
+}
+
+// AnonymousOwner is the owner of the tasks of all callers without a credential. These
+// callers therefore share their tasks.
+const AnonymousOwner = "system:anonymous"
+
+// Anonymous is the Authenticator that accepts every request. It is the last one of a
+// policy.
+type Anonymous struct{}
+
+var _ Authenticator = Anonymous{}
+
+// Authenticate accepts the request.
+func (Anonymous) Authenticate(r *http.Request) (Caller, error) {
+	return Caller{Owner: AnonymousOwner, Anonymous: true, From: r.RemoteAddr}, nil
+}
+
+// VerifiedBefore returns true for a request without an Authorization header.
+func (Anonymous) VerifiedBefore(r *http.Request) (Credential, bool) {
+	return CredentialNone, r.Header.Get("Authorization") == ""
+}
+
+// Challenge is empty, because an anonymous caller needs no credential.
+func (Anonymous) Challenge() string { return "" }
+
+// errMissing is the error for a request without any credential.
+var errMissing = unauthenticated("A credential is required")
+
+// Missing reports whether problem is the error for a request without a credential.
+func Missing(problem *a2a.Error) bool { return problem == errMissing }
+
+// errOtherIssuer is the error for a token of another issuer, which another authenticator
+// may accept.
+var errOtherIssuer = unauthenticated("Token is of another issuer")
+
+// overridableError is the rejection by one authenticator of a request that a later
+// authenticator may still accept.
+type overridableError struct{ problem *a2a.Error }
+
+// Error implements error.
+func (p *overridableError) Error() string { return p.problem.Message }
+
+func overridable(reason a2a.Reason, message string) error {
+	return &overridableError{&a2a.Error{Reason: reason, Message: message}}
+}
+
+func unauthenticated(message string) *a2a.Error {
+	return &a2a.Error{Reason: a2a.ReasonUnauthenticated, Message: message}
 }

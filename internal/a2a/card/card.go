@@ -8,7 +8,12 @@
 // engine, so that all three render the same bytes.
 package card
 
-import "slices"
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+)
 
 // Binding is a transport of the protocol. Its values are the names in A2A 1.0 section
 // 4.4.6.
@@ -108,6 +113,66 @@ type Skill struct {
 // must meet all of the schemes in the map.
 type Requirement map[string][]string
 
+// SecurityScheme is a way to authenticate. A call needs one of the schemes of a
+// card.
+type SecurityScheme struct {
+	// Name is the key of the scheme in securitySchemes.
+	Name        string     `json:"name"`
+	Type        SchemeType `json:"type"`
+	Description string     `json:"description,omitempty"`
+	// Scopes are the scopes that a call needs.
+	Scopes []string `json:"scopes,omitempty"`
+	// In and ParameterName belong to SchemeAPIKey, such as "header" and "X-API-Key".
+	In            string `json:"in,omitempty"`
+	ParameterName string `json:"parameterName,omitempty"`
+	// Scheme and BearerFormat belong to SchemeHTTP, such as "bearer" and "JWT".
+	Scheme       string `json:"scheme,omitempty"`
+	BearerFormat string `json:"bearerFormat,omitempty"`
+	// Flow and MetadataURL (RFC 8414) belong to SchemeOAuth2.
+	Flow        *OAuthFlow `json:"flow,omitempty"`
+	MetadataURL string     `json:"oauth2MetadataUrl,omitempty"`
+	// OpenIDConnectURL belongs to SchemeOpenIDConnect.
+	OpenIDConnectURL string `json:"openIdConnectUrl,omitempty"`
+}
+
+// SchemeType is the kind of a SecurityScheme, named as in OpenAPI 3.
+type SchemeType string
+
+// The kinds of schemes.
+const (
+	// SchemeHTTP is HTTP authentication (RFC 9110), such as by a bearer token.
+	SchemeHTTP          SchemeType = "http"
+	SchemeAPIKey        SchemeType = "apiKey"
+	SchemeOAuth2        SchemeType = "oauth2"
+	SchemeOpenIDConnect SchemeType = "openIdConnect"
+	// SchemeMutualTLS is authentication by a client certificate. A2A 0.3 added it.
+	SchemeMutualTLS SchemeType = "mutualTLS"
+)
+
+// OAuthFlow describes how a client gets a token. A scheme has one flow, because A2A 1.0
+// allows only one.
+type OAuthFlow struct {
+	Type                   FlowType          `json:"type"`
+	AuthorizationURL       string            `json:"authorizationUrl,omitempty"`
+	DeviceAuthorizationURL string            `json:"deviceAuthorizationUrl,omitempty"`
+	TokenURL               string            `json:"tokenUrl,omitempty"`
+	RefreshURL             string            `json:"refreshUrl,omitempty"`
+	Scopes                 map[string]string `json:"scopes,omitempty"`
+	PKCERequired           bool              `json:"pkceRequired,omitempty"`
+}
+
+// FlowType is the name of an OAuth 2 flow.
+type FlowType string
+
+// The flows. A2A 1.0 added FlowDeviceCode.
+const (
+	FlowAuthorizationCode FlowType = "authorizationCode"
+	FlowClientCredentials FlowType = "clientCredentials"
+	FlowImplicit          FlowType = "implicit"
+	FlowPassword          FlowType = "password"
+	FlowDeviceCode        FlowType = "deviceCode"
+)
+
 // HasExtended reports whether some skill is on the extended card only.
 func (c *Card) HasExtended() bool {
 	return slices.ContainsFunc(c.Skills, func(s Skill) bool { return s.Extended })
@@ -129,3 +194,89 @@ func (c *Card) Public() *Card {
 	public.Skills = slices.DeleteFunc(slices.Clone(c.Skills), func(s Skill) bool { return s.Extended })
 	return &public
 }
+
+// AcceptsInput reports whether an input mode of the agent or of one of its skills
+// covers a media type. An agent without input modes accepts every media type.
+func (c *Card) AcceptsInput(mediaType string) bool {
+	mediaType = bare(mediaType)
+	declared := len(c.DefaultInputModes) > 0
+	matches := func(mode string) bool { return covers(bare(mode), mediaType) }
+	if slices.ContainsFunc(c.DefaultInputModes, matches) {
+		return true
+	}
+	for i := range c.Skills {
+		if slices.ContainsFunc(c.Skills[i].InputModes, matches) {
+			return true
+		}
+		declared = declared || len(c.Skills[i].InputModes) > 0
+	}
+	return !declared
+}
+
+// bare returns a media type without its parameters, in lower case.
+func bare(mediaType string) string {
+	name, _, _ := strings.Cut(mediaType, ";")
+	return strings.ToLower(strings.TrimSpace(name))
+}
+
+// covers reports whether a mode covers a media type. Besides a media type, a mode can be
+// */*, a range such as text/*, or a bare type such as "text" in 0.1.
+func covers(mode, mediaType string) bool {
+	if mode == mediaType || mode == "*/*" || mode == "*" {
+		return true
+	}
+	kind, _, _ := strings.Cut(mediaType, "/")
+	return mode == kind || mode == kind+"/*"
+}
+
+// RawObject is the text of a JSON object, which the package does not parse.
+type RawObject []byte
+
+// MarshalJSON returns the text, or null for an empty object.
+func (o RawObject) MarshalJSON() ([]byte, error) {
+	return json.RawMessage(o).MarshalJSON()
+}
+
+// UnmarshalJSON stores a copy of the text. It refuses a value that is not an object
+// or null.
+func (o *RawObject) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	if len(data) == 0 || data[0] != '{' {
+		return errors.New("must be a JSON object")
+	}
+	*o = append((*o)[:0], data...)
+	return nil
+}
+
+// Form is a format of a rendered card, made for clients of certain versions.
+type Form uint8
+
+// The forms.
+const (
+	// FormUnion is for clients of every version.
+	FormUnion Form = iota
+	// FormV03 is the card of the JSON Schemas of 0.2 and 0.3. Each security scheme also has
+	// the member of the 0.3 proto, because some clients parse the card as ProtoJSON.
+	FormV03
+	// FormV03Proto is the message a2a.v1.AgentCard of 0.3 as ProtoJSON.
+	FormV03Proto
+	// FormV10 is the card of 1.0 as specified, which is ProtoJSON.
+	FormV10
+)
+
+// Forms is the number of forms.
+const Forms = int(FormV10) + 1
+
+// Profile selects the forms that the sidecar serves.
+type Profile string
+
+// The profiles. The zero value "" means ProfileUnion.
+const (
+	// ProfileUnion serves FormUnion to clients whose request does not ask for version 1.x.
+	ProfileUnion Profile = "Union"
+	// ProfileV1 serves FormV10 to all clients at the card's path in 0.3 and later. It is for
+	// clients of 1.0 that refuse unknown members.
+	ProfileV1 Profile = "V1"
+)

@@ -10,66 +10,6 @@ import (
 	"strings"
 )
 
-// SecurityScheme is a way to authenticate. A call needs one of the schemes of a
-// card.
-type SecurityScheme struct {
-	// Name is the key of the scheme in securitySchemes.
-	Name        string     `json:"name"`
-	Type        SchemeType `json:"type"`
-	Description string     `json:"description,omitempty"`
-	// Scopes are the scopes that a call needs.
-	Scopes []string `json:"scopes,omitempty"`
-	// In and ParameterName belong to SchemeAPIKey, such as "header" and "X-API-Key".
-	In            string `json:"in,omitempty"`
-	ParameterName string `json:"parameterName,omitempty"`
-	// Scheme and BearerFormat belong to SchemeHTTP, such as "bearer" and "JWT".
-	Scheme       string `json:"scheme,omitempty"`
-	BearerFormat string `json:"bearerFormat,omitempty"`
-	// Flow and MetadataURL (RFC 8414) belong to SchemeOAuth2.
-	Flow        *OAuthFlow `json:"flow,omitempty"`
-	MetadataURL string     `json:"oauth2MetadataUrl,omitempty"`
-	// OpenIDConnectURL belongs to SchemeOpenIDConnect.
-	OpenIDConnectURL string `json:"openIdConnectUrl,omitempty"`
-}
-
-// SchemeType is the kind of a SecurityScheme, named as in OpenAPI 3.
-type SchemeType string
-
-// The kinds of schemes.
-const (
-	// SchemeHTTP is HTTP authentication (RFC 9110), such as by a bearer token.
-	SchemeHTTP          SchemeType = "http"
-	SchemeAPIKey        SchemeType = "apiKey"
-	SchemeOAuth2        SchemeType = "oauth2"
-	SchemeOpenIDConnect SchemeType = "openIdConnect"
-	// SchemeMutualTLS is authentication by a client certificate. A2A 0.3 added it.
-	SchemeMutualTLS SchemeType = "mutualTLS"
-)
-
-// OAuthFlow describes how a client gets a token. A scheme has one flow, because A2A 1.0
-// allows only one.
-type OAuthFlow struct {
-	Type                   FlowType          `json:"type"`
-	AuthorizationURL       string            `json:"authorizationUrl,omitempty"`
-	DeviceAuthorizationURL string            `json:"deviceAuthorizationUrl,omitempty"`
-	TokenURL               string            `json:"tokenUrl,omitempty"`
-	RefreshURL             string            `json:"refreshUrl,omitempty"`
-	Scopes                 map[string]string `json:"scopes,omitempty"`
-	PKCERequired           bool              `json:"pkceRequired,omitempty"`
-}
-
-// FlowType is the name of an OAuth 2 flow.
-type FlowType string
-
-// The flows. A2A 1.0 added FlowDeviceCode.
-const (
-	FlowAuthorizationCode FlowType = "authorizationCode"
-	FlowClientCredentials FlowType = "clientCredentials"
-	FlowImplicit          FlowType = "implicit"
-	FlowPassword          FlowType = "password"
-	FlowDeviceCode        FlowType = "deviceCode"
-)
-
 // CheckSecurity returns the joined errors of all security schemes, and of requirements
 // with the name of an unknown scheme.
 func (c *Card) CheckSecurity() error {

@@ -17,6 +17,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
@@ -285,4 +286,30 @@ func dialer(timeout time.Duration) func(context.Context, string, string, control
 		d := net.Dialer{Timeout: timeout, KeepAlive: keepAlivePeriod, Control: c}
 		return d.DialContext(ctx, network, address)
 	}
+}
+
+// ParseAuthorities parses a bundle of PEM certificates. It returns an error if the bundle
+// has no certificate, or has a PEM block of another type.
+func ParseAuthorities(bundle []byte) (*x509.CertPool, error) {
+	pool := x509.NewCertPool()
+	found := 0
+	for {
+		var block *pem.Block
+		if block, bundle = pem.Decode(bundle); block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			return nil, fmt.Errorf("contains a PEM block %q, and only certificates are allowed", block.Type)
+		}
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return nil, fmt.Errorf("certificate %d: %w", found+1, err)
+		}
+		pool.AddCert(c)
+		found++
+	}
+	if found == 0 {
+		return nil, errors.New("contains no PEM certificate")
+	}
+	return pool, nil
 }
