@@ -80,7 +80,7 @@ func writeReadme() error {
 		})
 }
 
-// rewrite writes target with the text that change makes of source.
+// rewrite applies change to the text of source and writes the result to target.
 func rewrite(source, target string, change func(string) (string, error)) error {
 	in, err := os.ReadFile(source)
 	if err != nil {

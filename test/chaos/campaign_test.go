@@ -78,12 +78,12 @@ func runFaults(t *testing.T, faults []fault, reads bool, nth int) {
 	})
 }
 
-// TestCrashAtEveryWrite covers C1 of the reliability plan.
+// TestCrashAtEveryWrite is the campaign "crash" of docs/explanation/reliability.md.
 func TestCrashAtEveryWrite(t *testing.T) {
 	runFaults(t, []fault{crashBefore, crashAfter}, false, 13)
 }
 
-// TestEveryRequestFails covers C2 of the reliability plan.
+// TestEveryRequestFails is the campaign "failure" of docs/explanation/reliability.md.
 func TestEveryRequestFails(t *testing.T) {
 	runFaults(t, []fault{conflict, throttled, broken, lost}, true, 41)
 }

@@ -122,8 +122,8 @@ func modelServers(agent subject) []change {
 	return all
 }
 
-// ofPods returns the values of a field of the template that are valid by rules of the API server
-// that no schema has.
+// ofPods returns valid values of a field of the template whose rules are in the code of the API
+// server and not in the schema.
 func ofPods(s subject, path []any) []change {
 	if len(path) < inPod || path[1] != "template" {
 		return nil

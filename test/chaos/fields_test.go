@@ -35,11 +35,11 @@ type outcome struct {
 	accepted, rejected, reported, compared atomic.Int32
 }
 
-// TestFieldsChange gives every field many values in a row: C6 and C7 of the reliability plan. The
-// API server rejects a value that the schema does not allow. Any other value is rejected,
-// accepted, or reported as a user error that does not change the running objects and ends with its
-// correction. The objects after a sequence of changes equal the objects of new resources with the
-// same specs.
+// TestFieldsChange is the campaign "fields" of docs/explanation/reliability.md: it gives every
+// field many values in a row. The API server rejects a value that the schema does not allow. Any
+// other value is rejected, accepted, or reported as a user error that does not change the running
+// objects and ends with its correction. The objects after a sequence of changes equal the objects
+// of new resources with the same specs.
 func TestFieldsChange(t *testing.T) {
 	changes := allChanges(t)
 	if !full {

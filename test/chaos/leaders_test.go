@@ -68,9 +68,9 @@ type span struct {
 	began, end time.Time
 }
 
-// TestTwoLeaders covers C9 of the reliability plan. Two managers share a Lease while objects change
-// all the time. After each kind of loss of the leader, the other manager must take over in time, and
-// no write of the former leader may arrive while the other one leads.
+// TestTwoLeaders is the campaign "leaders" of docs/explanation/reliability.md. Two managers share a
+// Lease while objects change all the time. After each kind of loss of the leader, the other manager
+// must take over in time, and no write of the former leader may arrive while the other one leads.
 func TestTwoLeaders(t *testing.T) {
 	losses := []loss{killed, terminated, severed, stopped, ahead, behind}
 	runs := 5

@@ -33,9 +33,9 @@ var outages = []outage{
 	{name: "etcd paused", happen: pauseEtcd},
 }
 
-// TestControlPlaneFails covers the part of C5 of the reliability plan that TestWatchesFail does not
-// cover. Right after users have acted, the API server dies and starts again 2 s later, or etcd sends
-// no answer for 30 s. All workloads must reach the state of an undisturbed run, and no writes may follow.
+// TestControlPlaneFails is the campaign "control plane" of docs/explanation/reliability.md. Right
+// after users have acted, the API server dies and starts again 2 s later, or etcd sends no answer
+// for 30 s. All workloads must reach the state of an undisturbed run, and no writes may follow.
 func TestControlPlaneFails(t *testing.T) {
 	abreast, err := strconv.Atoi(parallelRuns)
 	if err != nil {

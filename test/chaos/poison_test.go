@@ -45,9 +45,9 @@ func agentCount() int {
 	return 200
 }
 
-// TestInvalidAgentsDoNotBlockOthers: C10 of the reliability plan. Among many Agents there are Agents with 10 MB of
-// skills, with an endless card and with a container that crashes again and again. The others must
-// be ready as soon as without them.
+// TestInvalidAgentsDoNotBlockOthers is the campaign "poison" of docs/explanation/reliability.md. Among many Agents
+// there are Agents with 10 MB of skills, with an endless card and with a container that crashes again and again.
+// The others must be ready as soon as without them.
 func TestInvalidAgentsDoNotBlockOthers(t *testing.T) {
 	if !full {
 		t.Skip("it takes minutes; make chaos runs it")

@@ -24,8 +24,8 @@ var staleViews = []struct {
 	{name: "objects of the operator", resources: []string{"deployments", "configmaps", "services", "networkpolicies", "pods"}, harmless: true},
 }
 
-// TestStaleCacheAtTheStart covers C3 of the reliability plan. The operator starts with a cache from some
-// moment of a finished workload, and sees the current state later.
+// TestStaleCacheAtTheStart is the campaign "the past" of docs/explanation/reliability.md. The operator
+// starts with a cache from some moment of a finished workload, and sees the current state later.
 func TestStaleCacheAtTheStart(t *testing.T) {
 	points := 10
 	if !full {

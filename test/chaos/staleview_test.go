@@ -70,8 +70,8 @@ func begins(r *http.Request) bool {
 }
 
 // ask turns the first list of an informer into a stale one. It returns nil for a watch that begins
-// with a list: the API server may answer that it does not support those, and then the informer
-// lists.
+// with a list: the API server may answer that it does not support such watches, and the informer
+// then sends a list request.
 func (p *staleView) ask(r *http.Request) *http.Request {
 	query := r.URL.Query()
 	if r.Method != http.MethodGet || !p.about(r) {

@@ -58,9 +58,9 @@ var storms = []storm{
 	{name: "namespace", strike: deleteWithNamespace},
 }
 
-// TestDeleteStorm covers C12 of the reliability plan. It deletes many Agents, alone or with other objects,
-// with and without a crash of the operator. All objects must be gone within a minute, none may be created
-// again, and no writes may follow.
+// TestDeleteStorm is the campaign "deletions" of docs/explanation/reliability.md. It deletes many Agents,
+// alone or with other objects, with and without a crash of the operator. All objects must be gone within a
+// minute, none may be created again, and no writes may follow.
 func TestDeleteStorm(t *testing.T) {
 	runs, agents := 4, 20
 	if !full {

@@ -33,9 +33,10 @@ type repairs struct {
 	took    []time.Duration
 }
 
-// TestTampering covers C8 of the reliability plan. It deletes every object that an Agent owns, and
-// changes and removes every field that the operator owns, including owner references. The operator
-// must repair all of them, and must not change fields of other managers.
+// TestTampering is the campaign "tampering" of docs/explanation/reliability.md. It deletes every
+// object that an Agent owns, and changes and removes every field that the operator owns, including
+// owner references. The operator must repair all of them, and must not change fields of other
+// managers.
 func TestTampering(t *testing.T) {
 	b := newBench(t, "chaos-tampering")
 	if err := b.user.createShared(t.Context()); err != nil {
@@ -214,7 +215,8 @@ func (b *bench) tampered(object *unstructured.Unstructured, field fieldPath, got
 func other(value any) (any, bool) {
 	switch v := value.(type) {
 	case string:
-		// The case of letters stays, and so does the valid end of a name or an image.
+		// A lower-case letter at the end keeps a name or an image valid. White space at the
+		// end keeps JSON valid.
 		if strings.HasPrefix(v, "{") {
 			return v + " ", true
 		}

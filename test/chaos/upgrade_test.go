@@ -37,11 +37,11 @@ const (
 	upgradeIdleFor = 3 * time.Second
 )
 
-// TestUpgrade covers C11 of the reliability plan. It creates Agents with the manager and the CRDs of an
-// older version, FROM. Then it upgrades manager and CRDs, and creates more Agents. Then it runs the older
-// manager with the newer CRDs, and at last the newer manager again. After each step, no field may be lost,
-// no pod template may have changed, and no object may have been created again. At the end, no writes may
-// follow.
+// TestUpgrade is the campaign "upgrade" of docs/explanation/reliability.md. It creates Agents with the
+// manager and the CRDs of an older version, FROM. Then it upgrades manager and CRDs, and creates more
+// Agents. Then it runs the older manager with the newer CRDs, and at last the newer manager again. After
+// each step, no field may be lost, no pod template may have changed, and no object may have been created
+// again. At the end, no writes may follow.
 func TestUpgrade(t *testing.T) {
 	if !full {
 		t.Skip("it builds two managers: make chaos-upgrade")

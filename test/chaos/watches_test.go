@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestWatchesFail covers C4 and a part of C5 of the reliability plan. Watches of the operator lose
-// events, delay them and end.
+// TestWatchesFail is the campaign "watches" of docs/explanation/reliability.md. Watches of the
+// operator lose events, delay them and end.
 func TestWatchesFail(t *testing.T) {
 	mishaps := []watchFault{dropped, delayed, brokenOff}
 	runEverywhere(t, 31, func(want reference) []string {

@@ -49,7 +49,7 @@ func (i *watchDisturbance) arm(m watchFault, at int) {
 	i.watchFault, i.at, i.armed, i.count = m, at, true, 0
 }
 
-// events returns the number of events since it was armed, and met reports whether the mishap has
+// events returns the number of events since it was armed, and met reports whether the fault has
 // happened.
 func (i *watchDisturbance) events() (count int, met bool) {
 	i.mu.Lock()
@@ -57,7 +57,7 @@ func (i *watchDisturbance) events() (count int, met bool) {
 	return i.count, i.met
 }
 
-// next counts an event and returns its mishap.
+// next counts an event and returns its fault.
 func (i *watchDisturbance) next(event []byte) watchFault {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -102,7 +102,7 @@ func (t *decodedWatch) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// fill reads one event, or applies its mishap.
+// fill reads one event, or applies its fault.
 func (t *decodedWatch) fill() error {
 	var event json.RawMessage
 	if err := t.events.Decode(&event); err != nil {

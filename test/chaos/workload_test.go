@@ -83,7 +83,8 @@ var workloads = []workload{
 	{name: "mistake", made: true, shows: []string{a2av1alpha1.ReasonSkillNotFound, "--- Pod\n"}, act: func(ctx context.Context, u *user) error {
 		return u.edit(ctx, func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "missing"}} })
 	}},
-	// A missing skill delays no rule, whatever fails meanwhile; the card stays.
+	// While a skill is missing, the operator applies rules, and the published card does not
+	// change.
 	{
 		name: "revoke", made: true,
 		shows: []string{a2av1alpha1.ReasonSkillNotFound, a2av1alpha1.ReasonCardKept, `"action": "Deny"`, `"Sings a song."`, "--- Pod\n"},

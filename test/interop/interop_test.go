@@ -97,7 +97,7 @@ func TestGetReturnsTheHistoryAsked(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("get (-want +got):\n%s%v", diff, err)
 		}
-		if !speaksProto03(t) { // there, 0 is the same as no number
+		if !speaksProto03(t) { // in the proto of 0.3, 0 is the same as no number
 			want.History = 0
 		}
 		got, err = client.get(t.Context(), sent.TaskID, new(0))
@@ -185,7 +185,7 @@ func TestSubscriptionToAFinishedTask(t *testing.T) {
 			{Kind: "task", TaskID: sent.TaskID, State: "completed", Text: "Hello world"},
 			{Kind: "status", TaskID: sent.TaskID, State: "completed"},
 		}
-		if speaksProto03(t) { // there, the task is the only event
+		if speaksProto03(t) { // in the proto of 0.3, the task is the only event
 			want = want[:1]
 		}
 		if diff := cmp.Diff(want, events); diff != "" || err != nil {

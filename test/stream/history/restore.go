@@ -40,7 +40,8 @@ func (c *check) afterRestore(r *Restore) {
 		l := &c.Streams[i]
 		c.walk(l)
 		c.outcome(l)
-		// A log that was read while the store ended is the one before or after the restore. Both obey the rules.
+		// A log that was read while the store ended is the log before the restore or the log after it. Each of
+		// them obeys the rules.
 		if l.Client == Audit && l.Outcome == Ended && l.End >= r.Kill {
 			audit = l
 		}

@@ -66,7 +66,8 @@ func (b Builder) Path(name string) string {
 	return filepath.Join(b.Out, name)
 }
 
-// compile builds into a temporary name and renames, because the file of a running program cannot be written.
+// compile builds to a temporary file and renames it, because the file of a running program cannot be
+// overwritten.
 func (b Builder) compile(ctx context.Context, binary Binary) error {
 	if err := os.MkdirAll(b.Out, 0o755); err != nil {
 		return fmt.Errorf("create directory for binaries: %w", err)

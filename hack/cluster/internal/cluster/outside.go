@@ -22,7 +22,8 @@ import (
 // configurable.
 var kubeletPaths = []string{"/var/lib/kubelet", "/var/log/containers", "/var/log/pods", "/usr/libexec/kubernetes"}
 
-// sharedPaths are paths to which containerd and CNI plugins write: of the cluster, and of other programs of the machine.
+// sharedPaths are paths to which containerd and the CNI plugins of the cluster write. Other programs of the machine may
+// write to them, too.
 var sharedPaths = []string{"/run/containerd", "/var/lib/cni", "/opt/containerd", "/opt/cni", "/etc/cni", "/run/runc", "/run/cni", "/run/mount"}
 
 // absentPaths returns the paths outside the state directory that do not exist yet.
