@@ -41,7 +41,7 @@ func readMatrix(path string) (*clients, error) {
 const head = `# Conformance
 
 This page lists the requirements on the wire protocol, the tests that check them, and the operations that the official clients can do. ` + "`make conformance`" + ` runs
-the tests and writes the page. ` + "`make verify`" + ` fails if the page lists a test that does not exist, or misses one.
+the tests and writes the page. ` + "`make verify`" + ` fails if the page lists a test that does not exist, or does not list an existing test.
 
 `
 

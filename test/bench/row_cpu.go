@@ -184,7 +184,7 @@ func paced(ctx context.Context, b *bench) ([]report.Result, error) {
 		return nil, err
 	}
 	cost := report.Result{What: "relayed event, 100 streams with 100 events a second", Unit: "us CPU", Peer: string(proxy)}
-	delay := report.Result{What: "first event of these, p50", Unit: "us", Peer: string(proxy), Clock: true}
+	delay := report.Result{What: "first event of these streams, p50", Unit: "us", Peer: string(proxy), Clock: true}
 	return []report.Result{
 		report.Compare(cost, s.Of(string(ours), 0), s.Of(string(proxy), 0), report.RatioAtMost(1.5)),
 		report.Compare(delay, s.Of(string(ours), 1), s.Of(string(proxy), 1), report.RatioAtMost(1.1)),

@@ -170,15 +170,15 @@ func stalledReader(ctx context.Context, b *bench) ([]report.Result, error) {
 		return nil, err
 	}
 	all := report.FigureAtLeast(float64(play.Chunks), "400")
-	got := report.Result{What: "events of 400 x 64 KB, beside a reader that stalls", Unit: "events", Peer: string(sdk)}
-	delay := report.Result{What: "delay of these, p99", Unit: "us", Peer: string(ours) + quiet, Clock: true}
+	got := report.Result{What: "events of 400 x 64 KB, while another reader stalls", Unit: "events", Peer: string(sdk)}
+	delay := report.Result{What: "delay of these events, p99", Unit: "us", Peer: string(ours) + quiet, Clock: true}
 	return []report.Result{
 		report.Compare(got, s.Of(string(ours), 0), s.Of(string(sdk), 0), all),
 		report.Compare(delay, s.Of(string(ours), 1), s.Of(string(ours)+quiet, 1), report.RatioAtMost(1.2)),
 	}, nil
 }
 
-// healthy returns the number of events that one reader receives beside another, and their delay.
+// healthy returns the number and the delay of the events that one of two readers receives.
 func (b *bench) healthy(ctx context.Context, r *running, play script.Script, stalls bool) (load.Sample, error) {
 	var mu sync.Mutex
 	var late []time.Duration

@@ -35,7 +35,7 @@ func notifications(ctx context.Context, b *bench) ([]report.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := report.Result{What: "a push notification, beside its task", Unit: "us CPU", Peer: string(poster)}
+	r := report.Result{What: "a push notification, without the cost of its task", Unit: "us CPU", Peer: string(poster)}
 	return []report.Result{report.Compare(r, s.Of(string(oursPush), 0), s.Of(string(poster), 0), report.RatioAtMost(1.2))}, nil
 }
 

@@ -51,8 +51,8 @@ func stores(ctx context.Context, b *bench) ([]report.Result, error) {
 				goal = report.RatioAtLeast(1.0/3, "1/3 x")
 			}
 			done := report.Result{What: name, Unit: work.unit + "s a second", Peer: "sidecar, memory", Clock: true}
-			cost := report.Result{What: "CPU time of the sidecar in it", Unit: "us CPU a " + work.unit, Peer: "sidecar, memory"}
-			rest := report.Result{What: "CPU time of Redis in it", Unit: "us CPU a " + work.unit}
+			cost := report.Result{What: "CPU time of the sidecar in the same run", Unit: "us CPU a " + work.unit, Peer: "sidecar, memory"}
+			rest := report.Result{What: "CPU time of Redis in the same run", Unit: "us CPU a " + work.unit}
 			results = append(results,
 				report.Compare(done, s.Of(string(k), perSecond), s.Of(string(ours), perSecond), goal),
 				report.Compare(cost, s.Of(string(k), ofSidecar), s.Of(string(ours), ofSidecar), report.Goal{}),

@@ -65,8 +65,8 @@ func (b *bench) counted(ctx context.Context, changes []change, together string, 
 	count := func(what string, r requests) {
 		pods := r.count(func(request string) bool { return request == "patch pods" })
 		results = append(results,
-			figure(what+", beside the patch of each pod", "requests", float64(len(r)-pods), report.FigureAtMost(limit, "")),
-			figure("reads and refusals among these", "requests", float64(r.reads()+r.refused()), report.FigureAtMost(0, "")))
+			figure(what+", without the patch of each pod", "requests", float64(len(r)-pods), report.FigureAtMost(limit, "")),
+			figure("reads and refusals among these requests", "requests", float64(r.reads()+r.refused()), report.FigureAtMost(0, "")))
 	}
 	if together != "" {
 		var sum requests
@@ -205,8 +205,8 @@ func memory(ctx context.Context, b *bench) ([]report.Result, error) {
 	}
 	one := (report.Median(held[1]) - report.Median(held[0])) / float64(b.agents)
 	return []report.Result{
-		figure(fmt.Sprintf("resident memory of an Agent with 5 objects, for %d more beside %d", b.agents, agents-b.agents), "KB", one, report.FigureAtMost(15, "KB")),
-		report.Compare(report.Result{What: fmt.Sprintf("resident memory of a manager beside %d Agents", agents), Unit: "MB"},
+		figure(fmt.Sprintf("resident memory of an Agent with 5 objects, for %d in addition to %d", b.agents, agents-b.agents), "KB", one, report.FigureAtMost(15, "KB")),
+		report.Compare(report.Result{What: fmt.Sprintf("resident memory of a manager with %d Agents", agents), Unit: "MB"},
 			[]float64{report.Median(held[1]) / 1024}, nil, report.Goal{}),
 	}, nil
 }

@@ -44,9 +44,9 @@ func restarts(ctx context.Context, b *bench) ([]report.Result, error) {
 		return nil, err
 	}
 	each := report.Result{
-		What: fmt.Sprintf("restart, for each of %d Agents more beside %d", b.agents, agents-b.agents), Unit: "ms CPU", Peer: "bare list and decode",
+		What: fmt.Sprintf("restart, for each of %d Agents in addition to %d", b.agents, agents-b.agents), Unit: "ms CPU", Peer: "bare list and decode",
 	}
-	whole := report.Result{What: fmt.Sprintf("restart beside %d Agents", agents), Unit: "s CPU", Peer: "bare list and decode"}
+	whole := report.Result{What: fmt.Sprintf("restart with %d Agents", agents), Unit: "s CPU", Peer: "bare list and decode"}
 	return []report.Result{
 		report.Compare(each, increase(ours, b.agents), increase(theirs, b.agents), report.RatioAtMost(1.5)),
 		report.Compare(whole, ours[1], theirs[1], report.Goal{}),

@@ -97,7 +97,7 @@ func updates(ctx context.Context, b *bench) ([]report.Result, error) {
 		busy = append(busy, load.Percentile(took, 99))
 	}
 	what := fmt.Sprintf("%d updates a second, of %d agents", perSecond, b.many)
-	latency := report.Result{What: "latency of a search beside these, p99", Unit: "us", Peer: "without updates", Clock: true}
+	latency := report.Result{What: "latency of a search during these updates, p99", Unit: "us", Peer: "without updates", Clock: true}
 	return []report.Result{
 		figure(what+": the registry's part", "% of a core", difference, report.FigureAtMost(20, "% of a core")),
 		report.Compare(report.Result{What: what + ": the manager", Unit: "% of a core", Peer: withoutPeer}, share, bare, report.Goal{}),
@@ -164,7 +164,7 @@ func coldStarts(ctx context.Context, b *bench) ([]report.Result, error) {
 	for i := range with {
 		difference[i] = with[i] - without[i]
 	}
-	what := fmt.Sprintf("cold start beside %d agents", b.many)
+	what := fmt.Sprintf("cold start with %d agents", b.many)
 	part := report.Result{What: what + ": the registry's part", Unit: "s CPU", Peer: bareList}
 	whole := report.Result{What: what + ": the manager", Unit: "s CPU", Peer: bareList}
 	rest := report.Result{What: what + ": the manager", Unit: "s CPU", Peer: withoutPeer}

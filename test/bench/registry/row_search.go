@@ -144,13 +144,13 @@ func rankedSearches(ctx context.Context, b *bench) ([]report.Result, error) {
 	recall := fmt.Sprintf("recall@5 of %.0f questions over %d agents in %d languages, BM25 alone", asked[""], len(texts), len(corpus.Languages))
 	results := []report.Result{figure(recall, "", []float64{found[""] / asked[""]}, report.FigureAtLeast(0.9, ">= 0.9"))}
 	for _, language := range corpus.Languages {
-		results = append(results, figure("of those in "+language, "", []float64{found[language] / asked[language]}, report.Goal{}))
+		results = append(results, figure("recall@5 of the questions in "+language, "", []float64{found[language] / asked[language]}, report.Goal{}))
 	}
 	s, err := b.searchCost(ctx, c, c.name, paths)
 	if err != nil {
 		return nil, err
 	}
-	cost := report.Result{What: fmt.Sprintf("one of these searches, 5 agents, of %d", len(texts)), Unit: "us CPU", Peer: static}
+	cost := report.Result{What: fmt.Sprintf("one of these searches, 5 results, %d agents", len(texts)), Unit: "us CPU", Peer: static}
 	results = append(results, report.Compare(cost, s.Of(ours, 0), s.Of(static, 0), report.RatioAtMost(2)))
 	if c, err = b.clusterOf(b.many); err != nil {
 		return nil, err
@@ -158,7 +158,7 @@ func rankedSearches(ctx context.Context, b *bench) ([]report.Result, error) {
 	if s, err = b.searchCost(ctx, c, c.name, paths); err != nil {
 		return nil, err
 	}
-	cost.What = fmt.Sprintf("one of these searches, 5 agents, of %d", b.many)
+	cost.What = fmt.Sprintf("one of these searches, 5 results, %d agents", b.many)
 	return append(results, report.Compare(cost, s.Of(ours, 0), s.Of(static, 0), report.Goal{})), nil
 }
 

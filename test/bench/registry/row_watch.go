@@ -56,7 +56,7 @@ func watches(ctx context.Context, b *bench) ([]report.Result, error) {
 	}
 	return []report.Result{
 		report.Compare(r, s.Of(ours, 0), s.Of(rawFanout, 0), report.RatioAtMost(1.25)),
-		figure(fmt.Sprintf("a change beside %d watches, of one of %d namespaces each", b.watchers, namespaces), "us CPU a change", perChange, report.Goal{}),
+		figure(fmt.Sprintf("a change with %d watches, each of one of %d namespaces", b.watchers, namespaces), "us CPU a change", perChange, report.Goal{}),
 	}, nil
 }
 
