@@ -15,5 +15,5 @@ bench-operator: prerequisites envtest-assets ## Measure the requests and costs o
 		$(if $(ROW)$(FLAGS),,-write docs/reference/benchmarks.md) $(FLAGS)
 
 .PHONY: bench-registry
-bench-registry: prerequisites ## Measure the registry beside 100,000 Agents; a run of all rows writes docs/reference/benchmarks.md (40 min, 8 GB).
+bench-registry: prerequisites ## Measure the registry with 100,000 Agents; a run of all rows writes docs/reference/benchmarks.md (40 min, 8 GB).
 	@go run ./test/bench/registry $(if $(ROW),-row $(ROW)) $(if $(ROW)$(FLAGS),,-write docs/reference/benchmarks.md) $(FLAGS)

@@ -4,7 +4,7 @@
 SHIPPED := ./cmd/manager ./cmd/sidecar
 
 .PHONY: released
-released: prerequisites ## Store CRDs, pod templates and sidecar configurations as those of the last release, with which checks compare later ones.
+released: prerequisites ## Store the CRDs, pod templates and sidecar configurations as the last release, with which checks compare later versions.
 	$(call say,storing the released CRDs and pod templates and sidecar configurations)
 	@rm -f config/crd/released/accepted.yaml
 	cp config/crd/bases/*.yaml config/crd/released/

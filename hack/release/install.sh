@@ -105,7 +105,8 @@ end() {
 	kubectl delete namespace "$agents" --timeout 2m >/dev/null
 }
 
-# run_samples applies the samples of a version, and waits until the Agent echo is Ready. The time limit began at $2.
+# run_samples applies the samples of a version, and waits until the Agent echo is Ready. The time limit begins at
+# the time $2.
 run_samples() {
 	kubectl wait --for=condition=Established crd/agents.a2a-operator.dev crd/agentskills.a2a-operator.dev --timeout 30s >/dev/null
 	kubectl apply --server-side --namespace "$agents" --filename "$1/samples.yaml" >/dev/null

@@ -86,8 +86,8 @@ type published struct {
 }
 
 // publish builds everything before it pushes anything. It pushes and signs the images before the chart that names them, and signs
-// the chart before the chart gets its tag. A run that fails therefore leaves no chart by its version that has no signature or names a
-// missing image. The next run for the same commit completes the release.
+// the chart before the chart gets its tag. After a failed run, each chart with the tag of its version is therefore signed, and
+// all images that it names exist. The next run for the same commit completes the release.
 func (r *release) publish(ctx context.Context) (published, error) {
 	images, chart, err := r.buildInstallation(ctx)
 	if err != nil {

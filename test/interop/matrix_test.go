@@ -145,8 +145,9 @@ func classify(err error) string {
 	}
 }
 
-// judge returns the cell for the result of a client. It fails the test for a result that
-// is neither correct, off nor a known failure, and for a known failure that now works.
+// judge returns the cell for the result of a client. If the client has the operation, it
+// fails the test for a result that is neither correct nor a known failure, and for a known
+// failure that now works.
 func judge(t *testing.T, r *row, operation, want, got, class string, err error) string {
 	t.Helper()
 	known := reasonOf(r, operation) != ""
