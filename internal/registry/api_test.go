@@ -297,11 +297,13 @@ func makeEntry(tb testing.TB, key index.Key, ready bool, skills ...string) *inde
 }
 
 func snapshotOf(entries ...*index.Entry) *index.Snapshot {
-	changes := make(map[index.Key]*index.Entry)
+	byKey := make(map[index.Key]index.Change)
 	for _, e := range entries {
-		changes[e.Key] = e
+		byKey[e.Key] = index.Change{Key: e.Key, After: e}
 	}
-	return (&index.Snapshot{}).With(changes)
+	return (&index.Snapshot{}).With(slices.SortedFunc(maps.Values(byKey), func(a, b index.Change) int {
+		return strings.Compare(a.Key.Namespace+"\x00"+a.Key.Name, b.Key.Namespace+"\x00"+b.Key.Name)
+	}))
 }
 
 func fleet(t *testing.T) *index.Snapshot {

@@ -64,7 +64,7 @@ func TestSearchesFindAgentsByMeaning(t *testing.T) {
 	group.Go(func() { e.run(ctx) })
 	t.Cleanup(func() { cancel(); group.Wait() })
 	waitFor(t, func() error {
-		if n := texts.Load(); n < int64(entries.Size()) {
+		if n := texts.Load(); n < int64(len(slices.Collect(entries.All))) {
 			return fmt.Errorf("%d texts", n)
 		}
 		if _, names := w.list(t, "admin", "/v1/agents?q=drawing"); len(names) == 0 || names[0] != "team-c/painter" {

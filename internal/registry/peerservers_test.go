@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func TestARegistryFindsTheExportedAgentsOfAnotherOneWhileItRuns(t *testing.T) {
 			informers.of(a2av1alpha1.GroupVersion, a2av1alpha1.AgentKind).Add(o)
 		}
 		waitFor(t, func() error {
-			if size := server.feed.Current().Size(); size < len(objects) {
+			if size := len(slices.Collect(server.feed.Current().All)); size < len(objects) {
 				return fmt.Errorf("%d of %d agents are indexed", size, len(objects))
 			}
 			return nil

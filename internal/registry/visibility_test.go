@@ -51,7 +51,7 @@ func TestAgentsAreVisibleWhileTheirNamespaceIsBound(t *testing.T) {
 		informers.of(a2av1alpha1.GroupVersion, a2av1alpha1.AgentKind).Add(o)
 	}
 	waitFor(t, func() error {
-		if s := server.feed.Current(); s == nil || s.Size() < len(objects) {
+		if s := server.feed.Current(); s == nil || len(slices.Collect(s.All)) < len(objects) {
 			return fmt.Errorf("not all of %d agents are indexed", len(objects))
 		}
 		return nil
@@ -227,7 +227,7 @@ func TestEveryRouteShowsTheVisibleAgents(t *testing.T) {
 // The responses to a client without a token do not depend on agents that it does not see.
 func TestAnonymousResponsesDependOnPublicAgentsOnly(t *testing.T) {
 	all := visibleAgents(t)
-	public := (&index.Snapshot{}).With(map[index.Key]*index.Entry{{Namespace: "team-z", Name: "open"}: all.Get(index.Key{Namespace: "team-z", Name: "open"})})
+	public := snapshotOf(all.Get(index.Key{Namespace: "team-z", Name: "open"}))
 	with, without := newWorld(t, all), newWorld(t, public)
 	for _, path := range []string{"/.well-known/ard.json", "/ard/agents", "/ard/catalogs/team-z", "/ard/catalogs/team-y", "/ard/agents/urn:air:agents.example.com:team-z:inside"} {
 		a, b := with.get(t, "", path), without.get(t, "", path)

@@ -23,7 +23,7 @@ func benchmarkFleet(b *testing.B, size int) *Snapshot {
 		key := Key{fmt.Sprintf("team-%02d", i%50), fmt.Sprintf("agent-%05d", i)}
 		changes[key] = makeEntry(b, key, i%10 != 0, fmt.Sprintf("skill-%d", i%25), fmt.Sprintf("other-%d", i%400), "all")
 	}
-	return (&Snapshot{}).With(changes)
+	return withEntries(&Snapshot{}, changes)
 }
 
 // BenchmarkSearch10k compares a search by skill, tag and readiness, for a page of 50, with
@@ -103,7 +103,7 @@ func BenchmarkChange10k(b *testing.B) {
 			all[e.Key] = e
 		}
 	}
-	compare(b, "change", func() { s.With(change) }, "rebuild", func() { (&Snapshot{}).With(all) })
+	compare(b, "change", func() { withEntries(s, change) }, "rebuild", func() { withEntries(&Snapshot{}, all) })
 }
 
 // BenchmarkEntry measures making the entry of an agent from its sidecar configuration, with three skills in one of four languages.

@@ -68,7 +68,7 @@ func TestBestEqualsPlainRanking(t *testing.T) {
 			e := describe()
 			changes[e.Key] = e
 		}
-		s = s.With(changes)
+		s = withEntries(s, changes)
 		for range 60 {
 			parameters := url.Values{"q": {rankedText(random, 5)}, "limit": {[]string{"1", "3", "50"}[random.IntN(3)]}}
 			if random.IntN(3) == 0 {
@@ -114,7 +114,7 @@ func BenchmarkRankedSearch20k(b *testing.B) {
 		e := describedEntry(b, Key{fmt.Sprintf("team-%d", i%50), fmt.Sprintf("agent-%d", i)}, rankedText(random, 40))
 		changes[e.Key] = e
 	}
-	s := (&Snapshot{}).With(changes)
+	s := withEntries(&Snapshot{}, changes)
 	for _, words := range []string{"w0", "w30", "w0 w1 w2", "w1 w10 w30 w50", "w40 w50"} {
 		q, err := ParseQuery(url.Values{"q": {words}, "limit": {"5"}}.Encode())
 		if err != nil {

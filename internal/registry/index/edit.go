@@ -12,19 +12,9 @@ type edit struct {
 	epoch uint64
 }
 
-// With returns the snapshot after the changes. A nil entry removes its key.
-func (s *Snapshot) With(changes map[Key]*Entry) *Snapshot {
-	list := make([]Change, 0, len(changes))
-	for key, entry := range changes {
-		list = append(list, Change{Key: key, After: entry})
-	}
-	slices.SortFunc(list, func(a, b Change) int { return a.Key.compare(b.Key) })
-	return s.with(list)
-}
-
-// with returns the snapshot after the changes, which are sorted by key. The work is
+// With returns the snapshot after the changes, which must be sorted by key. The work is
 // proportional to the changes and to the documents of the changed terms.
-func (s *Snapshot) with(changes []Change) *Snapshot {
+func (s *Snapshot) With(changes []Change) *Snapshot {
 	next := *s
 	next.leaves, next.numbers = slices.Clone(s.leaves), slices.Clone(s.numbers)
 	next.freeLeaves = slices.Clone(s.freeLeaves)

@@ -8,15 +8,21 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // Facts are the data of an agent in the index that are not from its card.
@@ -229,4 +235,84 @@ func (e *Entry) frequency(t term) uint8 {
 		return e.frequencies[i]
 	}
 	return 0
+}
+
+// Rendering is a card in one form.
+type Rendering struct {
+	Body []byte
+	ETag string
+}
+
+// Card renders the agent's card in the form for version, the A2A-Version header of a request:
+// the form of 1.0 for 1.x, and the union card, which clients of all versions can read, for
+// any other value. The sidecar serves the same card at the agent's Service. sign returns the
+// signatures of the card. With a nil sign, and for a remote agent, Card adds no signatures.
+// Card returns nil if the agent has no card.
+func (e *Entry) Card(version string, sign func(*card.Card) ([]card.Signature, error)) (*Rendering, error) {
+	if e.source.Text == "" {
+		return nil, nil
+	}
+	p, err := e.source.decode()
+	if err != nil {
+		return nil, err
+	}
+	form := card.FormUnion
+	if major, _, _ := strings.Cut(strings.TrimSpace(version), "."); major == "1" {
+		form = card.FormV10
+	}
+	var signatures []card.Signature
+	if sign != nil && !e.source.Remote {
+		if signatures, err = sign(&p.Card); err != nil {
+			return nil, err
+		}
+	}
+	body, err := card.Render(&p.Card, form, signatures...)
+	if err != nil {
+		return nil, fmt.Errorf("render card: %w", err)
+	}
+	sum := sha256.Sum256(body)
+	return &Rendering{Body: body, ETag: `"` + hex.EncodeToString(sum[:16]) + `"`}, nil
+}
+
+// CardSource is the text that contains the public card of an agent: its sidecar
+// configuration, or for a remote agent the card itself. Entries store the text, whose
+// memory they share with the manager's cache, and render the card for each request.
+type CardSource struct {
+	Text   string
+	Remote bool
+}
+
+// errOtherVersion is returned for a sidecar configuration with another format version.
+var errOtherVersion = errors.New("the sidecar configuration has another version")
+
+// publicPart is the part of a sidecar configuration that callers see.
+type publicPart struct {
+	Version string      `json:"version"`
+	Card    card.Card   `json:"card"`
+	Bases   []card.Base `json:"bases"`
+}
+
+// asSidecar are the options by which a text is read as the sidecar reads it, by encoding/json.
+// Users can edit the ConfigMaps of their Agents, and the registry must not show another card
+// than the sidecar.
+var asSidecar = jsonv1.DefaultOptionsV1()
+
+func (s CardSource) decode() (*publicPart, error) {
+	if err := card.CheckValues(s.Text); err != nil {
+		return nil, fmt.Errorf("decode card: %w", err)
+	}
+	p := &publicPart{}
+	if s.Remote {
+		if err := json.UnmarshalRead(strings.NewReader(s.Text), &p.Card, asSidecar); err != nil {
+			return nil, fmt.Errorf("decode card: %w", err)
+		}
+		return p, nil
+	}
+	if err := json.UnmarshalRead(strings.NewReader(s.Text), p, asSidecar); err != nil {
+		return nil, fmt.Errorf("decode sidecar configuration: %w", err)
+	}
+	if p.Version != sidecarconfig.Version {
+		return nil, errOtherVersion
+	}
+	return p, nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
@@ -72,9 +73,8 @@ type Feed struct {
 // NewFeed returns a Feed that reads agents with read.
 func NewFeed(read ReadFunc, c clock.PassiveClock, log logr.Logger) *Feed {
 	return &Feed{
-		read: read, clock: c, log: log, dirty: make(map[Key]struct{}), withdrawn: make(map[Key]access.Visibility), wake: make(chan struct{}, 1), advanced: make(chan struct{}),
-		unread:       make(map[Key]struct{}),
-		missedAgents: true, missedConfigMaps: true,
+		read: read, clock: c, log: log, missedAgents: true, missedConfigMaps: true, wake: make(chan struct{}, 1), advanced: make(chan struct{}),
+		dirty: make(map[Key]struct{}), withdrawn: make(map[Key]access.Visibility), unread: make(map[Key]struct{}),
 	}
 }
 
@@ -106,7 +106,10 @@ func (f *Feed) Touch(at Revision, keys ...Key) {
 		f.dirtySince = f.clock.Now()
 	}
 	f.mu.Unlock()
-	f.signal()
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
 }
 
 // Missed marks agents as changed at an unknown time: the informer lost its watch and
@@ -130,13 +133,6 @@ func (f *Feed) Withdrawn(at Revision, before access.Visibility, keys ...Key) {
 	f.Touch(at, keys...)
 }
 
-func (f *Feed) signal() {
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
-}
-
 // Run publishes snapshots until ctx ends, the first one at once.
 func (f *Feed) Run(ctx context.Context) {
 	f.publish(ctx)
@@ -146,21 +142,12 @@ func (f *Feed) Run(ctx context.Context) {
 			return
 		case <-f.wake:
 		}
-		if !wait(ctx, batchInterval) {
+		select {
+		case <-ctx.Done():
 			return
+		case <-time.After(batchInterval):
 		}
 		f.publish(ctx)
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
 	}
 }
 
@@ -219,7 +206,7 @@ func (f *Feed) publish(ctx context.Context) {
 	for _, key := range failed {
 		f.unread[key] = struct{}{}
 	}
-	next := last.with(changes)
+	next := last.With(changes)
 	next.revision = work.revision
 	if len(f.unread) > 0 { // the snapshot lacks the present state of these agents
 		next.revision = last.revision
@@ -325,4 +312,30 @@ func split(keys []Key, parts int) [][]Key {
 		result[i] = keys[i*len(keys)/parts : (i+1)*len(keys)/parts]
 	}
 	return result
+}
+
+// Metrics of the index. All feeds of a process share them.
+var (
+	agentsGauge = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "a2a_registry_agents",
+		Help: "Agents in the index of the registry.",
+	})
+	termsGauge = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "a2a_registry_terms",
+		Help: "Distinct terms in the index of the registry.",
+	})
+	snapshotTime = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "a2a_registry_snapshot_timestamp_seconds",
+		Help: "Time of the last snapshot of the index, which follows a change in the cluster.",
+	})
+	updateDelay = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "a2a_registry_update_delay_seconds",
+		Help:    "Time from the first change of a batch to the snapshot that includes it.",
+		Buckets: []float64{.025, .05, .1, .25, .5, 1, 2.5, 10},
+	})
+)
+
+// Collectors returns the metrics of the index.
+func Collectors() []prometheus.Collector {
+	return []prometheus.Collector{agentsGauge, termsGauge, snapshotTime, updateDelay}
 }

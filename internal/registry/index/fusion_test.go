@@ -41,7 +41,7 @@ func TestSimilarAgentsAreFusedWithThoseOfTheWords(t *testing.T) {
 	for name, skill := range map[string]string{"both": "invoice", "words": "invoice", "meaning": "bill", "other": "weather"} {
 		changes[key(name)] = makeEntry(t, key(name), name != "other", skill)
 	}
-	s := (&Snapshot{}).With(changes)
+	s := withEntries(&Snapshot{}, changes)
 	search := func(parameters string, order ...Key) (Page, []Key) {
 		q, err := ParseQuery(parameters)
 		if err != nil {
@@ -55,8 +55,8 @@ func TestSimilarAgentsAreFusedWithThoseOfTheWords(t *testing.T) {
 	if diff := cmp.Diff([]string{"both", "meaning", "words"}, namesOf(&page)); diff != "" || page.Total != 3 {
 		t.Errorf("total %d (-want +got):\n%s", page.Total, diff)
 	}
-	if page.Scores[0] > 1 || page.Scores[0] < 0.9 || page.Scores[2] >= page.Scores[0] {
-		t.Errorf("scores %v", page.Scores)
+	if scores := scoresOf(&page); scores[0] > 1 || scores[0] < 0.9 || scores[2] >= scores[0] {
+		t.Errorf("scores %v", scores)
 	}
 	page, asked := search("q=invoice&ready=true", key("other"), key("meaning"))
 	if slices.Contains(namesOf(&page), "other") || slices.Contains(asked, key("other")) {
@@ -78,7 +78,7 @@ func TestFusedPagesAreComplete(t *testing.T) {
 			order = append(order, key)
 		}
 	}
-	s := (&Snapshot{}).With(changes)
+	s := withEntries(&Snapshot{}, changes)
 	seen := map[string]int{}
 	cursor := ""
 	for range 20 {

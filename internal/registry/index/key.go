@@ -3,7 +3,71 @@
 
 package index
 
-import "strings"
+import (
+	"cmp"
+	"encoding/base64"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// position is a position in the order of a search: by key, or by score and key if the search
+// is ranked. The zero value is before all entries.
+type position struct {
+	Key
+	ranked bool
+	score  float64
+}
+
+// compare orders the positions of one search: by descending score, and then by key.
+func (p position) compare(other position) int {
+	if c := cmp.Compare(other.score, p.score); c != 0 {
+		return c
+	}
+	return p.Key.compare(other.Key)
+}
+
+// The first character of a decoded cursor, which identifies its format.
+const (
+	cursorByKey   = "1"
+	cursorByScore = "2"
+)
+
+// cursor returns the cursor that continues after the position.
+func (p position) cursor() string { return string(p.appendCursor(nil)) }
+
+// appendCursor appends the cursor that continues after the position.
+func (p position) appendCursor(to []byte) []byte {
+	var space [160]byte // on the stack; enough for two labels and a score
+	name := space[:0]
+	if p.ranked {
+		name = append(name, cursorByScore...)
+		name = strconv.AppendUint(name, math.Float64bits(p.score), 16)
+		name = append(name, '/')
+	} else {
+		name = append(name, cursorByKey...)
+	}
+	name = append(append(append(name, p.Namespace...), '/'), p.Name...)
+	return base64.RawURLEncoding.AppendEncode(to, name)
+}
+
+// parseCursor returns the position after which a cursor continues, and false for a text that is not a cursor.
+func parseCursor(value string) (position, bool) {
+	p := position{}
+	decoded, err := base64.RawURLEncoding.DecodeString(value)
+	rest, known := strings.CutPrefix(string(decoded), cursorByKey)
+	if !known {
+		var score string
+		rest, known = strings.CutPrefix(string(decoded), cursorByScore)
+		score, rest, _ = strings.Cut(rest, "/")
+		bits, scoreErr := strconv.ParseUint(score, 16, 64)
+		p.ranked, p.score = true, math.Float64frombits(bits)
+		known = known && scoreErr == nil && p.score > 0 && !math.IsInf(p.score, 0)
+	}
+	namespace, name, whole := strings.Cut(rest, "/")
+	p.Key = Key{Namespace: namespace, Name: name}
+	return p, err == nil && known && whole && p.Valid()
+}
 
 // Key names an agent.
 type Key struct{ Namespace, Name string }

@@ -122,7 +122,12 @@ func (l *leaf) cachedColumn(t term) *column {
 // columns, the new one replaces the oldest one. If a concurrent search caches a column at the
 // same time, the new one is not cached.
 func (l *leaf) makeColumn(t term) *column {
-	c := newColumn(t, l.entries, l.slots)
+	c := &column{term: t}
+	for i, e := range l.entries {
+		frequency := e.frequency(t)
+		c.frequencies[l.slots[i]] = frequency
+		c.most = max(c.most, frequency)
+	}
 	before := l.columns.Load()
 	var next []*column
 	if before != nil {
@@ -148,4 +153,14 @@ func (l *leaf) visibleTo(caller *access.Set) set {
 		}
 	}
 	return visible
+}
+
+// column has, for each slot of a leaf, the frequency of a word in the entry of the slot.
+// Searches make columns of frequent words, because reading a column is much faster than
+// reading the words of the entries. A changed leaf starts without columns.
+type column struct {
+	term        term
+	frequencies [leafCapacity]uint8
+	// most is the highest of frequencies.
+	most uint8
 }

@@ -21,13 +21,11 @@ type Page struct {
 	Entries []*Entry
 	// Total is the number of matches on all pages.
 	Total int
-	// Scores has the score of each of Entries, from 0 to 1, if the search is ranked. In a
-	// ranking by words, an agent that repeats all words of the query many times approaches 1.
-	Scores []float64
 	// More is true if matches follow the last of Entries.
 	More bool
-	// ranked begins with Entries and their scores if the search is ranked.
-	ranked []rankedEntry
+	// ranked begins with Entries and their scores if the search is ranked. maximum is an upper bound of the scores.
+	ranked  []rankedEntry
+	maximum float64
 	// space has Entries, unless the search is ranked.
 	space *pageSpace
 	// size is the sum of the sizes of the bodies of Entries.
@@ -51,12 +49,13 @@ func (p *Page) Release() {
 	*p = Page{}
 }
 
-// Score returns the score of entry i of the page, 0 if the search is not ranked.
+// Score returns the score of entry i of the page, from 0 to 1. It is 0 if the search is not ranked. In a ranking by
+// words, an agent that repeats all words of the query many times approaches 1.
 func (p *Page) Score(i int) float64 {
-	if p.Scores == nil {
+	if p.ranked == nil {
 		return 0
 	}
-	return p.Scores[i]
+	return p.ranked[i].score / p.maximum
 }
 
 // CursorAfter returns the cursor of the entries after entry i of the page.
@@ -139,18 +138,17 @@ func (e rankedEntry) compare(other rankedEntry) int {
 	return cmp.Compare(other.score, e.score)
 }
 
-// fillRanked sets the entries of the page to the first of best, at most limit. It divides
-// their scores by maximum.
+// fillRanked sets the entries of the page to the first of best, at most limit. maximum is an upper bound of their
+// scores.
 func (p *Page) fillRanked(best []rankedEntry, limit int, maximum float64) {
 	size := min(len(best), limit)
-	p.Entries, p.Scores, p.ranked = make([]*Entry, 0, size), make([]float64, 0, size), best
+	p.Entries, p.ranked, p.maximum = make([]*Entry, 0, size), best, maximum
 	for n, e := range best {
 		if n == limit || n > 0 && p.size+len(e.body) > maxPageBytes {
 			p.More = true
 			return
 		}
 		p.Entries = append(p.Entries, e.Entry)
-		p.Scores = append(p.Scores, e.score/maximum)
 		p.size += len(e.body)
 	}
 }

@@ -4,6 +4,7 @@
 package index
 
 import (
+	"fmt"
 	"iter"
 	"maps"
 	"net/url"
@@ -56,9 +57,6 @@ type Query struct {
 	hashes []term
 }
 
-// Namespace returns the namespace that the query is limited to, "" for all.
-func (q *Query) Namespace() string { return q.namespace }
-
 // Watch reports whether the caller asks for a stream of changes, and returns the id of
 // the event after which it resumes, "" for none.
 func (q *Query) Watch() (since string, watch bool) { return q.since, q.watch }
@@ -105,8 +103,8 @@ var (
 	}
 	settings = map[string]func(q *Query, value string) error{
 		"namespace": (*Query).inNamespace,
-		"ready":     (*Query).ready,
-		"remote":    (*Query).remote,
+		"ready":     func(q *Query, v string) error { return q.requireBool("ready", v, readyTerm) },
+		"remote":    func(q *Query, v string) error { return q.requireBool("remote", v, remoteTerm) },
 		"limit":     (*Query).atMost,
 		"cursor":    (*Query).continueAt,
 		"q":         (*Query).rank,
@@ -245,18 +243,19 @@ func (q *Query) inNamespace(value string) error {
 	return q.require(namespaceTerm(value))
 }
 
-func (q *Query) ready(value string) error {
-	if value != "true" && value != "false" {
-		return Invalid("ready", "must be true or false")
+func (q *Query) requireBool(name, value string, termOf func(bool) string) error {
+	is, err := parseBool(name, value)
+	if err != nil {
+		return err
 	}
-	return q.require(readyTerm(value == "true"))
+	return q.require(termOf(is))
 }
 
-func (q *Query) remote(value string) error {
+func parseBool(name, value string) (bool, error) {
 	if value != "true" && value != "false" {
-		return Invalid("remote", "must be true or false")
+		return false, Invalid(name, "must be true or false")
 	}
-	return q.require(remoteTerm(value == "true"))
+	return value == "true", nil
 }
 
 func (q *Query) capability(value string) error {
@@ -298,12 +297,9 @@ func (q *Query) atMost(value string) error {
 	return nil
 }
 
-func (q *Query) stream(value string) error {
-	if value != "true" && value != "false" {
-		return Invalid("watch", "must be true or false")
-	}
-	q.watch = value == "true"
-	return nil
+func (q *Query) stream(value string) (err error) {
+	q.watch, err = parseBool("watch", value)
+	return err
 }
 
 // checkWatch returns an error if a parameter cannot be combined with watch, or requires it.
@@ -322,20 +318,33 @@ func (q *Query) checkWatch(all []parameter) error {
 	return nil
 }
 
-func (q *Query) atLeast(value string) error {
-	r, err := ParseRevision(value)
-	if err != nil {
+func (q *Query) atLeast(value string) (err error) {
+	if q.minRevision, err = ParseRevision(value); err != nil {
 		return Invalid("minRevision", "must be a revision from an earlier response, or <resourceVersion of an Agent>-0")
 	}
-	q.minRevision = r
 	return nil
 }
 
 func (q *Query) continueAt(value string) error {
-	after, ok := parseCursor(value)
-	if !ok {
+	var ok bool
+	if q.after, ok = parseCursor(value); !ok {
 		return Invalid("cursor", "is not a cursor of this registry; use nextCursor unchanged, or omit it to start again")
 	}
-	q.after = after
 	return nil
+}
+
+// ParameterError is a mistake in a request: the parameter or field, and the cure.
+type ParameterError struct{ Field, Cure string }
+
+func (e *ParameterError) Error() string { return e.Field + ": " + e.Cure }
+
+// maxField bounds the name of a parameter in an error, in bytes, because clients choose it.
+const maxField = 64
+
+// Invalid returns a *ParameterError.
+func Invalid(field, format string, args ...any) error {
+	if len(field) > maxField {
+		field = field[:maxField] + "…"
+	}
+	return &ParameterError{Field: strings.ToValidUTF8(field, "?"), Cure: fmt.Sprintf(format, args...)}
 }

@@ -38,6 +38,14 @@ func describedEntry(tb testing.TB, key Key, description string, examples ...stri
 	return e
 }
 
+func scoresOf(p *Page) []float64 {
+	scores := make([]float64, len(p.Entries))
+	for i := range scores {
+		scores[i] = p.Score(i)
+	}
+	return scores
+}
+
 // rankedKeys returns the keys of all pages of a ranked search.
 func rankedKeys(t *testing.T, s *Snapshot, parameters url.Values, caller *access.Set) []string {
 	t.Helper()
@@ -48,10 +56,11 @@ func rankedKeys(t *testing.T, s *Snapshot, parameters url.Values, caller *access
 			t.Fatal(err)
 		}
 		page := s.Search(q, caller)
-		if !slices.IsSortedFunc(page.Scores, func(a, b float64) int { return -cmpFloat(a, b) }) {
-			t.Errorf("the scores %v are not sorted", page.Scores)
+		scores := scoresOf(&page)
+		if !slices.IsSortedFunc(scores, func(a, b float64) int { return -cmpFloat(a, b) }) {
+			t.Errorf("the scores %v are not sorted", scores)
 		}
-		for _, score := range page.Scores {
+		for _, score := range scores {
 			if score <= 0 || score > 1 {
 				t.Errorf("score %v is not in (0, 1]", score)
 			}
@@ -128,7 +137,7 @@ func TestRankingDependsOnVisibleAgentsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, got := snapshotOf(visible...).Search(q, caller), snapshotOf(hidden...).Search(q, caller)
-	if diff := cmp.Diff(want.Scores, got.Scores); diff != "" {
+	if diff := cmp.Diff(scoresOf(&want), scoresOf(&got)); diff != "" {
 		t.Errorf("the scores depend on hidden agents (-without +with):\n%s", diff)
 	}
 	if diff := cmp.Diff(string(want.AppendBody(nil)), string(got.AppendBody(nil))); diff != "" {
@@ -148,7 +157,7 @@ func TestCommonWordsMatchNothingBesideRareOnes(t *testing.T) {
 		e := describedEntry(t, Key{"a", fmt.Sprintf("agent-%04d", i)}, description)
 		changes[e.Key] = e
 	}
-	s := (&Snapshot{}).With(changes)
+	s := withEntries(&Snapshot{}, changes)
 	for raw, want := range map[string]int{"q=customers+zeppelins": 1, "q=customers": len(changes), "q=customers+unheard": len(changes)} {
 		q, err := ParseQuery(raw)
 		if err != nil {
@@ -184,9 +193,9 @@ func TestRankingAfterUpdates(t *testing.T) {
 			changes[key] = describedEntry(t, key, describe())
 			model[key] = changes[key]
 		}
-		s = s.With(changes)
+		s = withEntries(s, changes)
 		for _, q := range []string{"weather", "storms and rain", "contract translate maps"} {
-			want := rankedKeys(t, (&Snapshot{}).With(model), url.Values{"q": {q}, "limit": {"7"}}, nil)
+			want := rankedKeys(t, withEntries(&Snapshot{}, model), url.Values{"q": {q}, "limit": {"7"}}, nil)
 			if diff := cmp.Diff(want, rankedKeys(t, s, url.Values{"q": {q}, "limit": {"7"}}, nil)); diff != "" {
 				t.Fatalf("q=%s (-want +got):\n%s", q, diff)
 			}

@@ -85,7 +85,7 @@ func TestRecallOfRankedSearches(t *testing.T) {
 		}
 		vectors[keyOf(i)] = trigrams(a.Name + " " + a.Description + " " + a.Skill + " " + a.Detail)
 	}
-	s := (&Snapshot{}).With(changes)
+	s := withEntries(&Snapshot{}, changes)
 	recall := func(withEmbeddings bool) map[string]float64 {
 		found := map[string]float64{}
 		for i, a := range agents {

@@ -25,13 +25,10 @@ func (r Revision) Append(to []byte) []byte {
 
 // ParseRevision parses the result of String.
 func ParseRevision(text string) (Revision, error) {
-	first, second, found := strings.Cut(text, "-")
-	agents, err := strconv.ParseUint(first, 10, 64)
-	if err != nil || !found {
-		return Revision{}, fmt.Errorf("%q is not a revision", text)
-	}
-	configMaps, err := strconv.ParseUint(second, 10, 64)
-	if err != nil {
+	first, second, _ := strings.Cut(text, "-")
+	agents, agentsErr := strconv.ParseUint(first, 10, 64)
+	configMaps, configMapsErr := strconv.ParseUint(second, 10, 64)
+	if agentsErr != nil || configMapsErr != nil {
 		return Revision{}, fmt.Errorf("%q is not a revision", text)
 	}
 	return Revision{Agents: agents, ConfigMaps: configMaps}, nil

@@ -18,24 +18,24 @@ func numbered(n int) *Snapshot {
 		key := Key{fmt.Sprintf("team-%02d", i%50), fmt.Sprintf("agent-%06d", i)}
 		changes[key] = &Entry{Key: key, Revision: Revision{Agents: uint64(i + 1), ConfigMaps: uint64(n - i)}}
 	}
-	return (&Snapshot{}).With(changes)
+	return withEntries(&Snapshot{}, changes)
 }
 
 func TestEntriesSinceARevisionAreThoseThatItDoesNotInclude(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	s := numbered(5 * leafCapacity)
-	last := uint64(s.Size())
+	last := uint64(s.size)
 	for step := range 200 {
 		changes := map[Key]*Entry{}
 		for range random.IntN(4) {
-			i := random.IntN(s.Size() + 20)
+			i := random.IntN(s.size + 20)
 			key := Key{fmt.Sprintf("team-%02d", i%50), fmt.Sprintf("agent-%06d", i)}
 			last++
 			if changes[key] = (&Entry{Key: key, Revision: Revision{Agents: last, ConfigMaps: uint64(random.IntN(int(last)))}}); random.IntN(3) == 0 {
 				changes[key] = nil
 			}
 		}
-		s = s.With(changes)
+		s = withEntries(s, changes)
 		r := Revision{Agents: last - uint64(random.IntN(10)), ConfigMaps: uint64(random.IntN(int(last)))}
 		var want, got []string
 		for e := range s.All {
@@ -62,7 +62,7 @@ func BenchmarkSince100k(b *testing.B) {
 		key := Key{fmt.Sprintf("team-%02d", i), fmt.Sprintf("agent-%06d", i*4999)}
 		changes[key] = &Entry{Key: key, Revision: Revision{Agents: 100_001, ConfigMaps: 1}}
 	}
-	s = s.With(changes)
+	s = withEntries(s, changes)
 	count := func(found int) {
 		if found != len(changes) {
 			b.Fatalf("%d entries, want %d", found, len(changes))

@@ -30,14 +30,8 @@ type Snapshot struct {
 	revision Revision
 }
 
-// Size returns the number of agents.
-func (s *Snapshot) Size() int { return s.size }
-
 // Revision returns the state of the cluster that the snapshot includes.
 func (s *Snapshot) Revision() Revision { return s.revision }
-
-// Terms returns the number of distinct terms.
-func (s *Snapshot) Terms() int { return s.terms.terms }
 
 // Get returns the entry of a key, or nil if there is none.
 func (s *Snapshot) Get(key Key) *Entry {

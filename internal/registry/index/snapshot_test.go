@@ -6,6 +6,7 @@ package index
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -37,12 +38,21 @@ func makeEntry(tb testing.TB, key Key, ready bool, skills ...string) *Entry {
 	return e
 }
 
+// withEntries returns the snapshot after changes. A nil entry removes its key.
+func withEntries(s *Snapshot, changes map[Key]*Entry) *Snapshot {
+	list := make([]Change, 0, len(changes))
+	for _, key := range slices.SortedFunc(maps.Keys(changes), Key.compare) {
+		list = append(list, Change{Key: key, After: changes[key]})
+	}
+	return s.With(list)
+}
+
 func snapshotOf(entries ...*Entry) *Snapshot {
 	changes := make(map[Key]*Entry)
 	for _, e := range entries {
 		changes[e.Key] = e
 	}
-	return (&Snapshot{}).With(changes)
+	return withEntries(&Snapshot{}, changes)
 }
 
 func keysOf(entries []*Entry) []string {
@@ -73,7 +83,7 @@ func TestSnapshotAgainstModel(t *testing.T) {
 			changes[key], model[key] = e, e
 		}
 		before, beforeKeys := snapshot, keysOf(snapshot.search(nil, nil, Key{}, 1<<20).Entries)
-		snapshot = snapshot.With(changes)
+		snapshot = withEntries(snapshot, changes)
 		if diff := cmp.Diff(beforeKeys, keysOf(before.search(nil, nil, Key{}, 1<<20).Entries)); diff != "" {
 			t.Fatalf("batch %d changed the older snapshot (-before +after):\n%s", batch, diff)
 		}
@@ -83,8 +93,8 @@ func TestSnapshotAgainstModel(t *testing.T) {
 
 func compareWithModel(t *testing.T, s *Snapshot, model map[Key]*Entry) {
 	t.Helper()
-	if s.Size() != len(model) {
-		t.Fatalf("Size() = %d, want %d", s.Size(), len(model))
+	if s.size != len(model) {
+		t.Fatalf("size = %d, want %d", s.size, len(model))
 	}
 	for i, l := range s.leaves {
 		if n := len(l.entries); n == 0 || n > leafCapacity {
@@ -153,7 +163,7 @@ func TestSnapshotSharesLeaves(t *testing.T) {
 		entries = append(entries, makeEntry(t, Key{"ns", fmt.Sprintf("a%04d", i)}, true, "s"))
 	}
 	before := snapshotOf(entries...)
-	after := before.With(map[Key]*Entry{{"ns", "a1000"}: makeEntry(t, Key{"ns", "a1000"}, false, "s")})
+	after := withEntries(before, map[Key]*Entry{{"ns", "a1000"}: makeEntry(t, Key{"ns", "a1000"}, false, "s")})
 	rebuilt := 0
 	for _, l := range after.leaves {
 		if !slices.Contains(before.leaves, l) {
@@ -170,7 +180,7 @@ func TestSnapshotNamespaces(t *testing.T) {
 		makeEntry(t, Key{"a", "one"}, true, "x"), makeEntry(t, Key{"a", "two"}, true, "y"), makeEntry(t, Key{"c", "three"}, false, "x"))
 	public := makeEntry(t, Key{"b", "four"}, true, "x")
 	public.Visibility = access.VisibilityPublic
-	s = s.With(map[Key]*Entry{public.Key: public})
+	s = withEntries(s, map[Key]*Entry{public.Key: public})
 	for name, test := range map[string]struct {
 		caller *access.Set
 		want   []string

@@ -6,6 +6,7 @@ package index
 import (
 	"hash/maphash"
 	"math/bits"
+	"strconv"
 	"strings"
 )
 
@@ -58,21 +59,14 @@ func wordTerm(word string) string        { return wordKind + word }
 func namespaceTerm(name string) string   { return "n:" + name }
 func inputModeTerm(mode string) string   { return "i:" + normalizeMode(mode) }
 func outputModeTerm(mode string) string  { return "o:" + normalizeMode(mode) }
-func readyTerm(ready bool) string        { return "r:" + boolText(ready) }
-func remoteTerm(remote bool) string      { return "e:" + boolText(remote) }
+func readyTerm(ready bool) string        { return "r:" + strconv.FormatBool(ready) }
+func remoteTerm(remote bool) string      { return "e:" + strconv.FormatBool(remote) }
 func capabilityTerm(name string) string  { return "c:" + name }
 func bindingTerm(name string) string     { return "b:" + strings.ToUpper(name) }
 func protocolTerm(version string) string { return "v:" + version }
 func providerTerm(name string) string    { return "p:" + strings.ToLower(strings.TrimSpace(name)) }
 
 func normalizeMode(mode string) string { return strings.ToLower(strings.TrimSpace(mode)) }
-
-func boolText(b bool) string {
-	if b {
-		return "true"
-	}
-	return "false"
-}
 
 // terms returns the texts of the terms by which filters find an agent, with duplicates,
 // without the bindings and the protocol versions.
