@@ -5,17 +5,16 @@ package informercache
 
 import (
 	"maps"
+	"reflect"
 
-	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/cacheinterning"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
@@ -37,28 +36,14 @@ func StripForeign(obj any) (any, error) {
 		}
 		return object, nil
 	}
-	switch o := obj.(type) {
-	case *appsv1.Deployment:
-		return &appsv1.Deployment{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
-	case *corev1.Service:
-		return &corev1.Service{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
-	case *corev1.ServiceAccount:
-		return &corev1.ServiceAccount{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
-	case *corev1.ConfigMap:
-		return &corev1.ConfigMap{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
-	case *networkingv1.NetworkPolicy:
-		return &networkingv1.NetworkPolicy{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
-	case *autoscalingv2.HorizontalPodAutoscaler:
-		return &autoscalingv2.HorizontalPodAutoscaler{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
-	case *policyv1.PodDisruptionBudget:
-		return &policyv1.PodDisruptionBudget{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
-	case *gatewayv1.HTTPRoute:
-		return &gatewayv1.HTTPRoute{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
-	case *gatewayv1.GRPCRoute:
-		return &gatewayv1.GRPCRoute{ObjectMeta: foreignIdentity(o.ObjectMeta)}, nil
-	default:
-		return obj, nil
-	}
+	kept := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
+	*metadataOf(kept) = foreignIdentity(*metadataOf(object))
+	return kept, nil
+}
+
+// metadataOf returns the metadata of an object of a kind that Agents own.
+func metadataOf(object client.Object) *metav1.ObjectMeta {
+	return object.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta)
 }
 
 // StripGateway is a transform for Gateways. It removes the labels, the annotations and the numbers
@@ -189,4 +174,62 @@ func namesAndImages(containers []corev1.Container) []corev1.Container {
 		kept = append(kept, corev1.Container{Name: c.Name, Image: c.Image})
 	}
 	return kept
+}
+
+const (
+	// maxParts bounds the pool of the parts that many Agents share. Agents of the same kind
+	// share some dozens of parts.
+	maxParts = 4 << 10
+	// maxPart is the size, in bytes, of the largest part that Agents share. The pod spec of an
+	// Agent without a template of its own is smaller.
+	maxPart = 8 << 10
+	// maxOwnerMetadata bounds the pool of labels and owner references, which the objects of
+	// one Agent share. It has room for two entries for each of the last eight thousand Agents.
+	maxOwnerMetadata = 16 << 10
+	// maxOwnerPart is the size, in bytes, of the largest labels or owner references that the
+	// objects of an Agent share.
+	maxOwnerPart = 1 << 10
+)
+
+// interner stores equal parts of cached objects once.
+type interner struct{ parts, ownerMetadata *cacheinterning.Pool }
+
+func newInterner() interner {
+	return interner{parts: cacheinterning.New(maxParts, maxPart), ownerMetadata: cacheinterning.New(maxOwnerMetadata, maxOwnerPart)}
+}
+
+// after returns a transform that interns the result of the transform strip. An informer that
+// fills its cache transforms each object twice. The second time, the object has no managed
+// fields any more, and other goroutines may read its shared parts, so after does not intern
+// the object again.
+func (i interner) after(strip toolscache.TransformFunc) toolscache.TransformFunc {
+	return func(obj any) (any, error) {
+		object, ok := obj.(client.Object)
+		first := ok && len(object.GetManagedFields()) > 0
+		kept, err := strip(obj)
+		if object, ok := kept.(client.Object); ok && err == nil && first && len(object.GetManagedFields()) == 0 {
+			i.intern(object)
+		}
+		return kept, err
+	}
+}
+
+// intern interns an object. The labels and owner references of an Agent's objects have a
+// separate pool, because the caches receive the objects of one Agent at different times, with
+// the parts of many other Agents in between.
+func (i interner) intern(object client.Object) {
+	if !controlledByAgent(object) {
+		i.parts.Intern(object)
+		return
+	}
+	metadata := &struct {
+		Labels map[string]string
+		Owners []metav1.OwnerReference
+	}{object.GetLabels(), object.GetOwnerReferences()}
+	object.SetLabels(nil)
+	object.SetOwnerReferences(nil)
+	i.parts.Intern(object)
+	i.ownerMetadata.Intern(metadata)
+	object.SetLabels(metadata.Labels)
+	object.SetOwnerReferences(metadata.Owners)
 }

@@ -12,11 +12,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -41,10 +45,8 @@ const (
 	keysPath          = "/openid/v1/jwks"
 )
 
-// Getter gets a document from the API server.
-type Getter interface {
-	Get(ctx context.Context, path string) ([]byte, error)
-}
+// Getter gets the document at an absolute path of the API server.
+type Getter func(ctx context.Context, path string) ([]byte, error)
 
 // Change is the event that the issuer or its keys have changed.
 type Change = event.TypedGenericEvent[*clusterstate.Issuer]
@@ -53,7 +55,7 @@ type Change = event.TypedGenericEvent[*clusterstate.Issuer]
 // successful reads in sequence did not contain it. If a read fails, the current keys stay. Its
 // methods are safe for concurrent use.
 type Source struct {
-	getter Getter
+	get Getter
 	// retained is used by Start only.
 	retained retained
 	current  atomic.Pointer[clusterstate.Issuer]
@@ -65,26 +67,20 @@ type Source struct {
 var _ manager.LeaderElectionRunnable = (*Source)(nil)
 
 // New returns a Source without keys. Start reads them.
-func New(getter Getter) *Source {
+func New(get Getter) *Source {
 	// One pending change is enough, because its receiver reads the current keys.
-	return &Source{getter: getter, changes: make(chan Change, 1), tried: make(chan struct{})}
+	return &Source{get: get, changes: make(chan Change, 1), tried: make(chan struct{})}
 }
 
 // Current returns the issuer with its current keys, or nil before the first successful read.
-func (s *Source) Current() *clusterstate.Issuer {
-	return s.current.Load()
-}
+func (s *Source) Current() *clusterstate.Issuer { return s.current.Load() }
 
 // Changes returns a channel that receives an element after Current has changed. One element
 // may stand for several changes.
-func (s *Source) Changes() <-chan Change {
-	return s.changes
-}
+func (s *Source) Changes() <-chan Change { return s.changes }
 
 // Tried returns a channel that is closed after the first read, successful or not.
-func (s *Source) Tried() <-chan struct{} {
-	return s.tried
-}
+func (s *Source) Tried() <-chan struct{} { return s.tried }
 
 // NeedLeaderElection returns false: replicas that do not lead read the keys as well, so that a
 // new leader has them at once.
@@ -118,11 +114,11 @@ func newBackoff() wait.Backoff {
 func (s *Source) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	configuration, err := s.getter.Get(ctx, configurationPath)
+	configuration, err := s.get(ctx, configurationPath)
 	if err != nil {
 		return fmt.Errorf("get %s: %w", configurationPath, err)
 	}
-	keys, err := s.getter.Get(ctx, keysPath)
+	keys, err := s.get(ctx, keysPath)
 	if err != nil {
 		return fmt.Errorf("get %s: %w", keysPath, err)
 	}
@@ -146,4 +142,18 @@ func (s *Source) refresh(ctx context.Context) error {
 	default:
 	}
 	return nil
+}
+
+// APIServer returns a Getter for the API server of a configuration.
+func APIServer(config *rest.Config, httpClient *http.Client) (Getter, error) {
+	config = rest.CopyConfig(config)
+	config.GroupVersion = &schema.GroupVersion{}
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	client, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("build client of the API server: %w", err)
+	}
+	return func(ctx context.Context, path string) ([]byte, error) {
+		return client.Get().AbsPath(path).SetHeader("Accept", "application/json, */*").DoRaw(ctx)
+	}, nil
 }

@@ -93,7 +93,7 @@ func TestParseRefuses(t *testing.T) {
 func TestSourceFollowsTheKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &documents{configuration: configuration, keys: oneKey}
-		source := New(server)
+		source := New(server.Get)
 		start(t, source)
 
 		synctest.Wait()
@@ -127,7 +127,7 @@ func TestSourceFollowsTheKeys(t *testing.T) {
 func TestReplicasWithOtherKeysChangeTheKeysOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &documents{configuration: configuration, keys: oneKey}
-		source := New(server)
+		source := New(server.Get)
 		start(t, source)
 		synctest.Wait()
 		expectChange(t, source, true)
@@ -170,7 +170,7 @@ func TestAnotherIssuerDropsTheKeys(t *testing.T) {
 func TestSourceKeepsTheLastGoodKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &documents{configuration: configuration, keys: oneKey}
-		source := New(server)
+		source := New(server.Get)
 		start(t, source)
 		synctest.Wait()
 		expectChange(t, source, true)
@@ -188,7 +188,7 @@ func TestSourceKeepsTheLastGoodKeys(t *testing.T) {
 func TestSourceRetriesSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &documents{configuration: configuration, keys: oneKey, err: errors.New("connection refused")}
-		source := New(server)
+		source := New(server.Get)
 		start(t, source)
 		synctest.Wait()
 		if source.Current() != nil {

@@ -56,18 +56,32 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 )
 
+// table maps keys to entries. A full table evicts its least recently used entry.
+type table[K comparable, E any] struct {
+	clock   clock.PassiveClock
+	entries *lru.Cache // it has a lock of its own
+	// mu guards the fields of the entries.
+	mu sync.Mutex
+}
+
+// get returns the entry of a key, or nil.
+func (t *table[K, E]) get(key K) *E {
+	found, _ := t.entries.Get(key)
+	entry, _ := found.(*E)
+	return entry
+}
+
+// Drop removes the entry of a key.
+func (t *table[K, E]) Drop(key K) { t.entries.Remove(key) }
+
 // Memo maps keys to values, each of which is valid for one state S. Its methods are safe for
 // concurrent use.
-type Memo[K, S comparable, V any] struct {
-	clock clock.PassiveClock
-
-	mu      sync.Mutex
-	entries *lru.Cache
-}
+type Memo[K, S comparable, V any] struct{ table[K, entry[S, V]] }
 
 type entry[S comparable, V any] struct {
 	state   S
@@ -79,14 +93,12 @@ type entry[S comparable, V any] struct {
 // New returns a Memo of at most size entries; 0 means no limit. A full Memo evicts its
 // least recently used entry.
 func New[K, S comparable, V any](size int, passive clock.PassiveClock) *Memo[K, S, V] {
-	return &Memo[K, S, V]{clock: passive, entries: lru.New(size)}
+	return &Memo[K, S, V]{table[K, entry[S, V]]{clock: passive, entries: lru.New(size)}}
 }
 
 // Put stores the value of a key for a state, and replaces the entry of the key. The value
 // is valid until expires; the zero time means no expiry.
 func (m *Memo[K, S, V]) Put(key K, state S, value V, expires time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.entries.Add(key, &entry[S, V]{state: state, value: value, expires: expires})
 }
 
@@ -95,7 +107,7 @@ func (m *Memo[K, S, V]) Put(key K, state S, value V, expires time.Time) {
 func (m *Memo[K, S, V]) Get(key K, state S) (value V, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	e := m.entry(key)
+	e := m.get(key)
 	if e == nil || e.invalid {
 		return value, false
 	}
@@ -110,28 +122,96 @@ func (m *Memo[K, S, V]) Get(key K, state S) (value V, ok bool) {
 func (m *Memo[K, S, V]) Last(key K) (value V, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if e := m.entry(key); e != nil {
+	if e := m.get(key); e != nil {
 		return e.value, true
 	}
 	return value, false
 }
 
-func (m *Memo[K, S, V]) entry(key K) *entry[S, V] {
-	e, _ := m.entries.Get(key)
-	known, _ := e.(*entry[S, V])
-	return known
-}
-
-// Drop removes the entry of a key.
-func (m *Memo[K, S, V]) Drop(key K) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.entries.Remove(key)
-}
-
 // Clear removes all entries.
-func (m *Memo[K, S, V]) Clear() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.entries.Clear()
+func (m *Memo[K, S, V]) Clear() { m.entries.Clear() }
+
+// cacheDelay is the longest time for which a write is pending while the cache shows a version
+// between the one before the write and the one that the write made. It is bounded because the
+// resource versions of an API server start again at a lower number after a restore of its
+// storage.
+const cacheDelay = time.Minute
+
+// Writes maps keys to the last write of an object, which the cache may not show yet. Its methods
+// are safe for concurrent use.
+//
+// A write is pending while the cached object has the resource version from before the write. For
+// up to a minute, it is also pending while the cached object has another version that is older
+// than the version of the write. The cache then shows an earlier write, of the operator or of
+// another client.
+type Writes[K comparable, V any] struct{ table[K, sentWrite[V]] }
+
+// Write is a write of an object.
+type Write[V any] struct {
+	// Before is the cached resource version at the time of the write, "" for no object.
+	Before string
+	// After is the resource version that the write made, "" if it is unknown.
+	After string
+	// Value describes the write.
+	Value V
+	// PendingFor bounds how long the write is pending; 0 means no bound.
+	PendingFor time.Duration
+}
+
+type sentWrite[V any] struct {
+	Write[V]
+	at    time.Time
+	shown bool
+}
+
+// NewWrites returns Writes of at most size entries. Full Writes evict the least recently used
+// entry.
+func NewWrites[K comparable, V any](size int, passive clock.PassiveClock) *Writes[K, V] {
+	return &Writes[K, V]{table[K, sentWrite[V]]{clock: passive, entries: lru.New(size)}}
+}
+
+// Put stores the write of a key, and replaces the earlier write of the key.
+func (w *Writes[K, V]) Put(key K, write Write[V]) {
+	w.entries.Add(key, &sentWrite[V]{Write: write, at: w.clock.Now()})
+}
+
+// Pending returns the value of a key's write if the write is pending while the cache shows the
+// version cached, "" for no object. After the first call for which the write is not pending, it
+// is never pending again.
+func (w *Writes[K, V]) Pending(key K, cached string) (value V, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	sent := w.get(key)
+	if sent == nil || sent.shown {
+		return value, false
+	}
+	if !sent.pending(cached, w.clock.Since(sent.at)) {
+		sent.shown = true
+		return value, false
+	}
+	return sent.Value, true
+}
+
+func (s *sentWrite[V]) pending(cached string, age time.Duration) bool {
+	if s.PendingFor > 0 && age >= s.PendingFor {
+		return false
+	}
+	return cached == s.Before || age < cacheDelay && older(cached, s.After)
+}
+
+// older reports whether a resource version is older than another one. It returns false if one
+// of them is not a number.
+func older(version, other string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, other)
+	return err == nil && order < 0
+}
+
+// Last returns the value of a key's last write, pending or not.
+func (w *Writes[K, V]) Last(key K) (value V, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if sent := w.get(key); sent != nil {
+		return sent.Value, true
+	}
+	return value, false
 }

@@ -104,11 +104,10 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	out := r.Clone(ctx)
 	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(out.Header))
 	response, err := t.RoundTripper.RoundTrip(out)
-	switch {
-	case err != nil:
+	if err != nil {
 		span.SetStatus(codes.Error, "")
 		span.SetAttributes(attribute.String("error.type", "_OTHER"))
-	default:
+	} else {
 		span.SetAttributes(attribute.Int("http.response.status_code", response.StatusCode))
 		if response.StatusCode >= http.StatusBadRequest {
 			span.SetStatus(codes.Error, "")

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -94,19 +96,13 @@ func (s *Source) NeedLeaderElection() bool { return false }
 
 // Start reads the file every ten seconds until the context ends.
 func (s *Source) Start(ctx context.Context) error {
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-			if err := s.reload(); err != nil && err.Error() != s.failure {
-				s.failure = err.Error()
-				s.log.Error(err, "authorities of the registry refused; the former ones stay in use", "file", s.file)
-			}
+	wait.UntilWithContext(ctx, func(context.Context) {
+		if err := s.reload(); err != nil && err.Error() != s.failure {
+			s.failure = err.Error()
+			s.log.Error(err, "authorities of the registry refused; the former ones stay in use", "file", s.file)
 		}
-	}
+	}, pollInterval)
+	return nil
 }
 
 // reload reads the file and uses its content. If the content is not usable, reload returns the
@@ -187,4 +183,18 @@ func read(name string) (string, error) {
 		return "", fmt.Errorf("read authorities: %s %w", name, err)
 	}
 	return string(text) + "\n", nil
+}
+
+var refused = prometheus.NewGauge(prometheus.GaugeOpts{
+	Name: "a2a_registry_ca_refused",
+	Help: "Whether the file with the authorities of the registry is refused (1), so that sidecars keep the former ones, or not (0).",
+})
+
+// Register registers the metric, which all Sources of a process share.
+func Register(r prometheus.Registerer) error {
+	err := r.Register(refused)
+	if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); again {
+		return nil
+	}
+	return err
 }

@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -292,4 +293,31 @@ func (s *Source) use(text []byte, set *Set) {
 	case s.changes <- Changed{Object: next.issuer}:
 	default:
 	}
+}
+
+var (
+	changes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_token_key_changes_total",
+		Help: "Changes of the token keys that this manager wrote, by change: created, replaced (the Secret was not usable), rotated (the next key signs) or renewed (the former key is withdrawn and a next one published).",
+	}, []string{"change"})
+	failures = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "a2a_token_key_failures_total",
+		Help: "Failed reads and writes of the Secret with the token keys, including reads of content that is not usable.",
+	})
+	signingCreated = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "a2a_token_key_created_timestamp_seconds",
+		Help: "Time at which the key that signs tokens was created, in Unix seconds; 0 while the manager has no keys. Each key is published for 30 days before it signs.",
+	})
+)
+
+// Register registers the metrics, which all Sources of a process share.
+func Register(r prometheus.Registerer) error {
+	for _, c := range []prometheus.Collector{changes, failures, signingCreated} {
+		if err := r.Register(c); err != nil {
+			if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); !again {
+				return err
+			}
+		}
+	}
+	return nil
 }

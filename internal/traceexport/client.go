@@ -196,10 +196,8 @@ func compressed(body []byte) ([]byte, error) {
 
 // sleep waits for a duration, or until ctx ends, which is an error.
 func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -9,8 +9,20 @@
 package traceexport
 
 import (
+	"cmp"
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // MaxValue bounds a text attribute of a span, in bytes. Longer ones are cut.
@@ -87,5 +99,230 @@ func (c *Config) setDefaults() {
 func setDefault[T int | time.Duration](v *T, to T) {
 	if *v <= 0 {
 		*v = to
+	}
+}
+
+// ConfigOf returns a configuration with the values of the OTEL_* variables, which take
+// precedence over those of base. getenv is os.Getenv. The error names each variable with an
+// invalid value and what to do; it contains no header.
+//
+// ConfigOf ignores variables for OTLP over gRPC and variables of other signals.
+func ConfigOf(base Config, getenv func(string) string) (Config, error) {
+	e := &environment{getenv: func(name string) string { return strings.TrimSpace(getenv(name)) }}
+	c := base
+	disabled := e.flag("OTEL_SDK_DISABLED")
+	e.endpoint(&c)
+	if headers, ok := e.pairs(e.signal("HEADERS")); ok {
+		c.Headers = headers
+	}
+	if name, text := e.signal("PROTOCOL"); text != "" && text != "http/protobuf" {
+		e.refusef("%s is %q, must be http/protobuf: use the collector's port for OTLP over HTTP, by default 4318", name, text)
+	}
+	if name, text := e.signal("COMPRESSION"); text != "" {
+		if c.Gzip = text == "gzip"; !c.Gzip && text != "none" {
+			e.refusef("%s is %q, must be gzip or none", name, text)
+		}
+	}
+	e.milliseconds(&c.Timeout, "OTEL_EXPORTER_OTLP_TIMEOUT")
+	e.milliseconds(&c.Timeout, "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT")
+	e.tls(&c)
+	e.sampler(&c.Sampler)
+	e.resource(&c)
+	e.batch(&c.Batch)
+	e.propagators()
+	if text := getenv("OTEL_SEMCONV_STABILITY_OPT_IN"); text != "" {
+		c.DraftAttributes = slices.Contains(splitList(text), "gen_ai_latest_experimental")
+	}
+	if len(e.errs) > 0 {
+		return Config{}, errors.Join(e.errs...)
+	}
+	if disabled {
+		return Config{}, nil
+	}
+	return c, nil
+}
+
+// environment reads variables, and collects the errors about their values.
+type environment struct {
+	getenv func(string) string
+	errs   []error
+}
+
+func (e *environment) refusef(format string, args ...any) {
+	e.errs = append(e.errs, fmt.Errorf(format, args...))
+}
+
+// signal returns the variable of a setting of the exporter, for traces or for all signals.
+func (e *environment) signal(setting string) (name, value string) {
+	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"} {
+		if name = prefix + setting; e.getenv(name) != "" {
+			return name, e.getenv(name)
+		}
+	}
+	return name, ""
+}
+
+func (e *environment) flag(name string) bool {
+	text := e.getenv(name)
+	if text != "" && !strings.EqualFold(text, "true") && !strings.EqualFold(text, "false") {
+		e.refusef("%s is %q, must be true or false", name, text)
+	}
+	return strings.EqualFold(text, "true")
+}
+
+// endpoint sets the endpoint: none if OTEL_TRACES_EXPORTER is none, and the default of OTLP
+// if it is otlp and no other variable names an endpoint.
+func (e *environment) endpoint(c *Config) {
+	exporter := e.getenv("OTEL_TRACES_EXPORTER")
+	if exporter != "" && exporter != "otlp" && exporter != "none" {
+		e.refusef("OTEL_TRACES_EXPORTER is %q, must be otlp or none", exporter)
+	}
+	name, text := e.signal("ENDPOINT")
+	if text != "" {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
+			// The value may hold a credential.
+			e.refusef("%s must be an absolute http or https URL without a user, such as http://collector.observability:4318", name)
+			return
+		}
+		if c.Endpoint = text; name == "OTEL_EXPORTER_OTLP_ENDPOINT" {
+			c.Endpoint = u.JoinPath(TracesPath).String()
+		}
+	}
+	if exporter == "otlp" {
+		c.Endpoint = cmp.Or(c.Endpoint, "http://localhost:4318"+TracesPath)
+	}
+	if exporter == "none" {
+		c.Endpoint = ""
+	}
+}
+
+// pairs returns the members of a variable in the format of W3C Baggage, with escaped values.
+func (e *environment) pairs(name, text string) (map[string]string, bool) {
+	if text == "" {
+		return nil, false
+	}
+	header := strings.HasSuffix(name, "_HEADERS")
+	members := map[string]string{}
+	for i, member := range splitList(text) {
+		key, value, ok := strings.Cut(member, "=")
+		key = strings.TrimSpace(key)
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if !ok || key == "" || err != nil || !utf8.ValidString(key+value) || header && (!httpguts.ValidHeaderFieldName(key) || !httpguts.ValidHeaderFieldValue(value)) {
+			e.refusef("%s: member %d must be name=value, with other characters than those of a URL path percent-encoded", name, i+1)
+			continue
+		}
+		members[key] = value
+	}
+	return members, true
+}
+
+func splitList(text string) []string {
+	var members []string
+	for member := range strings.SplitSeq(text, ",") {
+		if member = strings.TrimSpace(member); member != "" {
+			members = append(members, member)
+		}
+	}
+	return members
+}
+
+func (e *environment) milliseconds(d *time.Duration, name string) {
+	n := 0
+	if e.number(&n, name, 1, int(maxDuration/time.Millisecond)); n > 0 {
+		*d = time.Duration(n) * time.Millisecond
+	}
+}
+
+func (e *environment) number(n *int, name string, least, most int) {
+	text := e.getenv(name)
+	if text == "" {
+		return
+	}
+	read, err := strconv.Atoi(text)
+	if err != nil || read < least || read > most {
+		e.refusef("%s is %q, must be a number from %d to %d", name, text, least, most)
+		return
+	}
+	*n = read
+}
+
+// tls sets the authorities of the collector and the client certificate, and checks their files.
+func (e *environment) tls(c *Config) {
+	caName, ca := e.signal("CERTIFICATE")
+	certificateName, certificate := e.signal("CLIENT_CERTIFICATE")
+	keyName, key := e.signal("CLIENT_KEY")
+	if ca == "" && certificate == "" && key == "" {
+		return
+	}
+	c.TLS = func() (*tls.Config, error) {
+		settings := &tls.Config{MinVersion: tls.VersionTLS12}
+		if ca != "" {
+			pem, err := os.ReadFile(ca) //nolint:gosec // the environment names it
+			settings.RootCAs = x509.NewCertPool()
+			if err != nil || !settings.RootCAs.AppendCertsFromPEM(pem) {
+				return nil, fmt.Errorf("%s is %q, must be a readable file of PEM certificates", caName, ca)
+			}
+		}
+		if certificate != "" || key != "" {
+			pair, err := tls.LoadX509KeyPair(certificate, key)
+			if err != nil {
+				return nil, fmt.Errorf("%s and %s must be readable PEM files of a certificate and its key: %w", certificateName, keyName, err)
+			}
+			settings.Certificates = []tls.Certificate{pair}
+		}
+		return settings, nil
+	}
+	if _, err := c.TLS(); err != nil {
+		e.errs = append(e.errs, err)
+	}
+}
+
+func (e *environment) sampler(s *Sampler) {
+	name, text := e.getenv("OTEL_TRACES_SAMPLER"), e.getenv("OTEL_TRACES_SAMPLER_ARG")
+	kind, parentBased := strings.CutPrefix(name, "parentbased_")
+	switch kind {
+	case "":
+		if text != "" {
+			e.refusef("OTEL_TRACES_SAMPLER_ARG needs OTEL_TRACES_SAMPLER: set it to parentbased_traceidratio, or remove the argument")
+		}
+		return
+	case "always_on":
+		s.Ratio = 1
+	case "always_off":
+		s.Ratio = 0
+	case "traceidratio":
+		ratio, err := strconv.ParseFloat(cmp.Or(text, "1"), 64)
+		if err != nil || !(ratio >= 0 && ratio <= 1) {
+			e.refusef("OTEL_TRACES_SAMPLER_ARG is %q, must be a number from 0 to 1 such as 0.1", text)
+		}
+		s.Ratio = ratio
+	default:
+		e.refusef("OTEL_TRACES_SAMPLER is %q, must be always_on, always_off or traceidratio, or one of them after parentbased_", name)
+	}
+	s.IgnoreParent = !parentBased
+}
+
+func (e *environment) resource(c *Config) {
+	if attributes, ok := e.pairs("OTEL_RESOURCE_ATTRIBUTES", e.getenv("OTEL_RESOURCE_ATTRIBUTES")); ok {
+		c.Attributes = attributes
+	}
+	c.ServiceName = cmp.Or(e.getenv("OTEL_SERVICE_NAME"), c.Attributes["service.name"], c.ServiceName)
+}
+
+func (e *environment) batch(b *Batch) {
+	e.number(&b.MaxQueue, "OTEL_BSP_MAX_QUEUE_SIZE", 1, maxQueue)
+	e.number(&b.MaxExport, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 1, cmp.Or(b.MaxQueue, defaultQueue))
+	e.milliseconds(&b.Delay, "OTEL_BSP_SCHEDULE_DELAY")
+	e.milliseconds(&b.ExportTimeout, "OTEL_BSP_EXPORT_TIMEOUT")
+}
+
+// propagators refuses formats of the trace context other than those that the programs read
+// and write.
+func (e *environment) propagators() {
+	for _, name := range splitList(e.getenv("OTEL_PROPAGATORS")) {
+		if name != "tracecontext" && name != "baggage" {
+			e.refusef("OTEL_PROPAGATORS names %q, must be tracecontext,baggage: remove the others", name)
+		}
 	}
 }
