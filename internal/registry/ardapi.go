@@ -236,14 +236,10 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, ne
 
 // sizeOf returns an upper bound of the size of a result as JSON, in bytes.
 func sizeOf(result any) int {
-	switch r := result.(type) {
-	case ard.Entry:
-		return r.Size()
-	case interface{ Size() int }:
-		return r.Size()
-	default:
-		return 0
+	if sized, ok := result.(interface{ Size() int }); ok {
+		return sized.Size()
 	}
+	return 0
 }
 
 // respond writes an encoded result.
@@ -281,7 +277,6 @@ func (d *ardAPI) errorOf(w http.ResponseWriter, r *http.Request, err error) *ard
 		known     *ardError
 		refused   access.LimitedError
 		mistake   *ard.RequestError
-		header    *federation.HeaderError
 		parameter *index.ParameterError
 		busy      *problem
 	)
@@ -296,8 +291,6 @@ func (d *ardAPI) errorOf(w http.ResponseWriter, r *http.Request, err error) *ard
 		return &ardError{http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", unknownTokensMessage}
 	case errors.As(err, &mistake):
 		return &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", mistake.Error()}
-	case errors.As(err, &header):
-		return &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", header.Error()}
 	case errors.As(err, &parameter):
 		return &ardError{http.StatusBadRequest, "INVALID_ARGUMENT", ardField(parameter.Field) + ": " + parameter.Cure}
 	case errors.As(err, &busy):
@@ -336,4 +329,25 @@ func readARDBody(r *http.Request) ([]byte, error) {
 		return nil, &ard.RequestError{Field: "body", Cure: "is longer than 64 KiB; shorten it"}
 	}
 	return body, nil
+}
+
+// ardError is an error of ARD (appendix B).
+type ardError struct {
+	status  int
+	Code    string `json:"errorCode"`
+	Message string `json:"message"`
+}
+
+func (e *ardError) Error() string { return e.Message }
+
+// ardField returns the name that ARD has for a parameter of the index.
+func ardField(name string) string {
+	switch name {
+	case "q":
+		return "query.text"
+	case "cursor":
+		return "pageToken"
+	default:
+		return name
+	}
 }

@@ -453,7 +453,7 @@ func TestARDResponsesAreChargedWithTheirSize(t *testing.T) {
 	}
 	facets := map[string]ard.FacetResult{hard: {Buckets: []ard.Bucket{{Value: hard, Count: math.MaxInt}}, OtherCount: math.MaxInt}}
 	for _, result := range []any{
-		e,
+		&e,
 		ard.Manifest{Host: ard.Host{DisplayName: hard, Identifier: hard}, Entries: []ard.Entry{e, e}},
 		ard.ListResponse{Items: []ard.Entry{e, {}}, PageToken: hard},
 		ard.ExploreResponse{ResultType: "facets", Facets: facets},

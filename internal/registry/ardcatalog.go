@@ -96,5 +96,5 @@ func (d *ardAPI) agent(r *ardRequest) (any, error) {
 	if err == nil && !shown {
 		err = missing
 	}
-	return entry, err
+	return &entry, err
 }

@@ -11,8 +11,7 @@
 //
 //	index, embedding, watch, access, ard, federation
 //	               packages below this one
-//	limits         metrics and times of rejected requests
-//	response       bodies, ETags and errors of the API (problem, pagebuffer)
+//	response       bodies, ETags, errors and rejections of the API
 //	searches       bounds of searches
 //	requests       counts of requests, and the operation of each
 //	denials        the audit log of denied requests
@@ -25,13 +24,10 @@
 //	agents, peers, token
 //	               endpoints of the registry's own API
 //	a2aapi         the registry as an A2A agent; it has no tasks
-//	ardapi         a request of ARD, also without a token; ardcatalog, ardsearch and ardpeers
-//	               have its endpoints, ardroutes their paths
-//	routes         the paths inside the cluster
-//	outside        the catalog outside of the cluster, for a Gateway
-//	metrics        the registration of all metrics
-//	server         the listeners, and the wiring into a manager
-//	servecaller    requests of callers that the manager's page has authenticated
+//	ardapi         a request of ARD, also without a token; ardsearch and ardcatalog have its
+//	               endpoints
+//	routes         the paths inside the cluster, and outside of it for a Gateway
+//	server         the listeners, the metrics, and the wiring into a manager
 //
 // Files depend only on files above them in this list.
 package registry

@@ -17,14 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
-// Embeddings configures ranked searches by similarity of meaning.
-type Embeddings struct {
-	// URL is the URL of an endpoint with the API of OpenAI, such as https://models.example/v1/embeddings. Model is the
-	// model to use.
-	URL, Model string
-	// KeyFile is the path of the file with the API key of the endpoint, "" for none.
-	KeyFile string
-}
+// Embeddings configures ranked searches by similarity of meaning. New sets Text, Log and Now in a copy.
+type Embeddings = embedding.Options
 
 // embeddings ranks agents by similarity of meaning, in addition to words. A nil *embeddings does nothing.
 type embeddings struct {
@@ -34,7 +28,8 @@ type embeddings struct {
 
 func newEmbeddings(o Embeddings, feed *index.Feed, c clock.PassiveClock, log logr.Logger) *embeddings {
 	e := &embeddings{feed: feed}
-	e.embedder = embedding.New(embedding.Options{URL: o.URL, Model: o.Model, KeyFile: o.KeyFile, Log: log, Now: c.Now, Text: e.text})
+	o.Text, o.Log, o.Now = e.text, log, c.Now
+	e.embedder = embedding.New(o)
 	return e
 }
 

@@ -129,7 +129,10 @@ func (h *healthReports) write(ctx context.Context, name types.NamespacedName, ui
 	}
 	// Each write is tried even if the other one fails. The first write changes its object, so it has a copy.
 	err := errors.Join(h.writeConditions(ctx, pod.DeepCopy(), report), h.writeSignatures(ctx, pod, report.CardSignatures))
-	return unknownOr(unknown, err)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // the pod does not exist any more
+		return errors.Join(unknown, err)
+	}
+	return err
 }
 
 // writeConditions patches the conditions of a pod that differ from the report.
@@ -151,14 +154,6 @@ func (h *healthReports) writeConditions(ctx context.Context, pod *corev1.Pod, re
 		return fmt.Errorf("patch status of pod: %w", err)
 	}
 	return nil
-}
-
-// unknownOr returns the error of a write, joined with unknown if the pod does not exist any more.
-func unknownOr(unknown *problem, err error) error {
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return errors.Join(unknown, err)
-	}
-	return err
 }
 
 // writeSignatures writes the annotation with the signatures of the card. It deletes the

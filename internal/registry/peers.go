@@ -4,7 +4,6 @@
 package registry
 
 import (
-	"encoding/json"
 	"maps"
 	"net/http"
 	"net/url"
@@ -35,13 +34,7 @@ func (a *api) peers(w http.ResponseWriter, r *http.Request, c access.Caller, _ *
 	if a.federation != nil {
 		response.Peers = a.federation.States()
 	}
-	body, err := json.Marshal(response)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", mediaJSON)
-	write(w, append(body, '\n'))
-	return nil
+	return writeJSON(w, response)
 }
 
 // peerAgents serves GET /v1/peers/agents: a search of the peers with the mode Forward. The
@@ -83,13 +76,7 @@ func (a *api) peerAgents(w http.ResponseWriter, r *http.Request, c access.Caller
 		}
 		response.Items, response.Peers = append(response.Items, found.Results...), append(response.Peers, reports...)
 	}
-	body, err := json.Marshal(response)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", mediaJSON)
-	write(w, append(body, '\n'))
-	return nil
+	return writeJSON(w, response)
 }
 
 // Limits of a search of peers.

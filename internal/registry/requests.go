@@ -47,11 +47,15 @@ var routeOperations = map[string]string{
 	"GET /v1/peers/agents":                         "peers",
 	"PUT " + sidecarconfig.HealthPath:              "health_report",
 	sidecarconfig.TokenPath:                        operationToken,
+	"GET " + ard.ManifestPath:                      "catalog",
+	"GET " + ard.CatalogPath:                       "catalog",
 	"GET " + ard.NamespacePath + "{namespace}":     "catalog",
 	"POST " + ard.BasePath + "/search":             "ard_search",
 	"POST " + ard.BasePath + "/explore":            "ard_explore",
 	"GET " + ard.BasePath + "/agents":              "ard_list",
 	"GET " + ard.BasePath + "/agents/{identifier}": "ard_get",
+	directory.CardPath:                             operationA2A,
+	directory.LegacyCardPath:                       operationA2A,
 	"GET /healthz":                                 "",
 	"GET /openapi.yaml":                            "",
 }
@@ -92,9 +96,7 @@ func operationOf(r *http.Request) string {
 		return operationWatch
 	case known:
 		return operation
-	case r.Pattern == "GET "+ard.ManifestPath, r.Pattern == "GET "+ard.CatalogPath:
-		return "catalog"
-	case r.Pattern == directory.CardPath, r.Pattern == directory.LegacyCardPath, slices.Contains(a2aPaths, r.Pattern):
+	case slices.Contains(a2aPaths, r.Pattern):
 		return operationA2A
 	default:
 		return "other"

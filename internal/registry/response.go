@@ -6,9 +6,19 @@ package registry
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 )
 
 const mediaJSON = "application/json"
@@ -38,8 +48,111 @@ func write(w http.ResponseWriter, body []byte) {
 	_, _ = w.Write(body)
 }
 
+// writeJSON sends a value as JSON.
+func writeJSON(w http.ResponseWriter, value any) error {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	w.Header()["Content-Type"] = typeJSON
+	write(w, append(body, '\n'))
+	return nil
+}
+
 // weakETag returns a weak validator for a body.
 func weakETag(body []byte) string {
 	sum := sha256.Sum256(body)
 	return `W/"` + hex.EncodeToString(sum[:8]) + `"`
+}
+
+// problem is the error of a request, with its response.
+type problem struct {
+	status int
+	// retry adds the header Retry-After with a second.
+	retry   bool
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	Field   string `json:"field,omitempty"`
+}
+
+func notFound(message string) *problem {
+	return &problem{status: http.StatusNotFound, Code: "NotFound", Message: message}
+}
+
+func (p *problem) Error() string { return p.Message }
+
+// fail writes the response of a problem, with the body {"error": ...}.
+func fail(w http.ResponseWriter, p *problem) {
+	body, err := json.Marshal(map[string]*problem{"error": p})
+	if err != nil {
+		http.Error(w, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	body = append(body, '\n')
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	if p.retry {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.WriteHeader(p.status)
+	write(w, body)
+}
+
+// tooMany responds to a request that a limit rejects, with Retry-After.
+func tooMany(w http.ResponseWriter, name string, refusal limit.Refusal, message string) {
+	countLimited(w, name, refusal)
+	fail(w, &problem{
+		status: http.StatusTooManyRequests, Code: "TooManyRequests",
+		Message: message,
+	})
+}
+
+// maxPageBuffer bounds each buffer that is reused for later pages, in bytes. A page of 50 agents has about 60 KB.
+const maxPageBuffer = 256 << 10
+
+// pageBuffers has buffers for pages. Garbage of the size of a page would double the CPU time of searches,
+// because it causes garbage collections, and each of them scans the whole index.
+var pageBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// writePage sends a page as JSON.
+func writePage(w http.ResponseWriter, p *index.Page) {
+	buffer := pageBuffers.Get().(*[]byte)
+	body := p.AppendBody((*buffer)[:0])
+	w.Header()["Content-Type"] = typeJSON
+	write(w, body) // an http.ResponseWriter retains no reference to the body
+	if cap(body) <= maxPageBuffer {
+		*buffer = body
+		pageBuffers.Put(buffer)
+	}
+}
+
+// limitedCallers bounds the callers with limits of their own. Further callers share limits.
+const limitedCallers = 4096
+
+// limited counts requests that a limit rejected. The limits are token_reviews of one
+// address, reviews of all callers, health_reports of one pod, searches, responses or
+// watches of one caller, and concurrent_searches, response_memory and total_watches of
+// a replica.
+var limited = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "a2a_registry_limited_total",
+	Help: "Requests to the registry that a limit rejected, by the limit; https://github.com/a2a-operator/a2a-operator/blob/main/docs/reference/limits.md lists them.",
+}, []string{"limit"})
+
+// countLimited counts a request that a limit rejects, and sets Retry-After.
+func countLimited(w http.ResponseWriter, name string, refusal limit.Refusal) {
+	limited.WithLabelValues(name).Inc()
+	w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter(refusal)/time.Second)))
+}
+
+// retryAfter returns the time after which a rejected request may be sent again, in whole
+// seconds and at least one.
+func retryAfter(refusal limit.Refusal) time.Duration {
+	return (max(refusal.Wait, 1) + time.Second - 1).Truncate(time.Second)
+}
+
+// principalOf returns the accounting principal of a caller. All pods of a ServiceAccount
+// have the same principal, and so share its limits.
+func principalOf(c *access.Caller) a2a.AccountingPrincipal {
+	return a2a.AccountingPrincipal{Principal: c.Username}
 }

@@ -9,7 +9,9 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
+	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -76,4 +78,84 @@ func (a *api) callersHandler() http.Handler {
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}", serve(a.agent))
 	mux.HandleFunc("GET /v1/agents/{namespace}/{name}/card", serve(a.card))
 	return mux
+}
+
+func (a *api) handleARD(mux *http.ServeMux, publisher *ard.Publisher) {
+	d := &ardAPI{
+		api: a, publisher: publisher, explorations: make(chan struct{}, 1),
+		anonymous: newAnonymousSearches(a.searches.clock), anonymousSet: access.NewSet(access.VisibilityPublic),
+	}
+	d.handleRoutes(mux)
+}
+
+func (d *ardAPI) handleRoutes(mux *http.ServeMux) {
+	search := func(serve func(*ardRequest) (any, error)) ardEndpoint {
+		return ardEndpoint{serve: serve, cost: 1, slots: d.searches.slots}
+	}
+	for _, path := range []string{ard.ManifestPath, ard.CatalogPath} {
+		mux.HandleFunc("GET "+path, d.handle(ard.TypeCatalog, search(d.manifest)))
+	}
+	mux.HandleFunc("GET "+ard.NamespacePath+"{namespace}", d.handle(ard.TypeCatalog, search(d.catalog)))
+	mux.HandleFunc("POST "+ard.BasePath+"/search", d.handle(mediaJSON, ardEndpoint{serve: d.search, cost: 1, slots: d.searches.slots, prepare: d.embedQuery, finish: d.searchPeers}))
+	mux.HandleFunc("POST "+ard.BasePath+"/explore", d.handle(mediaJSON, ardEndpoint{serve: d.explore, cost: exploreCost, slots: d.explorations}))
+	mux.HandleFunc("GET "+ard.BasePath+"/agents", d.handle(mediaJSON, search(d.list)))
+	mux.HandleFunc(ard.BasePath+"/", d.unknown)
+	mux.HandleFunc("GET "+ard.BasePath+"/agents/{identifier}", d.handle(mediaJSON, search(d.agent)))
+}
+
+// unknown responds to a path or a method that ARD does not have.
+func (d *ardAPI) unknown(w http.ResponseWriter, r *http.Request) {
+	err := &ardError{http.StatusNotFound, "NOT_FOUND", "no such path; /openapi.yaml lists them"}
+	if d.isOutside {
+		err.Message = "no such path; " + ard.ManifestPath + " leads to all agents"
+	}
+	switch r.URL.Path {
+	case ard.BasePath + "/search", ard.BasePath + "/explore":
+		w.Header().Set("Allow", "POST")
+		err = &ardError{http.StatusMethodNotAllowed, "INVALID_ARGUMENT", "use POST with a JSON body"}
+	case ard.BasePath + "/agents":
+		w.Header().Set("Allow", "GET, HEAD")
+		err = &ardError{http.StatusMethodNotAllowed, "INVALID_ARGUMENT", "use GET"}
+	}
+	d.fail(w, r, err)
+}
+
+// OutsideOptions configure the catalog outside of the cluster: a listener for a Gateway,
+// with the paths of ARD for public agents that have an external URL.
+type OutsideOptions struct {
+	// BindAddress is the address of the listener, which serves plain HTTP.
+	BindAddress string
+	// Publisher makes the identifiers and URLs of entries. Its URL must be the URL of the
+	// Gateway, and its field Outside must be true.
+	Publisher *ard.Publisher
+}
+
+// maxOutsideConnections bounds the connections of the listener. Further ones wait.
+const maxOutsideConnections = 1_000
+
+// outsideRate bounds the requests of one address. All clients behind the Gateway have the
+// address of the Gateway.
+var outsideRate = limit.Rate{PerSecond: 50, Burst: 200}
+
+// newOutsideSearches returns the limits of requests to the catalog outside of the cluster.
+func newOutsideSearches(c clock.PassiveClock) *searches {
+	s := newAnonymousSearches(c)
+	s.callers = limit.NewTable(limitedCallers, outsideRate)
+	s.maxResponses = maxAllAnonymousResponses
+	s.message = "too many searches from this address; keep the results"
+	return s
+}
+
+// outsideHandler returns the handler of the catalog outside of the cluster. It serves
+// only the catalog and /healthz, and accepts no credentials.
+func (a *api) outsideHandler(publisher *ard.Publisher) http.Handler {
+	mux := http.NewServeMux()
+	d := &ardAPI{
+		api: a, publisher: publisher, isOutside: true,
+		anonymous: newOutsideSearches(a.searches.clock), anonymousSet: access.NewSet(access.VisibilityOutside),
+	}
+	d.handleRoutes(mux)
+	mux.HandleFunc("GET /healthz", healthz)
+	mux.HandleFunc("/", d.unknown)
+	return counted(mux, clock.RealClock{})
 }

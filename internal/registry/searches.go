@@ -204,14 +204,12 @@ func runIn(ctx context.Context, slots chan struct{}, c clock.PassiveClock, searc
 
 // awaitSlot takes one of slots. It returns a problem if no slot is free within searchTimeout.
 func awaitSlot(ctx context.Context, slots chan<- struct{}) error {
-	timer := time.NewTimer(searchTimeout)
-	defer timer.Stop()
 	select {
 	case slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
+	case <-time.After(searchTimeout):
 		limited.WithLabelValues("concurrent_searches").Inc()
 		return &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: "too many searches run at a time; try again"}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
+	"github.com/a2a-operator/a2a-operator/internal/registry/embedding"
 	"github.com/a2a-operator/a2a-operator/internal/registry/federation"
 	"github.com/a2a-operator/a2a-operator/internal/registry/index"
 	"github.com/a2a-operator/a2a-operator/internal/registry/servingcert"
@@ -157,7 +159,7 @@ func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
 	o.Cache, o.Reviews, o.PodStatus, o.Pods = mgr.GetCache(), mgr.GetClient(), mgr.GetClient().Status(), mgr.GetClient()
 	o.Log = mgr.GetLogger().WithName("registry")
 	s := New(o)
-	if err := errors.Join(register(metrics.Registry), tokenexchange.Register(metrics.Registry)); err != nil {
+	if err := register(metrics.Registry); err != nil {
 		return nil, fmt.Errorf("register metrics of the registry: %w", err)
 	}
 	if err := mgr.Add(s); err != nil {
@@ -210,42 +212,35 @@ func (s *Server) Start(ctx context.Context) error {
 		s.options.Log.Info("catalog outside of the cluster started", "address", outside.Addr().String(), "url", o.Publisher.BaseURL)
 	}
 	s.api.watches.serving = ctx
-	if s.people != nil {
+	background := func(run func(context.Context)) {
 		group.Go(func() error {
-			s.people.Run(ctx)
+			run(ctx)
 			return nil
 		})
 	}
+	if s.people != nil {
+		background(s.people.Run)
+	}
 	if s.api.federation != nil {
-		group.Go(func() error {
-			s.api.federation.Run(ctx)
-			return nil
-		})
+		background(s.api.federation.Run)
 	}
 	if s.certificate != nil {
 		server.TLSConfig = s.certificate.TLSConfig()
 		serve = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
-		group.Go(func() error {
-			s.certificate.Run(ctx)
-			return nil
-		})
+		background(s.certificate.Run)
 	}
 	if s.api.embeddings != nil {
-		group.Go(func() error {
-			s.api.embeddings.run(ctx)
-			return nil
-		})
+		background(s.api.embeddings.run)
 	}
-	group.Go(func() error {
+	background(func(ctx context.Context) {
 		for _, done := range slices.Concat(synced, bound) {
 			select {
 			case <-done:
 			case <-ctx.Done():
-				return nil
+				return
 			}
 		}
 		s.feed.Run(ctx)
-		return nil
 	})
 	s.run(ctx, group, server, func() error { return serve(listener) })
 	s.options.Log.Info("registry started", "address", listener.Addr().String(), "tls", s.certificate != nil)
@@ -269,4 +264,35 @@ func (s *Server) run(ctx context.Context, group *errgroup.Group, server *http.Se
 		}
 		return nil
 	})
+}
+
+// ServeCaller serves a request for agents, a card or changes from a caller that another server of this
+// process has authenticated. The rules and limits of the API apply to the caller. ServeCaller ignores the
+// credentials in the request.
+func (s *Server) ServeCaller(w http.ResponseWriter, r *http.Request, c access.Caller) {
+	s.forCallers.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), authenticatedKey{}, c)))
+}
+
+// SeesNamespace reports whether a caller sees all Agents of a namespace.
+func (s *Server) SeesNamespace(ctx context.Context, c access.Caller, namespace string) (bool, error) {
+	set, err := s.api.visibleSet(ctx, c)
+	if err != nil {
+		return false, err
+	}
+	return set.Contains(namespace), nil
+}
+
+// register registers the metrics of the registry and its packages. All registries of a
+// process share them, so a metric that is already registered is no error.
+func register(r prometheus.Registerer) error {
+	for _, collector := range slices.Concat(
+		index.Collectors(), access.Collectors(), embedding.Collectors(), servingcert.Collectors(), federation.Collectors(), tokenexchange.Collectors(),
+		[]prometheus.Collector{requestsTotal, requestDurations, limited, watchesGauge, watchesEnded, searchDuration},
+	) {
+		err := r.Register(collector)
+		if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); err != nil && !again {
+			return err
+		}
+	}
+	return nil
 }

@@ -180,10 +180,8 @@ func (e *eventWriter) Flush() error {
 }
 
 func timeout(err error) error {
-	if limited, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](err); ok && limited.Timeout() {
+	var limited interface{ Timeout() bool }
+	if errors.As(err, &limited) && limited.Timeout() {
 		return errors.Join(errWriteTimeout, err)
 	}
 	return err

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -194,3 +195,11 @@ func newClaims(subject *Subject, namespace, name, audience string, now time.Time
 	}
 	return c
 }
+
+var exchanges = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "a2a_registry_token_exchanges_total",
+	Help: "Requests for a token for calls to an agent, by result: issued, or the OAuth error code of the response.",
+}, []string{"result"})
+
+// Collectors returns the metrics, which all Exchanges of a process share.
+func Collectors() []prometheus.Collector { return []prometheus.Collector{exchanges} }

@@ -1,21 +1,35 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package access authenticates the callers of the registry and decides which Agents each
+// one sees. It asks the API server by TokenReview and SubjectAccessReview, caches
+// the answers for a bounded time in bounded memory, and limits the rate at which
+// one address causes reviews. It depends on neither the index nor HTTP responses.
 package access
 
 import (
+	"container/list"
 	"context"
 	"crypto/sha256"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
+
+// The registry asks the API server who calls and what the caller may list. From the RBAC
+// objects, it determines which reviews it needs, and when to repeat them.
+//
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles;rolebindings;clusterroles;clusterrolebindings,verbs=list;watch
 
 // reviewRate bounds the TokenReviews that one address causes. Each token without a
 // cached result costs one.
@@ -86,15 +100,11 @@ func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 		return Caller{}, false, nil
 	}
 	// OIDC has its own cache of verified tokens, which drops tokens together with their keys.
-	ofPeople := a.people != nil && a.people.issued(token)
-	if ofPeople {
-		if _, verified := a.people.tokens.VerifiedBefore(r); verified {
-			return a.people.caller(r)
-		}
-	}
-	if ofPeople {
-		if err := a.take(r.RemoteAddr); err != nil {
-			return Caller{}, false, err
+	if a.people != nil && a.people.issued(token) {
+		if _, verified := a.people.tokens.VerifiedBefore(r); !verified {
+			if err := a.take(r.RemoteAddr); err != nil {
+				return Caller{}, false, err
+			}
 		}
 		return a.people.caller(r)
 	}
@@ -164,4 +174,66 @@ func bearerToken(r *http.Request) (string, bool) {
 	scheme, token, _ := strings.Cut(values[0], " ")
 	token = strings.TrimSpace(token)
 	return token, strings.EqualFold(scheme, "Bearer") && token != "" && len(token) <= maxToken
+}
+
+// Collectors returns the metrics, which all registries of a process share.
+func Collectors() []prometheus.Collector { return []prometheus.Collector{reviewsSent, keyFetches} }
+
+// expiring is a cache of values with a lifetime and a capacity. It evicts the
+// least recently used value. It is safe for concurrent use.
+type expiring[K comparable, V any] struct {
+	clock    clock.PassiveClock
+	lifetime time.Duration
+	capacity int
+
+	mu      sync.Mutex
+	byKey   map[K]*list.Element
+	byUsage *list.List // of *remembered[K, V], the latest first
+}
+
+type remembered[K comparable, V any] struct {
+	key   K
+	value V
+	until time.Time
+}
+
+func newExpiring[K comparable, V any](c clock.PassiveClock, lifetime time.Duration, capacity int) *expiring[K, V] {
+	return &expiring[K, V]{
+		clock: c, lifetime: lifetime, capacity: capacity,
+		byKey: make(map[K]*list.Element), byUsage: list.New(),
+	}
+}
+
+func (e *expiring[K, V]) get(key K) (value V, found bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	element, found := e.byKey[key]
+	if !found {
+		return value, false
+	}
+	entry := element.Value.(*remembered[K, V])
+	if !e.clock.Now().Before(entry.until) {
+		e.remove(element)
+		return value, false
+	}
+	e.byUsage.MoveToFront(element)
+	return entry.value, true
+}
+
+func (e *expiring[K, V]) put(key K, value V) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if element, found := e.byKey[key]; found {
+		e.remove(element)
+	}
+	entry := &remembered[K, V]{key: key, value: value, until: e.clock.Now().Add(e.lifetime)}
+	e.byKey[key] = e.byUsage.PushFront(entry)
+	if len(e.byKey) > e.capacity {
+		e.remove(e.byUsage.Back())
+	}
+}
+
+func (e *expiring[K, V]) remove(element *list.Element) {
+	e.byUsage.Remove(element)
+	delete(e.byKey, element.Value.(*remembered[K, V]).key)
 }

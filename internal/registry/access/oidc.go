@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	authenticationv1 "k8s.io/api/authentication/v1"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
@@ -29,6 +30,12 @@ const (
 	// emailClaim is a claim that names no user if the issuer marks it as not verified.
 	emailClaim = "email"
 )
+
+// keyFetches counts the attempts to fetch the keys of the issuer.
+var keyFetches = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "a2a_registry_issuer_key_fetches_total",
+	Help: "Fetches of the keys of the registry's OpenID Connect issuer, by result: fetched or failed.",
+}, []string{"result"})
 
 // ErrNoIssuerKeys is returned for a token of the OpenID Connect issuer while its keys are
 // unknown. The reason is in the log.

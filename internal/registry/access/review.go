@@ -32,6 +32,12 @@ const (
 	waitingReviews = 512
 )
 
+// reviewsSent counts the requests of Reviewers.
+var reviewsSent = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "a2a_registry_reviews_total",
+	Help: "Reviews that the registry sent to the API server, by kind: token (TokenReview) or access (SubjectAccessReview).",
+}, []string{"kind"})
+
 // ErrTooManyReviews is returned for a review that the Reviewer did not send
 // because waitingReviews other reviews wait.
 var ErrTooManyReviews = errors.New("too many reviews wait for the API server")

@@ -9,7 +9,15 @@ import (
 	"iter"
 	"slices"
 	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
+
+// vectorsGauge is shared by all embedders of a process.
+var vectorsGauge = prometheus.NewGauge(prometheus.GaugeOpts{
+	Name: "a2a_registry_embedding_vectors",
+	Help: "Vectors of the texts of agents in memory.",
+})
 
 // MaxDocuments bounds the documents with a vector. Searches find further documents by their words only.
 const MaxDocuments = 200_000

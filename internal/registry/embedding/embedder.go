@@ -1,6 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package embedding compares texts by meaning, with the vectors of an endpoint for embeddings that speaks the API
+// of OpenAI (POST /v1/embeddings). It depends on neither agents nor Kubernetes.
+//
+// An Embedder requests the vectors of documents in the background, in batches, and the vector of a query within a
+// time budget. While the endpoint fails, a query has no vector, and the Embedder retries documents with backoff.
 package embedding
 
 import (
@@ -14,6 +19,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 const (
@@ -28,6 +34,9 @@ const (
 	// maxDocumentBytes bounds the sent part of a document.
 	maxDocumentBytes = 8 << 10
 )
+
+// Collectors returns the metrics of embeddings.
+func Collectors() []prometheus.Collector { return []prometheus.Collector{requests, vectorsGauge} }
 
 // Options configure an Embedder.
 type Options struct {
@@ -135,12 +144,10 @@ func (e *Embedder) Run(ctx context.Context) {
 		default:
 			backoff = minBackoff
 		}
-		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
-		case <-timer.C:
+		case <-time.After(wait):
 		}
 	}
 }
@@ -149,9 +156,7 @@ func (e *Embedder) Run(ctx context.Context) {
 func (e *Embedder) waitForWork(ctx context.Context) bool {
 	var retry <-chan time.Time
 	if len(e.refused) > 0 {
-		timer := time.NewTimer(e.retry.Sub(e.now()))
-		defer timer.Stop()
-		retry = timer.C
+		retry = time.After(e.retry.Sub(e.now()))
 	}
 	select {
 	case <-ctx.Done():

@@ -14,6 +14,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 const (
@@ -24,6 +26,21 @@ const (
 	// maxKey bounds the file of the API key, in bytes.
 	maxKey = 16 << 10
 )
+
+// Label values of requests.
+const (
+	kindAgents    = "agents"
+	kindQuery     = "query"
+	resultOK      = "ok"
+	resultFailed  = "failed"
+	resultSkipped = "skipped"
+)
+
+// requests counts the requests of all embedders of a process.
+var requests = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "a2a_registry_embedding_requests_total",
+	Help: "Requests for embeddings of agents or of a query, by the result; skipped ones were not sent, because the endpoint failed or is busy.",
+}, []string{"kind", "result"})
 
 // endpoint requests vectors.
 type endpoint struct {

@@ -65,12 +65,10 @@ func (q *queries) vector(ctx context.Context, caller, text string) *Vector {
 	}
 	// Concurrent equal queries of a caller share a request. The request continues when the first of them is canceled.
 	result := q.flights.DoChan(key.caller+"\x00"+key.text, func() (any, error) { return q.request(context.WithoutCancel(ctx), key), nil })
-	timer := time.NewTimer(queryBudget)
-	defer timer.Stop()
 	select {
 	case r := <-result:
 		return r.Val.(*Vector)
-	case <-timer.C:
+	case <-time.After(queryBudget):
 		q.pause()
 		return nil
 	case <-ctx.Done():

@@ -63,9 +63,6 @@ func transportFailure(ctx context.Context, err error) *failure {
 }
 
 func isTimeout(err error) bool {
-	timeout, ok := errors.AsType[interface {
-		error
-		Timeout() bool
-	}](err)
-	return ok && timeout.Timeout()
+	var timeout interface{ Timeout() bool }
+	return errors.As(err, &timeout) && timeout.Timeout()
 }

@@ -1,6 +1,11 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package federation searches the registries of other clusters and merges their
+// results with the results of this registry. It does not depend on the index. A query
+// that it sends does not contain the identity of a caller.
+//
+// Source: the specification of ARD v0.91, sections 7.2 (search) and 8 (federation).
 package federation
 
 import (

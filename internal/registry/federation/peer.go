@@ -4,9 +4,14 @@
 package federation
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
+	"io"
 	"net/url"
+	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +20,7 @@ import (
 	"github.com/sony/gobreaker/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
@@ -123,5 +129,120 @@ func (p *peer) record(c clock.PassiveClock, failed *failure) {
 		p.lastSuccess, p.last = c.Now(), nil
 	case failed.outcome != Canceled && failed.outcome != CircuitOpen && !failed.isOfQuery():
 		p.last = failed
+	}
+}
+
+const maxToken = 16 << 10
+
+// credential is the token of a peer, or the error of reading it.
+type credential struct {
+	token string
+	err   error
+}
+
+func readToken(name string) (string, error) {
+	text, err := readFile(name, maxToken)
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" {
+		return "", fmt.Errorf("%s is empty", name)
+	}
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%s has characters that a header cannot carry", name)
+	}
+	return token, nil
+}
+
+func readFile(name string, limit int64) ([]byte, error) {
+	file, err := os.Open(name) //nolint:gosec // a flag of the manager, or the peers file, names it
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(io.LimitReader(file, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s is larger than %d bytes", name, limit)
+	}
+	return text, err
+}
+
+const (
+	// maxConcurrent bounds the concurrent requests to a peer, and maxCallerConcurrent the
+	// concurrent requests of one caller. Further requests wait for at most half of the
+	// peer's timeout.
+	maxConcurrent       = 4
+	maxCallerConcurrent = maxConcurrent / 2
+)
+
+// slots bounds the concurrent requests to one peer: maxConcurrent in total, and
+// maxCallerConcurrent of one caller, so that one caller cannot use all slots. It is safe for
+// concurrent use.
+type slots struct {
+	all chan struct{}
+
+	mu sync.Mutex
+	// callers has an entry for each caller with a request that waits or runs.
+	callers map[a2a.AccountingPrincipal]*callerSlots
+}
+
+type callerSlots struct {
+	running chan struct{}
+	// requests is the number of the caller's requests that wait or run.
+	requests int
+}
+
+func newSlots() *slots {
+	return &slots{all: make(chan struct{}, maxConcurrent), callers: map[a2a.AccountingPrincipal]*callerSlots{}}
+}
+
+// acquire waits for a slot. ok is false if no slot is free within timeout, or if ctx ends. The
+// caller of acquire must call release once if ok is true.
+func (s *slots) acquire(ctx context.Context, caller a2a.AccountingPrincipal, timeout time.Duration) (release func(), ok bool) {
+	expired := time.After(timeout)
+	own := s.enter(caller)
+	if !take(ctx, own.running, expired) {
+		s.leave(caller)
+		return nil, false
+	}
+	if !take(ctx, s.all, expired) {
+		<-own.running
+		s.leave(caller)
+		return nil, false
+	}
+	return func() { <-s.all; <-own.running; s.leave(caller) }, true
+}
+
+func take(ctx context.Context, slots chan<- struct{}, timeout <-chan time.Time) bool {
+	select {
+	case slots <- struct{}{}:
+		return true
+	case <-timeout:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *slots) enter(caller a2a.AccountingPrincipal) *callerSlots {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.callers[caller]
+	if own == nil {
+		own = &callerSlots{running: make(chan struct{}, maxCallerConcurrent)}
+		s.callers[caller] = own
+	}
+	own.requests++
+	return own
+}
+
+func (s *slots) leave(caller a2a.AccountingPrincipal) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if own := s.callers[caller]; own.requests > 1 {
+		own.requests--
+	} else {
+		delete(s.callers, caller)
 	}
 }

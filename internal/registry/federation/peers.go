@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/sony/gobreaker/v2"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -91,17 +94,8 @@ func (f *Federation) reserve(ctx context.Context, caller a2a.AccountingPrincipal
 
 // Run reads the peers file and the token files every ten seconds until ctx ends.
 func (f *Federation) Run(ctx context.Context) {
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			f.current.Swap(&peerSet{hops: defaultHops}).close(nil)
-			return
-		case <-ticker.C:
-			f.reload()
-		}
-	}
+	wait.UntilWithContext(ctx, func(context.Context) { f.reload() }, pollInterval)
+	f.current.Swap(&peerSet{hops: defaultHops}).close(nil)
 }
 
 // reload reads the peers file and the token files. If the peers file has a mistake, the
@@ -186,4 +180,91 @@ func (s *peerSet) publisherOf(domain string) *peer {
 		}
 	}
 	return nil
+}
+
+// Referrals returns the entries of all peers. For a search, an entry has the URL of the peer's
+// search route; for a manifest, it has the base URL of the peer's API.
+func (f *Federation) Referrals(forSearch bool) []ard.Entry {
+	var entries []ard.Entry
+	for _, p := range f.current.Load().peers {
+		url := p.URL + "/"
+		if forSearch {
+			url += "search"
+		}
+		entries = append(entries, ard.RegistryEntry(p.Publisher, "Registry "+p.Name, url))
+	}
+	return entries
+}
+
+// Reachability of a peer, according to the last search that changed its state.
+const (
+	reachable   = "Reachable"
+	unreachable = "Unreachable"
+	unknown     = "Unknown"
+)
+
+// State is the state of a peer as this replica of the registry observed it.
+type State struct {
+	Name      string `json:"name"`
+	URL       string `json:"url"`
+	Publisher string `json:"publisher"`
+	Mode      Mode   `json:"mode"`
+	// State is Reachable or Unreachable, by the last search, or Unknown before one.
+	State string `json:"state"`
+	// CircuitOpen is true while the circuit breaker stops searches of the peer.
+	CircuitOpen bool   `json:"circuitOpen"`
+	LastSuccess string `json:"lastSuccess,omitempty"`
+	// Error is the message of the last failure, "" after a success.
+	Error string `json:"error,omitempty"`
+}
+
+// States returns the states of all peers in the order of the file.
+func (f *Federation) States() []State {
+	states := []State{}
+	for _, p := range f.current.Load().peers {
+		s := State{Name: p.Name, URL: p.URL, Publisher: p.Publisher, Mode: p.Mode, State: unknown, CircuitOpen: p.breaker.State() == gobreaker.StateOpen}
+		p.mu.Lock()
+		if !p.lastSuccess.IsZero() {
+			s.State, s.LastSuccess = reachable, p.lastSuccess.UTC().Format(time.RFC3339)
+		}
+		if p.last != nil {
+			s.State, s.Error = unreachable, p.last.message
+		}
+		p.mu.Unlock()
+		states = append(states, s)
+	}
+	return states
+}
+
+var (
+	requests = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_registry_peer_requests_total",
+		Help: "Searches of the registries of other clusters, by peer and outcome; https://github.com/a2a-operator/a2a-operator/blob/main/docs/how-to/federation.md lists the outcomes.",
+	}, []string{"peer", "outcome"})
+	requestDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "a2a_registry_peer_request_duration_seconds",
+		Help:    "Time of a search of a registry of another cluster, with the wait for its budget, by peer.",
+		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2, 5, 10},
+	}, []string{"peer"})
+	dropped = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_registry_peer_results_dropped_total",
+		Help: "Results of peers that the registry dropped, by peer and reason; https://github.com/a2a-operator/a2a-operator/blob/main/docs/how-to/federation.md lists the reasons.",
+	}, []string{"peer", "reason"})
+	fileRefused = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "a2a_registry_peers_file_refused",
+		Help: "Whether the peers file is refused (1), so that the former peers stay in use, or not (0).",
+	})
+)
+
+// Collectors returns the metrics, which all Federations of a process share.
+func Collectors() []prometheus.Collector {
+	return []prometheus.Collector{requests, requestDuration, dropped, fileRefused}
+}
+
+// deleteMetrics deletes the metrics of a peer that was removed.
+func deleteMetrics(name string) {
+	labels := prometheus.Labels{"peer": name}
+	requests.DeletePartialMatch(labels)
+	requestDuration.DeletePartialMatch(labels)
+	dropped.DeletePartialMatch(labels)
 }

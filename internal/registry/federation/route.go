@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
 
 // Headers of a query that one registry forwards to another.
@@ -38,19 +40,14 @@ type Route struct {
 	hops *int
 }
 
-// HeaderError is a mistake in a header of a query, and its cure.
-type HeaderError struct{ Header, Cure string }
-
-func (e *HeaderError) Error() string { return e.Header + ": " + e.Cure }
-
-// ParseRoute returns the route of a request. Its errors are *HeaderError.
+// ParseRoute returns the route of a request. Its errors are *ard.RequestError.
 func ParseRoute(h http.Header) (Route, error) {
 	r := Route{}
 	for _, line := range h.Values(ViaHeader) {
 		for id := range strings.SplitSeq(line, ",") {
 			id = strings.ToLower(strings.TrimSpace(id))
 			if len(validation.IsDNS1123Subdomain(id)) > 0 || len(r.Via) == maxVia {
-				return Route{}, &HeaderError{ViaHeader, fmt.Sprintf("must list at most %d domains of registries, separated by commas", maxVia)}
+				return Route{}, &ard.RequestError{Field: ViaHeader, Cure: fmt.Sprintf("must list at most %d domains of registries, separated by commas", maxVia)}
 			}
 			r.Via = append(r.Via, id)
 		}
@@ -61,7 +58,7 @@ func ParseRoute(h http.Header) (Route, error) {
 	}
 	hops, err := strconv.Atoi(values[0])
 	if err != nil || hops < 0 || hops > maxHops || len(values) > 1 {
-		return Route{}, &HeaderError{HopsHeader, fmt.Sprintf("must be one number from 0 to %d", maxHops)}
+		return Route{}, &ard.RequestError{Field: HopsHeader, Cure: fmt.Sprintf("must be one number from 0 to %d", maxHops)}
 	}
 	r.hops = &hops
 	return r, nil

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
@@ -87,16 +89,7 @@ func New(o Options) *Certificate {
 
 // Run reloads the certificate every ten seconds until ctx ends.
 func (c *Certificate) Run(ctx context.Context) {
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			c.reload()
-		}
-	}
+	wait.UntilWithContext(ctx, func(context.Context) { c.reload() }, pollInterval)
 }
 
 // TLSConfig returns the configuration of a listener, for TLS 1.2 and 1.3.
@@ -283,4 +276,35 @@ func readFile(name string) ([]byte, error) {
 		err = fmt.Errorf("%s is larger than %d bytes", name, maxFile)
 	}
 	return text, err
+}
+
+// The listeners with a certificate: the registry, and the page for people.
+const (
+	ListenerRegistry = "registry"
+	ListenerUI       = "ui"
+)
+
+var (
+	expiry = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "a2a_registry_tls_certificate_expiry_timestamp_seconds",
+		Help: "Unix time at which the certificate that the listener serves expires; 0 without TLS.",
+	}, []string{"listener"})
+	refused = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "a2a_registry_tls_certificate_refused",
+		Help: "Whether the mounted certificate of the listener is refused (1), so that a former one or none is served, or not (0).",
+	}, []string{"listener"})
+	reloads = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "a2a_registry_tls_certificate_reloads_total",
+		Help: "Loads of a changed certificate of the listener, by the result: success or error.",
+	}, []string{"listener", "result"})
+)
+
+// Collectors returns the metrics, which all Certificates of a process share. The gauges are 0 for a listener without
+// TLS.
+func Collectors() []prometheus.Collector {
+	for _, listener := range []string{ListenerRegistry, ListenerUI} {
+		expiry.WithLabelValues(listener)
+		refused.WithLabelValues(listener)
+	}
+	return []prometheus.Collector{expiry, refused, reloads}
 }

@@ -78,9 +78,6 @@ var functionWords = func() map[string]languageSet {
 	return words
 }()
 
-// isFunctionWord reports whether a word is a function word of any language.
-func isFunctionWord(word string) bool { return functionWords[word] != 0 }
-
 // functionCounts has, for each of languages, the number of its function words in a text.
 type functionCounts [32]int
 

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"regexp"
 	"strings"
@@ -34,7 +35,7 @@ type Cursor struct {
 
 var viewPattern = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// ParseCursor parses the result of String. It returns ErrCursor for any other text.
+// ParseCursor parses the result of Append. It returns ErrCursor for any other text.
 func ParseCursor(text string) (Cursor, error) {
 	version, rest, _ := strings.Cut(text, ".")
 	revision, view, _ := strings.Cut(rest, ".")
@@ -45,9 +46,8 @@ func ParseCursor(text string) (Cursor, error) {
 	return Cursor{Revision: r, View: view}, nil
 }
 
-func (c Cursor) String() string { return string(c.append(nil)) }
-
-func (c Cursor) append(to []byte) []byte {
+// Append appends the text of the cursor.
+func (c Cursor) Append(to []byte) []byte {
 	to = c.Revision.Append(append(to, cursorVersion+"."...))
 	return append(append(to, '.'), c.View...)
 }
@@ -64,3 +64,60 @@ func viewOf(q *index.Query, set *access.Set) string {
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
+
+// frames are the events of an update, encoded once for all streams. They have no ids,
+// because an id depends on the stream.
+type frames struct {
+	changes []frame
+	// all has the events of a stream without filters whose caller sees all agents, except
+	// for the last event, which is last.
+	all  []byte
+	last []byte
+}
+
+// frame is the event of one change. remove is nil unless the agent was removed. upsert is nil
+// for a removed agent, and for an agent whose JSON and visibility did not change.
+type frame struct{ upsert, remove []byte }
+
+// framesOf returns the frames of an update.
+func framesOf(u *index.Update) *frames {
+	return u.Encoded(func() any {
+		f := &frames{changes: make([]frame, len(u.Changes))}
+		for i := range u.Changes {
+			c := &u.Changes[i]
+			var event []byte
+			switch {
+			case c.After == nil:
+				f.changes[i].remove = removeFrame(c.Key)
+				event = f.changes[i].remove
+			case !c.Unchanged():
+				f.changes[i].upsert = appendUpsert(nil, c.After)
+				event = f.changes[i].upsert
+			case !c.SameVisibility(): // callers that see all agents already have this agent
+				f.changes[i].upsert = appendUpsert(nil, c.After)
+				continue
+			default:
+				continue
+			}
+			f.all = append(f.all, f.last...)
+			f.last = event
+		}
+		return f
+	}).(*frames)
+}
+
+// appendUpsert appends the event of a new or changed agent.
+func appendUpsert(to []byte, e *index.Entry) []byte {
+	to = append(to, "event: upsert\ndata: "...)
+	to = append(to, e.Body()...) // one line of JSON
+	return append(to, "\n\n"...)
+}
+
+// removeFrame returns the event of an agent that was removed, that stopped matching, or that
+// the caller does not see any more. Valid names contain no characters that JSON escapes.
+func removeFrame(key index.Key) []byte {
+	return fmt.Appendf(nil, "event: remove\ndata: {\"namespace\":%q,\"name\":%q}\n\n", key.Namespace, key.Name)
+}
+
+// appendID appends the line that sets the id of the next event.
+func appendID(to []byte, c Cursor) []byte { return append(c.Append(append(to, "id: "...)), '\n') }
