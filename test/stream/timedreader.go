@@ -107,7 +107,7 @@ func (r *timedReader) stall(ctx context.Context, release <-chan struct{}) {
 			return
 		}
 		if after = r.after(); after == nil {
-			after = new(uint64) // gRPC numbers only an orderly end
+			after = new(uint64) // a gRPC stream names its last event only at an orderly end
 		}
 	}
 }

@@ -72,7 +72,7 @@ const (
 	Abandon Breakage = "abandon"
 )
 
-// Breakages lists all ways.
+// Breakages lists all ways to break a connection.
 var Breakages = []Breakage{Leave, Reset, HalfClose, Abandon}
 
 // RefusedError is an error response of the server.
