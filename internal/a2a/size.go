@@ -10,6 +10,7 @@ const (
 	messageOverhead  = 192
 	artifactOverhead = 192
 	statusOverhead   = 192
+	pushOverhead     = 192
 	stringOverhead   = 16
 )
 
@@ -75,6 +76,19 @@ func (e *Event) Size() int {
 	default:
 		return e.Message.Size()
 	}
+}
+
+// Size estimates the bytes of a push configuration.
+func (c PushConfig) Size() int {
+	return pushOverhead + len(c.ID) + len(c.TaskID) + len(c.URL) + len(c.Token) + len(c.Scheme) + len(c.Credentials)
+}
+
+// Size estimates the bytes of the configurations of a page.
+func (p *PushPage) Size() (n int) {
+	for _, c := range p.Configs {
+		n += c.Size()
+	}
+	return n
 }
 
 func stringsSize(all []string) int {

@@ -41,7 +41,7 @@ var encoders = map[string]map[string]encode{
 	"answer": {"0.1": encoder(v01.AppendAnswer), "0.3 kind REST": encoder(kindrest.AppendAnswer)},
 	"task": {
 		"0.1": encoder(v01.AppendTask), "0.3": encoder(v03.AppendTask), "0.3 union": encoder(v03.AppendUnionTask),
-		"0.3 proto": encoder(protojson.V03.AppendTask), "0.3 kind REST": encoder(kindrest.AppendTask),
+		"0.3 proto": encoder(protojson.V03.AppendTask), "0.3 kind REST": encoder(v03.AppendTask),
 		"1.0": encoder(protojson.V10.AppendTask), "0.3 gRPC": encoder(protobuf.V03.AppendTask), "1.0 gRPC": encoder(protobuf.V10.AppendTask),
 	},
 	"message": {
@@ -89,7 +89,7 @@ var jsonDecoders = map[string]map[string]decode{
 	},
 	"send": {
 		"0.1": decoder(v01.DecodeSend), "0.3": decoder(v03.DecodeSend), "0.3 proto": decoder(protojson.V03.DecodeSend),
-		"0.3 kind REST": decoder(kindrest.DecodeSend), "1.0": decoder(protojson.V10.DecodeSend),
+		"0.3 kind REST": decoder(v03.DecodeSend), "1.0": decoder(protojson.V10.DecodeSend),
 	},
 	"params": {
 		"0.1 get": decoder(v01.DecodeGet), "0.1 cancel": decoder(v01.DecodeCancel), "0.1 subscribe": decoder(v01.DecodeSubscribe),

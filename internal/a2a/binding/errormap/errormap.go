@@ -6,12 +6,10 @@
 package errormap
 
 import (
-	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
 
 // Row is one row of the table: the codes and texts with which the bindings report an error.
@@ -20,8 +18,8 @@ type Row struct {
 	JSONRPC int
 	// HTTP is the status of a REST response.
 	HTTP int
-	// GRPC is the gRPC status code.
-	GRPC uint32
+	// GRPC is the gRPC status code. REST responses contain its name.
+	GRPC Code
 	// Reason is the reason of the ErrorInfo.
 	Reason string
 	// Name is the name by which clients of 0.3 recognize the error over REST and gRPC. No
@@ -32,36 +30,29 @@ type Row struct {
 	// Message is the text of an error without a message of its own.
 	Message string
 
-	// http100 and grpc100 replace HTTP and GRPC in 1.0.0; 0 replaces nothing.
+	// http100 and grpc100 replace HTTP and GRPC in 1.0.0; zero values replace nothing.
 	http100 int
-	grpc100 uint32
+	grpc100 Code
 }
 
-// The gRPC status codes of the table.
-const (
-	invalidArgument    = 3
-	notFound           = 5
-	permissionDenied   = 7
-	resourceExhausted  = 8
-	failedPrecondition = 9
-	unimplemented      = 12
-	internal           = 13
-	unavailable        = 14
-	unauthenticated    = 16
+// Code is a status code of gRPC with its name.
+type Code struct {
+	Number uint32
+	Name   string
+}
+
+// The codes of the table.
+var (
+	invalidArgument    = Code{3, "INVALID_ARGUMENT"}
+	notFound           = Code{5, "NOT_FOUND"}
+	permissionDenied   = Code{7, "PERMISSION_DENIED"}
+	resourceExhausted  = Code{8, "RESOURCE_EXHAUSTED"}
+	failedPrecondition = Code{9, "FAILED_PRECONDITION"}
+	unimplemented      = Code{12, "UNIMPLEMENTED"}
+	internal           = Code{13, "INTERNAL"}
+	unavailable        = Code{14, "UNAVAILABLE"}
+	unauthenticated    = Code{16, "UNAUTHENTICATED"}
 )
-
-// statusNames are the names of gRPC status codes.
-var statusNames = map[uint32]string{
-	invalidArgument:    "INVALID_ARGUMENT",
-	notFound:           "NOT_FOUND",
-	permissionDenied:   "PERMISSION_DENIED",
-	resourceExhausted:  "RESOURCE_EXHAUSTED",
-	failedPrecondition: "FAILED_PRECONDITION",
-	unimplemented:      "UNIMPLEMENTED",
-	internal:           "INTERNAL",
-	unavailable:        "UNAVAILABLE",
-	unauthenticated:    "UNAUTHENTICATED",
-}
 
 // Profile is the release of 1.0 that determines the HTTP statuses and gRPC codes of errors.
 // The zero value means Profile101.
@@ -74,30 +65,31 @@ const (
 )
 
 // The columns are: JSONRPC, HTTP, GRPC, Reason, Name, Message, and the HTTP and GRPC of
-// 1.0.0, which are 0 where they do not differ.
+// 1.0.0, which are zero where they do not differ.
 var table = map[a2a.Reason]Row{
-	a2a.ReasonParse:                   {-32700, 400, invalidArgument, "INVALID_REQUEST", "JSONParseError", "Invalid JSON payload", 0, 0},
-	a2a.ReasonInvalidRequest:          {-32600, 400, invalidArgument, "INVALID_REQUEST", "InvalidRequestError", "Request payload validation error", 0, 0},
-	a2a.ReasonMethodNotFound:          {-32601, 404, unimplemented, "METHOD_NOT_FOUND", "MethodNotFoundError", "Method not found", 0, 0},
-	a2a.ReasonInvalidParams:           {-32602, 400, invalidArgument, "INVALID_PARAMS", "InvalidParamsError", "Invalid parameters", 0, 0},
-	a2a.ReasonInternal:                {-32603, 500, internal, "INTERNAL_ERROR", "InternalError", "Internal error", 0, 0},
-	a2a.ReasonTaskNotFound:            {-32001, 404, notFound, "TASK_NOT_FOUND", "TaskNotFoundError", "Task not found", 0, 0},
-	a2a.ReasonTaskNotCancelable:       {-32002, 400, failedPrecondition, "TASK_NOT_CANCELABLE", "TaskNotCancelableError", "Task cannot be canceled", 409, 0},
+	a2a.ReasonParse:                   {-32700, 400, invalidArgument, "INVALID_REQUEST", "JSONParseError", "Invalid JSON payload", 0, Code{}},
+	a2a.ReasonInvalidRequest:          {-32600, 400, invalidArgument, "INVALID_REQUEST", "InvalidRequestError", "Request payload validation error", 0, Code{}},
+	a2a.ReasonMethodNotFound:          {-32601, 404, unimplemented, "METHOD_NOT_FOUND", "MethodNotFoundError", "Method not found", 0, Code{}},
+	a2a.ReasonInvalidParams:           {-32602, 400, invalidArgument, "INVALID_PARAMS", "InvalidParamsError", "Invalid parameters", 0, Code{}},
+	a2a.ReasonInternal:                {-32603, 500, internal, "INTERNAL_ERROR", "InternalError", "Internal error", 0, Code{}},
+	a2a.ReasonTaskNotFound:            {-32001, 404, notFound, "TASK_NOT_FOUND", "TaskNotFoundError", "Task not found", 0, Code{}},
+	a2a.ReasonTaskNotCancelable:       {-32002, 400, failedPrecondition, "TASK_NOT_CANCELABLE", "TaskNotCancelableError", "Task cannot be canceled", 409, Code{}},
 	a2a.ReasonPushNotSupported:        {-32003, 400, failedPrecondition, "PUSH_NOTIFICATION_NOT_SUPPORTED", "PushNotificationNotSupportedError", "Push Notification is not supported", 0, unimplemented},
 	a2a.ReasonUnsupportedOperation:    {-32004, 400, failedPrecondition, "UNSUPPORTED_OPERATION", "UnsupportedOperationError", "This operation is not supported", 0, unimplemented},
-	a2a.ReasonContentTypeNotSupported: {-32005, 400, invalidArgument, "CONTENT_TYPE_NOT_SUPPORTED", "ContentTypeNotSupportedError", "Incompatible content types", 415, 0},
-	a2a.ReasonInvalidAgentResponse:    {-32006, 500, internal, "INVALID_AGENT_RESPONSE", "InvalidAgentResponseError", "Invalid agent response", 502, 0},
+	a2a.ReasonContentTypeNotSupported: {-32005, 400, invalidArgument, "CONTENT_TYPE_NOT_SUPPORTED", "ContentTypeNotSupportedError", "Incompatible content types", 415, Code{}},
+	a2a.ReasonInvalidAgentResponse:    {-32006, 500, internal, "INVALID_AGENT_RESPONSE", "InvalidAgentResponseError", "Invalid agent response", 502, Code{}},
 	a2a.ReasonExtendedCardNotConfigured: {
 		-32007, 400, failedPrecondition, "EXTENDED_AGENT_CARD_NOT_CONFIGURED", "ExtendedAgentCardNotConfiguredError",
-		"Authenticated Extended Card is not configured", 0, 0,
+		"Authenticated Extended Card is not configured", 0,
+		Code{},
 	},
-	a2a.ReasonExtensionRequired:   {-32008, 400, failedPrecondition, "EXTENSION_SUPPORT_REQUIRED", "ExtensionSupportRequiredError", "Extension support required", 0, 0},
+	a2a.ReasonExtensionRequired:   {-32008, 400, failedPrecondition, "EXTENSION_SUPPORT_REQUIRED", "ExtensionSupportRequiredError", "Extension support required", 0, Code{}},
 	a2a.ReasonVersionNotSupported: {-32009, 400, failedPrecondition, "VERSION_NOT_SUPPORTED", "VersionNotSupportedError", "Protocol version is not supported", 0, unimplemented},
-	a2a.ReasonUnauthenticated:     {-32603, 401, unauthenticated, "UNAUTHENTICATED", "", "Unauthenticated", 0, 0},
-	a2a.ReasonPermissionDenied:    {-32603, 403, permissionDenied, "PERMISSION_DENIED", "", "Forbidden", 0, 0},
-	a2a.ReasonResourceExhausted:   {-32603, 429, resourceExhausted, "RESOURCE_EXHAUSTED", "", "Too many requests", 0, 0},
-	a2a.ReasonUnavailable:         {-32603, 503, unavailable, "UNAVAILABLE", "", "Service unavailable", 0, 0},
-	a2a.ReasonTooLarge:            {-32600, 413, resourceExhausted, "INVALID_REQUEST", "", "Request body is too large", 0, 0},
+	a2a.ReasonUnauthenticated:     {-32603, 401, unauthenticated, "UNAUTHENTICATED", "", "Unauthenticated", 0, Code{}},
+	a2a.ReasonPermissionDenied:    {-32603, 403, permissionDenied, "PERMISSION_DENIED", "", "Forbidden", 0, Code{}},
+	a2a.ReasonResourceExhausted:   {-32603, 429, resourceExhausted, "RESOURCE_EXHAUSTED", "", "Too many requests", 0, Code{}},
+	a2a.ReasonUnavailable:         {-32603, 503, unavailable, "UNAVAILABLE", "", "Service unavailable", 0, Code{}},
+	a2a.ReasonTooLarge:            {-32600, 413, resourceExhausted, "INVALID_REQUEST", "", "Request body is too large", 0, Code{}},
 }
 
 // Lookup returns the row of an error. For an unknown reason, it returns the row of an
@@ -110,7 +102,7 @@ func Lookup(problem *a2a.Error, p Profile) Row {
 	if p == Profile100 && row.http100 != 0 {
 		row.HTTP = row.http100
 	}
-	if p == Profile100 && row.grpc100 != 0 {
+	if p == Profile100 && row.grpc100.Number != 0 {
 		row.GRPC = row.grpc100
 	}
 	return row
@@ -124,9 +116,6 @@ func ReasonOf(problem *a2a.Error) a2a.Reason {
 	}
 	return problem.Reason
 }
-
-// Status returns the name of the gRPC status code, which REST responses contain.
-func (r Row) Status() string { return statusNames[r.GRPC] }
 
 // Text returns the message of an error, or the message of the row if the error has none.
 func (r Row) Text(problem *a2a.Error) string {
@@ -171,21 +160,16 @@ func AppendDetails(dst []byte, problem *a2a.Error) []byte {
 	if name, value := Metadata(problem); name != "" {
 		dst = append(dst, `,"metadata":{"`...)
 		dst = append(dst, name...)
-		dst = append(dst, `":`...)
-		dst = AppendString(dst, value)
-		dst = append(dst, '}')
+		dst = append(jsonwrite.Member(dst, `":`, value), '}')
 	}
 	dst = append(dst, '}')
 	if problem.Field != "" {
-		dst = append(dst, `,{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":`...)
-		dst = AppendString(dst, problem.Field)
-		dst = append(dst, `,"description":`...)
-		dst = AppendString(dst, problem.Message)
+		dst = jsonwrite.Member(dst, `,{"@type":"type.googleapis.com/google.rpc.BadRequest","fieldViolations":[{"field":`, problem.Field)
+		dst = jsonwrite.Member(dst, `,"description":`, problem.Message)
 		dst = append(dst, `}]}`...)
 	}
 	if problem.RetryAfter > 0 {
-		dst = append(dst, `,{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"`...)
-		dst = strconv.AppendInt(dst, int64(RetrySeconds(problem)), 10)
+		dst = jsonwrite.Int(dst, `,{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"`, RetrySeconds(problem))
 		dst = append(dst, `s"}`...)
 	}
 	return append(dst, ']')
@@ -195,10 +179,4 @@ func AppendDetails(dst []byte, problem *a2a.Error) []byte {
 // if the error has no delay.
 func RetrySeconds(problem *a2a.Error) int {
 	return int((problem.RetryAfter + time.Second - 1) / time.Second)
-}
-
-// AppendString appends a JSON string. Invalid UTF-8 becomes U+FFFD.
-func AppendString(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s)
-	return dst
 }

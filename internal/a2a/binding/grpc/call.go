@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"connectrpc.com/connect"
@@ -19,7 +18,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
 // call is the state of one call.
@@ -167,6 +165,14 @@ func (h *Handler) answer(c *call, size int, encode func() []byte) error {
 	return c.reply(encode())
 }
 
+// respond sends a result that appendTo appends, unless err is set.
+func respond[R interface{ Size() int }](h *Handler, c *call, appendTo func([]byte, R) []byte, result R, err error) error {
+	if err != nil {
+		return err
+	}
+	return h.answer(c, result.Size(), func() []byte { return appendTo(nil, result) })
+}
+
 // The names of the metadata that lists extensions, in 1.0 and in 0.3.
 const (
 	extensions    = "A2a-Extensions"
@@ -183,14 +189,7 @@ func (h *Handler) activate(c *call) ([]string, error) {
 		}
 		asked = slices.Concat(asked, old)
 	}
-	activated, err := requestcheck.Activate(h.Card(), asked)
-	if problem, ok := errors.AsType[*a2a.Error](err); ok {
-		return nil, &a2a.Error{Reason: c.dialect.lacksExtension, Message: problem.Message}
-	}
-	if len(activated) > 0 {
-		c.w.Header().Set(name, strings.Join(activated, ", "))
-	}
-	return activated, err
+	return h.Activate(c.w.Header(), name, asked, c.dialect.lacksExtension)
 }
 
 // Config configures a Handler.

@@ -22,18 +22,13 @@ type dialect struct {
 	// cardMessage is the full name of the protobuf message of a card.
 	cardMessage string
 
-	decodeSend      func([]byte) (*a2a.SendRequest, error)
-	decodeGet       func([]byte) (*a2a.GetRequest, error)
-	decodeCancel    func([]byte) (*a2a.CancelRequest, error)
-	decodeSubscribe func([]byte) (*a2a.SubscribeRequest, error)
-	decodeSetPush   func([]byte) (*a2a.SetPushRequest, error)
-	decodePush      func([]byte) (*a2a.PushRequest, error)
-	decodeListPush  func([]byte) (*a2a.ListPushRequest, error)
-	decodeCard      func([]byte) (tenant string, err error)
-	appendTask      func([]byte, *a2a.Task) []byte
-	appendEvent     func([]byte, *a2a.Event) []byte
-	appendPush      func([]byte, *a2a.PushConfig) []byte
-	appendPushPage  func([]byte, *a2a.PushPage) []byte
+	codec *protobuf.Version
+	// decodeSend and appendEvent are methods of codec. Bound once, they are not allocated for
+	// each message and each event.
+	decodeSend  func([]byte) (*a2a.SendRequest, error)
+	appendEvent func([]byte, *a2a.Event) []byte
+	// decodeCard decodes a request for the extended card. In 0.3, the request has no fields.
+	decodeCard func([]byte) (tenant string, err error)
 
 	// versions are the versions that a call may name if a2a-version is strict.
 	versions []version.Version
@@ -52,18 +47,10 @@ var dialectV03 = &dialect{
 	id:              a2a.DialectV03GRPC,
 	form:            card.FormV03Proto,
 	cardMessage:     "a2a.v1.AgentCard",
-	decodeSend:      protobuf.V03.DecodeSend,
-	decodeGet:       protobuf.V03.DecodeGet,
-	decodeCancel:    protobuf.V03.DecodeCancel,
-	decodeSubscribe: protobuf.V03.DecodeSubscribe,
-	decodeSetPush:   protobuf.V03.DecodeSetPush,
-	decodePush:      protobuf.V03.DecodePush,
-	decodeListPush:  protobuf.V03.DecodeListPush,
 	decodeCard:      func([]byte) (string, error) { return "", nil },
-	appendTask:      protobuf.V03.AppendTask,
+	codec:           protobuf.V03,
+	decodeSend:      protobuf.V03.DecodeSend,
 	appendEvent:     protobuf.V03.AppendEvent,
-	appendPush:      protobuf.V03.AppendPush,
-	appendPushPage:  protobuf.V03.AppendPushPage,
 	versions:        []version.Version{{}, version.V02, version.V03},
 	followsTerminal: true,
 	lacksExtension:  a2a.ReasonInvalidRequest,
@@ -76,18 +63,10 @@ var dialectV10 = &dialect{
 	id:              a2a.DialectV10GRPC,
 	form:            card.FormV10,
 	cardMessage:     "lf.a2a.v1.AgentCard",
-	decodeSend:      protobuf.V10.DecodeSend,
-	decodeGet:       protobuf.V10.DecodeGet,
-	decodeCancel:    protobuf.V10.DecodeCancel,
-	decodeSubscribe: protobuf.V10.DecodeSubscribe,
-	decodeSetPush:   protobuf.V10.DecodeSetPush,
-	decodePush:      protobuf.V10.DecodePush,
-	decodeListPush:  protobuf.V10.DecodeListPush,
 	decodeCard:      protobuf.V10.DecodeExtendedCard,
-	appendTask:      protobuf.V10.AppendTask,
+	codec:           protobuf.V10,
+	decodeSend:      protobuf.V10.DecodeSend,
 	appendEvent:     protobuf.V10.AppendEvent,
-	appendPush:      protobuf.V10.AppendPush,
-	appendPushPage:  protobuf.V10.AppendPushPage,
 	versions:        []version.Version{version.V10},
 	lacksExtension:  a2a.ReasonExtensionRequired,
 	closesSend:      streamend.EndsTurn,

@@ -14,15 +14,23 @@ package grpc
 
 import (
 	"cmp"
+	"compress/gzip"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
@@ -166,4 +174,95 @@ func (h *Handler) status(c *call, problem *a2a.Error) error {
 		httpcall.SetChallenge(c.w.Header(), c.Request)
 	}
 	return statusOf(problem, h.Profile(), namesErrors(c.Request))
+}
+
+// namesErrors reports whether a call is a call of 0.2 or 0.3. Clients of these versions
+// distinguish errors by their names.
+func namesErrors(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/"+service03+"/") }
+
+// statusOf returns the status of an error: a code, a message, an ErrorInfo, and
+// a BadRequest if the error names a field. If named is true, the message begins
+// with the name of the error, as in "TaskNotFoundError: Task not found".
+func statusOf(problem *a2a.Error, profile errormap.Profile, named bool) *connect.Error {
+	row := errormap.Lookup(problem, profile)
+	text := strings.ToValidUTF8(row.Text(problem), "\ufffd")
+	if named && row.Name != "" {
+		text = row.Name + ": " + text
+	}
+	status := connect.NewError(connect.Code(row.GRPC.Number), errors.New(text))
+	info := &errdetails.ErrorInfo{Reason: row.Reason, Domain: errormap.Domain}
+	if name, value := errormap.Metadata(problem); name != "" {
+		info.Metadata = map[string]string{name: value}
+	}
+	addDetail(status, info)
+	if problem.Field != "" {
+		addDetail(status, &errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{
+			{Field: problem.Field, Description: problem.Message},
+		}})
+	}
+	if seconds := errormap.RetrySeconds(problem); seconds > 0 {
+		addDetail(status, &errdetails.RetryInfo{RetryDelay: durationpb.New(time.Duration(seconds) * time.Second)})
+	}
+	return status
+}
+
+// addDetail adds a detail, unless the detail contains invalid UTF-8 and cannot be encoded.
+func addDetail(status *connect.Error, m proto.Message) {
+	if detail, err := connect.NewErrorDetail(m); err == nil {
+		status.AddDetail(detail)
+	}
+}
+
+var denials = connect.NewErrorWriter()
+
+// Deny answers a call that is refused before its body is read. The errors of such calls
+// have the same code in every profile.
+func Deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
+	_ = denials.Write(w, r, statusOf(problem, errormap.Profile101, namesErrors(r)))
+}
+
+// codec passes the bytes of messages from clients to a message function. It encodes only
+// the status of a call, because connect sends no other message.
+type codec struct{}
+
+// Name implements connect.Codec.
+func (codec) Name() string { return "proto" }
+
+// Marshal implements connect.Codec.
+func (codec) Marshal(m any) ([]byte, error) {
+	status, ok := m.(proto.Message)
+	if !ok {
+		return nil, fmt.Errorf("encode %T: not a protobuf message", m)
+	}
+	return proto.Marshal(status)
+}
+
+// Unmarshal implements connect.Codec.
+func (codec) Unmarshal(text []byte, m any) error { return (*m.(*message))(text) }
+
+// decompressor reads gzip, and fails once a message exceeds the limit of a request. Without
+// it, connect would read the rest of the message.
+type decompressor struct {
+	gzip.Reader
+	max  func() int64
+	left int64
+}
+
+func (h *Handler) newDecompressor() connect.Decompressor {
+	return &decompressor{max: h.Limits.MaxBody}
+}
+
+// Reset implements connect.Decompressor.
+func (d *decompressor) Reset(r io.Reader) error {
+	d.left = d.max()
+	return d.Reader.Reset(r)
+}
+
+// Read implements io.Reader.
+func (d *decompressor) Read(p []byte) (int, error) {
+	n, err := d.Reader.Read(p)
+	if d.left -= int64(n); d.left < 0 {
+		return 0, &a2a.Error{Reason: a2a.ReasonTooLarge}
+	}
+	return n, err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protobuf"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 )
 
 func (h *Handler) send(c *call) error {
@@ -15,10 +16,7 @@ func (h *Handler) send(c *call) error {
 		return err
 	}
 	event, err := h.Handler.Send(c.Context(), req)
-	if err != nil {
-		return err
-	}
-	return h.answer(c, event.Size(), func() []byte { return c.dialect.appendEvent(nil, &event) })
+	return respond(h, c, c.dialect.appendEvent, &event, err)
 }
 
 func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
@@ -29,21 +27,18 @@ func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
 	req.Owner = c.owner
 	req.Dialect = c.dialect.id
 	req.Extensions = c.extensions
-	req.Trace = httpcall.TraceContext(c.Context(), c.Header)
+	req.Trace = tracing.Continue(c.Context(), tracing.OfRequest(c.Header))
 	return req, nil
 }
 
 func (h *Handler) get(c *call) error {
-	req, err := request(h, c, c.dialect.decodeGet)
+	req, err := request(h, c, c.dialect.codec.DecodeGet)
 	if err != nil {
 		return err
 	}
 	req.Owner = c.owner
 	task, err := h.Handler.Get(c.Context(), req)
-	if err != nil {
-		return err
-	}
-	return h.answer(c, task.Size(), func() []byte { return c.dialect.appendTask(nil, task) })
+	return respond(h, c, c.dialect.codec.AppendTask, task, err)
 }
 
 // list serves ListTasks, which only 1.0 has.
@@ -54,66 +49,51 @@ func (h *Handler) list(c *call) error {
 	}
 	req.Owner = c.owner
 	page, err := h.Handler.List(c.Context(), req)
-	if err != nil {
-		return err
-	}
-	return h.answer(c, page.Size(), func() []byte { return protobuf.V10.AppendTaskPage(nil, page) })
+	return respond(h, c, protobuf.V10.AppendTaskPage, page, err)
 }
 
 func (h *Handler) cancel(c *call) error {
-	req, err := request(h, c, c.dialect.decodeCancel)
+	req, err := request(h, c, c.dialect.codec.DecodeCancel)
 	if err != nil {
 		return err
 	}
 	req.Owner = c.owner
 	task, err := h.Handler.Cancel(c.Context(), req)
-	if err != nil {
-		return err
-	}
-	return h.answer(c, task.Size(), func() []byte { return c.dialect.appendTask(nil, task) })
+	return respond(h, c, c.dialect.codec.AppendTask, task, err)
 }
 
 func (h *Handler) setPush(c *call) error {
-	req, err := request(h, c, c.dialect.decodeSetPush)
+	req, err := request(h, c, c.dialect.codec.DecodeSetPush)
 	if err != nil {
 		return err
 	}
 	req.Owner = c.owner
 	config, err := h.Push.SetPush(c.Context(), req)
-	if err != nil {
-		return err
-	}
-	return h.answer(c, httpcall.PushSize(config), func() []byte { return c.dialect.appendPush(nil, config) })
+	return respond(h, c, c.dialect.codec.AppendPush, config, err)
 }
 
 func (h *Handler) getPush(c *call) error {
-	req, err := request(h, c, c.dialect.decodePush)
+	req, err := request(h, c, c.dialect.codec.DecodePush)
 	if err != nil {
 		return err
 	}
 	req.Owner = c.owner
 	config, err := h.Push.GetPush(c.Context(), req)
-	if err != nil {
-		return err
-	}
-	return h.answer(c, httpcall.PushSize(config), func() []byte { return c.dialect.appendPush(nil, config) })
+	return respond(h, c, c.dialect.codec.AppendPush, config, err)
 }
 
 func (h *Handler) listPush(c *call) error {
-	req, err := request(h, c, c.dialect.decodeListPush)
+	req, err := request(h, c, c.dialect.codec.DecodeListPush)
 	if err != nil {
 		return err
 	}
 	req.Owner = c.owner
 	page, err := h.Push.ListPush(c.Context(), req)
-	if err != nil {
-		return err
-	}
-	return h.answer(c, httpcall.PushPageSize(page), func() []byte { return c.dialect.appendPushPage(nil, page) })
+	return respond(h, c, c.dialect.codec.AppendPushPage, page, err)
 }
 
 func (h *Handler) deletePush(c *call) error {
-	req, err := request(h, c, c.dialect.decodePush)
+	req, err := request(h, c, c.dialect.codec.DecodePush)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (h *Handler) stream(c *call) error {
 }
 
 func (h *Handler) subscribe(c *call) error {
-	req, err := request(h, c, c.dialect.decodeSubscribe)
+	req, err := request(h, c, c.dialect.codec.DecodeSubscribe)
 	if err != nil {
 		return err
 	}

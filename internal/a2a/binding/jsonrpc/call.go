@@ -5,13 +5,14 @@ package jsonrpc
 
 import (
 	"bytes"
-	"strconv"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -76,6 +77,14 @@ func (r *resolution) detailed() bool {
 }
 
 const contentType = "application/json"
+
+// respond writes a response with a result that appendTo appends, unless err is set.
+func respond[R interface{ Size() int }](c *call, appendTo func([]byte, R) []byte, result R, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.result(result.Size(), func(dst []byte) []byte { return appendTo(dst, result) })
+}
 
 // outcome returns the outcome of a call that succeeds.
 func (c *call) outcome() httpcall.Outcome {
@@ -142,7 +151,7 @@ func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
 	req.Dialect = c.dialect.id
 	req.Restart = c.dialect == dialectV01 && h.RestartV01 != nil && h.RestartV01()
 	req.Extensions = c.extensions
-	req.Trace = httpcall.TraceContext(c.R.Context(), c.R.Header)
+	req.Trace = tracing.Continue(c.R.Context(), tracing.OfRequest(c.R.Header))
 	return req, nil
 }
 
@@ -172,10 +181,8 @@ func (c *call) appendError(dst []byte, d *dialect, problem *a2a.Error) []byte {
 	row := errormap.Lookup(problem, errormap.Profile101)
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = append(dst, c.request.id...)
-	dst = append(dst, `,"error":{"code":`...)
-	dst = strconv.AppendInt(dst, int64(row.JSONRPC), 10)
-	dst = append(dst, `,"message":`...)
-	dst = errormap.AppendString(dst, row.Text(problem))
+	dst = jsonwrite.Int(dst, `,"error":{"code":`, row.JSONRPC)
+	dst = jsonwrite.Member(dst, `,"message":`, row.Text(problem))
 	switch {
 	case c.detailed():
 		dst = append(dst, `,"data":`...)
@@ -198,7 +205,5 @@ func appendData(dst []byte, reason, name, value string) []byte {
 	dst = append(dst, reason...)
 	dst = append(dst, `","`...)
 	dst = append(dst, name...)
-	dst = append(dst, `":`...)
-	dst = errormap.AppendString(dst, value)
-	return append(dst, '}')
+	return append(jsonwrite.Member(dst, `":`, value), '}')
 }

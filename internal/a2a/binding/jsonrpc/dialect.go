@@ -27,6 +27,8 @@ type dialect struct {
 	versions []version.Version
 	// extensionsHeader is the header that lists activated extensions.
 	extensionsHeader string
+	// lacksExtension is the reason of the error for a missing required extension.
+	lacksExtension a2a.Reason
 	// cardForm is the form of the extended card.
 	cardForm card.Form
 	// detailed is true if errors have an array of details.
@@ -93,6 +95,7 @@ var dialectV01 = &dialect{
 	},
 	versions:           []version.Version{version.V01},
 	extensionsHeader:   "X-A2A-Extensions",
+	lacksExtension:     a2a.ReasonInvalidRequest,
 	history:            new(0),
 	earlyErrorInStream: true,
 	plainStreams:       true,
@@ -124,6 +127,7 @@ var dialectV03 = &dialect{
 	},
 	versions:           []version.Version{version.V02, version.V03},
 	extensionsHeader:   "X-A2A-Extensions",
+	lacksExtension:     a2a.ReasonInvalidRequest,
 	cardForm:           card.FormV03,
 	deleted:            "null",
 	earlyErrorInStream: true,
@@ -162,6 +166,7 @@ var dialectV10 = &dialect{
 	},
 	versions:         []version.Version{version.V10},
 	extensionsHeader: "A2A-Extensions",
+	lacksExtension:   a2a.ReasonExtensionRequired,
 	cardForm:         card.FormV10,
 	detailed:         true,
 	deleted:          "{}",

@@ -12,6 +12,7 @@ package jsonrpc
 import (
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
@@ -64,7 +65,8 @@ func (h *Handler) serve(c *call) error {
 		return &a2a.Error{Reason: a2a.ReasonUnauthenticated}
 	}
 	c.owner = caller.Owner
-	c.extensions, c.missing = h.activate(c)
+	name := c.dialect.extensionsHeader
+	c.extensions, c.missing = h.Activate(c.W.Header(), name, c.R.Header.Values(name), c.dialect.lacksExtension)
 	return c.method.serve(h, c)
 }
 
@@ -83,4 +85,107 @@ func (c *call) reject(problem *a2a.Error) {
 		status = errormap.Lookup(problem, errormap.Profile101).HTTP
 	}
 	c.WriteError(problem, status, contentType, c.appendError(nil, c.dialect, problem))
+}
+
+// methods maps names to the methods of all versions. Unless a method is shared, its name
+// determines the dialect, and A2A-Version is only checked against it.
+var methods = index([]method{
+	{name: "tasks/send", operation: a2a.MethodSendMessage, dialect: dialectV01, serve: (*Handler).send},
+	{name: "tasks/sendSubscribe", operation: a2a.MethodSendStreamingMessage, dialect: dialectV01, serve: (*Handler).stream},
+	{name: "tasks/pushNotification/set", operation: a2a.MethodCreatePushConfig, dialect: dialectV01, serve: (*Handler).setPush},
+	{name: "tasks/pushNotification/get", operation: a2a.MethodGetPushConfig, dialect: dialectV01, serve: (*Handler).getPush},
+
+	{name: "tasks/get", operation: a2a.MethodGetTask, dialect: dialectV03, serve: (*Handler).get, shared: true},
+	{name: "tasks/cancel", operation: a2a.MethodCancelTask, dialect: dialectV03, serve: (*Handler).cancel, shared: true},
+	{name: "tasks/resubscribe", operation: a2a.MethodSubscribeToTask, dialect: dialectV03, serve: (*Handler).subscribe, shared: true},
+
+	{name: "message/send", operation: a2a.MethodSendMessage, dialect: dialectV03, serve: (*Handler).send},
+	{name: "message/stream", operation: a2a.MethodSendStreamingMessage, dialect: dialectV03, serve: (*Handler).stream},
+	{name: "tasks/list", operation: a2a.MethodListTasks, dialect: dialectV03, serve: (*Handler).list},
+	{name: "tasks/pushNotificationConfig/set", operation: a2a.MethodCreatePushConfig, dialect: dialectV03, serve: (*Handler).setPush},
+	{name: "tasks/pushNotificationConfig/get", operation: a2a.MethodGetPushConfig, dialect: dialectV03, serve: (*Handler).getPush},
+	{name: "tasks/pushNotificationConfig/list", operation: a2a.MethodListPushConfigs, dialect: dialectV03, serve: (*Handler).listPush},
+	{name: "tasks/pushNotificationConfig/delete", operation: a2a.MethodDeletePushConfig, dialect: dialectV03, serve: (*Handler).deletePush},
+	{name: "agent/getAuthenticatedExtendedCard", operation: a2a.MethodGetExtendedCard, dialect: dialectV03, serve: (*Handler).extendedCard},
+	{name: "agent/authenticatedExtendedCard", operation: a2a.MethodGetExtendedCard, dialect: dialectV03, serve: (*Handler).extendedCard},
+
+	{name: "SendMessage", operation: a2a.MethodSendMessage, dialect: dialectV10, serve: (*Handler).send},
+	{name: "SendStreamingMessage", operation: a2a.MethodSendStreamingMessage, dialect: dialectV10, serve: (*Handler).stream},
+	{name: "GetTask", operation: a2a.MethodGetTask, dialect: dialectV10, serve: (*Handler).get},
+	{name: "ListTasks", operation: a2a.MethodListTasks, dialect: dialectV10, serve: (*Handler).list},
+	{name: "CancelTask", operation: a2a.MethodCancelTask, dialect: dialectV10, serve: (*Handler).cancel},
+	{name: "SubscribeToTask", operation: a2a.MethodSubscribeToTask, dialect: dialectV10, serve: (*Handler).subscribe},
+	{name: "CreateTaskPushNotificationConfig", operation: a2a.MethodCreatePushConfig, dialect: dialectV10, serve: (*Handler).setPush},
+	{name: "GetTaskPushNotificationConfig", operation: a2a.MethodGetPushConfig, dialect: dialectV10, serve: (*Handler).getPush},
+	{name: "ListTaskPushNotificationConfigs", operation: a2a.MethodListPushConfigs, dialect: dialectV10, serve: (*Handler).listPush},
+	// These are the names in the release candidate of 1.0.
+	{name: "ListTaskPushNotificationConfig", operation: a2a.MethodListPushConfigs, dialect: dialectV10, serve: (*Handler).listPush},
+	{name: "DeleteTaskPushNotificationConfig", operation: a2a.MethodDeletePushConfig, dialect: dialectV10, serve: (*Handler).deletePush},
+	{name: "GetExtendedAgentCard", operation: a2a.MethodGetExtendedCard, dialect: dialectV10, serve: (*Handler).extendedCard},
+})
+
+func index(all []method) map[string]*method {
+	byName := make(map[string]*method, len(all))
+	for i := range all {
+		byName[all[i].name] = &all[i]
+	}
+	return byName
+}
+
+// supported are the versions that have methods of JSON-RPC. The zero version stands for a
+// request that names none.
+var supported = []version.Version{{}, version.V01, version.V02, version.V03, version.V10}
+
+// resolve resolves the method of a request. asked is the version that the client names;
+// readable is false if the version is invalid. Even with an error, the resolution
+// determines the form in which the client reads errors.
+func resolve(r *request, asked version.Version, readable, strict bool) (resolution, error) {
+	out := resolution{asked: asked, unreadable: !readable}
+	if out.method = methods[r.method]; out.method != nil {
+		out.dialect = out.method.dialect
+	}
+	if err := r.checkMarker(out.dialect, nil); err != nil {
+		return out, err
+	}
+	if !readable || !slices.Contains(supported, asked) {
+		return out, &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
+	}
+	if out.method == nil {
+		return out, &a2a.Error{Reason: a2a.ReasonMethodNotFound}
+	}
+	var err error
+	out.dialect, err = out.method.dialectFor(asked, strict)
+	return out, err
+}
+
+// dialectFor returns the dialect of a client that calls the method and names a
+// version. If that version does not have the method, dialectFor returns an error, and the
+// dialect in which to encode the error.
+func (m *method) dialectFor(asked version.Version, strict bool) (*dialect, error) {
+	unnamed := m.dialect
+	if m.shared {
+		unnamed = dialectUnnamed
+	}
+	switch {
+	case slices.Contains(m.dialect.versions, asked):
+		return m.dialect, nil
+	case m.shared && asked == version.V01:
+		return dialectV01, nil
+	case asked == version.Version{}:
+		// By the specification, a client that names no version uses 0.3, which has no
+		// methods of 1.0.
+		if strict && m.dialect == dialectV10 {
+			return m.dialect, &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
+		}
+		return unnamed, nil
+	case asked == version.V10:
+		if strict {
+			return dialectV10, &a2a.Error{Reason: a2a.ReasonMethodNotFound}
+		}
+		// Clients of 1.0 send the header of 1.0 even if they call a method of an older
+		// version.
+		return unnamed, nil
+	default:
+		return m.dialect, &a2a.Error{Reason: a2a.ReasonVersionNotSupported}
+	}
 }

@@ -5,12 +5,10 @@ package jsonrpc
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -20,25 +18,7 @@ func (h *Handler) send(c *call) error {
 		return err
 	}
 	event, err := h.Handler.Send(c.R.Context(), req)
-	if err != nil {
-		return err
-	}
-	return c.result(event.Size(), func(dst []byte) []byte { return c.dialect.appendAnswer(dst, &event) })
-}
-
-// activate returns the activated extensions. The response lists them in the extensions
-// header of the dialect.
-func (h *Handler) activate(c *call) ([]string, error) {
-	d := c.dialect
-	activated, err := requestcheck.Activate(h.Card(), c.R.Header.Values(d.extensionsHeader))
-	if problem, ok := errors.AsType[*a2a.Error](err); ok && !d.detailed {
-		// Only 1.0 has a code for a missing extension.
-		return nil, invalid(problem.Message)
-	}
-	if len(activated) > 0 {
-		c.W.Header().Set(d.extensionsHeader, strings.Join(activated, ", "))
-	}
-	return activated, err
+	return respond(c, c.dialect.appendAnswer, &event, err)
 }
 
 func (h *Handler) get(c *call) error {
@@ -67,10 +47,7 @@ func (h *Handler) list(c *call) error {
 	}
 	req.Owner = c.owner
 	page, err := h.Handler.List(c.R.Context(), req)
-	if err != nil {
-		return err
-	}
-	return c.result(page.Size(), func(dst []byte) []byte { return c.dialect.appendTaskPage(dst, page) })
+	return respond(c, c.dialect.appendTaskPage, page, err)
 }
 
 func (h *Handler) cancel(c *call) error {
@@ -96,58 +73,47 @@ func (c *call) answerTask(task *a2a.Task, history *int) error {
 	return c.result(task.Size(), func(dst []byte) []byte { return d.appendTask(dst, task) })
 }
 
-func (h *Handler) setPush(c *call) error {
-	if err := h.pushes(); err != nil {
-		return err
+// decodePush decodes the params of an operation on push configurations. The error of a card
+// without push notifications takes precedence over invalid params.
+func decodePush[T any](h *Handler, c *call, read func([]byte) (T, error)) (req T, err error) {
+	if err := h.CheckPush(); err != nil {
+		return req, err
 	}
-	req, err := decode(c, c.dialect.decodeSetPush)
+	return decode(c, read)
+}
+
+func (h *Handler) setPush(c *call) error {
+	req, err := decodePush(h, c, c.dialect.decodeSetPush)
 	if err != nil {
 		return err
 	}
 	req.Owner = c.owner
-	return c.push(h.Push.SetPush(c.R.Context(), req))
+	config, err := h.Push.SetPush(c.R.Context(), req)
+	return respond(c, c.dialect.appendPush, config, err)
 }
 
 func (h *Handler) getPush(c *call) error {
-	if err := h.pushes(); err != nil {
-		return err
-	}
-	req, err := decode(c, c.dialect.decodeGetPush)
+	req, err := decodePush(h, c, c.dialect.decodeGetPush)
 	if err != nil {
 		return err
 	}
 	req.Owner = c.owner
-	return c.push(h.Push.GetPush(c.R.Context(), req))
-}
-
-func (c *call) push(config *a2a.PushConfig, err error) error {
-	if err != nil {
-		return err
-	}
-	return c.result(httpcall.PushSize(config), func(dst []byte) []byte { return c.dialect.appendPush(dst, config) })
+	config, err := h.Push.GetPush(c.R.Context(), req)
+	return respond(c, c.dialect.appendPush, config, err)
 }
 
 func (h *Handler) listPush(c *call) error {
-	if err := h.pushes(); err != nil {
-		return err
-	}
-	req, err := decode(c, c.dialect.decodeListPush)
+	req, err := decodePush(h, c, c.dialect.decodeListPush)
 	if err != nil {
 		return err
 	}
 	req.Owner = c.owner
 	page, err := h.Push.ListPush(c.R.Context(), req)
-	if err != nil {
-		return err
-	}
-	return c.result(httpcall.PushPageSize(page), func(dst []byte) []byte { return c.dialect.appendPushPage(dst, page) })
+	return respond(c, c.dialect.appendPushPage, page, err)
 }
 
 func (h *Handler) deletePush(c *call) error {
-	if err := h.pushes(); err != nil {
-		return err
-	}
-	req, err := decode(c, c.dialect.decodeDeletePush)
+	req, err := decodePush(h, c, c.dialect.decodeDeletePush)
 	if err != nil {
 		return err
 	}
@@ -156,15 +122,6 @@ func (h *Handler) deletePush(c *call) error {
 		return err
 	}
 	return c.result(0, func(dst []byte) []byte { return append(dst, c.dialect.deleted...) })
-}
-
-// pushes returns an error if the card does not declare push notifications. Callers call it
-// before they decode the params.
-func (h *Handler) pushes() error {
-	if !h.Card().Capabilities.PushNotifications {
-		return &a2a.Error{Reason: a2a.ReasonPushNotSupported}
-	}
-	return nil
 }
 
 // extendedCard responds with the extended card. The card depends on the caller, so no cache

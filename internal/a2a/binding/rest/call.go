@@ -6,7 +6,6 @@ package rest
 import (
 	"cmp"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -14,6 +13,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
@@ -101,6 +101,14 @@ func (c *call) result(size int, appendTo func([]byte) []byte) error {
 	return c.WriteResult(c.dialect.answersIn(c.R.Header), size, appendTo)
 }
 
+// respond writes a response with a result that appendTo appends, unless err is set.
+func respond[R interface{ Size() int }](c *call, appendTo func([]byte, R) []byte, result R, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.result(result.Size(), func(dst []byte) []byte { return appendTo(dst, result) })
+}
+
 // resource is a kind of path.
 type resource uint8
 
@@ -131,15 +139,14 @@ func (c *call) appendError(dst []byte, problem *a2a.Error) []byte {
 	row := errormap.Lookup(problem, c.profile)
 	dst = append(dst, '{')
 	if row.Name != "" {
-		dst = append(errormap.AppendString(append(dst, `"type":`...), row.Name), ',')
+		dst = append(jsonwrite.Member(dst, `"type":`, row.Name), ',')
 	}
-	dst = strconv.AppendInt(append(dst, `"code":`...), int64(row.JSONRPC), 10)
-	dst = errormap.AppendString(append(dst, `,"message":`...), row.Text(problem))
+	dst = jsonwrite.Int(dst, `"code":`, row.JSONRPC)
+	dst = jsonwrite.Member(dst, `,"message":`, row.Text(problem))
 	if problem.Field != "" {
 		dst = append(dst, `,"data":{"reason":"`...)
 		dst = append(dst, row.Reason...)
-		dst = errormap.AppendString(append(dst, `","field":`...), problem.Field)
-		dst = append(dst, '}')
+		dst = append(jsonwrite.Member(dst, `","field":`, problem.Field), '}')
 	}
 	dst = append(dst, ',')
 	withoutTask := *problem
@@ -150,10 +157,10 @@ func (c *call) appendError(dst []byte, problem *a2a.Error) []byte {
 // appendStatus appends the member error of 1.0 and the end of the body.
 func (c *call) appendStatus(dst []byte, problem *a2a.Error) []byte {
 	row := errormap.Lookup(problem, c.profile)
-	dst = strconv.AppendInt(append(dst, `"error":{"code":`...), int64(c.status(problem)), 10)
+	dst = jsonwrite.Int(dst, `"error":{"code":`, c.status(problem))
 	dst = append(dst, `,"status":"`...)
-	dst = append(dst, row.Status()...)
-	dst = errormap.AppendString(append(dst, `","message":`...), row.Text(problem))
+	dst = append(dst, row.GRPC.Name...)
+	dst = jsonwrite.Member(dst, `","message":`, row.Text(problem))
 	dst = errormap.AppendDetails(append(dst, `,"details":`...), problem)
 	return append(dst, "}}"...)
 }

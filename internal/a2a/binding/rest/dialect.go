@@ -14,6 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/kindrest"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/protojson"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -23,21 +24,19 @@ type dialect struct {
 	label string
 	id    a2a.Dialect
 
-	decodeSend      func([]byte) (*a2a.SendRequest, error)
-	decodeCancel    func([]byte) (*a2a.CancelRequest, error)
-	decodeSubscribe func([]byte) (*a2a.SubscribeRequest, error)
-	decodeSetPush   func([]byte) (*a2a.SetPushRequest, error)
-	appendAnswer    func([]byte, *a2a.Event) []byte
-	appendEvent     func([]byte, *a2a.Event) []byte
-	appendTask      func([]byte, *a2a.Task) []byte
-	appendTaskPage  func([]byte, *a2a.TaskPage) []byte
-	appendPush      func([]byte, *a2a.PushConfig) []byte
-	appendPushPage  func([]byte, *a2a.PushPage) []byte
+	// codec decodes and encodes everything but messages, tasks and events.
+	codec        *protojson.Version
+	decodeSend   func([]byte) (*a2a.SendRequest, error)
+	appendAnswer func([]byte, *a2a.Event) []byte
+	appendEvent  func([]byte, *a2a.Event) []byte
+	appendTask   func([]byte, *a2a.Task) []byte
 
 	// versions are the versions whose clients use the paths of the dialect.
 	versions []version.Version
 	// extensionsHeader is the header that lists activated extensions.
 	extensionsHeader string
+	// lacksExtension is the reason of the error for a missing required extension.
+	lacksExtension a2a.Reason
 	// cardForm is the form of the extended card.
 	cardForm card.Form
 	// mediaType is the media type that a client may accept instead of
@@ -60,18 +59,14 @@ type dialect struct {
 var dialectV10 = &dialect{
 	label:            "1.0",
 	id:               a2a.DialectV10,
+	codec:            protojson.V10,
 	decodeSend:       protojson.V10.DecodeSend,
-	decodeCancel:     protojson.V10.DecodeCancelBody,
-	decodeSubscribe:  protojson.V10.DecodeSubscribeBody,
-	decodeSetPush:    protojson.V10.DecodeSetPushBody,
 	appendAnswer:     protojson.V10.AppendEvent,
 	appendEvent:      protojson.V10.AppendEvent,
 	appendTask:       protojson.V10.AppendTask,
-	appendTaskPage:   protojson.V10.AppendTaskPage,
-	appendPush:       protojson.V10.AppendPush,
-	appendPushPage:   protojson.V10.AppendPushPage,
 	versions:         []version.Version{version.V10},
 	extensionsHeader: "A2A-Extensions",
+	lacksExtension:   a2a.ReasonExtensionRequired,
 	cardForm:         card.FormV10,
 	mediaType:        "application/a2a+json",
 	last:             streamend.NoEvent,
@@ -82,18 +77,14 @@ var dialectV10 = &dialect{
 var dialectV03 = &dialect{
 	label:            "0.3",
 	id:               a2a.DialectV03Proto,
+	codec:            protojson.V03,
 	decodeSend:       protojson.V03.DecodeSend,
-	decodeCancel:     protojson.V03.DecodeCancelBody,
-	decodeSubscribe:  protojson.V03.DecodeSubscribeBody,
-	decodeSetPush:    protojson.V03.DecodeSetPushBody,
 	appendAnswer:     protojson.V03.AppendEvent,
 	appendEvent:      protojson.V03.AppendEvent,
 	appendTask:       protojson.V03.AppendTask,
-	appendTaskPage:   protojson.V03.AppendTaskPage,
-	appendPush:       protojson.V03.AppendPush,
-	appendPushPage:   protojson.V03.AppendPushPage,
 	versions:         []version.Version{version.V02, version.V03},
 	extensionsHeader: "X-A2A-Extensions",
+	lacksExtension:   a2a.ReasonInvalidRequest,
 	cardForm:         card.FormV03,
 	legacy:           true,
 	zeroHistory:      true,
@@ -108,8 +99,8 @@ var dialectV03 = &dialect{
 var dialectKind = func() *dialect {
 	d := *dialectV03
 	d.id = a2a.DialectKindREST
-	d.decodeSend = kindrest.DecodeSend
-	d.appendAnswer, d.appendEvent, d.appendTask = kindrest.AppendAnswer, kindrest.AppendEvent, kindrest.AppendTask
+	d.decodeSend, d.appendTask = v03.DecodeSend, v03.AppendTask
+	d.appendAnswer, d.appendEvent = kindrest.AppendAnswer, kindrest.AppendEvent
 	d.last = streamend.FinalStatus
 	return &d
 }()

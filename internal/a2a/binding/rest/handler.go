@@ -100,8 +100,13 @@ func (h *Handler) serve(c *call) error {
 	if c.query = newQuery(c.R.URL.RawQuery); c.query.err != nil {
 		return c.query.err
 	}
-	if err := h.activate(c); err != nil {
-		return err
+	// The extended card needs no extension, because clients learn from it which ones are required.
+	if c.operation.name != a2a.MethodGetExtendedCard {
+		name := c.dialect.extensionsHeader
+		c.extensions, err = h.Activate(c.W.Header(), name, c.R.Header.Values(name), c.dialect.lacksExtension)
+		if err != nil {
+			return err
+		}
 	}
 	return c.operation.serve(h, c)
 }
@@ -155,27 +160,6 @@ func (t *target) check() error {
 		return a2a.InvalidParams("configId", "is longer than 256 bytes")
 	}
 	return requestcheck.CheckTenant(t.tenant)
-}
-
-// activate sets the activated extensions. The response lists them in the extensions header
-// of the dialect.
-func (h *Handler) activate(c *call) error {
-	// This operation needs no extension, because clients learn from the card which
-	// extensions are required.
-	if c.operation.name == a2a.MethodGetExtendedCard {
-		return nil
-	}
-	header := c.dialect.extensionsHeader
-	activated, err := requestcheck.Activate(h.Card(), c.R.Header.Values(header))
-	if problem, ok := errors.AsType[*a2a.Error](err); ok && c.legacy {
-		// Only 1.0 has a code for a missing extension.
-		return &a2a.Error{Reason: a2a.ReasonInvalidRequest, Message: problem.Message}
-	}
-	if len(activated) > 0 {
-		c.W.Header().Set(header, strings.Join(activated, ", "))
-	}
-	c.extensions = activated
-	return err
 }
 
 // reject writes an error response.

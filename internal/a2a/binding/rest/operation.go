@@ -8,6 +8,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 )
 
 func (h *Handler) send(c *call) error {
@@ -16,10 +17,7 @@ func (h *Handler) send(c *call) error {
 		return err
 	}
 	event, err := h.Handler.Send(c.R.Context(), req)
-	if err != nil {
-		return err
-	}
-	return c.result(event.Size(), func(dst []byte) []byte { return c.dialect.appendAnswer(dst, &event) })
+	return respond(c, c.dialect.appendAnswer, &event, err)
 }
 
 // sendRequest decodes a message.
@@ -34,7 +32,7 @@ func (c *call) sendRequest() (*a2a.SendRequest, error) {
 	req.Owner = c.owner
 	req.Dialect = c.dialect.id
 	req.Extensions = c.extensions
-	req.Trace = httpcall.TraceContext(c.R.Context(), c.R.Header)
+	req.Trace = tracing.Continue(c.R.Context(), tracing.OfRequest(c.R.Header))
 	return req, nil
 }
 
@@ -84,8 +82,7 @@ func (h *Handler) get(c *call) error {
 	if req.Tenant, err = c.asked(); err != nil {
 		return err
 	}
-	task, err := h.Handler.Get(c.R.Context(), req)
-	return c.answerTask(task, err)
+	return c.answerTask(h.Handler.Get(c.R.Context(), req))
 }
 
 func (h *Handler) list(c *call) error {
@@ -105,14 +102,11 @@ func (h *Handler) list(c *call) error {
 		return err
 	}
 	page, err := h.Handler.List(c.R.Context(), req)
-	if err != nil {
-		return err
-	}
-	return c.result(page.Size(), func(dst []byte) []byte { return c.dialect.appendTaskPage(dst, page) })
+	return respond(c, c.dialect.codec.AppendTaskPage, page, err)
 }
 
 func (h *Handler) cancel(c *call) error {
-	req, err := decodeAny(c, c.dialect.decodeCancel)
+	req, err := decodeAny(c, c.dialect.codec.DecodeCancelBody)
 	if err != nil {
 		return err
 	}
@@ -123,8 +117,7 @@ func (h *Handler) cancel(c *call) error {
 		return err
 	}
 	req.Owner, req.TaskID = c.owner, c.task
-	task, err := h.Handler.Cancel(c.R.Context(), req)
-	return c.answerTask(task, err)
+	return c.answerTask(h.Handler.Cancel(c.R.Context(), req))
 }
 
 func (c *call) answerTask(task *a2a.Task, err error) error {
@@ -164,10 +157,10 @@ func (h *Handler) extendedCard(c *call) error {
 }
 
 func (h *Handler) setPush(c *call) error {
-	if err := h.pushes(); err != nil {
+	if err := h.CheckPush(); err != nil {
 		return err
 	}
-	req, err := decode(c, c.dialect.decodeSetPush)
+	req, err := decode(c, c.dialect.codec.DecodeSetPushBody)
 	if err != nil {
 		return err
 	}
@@ -178,7 +171,8 @@ func (h *Handler) setPush(c *call) error {
 		return err
 	}
 	req.Owner, req.Config.TaskID = c.owner, c.task
-	return c.answerPush(h.Push.SetPush(c.R.Context(), req))
+	config, err := h.Push.SetPush(c.R.Context(), req)
+	return respond(c, c.dialect.codec.AppendPush, config, err)
 }
 
 func (h *Handler) getPush(c *call) error {
@@ -186,7 +180,8 @@ func (h *Handler) getPush(c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.answerPush(h.Push.GetPush(c.R.Context(), req))
+	config, err := h.Push.GetPush(c.R.Context(), req)
+	return respond(c, c.dialect.codec.AppendPush, config, err)
 }
 
 func (h *Handler) deletePush(c *call) error {
@@ -201,7 +196,7 @@ func (h *Handler) deletePush(c *call) error {
 }
 
 func (h *Handler) listPush(c *call) error {
-	if err := h.pushes(); err != nil {
+	if err := h.CheckPush(); err != nil {
 		return err
 	}
 	req := &a2a.ListPushRequest{Owner: c.owner, TaskID: c.task, PageToken: c.query.text("pageToken")}
@@ -213,33 +208,14 @@ func (h *Handler) listPush(c *call) error {
 		return err
 	}
 	page, err := h.Push.ListPush(c.R.Context(), req)
-	if err != nil {
-		return err
-	}
-	return c.result(httpcall.PushPageSize(page), func(dst []byte) []byte { return c.dialect.appendPushPage(dst, page) })
+	return respond(c, c.dialect.codec.AppendPushPage, page, err)
 }
 
 // pushRequest returns the request for the push configuration of the path.
 func (h *Handler) pushRequest(c *call) (*a2a.PushRequest, error) {
-	if err := h.pushes(); err != nil {
+	if err := h.CheckPush(); err != nil {
 		return nil, err
 	}
 	tenant, err := c.asked()
 	return &a2a.PushRequest{Owner: c.owner, Tenant: tenant, TaskID: c.task, ID: c.config}, err
-}
-
-func (c *call) answerPush(config *a2a.PushConfig, err error) error {
-	if err != nil {
-		return err
-	}
-	return c.result(httpcall.PushSize(config), func(dst []byte) []byte { return c.dialect.appendPush(dst, config) })
-}
-
-// pushes returns an error if the card does not declare push notifications. Callers call it
-// before they decode the body.
-func (h *Handler) pushes() error {
-	if !h.Card().Capabilities.PushNotifications {
-		return &a2a.Error{Reason: a2a.ReasonPushNotSupported}
-	}
-	return nil
 }

@@ -70,7 +70,7 @@ func (h *Handler) subscribe(c *call) (err error) {
 }
 
 func (c *call) subscribeRequest() (*a2a.SubscribeRequest, error) {
-	req, err := decodeAny(c, c.dialect.decodeSubscribe)
+	req, err := decodeAny(c, c.dialect.codec.DecodeSubscribeBody)
 	if err != nil {
 		return nil, err
 	}

@@ -224,7 +224,7 @@ func (s *serving) park(c Config, w http.ResponseWriter) bool {
 		err := s.runParked(client, conn)
 		s.out.Close()
 		s.OnEnd(client, err)
-		return s.out.complete()
+		return s.out.failure() == nil
 	})
 }
 
@@ -274,11 +274,4 @@ func (s *Stream) abort(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = err
-}
-
-// complete reports whether every write succeeded.
-func (s *Stream) complete() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.err == nil
 }

@@ -14,12 +14,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/v03"
 )
 
-// DecodeSend reads a request that sends a message.
-func DecodeSend(body []byte) (*a2a.SendRequest, error) { return v03.DecodeSend(body) }
-
-// AppendTask appends a task.
-func AppendTask(dst []byte, t *a2a.Task) []byte { return v03.AppendTask(dst, t) }
-
 // AppendEvent appends an event of a stream, both as the result of a JSON-RPC
 // response and as the member of a StreamResponse.
 func AppendEvent(dst []byte, e *a2a.Event) []byte {

@@ -25,6 +25,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/errormap"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/agentclient"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
 )
@@ -201,7 +202,7 @@ func read(call *httpcall.Call) bool {
 // the matching HTTP status.
 func deny(w http.ResponseWriter, problem *a2a.Error) {
 	row := errormap.Lookup(problem, errormap.Profile101)
-	body := errormap.AppendString([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":`+strconv.Itoa(row.JSONRPC)+`,"message":`), row.Text(problem))
+	body := jsonwrite.String([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":`+strconv.Itoa(row.JSONRPC)+`,"message":`), row.Text(problem))
 	w.Header().Set("Content-Type", "application/json")
 	if row.HTTP == http.StatusServiceUnavailable || row.HTTP == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "1")
