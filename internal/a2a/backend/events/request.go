@@ -43,7 +43,7 @@ func appendRequest(dst []byte, t *backend.Turn) []byte {
 	if t.Task != nil {
 		dst = v03.AppendTask(append(dst, `,"task":`...), t.Task)
 	}
-	dst = v03.AppendMessages(append(dst, `,"history":`...), backend.Newest(t.History))
+	dst = jsonwrite.Array(append(dst, `,"history":`...), backend.Newest(t.History), v03.AppendMessage)
 	dst = jsonwrite.Array(append(dst, `,"referenceTasks":`...), t.References, v03.AppendTask)
 	dst = jsonwrite.Array(append(dst, `,"acceptedOutputModes":`...), t.AcceptedOutputModes, jsonwrite.String)
 	dst = appendObject(append(dst, `,"metadata":`...), t.Metadata)

@@ -34,18 +34,21 @@ func Cut(o a2a.Object, name string) (value a2a.Value, rest a2a.Object) {
 			value = r.Value()
 			continue
 		}
-		rest = appendMember(rest, string(member), r.Raw())
+		rest = AppendMember(rest, string(member), r.Raw())
 	}
 	if value == nil || r.Err() != nil {
 		return nil, o
 	}
-	return value, closed(rest)
+	if rest != nil {
+		rest = append(rest, '}')
+	}
+	return value, rest
 }
 
 // With returns the object with a member added before the other members. The object must not
 // have the member yet.
 func With(o a2a.Object, name string, value a2a.Value) a2a.Object {
-	out := appendMember(nil, name, value)
+	out := AppendMember(nil, name, value)
 	if len(o) > len("{}") {
 		out = append(out, ',')
 		return append(out, o[1:]...)
@@ -53,7 +56,8 @@ func With(o a2a.Object, name string, value a2a.Value) a2a.Object {
 	return append(out, '}')
 }
 
-func appendMember(dst a2a.Object, name string, value []byte) a2a.Object {
+// AppendMember appends a member to an object without its closing brace, nil for no members.
+func AppendMember(dst a2a.Object, name string, value []byte) a2a.Object {
 	if dst == nil {
 		dst = append(dst, '{')
 	} else {
@@ -62,11 +66,4 @@ func appendMember(dst a2a.Object, name string, value []byte) a2a.Object {
 	dst = jsonwrite.String(dst, name)
 	dst = append(dst, ':')
 	return append(dst, value...)
-}
-
-func closed(o a2a.Object) a2a.Object {
-	if o == nil {
-		return nil
-	}
-	return append(o, '}')
 }

@@ -97,13 +97,8 @@ func (r *Reader) Close() {
 }
 
 func (r *Reader) checkEnd() {
-	if r.err == nil && r.dec.PeekKind() != 0 {
+	if r.err == nil && (r.dec.PeekKind() != 0 || len(bytes.TrimLeft(r.dec.UnreadBuffer(), " \t\r\n")) > 0) {
 		r.err = &a2a.Error{Reason: a2a.ReasonParse, Message: "data after the end of the JSON value"}
-	}
-	if r.err == nil {
-		if rest := bytes.TrimLeft(r.dec.UnreadBuffer(), " \t\r\n"); len(rest) > 0 {
-			r.err = &a2a.Error{Reason: a2a.ReasonParse, Message: "data after the end of the JSON value"}
-		}
 	}
 }
 
@@ -199,14 +194,19 @@ func (r *Reader) String() string {
 	if raw == nil {
 		return ""
 	}
+	return string(r.unquoted(raw, "must be a valid string"))
+}
+
+// unquoted returns the text of a JSON string, without a copy if the string has no escapes.
+func (r *Reader) unquoted(raw []byte, message string) []byte {
 	if plain := raw[1 : len(raw)-1]; bytes.IndexByte(plain, '\\') < 0 {
-		return string(plain)
+		return plain
 	}
 	text, err := jsontext.AppendUnquote(nil, raw)
 	if err != nil {
-		r.Fail("must be a valid string")
+		r.Fail(message)
 	}
-	return string(text)
+	return text
 }
 
 // Strings reads an array of at most limit strings.
@@ -234,16 +234,7 @@ func (r *Reader) Bytes() []byte {
 	if raw == nil {
 		return nil
 	}
-	text := raw[1 : len(raw)-1]
-	if bytes.IndexByte(text, '\\') >= 0 {
-		unquoted, err := jsontext.AppendUnquote(nil, raw)
-		if err != nil {
-			r.Fail("must be a base64 string")
-			return nil
-		}
-		text = unquoted
-	}
-	text = bytes.TrimRight(text, "=")
+	text := bytes.TrimRight(r.unquoted(raw, "must be a base64 string"), "=")
 	encoding := base64.RawStdEncoding
 	if bytes.ContainsAny(text, "-_") {
 		encoding = base64.RawURLEncoding

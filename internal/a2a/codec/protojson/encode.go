@@ -134,12 +134,5 @@ func (v *Version) appendParts(dst []byte, before string, parts []a2a.Part) []byt
 	if len(parts) == 0 && !v.emptyParts {
 		return dst
 	}
-	dst = append(dst, before...)
-	for i := range parts {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = v.appendPart(dst, &parts[i])
-	}
-	return append(dst, ']')
+	return jsonwrite.ArrayOf(append(dst, before...), parts, v.appendPart)
 }

@@ -31,8 +31,8 @@ var V03 = newVersion(&Version{
 		"update":           fieldMessage, // up to 0.2.5
 	}),
 	states:        stateNames("TASK_STATE_CANCELLED"),
-	messageParts:  `,"content":[`,
-	artifactParts: `,"parts":[`,
+	messageParts:  `,"content":`,
+	artifactParts: `,"parts":`,
 	partsName:     "content",
 	appendPart:    appendPartV03,
 	decodePart:    decodePartV03,

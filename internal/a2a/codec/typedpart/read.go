@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonwrite"
 )
@@ -91,19 +92,14 @@ func (d Reader) other(m *members, name string) {
 	if d.V01 {
 		return
 	}
-	if m.tool == nil {
-		m.tool = append(m.tool, '{')
-	} else {
-		m.tool = append(m.tool, ',')
-	}
-	m.tool = jsonwrite.String(m.tool, name)
-	m.tool = append(m.tool, ':')
+	var value []byte
 	if name == "toolUseId" {
 		m.toolUse = true
-		m.tool = jsonwrite.String(m.tool, d.String())
-		return
+		value = jsonwrite.String(nil, d.String())
+	} else {
+		value = d.Value()
 	}
-	m.tool = append(m.tool, d.Value()...)
+	m.tool = jsonobject.AppendMember(m.tool, name, value)
 }
 
 // inferred returns the kind of a part without a kind, from its members; "" if none fits.

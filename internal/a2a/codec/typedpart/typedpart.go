@@ -9,6 +9,7 @@ package typedpart
 import (
 	"bytes"
 	"encoding/base64"
+	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonobject"
@@ -41,14 +42,7 @@ const compatName = "data_part_compat"
 
 // AppendAll appends an array of parts.
 func (f Form) AppendAll(dst []byte, parts []a2a.Part) []byte {
-	dst = append(dst, '[')
-	for i := range parts {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = f.Append(dst, &parts[i])
-	}
-	return append(dst, ']')
+	return jsonwrite.ArrayOf(dst, parts, f.Append)
 }
 
 // Append appends a part.
@@ -202,11 +196,7 @@ func tool(p *a2a.Part) (kind a2a.Value, rest a2a.Object) {
 		return nil, nil
 	}
 	kind, rest = jsonobject.Cut(p.Metadata, kindName)
-	known := false
-	for _, name := range tools {
-		known = known || string(kind) == `"`+name+`"`
-	}
-	if !known {
+	if !slices.ContainsFunc(tools, func(name string) bool { return string(kind) == `"`+name+`"` }) {
 		return nil, nil
 	}
 	// The members of the data become members of the part, so they must not have the names

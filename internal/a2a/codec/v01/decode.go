@@ -31,7 +31,8 @@ func DecodeEvent(text []byte) (a2a.Event, error) {
 		case "id":
 			id = d.ID()
 		case "status":
-			status = &a2a.StatusUpdate{Status: d.status()}
+			status = &a2a.StatusUpdate{}
+			status.Status, _ = d.Status(d.message)
 		case "artifact":
 			u := d.artifact()
 			artifact = &u
@@ -69,7 +70,7 @@ func DecodeTask(text []byte) (*a2a.Task, error) {
 		case "sessionId":
 			t.ContextID = d.ID()
 		case "status":
-			t.Status = d.status()
+			t.Status, _ = d.Status(d.message)
 		case "artifacts":
 			for i := range d.Elements() {
 				a := d.artifact()
@@ -135,21 +136,6 @@ func (d *decoder) message() *a2a.Message {
 	return m
 }
 
-func (d *decoder) status() a2a.Status {
-	var s a2a.Status
-	for name := range d.Members() {
-		switch string(name) {
-		case "state":
-			s.State = d.State()
-		case "message":
-			s.Message = d.message()
-		case "timestamp":
-			s.Time = d.Time()
-		}
-	}
-	return s
-}
-
 // artifact reads an Artifact. In 0.1, its members include the members of the update.
 func (d *decoder) artifact() a2a.ArtifactUpdate {
 	var u a2a.ArtifactUpdate
@@ -178,3 +164,70 @@ func (d *decoder) artifact() a2a.ArtifactUpdate {
 }
 
 func artifactID(index int) string { return "artifact-" + strconv.Itoa(index) }
+
+// DecodeSend reads TaskSendParams. The client chooses the id of the task, even of a new
+// one. Without a history length, the answers of 0.1 have no history.
+func DecodeSend(params []byte) (*a2a.SendRequest, error) {
+	d := fromClient(params)
+	s := &a2a.SendRequest{Dialect: a2a.DialectV01, ClientTaskID: true, HistoryLength: new(0)}
+	var task, session string
+	for name := range d.Members() {
+		switch string(name) {
+		case "id":
+			task = d.ID()
+		case "sessionId":
+			session = d.ID()
+		case "message":
+			s.Message = d.message()
+		case "acceptedOutputModes":
+			// Early samples of 0.1 send this member.
+			s.AcceptedOutputModes = d.Strings(legacyjson.MaxStrings)
+		case "historyLength":
+			s.HistoryLength = d.HistoryLength()
+		case "pushNotification":
+			s.Push = d.PushConfig(a2a.DialectV01)
+		case "metadata":
+			s.Metadata = d.Object()
+		}
+	}
+	if task == "" {
+		d.FailAt("id", "is required")
+	}
+	if s.Message == nil {
+		d.FailAt("message", "is required")
+		return s, d.End()
+	}
+	s.Message.TaskID, s.Message.ContextID = task, session
+	return s, d.End()
+}
+
+// DecodeGet reads TaskQueryParams.
+func DecodeGet(params []byte) (*a2a.GetRequest, error) {
+	return legacyjson.Get(decodeTaskParams(params))
+}
+
+// DecodeCancel reads TaskIdParams.
+func DecodeCancel(params []byte) (*a2a.CancelRequest, error) {
+	return legacyjson.Cancel(decodeTaskParams(params))
+}
+
+// DecodeSubscribe reads TaskQueryParams.
+func DecodeSubscribe(params []byte) (*a2a.SubscribeRequest, error) {
+	return legacyjson.Subscribe(decodeTaskParams(params))
+}
+
+func decodeTaskParams(params []byte) (legacyjson.TaskParams, error) {
+	return fromClient(params).TaskParams(new(0))
+}
+
+// DecodeSetPush reads a TaskPushNotificationConfig. The configuration has no id, because a
+// task has one configuration.
+func DecodeSetPush(params []byte) (*a2a.SetPushRequest, error) {
+	return fromClient(params).SetPush(a2a.DialectV01, "id")
+}
+
+// DecodeGetPush reads TaskIdParams.
+func DecodeGetPush(params []byte) (*a2a.PushRequest, error) {
+	p, err := decodeTaskParams(params)
+	return &a2a.PushRequest{TaskID: p.ID}, err
+}

@@ -118,7 +118,7 @@ func (d *decoder) task() *a2a.Task {
 		case "contextId":
 			t.ContextID = d.ID()
 		case "status":
-			t.Status = d.status()
+			t.Status, _ = d.Status(d.message)
 		case "artifacts":
 			for range d.Elements() {
 				t.Artifacts = append(t.Artifacts, d.artifact())
@@ -190,27 +190,6 @@ func withInputRequest(metadata, wanted a2a.Object) a2a.Object {
 	return jsonobject.With(rest, inputRequest, value)
 }
 
-// status reads a status. An agent may omit the state of a task. It must not omit the state
-// of an update, because such an update would change nothing.
-func (d *decoder) status() a2a.Status {
-	s, _ := d.statusAndState()
-	return s
-}
-
-func (d *decoder) statusAndState() (s a2a.Status, hasState bool) {
-	for name := range d.Members() {
-		switch string(name) {
-		case "state":
-			s.State, hasState = d.State(), true
-		case "message":
-			s.Message = d.message()
-		case "timestamp":
-			s.Time = d.Time()
-		}
-	}
-	return s, hasState
-}
-
 func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 	u := &a2a.StatusUpdate{}
 	final, hasFinal, hasState := false, false, false
@@ -221,7 +200,7 @@ func (d *decoder) statusUpdate() *a2a.StatusUpdate {
 		case "contextId":
 			u.ContextID = d.ID()
 		case "status":
-			u.Status, hasState = d.statusAndState()
+			u.Status, hasState = d.Status(d.message)
 		case "final":
 			final, hasFinal = d.Bool(), true
 		case "metadata":

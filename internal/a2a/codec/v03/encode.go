@@ -33,11 +33,6 @@ func AppendTask(dst []byte, t *a2a.Task) []byte { return form{}.task(dst, t) }
 // AppendMessage appends a message.
 func AppendMessage(dst []byte, m *a2a.Message) []byte { return form{}.message(dst, m) }
 
-// AppendMessages appends an array of messages.
-func AppendMessages(dst []byte, messages []*a2a.Message) []byte {
-	return jsonwrite.Array(dst, messages, form{}.message)
-}
-
 // AppendTaskPage appends the response of ListTasks of 1.0, with tasks in the form of this
 // version. It writes the names of the scalars both in lowerCamelCase and in snake_case,
 // which the only client of the method reads: see DecodeList.

@@ -72,20 +72,17 @@ func DecodeSend(params []byte) (*a2a.SendRequest, error) {
 
 // DecodeGet reads TaskQueryParams.
 func DecodeGet(params []byte) (*a2a.GetRequest, error) {
-	p, err := decodeTaskParams(params)
-	return p.Get(), err
+	return legacyjson.Get(decodeTaskParams(params))
 }
 
 // DecodeCancel reads TaskIdParams.
 func DecodeCancel(params []byte) (*a2a.CancelRequest, error) {
-	p, err := decodeTaskParams(params)
-	return p.Cancel(), err
+	return legacyjson.Cancel(decodeTaskParams(params))
 }
 
 // DecodeSubscribe reads TaskIdParams.
 func DecodeSubscribe(params []byte) (*a2a.SubscribeRequest, error) {
-	p, err := decodeTaskParams(params)
-	return p.Subscribe(), err
+	return legacyjson.Subscribe(decodeTaskParams(params))
 }
 
 func decodeTaskParams(params []byte) (legacyjson.TaskParams, error) {
