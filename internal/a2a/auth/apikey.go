@@ -48,10 +48,7 @@ type APIKey struct {
 	config APIKeyConfig
 }
 
-var (
-	_ Authenticator     = (*APIKey)(nil)
-	_ credentialRemover = (*APIKey)(nil)
-)
+var _ credentialRemover = (*APIKey)(nil)
 
 // NewAPIKey returns an authenticator.
 func NewAPIKey(c APIKeyConfig) *APIKey { return &APIKey{config: c} }
@@ -217,7 +214,7 @@ func ParseAPIKeys(files map[string][]byte) (*KeyRing, []error) {
 			if other, taken := owner[sum]; taken {
 				if other != caller {
 					refused = append(refused, fmt.Errorf("API key %d of %q is also a key of %q: the sidecar accepts it for neither caller", i+1, caller, other))
-					ring.drop(sum)
+					ring.entries = slices.DeleteFunc(ring.entries, func(e keyEntry) bool { return e.sum == sum })
 				}
 				continue
 			}
@@ -230,10 +227,6 @@ func ParseAPIKeys(files map[string][]byte) (*KeyRing, []error) {
 		}
 	}
 	return ring, refused
-}
-
-func (k *KeyRing) drop(sum [sha256.Size]byte) {
-	k.entries = slices.DeleteFunc(k.entries, func(e keyEntry) bool { return e.sum == sum })
 }
 
 // keysOf returns the keys in the file of one caller.

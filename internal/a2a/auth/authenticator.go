@@ -1,13 +1,20 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package auth authenticates callers. It runs before the body of a request is read, so it
+// uses headers and the TLS connection only, and depends on no method, task or version of
+// the protocol.
+//
+// Each authentication method is an Authenticator, independent of the others.
 package auth
 
 import (
+	"context"
 	"errors"
 	"net/http"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 )
 
 // ErrNoCredential is the error of an Authenticator for a request without a credential of
@@ -55,8 +62,6 @@ const AnonymousOwner = "system:anonymous"
 // policy.
 type Anonymous struct{}
 
-var _ Authenticator = Anonymous{}
-
 // Authenticate accepts the request.
 func (Anonymous) Authenticate(r *http.Request) (Caller, error) {
 	return Caller{Owner: AnonymousOwner, Anonymous: true, From: r.RemoteAddr}, nil
@@ -93,4 +98,96 @@ func overridable(reason a2a.Reason, message string) error {
 
 func unauthenticated(message string) *a2a.Error {
 	return &a2a.Error{Reason: a2a.ReasonUnauthenticated, Message: message}
+}
+
+// Caller is an authenticated principal.
+type Caller struct {
+	// Owner owns the tasks of the caller.
+	Owner a2a.Owner
+	// Individual is the principal if several principals share the Owner. It is "" if the
+	// Owner is derived from the principal itself.
+	Individual string
+	// Claims are the claims of the caller's token by their names. They are nil if no rule
+	// reads claims. They are immutable.
+	Claims *authz.Claims
+	// Namespace is the namespace of the caller's ServiceAccount, or "".
+	Namespace string
+	// Unscoped is true for callers without a namespace, such as callers with an API key.
+	// Policy.Namespaces does not apply to them, because the Agent itself lists their issuer
+	// or their keys.
+	Unscoped bool
+	// Anonymous is true for a caller without a credential. Policy.Namespaces does not
+	// apply to it.
+	Anonymous bool
+	// From is the address of an anonymous caller, with the port.
+	From string
+	// Rules are the authorization rules of the policy that accepted the caller. They are
+	// stored here, so that a reload during a call does not mix two policies. Nil allows
+	// every call.
+	Rules *authz.Policy
+	// Policy is the policy that accepted the caller. It is nil if the request passed no
+	// Gate.
+	Policy Challenger
+}
+
+// Challenger is the policy of a caller as far as a denied call needs it.
+type Challenger interface {
+	// Challenges returns the values of WWW-Authenticate for clients without a credential.
+	Challenges() []string
+}
+
+// maxPrincipal is the maximum length of the name of a principal, an owner or a namespace in
+// a credential, in bytes.
+const maxPrincipal = 512
+
+// AccountingPrincipal returns the principal to which the limits count the requests of the
+// caller. For an anonymous caller, it is made of the caller's address.
+func (c *Caller) AccountingPrincipal() a2a.AccountingPrincipal {
+	if c.Anonymous {
+		return a2a.AccountingPrincipalAt(c.From)
+	}
+	return a2a.AccountingPrincipal{Principal: c.Principal()}
+}
+
+// May returns nil if the rules allow the call.
+func (c *Caller) May(method a2a.Method, skill, tenant string) *authz.Refusal {
+	if c.Rules == nil {
+		return nil
+	}
+	return c.Rules.Decide(&authz.Call{
+		Principal: c.Principal(), Namespace: c.Namespace, Claims: c.Claims,
+		Method: method, Skill: skill, Tenant: tenant,
+	})
+}
+
+// Challenges returns the values of WWW-Authenticate for an anonymous caller that needs a
+// credential: one for each authentication method of the policy, in the policy's order. It
+// is empty if no method needs a credential.
+func (c *Caller) Challenges() []string {
+	if c.Policy == nil {
+		return nil
+	}
+	return c.Policy.Challenges()
+}
+
+// Principal returns the principal of the caller. It differs from the Owner if several
+// principals share the Owner.
+func (c *Caller) Principal() string {
+	if c.Individual != "" {
+		return c.Individual
+	}
+	return string(c.Owner)
+}
+
+type callerKey struct{}
+
+// WithCaller returns a context that carries the caller.
+func WithCaller(ctx context.Context, c Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, c)
+}
+
+// CallerFrom returns the caller of a context, and false if there is none.
+func CallerFrom(ctx context.Context) (Caller, bool) {
+	c, ok := ctx.Value(callerKey{}).(Caller)
+	return c, ok
 }

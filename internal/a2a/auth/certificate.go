@@ -44,16 +44,8 @@ func (a *Authorities) Swap(pool *x509.CertPool) { a.pool.Store(pool) }
 // Certificate authenticates callers by the client certificate of their TLS connection.
 type Certificate struct {
 	config CertificateConfig
-	cache  atomic.Pointer[certificateCache]
+	cache  keyedCache[x509.CertPool]
 }
-
-// certificateCache caches the certificates that one pool of authorities has verified.
-type certificateCache struct {
-	authorities  *x509.CertPool
-	certificates *tokenCache
-}
-
-var _ Authenticator = (*Certificate)(nil)
 
 // NewCertificate returns an authenticator.
 func NewCertificate(c CertificateConfig) *Certificate { return &Certificate{config: c} }
@@ -75,7 +67,7 @@ func (c *Certificate) Authenticate(r *http.Request) (Caller, error) {
 		return Caller{}, overridable(a2a.ReasonUnauthenticated, "Client certificates cannot be verified: no certificate authority is configured")
 	}
 	now := c.config.Now()
-	verified := c.cacheFor(pool)
+	verified := c.cache.of(pool)
 	if caller, ok := verified.get(string(leaf.Raw), now); ok {
 		return caller, nil
 	}
@@ -93,16 +85,7 @@ func (c *Certificate) VerifiedBefore(r *http.Request) (Credential, bool) {
 		return CredentialNone, false
 	}
 	pool := c.config.Authorities.pool.Load()
-	return CredentialCertificate, pool != nil && c.cacheFor(pool).has(string(r.TLS.PeerCertificates[0].Raw), c.config.Now())
-}
-
-func (c *Certificate) cacheFor(pool *x509.CertPool) *tokenCache {
-	if cache := c.cache.Load(); cache != nil && cache.authorities == pool {
-		return cache.certificates
-	}
-	cache := &certificateCache{authorities: pool, certificates: newTokenCache()}
-	c.cache.Store(cache)
-	return cache.certificates
+	return CredentialCertificate, pool != nil && c.cache.of(pool).has(string(r.TLS.PeerCertificates[0].Raw), c.config.Now())
 }
 
 func (c *Certificate) verify(chain []*x509.Certificate, pool *x509.CertPool, now time.Time) (Caller, time.Time, error) {

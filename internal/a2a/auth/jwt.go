@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -47,16 +46,8 @@ type JWTConfig struct {
 // background.
 type JWT struct {
 	config JWTConfig
-	cache  atomic.Pointer[jwtCache]
+	cache  keyedCache[keySet]
 }
-
-// jwtCache caches the tokens that one keySet has verified.
-type jwtCache struct {
-	keys   *keySet
-	tokens *tokenCache
-}
-
-var _ Authenticator = (*JWT)(nil)
 
 // NewJWT returns an authenticator.
 func NewJWT(c JWTConfig) *JWT {
@@ -83,7 +74,7 @@ func (j *JWT) Authenticate(r *http.Request) (Caller, error) {
 	// too.
 	keys := j.config.Keys.current(now)
 	if keys != nil {
-		if caller, ok := j.cacheFor(keys).get(text, now); ok {
+		if caller, ok := j.cache.of(keys).get(text, now); ok {
 			return caller, nil
 		}
 	}
@@ -101,7 +92,7 @@ func (j *JWT) Authenticate(r *http.Request) (Caller, error) {
 	if err != nil {
 		return Caller{}, err
 	}
-	j.cacheFor(keys).put(text, caller, expiry, now)
+	j.cache.of(keys).put(text, caller, expiry, now)
 	return caller, nil
 }
 
@@ -113,18 +104,7 @@ func (j *JWT) VerifiedBefore(r *http.Request) (Credential, bool) {
 	}
 	now := j.config.Now()
 	keys := j.config.Keys.current(now)
-	return CredentialToken, keys != nil && len(text) <= maxToken && j.cacheFor(keys).has(text, now)
-}
-
-// cacheFor returns the cache of the tokens that the keys have verified. The cache is
-// empty for new keys, so that tokens of a withdrawn key are refused.
-func (j *JWT) cacheFor(keys *keySet) *tokenCache {
-	if c := j.cache.Load(); c != nil && c.keys == keys {
-		return c.tokens
-	}
-	c := &jwtCache{keys: keys, tokens: newTokenCache()}
-	j.cache.Store(c)
-	return c.tokens
+	return CredentialToken, keys != nil && len(text) <= maxToken && j.cache.of(keys).has(text, now)
 }
 
 func (j *JWT) verify(token *jwt.JSONWebToken, keys *keySet, now time.Time) (Caller, time.Time, error) {

@@ -63,8 +63,6 @@ type trustedIssuer struct {
 	keys      []jose.JSONWebKey
 }
 
-var _ Authenticator = (*Kubernetes)(nil)
-
 // NewKubernetes returns an authenticator. It fails if a JWK set has no usable key.
 func NewKubernetes(c KubernetesConfig) (*Kubernetes, error) {
 	k := &Kubernetes{config: c, issuers: map[string]*trustedIssuer{}, verified: newTokenCache()}

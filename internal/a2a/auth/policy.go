@@ -31,8 +31,6 @@ type Policy struct {
 	Rules *authz.Policy
 }
 
-var _ Challenger = (*Policy)(nil)
-
 // Decide returns the caller of a request, or an *a2a.Error.
 func (p *Policy) Decide(r *http.Request) (Caller, error) {
 	var rejection error

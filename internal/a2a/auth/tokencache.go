@@ -6,6 +6,7 @@ package auth
 import (
 	"crypto/sha256"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -99,4 +100,25 @@ func (c *tokenCache) shrink(now time.Time) {
 func (c *tokenCache) evict(key [sha256.Size]byte, entry verifiedToken) {
 	c.claimsBytes -= entry.claimsBytes
 	delete(c.entries, key)
+}
+
+// keyedCache caches the callers whose credentials the current keys have verified. It is empty
+// for new keys, so that credentials of withdrawn keys are refused.
+type keyedCache[K any] struct {
+	current atomic.Pointer[keyedCallers[K]]
+}
+
+type keyedCallers[K any] struct {
+	keys    *K
+	callers *tokenCache
+}
+
+// of returns the callers that the keys have verified.
+func (c *keyedCache[K]) of(keys *K) *tokenCache {
+	if current := c.current.Load(); current != nil && current.keys == keys {
+		return current.callers
+	}
+	made := &keyedCallers[K]{keys, newTokenCache()}
+	c.current.Store(made)
+	return made.callers
 }

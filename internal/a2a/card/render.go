@@ -46,21 +46,10 @@ func Render(c *Card, f Form, signatures ...Signature) ([]byte, error) {
 	for i := range c.SecuritySchemes {
 		out.setScheme(c.SecuritySchemes[i].Name, renderScheme(&c.SecuritySchemes[i], f))
 	}
-	required := c.requirements()
-	switch f {
-	case FormUnion:
-		if !c.SecurityOptional {
-			out.Authentication = legacyAuthentication(c.SecuritySchemes)
-		}
-		out.Security = anyOf(plain(required))
-		out.ProtoRequirements = wrap(required)
-	case FormV03:
-		out.Security = anyOf(plain(required))
-	case FormV03Proto:
-		out.Security = anyOf(wrap(required))
-	case FormV10:
-		out.SecurityRequirements = wrap(required)
+	if f == FormUnion && !c.SecurityOptional {
+		out.Authentication = legacyAuthentication(c.SecuritySchemes)
 	}
+	out.security = renderSecurity(c.requirements(), f)
 	for _, s := range public {
 		out.Skills = append(out.Skills, renderSkill(s, f))
 	}
@@ -106,11 +95,9 @@ type document struct {
 	DefaultOutputModes   []string                  `json:"defaultOutputModes"`
 	Authentication       *authentication           `json:"authentication,omitempty"`
 	SecuritySchemes      map[string]securityScheme `json:"securitySchemes,omitempty"`
-	Security             []any                     `json:"security,omitempty"`
-	SecurityRequirements []requirement             `json:"securityRequirements,omitempty"`
-	ProtoRequirements    []requirement             `json:"security_requirements,omitempty"`
-	Skills               []skill                   `json:"skills"`
-	Signatures           []Signature               `json:"signatures,omitempty"`
+	security
+	Skills     []skill     `json:"skills"`
+	Signatures []Signature `json:"signatures,omitempty"`
 }
 
 type transport struct {
@@ -133,16 +120,14 @@ type capabilities struct {
 }
 
 type skill struct {
-	ID                   string        `json:"id"`
-	Name                 string        `json:"name"`
-	Description          string        `json:"description"`
-	Tags                 []string      `json:"tags"`
-	Examples             []string      `json:"examples,omitempty"`
-	InputModes           []string      `json:"inputModes,omitempty"`
-	OutputModes          []string      `json:"outputModes,omitempty"`
-	Security             []any         `json:"security,omitempty"`
-	SecurityRequirements []requirement `json:"securityRequirements,omitempty"`
-	ProtoRequirements    []requirement `json:"security_requirements,omitempty"`
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Tags        []string `json:"tags"`
+	Examples    []string `json:"examples,omitempty"`
+	InputModes  []string `json:"inputModes,omitempty"`
+	OutputModes []string `json:"outputModes,omitempty"`
+	security
 }
 
 // plainText is the list of modes of a card without modes, because the protocol requires
@@ -200,22 +185,11 @@ func supportedInterfaces(all []Interface) []supportedInterface {
 }
 
 func renderSkill(s Skill, f Form) skill {
-	out := skill{
+	return skill{
 		ID: s.ID, Name: s.Name, Description: s.Description, Tags: append([]string{}, s.Tags...),
 		Examples: s.Examples, InputModes: s.InputModes, OutputModes: s.OutputModes,
+		security: renderSecurity(s.Security, f),
 	}
-	switch f {
-	case FormUnion:
-		out.Security = anyOf(plain(s.Security))
-		out.ProtoRequirements = wrap(s.Security)
-	case FormV03:
-		out.Security = anyOf(plain(s.Security))
-	case FormV03Proto:
-		out.Security = anyOf(wrap(s.Security))
-	case FormV10:
-		out.SecurityRequirements = wrap(s.Security)
-	}
-	return out
 }
 
 func (d *document) setScheme(name string, s securityScheme) {
@@ -223,15 +197,6 @@ func (d *document) setScheme(name string, s securityScheme) {
 		d.SecuritySchemes = map[string]securityScheme{}
 	}
 	d.SecuritySchemes[name] = s
-}
-
-// anyOf returns requirements, of either shape, as a slice of type []any.
-func anyOf[T any](all []T) []any {
-	var out []any
-	for _, each := range all {
-		out = append(out, each)
-	}
-	return out
 }
 
 func encode(d *document) ([]byte, error) {

@@ -191,6 +191,29 @@ type scopes struct {
 	List []string `json:"list"`
 }
 
+// security has the requirements of a card or a skill, in the members of all forms.
+type security struct {
+	Security             []any         `json:"security,omitempty"`
+	SecurityRequirements []requirement `json:"securityRequirements,omitempty"`
+	ProtoRequirements    []requirement `json:"security_requirements,omitempty"`
+}
+
+// renderSecurity returns requirements in a form.
+func renderSecurity(all []Requirement, f Form) (out security) {
+	switch f {
+	case FormUnion:
+		out.Security = anyOf(plain(all))
+		out.ProtoRequirements = wrap(all)
+	case FormV03:
+		out.Security = anyOf(plain(all))
+	case FormV03Proto:
+		out.Security = anyOf(wrap(all))
+	case FormV10:
+		out.SecurityRequirements = wrap(all)
+	}
+	return out
+}
+
 // requirements returns one requirement for each scheme of the card. It returns none if
 // the schemes are optional.
 func (c *Card) requirements() []Requirement {
@@ -203,6 +226,15 @@ func (c *Card) requirements() []Requirement {
 		all = append(all, Requirement{s.Name: s.Scopes})
 	}
 	return all
+}
+
+// anyOf returns requirements, of either shape, as a slice of type []any.
+func anyOf[T any](all []T) []any {
+	var out []any
+	for _, each := range all {
+		out = append(out, each)
+	}
+	return out
 }
 
 // plain returns requirements in the shape of OpenAPI, with an empty list instead of null

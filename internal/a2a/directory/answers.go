@@ -23,8 +23,6 @@ import (
 // tasks.
 type answers struct{ registry Registry }
 
-var _ a2a.Handler = answers{}
-
 // Send implements a2a.Handler.
 func (h answers) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error) {
 	m, err := h.answer(ctx, r)

@@ -81,8 +81,6 @@ type transports struct {
 
 type control = func(network, address string, c syscall.RawConn) error
 
-var _ http.RoundTripper = (*Guard)(nil)
-
 // Limits of connections.
 const (
 	maxHeaderBytes  = 64 << 10
@@ -159,7 +157,9 @@ func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	transports := g.current.Load()
 	target, reason := check(transports.policy, r.URL)
 	if reason != "" {
-		closeBody(r)
+		if r.Body != nil {
+			_ = r.Body.Close()
+		}
 		return nil, fmt.Errorf("%w: the URL %s", ErrDenied, reason)
 	}
 	if r.URL.Host != target.hostport || r.Host != "" && r.Host != target.hostport {
@@ -172,12 +172,6 @@ func (g *Guard) RoundTrip(r *http.Request) (*http.Response, error) {
 		return transports.http.RoundTrip(r)
 	}
 	return transports.https.RoundTrip(r)
-}
-
-func closeBody(r *http.Request) {
-	if r.Body != nil {
-		_ = r.Body.Close()
-	}
 }
 
 func (g *Guard) transport(p *Policy, plain bool) *http.Transport {

@@ -4,9 +4,12 @@
 package egress
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Policy lists the allowed targets. It is immutable once a guard uses it.
@@ -144,4 +147,131 @@ func (p *Policy) clusterDomain() string {
 		return "cluster.local"
 	}
 	return strings.ToLower(strings.Trim(p.ClusterDomain, "."))
+}
+
+// ErrDenied is the error for a request whose target is not allowed. The error of the
+// request wraps it. No byte was sent to the target.
+var ErrDenied = errors.New("target is not allowed")
+
+// special lists the ranges of addresses that are not public (the special-purpose
+// registries of IANA, RFC 6890) or that embed another address. Such an address is allowed
+// only by a CIDR, for a Service, or for a configured host.
+var special = prefixes(
+	"0.0.0.0/8",          // this network
+	"10.0.0.0/8",         // private
+	"100.64.0.0/10",      // carrier-grade NAT
+	"127.0.0.0/8",        // loopback
+	"169.254.0.0/16",     // link-local, metadata
+	"172.16.0.0/12",      // private
+	"192.0.0.0/24",       // IETF protocols
+	"192.0.2.0/24",       // documentation
+	"192.88.99.0/24",     // 6to4 relays
+	"192.168.0.0/16",     // private
+	"198.18.0.0/15",      // benchmarks
+	"198.51.100.0/24",    // documentation
+	"203.0.113.0/24",     // documentation
+	"224.0.0.0/4",        // multicast
+	"240.0.0.0/4",        // reserved
+	"255.255.255.255/32", // broadcast
+	"::/128",             // unspecified
+	"::1/128",            // loopback
+	"::/96",              // IPv4-compatible
+	"::ffff:0:0/96",      // IPv4-mapped
+	"::ffff:0:0:0/96",    // IPv4-translated
+	"64:ff9b::/96",       // NAT64
+	"64:ff9b:1::/48",     // NAT64, local
+	"100::/64",           // discard
+	"2001::/32",          // Teredo
+	"2001:2::/48",        // benchmarks
+	"2001:10::/28",       // ORCHID
+	"2001:20::/28",       // ORCHIDv2
+	"2001::/23",          // IETF protocols
+	"2001:db8::/32",      // documentation
+	"2002::/16",          // 6to4
+	"3fff::/20",          // documentation
+	"5f00::/16",          // segment routing
+	"fc00::/7",           // unique local
+	"fe80::/10",          // link-local
+	"fec0::/10",          // site-local
+	"ff00::/8",           // multicast
+)
+
+// metadata lists the addresses of clouds' metadata services outside of the link-local
+// range. A metadata service returns credentials of the machine.
+var metadata = prefixes(
+	"100.100.100.200/32", // Alibaba Cloud
+	"168.63.129.16/32",   // Azure
+	"192.0.0.192/32",     // Oracle Cloud
+	"fd00:ec2::254/128",  // AWS
+	"fd20:ce::254/128",   // Google Cloud
+)
+
+// global is the range of globally routed IPv6 addresses.
+var global = netip.MustParsePrefix("2000::/3")
+
+// public reports whether an address is public.
+func public(a netip.Addr) bool {
+	return !within(special, a) && !within(metadata, a) && (a.Is4() || global.Contains(a))
+}
+
+// forbidden reports whether an address is one that no policy in a pod can allow.
+func forbidden(a netip.Addr) bool {
+	if embedded, ok := embeddedIPv4(a); ok && !a.IsLoopback() && !a.IsUnspecified() {
+		return forbidden(embedded)
+	}
+	return local(a) || a.IsUnspecified() || a.IsMulticast() || a.Is4() && a.As4() == [4]byte{255, 255, 255, 255} ||
+		a.Is4() && a.As4()[0] == 0 || within(metadata, a)
+}
+
+// OffLink is a Control function of net.Dialer for hosts in the configuration. It allows
+// public, private and loopback addresses, and refuses link-local, metadata and
+// unspecified ones with ErrDenied.
+func OffLink(_, address string, _ syscall.RawConn) error {
+	final, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: its address is not valid", ErrDenied)
+	}
+	if a := final.Addr().Unmap(); forbidden(a) && !a.IsLoopback() {
+		return fmt.Errorf("%w: link-local, metadata and unspecified addresses are never allowed", ErrDenied)
+	}
+	return nil
+}
+
+// embedding lists the IPv6 ranges whose addresses embed an IPv4 address. at is the
+// position of the embedded address, in bytes.
+var embedding = []struct {
+	netip.Prefix
+	at int
+}{
+	{netip.MustParsePrefix("::/96"), 12},
+	{netip.MustParsePrefix("::ffff:0:0:0/96"), 12},
+	{netip.MustParsePrefix("64:ff9b::/96"), 12},
+	{netip.MustParsePrefix("2002::/16"), 2},
+}
+
+// embeddedIPv4 returns the IPv4 address that an IPv6 address embeds, because a translator
+// or a tunnel may connect to it. It returns false if there is none.
+func embeddedIPv4(a netip.Addr) (netip.Addr, bool) {
+	for _, c := range embedding {
+		if c.Contains(a) {
+			bytes := a.As16()
+			return netip.AddrFrom4([4]byte(bytes[c.at : c.at+4])), true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// local reports whether an address is loopback or link-local.
+func local(a netip.Addr) bool { return a.IsLoopback() || a.IsLinkLocalUnicast() }
+
+func within(all []netip.Prefix, a netip.Addr) bool {
+	return slices.ContainsFunc(all, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+func prefixes(texts ...string) []netip.Prefix {
+	all := make([]netip.Prefix, len(texts))
+	for i, t := range texts {
+		all[i] = netip.MustParsePrefix(t)
+	}
+	return all
 }

@@ -35,11 +35,6 @@ type Handler struct {
 	Refused func(context.Context, a2a.Method, *authz.Refusal)
 }
 
-var (
-	_ a2a.Handler     = (*Handler)(nil)
-	_ a2a.PushHandler = (*Handler)(nil)
-)
-
 // Send implements a2a.Handler.
 func (h *Handler) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error) {
 	if err := h.checkSend(ctx, a2a.MethodSendMessage, r); err != nil {
@@ -102,10 +97,7 @@ func (h *Handler) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.S
 
 // SetPush implements a2a.PushHandler.
 func (h *Handler) SetPush(ctx context.Context, r *a2a.SetPushRequest) (*a2a.PushConfig, error) {
-	if err := h.check(ctx, a2a.MethodCreatePushConfig, &r.Owner, r.Tenant); err != nil {
-		return nil, err
-	}
-	if err := h.checkPush(); err != nil {
+	if err := h.checkPushCall(ctx, a2a.MethodCreatePushConfig, &r.Owner, r.Tenant); err != nil {
 		return nil, err
 	}
 	return h.Push.SetPush(ctx, r)
@@ -113,10 +105,7 @@ func (h *Handler) SetPush(ctx context.Context, r *a2a.SetPushRequest) (*a2a.Push
 
 // GetPush implements a2a.PushHandler.
 func (h *Handler) GetPush(ctx context.Context, r *a2a.PushRequest) (*a2a.PushConfig, error) {
-	if err := h.check(ctx, a2a.MethodGetPushConfig, &r.Owner, r.Tenant); err != nil {
-		return nil, err
-	}
-	if err := h.checkPush(); err != nil {
+	if err := h.checkPushCall(ctx, a2a.MethodGetPushConfig, &r.Owner, r.Tenant); err != nil {
 		return nil, err
 	}
 	return h.Push.GetPush(ctx, r)
@@ -124,10 +113,7 @@ func (h *Handler) GetPush(ctx context.Context, r *a2a.PushRequest) (*a2a.PushCon
 
 // ListPush implements a2a.PushHandler.
 func (h *Handler) ListPush(ctx context.Context, r *a2a.ListPushRequest) (*a2a.PushPage, error) {
-	if err := h.check(ctx, a2a.MethodListPushConfigs, &r.Owner, r.Tenant); err != nil {
-		return nil, err
-	}
-	if err := h.checkPush(); err != nil {
+	if err := h.checkPushCall(ctx, a2a.MethodListPushConfigs, &r.Owner, r.Tenant); err != nil {
 		return nil, err
 	}
 	return h.Push.ListPush(ctx, r)
@@ -135,10 +121,7 @@ func (h *Handler) ListPush(ctx context.Context, r *a2a.ListPushRequest) (*a2a.Pu
 
 // DeletePush implements a2a.PushHandler.
 func (h *Handler) DeletePush(ctx context.Context, r *a2a.PushRequest) error {
-	if err := h.check(ctx, a2a.MethodDeletePushConfig, &r.Owner, r.Tenant); err != nil {
-		return err
-	}
-	if err := h.checkPush(); err != nil {
+	if err := h.checkPushCall(ctx, a2a.MethodDeletePushConfig, &r.Owner, r.Tenant); err != nil {
 		return err
 	}
 	return h.Push.DeletePush(ctx, r)
@@ -149,6 +132,14 @@ func (h *Handler) checkStreaming() error {
 		return &a2a.Error{Reason: a2a.ReasonUnsupportedOperation}
 	}
 	return nil
+}
+
+// checkPushCall checks a call like check, and that the agent supports push notifications.
+func (h *Handler) checkPushCall(ctx context.Context, method a2a.Method, owner *a2a.Owner, tenant string) error {
+	if err := h.check(ctx, method, owner, tenant); err != nil {
+		return err
+	}
+	return h.checkPush()
 }
 
 func (h *Handler) checkPush() error {

@@ -135,7 +135,7 @@ func (p *Parking) Close() error {
 	close(p.closing)
 	for c := range p.parked {
 		if c.hasEnded() {
-			c.closeIdle()
+			c.interruptRead()
 		}
 	}
 	return nil
@@ -277,7 +277,7 @@ func (c *Parked) end(complete bool) {
 	case c.reusable:
 		_ = c.conn.SetReadDeadline(p.options.Now().Add(p.options.Idle))
 	case complete:
-		c.closeIdle()
+		c.interruptRead()
 	default:
 		c.abort()
 	}
@@ -296,9 +296,8 @@ func (c *Parked) abort() {
 	_ = c.conn.Close()
 }
 
-// closeIdle makes waitForClient close a connection whose response has ended.
-func (c *Parked) closeIdle() { c.interruptRead() }
-
+// interruptRead ends the read of waitForClient, which closes the connection, unless it returns
+// the connection to the server.
 func (c *Parked) interruptRead() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) }
 
 // chunks pools the buffers of small chunks.
