@@ -4,21 +4,22 @@
 package cli
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
 
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/conversion"
 	"github.com/a2a-operator/a2a-operator/internal/cli/conversion/kagent"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
 )
-
-func (a *app) importCommand() *cobra.Command {
-	return group("import", "Make Agents from a Deployment, from a card, or from manifests of kagent",
-		a.importDeploymentCommand(), a.importCardCommand(), a.importKagentCommand())
-}
 
 func (a *app) importCardCommand() *cobra.Command {
 	f := importFlags{app: a}
@@ -124,3 +125,127 @@ func (a *app) readManifests(name string) ([]byte, error) {
 	}
 	return text, nil
 }
+
+// importFlags are the flags that all import commands have.
+type importFlags struct {
+	*app
+	name, dryRun string
+}
+
+func (f *importFlags) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.dryRun, "dry-run", dryRunNone, "With server, the API server validates the Agents. The command never stores them.")
+	f.outputFlag(cmd, outputYAML, outputJSON)
+}
+
+func (f *importFlags) check() error {
+	if f.dryRun != dryRunNone && f.dryRun != dryRunServer {
+		return failure.New(failure.Usage, "--dry-run %s is not one of %s, %s", f.dryRun, dryRunNone, dryRunServer)
+	}
+	return nil
+}
+
+// finish validates the Agents if --dry-run asks for it, and writes them with the report.
+func (f *importFlags) finish(ctx context.Context, result *conversion.Result) error {
+	if f.output == outputYAML {
+		f.printNotes(result.Report)
+	}
+	objects := make([]map[string]any, 0, len(result.Agents))
+	for _, agent := range result.Agents {
+		object, err := manifest(agent)
+		if err != nil {
+			return err
+		}
+		if err := f.validate(ctx, agent, object); err != nil {
+			return err
+		}
+		objects = append(objects, object)
+	}
+	if f.output == outputJSON {
+		report := result.Report
+		if report == nil {
+			report = []conversion.Note{}
+		}
+		return f.printJSON(map[string]any{"objects": objects, "report": report})
+	}
+	return f.printManifests(objects)
+}
+
+// validate lets the API server validate the manifest of an Agent if --dry-run is server.
+func (f *importFlags) validate(ctx context.Context, agent *a2av1alpha1.Agent, object map[string]any) error {
+	if f.dryRun != dryRunServer {
+		return nil
+	}
+	text, err := json.Marshal(object)
+	if err != nil {
+		return failure.Wrap(failure.Internal, err, "encode the result")
+	}
+	return f.cluster.DryRun(ctx, agent.Namespace, agent.Name, text)
+}
+
+// printNotes writes the report to stderr, one line for each note.
+func (a *app) printNotes(report []conversion.Note) {
+	for _, note := range report {
+		a.warnf("%s", note)
+	}
+}
+
+// printManifests writes objects as YAML documents. It writes an object with terminal control characters as JSON, which
+// escapes these characters and is also valid YAML.
+func (a *app) printManifests(objects []map[string]any) error {
+	var out bytes.Buffer
+	for i, object := range objects {
+		if i > 0 {
+			out.WriteString("---\n")
+		}
+		text, err := yaml.Marshal(object)
+		if err != nil {
+			return failure.Wrap(failure.Internal, err, "encode the result")
+		}
+		if terminal.Clean(string(text)) != string(text) {
+			if text, err = json.MarshalIndent(object, "", "  "); err != nil {
+				return failure.Wrap(failure.Internal, err, "encode the result")
+			}
+			text = append(terminal.JSON(text), '\n')
+		}
+		out.Write(text)
+	}
+	return a.printText(out.Bytes())
+}
+
+// manifest returns an Agent as a map, without the fields that encoding/json writes although they are not set.
+func manifest(agent *a2av1alpha1.Agent) (map[string]any, error) {
+	text, err := json.Marshal(agent)
+	if err != nil {
+		return nil, failure.Wrap(failure.Internal, err, "encode the result")
+	}
+	object := map[string]any{}
+	if err := json.Unmarshal(text, &object); err != nil {
+		return nil, failure.Wrap(failure.Internal, err, "encode the result")
+	}
+	withoutEmpty(object)
+	return object, nil
+}
+
+// withoutEmpty removes null values, and empty fields resources and metadata, from a decoded JSON value.
+func withoutEmpty(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, child := range value {
+			if fields, isObject := child.(map[string]any); child == nil || isObject && len(fields) == 0 && (name == "resources" || name == "metadata") {
+				delete(value, name)
+				continue
+			}
+			withoutEmpty(child)
+		}
+	case []any:
+		for _, each := range value {
+			withoutEmpty(each)
+		}
+	}
+}
+
+// Values of --dry-run.
+const (
+	dryRunNone   = "none"
+	dryRunServer = "server"
+)

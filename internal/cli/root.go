@@ -143,6 +143,11 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
+func (a *app) importCommand() *cobra.Command {
+	return group("import", "Make Agents from a Deployment, from a card, or from manifests of kagent",
+		a.importDeploymentCommand(), a.importCardCommand(), a.importKagentCommand())
+}
+
 func (a *app) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: exactArgs()}
 	a.outputFlag(cmd, outputText, outputJSON)

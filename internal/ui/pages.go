@@ -11,9 +11,8 @@
 //
 //	options  what a server of the pages configures
 //	render   templates, and what all pages have
-//	list     the list of agents
 //	code     lines that call an agent from a shell and from programs
-//	agent    the page of an agent, and its cards
+//	agents   the list of agents, the page of an agent, and its cards
 //	changes  streams of changes
 //	pages    routes, security headers
 package ui

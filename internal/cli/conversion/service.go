@@ -107,12 +107,15 @@ func FindTarget(d *appsv1.Deployment, services []corev1.Service, container strin
 		return nil, failure.New(failure.Usage, "the port of Deployment %s cannot be determined from a Service or from the container", d.Name).
 			WithHint("name the port of the program with --port")
 	}
-	if IsSidecarPort(t.Port) {
+	if isSidecarPort(t.Port) {
 		return nil, failure.New(failure.Usage, "the container listens on port %d, which the sidecar of an Agent needs", t.Port).
 			WithHint("let the program listen on another port than 8641, 8642 and 8643, or name another port with --port")
 	}
 	return t, nil
 }
+
+// isSidecarPort reports whether the sidecar listens at a port, which no container of an Agent may use then.
+func isSidecarPort(port int32) bool { return port >= 8641 && port <= 8643 }
 
 // findService chooses a Service that selects the pods and has a port with a matching target. It prefers the Service with
 // the name of the Deployment, and then the first by name.

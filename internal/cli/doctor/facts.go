@@ -127,6 +127,15 @@ type Listing struct {
 	CardDigest string
 }
 
+// TokenMetrics are counts of a sidecar since its start.
+type TokenMetrics struct {
+	// RefusedCaller is the number of messages that the budget of a caller refused. RefusedTotal is the number of messages
+	// that the budget of all callers together refused.
+	RefusedCaller, RefusedTotal float64
+	// Turns is the number of ended turns. Reports is the number of calls for which the agent reported a usage.
+	Turns, Reports float64
+}
+
 // CallFacts are the results of calls to the agent and to the registry through the API server.
 type CallFacts struct {
 	// Card is the card that a sidecar serves. It is nil if CardErr is set.

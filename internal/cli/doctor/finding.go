@@ -98,3 +98,7 @@ func orOkay(findings []Finding, check, seen string) []Finding {
 	}
 	return okay(check, seen)
 }
+
+// advice is the meaning of a reason and the action of the user, as in
+// docs/reference/conditions.md.
+type advice struct{ means, action string }

@@ -10,15 +10,18 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/clusteraccess"
+	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
@@ -233,4 +236,42 @@ func (r *reader) namespaceLabels(ctx context.Context, namespace string) map[stri
 		return map[string]string{corev1.LabelMetadataName: namespace}
 	}
 	return object.Labels
+}
+
+// readTimeout bounds each read and each call.
+const readTimeout = 10 * time.Second
+
+var errSlowRead = failure.New(failure.Timeout, "no answer within %s", readTimeout)
+
+// reader reads objects from the API server.
+type reader struct{ client kubernetes.Interface }
+
+// unread collects the parts that could not be read. It is safe for concurrent use.
+type unread struct {
+	mu  sync.Mutex
+	all []Unread
+}
+
+func (u *unread) add(part string, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.all = append(u.all, Unread{part, failure.Of(err)})
+}
+
+// sorted returns the parts sorted by name.
+func (u *unread) sorted() []Unread {
+	slices.SortFunc(u.all, func(a, b Unread) int { return strings.Compare(a.Part, b.Part) })
+	return u.all
+}
+
+// read runs a request for at most readTimeout. Its error is a failure for the user.
+func read[T any](ctx context.Context, access clusteraccess.Access, options metav1.ListOptions, request func(context.Context, metav1.ListOptions) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, readTimeout, errSlowRead)
+	defer cancel()
+	out, err := request(ctx, options)
+	if err != nil {
+		var none T
+		return none, clusteraccess.Explain(ctx, err, access)
+	}
+	return out, nil
 }

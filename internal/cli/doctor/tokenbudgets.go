@@ -11,16 +11,6 @@ import (
 	"strings"
 )
 
-// TokenMetrics are counts of a sidecar since its start.
-type TokenMetrics struct {
-	// RefusedCaller is the number of messages that the budget of a caller refused, RefusedTotal
-	// the number that the budget of all callers together refused.
-	RefusedCaller, RefusedTotal float64
-	// Turns is the number of ended turns, and Reports the number of calls of the agent for which
-	// it reported a usage.
-	Turns, Reports float64
-}
-
 // parseTokenMetrics parses metrics in the text format of Prometheus. It ignores other metrics.
 func parseTokenMetrics(text []byte) (m TokenMetrics) {
 	for line := range strings.Lines(string(text)) {

@@ -11,8 +11,8 @@
 //	updates  events of an agent -> lines for the script
 //	send     messages and cancellations
 //	tasks    the tasks of an agent and their events
-//	access   who may send requests
-//	server   the listener
+//	serve    the listener, and who may send requests
+//	server   the state of the server
 package ui
 
 import (
