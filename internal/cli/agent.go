@@ -274,14 +274,50 @@ func (a *app) completeAgents(cmd *cobra.Command, args []string, _ string) ([]str
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
-// takeTask returns the name of the agent, "" with --url, and the id of the task in the arguments.
-func (f *agentFlags) takeTask(cmd *cobra.Command, args []string) (name, id string, err error) {
+// connecting returns the RunE of a command for an agent. It connects to the agent that the arguments name, and calls run
+// with the arguments after the agent. check checks these arguments and the flags before the connection.
+func (a *app) connecting(f *agentFlags, check cobra.PositionalArgs, run func(ctx context.Context, agent *agent, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		name, rest, err := f.take(cmd, args)
+		if err == nil {
+			err = check(cmd, rest)
+		}
+		if err != nil {
+			return err
+		}
+		agent, err := a.connect(cmd.Context(), f, name)
+		if err != nil {
+			return err
+		}
+		defer agent.close()
+		return run(cmd.Context(), agent, rest)
+	}
+}
+
+// findOnly reads the card of the only agent that the arguments name, for commands that do not call it.
+func (a *app) findOnly(cmd *cobra.Command, f *agentFlags, args []string) (*agent, error) {
 	name, rest, err := f.take(cmd, args)
-	if err == nil && len(rest) != 1 {
-		err = failure.New(failure.Usage, "%s needs the id of one task", display(cmd)).WithHint("%s task list lists the tasks", Program)
+	if err == nil {
+		err = onlyAgent(cmd, rest)
 	}
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	return name, rest[0], nil
+	return a.find(cmd.Context(), f, name, false)
+}
+
+// onlyAgent checks that no argument follows the agent.
+func onlyAgent(cmd *cobra.Command, rest []string) error {
+	if len(rest) > 0 {
+		return failure.New(failure.Usage, "%s has too many arguments", display(cmd))
+	}
+	return nil
+}
+
+// oneTask checks that the id of one task follows the agent.
+func oneTask(cmd *cobra.Command, rest []string) error {
+	if len(rest) != 1 {
+		return failure.New(failure.Usage, "%s needs the id of one task", display(cmd)).WithHint("%s task list lists the tasks", Program)
+	}
+	return nil
 }

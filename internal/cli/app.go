@@ -15,6 +15,7 @@ import (
 	"golang.org/x/term"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/clusteraccess"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
@@ -127,6 +128,18 @@ func (a *app) printJSON(value any) error {
 		return failure.Wrap(failure.Internal, err, "encode the result")
 	}
 	return a.printText(append(terminal.JSON(text), '\n'))
+}
+
+// printDocument writes a value to stdout as one document, in JSON or, with -o yaml, in YAML.
+func (a *app) printDocument(value any) error {
+	if a.output == outputJSON {
+		return a.printJSON(value)
+	}
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		return failure.Wrap(failure.Internal, err, "encode the result")
+	}
+	return a.printText([]byte(terminal.Clean(string(text))))
 }
 
 func (a *app) printText(text []byte) error {

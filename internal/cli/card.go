@@ -36,14 +36,7 @@ func (a *app) cardGetCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&validate, "validate", false, "Check the card against the schema of its A2A version, and fail if a member is missing or wrong.")
 	a.outputFlag(cmd, outputText, outputJSON)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, rest, err := f.take(cmd, args)
-		if err != nil {
-			return err
-		}
-		if len(rest) > 0 {
-			return failure.New(failure.Usage, "%s has too many arguments", display(cmd))
-		}
-		agent, err := a.find(cmd.Context(), f, name, false)
+		agent, err := a.findOnly(cmd, f, args)
 		if err != nil {
 			return err
 		}

@@ -75,14 +75,7 @@ The exit status is 0 if a signature is valid, or if the card has no signature. I
 	cmd.Flags().StringVar(&keys, "key", "", "`FILE` or https URL of the public keys to trust: PEM, a JWK or a JWK set.")
 	a.outputFlag(cmd, outputText, outputJSON)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, rest, err := f.take(cmd, args)
-		if err != nil {
-			return err
-		}
-		if len(rest) > 0 {
-			return failure.New(failure.Usage, "%s has too many arguments", display(cmd))
-		}
-		agent, err := a.find(cmd.Context(), f, name, false)
+		agent, err := a.findOnly(cmd, f, args)
 		if err != nil {
 			return err
 		}

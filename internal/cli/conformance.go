@@ -42,27 +42,15 @@ command also sends a message, and reads the task that the agent creates for it. 
 	f.addWaiting(cmd)
 	cmd.Flags().StringVar(&text, "message", "", "`TEXT` of a message to send, which the agent works on.")
 	a.outputFlag(cmd, outputText, outputJSON)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, rest, err := f.take(cmd, args)
-		if err != nil {
-			return err
-		}
-		if len(rest) > 0 {
-			return failure.New(failure.Usage, "%s has too many arguments", display(cmd))
-		}
-		agent, err := a.connect(cmd.Context(), f, name)
-		if err != nil {
-			return err
-		}
-		defer agent.close()
-		ctx, cancel := f.waiting(cmd.Context())
+	cmd.RunE = a.connecting(f, onlyAgent, func(ctx context.Context, agent *agent, _ []string) error {
+		ctx, cancel := f.waiting(ctx)
 		defer cancel()
 		checks, err := runChecks(ctx, agent, f, text)
 		if err != nil {
 			return err
 		}
 		return a.printChecks(checks)
-	}
+	})
 	return cmd
 }
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/doctor"
@@ -119,15 +118,8 @@ func (a *app) checkedAgents(ctx context.Context, args []string, all bool) (strin
 
 // printReport writes a report. If detailed is true, the report includes checks that found no problem.
 func (a *app) printReport(r *doctor.Report, detailed bool) error {
-	switch a.output {
-	case outputJSON:
-		return a.printJSON(r)
-	case outputYAML:
-		text, err := yaml.Marshal(r)
-		if err != nil {
-			return failure.Wrap(failure.Internal, err, "encode the result")
-		}
-		return a.printText([]byte(terminal.Clean(string(text))))
+	if a.output != outputText {
+		return a.printDocument(r)
 	}
 	w := &reportWriter{to: a.Out, detailed: detailed}
 	for i := range r.Agents {

@@ -5,6 +5,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -126,17 +127,8 @@ func (a *app) taskDownloadCommand() *cobra.Command {
 	f.addTo(a, cmd)
 	cmd.Flags().StringVar(&directory, "save", ".", "`DIRECTORY` for the files.")
 	a.outputFlag(cmd, outputText, outputJSON)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, id, err := f.takeTask(cmd, args)
-		if err != nil {
-			return err
-		}
-		agent, err := a.connect(cmd.Context(), f, name)
-		if err != nil {
-			return err
-		}
-		defer agent.close()
-		e, err := agent.Task(cmd.Context(), id, new(0))
+	cmd.RunE = a.connecting(f, oneTask, func(ctx context.Context, agent *agent, args []string) error {
+		e, err := agent.Task(ctx, args[0], new(0))
 		if err != nil {
 			return err
 		}
@@ -159,7 +151,7 @@ func (a *app) taskDownloadCommand() *cobra.Command {
 			w.Field("Saved", each.Path)
 		}
 		return broken(w.Err())
-	}
+	})
 	return cmd
 }
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/registryclient"
@@ -136,7 +135,7 @@ func (f *finding) search(ctx context.Context, client *registryclient.Client, que
 func (f *finding) print(page *registryclient.Page) error {
 	switch f.output {
 	case outputJSON, outputYAML:
-		return f.printDocument(page)
+		return f.printPage(page)
 	case outputName:
 		for i := range page.Agents {
 			if err := f.printText([]byte(terminal.Line(page.Agents[i].Namespace+"/"+page.Agents[i].Name) + "\n")); err != nil {
@@ -162,21 +161,13 @@ func (f *finding) print(page *registryclient.Page) error {
 	return nil
 }
 
-// printDocument writes the agents as JSON, in the form of a response of the registry.
-func (f *finding) printDocument(page *registryclient.Page) error {
+// printPage writes the agents as JSON or YAML, in the form of a response of the registry.
+func (f *finding) printPage(page *registryclient.Page) error {
 	items := make([]json.RawMessage, 0, len(page.Agents))
 	for i := range page.Agents {
 		items = append(items, page.Agents[i].JSON)
 	}
-	document := map[string]any{"items": items, "nextCursor": page.NextCursor, "total": page.Total, "revision": page.Revision}
-	if f.output == outputJSON {
-		return f.printJSON(document)
-	}
-	text, err := yaml.Marshal(document)
-	if err != nil {
-		return failure.Wrap(failure.Internal, err, "encode the result")
-	}
-	return f.printText([]byte(terminal.Clean(string(text))))
+	return f.printDocument(map[string]any{"items": items, "nextCursor": page.NextCursor, "total": page.Total, "revision": page.Revision})
 }
 
 // maxDescription bounds a description in the table, in bytes.
@@ -213,10 +204,9 @@ func (f *finding) follow(ctx context.Context, client *registryclient.Client, que
 			return err
 		}
 	}
-	err := client.Follow(ctx, query, f.printChange, func(cause error) {
+	return client.Follow(ctx, query, f.printChange, func(cause error) {
 		f.warnf("The watch broke and is resumed: %v", cause)
 	})
-	return err
 }
 
 // printChange writes a change on one line.

@@ -76,11 +76,7 @@ func (f *following) follow(ctx context.Context, agent *agent, start func(context
 	var message *a2aclient.Event // the answer of an agent that makes no task
 	follow := &a2aclient.Following{
 		Client: agent.Client, PollInterval: max(f.pollInterval, 100*time.Millisecond),
-		Resuming: func(cause error) {
-			if cause != nil {
-				f.warnf("The stream broke and is resumed: %v", cause)
-			}
-		},
+		Resuming: func(cause error) { f.warnf("The stream broke and is resumed: %v", cause) },
 	}
 	follow.Observe = func(e *a2aclient.Event) error {
 		if e.Message != nil {

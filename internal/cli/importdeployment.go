@@ -105,7 +105,7 @@ func (o *deploymentImport) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	services, err := o.cluster.Services(ctx, namespace)
+	services, err := o.cluster.Services(ctx, namespace, "")
 	if err != nil {
 		return err
 	}

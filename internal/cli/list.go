@@ -14,10 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"sigs.k8s.io/yaml"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
 )
 
@@ -55,14 +53,8 @@ func (a *app) listCommand() *cobra.Command {
 // printAgents writes the Agents of a namespace, or of all for "".
 func (a *app) printAgents(list *a2av1alpha1.AgentList, namespace string, now time.Time) error {
 	switch a.output {
-	case outputJSON:
-		return a.printJSON(list)
-	case outputYAML:
-		text, err := yaml.Marshal(list)
-		if err != nil {
-			return failure.Wrap(failure.Internal, err, "encode the result")
-		}
-		return a.printText([]byte(terminal.Clean(string(text))))
+	case outputJSON, outputYAML:
+		return a.printDocument(list)
 	case outputName:
 		for i := range list.Items {
 			if err := a.printText([]byte("agent.a2a-operator.dev/" + list.Items[i].Name + "\n")); err != nil {

@@ -21,31 +21,13 @@ func (a *app) pushConfigCommand() *cobra.Command {
 		a.pushCreateCommand(), a.pushGetCommand(), a.pushListCommand(), a.pushDeleteCommand())
 }
 
-// pushCommand adds the flags and arguments of commands for push configurations to cmd. cmd calls do with the id of the
-// task and, if hasID is true, with the id of the configuration.
-func (a *app) pushCommand(cmd *cobra.Command, hasID bool, do func(ctx context.Context, agent *agent, task, id string) error) *cobra.Command {
+// pushCommand adds the flags of commands for push configurations to cmd. cmd calls run with an argument for each of the
+// names: the id of the task, and the id of the configuration.
+func (a *app) pushCommand(cmd *cobra.Command, names []string, run func(ctx context.Context, agent *agent, args []string) error) *cobra.Command {
 	f := &agentFlags{}
 	f.addTo(a, cmd)
 	cmd.Args = cobra.ArbitraryArgs
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, rest, err := f.take(cmd, args)
-		if err != nil {
-			return err
-		}
-		wanted := []string{"TASK"}
-		if hasID {
-			wanted = []string{"TASK", "ID"}
-		}
-		if err := exactArgs(wanted...)(cmd, rest); err != nil {
-			return err
-		}
-		agent, err := a.connect(cmd.Context(), f, name)
-		if err != nil {
-			return err
-		}
-		defer agent.close()
-		return do(cmd.Context(), agent, rest[0], rest[len(rest)-1])
-	}
+	cmd.RunE = a.connecting(f, exactArgs(names...), run)
 	return cmd
 }
 
@@ -62,14 +44,14 @@ func (a *app) pushCreateCommand() *cobra.Command {
 	cmd.Flags().StringVar(&config.Scheme, "webhook-scheme", "", "`SCHEME` of the Authorization header of the notifications, such as Bearer.")
 	cmd.Flags().StringVar(&config.Credentials, "webhook-credentials", "", "`CREDENTIALS` of --webhook-scheme. Prefer A2ACLI_WEBHOOK_CREDENTIALS.")
 	a.outputFlag(cmd, outputText, outputJSON)
-	return a.pushCommand(cmd, false, func(ctx context.Context, agent *agent, task, _ string) error {
+	return a.pushCommand(cmd, []string{"TASK"}, func(ctx context.Context, agent *agent, args []string) error {
 		if u, err := url.Parse(config.URL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 			return failure.New(failure.Usage, "--webhook %q is not an http or https URL", config.URL)
 		}
 		if config.Credentials != "" && config.Scheme == "" {
 			return failure.New(failure.Usage, "--webhook-credentials needs --webhook-scheme")
 		}
-		config.TaskID = task
+		config.TaskID = args[0]
 		created, err := agent.CreatePush(ctx, config)
 		if err != nil {
 			return err
@@ -81,8 +63,8 @@ func (a *app) pushCreateCommand() *cobra.Command {
 func (a *app) pushGetCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "get [AGENT | --url URL] TASK ID", Short: "Show a webhook of a task"}
 	a.outputFlag(cmd, outputText, outputJSON)
-	return a.pushCommand(cmd, true, func(ctx context.Context, agent *agent, task, id string) error {
-		config, err := agent.Push(ctx, task, id)
+	return a.pushCommand(cmd, []string{"TASK", "ID"}, func(ctx context.Context, agent *agent, args []string) error {
+		config, err := agent.Push(ctx, args[0], args[1])
 		if err != nil {
 			return err
 		}
@@ -95,8 +77,8 @@ func (a *app) pushListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list [AGENT | --url URL] TASK", Short: "List the webhooks of a task"}
 	cmd.Flags().StringVar(&pageToken, "page-token", "", "`TOKEN` of the page to print, from the output of the previous page.")
 	a.outputFlag(cmd, outputText, outputJSON)
-	return a.pushCommand(cmd, false, func(ctx context.Context, agent *agent, task, _ string) error {
-		page, err := agent.Pushes(ctx, task, pageToken)
+	return a.pushCommand(cmd, []string{"TASK"}, func(ctx context.Context, agent *agent, args []string) error {
+		page, err := agent.Pushes(ctx, args[0], pageToken)
 		switch {
 		case err != nil:
 			return err
@@ -120,15 +102,15 @@ func (a *app) pushListCommand() *cobra.Command {
 func (a *app) pushDeleteCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "delete [AGENT | --url URL] TASK ID", Short: "Remove a webhook of a task"}
 	a.outputFlag(cmd, outputText, outputJSON)
-	return a.pushCommand(cmd, true, func(ctx context.Context, agent *agent, task, id string) error {
-		if err := agent.DeletePush(ctx, task, id); err != nil {
+	return a.pushCommand(cmd, []string{"TASK", "ID"}, func(ctx context.Context, agent *agent, args []string) error {
+		if err := agent.DeletePush(ctx, args[0], args[1]); err != nil {
 			return err
 		}
 		if a.output == outputJSON {
 			return a.printText([]byte("{}\n"))
 		}
 		w := terminal.NewWriter(a.Out)
-		w.Field("Deleted", id)
+		w.Field("Deleted", args[1])
 		return broken(w.Err())
 	})
 }

@@ -58,25 +58,17 @@ cancel the task. The exit status is 0 if the task has ended or needs input, even
 	cmd.Flags().StringVar(&o.skill, "skill", "", "`ID` of the skill to use, as the card lists it.")
 	cmd.Flags().StringArrayVar(&o.acceptedOutputModes, "accept", nil, "Media `TYPE` of the answer that you prefer; may be repeated.")
 	cmd.MarkFlagsMutuallyExclusive("async", "stream")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, texts, err := o.take(cmd, args)
-		if err != nil {
-			return err
-		}
-		request, err := o.request(texts)
-		if err != nil {
-			return err
-		}
-		agent, err := o.connect(cmd.Context(), &o.agentFlags, name)
-		if err != nil {
-			return err
-		}
-		defer agent.close()
-		if o.async || !o.wait {
-			return o.sendAsync(cmd.Context(), agent, request)
-		}
-		return o.followSend(cmd.Context(), agent, request)
+	var request *a2a.SendRequest
+	read := func(_ *cobra.Command, texts []string) (err error) {
+		request, err = o.request(texts)
+		return err
 	}
+	cmd.RunE = a.connecting(&o.agentFlags, read, func(ctx context.Context, agent *agent, _ []string) error {
+		if o.async || !o.wait {
+			return o.sendAsync(ctx, agent, request)
+		}
+		return o.followSend(ctx, agent, request)
+	})
 	return cmd
 }
 

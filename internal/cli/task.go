@@ -36,26 +36,23 @@ func (a *app) taskGetCommand() *cobra.Command {
 	f.addTo(cmd)
 	cmd.Flags().IntVar(&history, "history", 0, "Show the last `N` messages of the task.")
 	cmd.Flags().BoolVar(&wait, "wait", false, "Wait until the task has ended or needs input.")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, id, err := f.takeTask(cmd, args)
-		if err != nil {
+	check := func(cmd *cobra.Command, rest []string) error {
+		if err := oneTask(cmd, rest); err != nil {
 			return err
 		}
 		if history < 0 {
 			return failure.New(failure.Usage, "--history must not be negative")
 		}
-		agent, err := a.connect(cmd.Context(), &f.agentFlags, name)
-		if err != nil {
-			return err
-		}
-		defer agent.close()
-		ctx, cancel := f.waiting(cmd.Context())
+		return nil
+	}
+	cmd.RunE = a.connecting(&f.agentFlags, check, func(ctx context.Context, agent *agent, args []string) error {
+		ctx, cancel := f.waiting(ctx)
 		defer cancel()
-		e, err := agent.Task(ctx, id, &history)
+		e, err := agent.Task(ctx, args[0], &history)
 		first := max(f.pollInterval, 100*time.Millisecond)
 		for pause := first; err == nil && wait && !e.Task.Status.State.Terminal() && !e.Task.Status.State.Interrupted(); pause = a2aclient.NextPoll(pause, first) {
-			if err = sleep(ctx, pause); err == nil {
-				e, err = agent.Task(ctx, id, &history)
+			if err = a2aclient.Sleep(ctx, pause); err == nil {
+				e, err = agent.Task(ctx, args[0], &history)
 			}
 		}
 		if err != nil {
@@ -65,19 +62,8 @@ func (a *app) taskGetCommand() *cobra.Command {
 			return a.printText(append(terminal.JSON(e.TaskJSON()), '\n'))
 		}
 		return f.printTask(e)
-	}
+	})
 	return cmd
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 func (a *app) taskWatchCommand() *cobra.Command {
@@ -93,18 +79,11 @@ func (a *app) taskWatchCommand() *cobra.Command {
 	f.addTo(cmd)
 	f.addCancel(cmd)
 	cmd.Flags().StringVar(&after, "last-event-id", "", "`ID` of the last event that you received. The output begins with the next event, if the agent still has it.")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, id, err := f.takeTask(cmd, args)
-		if err != nil {
-			return err
-		}
-		agent, err := a.connect(cmd.Context(), &f.agentFlags, name)
-		if err != nil {
-			return err
-		}
-		defer agent.close()
-		return f.follow(cmd.Context(), agent, func(ctx context.Context, following *a2aclient.Following) error { return following.Task(ctx, id, after) })
-	}
+	cmd.RunE = a.connecting(&f.agentFlags, oneTask, func(ctx context.Context, agent *agent, args []string) error {
+		return f.follow(ctx, agent, func(ctx context.Context, following *a2aclient.Following) error {
+			return following.Task(ctx, args[0], after)
+		})
+	})
 	return cmd
 }
 
@@ -149,13 +128,9 @@ func (a *app) taskListCommand() *cobra.Command {
 	cmd.Flags().IntVar(&request.PageSize, "limit", 50, "List at most `N` tasks, 1 to 100.")
 	cmd.Flags().StringVar(&request.PageToken, "page-token", "", "`TOKEN` of the page to print, from the output of the previous page.")
 	cmd.Flags().BoolVar(&all, "all", false, "List all pages.")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, rest, err := f.take(cmd, args)
-		if err != nil {
+	check := func(cmd *cobra.Command, rest []string) (err error) {
+		if err := onlyAgent(cmd, rest); err != nil {
 			return err
-		}
-		if len(rest) > 0 {
-			return failure.New(failure.Usage, "%s has too many arguments", display(cmd))
 		}
 		if request.State, err = parseState(status); err != nil {
 			return err
@@ -166,14 +141,12 @@ func (a *app) taskListCommand() *cobra.Command {
 		if all && a.output == outputJSON && !f.stream {
 			return failure.New(failure.Usage, "--all needs --stream with -o json: each page is a document of its own")
 		}
-		request.HistoryLength = new(0)
-		agent, err := a.connect(cmd.Context(), &f.agentFlags, name)
-		if err != nil {
-			return err
-		}
-		defer agent.close()
-		return f.listTasks(cmd.Context(), agent, request, all)
+		return nil
 	}
+	cmd.RunE = a.connecting(&f.agentFlags, check, func(ctx context.Context, agent *agent, _ []string) error {
+		request.HistoryLength = new(0)
+		return f.listTasks(ctx, agent, request, all)
+	})
 	return cmd
 }
 
@@ -254,23 +227,14 @@ the command names the state and fails.`,
 		Args:    cobra.ArbitraryArgs,
 	}
 	f.addTo(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		name, id, err := f.takeTask(cmd, args)
-		if err != nil {
-			return err
-		}
-		agent, err := a.connect(cmd.Context(), &f.agentFlags, name)
-		if err != nil {
-			return err
-		}
-		defer agent.close()
-		ctx, cancel := f.waiting(cmd.Context())
+	cmd.RunE = a.connecting(&f.agentFlags, oneTask, func(ctx context.Context, agent *agent, args []string) error {
+		ctx, cancel := f.waiting(ctx)
 		defer cancel()
-		e, err := f.cancelTask(ctx, agent, id)
+		e, err := f.cancelTask(ctx, agent, args[0])
 		if err != nil {
 			return err
 		}
 		return f.printTask(e)
-	}
+	})
 	return cmd
 }

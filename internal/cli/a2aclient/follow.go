@@ -37,7 +37,7 @@ type Following struct {
 	PollInterval time.Duration
 	// Observe is called for each event in order. If it returns an error, Send or Task returns this error.
 	Observe func(*Event) error
-	// Resuming is called before the client resumes a stream that broke. It may be nil.
+	// Resuming is called with the error of a stream that broke, before the client resumes the stream. It may be nil.
 	Resuming func(cause error)
 
 	taskID, lastID string
@@ -179,10 +179,10 @@ func (f *Following) resume(ctx context.Context, err error) error {
 		if isObserved(err) || ctx.Err() != nil {
 			return err
 		}
-		if f.Resuming != nil {
+		if f.Resuming != nil && err != nil {
 			f.Resuming(err)
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := Sleep(ctx, pause); err != nil {
 			return err
 		}
 		if !f.Client.endpoint.subscribes {
@@ -228,13 +228,14 @@ func (f *Following) poll(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := Sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits for d. If ctx ends before, it returns the cause.
+func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -74,12 +74,8 @@ func (t *turn) run(ctx context.Context, o *Options, start func(context.Context, 
 	}
 	t.err = start(ctx, &a2aclient.Following{
 		Client: o.Client, PollInterval: max(o.PollInterval, 100*time.Millisecond),
-		Observe: func(e *a2aclient.Event) error { return hand(turnEvent{event: e}) },
-		Resuming: func(cause error) {
-			if cause != nil {
-				_ = hand(turnEvent{resuming: cause})
-			}
-		},
+		Observe:  func(e *a2aclient.Event) error { return hand(turnEvent{event: e}) },
+		Resuming: func(cause error) { _ = hand(turnEvent{resuming: cause}) },
 	})
 	return nil
 }

@@ -115,27 +115,36 @@ func (c *Cluster) Config() (*rest.Config, error) {
 	return rest.CopyConfig(all.config), nil
 }
 
-// Core returns a client of the core API.
-func (c *Cluster) Core() (corev1client.CoreV1Interface, error) {
+// request sends a request to the API server, and bounds it by requestTimeout. Its error is a failure for the user, who
+// needs the right to access.
+func request[T any](ctx context.Context, c *Cluster, access Access, send func(ctx context.Context, all *clients) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
+	defer cancel()
+	var none T
 	all, err := c.connect()
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	return all.core, nil
+	answer, err := send(ctx, all)
+	if err != nil {
+		return none, Explain(ctx, err, access)
+	}
+	return answer, nil
+}
+
+// accessToAgents describes a request for Agents.
+func accessToAgents(verb, namespace, name string) Access {
+	return Access{Verb: verb, Group: a2av1alpha1.GroupVersion.Group, Resource: "agents", Namespace: namespace, Name: name}
 }
 
 // Agents returns the Agents of a namespace, or of all namespaces for "".
 func (c *Cluster) Agents(ctx context.Context, namespace, selector string) (*a2av1alpha1.AgentList, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
-	defer cancel()
-	all, err := c.connect()
+	list, err := request(ctx, c, accessToAgents("list", namespace, ""), func(ctx context.Context, all *clients) (*a2av1alpha1.AgentList, error) {
+		list := &a2av1alpha1.AgentList{}
+		return list, all.agents.Get().Namespace(namespace).Resource("agents").Param("labelSelector", selector).Do(ctx).Into(list)
+	})
 	if err != nil {
 		return nil, err
-	}
-	list := &a2av1alpha1.AgentList{}
-	err = all.agents.Get().Namespace(namespace).Resource("agents").Param("labelSelector", selector).Do(ctx).Into(list)
-	if err != nil {
-		return nil, Explain(ctx, err, Access{Verb: "list", Group: a2av1alpha1.GroupVersion.Group, Resource: "agents", Namespace: namespace})
 	}
 	list.SetGroupVersionKind(a2av1alpha1.GroupVersion.WithKind("AgentList"))
 	for i := range list.Items {
@@ -146,16 +155,12 @@ func (c *Cluster) Agents(ctx context.Context, namespace, selector string) (*a2av
 
 // Agent returns an Agent.
 func (c *Cluster) Agent(ctx context.Context, namespace, name string) (*a2av1alpha1.Agent, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
-	defer cancel()
-	all, err := c.connect()
+	agent, err := request(ctx, c, accessToAgents("get", namespace, name), func(ctx context.Context, all *clients) (*a2av1alpha1.Agent, error) {
+		agent := &a2av1alpha1.Agent{}
+		return agent, all.agents.Get().Namespace(namespace).Resource("agents").Name(name).Do(ctx).Into(agent)
+	})
 	if err != nil {
 		return nil, err
-	}
-	agent := &a2av1alpha1.Agent{}
-	err = all.agents.Get().Namespace(namespace).Resource("agents").Name(name).Do(ctx).Into(agent)
-	if err != nil {
-		return nil, Explain(ctx, err, Access{Verb: "get", Group: a2av1alpha1.GroupVersion.Group, Resource: "agents", Namespace: namespace, Name: name})
 	}
 	agent.SetGroupVersionKind(a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind))
 	return agent, nil
@@ -169,17 +174,14 @@ type Token struct {
 
 // Token requests a token of a ServiceAccount for one audience. The API server refuses a lifetime below 10 minutes.
 func (c *Cluster) Token(ctx context.Context, namespace, serviceAccount, audience string, lifetime time.Duration) (*Token, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
-	defer cancel()
-	core, err := c.Core()
+	seconds := int64(lifetime / time.Second)
+	wanted := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}, ExpirationSeconds: &seconds}}
+	access := Access{Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: namespace, Name: serviceAccount}
+	response, err := request(ctx, c, access, func(ctx context.Context, all *clients) (*authenticationv1.TokenRequest, error) {
+		return all.core.ServiceAccounts(namespace).CreateToken(ctx, serviceAccount, wanted, metav1.CreateOptions{})
+	})
 	if err != nil {
 		return nil, err
-	}
-	seconds := int64(lifetime / time.Second)
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}, ExpirationSeconds: &seconds}}
-	response, err := core.ServiceAccounts(namespace).CreateToken(ctx, serviceAccount, request, metav1.CreateOptions{})
-	if err != nil {
-		return nil, Explain(ctx, err, Access{Verb: "create", Resource: "serviceaccounts", Subresource: "token", Namespace: namespace, Name: serviceAccount})
 	}
 	return &Token{Value: response.Status.Token, Expires: response.Status.ExpirationTimestamp.Time}, nil
 }

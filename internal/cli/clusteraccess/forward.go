@@ -175,16 +175,12 @@ func (f *Forward) pod(ctx context.Context) (name string, port int32, err error) 
 	if f.fixedPod != "" {
 		return f.fixedPod, f.fixedPort, nil
 	}
-	all, err := f.cluster.connect()
+	access := Access{Verb: "list", Group: discoveryv1.GroupName, Resource: "endpointslices", Namespace: f.namespace}
+	list, err := request(ctx, f.cluster, access, func(ctx context.Context, all *clients) (*discoveryv1.EndpointSliceList, error) {
+		return all.endpoints.EndpointSlices(f.namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + f.service})
+	})
 	if err != nil {
 		return "", 0, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
-	defer cancel()
-	slicesOf := metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + f.service}
-	list, err := all.endpoints.EndpointSlices(f.namespace).List(ctx, slicesOf)
-	if err != nil {
-		return "", 0, Explain(ctx, err, Access{Verb: "list", Group: discoveryv1.GroupName, Resource: "endpointslices", Namespace: f.namespace})
 	}
 	for i := range list.Items {
 		slice := &list.Items[i]

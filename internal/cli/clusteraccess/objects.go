@@ -12,21 +12,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
 // Events returns the events of a namespace.
 func (c *Cluster) Events(ctx context.Context, namespace string) (*corev1.EventList, error) {
-	core, err := c.Core()
+	list, err := request(ctx, c, Access{Verb: "list", Resource: "events", Namespace: namespace}, func(ctx context.Context, all *clients) (*corev1.EventList, error) {
+		return all.core.Events(namespace).List(ctx, metav1.ListOptions{})
+	})
 	if err != nil {
 		return nil, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
-	defer cancel()
-	list, err := core.Events(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, Explain(ctx, err, Access{Verb: "list", Resource: "events", Namespace: namespace})
 	}
 	list.APIVersion, list.Kind = "v1", "EventList"
 	return list, nil
@@ -34,26 +29,18 @@ func (c *Cluster) Events(ctx context.Context, namespace string) (*corev1.EventLi
 
 // Pods returns the pods that a label selector selects.
 func (c *Cluster) Pods(ctx context.Context, namespace, selector string) (*corev1.PodList, error) {
-	core, err := c.Core()
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
-	defer cancel()
-	list, err := core.Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
-		return nil, Explain(ctx, err, Access{Verb: "list", Resource: "pods", Namespace: namespace})
-	}
-	return list, nil
+	return request(ctx, c, Access{Verb: "list", Resource: "pods", Namespace: namespace}, func(ctx context.Context, all *clients) (*corev1.PodList, error) {
+		return all.core.Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	})
 }
 
 // Log returns the log of a container, which the caller closes. Its length is not bounded.
 func (c *Cluster) Log(ctx context.Context, namespace, pod string, options *corev1.PodLogOptions) (io.ReadCloser, error) {
-	core, err := c.Core()
+	all, err := c.connect()
 	if err != nil {
 		return nil, err
 	}
-	log, err := core.Pods(namespace).GetLogs(pod, options).Stream(ctx)
+	log, err := all.core.Pods(namespace).GetLogs(pod, options).Stream(ctx)
 	if err != nil {
 		return nil, Explain(ctx, err, Access{Verb: "get", Resource: "pods", Subresource: "log", Namespace: namespace, Name: pod})
 	}
@@ -65,33 +52,22 @@ const fieldManager = "kubectl-a2a"
 
 // Deployment returns the JSON of a Deployment.
 func (c *Cluster) Deployment(ctx context.Context, namespace, name string) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
-	defer cancel()
-	core, err := c.Core()
-	if err != nil {
-		return nil, err
-	}
-	result := core.RESTClient().Get().AbsPath("/apis/apps/v1").Namespace(namespace).Resource("deployments").Name(name).
-		SetHeader("Accept", "application/json").Do(ctx)
-	text, err := result.Raw()
-	if err != nil {
-		// The error of Raw does not have the status in the response.
-		return nil, Explain(ctx, result.Error(), Access{Verb: "get", Group: "apps", Resource: "deployments", Namespace: namespace, Name: name})
-	}
-	return text, nil
+	access := Access{Verb: "get", Group: "apps", Resource: "deployments", Namespace: namespace, Name: name}
+	return request(ctx, c, access, func(ctx context.Context, all *clients) ([]byte, error) {
+		result := all.core.RESTClient().Get().AbsPath("/apis/apps/v1").Namespace(namespace).Resource("deployments").Name(name).
+			SetHeader("Accept", "application/json").Do(ctx)
+		text, _ := result.Raw() // unlike the error of Raw, the error of the result has the status in the response
+		return text, result.Error()
+	})
 }
 
-// Services returns the Services of a namespace.
-func (c *Cluster) Services(ctx context.Context, namespace string) ([]corev1.Service, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
-	defer cancel()
-	core, err := c.Core()
+// Services returns the Services of a namespace that a label selector selects, all for "".
+func (c *Cluster) Services(ctx context.Context, namespace, selector string) ([]corev1.Service, error) {
+	list, err := request(ctx, c, Access{Verb: "list", Resource: "services", Namespace: namespace}, func(ctx context.Context, all *clients) (*corev1.ServiceList, error) {
+		return all.core.Services(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	})
 	if err != nil {
 		return nil, err
-	}
-	list, err := core.Services(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, Explain(ctx, err, Access{Verb: "list", Resource: "services", Namespace: namespace})
 	}
 	return list.Items, nil
 }
@@ -106,7 +82,7 @@ func (c *Cluster) DryRun(ctx context.Context, namespace, name string, text []byt
 	}
 	err = all.agents.Patch(types.ApplyPatchType).Namespace(namespace).Resource("agents").Name(name).
 		Param("dryRun", metav1.DryRunAll).Param("fieldManager", fieldManager).Param("force", "true").Body(text).Do(ctx).Error()
-	access := Access{Verb: "apply", Group: a2av1alpha1.GroupVersion.Group, Resource: "agents", Namespace: namespace, Name: name}
+	access := accessToAgents("apply", namespace, name)
 	switch {
 	case apierrors.IsForbidden(err):
 		// The API server requires the right to patch, and also the right to create if the Agent does not exist.

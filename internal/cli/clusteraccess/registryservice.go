@@ -44,26 +44,20 @@ func (c *Cluster) FindRegistry(ctx context.Context, namespace string) (*Registry
 	if namespace == "" {
 		return nil, failure.New(failure.Usage, "--registry-namespace is empty").WithHint(registryHint)
 	}
-	core, err := c.Core()
+	services, err := c.Services(ctx, namespace, registryLabels)
 	if err != nil {
-		return nil, err
+		return nil, explainRegistry(err)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
-	defer cancel()
-	list, err := core.Services(namespace).List(ctx, metav1.ListOptions{LabelSelector: registryLabels})
-	if err != nil {
-		return nil, explainRegistry(Explain(ctx, err, Access{Verb: "list", Resource: "services", Namespace: namespace}))
-	}
-	switch len(list.Items) {
+	switch len(services) {
 	case 0:
 		return nil, failure.New(failure.Unreachable, "there is no registry in namespace %s: no Service has the labels %s", namespace, registryLabels).
 			WithHint(registryHint)
 	case 1:
 	default:
 		return nil, failure.New(failure.Usage, "there are %d registries in namespace %s, such as the Services %s and %s",
-			len(list.Items), namespace, list.Items[0].Name, list.Items[1].Name).WithHint("--registry names the URL of a registry")
+			len(services), namespace, services[0].Name, services[1].Name).WithHint("--registry names the URL of a registry")
 	}
-	service := &list.Items[0]
+	service := &services[0]
 	out := &RegistryService{
 		Namespace: service.Namespace, Name: service.Name, Port: "http",
 		Host: service.Annotations[annotationRegistryHost], TLSSecret: service.Annotations[annotationRegistryTLSSecret],
@@ -88,15 +82,11 @@ func explainRegistry(err error) error {
 
 // RegistryAuthorities returns the PEM certificates that verify a registry, or nil if the Secret of its certificate contains none.
 func (c *Cluster) RegistryAuthorities(ctx context.Context, r *RegistryService) ([]byte, error) {
-	core, err := c.Core()
+	access := Access{Verb: "get", Resource: "secrets", Namespace: r.Namespace, Name: r.TLSSecret}
+	secret, err := request(ctx, c, access, func(ctx context.Context, all *clients) (*corev1.Secret, error) {
+		return all.core.Secrets(r.Namespace).Get(ctx, r.TLSSecret, metav1.GetOptions{})
+	})
 	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errSlow)
-	defer cancel()
-	secret, err := core.Secrets(r.Namespace).Get(ctx, r.TLSSecret, metav1.GetOptions{})
-	if err != nil {
-		err := Explain(ctx, err, Access{Verb: "get", Resource: "secrets", Namespace: r.Namespace, Name: r.TLSSecret})
 		if problem := failure.Of(err); problem.Code == failure.AuthFailed {
 			return nil, problem.WithHint("%s, or name the certificate of the registry's authority with --ca-file", problem.Hint)
 		}

@@ -17,13 +17,6 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// clockTolerance is the difference of clocks up to which sidecars and API servers accept tokens.
-const clockTolerance = time.Minute
-
-// clockSuspicion is the difference of clocks from which doctor warns. It is well above the error of the measurement: a
-// Date header has a precision of a second, and a slow connection adds to the error.
-const clockSuspicion = 20 * time.Second
-
 // checkCard compares the card that a sidecar serves with the card in the ConfigMap, and the ConfigMap with the status.
 func checkCard(_ *SharedFacts, f *AgentFacts) []Finding {
 	const check = "card"
@@ -226,28 +219,6 @@ func orNone(text string) string {
 		return "(none)"
 	}
 	return text
-}
-
-// clockOfNode compares the clock of the agent's node with the clock of the API server, which sets the times in tokens.
-func clockOfNode(shared *SharedFacts, calls *CallFacts) []Finding {
-	if calls.SidecarTime.IsZero() || shared.ServerTime.IsZero() {
-		return nil
-	}
-	skew := calls.SidecarSkew - shared.ServerTime.Sub(shared.Now)
-	if skew.Abs() < clockSuspicion {
-		return nil
-	}
-	f := Finding{
-		Level: LevelWarning, Check: "clock of the node",
-		Seen:    []string{fmt.Sprintf("the clock of the agent's node and that of the API server differ by %s", skew.Abs().Round(time.Second))},
-		Cause:   fmt.Sprintf("A sidecar rejects tokens that are not valid yet or have expired, by its own clock. It accepts a difference of %s.", clockTolerance),
-		Cure:    "Synchronize the clocks of the nodes by NTP.",
-		Command: "kubectl get nodes -o wide",
-	}
-	if skew.Abs() > clockTolerance {
-		f.Level = LevelProblem
-	}
-	return []Finding{f}
 }
 
 // checkCall reports whether the agent admits the caller.

@@ -4,7 +4,6 @@
 package doctor
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -178,13 +177,14 @@ func commandFor(shared *SharedFacts, agent *a2av1alpha1.Agent, c *metav1.Conditi
 		return "kubectl get agentskills -A"
 	case c.Reason == a2av1alpha1.ReasonAutoscalerInactive:
 		return "kubectl describe hpa " + namespaced + agent.Name
+	case slices.Contains(faultsOutsideSpec, c.Type):
+		return "kubectl describe agent " + namespaced + agent.Name
 	default:
-		return cmp.Or(editCommands[c.Type], "kubectl edit agent ") + namespaced + agent.Name
+		return "kubectl edit agent " + namespaced + agent.Name
 	}
 }
 
-// editCommands are the commands, by condition, for faults that are not in the spec of the Agent.
-var editCommands = map[string]string{
-	a2av1alpha1.ConditionAvailable: "kubectl describe agent ", a2av1alpha1.ConditionCardPublished: "kubectl describe agent ",
-	a2av1alpha1.ConditionProgrammed: "kubectl describe agent ", a2av1alpha1.ConditionReady: "kubectl describe agent ",
+// faultsOutsideSpec are the conditions whose faults are not in the spec of the Agent.
+var faultsOutsideSpec = []string{
+	a2av1alpha1.ConditionAvailable, a2av1alpha1.ConditionCardPublished, a2av1alpha1.ConditionProgrammed, a2av1alpha1.ConditionReady,
 }

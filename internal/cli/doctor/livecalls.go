@@ -186,23 +186,12 @@ func timeOf(date *jwt.NumericDate) time.Time {
 
 // probe asks the sidecars of pods that are not ready for the reason.
 func probe(ctx context.Context, cluster *clusteraccess.Cluster, f *AgentFacts) {
-	var pods []*corev1.Pod
-	for i := range f.Pods {
-		if pod := &f.Pods[i]; !isReady(pod) && pod.DeletionTimestamp == nil && sidecarRuns(pod) && len(pods) < maxProbed {
-			pods = append(pods, pod)
+	unready := func(pod *corev1.Pod) bool { return !isReady(pod) && pod.DeletionTimestamp == nil && sidecarRuns(pod) }
+	askSidecars(ctx, cluster, f, unready, sidecarconfig.ReadyzPath, func(pod string, status int, text []byte) {
+		if status != http.StatusOK {
+			f.Readiness[pod] = strings.TrimSpace(string(text))
 		}
-	}
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for _, pod := range pods {
-		all.Go(func() {
-			text := readiness(ctx, cluster, pod)
-			mu.Lock()
-			defer mu.Unlock()
-			f.Readiness[pod.Name] = text
-		})
-	}
-	all.Wait()
+	})
 }
 
 func sidecarRuns(pod *corev1.Pod) bool {
@@ -214,43 +203,44 @@ func sidecarRuns(pod *corev1.Pod) bool {
 	return false
 }
 
-// readiness returns the reason why a sidecar is not ready. It returns "" if the sidecar is ready or does not answer.
-func readiness(ctx context.Context, cluster *clusteraccess.Cluster, pod *corev1.Pod) string {
-	status, text, err := askSidecar(ctx, cluster, pod, sidecarconfig.ReadyzPath)
-	if err != nil || status == http.StatusOK {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
-}
-
 // readTokenMetrics reads the metrics of the sidecars of ready pods, for an Agent with token
 // budgets. It returns nil for an Agent without token budgets.
 func readTokenMetrics(ctx context.Context, cluster *clusteraccess.Cluster, f *AgentFacts) map[string]TokenMetrics {
 	if f.Agent.Spec.Limits == nil || f.Agent.Spec.Limits.Tokens == nil {
 		return nil
 	}
-	var pods []*corev1.Pod
-	for i := range f.Pods {
-		if pod := &f.Pods[i]; isReady(pod) && len(pods) < maxProbed {
-			pods = append(pods, pod)
-		}
-	}
 	tokens := map[string]TokenMetrics{}
+	askSidecars(ctx, cluster, f, isReady, sidecarconfig.MetricsPath, func(pod string, status int, text []byte) {
+		if status == http.StatusOK {
+			tokens[pod] = parseTokenMetrics(text)
+		}
+	})
+	return tokens
+}
+
+// askSidecars sends a request to the sidecars of the pods that asked selects, at most maxProbed. It calls take for each
+// response, one at a time. It ignores sidecars that do not answer.
+func askSidecars(ctx context.Context, cluster *clusteraccess.Cluster, f *AgentFacts, asked func(*corev1.Pod) bool, path string, take func(pod string, status int, text []byte)) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	for _, pod := range pods {
+	count := 0
+	for i := range f.Pods {
+		pod := &f.Pods[i]
+		if count == maxProbed || !asked(pod) {
+			continue
+		}
+		count++
 		all.Go(func() {
-			status, text, err := askSidecar(ctx, cluster, pod, sidecarconfig.MetricsPath)
-			if err != nil || status != http.StatusOK {
+			status, text, err := askSidecar(ctx, cluster, pod, path)
+			if err != nil {
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			tokens[pod.Name] = parseTokenMetrics(text)
+			take(pod.Name, status, text)
 		})
 	}
 	all.Wait()
-	return tokens
 }
 
 // askSidecar sends a request to the health port of a pod.

@@ -25,20 +25,74 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
-// objects are lists of the objects of Agents.
+// readTimeout bounds each read and each call.
+const readTimeout = 10 * time.Second
+
+var errSlowRead = failure.New(failure.Timeout, "no answer within %s", readTimeout)
+
+// reader reads objects from the API server.
+type reader struct{ client kubernetes.Interface }
+
+// read runs a request for at most readTimeout. Its error is a failure for the user.
+func read[T any](ctx context.Context, access clusteraccess.Access, request func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, readTimeout, errSlowRead)
+	defer cancel()
+	out, err := request(ctx)
+	if err != nil {
+		var none T
+		return none, clusteraccess.Explain(ctx, err, access)
+	}
+	return out, nil
+}
+
+// reads are reads that run at the same time, and the parts of the facts that could not be read.
+type reads struct {
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	unread []Unread
+}
+
+// startList starts a read that sets into. If the read fails, into is unchanged, and part is a part that could not be read.
+func startList[T any](ctx context.Context, all *reads, part string, access clusteraccess.Access, options metav1.ListOptions,
+	list func(context.Context, metav1.ListOptions) (*T, error), into *T,
+) {
+	all.running.Go(func() {
+		out, err := read(ctx, access, func(ctx context.Context) (*T, error) { return list(ctx, options) })
+		if err != nil {
+			all.fail(part, err)
+			return
+		}
+		*into = *out
+	})
+}
+
+func (r *reads) fail(part string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.unread = append(r.unread, Unread{part, failure.Of(err)})
+}
+
+// wait waits for the reads, and returns the parts that could not be read, sorted by name.
+func (r *reads) wait() []Unread {
+	r.running.Wait()
+	slices.SortFunc(r.unread, func(a, b Unread) int { return strings.Compare(a.Part, b.Part) })
+	return r.unread
+}
+
+// objects are lists of the objects of Agents. A list that could not be read is empty.
 type objects struct {
-	deployments *appsv1.DeploymentList
-	pods        *corev1.PodList
-	services    *corev1.ServiceList
-	configMaps  *corev1.ConfigMapList
-	endpoints   *discoveryv1.EndpointSliceList
-	policies    *networkingv1.NetworkPolicyList
+	deployments appsv1.DeploymentList
+	pods        corev1.PodList
+	services    corev1.ServiceList
+	configMaps  corev1.ConfigMapList
+	endpoints   discoveryv1.EndpointSliceList
+	policies    networkingv1.NetworkPolicyList
 }
 
 // agents reads the objects of Agents, with one request for each kind.
 func (r *reader) agents(ctx context.Context, namespace string, agents []*a2av1alpha1.Agent) []*AgentFacts {
-	o := &objects{}
-	failed := &unread{}
+	o, all := &objects{}, &reads{}
 	byLabel, byService := metav1.ListOptions{LabelSelector: a2av1alpha1.LabelAgent}, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName}
 	named := func(func(string) string) metav1.ListOptions { return byLabel }
 	if len(agents) == 1 {
@@ -50,43 +104,17 @@ func (r *reader) agents(ctx context.Context, namespace string, agents []*a2av1al
 			return metav1.ListOptions{FieldSelector: "metadata.name=" + of(name)}
 		}
 	}
-	var all sync.WaitGroup
-	start := func(part string, run func() error) {
-		all.Go(func() {
-			if err := run(); err != nil {
-				failed.add(part, err)
-			}
-		})
-	}
 	access := func(group, resource string) clusteraccess.Access {
 		return clusteraccess.Access{Verb: "list", Group: group, Resource: resource, Namespace: namespace}
 	}
-	start(partDeployments, func() (err error) {
-		o.deployments, err = read(ctx, access(appsv1.GroupName, "deployments"), named(names.Deployment), r.client.AppsV1().Deployments(namespace).List)
-		return err
-	})
-	start(partPods, func() (err error) {
-		o.pods, err = read(ctx, access("", "pods"), byLabel, r.client.CoreV1().Pods(namespace).List)
-		return err
-	})
-	start(partServices, func() (err error) {
-		o.services, err = read(ctx, access("", "services"), named(names.Service), r.client.CoreV1().Services(namespace).List)
-		return err
-	})
-	start(partConfigMaps, func() (err error) {
-		o.configMaps, err = read(ctx, access("", "configmaps"), named(names.ConfigMap), r.client.CoreV1().ConfigMaps(namespace).List)
-		return err
-	})
-	start(partEndpoints, func() (err error) {
-		o.endpoints, err = read(ctx, access(discoveryv1.GroupName, "endpointslices"), byService, r.client.DiscoveryV1().EndpointSlices(namespace).List)
-		return err
-	})
-	start(partPolicies, func() (err error) {
-		o.policies, err = read(ctx, access(networkingv1.GroupName, "networkpolicies"), metav1.ListOptions{}, r.client.NetworkingV1().NetworkPolicies(namespace).List)
-		return err
-	})
-	all.Wait()
-	return o.facts(agents, failed.sorted())
+	core := r.client.CoreV1()
+	startList(ctx, all, partDeployments, access(appsv1.GroupName, "deployments"), named(names.Deployment), r.client.AppsV1().Deployments(namespace).List, &o.deployments)
+	startList(ctx, all, partPods, access("", "pods"), byLabel, core.Pods(namespace).List, &o.pods)
+	startList(ctx, all, partServices, access("", "services"), named(names.Service), core.Services(namespace).List, &o.services)
+	startList(ctx, all, partConfigMaps, access("", "configmaps"), named(names.ConfigMap), core.ConfigMaps(namespace).List, &o.configMaps)
+	startList(ctx, all, partEndpoints, access(discoveryv1.GroupName, "endpointslices"), byService, r.client.DiscoveryV1().EndpointSlices(namespace).List, &o.endpoints)
+	startList(ctx, all, partPolicies, access(networkingv1.GroupName, "networkpolicies"), metav1.ListOptions{}, r.client.NetworkingV1().NetworkPolicies(namespace).List, &o.policies)
+	return o.facts(agents, all.wait())
 }
 
 // facts returns the facts about each Agent.
@@ -105,25 +133,25 @@ func (o *objects) facts(agents []*a2av1alpha1.Agent, failed []Unread) []*AgentFa
 		return &AgentFacts{} // the object of an Agent that is not checked
 	}
 	// The Deployment and the Service have the name of the Agent.
-	for _, each := range itemsOf(o.deployments, func(l *appsv1.DeploymentList) []appsv1.Deployment { return l.Items }) {
+	for _, each := range o.deployments.Items {
 		of(each.Namespace, each.Name).Deployment = &each
 	}
-	for _, each := range itemsOf(o.services, func(l *corev1.ServiceList) []corev1.Service { return l.Items }) {
+	for _, each := range o.services.Items {
 		of(each.Namespace, each.Name).Service = &each
 	}
-	for _, each := range itemsOf(o.configMaps, func(l *corev1.ConfigMapList) []corev1.ConfigMap { return l.Items }) {
+	for _, each := range o.configMaps.Items {
 		of(each.Namespace, names.AgentOfConfigMap(each.Name)).ConfigMap = &each
 	}
-	for _, each := range itemsOf(o.pods, func(l *corev1.PodList) []corev1.Pod { return l.Items }) {
+	for _, each := range o.pods.Items {
 		f := of(each.Namespace, each.Labels[a2av1alpha1.LabelAgent])
 		f.Pods = append(f.Pods, each)
 	}
-	for _, each := range itemsOf(o.endpoints, func(l *discoveryv1.EndpointSliceList) []discoveryv1.EndpointSlice { return l.Items }) {
+	for _, each := range o.endpoints.Items {
 		f := of(each.Namespace, each.Labels[discoveryv1.LabelServiceName])
 		f.Endpoints = append(f.Endpoints, each)
 	}
 	policies := map[string][]networkingv1.NetworkPolicy{}
-	for _, each := range itemsOf(o.policies, func(l *networkingv1.NetworkPolicyList) []networkingv1.NetworkPolicy { return l.Items }) {
+	for _, each := range o.policies.Items {
 		policies[each.Namespace] = append(policies[each.Namespace], each)
 	}
 	for _, f := range facts {
@@ -136,14 +164,6 @@ func (o *objects) facts(agents []*a2av1alpha1.Agent, failed []Unread) []*AgentFa
 		}
 	}
 	return facts
-}
-
-// itemsOf returns the items of a list, nil for a nil list.
-func itemsOf[L, T any](list *L, items func(*L) []T) []T {
-	if list == nil {
-		return nil
-	}
-	return items(list)
 }
 
 // registryOf returns the Service and the URL of the registry in the sidecar configuration, "" and nil for none.
@@ -163,115 +183,61 @@ func registryOf(f *AgentFacts) (namespace, service string, address *url.URL) {
 // shared reads the Deployment of the manager and the endpoints of the cluster DNS.
 func (r *reader) shared(ctx context.Context, shared *SharedFacts, facts []*AgentFacts) {
 	const dnsNamespace, dnsService = "kube-system", "kube-dns"
-	failed := &unread{}
-	var all sync.WaitGroup
-	all.Go(func() {
-		namespace := "" // the namespace of the registry, which runs in the pods of the manager
-		for _, f := range facts {
-			namespace = cmp.Or(namespace, f.RegistryPeer.Namespace)
-		}
-		access := clusteraccess.Access{Verb: "list", Group: appsv1.GroupName, Resource: "deployments", Namespace: namespace}
-		list, err := read(ctx, access, metav1.ListOptions{LabelSelector: managerSelector}, r.client.AppsV1().Deployments(namespace).List)
-		if err != nil {
-			failed.add(partManager, err)
-			return
-		}
-		if len(list.Items) > 0 {
-			shared.Manager = &list.Items[0]
-		}
-	})
-	all.Go(func() {
-		access := clusteraccess.Access{Verb: "list", Group: discoveryv1.GroupName, Resource: "endpointslices", Namespace: dnsNamespace}
-		options := metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + dnsService}
-		list, err := read(ctx, access, options, r.client.DiscoveryV1().EndpointSlices(dnsNamespace).List)
-		if err != nil {
-			failed.add(partDNS, err)
-			return
-		}
-		shared.DNSServices, shared.DNSReady = len(list.Items), readyEndpoints(list.Items)
-	})
-	all.Wait()
-	shared.Unread = failed.sorted()
+	namespace := "" // the namespace of the registry, which runs in the pods of the manager
+	for _, f := range facts {
+		namespace = cmp.Or(namespace, f.RegistryPeer.Namespace)
+	}
+	var all reads
+	var managers appsv1.DeploymentList
+	access := clusteraccess.Access{Verb: "list", Group: appsv1.GroupName, Resource: "deployments", Namespace: namespace}
+	startList(ctx, &all, partManager, access, metav1.ListOptions{LabelSelector: managerSelector}, r.client.AppsV1().Deployments(namespace).List, &managers)
+	var endpoints discoveryv1.EndpointSliceList
+	access = clusteraccess.Access{Verb: "list", Group: discoveryv1.GroupName, Resource: "endpointslices", Namespace: dnsNamespace}
+	byService := metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + dnsService}
+	startList(ctx, &all, partDNS, access, byService, r.client.DiscoveryV1().EndpointSlices(dnsNamespace).List, &endpoints)
+	shared.Unread = all.wait()
+	if len(managers.Items) > 0 {
+		shared.Manager = &managers.Items[0]
+	}
+	shared.DNSServices, shared.DNSReady = len(endpoints.Items), readyEndpoints(endpoints.Items)
 }
 
 // callers reads the pod of --from, [NAMESPACE/]POD, and the NetworkPolicies of its namespace. Without NAMESPACE, it looks
 // for the pod in the namespace of each agent.
 func (r *reader) callers(ctx context.Context, from string, facts []*AgentFacts) {
 	for _, f := range facts {
-		failed := &unread{}
 		namespace, name, ok := strings.Cut(from, "/")
 		if !ok {
 			namespace, name = f.Agent.Namespace, from
 		}
 		f.NamespaceLabels = r.namespaceLabels(ctx, f.Agent.Namespace)
-		access := clusteraccess.Access{Verb: "get", Resource: "pods", Namespace: namespace, Name: name}
-		get := func(ctx context.Context, _ metav1.ListOptions) (*corev1.Pod, error) {
+		var all reads
+		var policies networkingv1.NetworkPolicyList
+		access := clusteraccess.Access{Verb: "list", Group: networkingv1.GroupName, Resource: "networkpolicies", Namespace: namespace}
+		startList(ctx, &all, partPolicies+" of the namespace of --from", access, metav1.ListOptions{}, r.client.NetworkingV1().NetworkPolicies(namespace).List, &policies)
+		access = clusteraccess.Access{Verb: "get", Resource: "pods", Namespace: namespace, Name: name}
+		pod, err := read(ctx, access, func(ctx context.Context) (*corev1.Pod, error) {
 			return r.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-		}
-		pod, err := read(ctx, access, metav1.ListOptions{}, get)
+		})
 		if err != nil {
-			failed.add(partCaller, err)
+			all.fail(partCaller, err)
 		} else {
 			f.Caller = &Peer{Namespace: namespace, Name: name, Labels: pod.Labels, IP: pod.Status.PodIP, NamespaceLabels: r.namespaceLabels(ctx, namespace)}
 		}
-		access = clusteraccess.Access{Verb: "list", Group: networkingv1.GroupName, Resource: "networkpolicies", Namespace: namespace}
-		list, err := read(ctx, access, metav1.ListOptions{}, r.client.NetworkingV1().NetworkPolicies(namespace).List)
-		if err != nil {
-			failed.add(partPolicies+" of the namespace of --from", err)
-		} else {
-			f.CallerPolicies = list.Items
-		}
-		f.Unread = append(slices.Clip(f.Unread), failed.sorted()...)
+		f.Unread = append(slices.Clip(f.Unread), all.wait()...)
+		f.CallerPolicies = policies.Items
 	}
 }
 
 // namespaceLabels returns the labels of a namespace. If it cannot read the namespace, it returns only the label that the
 // API server sets on every namespace.
 func (r *reader) namespaceLabels(ctx context.Context, namespace string) map[string]string {
-	get := func(ctx context.Context, _ metav1.ListOptions) (*corev1.Namespace, error) {
+	access := clusteraccess.Access{Verb: "get", Resource: "namespaces", Namespace: namespace, Name: namespace}
+	object, err := read(ctx, access, func(ctx context.Context) (*corev1.Namespace, error) {
 		return r.client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
-	}
-	object, err := read(ctx, clusteraccess.Access{Verb: "get", Resource: "namespaces", Namespace: namespace, Name: namespace}, metav1.ListOptions{}, get)
+	})
 	if err != nil {
 		return map[string]string{corev1.LabelMetadataName: namespace}
 	}
 	return object.Labels
-}
-
-// readTimeout bounds each read and each call.
-const readTimeout = 10 * time.Second
-
-var errSlowRead = failure.New(failure.Timeout, "no answer within %s", readTimeout)
-
-// reader reads objects from the API server.
-type reader struct{ client kubernetes.Interface }
-
-// unread collects the parts that could not be read. It is safe for concurrent use.
-type unread struct {
-	mu  sync.Mutex
-	all []Unread
-}
-
-func (u *unread) add(part string, err error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.all = append(u.all, Unread{part, failure.Of(err)})
-}
-
-// sorted returns the parts sorted by name.
-func (u *unread) sorted() []Unread {
-	slices.SortFunc(u.all, func(a, b Unread) int { return strings.Compare(a.Part, b.Part) })
-	return u.all
-}
-
-// read runs a request for at most readTimeout. Its error is a failure for the user.
-func read[T any](ctx context.Context, access clusteraccess.Access, options metav1.ListOptions, request func(context.Context, metav1.ListOptions) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, readTimeout, errSlowRead)
-	defer cancel()
-	out, err := request(ctx, options)
-	if err != nil {
-		var none T
-		return none, clusteraccess.Explain(ctx, err, access)
-	}
-	return out, nil
 }

@@ -6,7 +6,6 @@ package doctor
 import (
 	"fmt"
 	"strings"
-	"time"
 )
 
 // checkShared runs the checks of the parts of the cluster that all agents share.
@@ -81,27 +80,6 @@ func checkDNS(s *SharedFacts) []Finding {
 		Cause: "No pod can resolve the name of an agent.", Cure: "Let the pods of the cluster's DNS become ready.",
 		Command: "kubectl describe pods -n kube-system -l k8s-app=kube-dns",
 	}}
-}
-
-// checkClock compares the clock of the user's machine with that of the API server.
-func checkClock(s *SharedFacts) []Finding {
-	if s.ServerTime.IsZero() {
-		return nil
-	}
-	skew := s.ServerTime.Sub(s.Now)
-	if skew.Abs() < clockSuspicion {
-		return nil
-	}
-	f := Finding{
-		Level: LevelWarning, Check: "clock of this machine",
-		Seen:  []string{fmt.Sprintf("the clock of this machine and that of the API server differ by %s", skew.Abs().Round(time.Second))},
-		Cause: "Programs on this machine use tokens after they have expired, and do not trust certificates that are just issued.",
-		Cure:  "Synchronize the clock of this machine by NTP.", Command: "timedatectl status",
-	}
-	if skew.Abs() > clockTolerance {
-		f.Level = LevelProblem
-	}
-	return []Finding{f}
 }
 
 // registryService returns the namespace and the name of the Service in the URL of a registry, such as

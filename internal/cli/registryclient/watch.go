@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/sse"
 	"github.com/a2a-operator/a2a-operator/internal/registryapi"
@@ -116,7 +117,7 @@ func (c *Client) Follow(ctx context.Context, q Query, observe func(Change) error
 			continue
 		}
 		resuming(err)
-		if err := sleep(ctx, pause); err != nil {
+		if err := a2aclient.Sleep(ctx, pause); err != nil {
 			return err
 		}
 		pause = min(2*pause, resumeMost)
@@ -125,17 +126,6 @@ func (c *Client) Follow(ctx context.Context, q Query, observe func(Change) error
 
 // errEmpty is the error for a stream without an event.
 var errEmpty error = failure.New(failure.Unreachable, "the stream ended without an event")
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
 
 // follower is the state of Follow.
 type follower struct {

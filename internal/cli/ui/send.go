@@ -47,9 +47,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) {
 			Client: client, PollInterval: pollInterval,
 			Observe: func(e *a2aclient.Event) error { return writeAll(write, updatesOf(&e.Event)) },
 			Resuming: func(cause error) {
-				if cause != nil {
-					_ = write(update{Problem: "The stream broke and is resumed: " + terminal.Line(terminal.Clip(cause.Error(), 500))})
-				}
+				_ = write(update{Problem: "The stream broke and is resumed: " + terminal.Line(terminal.Clip(cause.Error(), 500))})
 			},
 		}
 		return following.Send(ctx, &a2a.SendRequest{Message: message})
