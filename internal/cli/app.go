@@ -19,7 +19,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/clusteraccess"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 // Program is the name of the CLI in texts for users.
@@ -60,7 +60,7 @@ func (a *app) outputFlag(cmd *cobra.Command, values ...string) {
 
 // warnf writes a line to stderr.
 func (a *app) warnf(format string, args ...any) {
-	_, _ = fmt.Fprintf(a.ErrOut, "%s\n", terminal.Line(fmt.Sprintf(format, args...)))
+	_, _ = fmt.Fprintf(a.ErrOut, "%s\n", safetext.Line(fmt.Sprintf(format, args...)))
 }
 
 // debugf returns a function that writes a line for --debug, nil without the flag.
@@ -69,7 +69,7 @@ func (a *app) debugf() func(format string, args ...any) {
 		return nil
 	}
 	return func(format string, args ...any) {
-		_, _ = fmt.Fprintf(a.ErrOut, "%s\n", terminal.Clean(fmt.Sprintf(format, args...)))
+		_, _ = fmt.Fprintf(a.ErrOut, "%s\n", safetext.Clean(fmt.Sprintf(format, args...)))
 	}
 }
 
@@ -91,7 +91,7 @@ func quoted(argument string) string {
 	}) < 0 {
 		return argument
 	}
-	return "'" + strings.ReplaceAll(terminal.Line(argument), "'", `'\''`) + "'"
+	return "'" + strings.ReplaceAll(safetext.Line(argument), "'", `'\''`) + "'"
 }
 
 // exactArgs returns a check that a command has exactly one argument for each of the names.
@@ -127,7 +127,7 @@ func (a *app) printJSON(value any) error {
 	if err != nil {
 		return failure.Wrap(failure.Internal, err, "encode the result")
 	}
-	return a.printText(append(terminal.JSON(text), '\n'))
+	return a.printText(append(safetext.JSON(text), '\n'))
 }
 
 // printDocument writes a value to stdout as one document, in JSON or, with -o yaml, in YAML.
@@ -139,7 +139,7 @@ func (a *app) printDocument(value any) error {
 	if err != nil {
 		return failure.Wrap(failure.Internal, err, "encode the result")
 	}
-	return a.printText([]byte(terminal.Clean(string(text))))
+	return a.printText([]byte(safetext.Clean(string(text))))
 }
 
 func (a *app) printText(text []byte) error {

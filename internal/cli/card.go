@@ -5,7 +5,6 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 func (a *app) cardCommand() *cobra.Command {
@@ -90,7 +90,7 @@ func (a *app) printCard(c *a2aclient.Card, signatures *verification) error {
 	for i := range c.Skills {
 		s := &c.Skills[i]
 		field("Skill", s.ID+": "+s.Name)
-		w.Block("Description of "+terminal.Clip(s.ID, 100), s.Description)
+		w.Block("Description of "+safetext.Clip(s.ID, 100), s.Description)
 		w.Close()
 		field("Tags", strings.Join(s.Tags, ", "))
 		for _, example := range s.Examples {
@@ -142,30 +142,24 @@ func (k memberKind) String() string {
 	return []string{"a text", "a list of texts", "an object", "a list of objects"}[k]
 }
 
-var skillMembers = []member{{name: "id"}, {name: "name"}, {name: "description"}, {name: "tags", kind: kindTexts}}
+// requiredMembers returns the required members of a card: address, and the members that all versions require.
+func requiredMembers(address member) []member {
+	return []member{
+		{name: "name"},
+		{name: "description"},
+		{name: "version"},
+		address,
+		{name: "capabilities", kind: kindObject},
+		{name: "defaultInputModes", kind: kindTexts},
+		{name: "defaultOutputModes", kind: kindTexts},
+		{name: "skills", kind: kindObjects, members: []member{{name: "id"}, {name: "name"}, {name: "description"}, {name: "tags", kind: kindTexts}}},
+	}
+}
 
-// membersV10 are the required members of a card of 1.0 (section 4.4.1), membersV03 of a card of 0.2 or 0.3.
+// membersV10 are the required members of a card of 1.0 (section 4.4.1). membersV03 are those of a card of 0.2 or 0.3.
 var (
-	membersV10 = []member{
-		{name: "name"},
-		{name: "description"},
-		{name: "version"},
-		{name: "supportedInterfaces", kind: kindObjects, members: []member{{name: "url"}, {name: "protocolBinding"}, {name: "protocolVersion"}}},
-		{name: "capabilities", kind: kindObject},
-		{name: "defaultInputModes", kind: kindTexts},
-		{name: "defaultOutputModes", kind: kindTexts},
-		{name: "skills", kind: kindObjects, members: skillMembers},
-	}
-	membersV03 = []member{
-		{name: "name"},
-		{name: "description"},
-		{name: "version"},
-		{name: "url"},
-		{name: "capabilities", kind: kindObject},
-		{name: "defaultInputModes", kind: kindTexts},
-		{name: "defaultOutputModes", kind: kindTexts},
-		{name: "skills", kind: kindObjects, members: skillMembers},
-	}
+	membersV10 = requiredMembers(member{name: "supportedInterfaces", kind: kindObjects, members: []member{{name: "url"}, {name: "protocolBinding"}, {name: "protocolVersion"}}})
+	membersV03 = requiredMembers(member{name: "url"})
 )
 
 // cardProblems describes the required members of a card that are missing or have another type. It checks a card with
@@ -201,41 +195,34 @@ func objectProblems(path string, object map[string]json.RawMessage, members []me
 }
 
 // problems returns the problems with the value of a member at a path.
-func (m *member) problems(at string, value json.RawMessage) []string {
-	var err error
+func (m *member) problems(at string, value json.RawMessage) (problems []string) {
+	valid := false
 	switch m.kind {
 	case kindText:
-		var text *string
-		if err = json.Unmarshal(value, &text); err == nil && text == nil {
-			err = errNull
-		}
+		valid = decode[string](value) != nil
 	case kindTexts:
-		var texts []string
-		if err = json.Unmarshal(value, &texts); err == nil && texts == nil {
-			err = errNull
-		}
+		valid = decode[[]string](value) != nil
 	case kindObject:
-		var object map[string]json.RawMessage
-		if err = json.Unmarshal(value, &object); err == nil && object == nil {
-			err = errNull
-		}
+		valid = decode[map[string]json.RawMessage](value) != nil
 	case kindObjects:
-		var objects []map[string]json.RawMessage
-		if err = json.Unmarshal(value, &objects); err == nil && objects == nil {
-			err = errNull
-		}
-		var problems []string
-		for i, object := range objects {
-			problems = append(problems, objectProblems(fmt.Sprintf("%s[%d]", at, i), object, m.members)...)
-		}
-		if err == nil {
-			return problems
+		if objects := decode[[]map[string]json.RawMessage](value); objects != nil {
+			valid = true
+			for i, object := range *objects {
+				problems = append(problems, objectProblems(fmt.Sprintf("%s[%d]", at, i), object, m.members)...)
+			}
 		}
 	}
-	if err != nil {
-		return []string{fmt.Sprintf("%s is %s, must be %s", at, terminal.Clip(string(value), 60), m.kind)}
+	if !valid {
+		return []string{fmt.Sprintf("%s is %s, must be %s", at, safetext.Clip(string(value), 60), m.kind)}
 	}
-	return nil
+	return problems
 }
 
-var errNull = errors.New("value is null")
+// decode returns a JSON value as a T, nil if the value is null or has another type.
+func decode[T any](value json.RawMessage) *T {
+	var decoded *T
+	if json.Unmarshal(value, &decoded) != nil {
+		return nil
+	}
+	return decoded
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/cardverify"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 const (
@@ -163,7 +164,7 @@ func readKeys(ctx context.Context, client *http.Client, c *a2aclient.Card, signa
 				continue
 			}
 			if u.Scheme != c.URL.Scheme || u.Host != c.URL.Host {
-				return nil, "", failure.New(failure.CardInvalid, "the signature names the keys at %s, which is another host than the one of the card", terminal.Clip(u.String(), 500))
+				return nil, "", failure.New(failure.CardInvalid, "the signature names the keys at %s, which is another host than the one of the card", safetext.Clip(u.String(), 500))
 			}
 			source = u.String()
 			break

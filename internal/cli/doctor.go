@@ -14,7 +14,7 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/doctor"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 // errProblems is returned by a command that has already written the problems that it found.
@@ -142,7 +142,7 @@ type reportWriter struct {
 
 func (w *reportWriter) linef(format string, args ...any) {
 	if w.err == nil {
-		_, w.err = fmt.Fprintf(w.to, "%s\n", terminal.Line(fmt.Sprintf(format, args...)))
+		_, w.err = fmt.Fprintf(w.to, "%s\n", safetext.Line(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 const (
@@ -87,7 +88,7 @@ func safeFilename(p *a2a.Part) string {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	name = strings.Map(func(r rune) rune {
 		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("._-", r), r >= 0xa0 && !strings.ContainsRune(terminal.Line(string(r)), '\\'):
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("._-", r), r >= 0xa0 && !strings.ContainsRune(safetext.Line(string(r)), '\\'):
 			return r
 		default:
 			return '_'
@@ -145,7 +146,7 @@ func (a *app) taskDownloadCommand() *cobra.Command {
 		w := terminal.NewWriter(a.Out)
 		for _, each := range files {
 			if each.Path == "" {
-				w.Field("Not saved", "of artifact "+terminal.Clip(each.ArtifactID, 100)+", at "+each.URL)
+				w.Field("Not saved", "of artifact "+safetext.Clip(each.ArtifactID, 100)+", at "+each.URL)
 				continue
 			}
 			w.Field("Saved", each.Path)

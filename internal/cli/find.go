@@ -15,7 +15,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/registryclient"
-	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 // finding is `kubectl a2a find`: its flags, and the search of the registry.
@@ -138,7 +138,7 @@ func (f *finding) print(page *registryclient.Page) error {
 		return f.printPage(page)
 	case outputName:
 		for i := range page.Agents {
-			if err := f.printText([]byte(terminal.Line(page.Agents[i].Namespace+"/"+page.Agents[i].Name) + "\n")); err != nil {
+			if err := f.printText([]byte(safetext.Line(page.Agents[i].Namespace+"/"+page.Agents[i].Name) + "\n")); err != nil {
 				return err
 			}
 		}
@@ -191,10 +191,10 @@ func (f *finding) row(agent *registryclient.Agent) []string {
 		for i := range agent.Skills {
 			ids = append(ids, agent.Skills[i].ID)
 		}
-		skills := cmp.Or(terminal.Clip(strings.Join(ids, ","), maxDescription), "-")
+		skills := cmp.Or(safetext.Clip(strings.Join(ids, ","), maxDescription), "-")
 		return append(row, cmp.Or(agent.Version, "-"), skills, cmp.Or(agent.URL, "-"), cmp.Or(agent.ExternalURL, "-"), cmp.Or(agent.Description, "-"))
 	}
-	return append(row, cmp.Or(terminal.Clip(agent.Description, maxDescription), "-"))
+	return append(row, cmp.Or(safetext.Clip(agent.Description, maxDescription), "-"))
 }
 
 // follow writes the agents that match, and then their changes.
@@ -222,13 +222,13 @@ func (f *finding) printChange(change registryclient.Change) error {
 		if err != nil {
 			return failure.Wrap(failure.Internal, err, "encode the result")
 		}
-		return f.printText(append(terminal.JSON(text), '\n'))
+		return f.printText(append(safetext.JSON(text), '\n'))
 	case outputName:
-		return f.printText([]byte(string(change.Type) + " " + terminal.Line(agent.Namespace+"/"+agent.Name) + "\n"))
+		return f.printText([]byte(string(change.Type) + " " + safetext.Line(agent.Namespace+"/"+agent.Name) + "\n"))
 	}
 	row := []string{string(change.Type), agent.Namespace, agent.Name}
 	if change.Type != registryclient.Removed {
 		row = append(row[:1], f.row(agent)...)
 	}
-	return f.printText([]byte(terminal.Line(strings.Join(row, "   ")) + "\n"))
+	return f.printText([]byte(safetext.Line(strings.Join(row, "   ")) + "\n"))
 }

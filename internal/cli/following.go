@@ -16,7 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 // cancelTimeout bounds the cancel of a task after an interrupt.
@@ -86,7 +86,7 @@ func (f *following) follow(ctx context.Context, agent *agent, start func(context
 		case f.output == outputText:
 			return broken(r.event(e))
 		case f.stream:
-			return f.printText(append(terminal.JSON(e.StreamResponse()), '\n'))
+			return f.printText(append(safetext.JSON(e.StreamResponse()), '\n'))
 		default:
 			return nil
 		}

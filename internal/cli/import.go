@@ -18,7 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/conversion"
 	"github.com/a2a-operator/a2a-operator/internal/cli/conversion/kagent"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 func (a *app) importCardCommand() *cobra.Command {
@@ -201,11 +201,11 @@ func (a *app) printManifests(objects []map[string]any) error {
 		if err != nil {
 			return failure.Wrap(failure.Internal, err, "encode the result")
 		}
-		if terminal.Clean(string(text)) != string(text) {
+		if safetext.Clean(string(text)) != string(text) {
 			if text, err = json.MarshalIndent(object, "", "  "); err != nil {
 				return failure.Wrap(failure.Internal, err, "encode the result")
 			}
-			text = append(terminal.JSON(text), '\n')
+			text = append(safetext.JSON(text), '\n')
 		}
 		out.Write(text)
 	}

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
-	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 func (a *app) listCommand() *cobra.Command {
@@ -107,7 +107,7 @@ func (a *app) printTable(rows [][]string) error {
 	w := tabwriter.NewWriter(a.Out, 0, 0, 3, ' ', 0)
 	for _, row := range rows {
 		for i := range row {
-			row[i] = terminal.Line(row[i])
+			row[i] = safetext.Line(row[i])
 		}
 		if _, err := fmt.Fprintln(w, strings.Join(row, "\t")); err != nil {
 			return broken(err)

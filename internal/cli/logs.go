@@ -20,7 +20,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 // maxLogLine bounds a line of a log, in bytes. The rest of a longer line is omitted.
@@ -195,5 +195,5 @@ func (o *logOptions) line(pod, container, line string) error {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.printText(fmt.Appendf(nil, "[%s/%s] %s\n", pod, container, terminal.Line(line)))
+	return o.printText(fmt.Appendf(nil, "[%s/%s] %s\n", pod, container, safetext.Line(line)))
 }

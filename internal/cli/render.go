@@ -10,6 +10,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
 	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 // Labels of the text format. They must not change, because scripts parse them.
@@ -68,7 +69,7 @@ func (r *renderer) piece(p *answer.Piece) error {
 		r.w.Close()
 		return err
 	case answer.KindArtifact:
-		return r.parts(labelArtifact+" "+terminal.Clip(p.Name, 100), p.Parts)
+		return r.parts(labelArtifact+" "+safetext.Clip(p.Name, 100), p.Parts)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/clusteraccess"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
@@ -53,7 +53,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	}
 	if a.output == outputJSON {
 		text, _ := problem.MarshalJSON() // strings and numbers cannot fail
-		_, _ = fmt.Fprintf(a.Out, "%s\n", terminal.JSON(text))
+		_, _ = fmt.Fprintf(a.Out, "%s\n", safetext.JSON(text))
 	} else {
 		a.printError(problem)
 	}
@@ -61,11 +61,11 @@ func (a *app) run(ctx context.Context, args []string) int {
 }
 
 func (a *app) printError(problem *failure.Error) {
-	_, _ = fmt.Fprintf(a.ErrOut, "Error: %s\n", terminal.Line(problem.Message))
+	_, _ = fmt.Fprintf(a.ErrOut, "Error: %s\n", safetext.Line(problem.Message))
 	if problem.Hint != "" {
-		_, _ = fmt.Fprintf(a.ErrOut, "Hint: %s\n", terminal.Line(problem.Hint))
+		_, _ = fmt.Fprintf(a.ErrOut, "Hint: %s\n", safetext.Line(problem.Hint))
 	}
-	_, _ = fmt.Fprintf(a.ErrOut, "Code: %s\n", terminal.Line(string(problem.Code)))
+	_, _ = fmt.Fprintf(a.ErrOut, "Code: %s\n", safetext.Line(string(problem.Code)))
 }
 
 // Command returns the root command with all subcommands, for the reference page and tests.

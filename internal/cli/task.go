@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 func (a *app) taskCommand() *cobra.Command {
@@ -59,7 +59,7 @@ func (a *app) taskGetCommand() *cobra.Command {
 			return err
 		}
 		if f.output == outputJSON && f.stream {
-			return a.printText(append(terminal.JSON(e.TaskJSON()), '\n'))
+			return a.printText(append(safetext.JSON(e.TaskJSON()), '\n'))
 		}
 		return f.printTask(e)
 	})
@@ -197,7 +197,7 @@ func (f *following) endList(rows [][]string, next string) error {
 // printLines writes each task as JSON on one line.
 func (f *following) printLines(tasks []*a2aclient.Event) error {
 	for _, e := range tasks {
-		if err := f.printText(append(terminal.JSON(e.JSON), '\n')); err != nil {
+		if err := f.printText(append(safetext.JSON(e.JSON), '\n')); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,6 @@ package a2aclient
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -166,9 +165,6 @@ func parseCard(text []byte, u *url.URL, place string) (*Card, error) {
 	}
 	return &Card{Card: parsed, JSON: text, URL: u}, nil
 }
-
-// errDowngrade is returned for an interface without TLS on a card that was read with TLS.
-var errDowngrade = errors.New("interface has no TLS")
 
 // Credential authenticates the caller. At most one field is set.
 type Credential struct {

@@ -50,15 +50,14 @@ func New(c *Card, options Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := &Client{card: c, endpoint: e, options: options}
 	if !options.Credential.IsZero() && c.URL != nil && c.URL.Scheme == "https" && e.url.Scheme != "https" {
-		return nil, failure.Wrap(failure.CardInvalid, errDowngrade, "the credential is not sent to %s", e.url).
+		return nil, failure.New(failure.CardInvalid, "the credential is not sent to %s: interface has no TLS", e.url).
 			WithHint("the card was read over https: an interface over http would show the credential to the network")
 	}
 	if options.Credential.APIKey != "" && apiKeyScheme(c) == nil {
 		return nil, failure.New(failure.Usage, "--api-key has no effect: the card declares no API key").WithHint("%s", schemesHint(c))
 	}
-	return client, nil
+	return &Client{card: c, endpoint: e, options: options}, nil
 }
 
 // Address returns the version, the binding and the URL that the client calls.
@@ -101,16 +100,17 @@ func (c *Client) Subscribe(ctx context.Context, taskID, lastID string, each func
 
 // Task returns a task with at most history messages of its history, or with all of them if history is nil.
 func (c *Client) Task(ctx context.Context, id string, history *int) (*Event, error) {
-	text, err := c.call(ctx, opGet, &params{taskID: id, history: history})
-	if err != nil {
-		return nil, err
-	}
-	return c.task(text)
+	return c.callTask(ctx, opGet, &params{taskID: id, history: history})
 }
 
 // Cancel cancels a task and returns it.
 func (c *Client) Cancel(ctx context.Context, id string) (*Event, error) {
-	text, err := c.call(ctx, opCancel, &params{taskID: id})
+	return c.callTask(ctx, opCancel, &params{taskID: id})
+}
+
+// callTask sends a request whose result is a task.
+func (c *Client) callTask(ctx context.Context, op operation, p *params) (*Event, error) {
+	text, err := c.call(ctx, op, p)
 	if err != nil {
 		return nil, err
 	}
@@ -328,11 +328,7 @@ func (c *Client) event(text []byte, decode func([]byte) (a2a.Event, error)) (*Ev
 		return nil, unreadable(err)
 	}
 	e := &Event{Event: decoded}
-	if c.endpoint.version != version.V10 {
-		e.JSON = protojson.V10.AppendEvent(nil, &decoded)
-		return e, nil
-	}
-	e.JSON, err = compact(text)
+	e.JSON, err = c.v10(text, func() []byte { return protojson.V10.AppendEvent(nil, &decoded) })
 	return e, err
 }
 
@@ -343,12 +339,16 @@ func (c *Client) task(text []byte) (*Event, error) {
 		return nil, unreadable(err)
 	}
 	e := &Event{Event: a2a.Event{Task: t}, isTask: true}
-	if c.endpoint.version != version.V10 {
-		e.JSON = protojson.V10.AppendTask(nil, t)
-		return e, nil
-	}
-	e.JSON, err = compact(text)
+	e.JSON, err = c.v10(text, func() []byte { return protojson.V10.AppendTask(nil, t) })
 	return e, err
+}
+
+// v10 returns a result as JSON of 1.0: the text of an agent that speaks 1.0, and the result of encode for any other agent.
+func (c *Client) v10(text []byte, encode func() []byte) ([]byte, error) {
+	if c.endpoint.version != version.V10 {
+		return encode(), nil
+	}
+	return compact(text)
 }
 
 // StreamResponse returns the event as a StreamResponse of 1.0 on one line. If the event is the answer to a message, the

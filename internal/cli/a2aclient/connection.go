@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -20,7 +21,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 const (
@@ -164,7 +165,7 @@ func (w *wireLog) RoundTrip(r *http.Request) (*http.Response, error) {
 		r = r.Clone(r.Context())
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		if len(body) > 0 {
-			w.logf("> %s", redact(terminal.Clip(string(body), maxLogged)))
+			w.logf("> %s", redact(safetext.Clip(string(body), maxLogged)))
 		}
 	}
 	resp, err := w.next.RoundTrip(r)
@@ -179,12 +180,7 @@ func (w *wireLog) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (w *wireLog) header(mark string, header http.Header) {
-	names := make([]string, 0, len(header))
-	for name := range header {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(header)) {
 		value := redacted
 		if slices.Contains(shownHeaders, name) {
 			value = strings.Join(header[name], ", ")

@@ -4,6 +4,7 @@
 package a2aclient
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -198,10 +199,7 @@ func (c *Card) noEndpoint(choice Choice, other []version.Version) error {
 	}
 	if len(other) > 0 {
 		best := slices.MaxFunc(other, func(a, b version.Version) int { return (a.Major-b.Major)*1000 + a.Minor - b.Minor })
-		wanted := "1.0"
-		if choice.Version != "" {
-			wanted = choice.Version
-		}
+		wanted := cmp.Or(choice.Version, "1.0")
 		return failure.New(failure.OfReason(a2a.ReasonVersionNotSupported), "the card has no interface of A2A %s; it offers %s", wanted, strings.Join(offers, ", ")).
 			WithHint("add --a2a-version %s", best)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 // maxMessage bounds the text of an agent's error, in bytes.
@@ -107,7 +107,7 @@ func decodeError(status int, text []byte) *protocolError {
 	if !failed {
 		return nil
 	}
-	out := &protocolError{code: status, message: terminal.Clip(object.Message, maxMessage)}
+	out := &protocolError{code: status, message: safetext.Clip(object.Message, maxMessage)}
 	code, _ := object.Code.Int64()
 	out.reason = scalar.ReasonsOfCodes[int(code)]
 	if out.reason != "" {

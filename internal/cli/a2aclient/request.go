@@ -4,11 +4,13 @@
 package a2aclient
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
-	"time"
+	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
@@ -53,7 +55,7 @@ func (e *endpoint) encode(op operation, p *params) (method string, u *url.URL, b
 
 func (e *endpoint) encodeHTTPJSON(op operation, p *params) (method string, u *url.URL, body []byte) {
 	at := e.url.JoinPath(e.prefix)
-	if path := e.url.Path; e.prefix != "" && len(path) >= len(e.prefix) && path[len(path)-len(e.prefix):] == e.prefix {
+	if path := e.url.Path; e.prefix != "" && strings.HasSuffix(path, e.prefix) {
 		at = e.url // the URL on the card already ends with the prefix
 	}
 	if e.tenant != "" {
@@ -84,61 +86,34 @@ func (e *endpoint) encodeHTTPJSON(op operation, p *params) (method string, u *ur
 	}
 }
 
-// states are the names of states in 1.0.
-var states = map[a2a.State]string{
-	a2a.StateUnknown:   "TASK_STATE_UNSPECIFIED",
-	a2a.StateSubmitted: "TASK_STATE_SUBMITTED", a2a.StateWorking: "TASK_STATE_WORKING",
-	a2a.StateInputRequired: "TASK_STATE_INPUT_REQUIRED", a2a.StateAuthRequired: "TASK_STATE_AUTH_REQUIRED",
-	a2a.StateCompleted: "TASK_STATE_COMPLETED", a2a.StateFailed: "TASK_STATE_FAILED",
-	a2a.StateCanceled: "TASK_STATE_CANCELED", a2a.StateRejected: "TASK_STATE_REJECTED",
+// listParams returns the parameters of ListTasks in JSON.
+func listParams(r *a2a.ListRequest, tenant string) []byte {
+	members := struct {
+		Tenant        string `json:"tenant,omitempty"`
+		ContextID     string `json:"contextId,omitempty"`
+		Status        string `json:"status,omitempty"`
+		PageSize      int    `json:"pageSize,omitempty"`
+		PageToken     string `json:"pageToken,omitempty"`
+		HistoryLength *int   `json:"historyLength,omitempty"`
+	}{Tenant: tenant, ContextID: r.ContextID, PageSize: r.PageSize, PageToken: r.PageToken, HistoryLength: r.HistoryLength}
+	if r.State != a2a.StateUnknown {
+		members.Status = "TASK_STATE_" + strings.ToUpper(strings.ReplaceAll(r.State.String(), "-", "_"))
+	}
+	text, _ := json.Marshal(members) //nolint:errchkjson // strings and numbers have a JSON form
+	return text
 }
 
 // listQuery returns the parameters of ListTasks in a URL.
 func listQuery(r *a2a.ListRequest) url.Values {
+	decoder := json.NewDecoder(bytes.NewReader(listParams(r, "")))
+	decoder.UseNumber()
+	var members map[string]any
+	_ = decoder.Decode(&members) // listParams returns an object
 	q := url.Values{}
-	set := func(name, value string) {
-		if value != "" {
-			q.Set(name, value)
-		}
-	}
-	set("contextId", r.ContextID)
-	if r.State != a2a.StateUnknown {
-		set("status", states[r.State])
-	}
-	if !r.Since.IsZero() {
-		set("statusTimestampAfter", r.Since.UTC().Format(time.RFC3339Nano))
-	}
-	if r.PageSize > 0 {
-		set("pageSize", strconv.Itoa(r.PageSize))
-	}
-	set("pageToken", r.PageToken)
-	if r.HistoryLength != nil {
-		set("historyLength", strconv.Itoa(*r.HistoryLength))
-	}
-	if r.IncludeArtifacts {
-		set("includeArtifacts", "true")
+	for name, value := range members {
+		q.Set(name, fmt.Sprint(value))
 	}
 	return q
-}
-
-// listParams returns the parameters of ListTasks in JSON.
-func listParams(r *a2a.ListRequest, tenant string) []byte {
-	type members struct {
-		Tenant           string `json:"tenant,omitempty"`
-		ContextID        string `json:"contextId,omitempty"`
-		Status           string `json:"status,omitempty"`
-		Since            string `json:"statusTimestampAfter,omitempty"`
-		PageSize         int    `json:"pageSize,omitempty"`
-		PageToken        string `json:"pageToken,omitempty"`
-		HistoryLength    *int   `json:"historyLength,omitempty"`
-		IncludeArtifacts bool   `json:"includeArtifacts,omitempty"`
-	}
-	q := listQuery(r)
-	text, _ := json.Marshal(members{ //nolint:errchkjson // strings and numbers have a JSON form
-		Tenant: tenant, ContextID: r.ContextID, Status: q.Get("status"), Since: q.Get("statusTimestampAfter"), PageSize: r.PageSize,
-		PageToken: r.PageToken, HistoryLength: r.HistoryLength, IncludeArtifacts: r.IncludeArtifacts,
-	})
-	return text
 }
 
 // encodePush encodes an operation on push configurations in HTTP+JSON. at is the URL of the task's push configurations.

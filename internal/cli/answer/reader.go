@@ -15,7 +15,7 @@ import (
 	"io"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 const (
@@ -146,7 +146,7 @@ func (r *Reader) update(all []Piece, u *a2a.ArtifactUpdate) []Piece {
 	return seen.take(all, &u.Artifact, u.Artifact.Parts)
 }
 
-func key(artifact *a2a.Artifact) string { return terminal.Clip(artifact.ID, maxKey) }
+func key(artifact *a2a.Artifact) string { return safetext.Clip(artifact.ID, maxKey) }
 
 func (r *Reader) newArtifact(artifact *a2a.Artifact) *seenArtifact {
 	if r.artifacts == nil || len(r.artifacts) >= maxArtifacts {
@@ -220,7 +220,7 @@ func FormatData(p *a2a.Part) string {
 // DescribeFile returns the name, the media type, and the size or the URL of a file. The caller must clean the text for a
 // terminal, because it contains texts of the agent.
 func DescribeFile(p *a2a.Part) string {
-	text := cmp.Or(terminal.Clip(p.Filename, 200), "(no name)") + ", " + cmp.Or(terminal.Clip(p.MediaType, 200), "unknown type")
+	text := cmp.Or(safetext.Clip(p.Filename, 200), "(no name)") + ", " + cmp.Or(safetext.Clip(p.MediaType, 200), "unknown type")
 	if p.Content == a2a.ContentURL {
 		return text + ", at " + p.URL
 	}

@@ -9,7 +9,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 const (
@@ -60,13 +60,13 @@ func (t *transcript) user(text string) {
 // notice adds a line that comes from the chat and not from the agent.
 func (t *transcript) notice(text string) {
 	t.close()
-	t.line(styleNotice, "* ", terminal.Line(text))
+	t.line(styleNotice, "* ", safetext.Line(text))
 }
 
 // line adds a text. Its first row begins with the prefix, and all further rows with the indent, so that no part of the
 // text looks like a separate line of the chat.
 func (t *transcript) line(style lipgloss.Style, prefix, text string) {
-	for line := range strings.SplitSeq(terminal.Clean(text), "\n") {
+	for line := range strings.SplitSeq(safetext.Clean(text), "\n") {
 		for _, row := range t.wrap(line) {
 			t.add(style, prefix+row)
 			prefix = indent
@@ -88,10 +88,10 @@ func (t *transcript) text(label, piece string) {
 	if t.label != label {
 		t.close()
 		t.space()
-		t.line(styleLabel, "", terminal.Line(label)+":")
+		t.line(styleLabel, "", safetext.Line(label)+":")
 		t.label = label
 	}
-	lines := strings.Split(t.tail+strings.ReplaceAll(terminal.Clean(piece), "\t", "    "), "\n")
+	lines := strings.Split(t.tail+strings.ReplaceAll(safetext.Clean(piece), "\t", "    "), "\n")
 	for i, line := range lines {
 		rows := t.wrap(line)
 		if i < len(lines)-1 {

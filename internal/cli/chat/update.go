@@ -15,12 +15,12 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
-	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 // Init implements tea.Model. It greets the user.
 func (m *model) Init() tea.Cmd {
-	m.transcript.notice(strings.TrimSpace("Chat with " + terminal.Clip(m.o.Name, 200) + ". " + terminal.Clip(m.o.Description, 500)))
+	m.transcript.notice(strings.TrimSpace("Chat with " + safetext.Clip(m.o.Name, 200) + ". " + safetext.Clip(m.o.Description, 500)))
 	m.transcript.notice("Enter sends, Alt-Enter begins a line, Ctrl-C stops an answer, /help helps.")
 	m.printing = true
 	return tea.Tick(firstFrame, func(time.Time) tea.Msg { return startMsg{} })
@@ -51,7 +51,7 @@ func (m *model) take(msg tea.Msg) tea.Cmd {
 	case tea.KeyPressMsg:
 		return m.key(msg)
 	case tea.PasteMsg:
-		msg.Content = terminal.Clean(strings.ReplaceAll(strings.ReplaceAll(msg.Content, "\r\n", "\n"), "\r", "\n"))
+		msg.Content = safetext.Clean(strings.ReplaceAll(strings.ReplaceAll(msg.Content, "\r\n", "\n"), "\r", "\n"))
 		return m.edit(msg)
 	case startMsg:
 		return m.begin()

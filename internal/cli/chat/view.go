@@ -12,13 +12,13 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 // show shows an event of the turn.
 func (m *model) show(msg turnMsg) {
 	if msg.resuming != nil {
-		m.transcript.notice("The stream broke and is resumed: " + terminal.Clip(msg.resuming.Error(), 500))
+		m.transcript.notice("The stream broke and is resumed: " + safetext.Clip(msg.resuming.Error(), 500))
 		return
 	}
 	for _, p := range msg.turn.answer.Read(&msg.event.Event) {
@@ -37,14 +37,14 @@ func (m *model) showPiece(p *answer.Piece) {
 		m.showParts(m.o.Name, p.Parts)
 		m.transcript.close()
 	case answer.KindArtifact:
-		m.showParts(m.o.Name+" ("+terminal.Clip(p.Name, 100)+")", p.Parts)
+		m.showParts(m.o.Name+" ("+safetext.Clip(p.Name, 100)+")", p.Parts)
 	case answer.KindState: // View shows the state
 	}
 }
 
 // showParts shows text and data as blocks, and each file as a line.
 func (m *model) showParts(label string, parts []a2a.Part) {
-	label = terminal.Clip(label, 300)
+	label = safetext.Clip(label, 300)
 	for i := range parts {
 		switch p := &parts[i]; p.Content {
 		case a2a.ContentText:
@@ -53,10 +53,10 @@ func (m *model) showParts(label string, parts []a2a.Part) {
 			m.transcript.text(label+" Data", answer.FormatData(p))
 			m.transcript.close()
 		case a2a.ContentURL:
-			m.transcript.notice("File: " + terminal.Clip(answer.DescribeFile(p), 2000))
+			m.transcript.notice("File: " + safetext.Clip(answer.DescribeFile(p), 2000))
 		case a2a.ContentRaw:
 			if n := m.files.add(p); n > 0 {
-				m.transcript.notice(fmt.Sprintf("File %d: %s. /save %d writes it.", n, terminal.Clip(answer.DescribeFile(p), 2000), n))
+				m.transcript.notice(fmt.Sprintf("File %d: %s. /save %d writes it.", n, safetext.Clip(answer.DescribeFile(p), 2000), n))
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func (m *model) settle(id string, state a2a.State) {
 		m.taskID = id
 		m.transcript.notice("The agent waits for an authorization, which its message describes. Then send a message to continue.")
 	case id != "":
-		m.transcript.notice("Task " + terminal.Clip(id, 100) + " is " + state.String() + ".")
+		m.transcript.notice("Task " + safetext.Clip(id, 100) + " is " + state.String() + ".")
 	}
 }
 
@@ -94,9 +94,9 @@ func (m *model) explain(err error) {
 // describe returns the lines that show an error.
 func describe(err error) []string {
 	problem := failure.Of(err)
-	lines := []string{"Error: " + terminal.Clip(problem.Message, 2000)}
+	lines := []string{"Error: " + safetext.Clip(problem.Message, 2000)}
 	if problem.Hint != "" {
-		lines = append(lines, "Hint: "+terminal.Clip(problem.Hint, 2000))
+		lines = append(lines, "Hint: "+safetext.Clip(problem.Hint, 2000))
 	}
 	return lines
 }
@@ -135,7 +135,7 @@ func (m *model) View() tea.View {
 	if open := m.transcript.open(); open != "" {
 		rows = append(rows, open)
 	}
-	status := terminal.Clip(terminal.Line(m.status()), max(m.transcript.width, minWidth)-3)
+	status := safetext.Clip(safetext.Line(m.status()), max(m.transcript.width, minWidth)-3)
 	if m.o.Color {
 		status = styleNotice.Render(status)
 	}

@@ -78,10 +78,7 @@ func (s *Source) Metadata(keep ...string) {
 	}
 	const why = "tools such as Helm and Argo CD use it to find their objects"
 	for _, name := range []string{"labels", "annotations"} {
-		path := []any{"metadata", name}
-		entries, _ := at(s.fields, path)
-		keys, _ := entries.(map[string]any)
-		for _, key := range sortedKeys(keys) {
+		for _, key := range s.Names("metadata", name) {
 			if !slices.Contains(keep, key) {
 				s.LeftOut(why, "add it to the Agent if no such tool manages the Deployment", "metadata", name, key)
 			}
@@ -199,33 +196,16 @@ func (s *Source) templateMetadata(out *corev1.PodTemplateSpec, selectors map[str
 	for _, name := range []string{"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences", "finalizers", "managedFields"} {
 		s.LeftOut("pods get only the labels and annotations of the template's metadata", NothingToDo, append(slices.Clone(meta), name)...)
 	}
-	kept := out.ObjectMeta
-	out.ObjectMeta.Reset()
-	out.Labels, out.Annotations = kept.Labels, kept.Annotations
-	if len(out.Labels) == 0 {
-		out.Labels = nil
-	}
-	if len(out.Annotations) == 0 {
-		out.Annotations = nil
-	}
+	out.ObjectMeta = metav1.ObjectMeta{Labels: out.Labels, Annotations: out.Annotations}
 }
 
 // dropPodDefaults removes the values that the API server sets in every Deployment.
 func (s *Source) dropPodDefaults(pod *corev1.PodSpec) {
-	spec := []any{"spec", "template", "spec"}
-	field := func(name string) []any { return append(slices.Clone(spec), name) }
-	if pod.RestartPolicy == corev1.RestartPolicyAlways {
-		pod.RestartPolicy = ""
-		s.Drop(field("restartPolicy")...)
-	}
-	if pod.DNSPolicy == corev1.DNSClusterFirst {
-		pod.DNSPolicy = ""
-		s.Drop(field("dnsPolicy")...)
-	}
-	if pod.SchedulerName == corev1.DefaultSchedulerName {
-		pod.SchedulerName = ""
-		s.Drop(field("schedulerName")...)
-	}
+	field := func(name string) []any { return []any{"spec", "template", "spec", name} }
+	dropDefault(s, &pod.RestartPolicy, corev1.RestartPolicyAlways, field("restartPolicy"))
+	dropDefault(s, &pod.DNSPolicy, corev1.DNSClusterFirst, field("dnsPolicy"))
+	dropDefault(s, &pod.SchedulerName, corev1.DefaultSchedulerName, field("schedulerName"))
+	dropDefault(s, &pod.DeprecatedServiceAccount, pod.ServiceAccountName, field("serviceAccount"))
 	if grace := pod.TerminationGracePeriodSeconds; grace != nil && *grace == corev1.DefaultTerminationGracePeriodSeconds {
 		pod.TerminationGracePeriodSeconds = nil
 		s.Drop(field("terminationGracePeriodSeconds")...)
@@ -234,9 +214,13 @@ func (s *Source) dropPodDefaults(pod *corev1.PodSpec) {
 		pod.SecurityContext = nil
 		s.Drop(field("securityContext")...)
 	}
-	if pod.DeprecatedServiceAccount == pod.ServiceAccountName {
-		pod.DeprecatedServiceAccount = ""
-		s.Drop(field("serviceAccount")...)
+}
+
+// dropDefault clears a field that has its default, and marks it as handled.
+func dropDefault[T ~string](s *Source, value *T, standard T, path []any) {
+	if *value == standard {
+		*value = ""
+		s.Drop(path...)
 	}
 }
 
@@ -271,15 +255,9 @@ var sidecarVolumes = []string{
 // Container removes defaults of the API server from a container, renames it if it has the sidecar's name, and leaves out
 // ports that the sidecar needs.
 func (s *Source) Container(c *corev1.Container, path ...any) {
-	field := func(names ...any) []any { return append(slices.Clone(path), names...) }
-	if c.TerminationMessagePath == corev1.TerminationMessagePathDefault {
-		c.TerminationMessagePath = ""
-		s.Drop(field("terminationMessagePath")...)
-	}
-	if c.TerminationMessagePolicy == corev1.TerminationMessageReadFile {
-		c.TerminationMessagePolicy = ""
-		s.Drop(field("terminationMessagePolicy")...)
-	}
+	field := func(names ...any) []any { return slices.Concat(path, names) }
+	dropDefault(s, &c.TerminationMessagePath, corev1.TerminationMessagePathDefault, field("terminationMessagePath"))
+	dropDefault(s, &c.TerminationMessagePolicy, corev1.TerminationMessageReadFile, field("terminationMessagePolicy"))
 	s.DropDefault(map[string]any{}, field("resources")...)
 	if c.Name == a2av1alpha1.ContainerSidecar {
 		s.Changed("the operator adds a container of this name", NothingToDo, field("name")...)

@@ -53,9 +53,7 @@ func reportService(service *corev1.Service, port int, agent *a2av1alpha1.Agent, 
 			"let clients send a token and call http://"+agent.Name+"."+agent.Namespace+".svc", here...)
 	}
 	const outside = "the Service of an Agent is reachable inside the cluster only"
-	fields, _ := at(s.fields, []any{"spec"})
-	rest, _ := fields.(map[string]any)
-	for _, name := range sortedKeys(rest) {
+	for _, name := range s.Names("spec") {
 		s.LeftOut(outside+", and the operator sets its fields", "use spec.exposure for clients outside of the cluster", "spec", name)
 	}
 	s.Close()

@@ -55,9 +55,7 @@ type gone struct{}
 // NewSource returns the source for an object, which appends its notes to report. It reports the fields in unknown, the
 // second result of Decode, at once. The source does not contain the status and the metadata that the API server sets.
 func NewSource(object string, value any, unknown []string, report *[]Note) *Source {
-	text, _ := json.Marshal(value) //nolint:errchkjson // it was decoded from JSON
-	s := &Source{object: object, report: report}
-	_ = json.Unmarshal(text, &s.fields) // it is an object
+	s := &Source{object: object, report: report, fields: generic(value)}
 	for _, path := range [][]any{{"apiVersion"}, {"kind"}, {"status"}, {"metadata", "name"}, {"metadata", "namespace"}} {
 		s.Drop(path...)
 	}
@@ -165,8 +163,7 @@ func at(value any, path []any) (any, bool) {
 			return nil, false
 		}
 	}
-	_, isGone := value.(gone)
-	return value, !isGone && value != nil
+	return value, !isGone(value) && value != nil
 }
 
 func set(value any, path []any, to any) {
@@ -187,11 +184,7 @@ func removed(value any, path []any) any {
 	switch parent := value.(type) {
 	case map[string]any:
 		name, _ := path[0].(string)
-		child, ok := parent[name]
-		if !ok {
-			return value
-		}
-		if !isGone(removed(child, path[1:])) {
+		if child, ok := parent[name]; !ok || !isGone(removed(child, path[1:])) {
 			return value
 		}
 		delete(parent, name)
@@ -204,7 +197,7 @@ func removed(value any, path []any) any {
 			return value
 		}
 		parent[index] = removed(parent[index], path[1:])
-		if !slices.ContainsFunc(parent, func(each any) bool { return !isGone(each) }) {
+		if allGone(parent) {
 			return gone{}
 		}
 	}
@@ -214,6 +207,10 @@ func removed(value any, path []any) any {
 func isGone(value any) bool {
 	_, ok := value.(gone)
 	return ok
+}
+
+func allGone(values []any) bool {
+	return !slices.ContainsFunc(values, func(each any) bool { return !isGone(each) })
 }
 
 // subtracted returns the part of a value that differs from out, and whether there is no difference. It changes value.
@@ -244,7 +241,7 @@ func subtracted(value, out any) (rest any, none bool) {
 			}
 			value[i] = left
 		}
-		return value, !slices.ContainsFunc(value, func(each any) bool { return !isGone(each) })
+		return value, allGone(value)
 	case gone:
 		return value, true
 	default:
@@ -300,10 +297,8 @@ func Path(path ...any) string {
 func (s *Source) Names(path ...any) []string {
 	fields, _ := at(s.fields, path)
 	object, _ := fields.(map[string]any)
-	return sortedKeys(object)
+	return slices.Sorted(maps.Keys(object))
 }
-
-func sortedKeys(fields map[string]any) []string { return slices.Sorted(maps.Keys(fields)) }
 
 // Action is the kind of a Note: what a conversion did with a field.
 type Action string

@@ -4,7 +4,9 @@
 package conversion
 
 import (
+	"cmp"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -82,7 +84,7 @@ func (s *Source) Skills(texts []SkillTexts, path ...any) []a2av1alpha1.Skill {
 	var skills []a2av1alpha1.Skill
 	used := map[a2av1alpha1.SkillID]bool{}
 	for i := range texts {
-		t, here := &texts[i], append(append([]any{}, path...), i)
+		t, here := &texts[i], append(slices.Clone(path), i)
 		if len(skills) == maxSkills {
 			s.LeftOut("an Agent has at most 64 skills of its own", "put the others into AgentSkills, and name them in spec.skillRefs", here...)
 			continue
@@ -93,8 +95,8 @@ func (s *Source) Skills(texts []SkillTexts, path ...any) []a2av1alpha1.Skill {
 			continue
 		}
 		used[skill.ID] = true
-		skill.Name = Clip(firstOf(t.Name, t.ID, string(skill.ID)), maxName)
-		skill.Description = Clip(firstOf(t.Description, skill.Name), maxDescription)
+		skill.Name = Clip(cmp.Or(t.Name, t.ID, string(skill.ID)), maxName)
+		skill.Description = Clip(cmp.Or(t.Description, skill.Name), maxDescription)
 		skill.Tags = distinct(t.Tags, maxTags, maxTag)
 		if len(skill.Tags) == 0 {
 			s.Check("a skill needs at least one tag, and the import used its id", "choose tags by which people search", append(here, "tags")...)
@@ -123,9 +125,9 @@ func (s *Source) skillConverted(skill *a2av1alpha1.Skill, t *SkillTexts, path []
 }
 
 func skillID(t *SkillTexts) a2av1alpha1.SkillID {
-	id := notInID.ReplaceAllString(firstOf(t.ID, t.Name), "-")
+	id := notInID.ReplaceAllString(cmp.Or(t.ID, t.Name), "-")
 	id = atIDStart.ReplaceAllString(id, "")
-	return a2av1alpha1.SkillID(Clip(firstOf(id, "skill"), maxName))
+	return a2av1alpha1.SkillID(Clip(cmp.Or(id, "skill"), maxName))
 }
 
 // distinct returns the texts that are not empty, without duplicates: at most maxTexts texts of at most maxCharacters
@@ -152,15 +154,6 @@ func mediaTypes(modes []string) []a2av1alpha1.MediaType {
 		}
 	}
 	return out
-}
-
-func firstOf(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }
 
 // cardSkills returns the texts of the skills of a card.

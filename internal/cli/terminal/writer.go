@@ -1,18 +1,22 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Package terminal writes text that agents and clusters sent in the text format of the a2a-cli
+// specification. The text cannot control the terminal of the reader.
 package terminal
 
 import (
 	"io"
 	"strings"
+
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 // indent begins each line of a block, so that no line of it looks like a field.
 const indent = "  "
 
 // Writer writes fields and blocks: the text format of the a2a-cli specification, section 11.2. It passes all values
-// through Clean or Line. After the first error of the underlying writer it writes nothing; Err returns this error.
+// through safetext.Clean or safetext.Line. After the first error of the underlying writer it writes nothing; Err returns this error.
 type Writer struct {
 	to  io.Writer
 	err error
@@ -27,7 +31,7 @@ func NewWriter(w io.Writer) *Writer { return &Writer{to: w} }
 // Field writes "label: value" on one line. It closes an open block.
 func (w *Writer) Field(label, value string) {
 	w.Close()
-	w.write(label + ": " + Line(value) + "\n")
+	w.write(label + ": " + safetext.Line(value) + "\n")
 }
 
 // Block writes the next piece of a block. The block stays open for further pieces with the
@@ -39,10 +43,10 @@ func (w *Writer) Block(label, piece string) {
 	if w.open != label {
 		w.Close()
 		w.open, w.lineStart = label, true
-		w.write(Line(label) + ":\n")
+		w.write(safetext.Line(label) + ":\n")
 	}
 	var out strings.Builder
-	for _, line := range strings.SplitAfter(Clean(piece), "\n") {
+	for _, line := range strings.SplitAfter(safetext.Clean(piece), "\n") {
 		if line == "" {
 			continue
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 const (
@@ -47,7 +47,7 @@ func (s *Server) send(w http.ResponseWriter, r *http.Request) {
 			Client: client, PollInterval: pollInterval,
 			Observe: func(e *a2aclient.Event) error { return writeAll(write, updatesOf(&e.Event)) },
 			Resuming: func(cause error) {
-				_ = write(update{Problem: "The stream broke and is resumed: " + terminal.Line(terminal.Clip(cause.Error(), 500))})
+				_ = write(update{Problem: "The stream broke and is resumed: " + safetext.Line(safetext.Clip(cause.Error(), 500))})
 			},
 		}
 		return following.Send(ctx, &a2a.SendRequest{Message: message})
@@ -80,7 +80,7 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, run func(ctx conte
 	}
 	if err := run(r.Context(), write); err != nil {
 		problem := failure.Of(err)
-		_ = write(update{Problem: terminal.Line(terminal.Clip(problem.Message, 2000)), Hint: terminal.Line(terminal.Clip(problem.Hint, 2000)), Ended: true})
+		_ = write(update{Problem: safetext.Line(safetext.Clip(problem.Message, 2000)), Hint: safetext.Line(safetext.Clip(problem.Hint, 2000)), Ended: true})
 	}
 }
 
@@ -154,7 +154,7 @@ func (s *Server) cancel(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		problem := failure.Of(err)
-		out.Problem, out.Hint = terminal.Line(problem.Message), terminal.Line(problem.Hint)
+		out.Problem, out.Hint = safetext.Line(problem.Message), safetext.Line(problem.Hint)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(out) //nolint:errchkjson // strings and booleans have a JSON form

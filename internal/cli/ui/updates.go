@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
 // update is one line of a response: a change of a task, which the script of the page shows.
@@ -98,11 +98,11 @@ func shownParts(parts []a2a.Part) []shownPart {
 		p := &parts[i]
 		switch p.Content {
 		case a2a.ContentText:
-			out = append(out, shownPart{Text: terminal.Clean(p.Text)})
+			out = append(out, shownPart{Text: safetext.Clean(p.Text)})
 		case a2a.ContentData:
-			out = append(out, shownPart{Text: string(terminal.JSON(p.Data))})
+			out = append(out, shownPart{Text: string(safetext.JSON(p.Data))})
 		case a2a.ContentURL:
-			out = append(out, shownPart{URL: terminal.Line(terminal.Clip(p.URL, 2000))})
+			out = append(out, shownPart{URL: safetext.Line(safetext.Clip(p.URL, 2000))})
 		case a2a.ContentRaw:
 			// The content decides, so that a wrong type makes no image.
 			mediaType, _, _ := mime.ParseMediaType(http.DetectContentType(p.Raw))
@@ -118,7 +118,7 @@ func shownParts(parts []a2a.Part) []shownPart {
 
 // safeName returns a name for a download, without directories.
 func safeName(name string) string {
-	name = terminal.Line(terminal.Clip(name[strings.LastIndexAny(name, `/\`)+1:], 100))
+	name = safetext.Line(safetext.Clip(name[strings.LastIndexAny(name, `/\`)+1:], 100))
 	if name = strings.TrimLeft(name, ". "); name == "" {
 		return "file"
 	}

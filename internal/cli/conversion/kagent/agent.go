@@ -5,6 +5,7 @@ package kagent
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -95,7 +96,7 @@ func (k *conversionOf) surroundings() {
 // byo converts a container that speaks A2A.
 func (k *conversionOf) byo(d *byoDeployment) {
 	path := []any{"spec", "byo", "deployment"}
-	field := func(names ...any) []any { return append(append([]any{}, path...), names...) }
+	field := func(names ...any) []any { return slices.Concat(path, names) }
 	c := corev1.Container{
 		Name: "agent", Image: d.Image, Args: d.Args, Env: d.Env, EnvFrom: d.EnvFrom, ImagePullPolicy: d.ImagePullPolicy,
 		VolumeMounts: d.VolumeMounts, SecurityContext: d.SecurityContext,
@@ -225,7 +226,7 @@ func (k *conversionOf) declarativePod(d *declarativeDeployment) {
 	path := []any{"spec", "declarative", "deployment"}
 	const because = "the sidecar is the only container of the pod"
 	for _, name := range []string{"imageRegistry", "imagePullPolicy", "env", "envFrom", "resources", "securityContext", "volumes", "volumeMounts", "extraContainers"} {
-		k.LeftOut(because, conversion.NothingToDo, append(append([]any{}, path...), name)...)
+		k.LeftOut(because, conversion.NothingToDo, append(slices.Clone(path), name)...)
 	}
 	k.pod(&d.sharedDeployment, path)
 	template := &k.to.Spec.Workload.Template
@@ -271,7 +272,7 @@ type conversions struct {
 
 // pod converts the fields of a kagent deployment that concern the whole pod and not one container.
 func (k *conversionOf) pod(d *sharedDeployment, path []any) {
-	field := func(names ...any) []any { return append(append([]any{}, path...), names...) }
+	field := func(names ...any) []any { return slices.Concat(path, names) }
 	template := &k.to.Spec.Workload.Template
 	template.Labels, template.Annotations = d.Labels, d.Annotations
 	k.Converted(template.Labels, field("labels")...)

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -130,12 +131,7 @@ func (c *conversions) leaveOut(o *object, because, do string) {
 
 // reportModels reports unused models, and the fields of used models that were not converted, in the order of the names.
 func (c *conversions) reportModels() {
-	var keys []string
-	for key := range c.models {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range slices.Sorted(maps.Keys(c.models)) {
 		m := c.models[key]
 		if !m.used {
 			m.source.LeftOut("no Agent of the manifests uses it", conversion.NothingToDo, "spec")

@@ -5,7 +5,8 @@
 // kagent 0.9.9, and the fields that later releases up to August 2026 added.
 //
 // It declares its own types, because the module of kagent would add the dependencies of its
-// controller. It reports unknown fields, like all fields that have no equivalent in an Agent.
+// controller. It reports unknown fields, like all fields that have no equivalent in an Agent. A field
+// that it reports as a whole, whatever its value is, has the type json.RawMessage.
 package kagent
 
 import (
@@ -32,61 +33,16 @@ type agentSpec struct {
 	DocumentationURL  string             `json:"documentationUrl,omitempty"`
 	Version           string             `json:"version,omitempty"`
 	Provider          *provider          `json:"provider,omitempty"`
-	Skills            *skillSources      `json:"skills,omitempty"`
-	Sandbox           *sandbox           `json:"sandbox,omitempty"`
+	Skills            json.RawMessage    `json:"skills,omitempty"`
+	Sandbox           json.RawMessage    `json:"sandbox,omitempty"`
 	AllowedNamespaces *allowedNamespaces `json:"allowedNamespaces,omitempty"`
 	Platform          string             `json:"platform,omitempty"`
-	Substrate         *substrate         `json:"substrate,omitempty"`
+	Substrate         json.RawMessage    `json:"substrate,omitempty"`
 }
 
 type provider struct {
 	Organization string `json:"organization"`
 	URL          string `json:"url"`
-}
-
-type substrate struct {
-	WorkerPoolRef   *reference        `json:"workerPoolRef,omitempty"`
-	SnapshotsConfig *snapshotsOptions `json:"snapshotsConfig,omitempty"`
-}
-
-type snapshotsOptions struct {
-	Location string `json:"location,omitempty"`
-}
-
-type skillSources struct {
-	InsecureSkipVerify bool                          `json:"insecureSkipVerify,omitempty"`
-	Refs               []string                      `json:"refs,omitempty"`
-	ImagePullSecrets   []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
-	GitAuthSecretRef   *corev1.LocalObjectReference  `json:"gitAuthSecretRef,omitempty"`
-	GitRefs            []gitSkill                    `json:"gitRefs,omitempty"`
-	S3Refs             []s3Skill                     `json:"s3Refs,omitempty"`
-	InitContainer      *skillsInitContainer          `json:"initContainer,omitempty"`
-}
-
-type gitSkill struct {
-	URL  string `json:"url"`
-	Ref  string `json:"ref,omitempty"`
-	Path string `json:"path,omitempty"`
-	Name string `json:"name,omitempty"`
-}
-
-type s3Skill struct {
-	URI    string `json:"uri"`
-	Region string `json:"region,omitempty"`
-	Name   string `json:"name,omitempty"`
-}
-
-type skillsInitContainer struct {
-	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
-	Env       []corev1.EnvVar              `json:"env,omitempty"`
-}
-
-type sandbox struct {
-	Network *sandboxNetwork `json:"network,omitempty"`
-}
-
-type sandboxNetwork struct {
-	AllowedDomains []string `json:"allowedDomains,omitempty"`
 }
 
 type allowedNamespaces struct {
@@ -132,72 +88,30 @@ type sharedDeployment struct {
 	SecurityContext           *corev1.SecurityContext           `json:"securityContext,omitempty"`
 	PodSecurityContext        *corev1.PodSecurityContext        `json:"podSecurityContext,omitempty"`
 	ServiceAccountName        *string                           `json:"serviceAccountName,omitempty"`
-	ServiceAccountConfig      *serviceAccountConfig             `json:"serviceAccountConfig,omitempty"`
+	ServiceAccountConfig      json.RawMessage                   `json:"serviceAccountConfig,omitempty"`
 	ExtraContainers           []corev1.Container                `json:"extraContainers,omitempty"`
-}
-
-type serviceAccountConfig struct {
-	Labels      map[string]string `json:"labels,omitempty"`
-	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
 type declarativeAgent struct {
 	Runtime           string                 `json:"runtime,omitempty"`
 	SystemMessage     string                 `json:"systemMessage,omitempty"`
 	SystemMessageFrom *valueSource           `json:"systemMessageFrom,omitempty"`
-	PromptTemplate    *promptTemplate        `json:"promptTemplate,omitempty"`
+	PromptTemplate    json.RawMessage        `json:"promptTemplate,omitempty"`
 	ModelConfig       string                 `json:"modelConfig,omitempty"`
 	Stream            bool                   `json:"stream,omitempty"`
 	Tools             []tool                 `json:"tools,omitempty"`
 	A2AConfig         *a2aConfig             `json:"a2aConfig,omitempty"`
 	Deployment        *declarativeDeployment `json:"deployment,omitempty"`
 	ExecuteCodeBlocks *bool                  `json:"executeCodeBlocks,omitempty"`
-	Memory            *memory                `json:"memory,omitempty"`
+	Memory            json.RawMessage        `json:"memory,omitempty"`
 	ShareTools        *bool                  `json:"shareTools,omitempty"`
-	Context           *contextConfig         `json:"context,omitempty"`
+	Context           json.RawMessage        `json:"context,omitempty"`
 }
 
 type valueSource struct {
 	Type string `json:"type"`
 	Name string `json:"name"`
 	Key  string `json:"key"`
-}
-
-type valueRef struct {
-	Name      string       `json:"name"`
-	Value     string       `json:"value,omitempty"`
-	ValueFrom *valueSource `json:"valueFrom,omitempty"`
-}
-
-type promptTemplate struct {
-	DataSources []promptSource `json:"dataSources,omitempty"`
-}
-
-type promptSource struct {
-	reference `json:",inline"`
-	Alias     string `json:"alias,omitempty"`
-}
-
-type memory struct {
-	ModelConfig string `json:"modelConfig"`
-	TTLDays     int    `json:"ttlDays,omitempty"`
-}
-
-type contextConfig struct {
-	Compaction *compaction `json:"compaction,omitempty"`
-}
-
-type compaction struct {
-	CompactionInterval *int        `json:"compactionInterval,omitempty"`
-	OverlapSize        *int        `json:"overlapSize,omitempty"`
-	Summarizer         *summarizer `json:"summarizer,omitempty"`
-	TokenThreshold     *int        `json:"tokenThreshold,omitempty"`
-	EventRetentionSize *int        `json:"eventRetentionSize,omitempty"`
-}
-
-type summarizer struct {
-	ModelConfig    *string `json:"modelConfig,omitempty"`
-	PromptTemplate *string `json:"promptTemplate,omitempty"`
 }
 
 type reference struct {
@@ -208,11 +122,11 @@ type reference struct {
 }
 
 type tool struct {
-	Type            string         `json:"type,omitempty"`
-	McpServer       *mcpServerTool `json:"mcpServer,omitempty"`
-	Agent           *reference     `json:"agent,omitempty"`
-	IsolateSessions *bool          `json:"isolateSessions,omitempty"`
-	HeadersFrom     []valueRef     `json:"headersFrom,omitempty"`
+	Type            string          `json:"type,omitempty"`
+	McpServer       *mcpServerTool  `json:"mcpServer,omitempty"`
+	Agent           *reference      `json:"agent,omitempty"`
+	IsolateSessions *bool           `json:"isolateSessions,omitempty"`
+	HeadersFrom     json.RawMessage `json:"headersFrom,omitempty"`
 }
 
 type mcpServerTool struct {
@@ -256,7 +170,7 @@ type modelSpec struct {
 	Ollama            *ollama           `json:"ollama,omitempty"`
 	TLS               *modelTLS         `json:"tls,omitempty"`
 
-	// Providers without the chat completions API: the import leaves out each of these fields as a whole.
+	// These fields are of providers without the chat completions API.
 	AzureOpenAI       json.RawMessage `json:"azureOpenAI,omitempty"`
 	Gemini            json.RawMessage `json:"gemini,omitempty"`
 	GeminiVertexAI    json.RawMessage `json:"geminiVertexAI,omitempty"`
