@@ -145,22 +145,18 @@ func (a *app) find(ctx context.Context, f *agentFlags, name string, credential b
 	if f.reference != "" {
 		return a.readCard(ctx, f, f.reference, "--url "+quoted(f.reference))
 	}
-	namespace, name, err := a.split(name)
+	object, err := a.object(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	object, err := a.cluster.Agent(ctx, namespace, name)
-	if err != nil {
-		return nil, err
-	}
-	if remote := object.Spec.Remote; remote != nil {
+	if object.Spec.Remote != nil {
 		return a.remoteAgent(ctx, f, object)
 	}
-	address := cmp.Or(object.Status.URL, "http://"+names.Host(name, namespace, "cluster.local")+"/")
+	address := cmp.Or(object.Status.URL, "http://"+names.Host(object.Name, object.Namespace, "cluster.local")+"/")
 	if f.choice.Origin, err = url.Parse(address); err != nil {
-		return nil, failure.Wrap(failure.Internal, err, "read status.url of Agent %s", name)
+		return nil, failure.Wrap(failure.Internal, err, "read status.url of Agent %s", object.Name)
 	}
-	forward := a.cluster.Forward(namespace, names.Service(name), a2av1alpha1.PortAgent)
+	forward := a.cluster.Forward(object.Namespace, names.Service(object.Name), a2av1alpha1.PortAgent)
 	f.transport.DialContext = forward.DialContext
 	if credential {
 		if err := a.authenticate(ctx, f, object); err != nil {
@@ -184,6 +180,23 @@ func (a *app) split(name string) (namespace, agent string, err error) {
 	}
 	namespace, err = a.cluster.Namespace()
 	return namespace, name, err
+}
+
+// object reads the Agent with a name, or NAMESPACE/NAME, of the command line.
+func (a *app) object(ctx context.Context, name string) (*a2av1alpha1.Agent, error) {
+	namespace, name, err := a.split(name)
+	if err != nil {
+		return nil, err
+	}
+	return a.cluster.Agent(ctx, namespace, name)
+}
+
+// listed returns the namespace whose Agents a command lists, "" for all.
+func (a *app) listed(all bool) (string, error) {
+	if all {
+		return "", nil
+	}
+	return a.cluster.Namespace()
 }
 
 // arguments returns the arguments that name an Agent on the command line.

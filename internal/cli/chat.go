@@ -17,14 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 )
 
-// chatOptions are the flags of `kubectl a2a chat`. Without a terminal, the command sends only the message of its
-// arguments.
-type chatOptions struct {
-	sendOptions
-}
-
 func (a *app) chatCommand() *cobra.Command {
-	o := &chatOptions{sendOptions{following: following{app: a}}}
+	o := &sendOptions{following: following{app: a}}
 	cmd := &cobra.Command{
 		Use:   "chat [AGENT | --url URL] [TEXT]",
 		Short: "Talk with an agent in the terminal",
@@ -72,7 +66,7 @@ func (a *app) canChat() bool {
 }
 
 // sendOnce sends the message of the command line, and shows the answer as text.
-func (o *chatOptions) sendOnce(ctx context.Context, name string, texts []string) error {
+func (o *sendOptions) sendOnce(ctx context.Context, name string, texts []string) error {
 	if len(texts) == 0 {
 		return failure.New(failure.Usage, "a chat needs a terminal for input and output").
 			WithHint("name a text, which is sent once, or use %s send", Program)
@@ -91,16 +85,13 @@ func (o *chatOptions) sendOnce(ctx context.Context, name string, texts []string)
 }
 
 // chat runs the chat, and prints the command that continues it.
-func (o *chatOptions) chat(ctx context.Context, agent *agent, text string) error {
+func (o *sendOptions) chat(ctx context.Context, agent *agent, text string) error {
 	files := &fileSaver{directory: o.save}
 	result, err := chat.Run(ctx, &chat.Options{
 		Client: agent.Client, Name: cmp.Or(agent.card.Name, agent.arguments), Description: agent.card.Description,
 		Message: text, TaskID: o.taskID, ContextID: o.contextID, Skill: o.skill, PollInterval: o.pollInterval, Timeout: o.timeout,
 		Attach: func(path string) (a2a.Part, error) { return (&partFlag{flag: "file", value: path}).read(nil) },
-		Save:   files.write,
-		Command: func(name string, arguments ...string) string {
-			return agent.commandLine(name, arguments...)
-		},
+		Save:   files.write, Command: agent.commandLine,
 		Color: colorprofile.Env(os.Environ()) > colorprofile.ASCII, Environment: os.Environ(),
 	}, o.In, o.Out)
 	switch {

@@ -88,22 +88,15 @@ func (a *app) diagnose(ctx context.Context, args []string, all bool, calls *doct
 // checkedAgents returns the Agents to check, and their namespace, "" for all namespaces.
 func (a *app) checkedAgents(ctx context.Context, args []string, all bool) (string, []*a2av1alpha1.Agent, error) {
 	if len(args) > 0 {
-		namespace, name, err := a.split(args[0])
+		agent, err := a.object(ctx, args[0])
 		if err != nil {
 			return "", nil, err
 		}
-		agent, err := a.cluster.Agent(ctx, namespace, name)
-		if err != nil {
-			return "", nil, err
-		}
-		return namespace, []*a2av1alpha1.Agent{agent}, nil
+		return agent.Namespace, []*a2av1alpha1.Agent{agent}, nil
 	}
-	namespace := ""
-	if !all {
-		var err error
-		if namespace, err = a.cluster.Namespace(); err != nil {
-			return "", nil, err
-		}
+	namespace, err := a.listed(all)
+	if err != nil {
+		return "", nil, err
 	}
 	list, err := a.cluster.Agents(ctx, namespace, "")
 	if err != nil {

@@ -26,23 +26,20 @@ func (a *app) eventsCommand() *cobra.Command {
 	}
 	a.outputFlag(cmd, outputText, outputJSON)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		namespace, name, err := a.split(args[0])
+		agent, err := a.object(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		if _, err := a.cluster.Agent(cmd.Context(), namespace, name); err != nil {
-			return err
-		}
-		list, err := a.cluster.Events(cmd.Context(), namespace)
+		list, err := a.cluster.Events(cmd.Context(), agent.Namespace)
 		if err != nil {
 			return err
 		}
-		list.Items = slices.DeleteFunc(list.Items, func(e corev1.Event) bool { return !concerns(&e, name) })
+		list.Items = slices.DeleteFunc(list.Items, func(e corev1.Event) bool { return !concerns(&e, agent.Name) })
 		slices.SortStableFunc(list.Items, func(x, y corev1.Event) int { return lastSeen(&x).Compare(lastSeen(&y)) })
 		if a.output == outputJSON {
 			return a.printJSON(list)
 		}
-		return a.printEvents(list, name, time.Now()) //nolint:forbidigo // the ages of events are for people
+		return a.printEvents(list, agent.Name, time.Now()) //nolint:forbidigo // the ages of events are for people
 	}
 	return cmd
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
 	"github.com/a2a-operator/a2a-operator/internal/cli/registryclient"
+	"github.com/a2a-operator/a2a-operator/internal/registryapi"
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
@@ -88,8 +89,8 @@ that the registry shows to the ServiceAccount of the token: the agents of its na
 }
 
 // query returns the query that the words and the flags describe.
-func (f *finding) query(cmd *cobra.Command, words string) (q registryclient.Query, err error) {
-	q = registryclient.Query{Words: words, Limit: f.limit, Cursor: f.pageToken, Filters: url.Values{}}
+func (f *finding) query(cmd *cobra.Command, words string) (q registryapi.Query, err error) {
+	q = registryapi.Query{Words: words, Limit: f.limit, Cursor: f.pageToken, Filters: url.Values{}}
 	for parameter, values := range f.filters {
 		q.Filters[parameter] = *values
 	}
@@ -114,8 +115,8 @@ func (f *finding) query(cmd *cobra.Command, words string) (q registryclient.Quer
 }
 
 // search writes a page of agents, or all pages.
-func (f *finding) search(ctx context.Context, client *registryclient.Client, query registryclient.Query) error {
-	var found []registryclient.Agent
+func (f *finding) search(ctx context.Context, client *registryclient.Client, query registryapi.Query) error {
+	var found []registryapi.Agent
 	for {
 		page, err := client.Search(ctx, query)
 		if err != nil {
@@ -132,7 +133,7 @@ func (f *finding) search(ctx context.Context, client *registryclient.Client, que
 }
 
 // print writes the agents that were found.
-func (f *finding) print(page *registryclient.Page) error {
+func (f *finding) print(page *registryapi.Page) error {
 	switch f.output {
 	case outputJSON, outputYAML:
 		return f.printPage(page)
@@ -162,7 +163,7 @@ func (f *finding) print(page *registryclient.Page) error {
 }
 
 // printPage writes the agents as JSON or YAML, in the form of a response of the registry.
-func (f *finding) printPage(page *registryclient.Page) error {
+func (f *finding) printPage(page *registryapi.Page) error {
 	items := make([]json.RawMessage, 0, len(page.Agents))
 	for i := range page.Agents {
 		items = append(items, page.Agents[i].JSON)
@@ -180,7 +181,7 @@ func (f *finding) heading() []string {
 	return []string{"NAMESPACE", "NAME", "READY", "REASON", "DESCRIPTION"}
 }
 
-func (f *finding) row(agent *registryclient.Agent) []string {
+func (f *finding) row(agent *registryapi.Agent) []string {
 	ready := "True"
 	if !agent.Ready {
 		ready = "False"
@@ -198,7 +199,7 @@ func (f *finding) row(agent *registryclient.Agent) []string {
 }
 
 // follow writes the agents that match, and then their changes.
-func (f *finding) follow(ctx context.Context, client *registryclient.Client, query registryclient.Query) error {
+func (f *finding) follow(ctx context.Context, client *registryclient.Client, query registryapi.Query) error {
 	if f.output == outputText || f.output == outputWide {
 		if err := f.printText([]byte("CHANGE   " + strings.Join(f.heading(), "   ") + "\n")); err != nil {
 			return err

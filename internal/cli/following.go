@@ -16,6 +16,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/terminal"
 	"github.com/a2a-operator/a2a-operator/internal/safetext"
 )
 
@@ -60,8 +61,7 @@ func (f *following) printAnswer(e *a2aclient.Event) error {
 }
 
 func (f *following) renderer() *renderer {
-	r := newRenderer(f.Out)
-	r.everyEvent = f.stream
+	r := &renderer{w: terminal.NewWriter(f.Out), everyEvent: f.stream}
 	if f.save != "" {
 		r.files = &fileSaver{directory: f.save}
 	}

@@ -124,11 +124,7 @@ func (o *deploymentImport) run(ctx context.Context, name string) error {
 			return problem.WithHint("%s", hint)
 		}
 	}
-	result, err := conversion.FromDeployment(in)
-	if err != nil {
-		return err
-	}
-	return o.finish(ctx, result)
+	return o.finish(ctx, conversion.FromDeployment(in))
 }
 
 // probe calls the container through its Service to find its protocol. It sends the same Host header as the sidecar of an

@@ -34,12 +34,9 @@ func (a *app) listCommand() *cobra.Command {
 	cmd.Flags().StringVarP(&selector, "selector", "l", "", "List the Agents with matching labels only, such as team=search.")
 	a.outputFlag(cmd, outputText, outputWide, outputJSON, outputYAML, outputName)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		namespace := ""
-		if !all {
-			var err error
-			if namespace, err = a.cluster.Namespace(); err != nil {
-				return err
-			}
+		namespace, err := a.listed(all)
+		if err != nil {
+			return err
 		}
 		list, err := a.cluster.Agents(cmd.Context(), namespace, selector)
 		if err != nil {

@@ -63,14 +63,11 @@ func (a *app) logsCommand() *cobra.Command {
 	cmd.Flags().DurationVar(&o.since, "since", 0, "Print only lines that are newer than this duration, such as 10m.")
 	cmd.Flags().Int64Var(&o.tail, "tail", -1, "Print the last `N` lines of each container; -1 for all.")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		namespace, name, err := a.split(args[0])
+		agent, err := a.object(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		if _, err := a.cluster.Agent(cmd.Context(), namespace, name); err != nil {
-			return err
-		}
-		return o.print(cmd.Context(), namespace, name)
+		return o.print(cmd.Context(), agent.Namespace, agent.Name)
 	}
 	return cmd
 }
@@ -112,18 +109,12 @@ func (o *logOptions) print(ctx context.Context, namespace, agent string) error {
 func (o *logOptions) containers(spec *corev1.PodSpec) []string {
 	var all []string
 	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
-		sidecar := c.Name == a2av1alpha1.ContainerSidecar
-		switch o.container {
-		case containersAll, c.Name:
+		group := containersAgent
+		if c.Name == a2av1alpha1.ContainerSidecar {
+			group = containersSidecar
+		}
+		if slices.Contains([]string{containersAll, group, c.Name}, o.container) {
 			all = append(all, c.Name)
-		case containersAgent:
-			if !sidecar {
-				all = append(all, c.Name)
-			}
-		case containersSidecar:
-			if sidecar {
-				all = append(all, c.Name)
-			}
 		}
 	}
 	return all
@@ -161,8 +152,11 @@ func (o *logOptions) printContainer(ctx context.Context, pod *corev1.Pod, contai
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
+		if err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err != nil {
-			return explainLog(ctx, err, pod.Name)
+			return failure.Wrap(failure.Unreachable, err, "read the log of pod %s", pod.Name)
 		}
 		if err := o.line(pod.Name, container, string(line)); err != nil {
 			return err
@@ -179,13 +173,6 @@ func (o *logOptions) miss(err *failure.Error) {
 		return
 	}
 	o.missing = err
-}
-
-func explainLog(ctx context.Context, err error, pod string) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return failure.Wrap(failure.Unreachable, err, "read the log of pod %s", pod)
 }
 
 // line writes a line of a log. With --task, it skips lines of other tasks.

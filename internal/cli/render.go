@@ -4,8 +4,6 @@
 package cli
 
 import (
-	"io"
-
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/answer"
@@ -35,10 +33,6 @@ type renderer struct {
 	files *fileSaver
 
 	answer answer.Reader
-}
-
-func newRenderer(w io.Writer) *renderer {
-	return &renderer{w: terminal.NewWriter(w)}
 }
 
 // event writes the new content of an event.

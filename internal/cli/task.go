@@ -150,7 +150,7 @@ func (a *app) taskListCommand() *cobra.Command {
 	return cmd
 }
 
-// listTasks writes a page of tasks, or all pages.
+// listTasks writes a page of tasks, or all pages. If there are more pages, it writes the token of the next page to stderr.
 func (f *following) listTasks(ctx context.Context, agent *agent, request *a2a.ListRequest, all bool) error {
 	rows := [][]string{{"TASK", "STATE", "CHANGED", "CONTEXT"}}
 	for {
@@ -168,17 +168,11 @@ func (f *following) listTasks(ctx context.Context, agent *agent, request *a2a.Li
 		} else {
 			rows = slices.Concat(rows, taskRows(page.Tasks))
 		}
-		if !all || page.NextPageToken == "" || page.NextPageToken == request.PageToken {
-			request.PageToken = page.NextPageToken
+		more := all && page.NextPageToken != "" && page.NextPageToken != request.PageToken
+		if request.PageToken = page.NextPageToken; !more {
 			break
 		}
-		request.PageToken = page.NextPageToken
 	}
-	return f.endList(rows, request.PageToken)
-}
-
-// endList writes the table of the text format. If there are more pages, it writes the token of the next page to stderr.
-func (f *following) endList(rows [][]string, next string) error {
 	if f.output == outputText && len(rows) == 1 {
 		f.warnf("No tasks.")
 		return nil
@@ -188,8 +182,8 @@ func (f *following) endList(rows [][]string, next string) error {
 			return err
 		}
 	}
-	if next != "" {
-		f.warnf("There are more tasks: add --page-token %s", quoted(next))
+	if request.PageToken != "" {
+		f.warnf("There are more tasks: add --page-token %s", quoted(request.PageToken))
 	}
 	return nil
 }

@@ -32,16 +32,13 @@ password until it expires.`,
 		if lifetime < tokenLifetime {
 			return failure.New(failure.Usage, "--duration must be at least %s", tokenLifetime)
 		}
-		namespace, name, err := a.split(args[0])
+		// Without this read, a mistake in the name would show only when the token is used.
+		agent, err := a.object(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		// Without this check, the mistake in the name would show only when the token is used.
-		if _, err := a.cluster.Agent(cmd.Context(), namespace, name); err != nil {
-			return err
-		}
-		audience := names.Audience(name, namespace)
-		token, err := a.cluster.Token(cmd.Context(), namespace, serviceAccount, audience, lifetime)
+		audience := names.Audience(agent.Name, agent.Namespace)
+		token, err := a.cluster.Token(cmd.Context(), agent.Namespace, serviceAccount, audience, lifetime)
 		if err != nil {
 			return err
 		}

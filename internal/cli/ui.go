@@ -14,8 +14,8 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
-	"github.com/a2a-operator/a2a-operator/internal/cli/registryclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/ui"
+	"github.com/a2a-operator/a2a-operator/internal/registryapi"
 )
 
 // uiOptions are the flags of `kubectl a2a ui`.
@@ -63,7 +63,7 @@ func (a *app) serveUI(ctx context.Context, o *uiOptions) error {
 	}
 	defer end()
 	// Search once before the start, so that a missing right is an error of the command and not of the page.
-	if _, err := registry.Search(ctx, registryclient.Query{Limit: 1, Namespace: namespace}); err != nil {
+	if _, err := registry.Search(ctx, registryapi.Query{Limit: 1, Namespace: namespace}); err != nil {
 		return err
 	}
 	options := ui.Options{

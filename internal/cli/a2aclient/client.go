@@ -60,11 +60,6 @@ func New(c *Card, options Options) (*Client, error) {
 	return &Client{card: c, endpoint: e, options: options}, nil
 }
 
-// Address returns the version, the binding and the URL that the client calls.
-func (c *Client) Address() (v version.Version, binding card.Binding, u string) {
-	return c.endpoint.version, c.endpoint.binding, c.endpoint.url.String()
-}
-
 // Event is an event of a stream, or the answer to a request.
 type Event struct {
 	a2a.Event

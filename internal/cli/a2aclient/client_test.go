@@ -403,7 +403,7 @@ func TestTheOrderOfTheCardAndThePreferenceDecideTheBinding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, got := client.Address(); got != want {
+		if got := client.endpoint.url.String(); got != want {
 			t.Errorf("%+v chooses %s, want %s", choice, got, want)
 		}
 	}

@@ -78,19 +78,6 @@ func (m *model) currentTask(argument string) string {
 	}
 }
 
-// notices returns a command that shows the lines and the error of do.
-func (m *model) notices(do func(context.Context) ([]string, error)) tea.Cmd {
-	return m.call(func(ctx context.Context) tea.Msg {
-		ctx, end := context.WithTimeout(ctx, callTimeout)
-		defer end()
-		lines, err := do(ctx)
-		if err != nil {
-			lines = append(lines, describe(err)...)
-		}
-		return noticesMsg(lines)
-	})
-}
-
 // withTask returns a command that makes a call about a task. If the call fails, the chat shows the error in place of the
 // result.
 func (m *model) withTask(do func(context.Context) (*a2aclient.Event, error), result func(*a2aclient.Event) tea.Msg) tea.Cmd {
@@ -229,8 +216,8 @@ func (m *model) save(argument string) tea.Cmd {
 	for i, p := range wanted {
 		parts[i] = *p
 	}
-	return m.notices(func(context.Context) ([]string, error) {
-		var lines []string
+	return m.call(func(context.Context) tea.Msg {
+		var lines noticesMsg
 		for i := range parts {
 			if parts[i].Raw == nil {
 				lines = append(lines, "The content of "+answer.DescribeFile(&parts[i])+" is not kept: "+m.o.Command("task download", "TASK"))
@@ -238,10 +225,10 @@ func (m *model) save(argument string) tea.Cmd {
 			}
 			path, err := m.o.Save(&parts[i])
 			if err != nil {
-				return lines, err
+				return append(lines, describe(err)...)
 			}
 			lines = append(lines, "Saved "+path)
 		}
-		return lines, nil
+		return lines
 	})
 }

@@ -220,7 +220,9 @@ func (m *model) end(t *turn) {
 	case stopped:
 		m.transcript.notice("Stopped.")
 	default:
-		m.explain(t.err)
+		for _, line := range describe(t.err) {
+			m.transcript.notice(line)
+		}
 		if open {
 			m.transcript.notice("The task may continue: /watch follows it, /cancel ends it.")
 		}

@@ -84,13 +84,6 @@ func (m *model) settle(id string, state a2a.State) {
 	}
 }
 
-// explain shows an error.
-func (m *model) explain(err error) {
-	for _, line := range describe(err) {
-		m.transcript.notice(line)
-	}
-}
-
 // describe returns the lines that show an error.
 func describe(err error) []string {
 	problem := failure.Of(err)

@@ -48,7 +48,7 @@ func (a Access) hint() string {
 
 // forbidden returns the failure for a request that RBAC denies.
 func (a Access) forbidden() error {
-	return failure.New(failure.AuthFailed, "you may not %s %s", a.Verb, describe(a)).WithHint("%s", a.hint())
+	return failure.New(failure.AuthFailed, "you may not %s %s", a.Verb, a.target()).WithHint("%s", a.hint())
 }
 
 // object describes the requested object for people.
@@ -90,7 +90,8 @@ func Explain(ctx context.Context, err error, a Access) error {
 	}
 }
 
-func describe(a Access) string {
+// target describes the object, or the part of it, to which the access is.
+func (a Access) target() string {
 	if a.Subresource != "" {
 		return a.resource() + " of " + a.object()
 	}

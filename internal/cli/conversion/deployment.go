@@ -39,7 +39,7 @@ type Deployment struct {
 }
 
 // FromDeployment returns the Agent for a Deployment.
-func FromDeployment(in *Deployment) (*Result, error) {
+func FromDeployment(in *Deployment) *Result {
 	d := in.Object
 	result := &Result{}
 	s := NewSource("Deployment "+d.Namespace+"/"+d.Name, d, in.Unknown, &result.Report)
@@ -60,7 +60,7 @@ func FromDeployment(in *Deployment) (*Result, error) {
 	s.Close()
 	in.Target.report(agent, &result.Report)
 	result.Agents = append(result.Agents, agent)
-	return result, nil
+	return result
 }
 
 // NewAgent returns an empty Agent.

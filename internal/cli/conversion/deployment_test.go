@@ -35,10 +35,7 @@ func TestEveryFieldOfADeploymentIsConvertedOrReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := conversion.FromDeployment(&conversion.Deployment{Object: deployment, Target: target, Protocol: a2av1alpha1.BackendProtocolA2A})
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := conversion.FromDeployment(&conversion.Deployment{Object: deployment, Target: target, Protocol: a2av1alpha1.BackendProtocolA2A})
 	conversiontest.Check(t, "Deployment team/echo", deployment, result, serverOwned...)
 	conversiontest.Check(t, "Service team/echo", service, result, append([]string{"spec.clusterIP", "spec.ipFamilies", "spec.ipFamilyPolicy"}, serverOwned...)...)
 }
@@ -53,10 +50,7 @@ func TestUnknownFieldsAreReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := conversion.FromDeployment(&conversion.Deployment{Object: deployment, Unknown: unknown, Target: target})
-	if err != nil {
-		t.Fatal(err)
-	}
+	result := conversion.FromDeployment(&conversion.Deployment{Object: deployment, Unknown: unknown, Target: target})
 	report := lines(result)
 	for _, field := range []string{"spec.fresh", "spec.template.spec.containers[0].newer"} {
 		if !strings.Contains(report, field+": left out because this version of the import does not know the field") {

@@ -73,10 +73,15 @@ func (s *Source) Description(text, made string, path ...any) string {
 	return text
 }
 
-// SkillTexts are the texts of a skill of a card.
+// SkillTexts are the texts of a skill of a card, with the names that kagent gives them in JSON.
 type SkillTexts struct {
-	ID, Name, Description                   string
-	Tags, Examples, InputModes, OutputModes []string
+	ID          string   `json:"id,omitempty"`
+	Name        string   `json:"name"`
+	Description string   `json:"description,omitempty"`
+	Tags        []string `json:"tags,omitempty"`
+	Examples    []string `json:"examples,omitempty"`
+	InputModes  []string `json:"inputModes,omitempty"`
+	OutputModes []string `json:"outputModes,omitempty"`
 }
 
 // Skills returns skills within the limits of an Agent. It reports its changes at fields below the path.

@@ -40,20 +40,9 @@ type Client struct {
 	Token func(ctx context.Context) (string, error)
 }
 
-type (
-	// Agent is an agent as the registry lists it.
-	Agent = registryapi.Agent
-	// Query selects agents.
-	Query = registryapi.Query
-	// Page is a page of agents.
-	Page = registryapi.Page
-	// Event is an event of a watch.
-	Event = registryapi.Event
-)
-
 // Search returns a page of agents that match.
-func (c *Client) Search(ctx context.Context, q Query) (*Page, error) {
-	page := &Page{}
+func (c *Client) Search(ctx context.Context, q registryapi.Query) (*registryapi.Page, error) {
+	page := &registryapi.Page{}
 	if err := c.get(ctx, q.PageParameters(), page, "v1", "agents"); err != nil {
 		return nil, err
 	}
@@ -62,8 +51,8 @@ func (c *Client) Search(ctx context.Context, q Query) (*Page, error) {
 
 // Agent returns an agent. For an agent that does not exist or that the caller may not see, it
 // returns a failure with the code CardNotFound.
-func (c *Client) Agent(ctx context.Context, namespace, name string) (*Agent, error) {
-	agent := &Agent{}
+func (c *Client) Agent(ctx context.Context, namespace, name string) (*registryapi.Agent, error) {
+	agent := &registryapi.Agent{}
 	if err := c.get(ctx, nil, agent, "v1", "agents", url.PathEscape(namespace), url.PathEscape(name)); err != nil {
 		return nil, err
 	}

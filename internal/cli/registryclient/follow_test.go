@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/registryapi"
 )
 
 const (
@@ -56,7 +57,7 @@ func follow(t *testing.T, s *script) (changes []string, err error) {
 	t.Cleanup(server.Close)
 	u, _ := url.Parse(server.URL)
 	client := &Client{URL: u, HTTP: server.Client(), Token: func(context.Context) (string, error) { return "t", nil }}
-	err = client.Follow(t.Context(), Query{Namespace: "team"}, func(c Change) error {
+	err = client.Follow(t.Context(), registryapi.Query{Namespace: "team"}, func(c Change) error {
 		changes = append(changes, fmt.Sprintf("%s %s %s", c.Type, c.Agent.Name, c.Agent.Version))
 		return nil
 	}, func(error) {})
@@ -92,7 +93,7 @@ func TestFollowNamesTheCauseOfAnEmptyStream(t *testing.T) {
 			URL: &url.URL{Scheme: "http", Host: "registry"}, HTTP: &http.Client{Transport: empty},
 			Token: func(context.Context) (string, error) { return "t", nil },
 		}
-		err := client.Follow(t.Context(), Query{}, func(Change) error { return nil }, func(cause error) {
+		err := client.Follow(t.Context(), registryapi.Query{}, func(Change) error { return nil }, func(cause error) {
 			if cause == nil {
 				t.Error("the watch is resumed without a cause")
 			}
@@ -120,7 +121,7 @@ func TestObserveEndsAFollowedWatch(t *testing.T) {
 	client := &Client{URL: u, HTTP: server.Client(), Token: func(context.Context) (string, error) { return "", nil }}
 	full := errors.New("disk full")
 	calls := 0
-	err := client.Follow(t.Context(), Query{}, func(Change) error { calls++; return full }, func(error) { t.Error("resumed") })
+	err := client.Follow(t.Context(), registryapi.Query{}, func(Change) error { calls++; return full }, func(error) { t.Error("resumed") })
 	if !errors.Is(err, full) || calls != 1 {
 		t.Errorf("%v after %d calls", err, calls)
 	}

@@ -27,7 +27,7 @@ var errIdle = failure.New(failure.Unreachable, "the registry sent nothing for %s
 // Watch calls each for the changes of the agents that match the query, which must have no words: for the changes after
 // the event with lastID, or, if lastID is "", for all agents and then for changes. It returns nil when the registry ends
 // the watch, after some minutes.
-func (c *Client) Watch(ctx context.Context, q Query, lastID string, each func(Event) error) error {
+func (c *Client) Watch(ctx context.Context, q registryapi.Query, lastID string, each func(registryapi.Event) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	idle := time.AfterFunc(watchIdle, func() { cancel(errIdle) })
@@ -54,7 +54,7 @@ func (c *Client) Watch(ctx context.Context, q Query, lastID string, each func(Ev
 }
 
 // deliver decodes an event and calls each.
-func deliver(sent sse.Event, each func(Event) error) error {
+func deliver(sent sse.Event, each func(registryapi.Event) error) error {
 	e, err := registryapi.DecodeEvent(sent.Type, sent.ID, sent.Data)
 	if err != nil {
 		return failure.Wrap(failure.Internal, err, "read an event of the registry")
@@ -84,7 +84,7 @@ const (
 type Change struct {
 	Type ChangeType
 	// Agent is the changed agent. If it was removed, only its namespace and name are set.
-	Agent Agent
+	Agent registryapi.Agent
 }
 
 // Follow calls observe for each agent that matches the query, and for each later change, until ctx ends or observe
@@ -92,7 +92,7 @@ type Change struct {
 // changes since. It calls resuming before each attempt to resume a broken watch.
 //
 // It keeps a digest of each agent in memory, so that it reports no agent twice.
-func (c *Client) Follow(ctx context.Context, q Query, observe func(Change) error, resuming func(cause error)) error {
+func (c *Client) Follow(ctx context.Context, q registryapi.Query, observe func(Change) error, resuming func(cause error)) error {
 	w := &follower{observe: observe, known: map[string][sha256.Size]byte{}}
 	failures, pause := 0, resumeFirst
 	for first := true; ; first = false {
@@ -144,7 +144,7 @@ type follower struct {
 var errStop = errors.New("watch ends")
 
 // take applies an event. An error of take ends the stream.
-func (w *follower) take(e Event) error {
+func (w *follower) take(e registryapi.Event) error {
 	w.received = true
 	if e.ID != "" {
 		w.lastID = e.ID
@@ -155,7 +155,7 @@ func (w *follower) take(e Event) error {
 	return nil
 }
 
-func (w *follower) apply(e Event) error {
+func (w *follower) apply(e registryapi.Event) error {
 	switch e.Type {
 	case registryapi.Reset:
 		w.lastID, w.stale = "", make(map[string]struct{}, len(w.known))
@@ -179,7 +179,7 @@ func (w *follower) apply(e Event) error {
 	return nil
 }
 
-func (w *follower) upsert(agent Agent) error {
+func (w *follower) upsert(agent registryapi.Agent) error {
 	key, digest := agent.Namespace+"/"+agent.Name, sha256.Sum256(agent.JSON)
 	delete(w.stale, key)
 	before, known := w.known[key]
@@ -200,5 +200,5 @@ func (w *follower) remove(namespace, name string) error {
 		return nil
 	}
 	delete(w.known, key)
-	return w.observe(Change{Type: Removed, Agent: Agent{Namespace: namespace, Name: name}})
+	return w.observe(Change{Type: Removed, Agent: registryapi.Agent{Namespace: namespace, Name: name}})
 }

@@ -152,7 +152,7 @@ func (k *conversionOf) declarative(d *declarativeAgent) (because, do string, pat
 	k.tools(d)
 	k.runtime()
 	if d.A2AConfig != nil {
-		k.skills(d.A2AConfig.Skills, here("a2aConfig", "skills")...)
+		k.to.Spec.Skills = k.Skills(d.A2AConfig.Skills, here("a2aConfig", "skills")...)
 		k.Drop(here("a2aConfig")...)
 	}
 	if d.Deployment != nil {
@@ -191,8 +191,8 @@ func (k *conversionOf) tools(d *declarativeAgent) {
 		k.LeftOut("the sidecar calls no tools", "let the program send the headers, from variables or files", here("headersFrom")...)
 		switch {
 		case tool.Agent != nil:
-			k.LeftOut("a model does not call agents by itself", "write the agent with a framework, as in examples/, and let it call "+
-				gatewayPath(cmp.Or(tool.Agent.Namespace, k.from.Namespace), tool.Agent.Name), here()...)
+			k.LeftOut("a model does not call agents by itself", "write the agent with a framework, as in examples/, and let it call $A2A_GATEWAY_URL/agents/"+
+				cmp.Or(tool.Agent.Namespace, k.from.Namespace)+"/"+tool.Agent.Name+"/", here()...)
 		case tool.McpServer != nil:
 			server := tool.McpServer
 			do := "write the agent with a framework, as in examples/, and connect it to the MCP server " + server.Name
@@ -289,18 +289,4 @@ func (k *conversionOf) pod(d *sharedDeployment, path []any) {
 	k.Replicas(k.to.Spec.Workload, d.Replicas, field("replicas")...)
 	k.LeftOut("the operator makes the ServiceAccount of the Agent without labels and annotations", "make a ServiceAccount, and name it in serviceAccountName of the template", field("serviceAccountConfig")...)
 	k.LeftOut("the operator makes the Deployment of the Agent", "set annotations of the pods in the template", field("deploymentAnnotations")...)
-}
-
-// skills converts the skills of the card.
-func (k *conversionOf) skills(skills []agentSkill, path ...any) {
-	texts := make([]conversion.SkillTexts, 0, len(skills))
-	for i := range skills {
-		texts = append(texts, conversion.SkillTexts(skills[i]))
-	}
-	k.to.Spec.Skills = k.Skills(texts, path...)
-}
-
-// gatewayPath is the path of an Agent at the gateway of a sidecar.
-func gatewayPath(namespace, name string) string {
-	return "$A2A_GATEWAY_URL/agents/" + strings.Join([]string{namespace, name}, "/") + "/"
 }

@@ -14,6 +14,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/a2a-operator/a2a-operator/internal/cli/conversion"
 )
 
 // agent is an Agent or a SandboxAgent of kagent.
@@ -137,17 +139,7 @@ type mcpServerTool struct {
 }
 
 type a2aConfig struct {
-	Skills []agentSkill `json:"skills,omitempty"`
-}
-
-type agentSkill struct {
-	ID          string   `json:"id,omitempty"`
-	Name        string   `json:"name"`
-	Description string   `json:"description,omitempty"`
-	Tags        []string `json:"tags,omitempty"`
-	Examples    []string `json:"examples,omitempty"`
-	InputModes  []string `json:"inputModes,omitempty"`
-	OutputModes []string `json:"outputModes,omitempty"`
+	Skills []conversion.SkillTexts `json:"skills,omitempty"`
 }
 
 // modelConfig is a ModelConfig of kagent.
