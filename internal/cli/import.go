@@ -7,8 +7,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -83,9 +81,12 @@ kubectl apply -f -. It writes each field without an equivalent in an Agent to st
 		if err := f.check(); err != nil {
 			return err
 		}
-		text, err := a.readManifests(file)
+		if file == "" {
+			return failure.New(failure.Usage, "no manifests").WithHint("name a file with -f, or - for stdin")
+		}
+		text, err := readLimited(file, a.In, kagent.MaxInput)
 		if err != nil {
-			return err
+			return failure.Wrap(failure.Usage, err, "read manifests")
 		}
 		namespace, err := a.cluster.Namespace()
 		if err != nil {
@@ -101,29 +102,6 @@ kubectl apply -f -. It writes each field without an equivalent in an Agent to st
 		return f.finish(cmd.Context(), result)
 	}
 	return cmd
-}
-
-// readManifests reads a file or stdin. It reads at most one byte more than the import accepts, so that the import can
-// detect too large an input.
-func (a *app) readManifests(name string) ([]byte, error) {
-	from := a.In
-	switch name {
-	case "":
-		return nil, failure.New(failure.Usage, "no manifests").WithHint("name a file with -f, or - for stdin")
-	case "-":
-	default:
-		file, err := os.Open(name) //nolint:gosec // the user names the file
-		if err != nil {
-			return nil, failure.Wrap(failure.Usage, err, "read manifests")
-		}
-		defer func() { _ = file.Close() }()
-		from = file
-	}
-	text, err := io.ReadAll(io.LimitReader(from, kagent.MaxInput+1))
-	if err != nil {
-		return nil, failure.Wrap(failure.Usage, err, "read manifests")
-	}
-	return text, nil
 }
 
 // importFlags are the flags that all import commands have.

@@ -234,17 +234,9 @@ func (p *partFlag) readFile() (a2a.Part, error) {
 	return a2a.Part{Content: a2a.ContentRaw, Raw: content, Filename: filepath.Base(p.value), MediaType: mediaType}, nil
 }
 
-// readInput reads a file, or in if path is "-".
+// readInput reads the content of a part from a file, or from in if path is "-".
 func readInput(path string, in io.Reader) ([]byte, error) {
-	if path != "-" || in == nil {
-		file, err := os.Open(path) //nolint:gosec // the user names the file
-		if err != nil {
-			return nil, failure.Wrap(failure.Usage, err, "read the message")
-		}
-		defer func() { _ = file.Close() }()
-		in = file
-	}
-	content, err := io.ReadAll(io.LimitReader(in, maxInput+1))
+	content, err := readLimited(path, in, maxInput)
 	if err != nil {
 		return nil, failure.Wrap(failure.Usage, err, "read the message")
 	}
@@ -253,4 +245,18 @@ func readInput(path string, in io.Reader) ([]byte, error) {
 			WithHint("publish the file, and name its URL with --file")
 	}
 	return content, nil
+}
+
+// readLimited reads a file, or in if path is "-" and in is not nil. It reads at most one byte more than limit, so that the
+// caller can detect too large an input.
+func readLimited(path string, in io.Reader, limit int64) ([]byte, error) {
+	if path != "-" || in == nil {
+		file, err := os.Open(path) //nolint:gosec // the user names the file
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		in = file
+	}
+	return io.ReadAll(io.LimitReader(in, limit+1))
 }

@@ -217,21 +217,14 @@ func (s *signInFlow) fail(w http.ResponseWriter, r *http.Request, err error) {
 	denied, isDenied := errors.AsType[*deniedError](err)
 	switch {
 	case errors.Is(err, errNoSignIn), errors.Is(err, errOtherState), errors.Is(err, errNonce):
-		countSignIn(resultIncomplete)
-		s.options.Log.Info("sign-in refused", "reason", err.Error())
-		s.message(w, http.StatusBadRequest, "The sign-in is not complete", "It began in another browser or tab, or more than ten minutes ago.")
+		s.refuse(w, err, resultIncomplete, http.StatusBadRequest, "The sign-in is not complete", "It began in another browser or tab, or more than ten minutes ago.")
 	case isDenied:
-		countSignIn(resultDenied)
-		s.options.Log.Info("sign-in refused", "reason", err.Error(), "code", safetext.Line(safetext.Clip(denied.code, 100)))
-		s.message(w, http.StatusForbidden, "The issuer refuses the sign-in", "Its answer is "+safetext.Line(safetext.Clip(denied.code, 100))+".")
+		code := safetext.Line(safetext.Clip(denied.code, 100))
+		s.refuse(w, err, resultDenied, http.StatusForbidden, "The issuer refuses the sign-in", "Its answer is "+code+".", "code", code)
 	case errors.Is(err, access.ErrNotPerson):
-		countSignIn(resultRefused)
-		s.options.Log.Info("sign-in refused", "reason", err.Error())
-		s.message(w, http.StatusForbidden, "The sign-in is refused", "The issuer made a token that is not valid for this page: for another client, expired, or without a name.")
+		s.refuse(w, err, resultRefused, http.StatusForbidden, "The sign-in is refused", "The issuer made a token that is not valid for this page: for another client, expired, or without a name.")
 	case errors.Is(err, errManyGroups):
-		countSignIn(resultRefused)
-		s.options.Log.Info("sign-in refused", "reason", err.Error())
-		s.message(w, http.StatusForbidden, "You are in too many groups", "Your groups do not fit into the cookie of the session. Ask for tokens that have only the groups that Kubernetes uses.")
+		s.refuse(w, err, resultRefused, http.StatusForbidden, "You are in too many groups", "Your groups do not fit into the cookie of the session. Ask for tokens that have only the groups that Kubernetes uses.")
 	case errors.Is(err, errBusy):
 		countSignIn(resultLimited)
 		w.Header().Set("Retry-After", "1")
@@ -242,6 +235,14 @@ func (s *signInFlow) fail(w http.ResponseWriter, r *http.Request, err error) {
 		s.options.Log.Error(err, "sign-in failed")
 		s.message(w, http.StatusBadGateway, "The sign-in is not possible now", "The manager cannot use the OpenID Connect issuer. Its log has the reason.")
 	}
+}
+
+// refuse counts and logs a sign-in that was refused because of err, and responds with a page. log are further values of
+// the log line.
+func (s *signInFlow) refuse(w http.ResponseWriter, err error, result signInResult, status int, title, text string, log ...any) {
+	countSignIn(result)
+	s.options.Log.Info("sign-in refused", append([]any{"reason", err.Error()}, log...)...)
+	s.message(w, status, title, text)
 }
 
 // signOut ends the session of the browser. The session at the issuer continues.

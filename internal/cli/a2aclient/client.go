@@ -154,10 +154,11 @@ func (c *Client) Tasks(ctx context.Context, r *a2a.ListRequest) (*Page, error) {
 	return page, nil
 }
 
-// IsUnsupported reports whether an error says that the agent does not have an operation.
+// IsUnsupported reports whether an error says that the agent does not have an operation. The agent has then not started to
+// process the request.
 func IsUnsupported(err error) bool {
 	problem, ok := errors.AsType[*protocolError](err)
-	return ok && problem.isUnsupported()
+	return ok && (problem.reason == a2a.ReasonMethodNotFound || problem.reason == a2a.ReasonUnsupportedOperation)
 }
 
 // IsReported reports whether the agent reported an error. It returns false for an error of the connection.

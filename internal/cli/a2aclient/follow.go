@@ -44,6 +44,8 @@ type Following struct {
 	state          a2a.State
 	// answered is true after the first event. message is true if the agent answered with a message instead of a task.
 	answered, message bool
+	// failed is the error that Observe returned.
+	failed error
 }
 
 // Send sends a message and follows its task.
@@ -51,25 +53,22 @@ func (f *Following) Send(ctx context.Context, r *a2a.SendRequest) error {
 	f.taskID = r.Message.TaskID
 	if f.Client.card.Capabilities.Streaming {
 		err := f.Client.Stream(ctx, r, f.take)
-		if f.settled() {
-			return ended(err)
+		if f.done() {
+			return f.failed
 		}
 		switch {
 		case f.answered && f.taskID != "" && !IsReported(err):
 			return f.resume(ctx, err)
 		case f.answered || !IsUnsupported(err):
-			return f.incomplete(err)
+			return incomplete(err)
 		}
 	}
 	e, err := f.Client.Send(ctx, r)
-	if err == nil {
-		err = f.take(e)
-	}
-	if f.settled() {
-		return ended(err)
-	}
 	if err != nil {
 		return err
+	}
+	if f.take(e) != nil {
+		return f.failed
 	}
 	return f.poll(ctx)
 }
@@ -83,8 +82,8 @@ func (f *Following) Task(ctx context.Context, id, lastID string) error {
 	}
 	err := f.Client.Subscribe(ctx, id, lastID, f.take)
 	switch {
-	case f.settled():
-		return ended(err)
+	case f.done():
+		return f.failed
 	case IsUnsupported(err) && !f.answered:
 		return f.poll(ctx) // agents refuse to stream a task that has ended
 	case err != nil && !f.answered:
@@ -103,40 +102,22 @@ func (f *Following) State() a2a.State { return f.state }
 // settled reports whether no further event is expected.
 func (f *Following) settled() bool { return f.message || f.state.Terminal() || f.state.Interrupted() }
 
-// errEnd ends a stream after the event with which the task ends or waits, because some agents do not close the stream.
-var errEnd = errors.New("task has ended or waits")
+// errEnd ends a stream after its last event, because some agents do not close the stream when the task has ended or waits.
+var errEnd = errors.New("no further event is expected")
 
-// observeError is an error that Observe returned.
-type observeError struct{ error }
+// done reports whether Observe returned an error, or no further event is expected. The result of Send or Task is then
+// f.failed.
+func (f *Following) done() bool { return f.failed != nil || f.settled() }
 
-// Unwrap returns the error of Observe.
-func (e *observeError) Unwrap() error { return e.error }
-
-// isObserved reports whether Observe returned an error.
-func isObserved(err error) bool {
-	_, ok := errors.AsType[*observeError](err)
-	return ok
-}
-
-// ended returns the result for a task that has ended or waits: err if Observe returned it, and otherwise nil.
-func ended(err error) error {
-	if isObserved(err) {
-		return err
-	}
-	return nil
-}
-
-// take records an event and passes it to Observe. It returns errEnd after the last event.
+// take records an event and passes it to Observe. It returns errEnd if f is done.
 func (f *Following) take(e *Event) error {
 	f.answered = true
 	if e.ID != "" {
 		f.lastID = e.ID
 	}
 	f.note(e)
-	if err := f.Observe(e); err != nil {
-		return &observeError{err}
-	}
-	if f.settled() {
+	f.failed = f.Observe(e)
+	if f.done() {
 		return errEnd
 	}
 	return nil
@@ -164,7 +145,7 @@ func (f *Following) note(e *Event) {
 }
 
 // incomplete returns the error for a stream that ended before the task ended or waited: err, or a failure if err is nil.
-func (f *Following) incomplete(err error) error {
+func incomplete(err error) error {
 	if err != nil {
 		return err
 	}
@@ -176,7 +157,7 @@ func (f *Following) incomplete(err error) error {
 func (f *Following) resume(ctx context.Context, err error) error {
 	failures := 0
 	for pause := resumeFirst; ; pause = min(2*pause, resumeMost) {
-		if isObserved(err) || ctx.Err() != nil {
+		if ctx.Err() != nil {
 			return err
 		}
 		if f.Resuming != nil && err != nil {
@@ -191,8 +172,8 @@ func (f *Following) resume(ctx context.Context, err error) error {
 		f.answered = false
 		err = f.Client.Subscribe(ctx, f.taskID, f.lastID, f.take)
 		switch {
-		case f.settled():
-			return ended(err)
+		case f.done():
+			return f.failed
 		case IsUnsupported(err):
 			return f.poll(ctx) // the task has ended in the meantime, or the agent cannot resume a stream
 		case f.answered:
@@ -201,7 +182,7 @@ func (f *Following) resume(ctx context.Context, err error) error {
 			return err
 		default:
 			if failures++; failures >= maxFailures {
-				return f.incomplete(err)
+				return incomplete(err)
 			}
 		}
 	}
@@ -217,8 +198,8 @@ func (f *Following) poll(ctx context.Context) error {
 			failures = 0
 			if before := f.state; !reported || e.Task.Status.State != before {
 				reported = true
-				if err := f.take(e); err != nil {
-					return ended(err)
+				if f.take(e) != nil {
+					return f.failed
 				}
 			}
 		case IsReported(err) && failure.Of(err).Code != failure.Internal:

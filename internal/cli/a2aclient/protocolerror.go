@@ -32,12 +32,6 @@ func (e *protocolError) Error() string {
 	return string(e.reason) + ": " + e.message
 }
 
-// isUnsupported reports whether the agent does not support the operation. It has then not started to process the
-// request.
-func (e *protocolError) isUnsupported() bool {
-	return e.reason == a2a.ReasonMethodNotFound || e.reason == a2a.ReasonUnsupportedOperation
-}
-
 // failure returns the failure for the user.
 func (e *protocolError) failure() *failure.Error {
 	out := failure.New(failure.OfReason(e.reason), "%s", cmp.Or(e.message, "the agent answered with an error"))

@@ -44,10 +44,7 @@ func (c *Client) Push(ctx context.Context, taskID, id string) (*PushConfig, erro
 
 // Pushes returns a page of the push configurations of a task.
 func (c *Client) Pushes(ctx context.Context, taskID, pageToken string) (*PushPage, error) {
-	if err := c.checkPush(); err != nil {
-		return nil, err
-	}
-	text, err := c.call(ctx, opListPush, &params{taskID: taskID, pageToken: pageToken})
+	text, err := c.callPush(ctx, opListPush, &params{taskID: taskID, pageToken: pageToken})
 	if err != nil {
 		return nil, err
 	}
@@ -72,33 +69,27 @@ func (c *Client) Pushes(ctx context.Context, taskID, pageToken string) (*PushPag
 
 // DeletePush removes a push configuration of a task.
 func (c *Client) DeletePush(ctx context.Context, taskID, id string) error {
-	if err := c.checkPush(); err != nil {
-		return err
-	}
-	_, err := c.call(ctx, opDeletePush, &params{taskID: taskID, push: &a2a.PushConfig{ID: id}})
+	_, err := c.callPush(ctx, opDeletePush, &params{taskID: taskID, push: &a2a.PushConfig{ID: id}})
 	return err
 }
 
 func (c *Client) pushConfig(ctx context.Context, op operation, p *params) (*PushConfig, error) {
-	if err := c.checkPush(); err != nil {
-		return nil, err
-	}
-	text, err := c.call(ctx, op, p)
+	text, err := c.callPush(ctx, op, p)
 	if err != nil {
 		return nil, err
 	}
 	return readPush(text)
 }
 
-// checkPush returns an error for an agent without push configurations.
-func (c *Client) checkPush() error {
+// callPush sends a request about push configurations. It returns an error for an agent without them.
+func (c *Client) callPush(ctx context.Context, op operation, p *params) ([]byte, error) {
 	switch {
 	case c.endpoint.version != version.V10:
-		return failure.New(failure.OfReason(a2a.ReasonUnsupportedOperation), "the CLI supports push configurations of A2A 1.0 only, and the interface of the agent has version %s", c.endpoint.version)
+		return nil, failure.New(failure.OfReason(a2a.ReasonUnsupportedOperation), "the CLI supports push configurations of A2A 1.0 only, and the interface of the agent has version %s", c.endpoint.version)
 	case !c.card.Capabilities.PushNotifications:
-		return failure.New(failure.OfReason(a2a.ReasonPushNotSupported), "the agent does not support push notifications: its card does not set capabilities.pushNotifications")
+		return nil, failure.New(failure.OfReason(a2a.ReasonPushNotSupported), "the agent does not support push notifications: its card does not set capabilities.pushNotifications")
 	}
-	return nil
+	return c.call(ctx, op, p)
 }
 
 func readPush(text []byte) (*PushConfig, error) {

@@ -180,6 +180,16 @@ func registryOf(f *AgentFacts) (namespace, service string, address *url.URL) {
 	return namespace, service, u
 }
 
+// registryService returns the namespace and the name of the Service in the URL of a registry, such as
+// http://a2a-operator-registry.a2a-system.svc.cluster.local, and "" for another URL.
+func registryService(host string) (namespace, name string) {
+	parts := strings.Split(host, ".")
+	if len(parts) < 3 || parts[2] != "svc" {
+		return "", ""
+	}
+	return parts[1], parts[0]
+}
+
 // shared reads the Deployment of the manager and the endpoints of the cluster DNS.
 func (r *reader) shared(ctx context.Context, shared *SharedFacts, facts []*AgentFacts) {
 	const dnsNamespace, dnsService = "kube-system", "kube-dns"

@@ -81,13 +81,3 @@ func checkDNS(s *SharedFacts) []Finding {
 		Command: "kubectl describe pods -n kube-system -l k8s-app=kube-dns",
 	}}
 }
-
-// registryService returns the namespace and the name of the Service in the URL of a registry, such as
-// http://a2a-operator-registry.a2a-system.svc.cluster.local, and "" for another URL.
-func registryService(host string) (namespace, name string) {
-	parts := strings.Split(host, ".")
-	if len(parts) < 3 || parts[2] != "svc" {
-		return "", ""
-	}
-	return parts[1], parts[0]
-}

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/cli/conversion"
 )
 
@@ -27,24 +28,19 @@ type agent struct {
 }
 
 type agentSpec struct {
-	Type              string             `json:"type,omitempty"`
-	BYO               *byoAgent          `json:"byo,omitempty"`
-	Declarative       *declarativeAgent  `json:"declarative,omitempty"`
-	Description       string             `json:"description,omitempty"`
-	IconURL           string             `json:"iconUrl,omitempty"`
-	DocumentationURL  string             `json:"documentationUrl,omitempty"`
-	Version           string             `json:"version,omitempty"`
-	Provider          *provider          `json:"provider,omitempty"`
-	Skills            json.RawMessage    `json:"skills,omitempty"`
-	Sandbox           json.RawMessage    `json:"sandbox,omitempty"`
-	AllowedNamespaces *allowedNamespaces `json:"allowedNamespaces,omitempty"`
-	Platform          string             `json:"platform,omitempty"`
-	Substrate         json.RawMessage    `json:"substrate,omitempty"`
-}
-
-type provider struct {
-	Organization string `json:"organization"`
-	URL          string `json:"url"`
+	Type              string                     `json:"type,omitempty"`
+	BYO               *byoAgent                  `json:"byo,omitempty"`
+	Declarative       *declarativeAgent          `json:"declarative,omitempty"`
+	Description       string                     `json:"description,omitempty"`
+	IconURL           string                     `json:"iconUrl,omitempty"`
+	DocumentationURL  string                     `json:"documentationUrl,omitempty"`
+	Version           string                     `json:"version,omitempty"`
+	Provider          *a2av1alpha1.AgentProvider `json:"provider,omitempty"`
+	Skills            json.RawMessage            `json:"skills,omitempty"`
+	Sandbox           json.RawMessage            `json:"sandbox,omitempty"`
+	AllowedNamespaces *allowedNamespaces         `json:"allowedNamespaces,omitempty"`
+	Platform          string                     `json:"platform,omitempty"`
+	Substrate         json.RawMessage            `json:"substrate,omitempty"`
 }
 
 type allowedNamespaces struct {
@@ -209,9 +205,7 @@ type modelTLS struct {
 
 // mcpServer is a RemoteMCPServer. The import reads only its URL.
 type mcpServer struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              struct {
+	Spec struct {
 		URL string `json:"url"`
 	} `json:"spec"`
 }
