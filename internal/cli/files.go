@@ -163,10 +163,8 @@ func (s *fileSaver) writeArtifacts(artifacts []a2a.Artifact) ([]downloaded, erro
 		artifact := &artifacts[i]
 		for j := range artifact.Parts {
 			part := artifact.Parts[j]
-			out := downloaded{ArtifactID: artifact.ID}
 			if part.Content == a2a.ContentURL {
-				out.URL = part.URL
-				all = append(all, out)
+				all = append(all, downloaded{ArtifactID: artifact.ID, URL: part.URL})
 				continue
 			}
 			name := cmp.Or(artifact.Name, artifact.ID, "artifact-"+strconv.Itoa(i+1))
@@ -181,8 +179,7 @@ func (s *fileSaver) writeArtifacts(artifacts []a2a.Artifact) ([]downloaded, erro
 			if err != nil {
 				return nil, err
 			}
-			out.Path = path
-			all = append(all, out)
+			all = append(all, downloaded{ArtifactID: artifact.ID, Path: path})
 		}
 	}
 	return all, nil

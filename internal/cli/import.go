@@ -133,8 +133,14 @@ func (f *importFlags) finish(ctx context.Context, result *conversion.Result) err
 		if err != nil {
 			return err
 		}
-		if err := f.validate(ctx, agent, object); err != nil {
-			return err
+		if f.dryRun == dryRunServer {
+			text, err := json.Marshal(object)
+			if err != nil {
+				return failure.Wrap(failure.Internal, err, "encode the result")
+			}
+			if err := f.cluster.DryRun(ctx, agent.Namespace, agent.Name, text); err != nil {
+				return err
+			}
 		}
 		objects = append(objects, object)
 	}
@@ -146,18 +152,6 @@ func (f *importFlags) finish(ctx context.Context, result *conversion.Result) err
 		return f.printJSON(map[string]any{"objects": objects, "report": report})
 	}
 	return f.printManifests(objects)
-}
-
-// validate lets the API server validate the manifest of an Agent if --dry-run is server.
-func (f *importFlags) validate(ctx context.Context, agent *a2av1alpha1.Agent, object map[string]any) error {
-	if f.dryRun != dryRunServer {
-		return nil
-	}
-	text, err := json.Marshal(object)
-	if err != nil {
-		return failure.Wrap(failure.Internal, err, "encode the result")
-	}
-	return f.cluster.DryRun(ctx, agent.Namespace, agent.Name, text)
 }
 
 // printNotes writes the report to stderr, one line for each note.

@@ -5,8 +5,8 @@
 // Names of commands and flags, output and exit statuses follow the a2a-cli specification 0.2
 // where it defines them.
 //
-// Each file implements one command. A command parses its flags, connects to an agent (agent.go),
-// and writes the result (render.go). It returns errors of package failure.
+// A file implements one command or one group of commands. A command parses its flags, connects to an
+// agent (agent.go), and writes the result (render.go). It returns errors of package failure.
 package cli
 
 import (

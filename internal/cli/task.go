@@ -158,15 +158,15 @@ func (f *following) listTasks(ctx context.Context, agent *agent, request *a2a.Li
 		if err != nil {
 			return err
 		}
-		if f.output == outputJSON && !f.stream {
+		switch {
+		case f.output == outputText:
+			rows = slices.Concat(rows, taskRows(page.Tasks))
+		case !f.stream:
 			return f.printJSON(json.RawMessage(page.JSON))
-		}
-		if f.output == outputJSON {
+		default:
 			if err := f.printLines(page.Tasks); err != nil {
 				return err
 			}
-		} else {
-			rows = slices.Concat(rows, taskRows(page.Tasks))
 		}
 		more := all && page.NextPageToken != "" && page.NextPageToken != request.PageToken
 		if request.PageToken = page.NextPageToken; !more {

@@ -7,7 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -280,10 +282,7 @@ type change struct {
 func (f *feed) take(w *watcher) change {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	out := change{All: w.all, Problem: safetext.Line(f.problem), Agents: make([]string, 0, len(w.agents))}
-	for agent := range w.agents {
-		out.Agents = append(out.Agents, agent)
-	}
+	out := change{All: w.all, Problem: safetext.Line(f.problem), Agents: slices.AppendSeq([]string{}, maps.Keys(w.agents))}
 	w.agents, w.all = map[string]struct{}{}, false
 	return out
 }

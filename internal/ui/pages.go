@@ -9,8 +9,7 @@
 // The package authenticates no caller. The server of the pages authenticates callers, and describes the
 // reader of a request as a Viewer. The Registry of the Options decides which agents a reader sees.
 //
-//	options  what a server of the pages configures
-//	render   templates, and what all pages have
+//	site     what a server of the pages configures, the templates, and what all pages have
 //	code     lines that call an agent from a shell and from programs
 //	agents   the list of agents, the page of an agent, and its cards
 //	changes  streams of changes

@@ -75,12 +75,6 @@ func (s *Source) note(action Action, field, because, do string) {
 	*s.report = append(*s.report, Note{Object: s.object, Field: field, Action: action, Because: because, Do: do})
 }
 
-// Has reports whether the source has a field that is not yet converted or reported.
-func (s *Source) Has(path ...any) bool {
-	_, ok := at(s.fields, path)
-	return ok
-}
-
 // Drop marks a field as handled, without a note.
 func (s *Source) Drop(path ...any) { s.fields = removed(s.fields, path) }
 
@@ -99,7 +93,7 @@ func (s *Source) LeftOut(because, do string, path ...any) { s.handle(LeftOut, be
 func (s *Source) Changed(because, do string, path ...any) { s.handle(Changed, because, do, path) }
 
 func (s *Source) handle(action Action, because, do string, path []any) {
-	if s.Has(path...) {
+	if _, ok := at(s.fields, path); ok {
 		s.note(action, Path(path...), because, do)
 		s.Drop(path...)
 	}

@@ -173,15 +173,8 @@ func parseToken(text string) *Token {
 		return nil
 	}
 	return &Token{
-		Audiences: claims.Audience, Issuer: claims.Issuer, NotBefore: timeOf(claims.NotBefore), Expires: timeOf(claims.Expiry),
+		Audiences: claims.Audience, Issuer: claims.Issuer, NotBefore: claims.NotBefore.Time(), Expires: claims.Expiry.Time(),
 	}
-}
-
-func timeOf(date *jwt.NumericDate) time.Time {
-	if date == nil {
-		return time.Time{}
-	}
-	return date.Time()
 }
 
 // probe asks the sidecars of pods that are not ready for the reason.
@@ -297,8 +290,10 @@ func (o *CallOptions) askRegistry(ctx context.Context, cluster *clusteraccess.Cl
 	switch {
 	case ctx.Err() != nil:
 		return nil, failure.Of(context.Cause(ctx))
+	case err != nil && failure.Of(err).Code != failure.Internal: // port forwarding failed
+		return nil, failure.Of(err)
 	case err != nil:
-		return nil, connectionFailure(err)
+		return nil, failure.Wrap(failure.Unreachable, err, "the registry cannot be reached")
 	case status == http.StatusNotFound:
 		return &Listing{}, nil
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -314,12 +309,4 @@ func (o *CallOptions) askRegistry(ctx context.Context, cluster *clusteraccess.Cl
 		return nil, failure.Wrap(failure.Internal, err, "read the answer of the registry")
 	}
 	return &Listing{Listed: true, CardDigest: item.CardDigest}, nil
-}
-
-// connectionFailure returns the failure of a request: the failure that err wraps, if port forwarding failed.
-func connectionFailure(err error) *failure.Error {
-	if problem := failure.Of(err); problem.Code != failure.Internal {
-		return problem
-	}
-	return failure.Wrap(failure.Unreachable, err, "the registry cannot be reached")
 }

@@ -148,8 +148,9 @@ func checkNetworkPolicies(_ *SharedFacts, f *AgentFacts) []Finding {
 // ingressFindings finds policies that admit no caller, or only some callers, to the port of the agent.
 func ingressFindings(f *AgentFacts, agent Peer, ingress []networkingv1.NetworkPolicy, show string) []Finding {
 	const check = "NetworkPolicies"
+	rules := rulesFor(ingress, agentTarget, networkingv1.PolicyTypeIngress)
 	switch {
-	case len(ingress) == 0 || admitsEverybody(ingress, agentTarget):
+	case len(ingress) == 0 || slices.ContainsFunc(rules, func(r rule) bool { return len(r.peers) == 0 }): // a rule admits everyone
 		return nil
 	case f.Caller != nil:
 		if admits(ingress, agent.Namespace, *f.Caller, agentTarget, networkingv1.PolicyTypeIngress) {
@@ -162,7 +163,7 @@ func ingressFindings(f *AgentFacts, agent Peer, ingress []networkingv1.NetworkPo
 			Cure:    fmt.Sprintf("Add an ingress rule for TCP port %d with the labels of the pod or of its namespace, or set spec.networkPolicy.management of the Agent to Managed.", sidecarconfig.AgentPort),
 			Command: show,
 		}}
-	case !admitsSome(ingress, agentTarget, networkingv1.PolicyTypeIngress):
+	case len(rules) == 0:
 		return []Finding{{
 			Level: LevelProblem, Check: check, Seen: []string{fmt.Sprintf("%s: no rule admits ingress to port %d", policyNames(ingress), sidecarconfig.AgentPort)},
 			Cause: "No pod can call the agent: calls time out.",
@@ -233,7 +234,7 @@ func policyNames(policies []networkingv1.NetworkPolicy) string {
 // admitsDNS reports whether an egress rule admits DNS: port 53, or 5353 as in the DNS pods of OpenShift.
 func admitsDNS(egress []networkingv1.NetworkPolicy) bool {
 	return slices.ContainsFunc([]int32{53, 5353}, func(port int32) bool {
-		return admitsSome(egress, target{corev1.ProtocolUDP, port, ""}, networkingv1.PolicyTypeEgress)
+		return len(rulesFor(egress, target{corev1.ProtocolUDP, port, ""}, networkingv1.PolicyTypeEgress)) > 0
 	})
 }
 
@@ -243,8 +244,9 @@ type rule struct {
 	peers []networkingv1.NetworkPolicyPeer
 }
 
-// rulesOf returns the rules of all policies for a direction. A connection is admitted if any of them admits it.
-func rulesOf(policies []networkingv1.NetworkPolicy, direction networkingv1.PolicyType) []rule {
+// rulesFor returns the rules of all policies for a direction that admit at least one peer to a port. A connection is
+// admitted if any of them admits its peer.
+func rulesFor(policies []networkingv1.NetworkPolicy, to target, direction networkingv1.PolicyType) []rule {
 	var all []rule
 	for i := range policies {
 		if direction == networkingv1.PolicyTypeIngress {
@@ -257,23 +259,13 @@ func rulesOf(policies []networkingv1.NetworkPolicy, direction networkingv1.Polic
 			all = append(all, rule{r.Ports, r.To})
 		}
 	}
-	return all
-}
-
-// admitsEverybody reports whether an ingress rule admits all peers to a port.
-func admitsEverybody(policies []networkingv1.NetworkPolicy, to target) bool {
-	return slices.ContainsFunc(rulesOf(policies, networkingv1.PolicyTypeIngress), func(r rule) bool { return len(r.peers) == 0 && hasPort(r.ports, to) })
-}
-
-// admitsSome reports whether a rule admits at least one peer to a port.
-func admitsSome(policies []networkingv1.NetworkPolicy, to target, direction networkingv1.PolicyType) bool {
-	return slices.ContainsFunc(rulesOf(policies, direction), func(r rule) bool { return hasPort(r.ports, to) })
+	return slices.DeleteFunc(all, func(r rule) bool { return !hasPort(r.ports, to) })
 }
 
 // admits reports whether a rule admits a peer to a port. namespace is the namespace of the policies.
 func admits(policies []networkingv1.NetworkPolicy, namespace string, peer Peer, to target, direction networkingv1.PolicyType) bool {
-	return slices.ContainsFunc(rulesOf(policies, direction), func(r rule) bool {
-		return hasPort(r.ports, to) && (len(r.peers) == 0 || slices.ContainsFunc(r.peers, func(p networkingv1.NetworkPolicyPeer) bool { return matches(&p, namespace, peer) }))
+	return slices.ContainsFunc(rulesFor(policies, to, direction), func(r rule) bool {
+		return len(r.peers) == 0 || slices.ContainsFunc(r.peers, func(p networkingv1.NetworkPolicyPeer) bool { return matches(&p, namespace, peer) })
 	})
 }
 

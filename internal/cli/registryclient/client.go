@@ -10,7 +10,9 @@ package registryclient
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/cli/a2aclient"
 	"github.com/a2a-operator/a2a-operator/internal/cli/failure"
+	"github.com/a2a-operator/a2a-operator/internal/cli/sse"
 	"github.com/a2a-operator/a2a-operator/internal/registryapi"
 )
 
@@ -138,7 +141,6 @@ func refusal(response *http.Response, authenticated bool) error {
 	const maxError = 64 << 10
 	var body struct {
 		Error struct {
-			Code    string `json:"code"`
 			Message string `json:"message"`
 		} `json:"error"`
 	}
@@ -164,4 +166,189 @@ func refusal(response *http.Response, authenticated bool) error {
 // explain returns the failure for the error of a connection. If ctx has ended, it returns context.Cause(ctx).
 func (c *Client) explain(ctx context.Context, err error) error {
 	return a2aclient.ExplainConnection(ctx, err, c.URL)
+}
+
+// watchIdle is the time without an event after which the client gives a watch up. The registry sends a bookmark every
+// 20 s.
+const watchIdle = time.Minute
+
+var errIdle = failure.New(failure.Unreachable, "the registry sent nothing for %s", watchIdle)
+
+// Watch calls each for the changes of the agents that match the query, which must have no words: for the changes after
+// the event with lastID, or, if lastID is "", for all agents and then for changes. It returns nil when the registry ends
+// the watch, after some minutes.
+func (c *Client) Watch(ctx context.Context, q registryapi.Query, lastID string, each func(registryapi.Event) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	idle := time.AfterFunc(watchIdle, func() { cancel(errIdle) })
+	defer idle.Stop()
+	header := http.Header{"Accept": {"text/event-stream"}}
+	if lastID != "" {
+		header.Set("Last-Event-ID", lastID)
+	}
+	response, err := c.do(ctx, header, q.WatchParameters(), "v1", "agents")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	var own error // the error of each, or of decoding an event
+	err = sse.Read(response.Body, func(sent sse.Event) error {
+		idle.Reset(watchIdle)
+		own = deliver(sent, each)
+		return own
+	})
+	if err != nil && own == nil {
+		return c.explain(ctx, err)
+	}
+	return own
+}
+
+// deliver decodes an event and calls each.
+func deliver(sent sse.Event, each func(registryapi.Event) error) error {
+	e, err := registryapi.DecodeEvent(sent.Type, sent.ID, sent.Data)
+	if err != nil {
+		return failure.Wrap(failure.Internal, err, "read an event of the registry")
+	}
+	return each(e)
+}
+
+const (
+	// resumeFirst and resumeMost bound the backoff between two attempts to resume a watch.
+	resumeFirst = 500 * time.Millisecond
+	resumeMost  = 10 * time.Second
+	// maxFailures is the number of failed attempts in a row, without an event, after which Follow gives up.
+	maxFailures = 8
+)
+
+// ChangeType is the kind of a change of an agent.
+type ChangeType string
+
+// Types of changes. Removed also stands for an agent that no longer matches the search.
+const (
+	Added   ChangeType = "Added"
+	Changed ChangeType = "Changed"
+	Removed ChangeType = "Removed"
+)
+
+// Change is a change of the agents that match a search.
+type Change struct {
+	Type ChangeType
+	// Agent is the changed agent. If it was removed, only its namespace and name are set.
+	Agent registryapi.Agent
+}
+
+// Follow calls observe for each agent that matches the query, and for each later change, until ctx ends or observe
+// returns an error. The query must have no words. Follow resumes a watch that ends or breaks, and then reports the
+// changes since. It calls resuming before each attempt to resume a broken watch.
+//
+// It keeps a digest of each agent in memory, so that it reports no agent twice.
+func (c *Client) Follow(ctx context.Context, q registryapi.Query, observe func(Change) error, resuming func(cause error)) error {
+	w := &follower{observe: observe, known: map[string][sha256.Size]byte{}}
+	failures, pause := 0, resumeFirst
+	for first := true; ; first = false {
+		w.received = false
+		err := c.Watch(ctx, q, w.lastID, w.take)
+		switch {
+		case w.failed != nil:
+			return w.failed
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case w.received:
+			failures, pause = 0, resumeFirst
+		case err != nil && (first || failure.Of(err).Code != failure.Unreachable):
+			return err
+		default:
+			err = cmp.Or(err, errEmpty)
+			if failures++; failures >= maxFailures {
+				return failure.New(failure.Unreachable, "the watch of the registry broke %d times in a row: %v", failures, err)
+			}
+		}
+		if err == nil && w.received { // the registry ends a watch after some minutes
+			continue
+		}
+		resuming(err)
+		if err := a2aclient.Sleep(ctx, pause); err != nil {
+			return err
+		}
+		pause = min(2*pause, resumeMost)
+	}
+}
+
+// errEmpty is the error for a stream without an event.
+var errEmpty error = failure.New(failure.Unreachable, "the stream ended without an event")
+
+// follower is the state of Follow.
+type follower struct {
+	observe func(Change) error
+	lastID  string
+	// known are the digests of the agents that match, by namespace and name.
+	known map[string][sha256.Size]byte
+	// stale are the agents that were known before a reset and that the registry has not sent again since. It is nil except
+	// between the events Reset and Synced.
+	stale map[string]struct{}
+	// received is true after the first event of the stream. failed is the error that ends Follow.
+	received bool
+	failed   error
+}
+
+var errStop = errors.New("watch ends")
+
+// take applies an event. An error of take ends the stream.
+func (w *follower) take(e registryapi.Event) error {
+	w.received = true
+	if e.ID != "" {
+		w.lastID = e.ID
+	}
+	if w.failed = w.apply(e); w.failed != nil {
+		return errStop
+	}
+	return nil
+}
+
+func (w *follower) apply(e registryapi.Event) error {
+	switch e.Type {
+	case registryapi.Reset:
+		w.lastID, w.stale = "", make(map[string]struct{}, len(w.known))
+		for key := range w.known {
+			w.stale[key] = struct{}{}
+		}
+	case registryapi.Synced:
+		for key := range w.stale {
+			namespace, name, _ := strings.Cut(key, "/")
+			if err := w.remove(namespace, name); err != nil {
+				return err
+			}
+		}
+		w.stale = nil
+	case registryapi.Upsert:
+		return w.upsert(e.Agent)
+	case registryapi.Remove:
+		return w.remove(e.Namespace, e.Name)
+	case registryapi.Bookmark:
+	}
+	return nil
+}
+
+func (w *follower) upsert(agent registryapi.Agent) error {
+	key, digest := agent.Namespace+"/"+agent.Name, sha256.Sum256(agent.JSON)
+	delete(w.stale, key)
+	before, known := w.known[key]
+	w.known[key] = digest
+	switch {
+	case !known:
+		return w.observe(Change{Type: Added, Agent: agent})
+	case before != digest:
+		return w.observe(Change{Type: Changed, Agent: agent})
+	}
+	return nil
+}
+
+func (w *follower) remove(namespace, name string) error {
+	key := namespace + "/" + name
+	delete(w.stale, key)
+	if _, known := w.known[key]; !known {
+		return nil
+	}
+	delete(w.known, key)
+	return w.observe(Change{Type: Removed, Agent: registryapi.Agent{Namespace: namespace, Name: name}})
 }

@@ -6,7 +6,6 @@ package ui
 import (
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -51,22 +50,17 @@ func (s *Server) tasks(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	list.Total = page.TotalSize
+	var ended []task
 	for _, e := range page.Tasks[:min(len(page.Tasks), shownTasks)] {
 		state := e.Task.Status.State
-		list.Tasks = append(list.Tasks, task{
-			ID: e.Task.ID, Context: e.Task.ContextID, State: state.String(), Open: !state.Terminal(), Waits: state.Interrupted(), Changed: e.Task.Status.Time,
-		})
-	}
-	slices.SortStableFunc(list.Tasks, func(a, b task) int {
-		switch {
-		case a.Open == b.Open:
-			return 0
-		case a.Open:
-			return -1
-		default:
-			return 1
+		row := task{ID: e.Task.ID, Context: e.Task.ContextID, State: state.String(), Open: !state.Terminal(), Waits: state.Interrupted(), Changed: e.Task.Status.Time}
+		if row.Open {
+			list.Tasks = append(list.Tasks, row)
+		} else {
+			ended = append(ended, row)
 		}
-	})
+	}
+	list.Tasks = append(list.Tasks, ended...)
 	ui.Render(w, http.StatusOK, "tasks", &list)
 }
 
