@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"reflect"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
@@ -120,7 +121,9 @@ func (t *task) ensureOwner(ctx context.Context) error {
 	case owner.Replica == "":
 		return nil
 	}
-	if err := t.failOrRerun(ctx, &owner); err != nil {
+	if err := t.failOrRerun(ctx, &owner); errors.Is(err, errNotBegun) {
+		return errMoving()
+	} else if err != nil {
 		return storeError("take over task", t.key.TaskID, err)
 	}
 	if s := t.state(); !t.working() && !s.Terminal() && !s.Interrupted() {
@@ -136,26 +139,66 @@ func (t *task) awaitsMessage() bool {
 }
 
 // enqueue adds a message to the waiting messages of the task. If the request sets
-// ReturnImmediately, the current task decides the turn.
+// ReturnImmediately, enqueue accepts the message.
 func (t *task) enqueue(ctx context.Context, tn *turn) error {
-	var now *a2a.Record
-	if tn.request.ReturnImmediately {
-		var err error
-		if now, err = t.log.Snapshot(ctx); err != nil {
-			return storeError("read task", t.key.TaskID, err)
-		}
+	if t.followWaiting(tn) {
+		return nil
 	}
 	if len(t.waiting) >= t.engine.options.MaxWaiting || !t.engine.reserveWaitingBytes(tn) {
 		return errTooManyWaiting(t.key.TaskID)
 	}
-	if err := t.attachPush(ctx, tn); err != nil {
+	err := t.attachPush(ctx, tn)
+	if err == nil && tn.request.ReturnImmediately {
+		err = t.appendMessage(ctx, tn, t.acceptAfter)
+	}
+	if err != nil {
 		t.engine.releaseWaitingBytes(tn)
+		if errors.Is(err, errFollowed) {
+			return nil
+		}
 		return err
 	}
 	t.waiting = append(t.waiting, tn)
-	if now != nil {
-		tn.open(t.log, now)
+	return nil
+}
+
+// followWaiting makes tn follow the task if an equal message was accepted and waits. A
+// client sends a message again if the replica that accepted it ended before its answer.
+func (t *task) followWaiting(tn *turn) bool {
+	if t.engine.coordinator.Exclusive() || tn.recent == nil {
+		return false
 	}
+	for _, w := range t.waiting {
+		if w.acceptedAt != 0 && w.message.ID == tn.message.ID && reflect.DeepEqual(w.message.Parts, tn.message.Parts) {
+			tn.follow(t.log, t.key, w.first)
+			return true
+		}
+	}
+	return false
+}
+
+// acceptAfter stores a message that waits, with an event that repeats the status of the
+// task. The metadata of the event shows that the message was accepted. Because every
+// append compares the number of the last event, no replica can end the task at the same
+// time without this event. before is the last task that was read.
+func (t *task) acceptAfter(ctx context.Context, tn *turn, before *a2a.Task) error {
+	repeated := t.statusEvent(t.state(), t.status.Message)
+	repeated.Status.Paused, repeated.Status.Metadata = t.paused, t.unprocessed(tn)
+	request := *tn.request
+	request.Message, request.Push = tn.message, nil
+	events := append(t.batch[:0], repeated)
+	seq, err := t.engine.coordinator.Append(ctx, t.log, store.Append{
+		After: t.seq, Events: events, Hold: store.Keep,
+		Waiting: &store.WaitingChange{Add: &store.WaitingMessage{Request: &request, Claim: tn.claim}},
+		Write:   store.Write{RetryFor: t.engine.options.OutageRetryFor},
+	})
+	if err != nil {
+		return err
+	}
+	t.seq, tn.acceptedAt = seq, seq
+	fold := store.Resume(before)
+	t.appliedFirst(ctx, fold, events)
+	tn.open(t.log, &a2a.Record{Seq: seq, Event: a2a.Event{Task: fold.Task()}})
 	return nil
 }
 

@@ -69,11 +69,18 @@ func (t *task) createWith(ctx context.Context, tn *turn, events []a2a.Event) err
 
 // begin appends the message of a turn to the log of its task. The agent receives the
 // task as it was before the message.
+func (t *task) begin(ctx context.Context, tn *turn) error {
+	return t.appendMessage(ctx, tn, t.beginAfter)
+}
+
+// appendMessage calls after, which makes an append for a message, with the current task.
+// It repeats the call while the log has newer events.
 //
 // If the append is indeterminate, the log may contain a message that a waiting run of
-// this task did not receive, so the run must not complete the task: begin gives the task
-// up. It does the same if the store has lost events.
-func (t *task) begin(ctx context.Context, tn *turn) error {
+// this task did not receive, so the run must not complete the task: appendMessage gives
+// the task up. It does the same if the store has lost events, or if another replica holds
+// the task.
+func (t *task) appendMessage(ctx context.Context, tn *turn, after func(context.Context, *turn, *a2a.Task) error) error {
 	for {
 		turns := t.turns
 		record, err := t.read(ctx)
@@ -87,7 +94,7 @@ func (t *task) begin(ctx context.Context, tn *turn) error {
 		if err := t.accepts(ctx, tn); err != nil {
 			return err
 		}
-		err = t.beginAfter(ctx, tn, record.Task)
+		err = after(ctx, tn, record.Task)
 		switch {
 		case err == nil:
 			return nil
@@ -95,6 +102,8 @@ func (t *task) begin(ctx context.Context, tn *turn) error {
 			continue
 		case (errors.Is(err, store.ErrIndeterminate) || errors.Is(err, store.ErrRolledBack)) && t.working() && !t.lost:
 			t.lose(errStore)
+		case errors.Is(err, store.ErrHeld) && t.working() && !t.lost:
+			t.lose(errLost)
 		}
 		return storeError("append to task", t.key.TaskID, err)
 	}
@@ -114,7 +123,7 @@ func (t *task) beginAfter(ctx context.Context, tn *turn, before *a2a.Task) error
 	if tn.continues {
 		a.Hold = store.Continue
 	}
-	seq, err := t.engine.coordinator.Begin(ctx, t.key, t.log, a)
+	seq, err := t.appendBegin(ctx, tn, a)
 	if err != nil {
 		return err
 	}
@@ -131,6 +140,19 @@ func (t *task) beginAfter(ctx context.Context, tn *turn, before *a2a.Task) error
 	return nil
 }
 
+// appendBegin appends the beginning of a turn. If its message was accepted before, the
+// message is not refused after an indeterminate append: the replica that takes the task
+// over re-runs or fails the turn.
+func (t *task) appendBegin(ctx context.Context, tn *turn, a store.Append) (uint64, error) {
+	if tn.acceptedAt == 0 {
+		return t.engine.coordinator.Begin(ctx, t.key, t.log, a)
+	}
+	a.Events[len(a.Events)-1].Status.Metadata = t.unprocessed()
+	a.Waiting = &store.WaitingChange{Remove: tn.acceptedAt}
+	a.RetryFor = t.engine.options.OutageRetryFor
+	return t.engine.coordinator.Append(ctx, t.log, a)
+}
+
 // withoutStaleNote returns a task without the backend's note if the task is terminal,
 // because the note is about the run that has ended.
 func withoutStaleNote(t *a2a.Task) *a2a.Task {
@@ -145,7 +167,11 @@ func withoutStaleNote(t *a2a.Task) *a2a.Task {
 // accepts returns an error if the state of the task does not allow a turn to begin, and
 // errFollowed if the same message began a turn before, which tn now follows.
 func (t *task) accepts(ctx context.Context, tn *turn) error {
-	followed, err := t.followRepeated(ctx, tn)
+	var followed bool
+	var err error
+	if tn.acceptedAt == 0 { // otherwise the message was compared when it was accepted
+		followed, err = t.followRepeated(ctx, tn)
+	}
 	switch {
 	case err != nil:
 		return err

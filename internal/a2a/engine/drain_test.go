@@ -155,28 +155,3 @@ func TestDrainRunsTheTurnsOfAcceptedMessages(t *testing.T) {
 		})
 	}
 }
-
-// A replica that ends before the turn of an accepted message fails the task, so that the client
-// sees that the message had no effect. Another replica that re-ran the task would not have the
-// message.
-func TestTaskOfAnAcceptedMessageIsNotHandedOver(t *testing.T) {
-	for name, forwarded := range map[string]bool{"sent to the owner": false, "forwarded": true} {
-		t.Run(name, func(t *testing.T) {
-			withTwoReplicas(t, engine.Options{Retry: retry}, func(t *testing.T, a, b *replica) {
-				c := a.startRun(status(a2a.StateWorking))
-				receiver := a
-				if forwarded {
-					receiver = b
-				}
-				receiver.send(returnImmediately(withTask(newRequest("m2", "more"), c.TaskID))).want(t, "task:working")
-				done := a.drain(time.Second)
-				time.Sleep(time.Minute)
-				if err := <-done; !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("Drain() error = %v", err)
-				}
-				b.wantNoCall()
-				b.wantState(c.TaskID, a2a.StateFailed)
-			})
-		})
-	}
-}

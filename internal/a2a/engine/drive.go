@@ -6,11 +6,11 @@ package engine
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
 // runTurns runs turns of the task, one after the other, until no message waits.
@@ -178,33 +178,49 @@ func (t *task) answerWithoutTask(ctx context.Context, r *run, m *a2a.Message) {
 // continuePaused delivers the next waiting message to a run that waits.
 func (t *task) continuePaused(ctx context.Context) {
 	for t.run != nil && !t.run.ignored && t.input == nil && t.state().Interrupted() && len(t.waiting) > 0 {
-		tn, said := t.nextWaiting(), t.paused
-		if err := t.beginWaiting(ctx, tn); err != nil {
-			tn.refuse(err)
-			continue
+		said := t.paused
+		if tn := t.beginNextWaiting(ctx); tn != nil {
+			_ = t.engine.reserveRun(t, tn, false)
+			t.deliverInput(ctx, tn, said)
 		}
-		_ = t.engine.reserveRun(t, tn, false)
-		t.deliverInput(ctx, tn, said)
-		return
 	}
+}
+
+// beginNextWaiting begins the turn of the next waiting message and returns it. It refuses
+// the message and returns nil if the turn cannot begin.
+func (t *task) beginNextWaiting(ctx context.Context) *turn {
+	tn := t.nextWaiting()
+	err := t.beginWaiting(ctx, tn)
+	if err == nil {
+		return tn
+	}
+	tn.refuse(err)
+	switch {
+	case tn.acceptedAt == 0, t.lost, t.state().Terminal():
+	case errors.Is(err, store.ErrFull):
+		t.finish(ctx, a2a.StateFailed, t.agentMessage(reasonFull))
+	case outage(err):
+		t.lose(errStore) // the replica that takes the task over begins the turn
+	}
+	return nil
 }
 
 // beginWaiting begins the turn of a message that waited. It first calls Options.Allow,
-// unless the client already has an answer.
+// unless the client already has an answer. It then waits until the store answers.
 func (t *task) beginWaiting(ctx context.Context, tn *turn) error {
-	if !tn.isDecided() {
-		if err := t.engine.allow(ctx, tn); err != nil {
+	var err error
+	if tn.acceptedAt == 0 {
+		err = t.engine.allow(ctx, tn)
+	} else {
+		err = t.engine.retryOutage(ctx, func() error {
+			_, err := t.log.Snapshot(ctx)
 			return err
-		}
+		})
+	}
+	if err != nil {
+		return err
 	}
 	return t.begin(ctx, tn)
-}
-
-func (t *task) nextWaiting() *turn {
-	tn := t.waiting[0]
-	t.waiting = slices.Delete(t.waiting, 0, 1)
-	t.engine.releaseWaitingBytes(tn)
-	return tn
 }
 
 // runEnded is called when the call of a run has returned. It removes the run, and returns
@@ -273,18 +289,18 @@ func (t *task) observeEnd(ctx context.Context, r *run) {
 func (t *task) nextRun(ctx context.Context) *run {
 	switch {
 	case t.engine.retries.Err() != nil: // Drain does not wait for turns any more
-		t.refuseWaiting(func(*turn) error { return errUnavailable() })
+		t.refuseUndecided()
+		if t.hasAccepted() {
+			t.lose(errDrained) // the replica that takes the task over begins their turns
+		}
 	case t.engine.draining.Load():
 		t.refuseUndecided()
 	}
 	for len(t.waiting) > 0 {
-		tn := t.nextWaiting()
-		if err := t.beginWaiting(ctx, tn); err != nil {
-			tn.refuse(err)
-			continue
+		if tn := t.beginNextWaiting(ctx); tn != nil {
+			t.run = t.newRun(tn)
+			return t.run
 		}
-		t.run = t.newRun(tn)
-		return t.run
 	}
 	return nil
 }

@@ -23,6 +23,10 @@ var (
 	errStore = errors.New("store is not available")
 )
 
+// errNotBegun means that the turn of an accepted message of an orphaned task cannot begin
+// yet, because of the limits of turns.
+var errNotBegun = errors.New("turn of a waiting message cannot begin")
+
 // errNoRerun means that a turn cannot be re-run.
 var errNoRerun = errors.New("turn cannot be run again")
 

@@ -64,6 +64,7 @@ var failures = map[string]failure{
 	"Recall":   {before: storeDown | recallFails},
 	"Renew":    {before: storeDown},
 	"Snapshot": {before: storeDown},
+	"Waiting":  {before: storeDown},
 	// CancelAppend is the append of a cancel, which does not require the hold.
 	"CancelAppend": {before: storeDown},
 }
@@ -193,6 +194,10 @@ func (m *faultyMember) Receive(ctx context.Context) ([]*store.InboxMessage, erro
 
 func (m *faultyMember) Recall(ctx context.Context, c store.Conversation) ([]*a2a.Message, error) {
 	return withFaults(m, "Recall", func() ([]*a2a.Message, error) { return m.Member.Recall(ctx, c) })
+}
+
+func (m *faultyMember) Waiting(ctx context.Context, k store.Key) ([]store.WaitingMessage, error) {
+	return withFaults(m, "Waiting", func() ([]store.WaitingMessage, error) { return m.Member.Waiting(ctx, k) })
 }
 
 func (m *faultyMember) Holder(ctx context.Context, k store.Key) (store.Hold, error) {

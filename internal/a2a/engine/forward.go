@@ -44,6 +44,9 @@ func (e *Engine) claim(ctx context.Context, tn *turn) (followed bool, err error)
 		return true, nil
 	case c.Found != nil:
 		return true, tn.followFrom(ctx, c.Found)
+	case !tn.handle(forwardedAway): // the replica that has the claim waits for this replica
+		tn.former = nil
+		return false, nil
 	default:
 		return true, e.forward(tn, c.Replica, c.Task)
 	}

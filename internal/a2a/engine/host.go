@@ -91,6 +91,10 @@ func (h host) StopRuns(ctx context.Context) {
 // replica.
 func (h host) Accept(ctx context.Context, f coordination.Forwarded) coordination.Accepted {
 	tn, joined := h.recent.findOrAdd(f.Request, h.options.Now())
+	if joined && f.NewTask == "" && !tn.handle(handledHere) {
+		// The copy that this replica received waits for the replica that forwarded f.
+		tn, joined = newTurn(f.Request), false
+	}
 	a := accepted{tn, f.Request.Owner}
 	if joined {
 		return a

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -139,14 +138,16 @@ func (t *task) retryAfterCrash(ctx context.Context, err error) bool {
 }
 
 // handOver leaves the current turn to other replicas, which re-run it without counting an
-// attempt. It returns false if they cannot. It also returns false while an accepted message
-// waits: only this replica has the message, and a task that goes on elsewhere would lose
-// it without a trace.
+// attempt. It returns false if they cannot. It also leaves accepted messages of a task that
+// waits for its client to other replicas.
 func (t *task) handOver(ctx context.Context) bool {
-	if t.engine.coordinator.Exclusive() || !t.engine.options.Retry() || t.descriptor.Redacted || t.lost {
+	switch {
+	case t.engine.coordinator.Exclusive() || t.lost:
 		return false
-	}
-	if slices.ContainsFunc(t.waiting, (*turn).isDecided) {
+	case t.state().Interrupted() && t.hasAccepted():
+		t.lose(errDrained)
+		return true
+	case !t.engine.options.Retry() || t.descriptor.Redacted:
 		return false
 	}
 	if state := t.state(); state.Terminal() || state.Interrupted() {

@@ -129,7 +129,10 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 		err = e.admit(ctx, tn)
 	}
 	if replica, ok := isElsewhere(err); ok {
-		err = e.forward(tn, replica, "")
+		err = errMoving()
+		if tn.handle(forwardedAway) {
+			err = e.forward(tn, replica, "")
+		}
 	}
 	if err != nil {
 		e.refuse(ctx, tn, err)

@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine/coordination"
@@ -29,21 +30,27 @@ func (t *task) takeOver(ctx context.Context) error {
 	if owner.Replica == "" || owner.Alive {
 		return nil
 	}
-	return unlessMissing(t.failOrRerun(ctx, &owner))
+	if err := t.failOrRerun(ctx, &owner); !errors.Is(err, errNotBegun) {
+		return unlessMissing(err)
+	}
+	return nil // the next attempt to take over follows
 }
 
 // failOrRerun fails an orphaned task, or re-runs its turn (Options.Retry). A task that
-// waits for its client continues to wait, without a run. If several replicas do this at
+// waits for its client continues with the first accepted message, or continues to wait
+// without a run. If several replicas do this at
 // the same time, the first append wins.
 func (t *task) failOrRerun(ctx context.Context, owner *coordination.Owner) error {
-	if _, err := t.read(ctx); err != nil {
+	t.lost = false
+	now, err := t.read(ctx)
+	if err != nil {
 		return err
 	}
 	switch {
 	case t.state().Terminal():
 		return nil
 	case t.state().Interrupted():
-		return t.appendIfUnclaimed(ctx, t.statusEvent(t.state(), t.status.Message), store.Release)
+		return t.takeOverPaused(ctx, now)
 	case owner.RolledBack:
 		return t.failOrphan(ctx, reasonRolledBack) // the turn may have ended
 	case owner.Refused:
@@ -53,7 +60,7 @@ func (t *task) failOrRerun(ctx context.Context, owner *coordination.Owner) error
 	case !t.engine.options.Retry():
 		return t.failOrphan(ctx, reasonInterrupted)
 	}
-	err := t.rerunTurn(ctx, owner.Turn)
+	err = t.rerunTurn(ctx, owner.Turn, now)
 	switch {
 	case errors.Is(err, errNoRerun) && owner.Turn.Attempt >= t.engine.options.MaxAttempts:
 		return t.failOrphan(ctx, reasonExhausted)
@@ -64,6 +71,36 @@ func (t *task) failOrRerun(ctx context.Context, owner *coordination.Owner) error
 	default:
 		return err
 	}
+}
+
+// takeOverPaused takes over a task that waits for its client. It begins the turn of the
+// first accepted message. If no message waits, it ends the hold, and the task continues
+// to wait without a run. now is the current task.
+func (t *task) takeOverPaused(ctx context.Context, now *a2a.Record) error {
+	stored, err := t.storedWaiting(ctx)
+	if err != nil {
+		return err
+	}
+	if len(stored) == 0 {
+		return t.appendIfUnclaimed(ctx, t.statusEvent(t.state(), t.status.Message), store.Release)
+	}
+	t.restoreWaiting(stored, now)
+	tn := t.nextWaiting()
+	if err := t.engine.reserveRun(t, tn, true); err != nil {
+		t.lose(errLost)
+		return fmt.Errorf("%w: %w", errNotBegun, err)
+	}
+	err = t.beginAfter(ctx, tn, now.Task)
+	if err == nil {
+		t.startRun(ctx, tn)
+		return nil
+	}
+	t.lose(errLost)
+	t.engine.cancelReservation(t, tn)
+	if errors.Is(err, store.ErrHeld) || errors.Is(err, store.ErrConflict) {
+		return nil // another replica was first
+	}
+	return storeError("append to task", t.key.TaskID, err)
 }
 
 func (t *task) failOrphan(ctx context.Context, reason string) error {
@@ -86,9 +123,14 @@ func (t *task) appendIfUnclaimed(ctx context.Context, status a2a.Event, hold sto
 	return nil
 }
 
-// rerunTurn re-runs the turn of a dead replica, which d describes.
-func (t *task) rerunTurn(ctx context.Context, d store.TurnDescriptor) error {
+// rerunTurn re-runs the turn of a dead replica, which d describes. The accepted messages
+// wait for the end of the turn. now is the current task.
+func (t *task) rerunTurn(ctx context.Context, d store.TurnDescriptor, now *a2a.Record) error {
 	tn, events, err := t.rebuildTurn(ctx, d)
+	if err != nil {
+		return err
+	}
+	stored, err := t.storedWaiting(ctx)
 	if err != nil {
 		return err
 	}
@@ -103,6 +145,7 @@ func (t *task) rerunTurn(ctx context.Context, d store.TurnDescriptor) error {
 		return err
 	}
 	t.seq, t.descriptor = seq, tn.rerun.descriptor
+	t.restoreWaiting(stored, now)
 	t.applied(ctx, events)
 	t.startRun(ctx, tn)
 	return nil

@@ -216,6 +216,9 @@ func (t *task) lose(why error) {
 	t.lost = true
 	t.stopInputTimer()
 	t.cancelRuns(nil, why)
+	for _, tn := range t.waiting {
+		tn.elsewhere = tn.acceptedAt != 0
+	}
 	t.refuseWaiting(func(*turn) error { return errMoving() })
 	for _, tn := range t.begun {
 		tn.elsewhere = true
@@ -229,32 +232,6 @@ func (t *task) cancelRuns(except *run, why error) {
 			r.cancel(why)
 		}
 	}
-}
-
-// refuseWaiting refuses the waiting messages for which why returns an error.
-func (t *task) refuseWaiting(why func(*turn) error) {
-	kept := t.waiting[:0]
-	for _, tn := range t.waiting {
-		if err := why(tn); err != nil {
-			t.engine.releaseWaitingBytes(tn)
-			tn.refuse(err)
-		} else {
-			kept = append(kept, tn)
-		}
-	}
-	clear(t.waiting[len(kept):])
-	t.waiting = kept
-}
-
-// refuseUndecided refuses the waiting messages whose clients have no answer, because the
-// engine drains. The other messages were accepted, and keep waiting for their turn.
-func (t *task) refuseUndecided() {
-	t.refuseWaiting(func(tn *turn) error {
-		if tn.isDecided() {
-			return nil
-		}
-		return errUnavailable()
-	})
 }
 
 // replaceRun makes r the run of the task if r delivers an input, and cancels the run that

@@ -6,6 +6,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -51,6 +52,12 @@ type turn struct {
 	releaseClaim func()
 	// term is the term of the lease in which the message was claimed (coordination.Lease).
 	term uint64
+	// acceptedAt is the number of the event with which the message was accepted, if it was
+	// accepted while another turn of its task was running; otherwise 0.
+	acceptedAt uint64
+	// handling prevents that two replicas wait for each other, because each has forwarded
+	// its copy of a message to the other. It is set once.
+	handling atomic.Uint32
 	// continues is true if the message continues a task that had stopped. onlyPaused is
 	// true if the message names a context and no task, and may continue only a paused
 	// task.
@@ -84,6 +91,19 @@ type turn struct {
 	// elsewhere is true if another replica runs or will run the turn. Its outcome then
 	// has to be read from the log. The field does not change once stopped is closed.
 	elsewhere bool
+}
+
+// The values of turn.handling.
+const (
+	// forwardedAway means that this replica forwards the message.
+	forwardedAway = iota + 1
+	// handledHere means that another replica has forwarded a copy to this replica.
+	handledHere
+)
+
+// handle sets handling, and returns false if it already has another value.
+func (tn *turn) handle(how uint32) bool {
+	return tn.handling.CompareAndSwap(0, how) || tn.handling.Load() == how
 }
 
 // rerun describes the next attempt of a turn that was interrupted.

@@ -19,7 +19,8 @@ var (
 	ErrTrimmed = errors.New("log no longer holds the event")
 	// ErrFull means that the store has no room, and no task that it may evict.
 	ErrFull = errors.New("store is full")
-	// ErrHeld means that another replica holds the task. The write did not happen.
+	// ErrHeld means that another replica holds the task, or has begun the turn of the waiting
+	// message that the write removes. The write did not happen.
 	ErrHeld = errors.New("task is held by another replica")
 	// ErrRolledBack means that the store has lost events that it had stored: its server
 	// was restored from a backup, or crashed before they were on disk. The Log ends for

@@ -54,13 +54,15 @@ type Lease interface {
 	Dead(ctx context.Context) ([]Replica, error)
 }
 
-// Holds reports which replica holds which task.
+// Holds reports which replica holds which task, and which messages wait for the holder.
 type Holds interface {
 	// Holding returns the tasks that a replica holds.
 	Holding(ctx context.Context, r Replica) ([]Key, error)
 	// Holder returns the hold on a task; the zero value if no replica holds it. It
 	// returns ErrNotFound if the task does not exist.
 	Holder(ctx context.Context, k Key) (Hold, error)
+	// Waiting returns the waiting messages of a task, the oldest first.
+	Waiting(ctx context.Context, k Key) ([]WaitingMessage, error)
 }
 
 // MaxInbox bounds the messages in the inbox of one replica.

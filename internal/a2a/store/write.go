@@ -57,6 +57,9 @@ type Append struct {
 	// Hold is the effect of the append on the hold on the task, in the same step.
 	// Stores that are not shared ignore it.
 	Hold HoldChange
+	// Waiting changes the messages that wait for a turn of the task, in the same step;
+	// nil for no change. Stores that are not shared ignore it.
+	Waiting *WaitingChange
 	Write
 }
 

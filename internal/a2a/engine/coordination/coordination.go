@@ -79,6 +79,8 @@ type Messages interface {
 	// Claim claims a message, so that no other replica processes it for the time of
 	// window.
 	Claim(ctx context.Context, c ClaimRequest) (Claimed, error)
+	// Waiting returns the waiting messages of a task that this replica may take over.
+	Waiting(ctx context.Context, k store.Key) ([]store.WaitingMessage, error)
 	// Forward sends a message to another replica and returns at once. decide is called
 	// once, from another goroutine, with the outcome of the message.
 	Forward(f Forwarded, decide func(context.Context, Outcome, error)) error

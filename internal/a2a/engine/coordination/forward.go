@@ -45,7 +45,7 @@ func (s *Shared) forward(f *Forwarded) (Outcome, error) {
 	number, replies, end := s.awaitReplies()
 	defer end()
 	m := &store.InboxMessage{From: s.member.Self(), Kind: store.ForwardedMessage, Number: number, Request: f.Request, Claim: f.Claim}
-	w := waitingFor{replica: f.To, tasks: tasksOf(f.Request, cmp.Or(f.NewTask, f.Task)), request: f.Request}
+	w := waitingFor{replica: f.To, tasks: tasksOf(f.Request, cmp.Or(f.NewTask, f.Task)), request: f.Request, term: s.Term()}
 	if f.NewTask != "" {
 		m.Task = w.tasks[0]
 	}
@@ -97,9 +97,12 @@ type waitingFor struct {
 	tasks    []store.Key
 	request  *a2a.SendRequest
 	accepted bool
-	// endedSince is the time since which all tasks have ended although the replica
-	// confirmed that the message waits; otherwise zero.
-	endedSince time.Time
+	// term is the term of the lease in which the message was posted.
+	term uint64
+	// lostSince is the time since which the answer seems to be lost; otherwise zero. Either
+	// all tasks have ended although the replica confirmed that the message waits, or the
+	// lease of this replica has ended. No replica can post an answer without the lease.
+	lostSince time.Time
 }
 
 // check looks for the outcome of a message whose answer may be lost. done is true if
@@ -119,13 +122,14 @@ func (s *Shared) check(w *waitingFor) (o Outcome, done bool, err error) {
 	case !alive:
 		return Outcome{}, true, errMoving()
 	}
+	lapsed := s.Term() != w.term
 	switch now := s.options.Now(); {
-	case !w.accepted || slices.ContainsFunc(w.tasks, s.mayContinue):
-		w.endedSince = time.Time{}
-	case w.endedSince.IsZero():
-		w.endedSince = now
-	case now.Sub(w.endedSince) > s.options.RetryFor:
-		return Outcome{}, true, errMoving()
+	case !lapsed && (!w.accepted || slices.ContainsFunc(w.tasks, s.mayContinue)):
+		w.lostSince = time.Time{}
+	case w.lostSince.IsZero():
+		w.lostSince = now
+	case now.Sub(w.lostSince) > s.options.RetryFor:
+		return Outcome{Unknown: lapsed}, true, errMoving()
 	}
 	return Outcome{}, false, nil
 }

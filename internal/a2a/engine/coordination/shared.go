@@ -215,6 +215,11 @@ func (s *Shared) Owner(ctx context.Context, k store.Key) (Owner, error) {
 	}, nil
 }
 
+// Waiting implements Messages.
+func (s *Shared) Waiting(ctx context.Context, k store.Key) ([]store.WaitingMessage, error) {
+	return s.member.Waiting(ctx, k)
+}
+
 // Create implements Ownership.
 func (s *Shared) Create(ctx context.Context, n store.NewTask, term uint64) (store.Log, error) {
 	ctx, ok := s.prepareCreation(ctx, &n.Write, term)

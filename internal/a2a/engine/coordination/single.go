@@ -36,6 +36,9 @@ func (Single) Interrupt() {}
 // Owner implements Ownership.
 func (Single) Owner(context.Context, store.Key) (Owner, error) { return Owner{}, nil }
 
+// Waiting implements Messages. No task is taken over.
+func (Single) Waiting(context.Context, store.Key) ([]store.WaitingMessage, error) { return nil, nil }
+
 // Create implements Ownership.
 func (s Single) Create(ctx context.Context, n store.NewTask, _ uint64) (store.Log, error) {
 	return s.Store.Create(ctx, n)

@@ -22,15 +22,24 @@ type observations struct {
 	// attempts of each message.
 	received map[string]bool
 	begun    map[string]int
+	// accepted contains the task of each message for which a client got a task at once.
+	accepted map[string]string
 	problems []string
 }
 
 func newObservations() *observations {
-	return &observations{running: map[string]map[int]int{}, received: map[string]bool{}, begun: map[string]int{}}
+	return &observations{running: map[string]map[int]int{}, received: map[string]bool{}, begun: map[string]int{}, accepted: map[string]string{}}
 }
 
 func (o *observations) problemf(format string, args ...any) {
 	o.problems = append(o.problems, fmt.Sprintf(format, args...))
+}
+
+// accept records that a client got a task as the answer to a message.
+func (o *observations) accept(id, task string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.accepted[id] = task
 }
 
 // crash forgets the runs of a replica after the end of its process.

@@ -30,29 +30,44 @@ const (
 	attempts = 8
 )
 
-// scenarios are three messages to two replicas: the first creates a task, whose agent asks
-// for input, and the others arrive at the same time.
-var scenarios = map[string][2]func(task string) sending{
-	"the same answer at both replicas": {
+// scenario is three requests to two replicas: the first creates a task, whose agent asks for
+// input, and the others arrive at the same time. If immediately is true, they arrive while
+// the first turn runs.
+type scenario struct {
+	immediately bool
+	then        [2]func(task string) sending
+}
+
+var scenarios = map[string]scenario{
+	"the same answer at both replicas": {then: [2]func(task string) sending{
 		func(task string) sending { return sending{replica: 0, id: "m2", task: task} },
 		func(task string) sending { return sending{replica: 1, id: "m2", task: task} },
-	},
-	"two answers at two replicas": {
+	}},
+	"two answers at two replicas": {then: [2]func(task string) sending{
 		func(task string) sending { return sending{replica: 1, id: "m2", task: task} },
 		func(task string) sending { return sending{replica: 0, id: "m3", task: task} },
-	},
-	"an answer and a cancel": {
+	}},
+	"an answer and a cancel": {then: [2]func(task string) sending{
 		func(task string) sending { return sending{replica: 1, id: "m2", task: task} },
 		func(task string) sending { return sending{replica: 0, task: task, cancel: true} },
-	},
+	}},
+	"the same waiting message at both replicas": {true, [2]func(task string) sending{
+		func(task string) sending { return sending{replica: 0, id: "m2", task: task, immediately: true} },
+		func(task string) sending { return sending{replica: 1, id: "m2", task: task, immediately: true} },
+	}},
+	"a waiting message and a cancel": {true, [2]func(task string) sending{
+		func(task string) sending { return sending{replica: 1, id: "m2", task: task, immediately: true} },
+		func(task string) sending { return sending{replica: 0, task: task, cancel: true} },
+	}},
 }
 
 // sending is a request of a client that does not give up: after UNAVAILABLE it sends the
 // same message to the other replica.
 type sending struct {
-	replica  int
-	id, task string
-	cancel   bool
+	replica     int
+	id, task    string
+	immediately bool
+	cancel      bool
 
 	err    error
 	result *a2a.Task
@@ -105,7 +120,7 @@ func allowed(before []deviation, d deviation) bool {
 
 // execute runs one execution, checks the guarantees, and returns the deviations that were
 // possible.
-func execute(t *testing.T, scenario [2]func(string) sending, retry bool, deviations []deviation) (options []deviation, problems bool) {
+func execute(t *testing.T, requests scenario, retry bool, deviations []deviation) (options []deviation, problems bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := newScheduler(deviations)
@@ -131,11 +146,11 @@ func execute(t *testing.T, scenario [2]func(string) sending, retry bool, deviati
 			e.Start()
 			engines[i] = e
 		}
-		c := &clients{engines: engines, connections: [...]context.Context{first, second}}
+		c := &clients{engines: engines, connections: [...]context.Context{first, second}, observed: observed}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			c.play(scenario)
+			c.play(requests)
 		}()
 		s.run(time.Now().Add(10*time.Minute), done)
 		select {
@@ -176,15 +191,19 @@ type clients struct {
 	engines [2]*engine.Engine
 	// connections end with the processes of the replicas.
 	connections [2]context.Context
+	observed    *observations
 }
 
-func (c *clients) play(scenario [2]func(string) sending) {
-	first := c.send(sending{replica: 0, id: "m1"})
+func (c *clients) play(requests scenario) {
+	if requests.immediately {
+		time.Sleep(time.Second) // both replicas have leases when they look for the task owner
+	}
+	first := c.send(sending{replica: 0, id: "m1", immediately: requests.immediately})
 	if first.result == nil {
 		return
 	}
 	var group sync.WaitGroup
-	for _, next := range scenario {
+	for _, next := range requests.then {
 		group.Go(func() { c.send(next(first.result.ID)) })
 	}
 	group.Wait()
@@ -210,9 +229,12 @@ func (c *clients) attempt(s *sending) (*a2a.Task, error) {
 		return c.engines[s.replica].Cancel(ctx, &a2a.CancelRequest{Owner: owner, TaskID: s.task})
 	}
 	event, err := c.engines[s.replica].Send(ctx, &a2a.SendRequest{
-		Owner:   owner,
+		Owner: owner, ReturnImmediately: s.immediately,
 		Message: &a2a.Message{ID: s.id, TaskID: s.task, Role: a2a.RoleUser, Parts: []a2a.Part{a2a.TextPart(s.id)}},
 	})
+	if err == nil && s.immediately {
+		c.observed.accept(s.id, event.Task.ID)
+	}
 	return event.Task, err
 }
 
@@ -272,9 +294,30 @@ func check(t *testing.T, shared *storetest.Memory, o *observations, retry bool) 
 			}
 		}
 	}
+	for id, task := range o.accepted {
+		if !keptPromise(t, shared, task, id) {
+			o.problemf("guarantee 9: message %s was accepted, and task %s does not show what became of it", id, task)
+		}
+	}
 	for id, n := range o.begun {
 		if n > 1 {
 			o.problemf("guarantee 6: message %s began %d turns", id, n)
 		}
 	}
+}
+
+// keptPromise reports whether the log of a task has an accepted message, or the task has
+// ended and lists the message as unprocessed.
+func keptPromise(t *testing.T, shared *storetest.Memory, task, id string) bool {
+	t.Helper()
+	log, err := shared.Open(t.Context(), store.Key{Owner: owner, TaskID: task})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := log.Snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.ContainsFunc(now.Task.History, func(m *a2a.Message) bool { return m.ID == id }) ||
+		now.Task.Status.State.Terminal() && strings.Contains(string(now.Task.Metadata), `"a2a.unprocessedMessages":["`+id+`"]`)
 }

@@ -90,6 +90,10 @@ func (c *controlled) Holder(ctx context.Context, k store.Key) (store.Hold, error
 	return attempt(c, "holder", false, func() (store.Hold, error) { return c.Member.Holder(ctx, k) })
 }
 
+func (c *controlled) Waiting(ctx context.Context, k store.Key) ([]store.WaitingMessage, error) {
+	return attempt(c, "waiting", false, func() ([]store.WaitingMessage, error) { return c.Member.Waiting(ctx, k) })
+}
+
 func (c *controlled) Claim(ctx context.Context, m string, claim store.MessageClaim, window time.Duration) (store.MessageClaim, error) {
 	return attempt(c, "claim", true, func() (store.MessageClaim, error) { return c.Member.Claim(ctx, m, claim, window) })
 }

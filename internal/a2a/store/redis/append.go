@@ -44,6 +44,10 @@ func (l *log) Append(ctx context.Context, a store.Append) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	waiting, size, err := waitingArgs(a.Waiting)
+	if err != nil {
+		return 0, err
+	}
 	var next *pendingAppend
 	err = store.Retry(ctx, func() (err error) {
 		next, err = l.prepare(ctx, &a, turn)
@@ -55,12 +59,13 @@ func (l *log) Append(ctx context.Context, a store.Append) (uint64, error) {
 		}
 		return 0, err
 	}
+	next.args = append(next.args, waiting...)
 	script := s.scripts.append
 	if next.terminal {
 		script = s.scripts.end
 	}
 	err = store.RetryWrite(ctx, a.Repeat, func() error {
-		reply, err := s.calls.pipelined(ctx, script, len(next.encoded)+len(next.fold), next.args...)
+		reply, err := s.calls.pipelined(ctx, script, len(next.encoded)+len(next.fold)+size, next.args...)
 		if err != nil {
 			return err
 		}
@@ -115,6 +120,22 @@ func encodeTurn(d *store.TurnDescriptor) (turn, error) {
 		t.claim = claimText(d.Claim.MessageClaim)
 	}
 	return t, nil
+}
+
+// waitingArgs returns the further arguments of append.lua for a change of the waiting
+// messages, and their size in bytes.
+func waitingArgs(c *store.WaitingChange) (args []any, size int, err error) {
+	switch {
+	case c == nil:
+		return nil, 0, nil
+	case c.Add == nil:
+		return []any{c.Remove}, 0, nil
+	}
+	text, err := json.Marshal(c.Add) //nolint:musttag // the names of the fields are the format
+	if err != nil {
+		return nil, 0, fmt.Errorf("encode waiting message: %w", err)
+	}
+	return []any{0, text}, len(text), nil
 }
 
 // pendingAppend is an encoded append.

@@ -125,6 +125,25 @@ func (m *member) Holding(ctx context.Context, r store.Replica) ([]store.Key, err
 	return keysOf(newReplyReader(reply))
 }
 
+// Waiting implements store.Holds.
+func (m *member) Waiting(ctx context.Context, k store.Key) ([]store.WaitingMessage, error) {
+	reply, err := m.calls.run(ctx, m.scripts.waiting, nameOf(k))
+	if err != nil {
+		return nil, err
+	}
+	var waiting []store.WaitingMessage
+	a := newReplyReader(reply)
+	for a.more() {
+		w, seq := store.WaitingMessage{}, a.number()
+		if err := json.Unmarshal([]byte(a.text()), &w); err != nil { //nolint:musttag // the names of the fields are the format
+			return nil, fmt.Errorf("read waiting message: %w", err)
+		}
+		w.Seq = seq
+		waiting = append(waiting, w)
+	}
+	return waiting, a.err
+}
+
 // Holder implements store.Holds.
 func (m *member) Holder(ctx context.Context, k store.Key) (h store.Hold, err error) {
 	reply, err := m.calls.run(ctx, m.scripts.holder, nameOf(k))

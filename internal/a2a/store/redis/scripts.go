@@ -24,7 +24,7 @@ type scripts struct {
 	remember, recall                     *script
 	put, advance, remove, open           *script
 	pageKey                              *script
-	renew, leave, dead, holder           *script
+	renew, leave, dead, holder, waiting  *script
 	post, receive, withdraw              *script
 	claim, unclaim                       *script
 	tokens, addTokens                    *script
@@ -52,6 +52,7 @@ func newScripts() *scripts {
 		leave:    newScript(allowedWhenFull, "leave"),
 		dead:     newScript(allowedWhenFull, "dead"),
 		holder:   newScript(allowedWhenFull, "holder"),
+		waiting:  newScript(allowedWhenFull, "waiting"),
 		post:     newScript(refusedWhenFull, "post"),
 		receive:  newScript(allowedWhenFull, "receive"),
 		withdraw: newScript(allowedWhenFull, "withdraw"),

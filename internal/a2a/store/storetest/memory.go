@@ -42,7 +42,7 @@ func NewMemory(o memory.Options) *Memory {
 	}
 }
 
-// hold is the hold on a task, and the claims that the task ends.
+// hold is the hold on a task, the claims that the task ends, and its waiting messages.
 type hold struct {
 	// replica is "" for a task without a holder.
 	replica store.Replica
@@ -50,6 +50,7 @@ type hold struct {
 	// released is the token of the last append without events.
 	released store.Token
 	claims   []store.ClaimedMessage
+	waiting  []store.WaitingMessage
 }
 
 // Join implements store.Shared.
@@ -110,7 +111,7 @@ func (l *sharedLog) Append(ctx context.Context, a store.Append) (uint64, error) 
 		return a.After, nil
 	case a.After != now.Seq:
 		return l.Log.Append(ctx, a) // only the log can compare the token
-	case !s.allows(h, &a):
+	case !s.allows(h, &a), !h.waits(a.Waiting):
 		return 0, store.ErrHeld
 	}
 	seq, err := l.Log.Append(ctx, a)
@@ -124,13 +125,14 @@ func (l *sharedLog) Append(ctx context.Context, a store.Append) (uint64, error) 
 		s.unclaim(h.claims)
 		h.claims = nil
 	}
+	h.changeWaiting(a.Waiting, seq)
 	takes := a.Hold == store.Take || a.Hold == store.Continue
 	if takes {
 		h.begin(a.Turn)
 	}
 	switch now, err := l.Snapshot(ctx); {
 	case err != nil, now.Task.Status.State.Terminal(), a.Hold == store.Release:
-		h.replica, h.turn = "", store.TurnDescriptor{}
+		h.replica, h.turn, h.waiting = "", store.TurnDescriptor{}, nil
 	case takes:
 		h.replica = a.Replica
 	}
@@ -159,6 +161,34 @@ func (h *hold) begin(turn *store.TurnDescriptor) {
 		h.claims = append(h.claims, c)
 		h.claims = h.claims[max(len(h.claims)-store.MaxTaskClaims, 0):]
 	}
+}
+
+// waits reports whether the message that a change removes waits.
+func (h *hold) waits(c *store.WaitingChange) bool {
+	return c == nil || c.Remove == 0 || slices.ContainsFunc(h.waiting, func(w store.WaitingMessage) bool { return w.Seq == c.Remove })
+}
+
+// changeWaiting applies a change by the append whose last event has the number seq.
+func (h *hold) changeWaiting(c *store.WaitingChange, seq uint64) {
+	switch {
+	case c == nil:
+	case c.Add != nil:
+		added := *c.Add
+		added.Seq = seq
+		h.waiting = append(h.waiting, added)
+	default:
+		h.waiting = slices.DeleteFunc(h.waiting, func(w store.WaitingMessage) bool { return w.Seq == c.Remove })
+	}
+}
+
+// Waiting implements store.Holds.
+func (s *Memory) Waiting(_ context.Context, k store.Key) ([]store.WaitingMessage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.holds[k]; h != nil {
+		return slices.Clone(h.waiting), nil
+	}
+	return nil, nil
 }
 
 // Holder implements store.Holds.

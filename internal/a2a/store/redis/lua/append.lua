@@ -1,6 +1,6 @@
--- Answers 0: appended, 1: no such task, 2: the log has other events after ARGV[2], 3: another replica holds the task, 4: the log
--- has later events and no longer contains the event whose token the script compares, 5: the server has lost events that the
--- caller has read or appended.
+-- Answers 0: appended, 1: no such task, 2: the log has other events after ARGV[2], 3: another replica holds the task or has begun
+-- the turn of the waiting message, 4: the log has later events and no longer contains the event whose token the script compares,
+-- 5: the server has lost events that the caller has read or appended.
 local t, l = P .. 't:' .. ARGV[1], P .. 'l:' .. ARGV[1]
 local after, last, token, events = ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local state, place, fold = ARGV[6], ARGV[7], ARGV[8]
@@ -29,6 +29,22 @@ if task[1] ~= after or last ~= after and events == '' then return 2 end
 local holder = task[7] or ''
 if change == 'keep' and holder ~= me then return 3 end
 if change ~= '' and holder ~= '' and holder ~= me and redis.call('EXISTS', P .. 'm:' .. holder) == 1 then return 3 end
+-- Only an append that changes the waiting messages has ARGV[19]: the number of the message to remove, or 0 and ARGV[20], the
+-- message to add.
+if ARGV[19] then
+  local packed = redis.call('HGET', t, 'waiting')
+  local waiting, kept, found = packed and cmsgpack.unpack(packed) or {}, {}, ARGV[19] == '0'
+  for i = 1, #waiting, 2 do
+    if waiting[i] == ARGV[19] then
+      found = true
+    else
+      kept[#kept + 1], kept[#kept + 2] = waiting[i], waiting[i + 1]
+    end
+  end
+  if not found then return 3 end
+  if ARGV[20] then kept[#kept + 1], kept[#kept + 2] = last, ARGV[20] end
+  if #kept > 0 then redis.call('HSET', t, 'waiting', cmsgpack.pack(kept)) else redis.call('HDEL', t, 'waiting') end
+end
 if last ~= after then
   redis.call('XADD', l, last .. '-0', 'e', events, 'w', token)
   local seq, low, bytes, at = tonumber(last), tonumber(task[2]), task[3] + #events, tonumber(task[4])

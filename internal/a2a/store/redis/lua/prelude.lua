@@ -51,11 +51,11 @@ end
 -- endedat returns the time of the end for a terminal state, and '' for another one.
 local function endedat(state) return tonumber(state) >= 5 and int(now()) or '' end
 
--- hold sets the replica that runs a task; '' for none.
+-- hold sets the replica that runs a task; '' for none. Without a holder, no message waits.
 local function hold(name, former, replica, turn, keep)
   if former ~= replica and former ~= '' then redis.call('HDEL', P .. 'h:' .. former, name) end
   if replica == '' then
-    if former ~= '' then redis.call('HDEL', P .. 't:' .. name, 'holder', 'turn') end
+    if former ~= '' then redis.call('HDEL', P .. 't:' .. name, 'holder', 'turn', 'waiting') end
     return
   end
   redis.call('HSET', P .. 't:' .. name, 'holder', replica, 'turn', turn)

@@ -1,0 +1,29 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package store
+
+import "github.com/a2a-operator/a2a-operator/internal/a2a"
+
+// WaitingMessage is a message whose client has an answer, and which waits until another
+// turn of its task has ended. It waits until the append that begins its turn removes it.
+// A release and a terminal status remove all waiting messages of the task. A message
+// therefore waits only while a replica holds the task.
+type WaitingMessage struct {
+	// Seq identifies the message: it is the number of the event with which the message
+	// began to wait. The store sets it.
+	Seq uint64
+	// Request is the request with the ids of the message and without Push.
+	Request *a2a.SendRequest
+	// Claim is the claim on the message; the zero value without one.
+	Claim ClaimedMessage
+}
+
+// WaitingChange adds a message to the waiting messages of a task, or removes one. Exactly
+// one field is set. The append must have events.
+type WaitingChange struct {
+	Add *WaitingMessage
+	// Remove is the Seq of a message. If the message does not wait any more, because
+	// another replica began its turn, the append returns ErrHeld.
+	Remove uint64
+}
