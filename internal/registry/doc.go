@@ -13,16 +13,14 @@
 //	               packages below this one
 //	response       bodies, ETags, errors and rejections of the API
 //	searches       bounds of searches
-//	requests       counts of requests, and the operation of each
-//	denials        the audit log of denied requests
+//	requests       counts of requests, the operation of each, and the audit log of denied ones
 //	watches        streams of the changes of agents
 //	connection     limits of connections
 //	embeddings     the similarity of agents and queries by meaning
 //	health         reports of sidecars -> conditions of their pods
 //	cardsignatures signatures of cards, which sidecars report
 //	api            the caller of a request, and the errors of all endpoints
-//	agents, peers, token
-//	               endpoints of the registry's own API
+//	endpoints      agents, cards, peers and tokens, for the registry's own API
 //	a2aapi         the registry as an A2A agent; it has no tasks
 //	ardapi         a request of ARD, also without a token; ardsearch and ardcatalog have its
 //	               endpoints

@@ -162,6 +162,3 @@ func decodeVectors(text []byte, count int) ([]*Vector, error) {
 	}
 	return vectors, nil
 }
-
-// errOtherDimensions is returned for vectors with different numbers of dimensions, which cannot be compared.
-var errOtherDimensions = errors.New("the endpoint returns vectors of different dimensions: restart the manager after a change of the model")
