@@ -76,6 +76,8 @@ type nextStep struct {
 	action action
 	// delay is the time until the delivery is ready again, for retry and linger.
 	delay time.Duration
+	// successor has the Push and the log of the delivery that follows after end; nil for none.
+	successor *delivery
 }
 
 type action uint8

@@ -113,6 +113,9 @@ func (p *Pushes) work() {
 		next := p.step(d, &batch)
 		clear(batch)
 		p.reschedule(d, next)
+		if s := next.successor; s != nil {
+			p.follow(s.Push, s.log)
+		}
 	}
 }
 

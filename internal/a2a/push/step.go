@@ -162,8 +162,8 @@ func (p *Pushes) readFailed(d *delivery, operation string, err error) nextStep {
 	return nextStep{action: retry, delay: p.delay(1, 0)}
 }
 
-// restart ends a delivery whose log has lost events, and starts a new delivery with the
-// configuration and the log that the store still has.
+// restart ends a delivery whose log has lost events. Its successor has the configuration and
+// the log that the store still has.
 func (p *Pushes) restart(d *delivery) nextStep {
 	now, err := p.options.Configs.Get(d.ctx, d.Task, d.Config.ID)
 	var log store.Log
@@ -177,11 +177,10 @@ func (p *Pushes) restart(d *delivery) nextStep {
 		p.options.Log.ErrorContext(d.ctx, "push notifications not continued", "push", d.Config, "error", err)
 		return nextStep{action: retry, delay: p.delay(1, 0)}
 	}
-	p.unfollow(d.id())
-	if now.Replica == d.Replica {
-		p.follow(now, log)
+	if now.Replica != d.Replica {
+		return nextStep{action: end}
 	}
-	return nextStep{action: end}
+	return nextStep{action: end, successor: &delivery{Push: now, log: log}}
 }
 
 // retryAfter retries a notification after a delay. It gives the notification up if
