@@ -11,6 +11,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/http1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/push"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
@@ -21,13 +22,13 @@ type pushes struct {
 	guard *egress.Guard
 }
 
-// newPushes returns the pushes for a task store. No target is allowed before the first
-// configuration.
-func newPushes(e *environment, kept *taskStore) (*pushes, error) {
+// newPushes returns the pushes for a task store, whose large bodies are charged to memory. No
+// target is allowed before the first configuration.
+func newPushes(e *environment, kept *taskStore, memory *limit.Budget) (*pushes, error) {
 	options := kept.pushes
 	guard := egress.New(egress.Options{Cleartext: http1.Wrap})
 	options.Guard, options.Observer, options.Log, options.Now = guard, e.metrics, e.log, e.now
-	options.Tracer = &e.traces.tracer
+	options.Tracer, options.Memory = &e.traces.tracer, memory
 	p, err := push.New(options)
 	if err != nil {
 		return nil, fmt.Errorf("start push notifications: %w", err)

@@ -34,7 +34,7 @@ func newTurns(e *environment, kept *taskStore, limits *serving.Limits) (*turns, 
 	})
 	t := &turns{backend: &agentBackend{metrics: e.metrics, tracer: &e.traces.tracer, budget: budget, model: model, now: e.now}}
 	var err error
-	if t.pushes, err = newPushes(e, kept); err != nil {
+	if t.pushes, err = newPushes(e, kept, limits.HTTP().Answers); err != nil {
 		return nil, err
 	}
 	options := kept.engine

@@ -17,6 +17,7 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
 const (
@@ -36,6 +37,29 @@ type outcome struct {
 
 // healthy reports whether the host serves, even if it refused the request.
 func (o outcome) healthy() bool { return o.code > 0 && o.code < http.StatusInternalServerError }
+
+// reserve charges the principal of a delivery for the body of a notification, and returns the
+// function that ends the charge. It waits until the budget has room, and returns false if the
+// delivery ends first. The wait delays other owners no more than a slow receiver does, because
+// a worker waits. It is no attempt, and does not count towards retryFor. It polls, so that
+// clients whose answers wait for memory come first.
+func (p *Pushes) reserve(d *delivery, n *notification) (release func(), ok bool) {
+	if n.size <= limit.Small || p.options.Memory == nil {
+		return func() {}, true
+	}
+	memory, reservation := p.options.Memory, limit.Reservation{}
+	principal := a2a.AccountingPrincipal{Principal: d.owner.name}
+	poll := time.NewTicker(memoryPoll)
+	defer poll.Stop()
+	for !memory.TryGrow(&reservation, principal, min(int64(n.size), memory.Largest())) {
+		select {
+		case <-poll.C:
+		case <-d.ctx.Done():
+			return nil, false
+		}
+	}
+	return reservation.Release, true
+}
 
 // attempt posts a notification once.
 func (p *Pushes) attempt(d *delivery, n *notification) outcome {

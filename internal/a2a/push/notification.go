@@ -26,6 +26,8 @@ type notification struct {
 	last uint64
 	// terminal is true if the task has ended with that event.
 	terminal bool
+	// size is an estimate of the length of the body, in bytes.
+	size int
 	// encode appends the body to dst.
 	encode func(dst []byte) []byte
 }
@@ -35,11 +37,12 @@ func isV10(d a2a.Dialect) bool { return d == a2a.DialectV10 || d == a2a.DialectV
 // snapshotNotification returns the notification of the current task, if the log was
 // trimmed after the cursor.
 func snapshotNotification(d a2a.Dialect, snapshot *a2a.Record) *notification {
+	t := withoutHistory(snapshot.Task)
 	return &notification{
 		last:     snapshot.Seq,
 		terminal: snapshot.Task.Status.State.Terminal(),
+		size:     t.Size(),
 		encode: func(dst []byte) []byte {
-			t := withoutHistory(snapshot.Task)
 			if isV10(d) {
 				return protojson.V10.AppendEvent(dst, &a2a.Event{Task: t})
 			}
@@ -51,18 +54,19 @@ func snapshotNotification(d a2a.Dialect, snapshot *a2a.Record) *notification {
 // statusNotification returns the notification of a status. Before 1.0, its body is the
 // task as it was at that event; in 1.0, it is the status update.
 func statusNotification(d a2a.Dialect, r *a2a.Record, task *a2a.Task) *notification {
-	return &notification{
-		last:     r.Seq,
-		terminal: r.Status.Status.State.Terminal(),
-		encode: func(dst []byte) []byte {
-			if isV10(d) {
-				return append(dst, r.Encoded(a2a.DialectV10, protojson.V10.AppendEvent)...)
-			}
-			t := *withoutHistory(task)
-			t.Status = r.Status.Status
-			return appendTask(dst, d, &t)
-		},
+	n := &notification{last: r.Seq, terminal: r.Status.Status.State.Terminal()}
+	if isV10(d) {
+		n.size = r.Size()
+		n.encode = func(dst []byte) []byte {
+			return append(dst, r.Encoded(a2a.DialectV10, protojson.V10.AppendEvent)...)
+		}
+		return n
 	}
+	t := withoutHistory(task)
+	t.Status = r.Status.Status
+	n.size = t.Size()
+	n.encode = func(dst []byte) []byte { return appendTask(dst, d, t) }
+	return n
 }
 
 // appendTask appends a task in the form of versions before 1.0. 0.2 and 0.3 use the JSON
@@ -95,7 +99,7 @@ func withoutHistory(t *a2a.Task) *a2a.Task {
 // notification.
 func artifactNotification(records []*a2a.Record, until uint64) (n *notification, open bool) {
 	first := records[0]
-	size, count := first.Artifact.Artifact.Size(), 1
+	size, count := first.Size(), 1
 	last := first
 	for _, r := range records[1:] {
 		if until != 0 && r.Seq > until || r.Status != nil || last.Artifact.LastChunk {
@@ -105,14 +109,14 @@ func artifactNotification(records []*a2a.Record, until uint64) (n *notification,
 			count++ // there is no notification of a message of the client
 			continue
 		}
-		size += r.Artifact.Artifact.Size()
-		if size > maxJoined || !extends(first.Artifact, r.Artifact) {
+		if size+r.Size() > maxJoined || !extends(first.Artifact, r.Artifact) {
 			break
 		}
+		size += r.Size()
 		last = r
 		count++
 	}
-	n = &notification{last: last.Seq, encode: func(dst []byte) []byte {
+	n = &notification{last: last.Seq, size: size, encode: func(dst []byte) []byte {
 		if last == first {
 			return append(dst, first.Encoded(a2a.DialectV10, protojson.V10.AppendEvent)...)
 		}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/tracing"
 )
@@ -19,6 +20,8 @@ const (
 	lease = 10 * time.Second
 	// maxDelay bounds the delay of retries (Options.FirstDelay).
 	maxDelay = 5 * time.Minute
+	// memoryPoll is the time between two attempts to reserve memory for a body.
+	memoryPoll = 100 * time.Millisecond
 	// retryFor bounds the retries of one notification, from its first attempt.
 	retryFor = 30 * time.Minute
 )
@@ -49,6 +52,9 @@ type Options struct {
 	// Keep is how long a configuration can be read after its last notification, 10 min by
 	// default.
 	Keep time.Duration
+	// Memory is charged for the bodies of more than limit.Small bytes until their requests end;
+	// nil charges none. The number of workers bounds the smaller ones.
+	Memory *limit.Budget
 	// Observer receives metrics; nil means none.
 	Observer Observer
 	// Tracer starts the spans of attempts; nil for none.

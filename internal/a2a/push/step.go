@@ -24,6 +24,11 @@ func (p *Pushes) step(d *delivery, batch *[]*a2a.Record) nextStep {
 	if n == nil {
 		return next
 	}
+	release, ok := p.reserve(d, n)
+	if !ok {
+		return nextStep{action: end}
+	}
+	defer release()
 	if d.since.IsZero() {
 		d.since = p.options.Now()
 	}

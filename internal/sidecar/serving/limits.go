@@ -24,8 +24,8 @@ const (
 	// maxAccounts is the maximum number of accounting principals in each table.
 	maxAccounts = 4096
 	// requestMemory is the maximum number of bytes of all requests that are not decoded yet,
-	// and responseMemory of all large responses that are not sent yet. The budget of
-	// requests has room for at least minBodies bodies of the maximum size, so that one
+	// and responseMemory of all large responses and push notifications that are not sent yet.
+	// The budget of requests has room for at least minBodies bodies of the maximum size, so that one
 	// caller may send three at a time.
 	requestMemory  = 64 << 20
 	responseMemory = 64 << 20
@@ -103,7 +103,7 @@ func NewLimits(o LimitOptions) *Limits {
 	o.Metrics.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "a2a_open_streams", Help: "Streams that are open."}, func() float64 { return float64(l.openStreams.Load()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "a2a_body_bytes", Help: "Bytes of request bodies that are buffered and not decoded yet."}, func() float64 { return float64(l.bodies.Used()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "a2a_answer_bytes", Help: "Estimated bytes of large responses that are buffered and not sent yet."}, func() float64 { return float64(l.responses.Used()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "a2a_answer_bytes", Help: "Estimated bytes of large responses and push notifications that are buffered and not sent yet."}, func() float64 { return float64(l.responses.Used()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "a2a_limited_callers", Help: "Accounts of callers and addresses in the tables of the rate limiters."}, func() float64 {
 			return float64(l.callers.Len() + l.addresses.Len() + l.failures.Len())
 		}),
