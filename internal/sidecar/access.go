@@ -4,12 +4,20 @@
 package sidecar
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/trust"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
@@ -122,4 +130,129 @@ func newRules(a *sidecarconfig.Authorization) (*authz.Policy, error) {
 		}
 	}
 	return authz.New(rules)
+}
+
+// issuerKeysLostAfter is how long fetches of an issuer's keys must fail until the
+// dependency is no longer healthy. Until then, and until the keys are too old, keys of
+// earlier fetches stay in use.
+const issuerKeysLostAfter = time.Minute
+
+// issuerKeys fetches the keys of the token issuer in the policy in use. Its methods are
+// safe for concurrent use.
+type issuerKeys struct {
+	metrics   *metrics.Metrics
+	log       *slog.Logger
+	now       func() time.Time
+	transport *http.Transport
+	health    *health.Tracker
+	// blocks reports whether the pod is not ready because of missing keys.
+	blocks func(health.Status) bool
+
+	mu sync.Mutex
+	// inUse and tracked are nil if the policy needs no issuer's keys.
+	inUse   *auth.IssuerKeys
+	tracked *health.Dependency
+	// changed is closed when inUse has been replaced.
+	changed chan struct{}
+}
+
+// newIssuerKeys returns an issuerKeys without an issuer. Its transport ignores proxies in
+// the environment.
+func newIssuerKeys(e *environment, blocks func(health.Status) bool) *issuerKeys {
+	return &issuerKeys{
+		metrics: e.metrics, log: e.log, now: e.now, health: e.health, blocks: blocks, changed: make(chan struct{}),
+		transport: &http.Transport{
+			DialContext:       trust.Dial,
+			DialTLSContext:    e.trust.DialTLS("h2", "http/1.1"),
+			ForceAttemptHTTP2: true,
+			// The next request follows minutes later.
+			DisableKeepAlives:      true,
+			MaxResponseHeaderBytes: 64 << 10,
+		},
+	}
+}
+
+// keys returns an IssuerKeys for a source. If this source is in use, it returns the
+// IssuerKeys in use, so that a reload of another part of the configuration does not
+// discard the fetched keys.
+func (i *issuerKeys) keys(source auth.KeySource) *auth.IssuerKeys {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.inUse != nil && i.inUse.Source() == source {
+		return i.inUse
+	}
+	return auth.NewIssuerKeys(auth.IssuerKeysConfig{
+		Source: source, Transport: i.transport, Observe: i.observe, Log: i.log, Now: i.now,
+	})
+}
+
+// observe records the result of a fetch of the keys in use.
+func (i *issuerKeys) observe(err error) {
+	i.metrics.IssuerKeysFetched(err == nil)
+	i.mu.Lock()
+	tracked := i.tracked
+	i.mu.Unlock()
+	if tracked == nil {
+		return
+	}
+	failure, ok := errors.AsType[*auth.KeysError](err)
+	switch {
+	case err == nil:
+		tracked.Succeeded()
+	case !ok:
+		tracked.Failf(sidecarconfig.CauseInvalid, "%v", err)
+	case failure.Status != 0:
+		tracked.Failf(sidecarconfig.CauseHTTPStatus, "GET %s is answered with status %d", failure.URL, failure.Status)
+	case failure.Content:
+		tracked.Failf(sidecarconfig.CauseInvalid, "GET %s is answered with 200, but %v", failure.URL, failure.Err)
+	default:
+		cause, text := health.CauseOf(failure.Err)
+		tracked.Failf(cause, "GET %s: %s", failure.URL, text)
+	}
+}
+
+// known reports whether there are keys of the issuer in use that can verify tokens.
+func (i *issuerKeys) known() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.inUse != nil && i.inUse.Known()
+}
+
+// swap replaces the keys in use. Nil means that no issuer's keys are needed.
+func (i *issuerKeys) swap(keys *auth.IssuerKeys) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.inUse == keys {
+		return
+	}
+	i.inUse = keys
+	if i.tracked != nil {
+		i.health.Remove(i.tracked)
+		i.tracked = nil
+	}
+	if keys != nil {
+		i.tracked = i.health.Add(sidecarconfig.DependencyIssuerKeys, health.Options{Blocks: i.blocks, LostAfter: issuerKeysLostAfter})
+	}
+	close(i.changed)
+	i.changed = make(chan struct{})
+}
+
+// follow fetches the keys in use until ctx ends.
+func (i *issuerKeys) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		i.mu.Lock()
+		keys, changed := i.inUse, i.changed
+		i.mu.Unlock()
+		running, stop := context.WithCancel(ctx)
+		var fetching sync.WaitGroup
+		if keys != nil {
+			fetching.Go(func() { keys.Run(running) })
+		}
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		}
+		stop()
+		fetching.Wait()
+	}
 }

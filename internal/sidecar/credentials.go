@@ -4,11 +4,14 @@
 package sidecar
 
 import (
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/health"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
@@ -63,4 +66,66 @@ func causeOfFiles(err error) sidecarconfig.HealthCause {
 		return sidecarconfig.CauseMissing
 	}
 	return sidecarconfig.CauseInvalid
+}
+
+// addAPIKeys reads the API keys from a directory, which has a file for each caller. If no
+// key is usable at the start, it returns an error. Later there may be no keys, because a
+// user may remove the last key on purpose. blocks reports whether the pod is not ready
+// because of missing keys.
+func addAPIKeys(e *environment, dir string, keys *auth.APIKeys, blocks func(health.Status) bool) error {
+	tracked := e.health.Add(sidecarconfig.DependencyAPIKeys, health.Options{Blocks: blocks})
+	err := e.addCredential(&reload.Source{
+		Name: "api-keys", Directories: []string{dir},
+		Read: func() (reload.Files, error) { return reload.ReadDirectory(dir) },
+		Use: func(files reload.Files) error {
+			ring, refused := auth.ParseAPIKeys(files)
+			for _, problem := range refused {
+				e.log.Error("API key refused", "error", problem)
+			}
+			e.metrics.SetAPIKeys(ring.Len(), len(refused))
+			keys.Swap(ring)
+			switch {
+			case ring.Len() == 0:
+				e.log.Warn("no usable API key found", "directory", dir)
+				tracked.Failf(sidecarconfig.CauseMissing, "no caller has an API key that can be used")
+			case len(refused) > 0:
+				tracked.Failf(sidecarconfig.CauseInvalid, "%d of %d API keys cannot be used: %v", len(refused), len(refused)+ring.Len(), refused[0])
+			default:
+				tracked.Succeeded()
+			}
+			return nil
+		},
+	}, ErrAPIKeys)
+	if err == nil && keys.Len() == 0 {
+		err = fmt.Errorf("%w: none in %s is of %d to %d visible ASCII characters", ErrAPIKeys, dir, auth.MinAPIKey, auth.MaxAPIKey)
+	}
+	return err
+}
+
+// The files of a Secret of type kubernetes.io/tls. issuerFile is the certificate of the
+// issuer, which cert-manager adds.
+const (
+	certificateFile = "tls.crt"
+	keyFile         = "tls.key"
+	issuerFile      = "ca.crt"
+)
+
+// validityError is the error for a certificate outside of its validity period.
+type validityError struct {
+	cause sidecarconfig.HealthCause
+	text  string
+	// notBefore is the beginning of the validity period.
+	notBefore time.Time
+}
+
+// Error implements error.
+func (e *validityError) Error() string { return certificateFile + " " + e.text }
+
+// checkValidity returns a *validityError if a certificate is outside of its validity
+// period at a time, because clients would refuse it.
+func checkValidity(leaf *x509.Certificate, now time.Time) error {
+	if cause, text := health.CertificateProblem(leaf, now); cause != "" {
+		return &validityError{cause, text, leaf.NotBefore}
+	}
+	return nil
 }

@@ -4,11 +4,13 @@
 package sidecar
 
 import (
+	"log/slog"
 	"reflect"
 
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/configuration"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/reload"
 	"github.com/a2a-operator/a2a-operator/internal/sidecar/trust"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // reconfigure applies the changed files of the sidecar configuration. If it returns an
@@ -94,4 +96,34 @@ func (s *Sidecar) useConfiguration(former, next *configuration.Loaded) {
 	s.useLogLevel(next.Observability.LogLevel)
 	s.config.Store(next)
 	s.metrics.SetConfiguration(next.Digest)
+}
+
+// logLevels maps the levels of the sidecar configuration to levels of slog.
+var logLevels = map[sidecarconfig.LogLevel]slog.Level{
+	"Debug": slog.LevelDebug, "Info": slog.LevelInfo, "Warn": slog.LevelWarn, "Error": slog.LevelError,
+}
+
+// useLogLevel sets the level of the log to the level in the sidecar configuration, or
+// without one to the level of the flag. It logs each change, whatever the two levels are.
+func (s *Sidecar) useLogLevel(configured sidecarconfig.LogLevel) {
+	if s.options.Level == nil {
+		return
+	}
+	next, found := logLevels[configured]
+	if !found {
+		next = s.options.LogLevel
+	}
+	if former := s.options.Level.Level(); former != next {
+		lower := min(former, next)
+		s.options.Level.Set(lower)
+		write := s.log.Info
+		switch {
+		case lower >= slog.LevelError:
+			write = s.log.Error
+		case lower >= slog.LevelWarn:
+			write = s.log.Warn
+		}
+		write("log level changed", "new_level", next.String(), "former_level", former.String())
+		s.options.Level.Set(next)
+	}
 }

@@ -3,6 +3,8 @@
 
 package gateway
 
+import "net/http"
+
 // Config has the addresses of the registry and the agents, and the token for the registry.
 type Config struct {
 	// RegistryURL is the base of the registry's API.
@@ -17,4 +19,34 @@ type Config struct {
 	TokenURL string
 	// Audience is the audience of an agent, a template with {name} and {namespace}.
 	Audience string
+}
+
+// MCPPath is the path of the MCP server.
+const MCPPath = "/mcp"
+
+// Endpoints are the handlers that the gateway itself serves to its own pod. They call agents
+// and the registry through the gateway's Handler.
+type Endpoints struct {
+	// Agent is the directory as an A2A agent. It serves all paths except those of the registry,
+	// of agents and of MCP. If it is nil, these paths are not served.
+	Agent http.Handler
+	// MCP is the MCP server, or nil to serve none.
+	MCP http.Handler
+}
+
+// Remote is a remote agent as the registry describes it. It is immutable.
+type Remote struct {
+	Namespace, Name string
+	// URL is the URL in spec.remote.url of the Agent. Card is the card that the operator has
+	// read there, and Digest is its digest.
+	URL    string
+	Card   []byte
+	Digest string
+}
+
+// Remotes is the part of the sidecar that calls remote agents.
+type Remotes interface {
+	// ServeRemote answers a request for a remote agent. The path of the request is the path that
+	// the agent would see. base is the agent's URL through the gateway.
+	ServeRemote(w http.ResponseWriter, r *http.Request, agent *Remote, base string)
 }

@@ -8,19 +8,18 @@ import (
 	"cmp"
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxEntries is the maximum size of a response with entries that is rewritten, in bytes. The
-// registry ends a page after the entry with which the page exceeds 4 MiB.
-const maxEntries = 8 << 20
-
-// edit is the replacement of a range of bytes by text.
-type edit struct {
-	from, to int64
-	text     []byte
-}
+const (
+	// maxEntries is the maximum size of a response with entries that is rewritten, in bytes. The
+	// registry ends a page after the entry with which the page exceeds 4 MiB.
+	maxEntries = 8 << 20
+	// typeAgentCard is the type of an ARD entry that describes an agent.
+	typeAgentCard = "application/a2a-agent-card+json"
+)
 
 var errNoEntries = errors.New("answer is no JSON object")
 
@@ -28,11 +27,28 @@ var errNoEntries = errors.New("answer is no JSON object")
 // url and externalURL of each entry are replaced by the agent's URL through the gateway.
 // Everything else stays unchanged.
 func rewriteURLs(body []byte, gateway string) ([]byte, error) {
-	p := &entryParser{Decoder: jsontext.NewDecoder(bytes.NewBuffer(body)), gateway: gateway}
-	if err := p.object(true); err != nil {
+	u := &urlRewriter{Decoder: jsontext.NewDecoder(bytes.NewBuffer(body)), gateway: gateway}
+	if err := u.entry(true); err != nil {
 		return nil, err
 	}
-	return applyEdits(body, p.edits), nil
+	return applyEdits(body, u.edits), nil
+}
+
+// rewriteARDURLs returns an ARD response in which the URLs of the registry and of its agents
+// lead through the gateway. registry is the base URL of the registry without a slash at its
+// end. The URLs of entries of other registries, and everything else, stay unchanged.
+func rewriteARDURLs(body []byte, registry, gateway string) ([]byte, error) {
+	u := &urlRewriter{Decoder: jsontext.NewDecoder(bytes.NewBuffer(body)), registry: registry, gateway: gateway}
+	if err := u.ardEntry(true); err != nil {
+		return nil, err
+	}
+	return applyEdits(body, u.edits), nil
+}
+
+// edit is the replacement of a range of bytes by text.
+type edit struct {
+	from, to int64
+	text     []byte
 }
 
 // applyEdits returns a changed copy of a body.
@@ -53,98 +69,234 @@ func applyEdits(body []byte, edits []edit) []byte {
 	return append(out, body[at:]...)
 }
 
-type entryParser struct {
+// urlRewriter reads a response of the registry, and collects the edits of its URLs.
+type urlRewriter struct {
 	*jsontext.Decoder
-	gateway string
-	edits   []edit
+	registry, gateway string
+	edits             []edit
 }
 
-// entry contains the members of one entry that the parser has read.
-type entry struct {
-	namespace, name string
-	// urls are the positions of the URLs. The text of these edits is set at the end of the
-	// entry.
-	urls []edit
-}
-
-// object reads an entry. If page is true, it may also read a page with entries in its member
+// entry reads an entry. If page is true, it may also read a page with entries in its member
 // items.
-func (p *entryParser) object(page bool) error {
-	if p.PeekKind() != '{' {
-		return errNoEntries
-	}
-	if _, err := p.ReadToken(); err != nil {
+func (u *urlRewriter) entry(page bool) error {
+	var namespace, name string
+	var urls []edit
+	err := u.object(func(member string) (err error) {
+		switch kind := u.PeekKind(); {
+		case page && member == "items" && kind == '[':
+			return u.objects(func() error { return u.entry(false) })
+		case kind != '"':
+			return u.SkipValue()
+		case member == "namespace":
+			namespace, err = u.text()
+		case member == "name":
+			name, err = u.text()
+		case member == "url", member == "externalURL":
+			var at edit
+			var value jsontext.Value
+			if at, value, err = u.locate(); len(value) > len(`""`) {
+				urls = append(urls, at)
+			}
+		default:
+			err = u.SkipValue()
+		}
+		return err
+	})
+	if err != nil || len(urls) == 0 {
 		return err
 	}
-	var e entry
-	for p.PeekKind() == '"' {
-		if err := p.member(&e, page); err != nil {
+	if !label(namespace) || !label(name) {
+		return errors.New("an entry has a URL and no valid name")
+	}
+	for _, at := range urls {
+		if err := u.set(at, u.gateway+agentsPrefix+namespace+"/"+name+"/"); err != nil {
 			return err
 		}
 	}
-	if _, err := p.ReadToken(); err != nil {
-		return err
-	}
-	if len(e.urls) == 0 {
-		return nil
-	}
-	if !label(e.namespace) || !label(e.name) {
-		return errors.New("an entry has a URL and no valid name")
-	}
-	address, err := jsontext.AppendQuote(nil, p.gateway+agentsPrefix+e.namespace+"/"+e.name+"/")
-	for _, u := range e.urls {
-		u.text = address
-		p.edits = append(p.edits, u)
-	}
-	return err
+	return nil
 }
 
-func (p *entryParser) member(e *entry, page bool) error {
-	name, err := p.ReadToken()
+// ardEntry contains the members of an ARD entry that determine its edits.
+type ardEntry struct {
+	mediaType, namespace, name string
+	url, source, external      *located
+}
+
+// located is a string in a response and its position.
+type located struct {
+	edit
+	text string
+}
+
+// ardEntry reads an ARD entry. If document is true, it may also read a document that contains
+// entries.
+func (u *urlRewriter) ardEntry(document bool) error {
+	var e ardEntry
+	err := u.object(func(member string) (err error) {
+		switch kind := u.PeekKind(); {
+		case document && kind == '[' && (member == "entries" || member == "items" || member == "results"):
+			return u.objects(func() error { return u.ardEntry(false) })
+		case member == "metadata" && kind == '{':
+			return u.ardMetadata(&e)
+		case kind != '"':
+			return u.SkipValue()
+		case member == "type":
+			e.mediaType, err = u.text()
+		case member == "url":
+			e.url, err = u.locateText()
+		case member == "source":
+			e.source, err = u.locateText()
+		default:
+			err = u.SkipValue()
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	switch text := name.String(); {
-	case text == "items" && page && p.PeekKind() == '[':
-		return p.items()
-	case p.PeekKind() != '"':
-		return p.SkipValue()
-	case text == "namespace":
-		e.namespace, err = p.text()
-	case text == "name":
-		e.name, err = p.text()
-	case text == "url", text == "externalURL":
-		var value jsontext.Value
-		if value, err = p.ReadValue(); err == nil && len(value) > len(`""`) {
-			end := p.InputOffset()
-			e.urls = append(e.urls, edit{from: end - int64(len(value)), to: end})
-		}
-	default:
-		err = p.SkipValue()
-	}
-	return err
+	return u.rewriteARD(&e)
 }
 
-func (p *entryParser) items() error {
-	if _, err := p.ReadToken(); err != nil {
+// ardMetadata reads the metadata of an ARD entry, which contain the name of the agent.
+func (u *urlRewriter) ardMetadata(e *ardEntry) error {
+	return u.object(func(member string) (err error) {
+		switch {
+		case u.PeekKind() != '"':
+			err = u.SkipValue()
+		case member == "namespace":
+			e.namespace, err = u.text()
+		case member == "name":
+			e.name, err = u.text()
+		case member == "externalURL":
+			e.external, err = u.locateText()
+		default:
+			err = u.SkipValue()
+		}
+		return err
+	})
+}
+
+// rewriteARD adds the edits of an ARD entry. It adds none if the source of the entry is another
+// registry.
+func (u *urlRewriter) rewriteARD(e *ardEntry) error {
+	if e.source != nil && !u.isOwn(e.source.text) {
+		return nil
+	}
+	if e.url != nil && e.mediaType == typeAgentCard && label(e.namespace) && label(e.name) {
+		agent := u.gateway + agentsPrefix + e.namespace + "/" + e.name + "/"
+		if err := u.set(e.url.edit, agent+".well-known/agent-card.json"); err != nil {
+			return err
+		}
+		if e.external != nil {
+			if err := u.set(e.external.edit, agent); err != nil {
+				return err
+			}
+		}
+		e.url = nil
+	}
+	for _, l := range []*located{e.url, e.source} {
+		if l != nil && u.isOwn(l.text) {
+			if err := u.set(l.edit, u.gateway+registryPrefix+strings.TrimPrefix(l.text, u.registry)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isOwn reports whether a URL is below the base URL of the registry that the gateway calls.
+func (u *urlRewriter) isOwn(url string) bool { return strings.HasPrefix(url, u.registry+"/") }
+
+// object reads an object. It calls member with the name of each member, to read its value.
+func (u *urlRewriter) object(member func(name string) error) error {
+	if u.PeekKind() != '{' {
+		return errNoEntries
+	}
+	if _, err := u.ReadToken(); err != nil {
 		return err
 	}
-	for p.PeekKind() == '{' {
-		if err := p.object(false); err != nil {
+	for u.PeekKind() == '"' {
+		name, err := u.text()
+		if err != nil {
+			return err
+		}
+		if err := member(name); err != nil {
 			return err
 		}
 	}
-	token, err := p.ReadToken()
-	if err == nil && token.Kind() != ']' {
+	_, err := u.ReadToken()
+	return err
+}
+
+// objects reads an array of objects. It calls object to read each of them.
+func (u *urlRewriter) objects(object func() error) error {
+	if _, err := u.ReadToken(); err != nil {
+		return err
+	}
+	for u.PeekKind() == '{' {
+		if err := object(); err != nil {
+			return err
+		}
+	}
+	end, err := u.ReadToken()
+	if err == nil && end.Kind() != ']' {
 		err = errNoEntries
 	}
 	return err
 }
 
-func (p *entryParser) text() (string, error) {
-	token, err := p.ReadToken()
+func (u *urlRewriter) text() (string, error) {
+	token, err := u.ReadToken()
 	if err != nil {
 		return "", err
 	}
 	return token.String(), nil
+}
+
+// locate reads a string. It returns an edit of the string that has no text yet, and the string
+// in its quotes, which is valid until the next read.
+func (u *urlRewriter) locate() (edit, jsontext.Value, error) {
+	value, err := u.ReadValue()
+	end := u.InputOffset()
+	return edit{from: end - int64(len(value)), to: end}, value, err
+}
+
+func (u *urlRewriter) locateText() (*located, error) {
+	at, value, err := u.locate()
+	if err != nil {
+		return nil, err
+	}
+	text, err := jsontext.AppendUnquote(nil, value)
+	return &located{edit: at, text: string(text)}, err
+}
+
+// set adds an edit with a text.
+func (u *urlRewriter) set(at edit, text string) (err error) {
+	at.text, err = jsontext.AppendQuote(nil, text)
+	u.edits = append(u.edits, at)
+	return err
+}
+
+// enter reads an object up to the value of the first member with one of the names. It returns
+// false if there is no such member.
+func enter(d *jsontext.Decoder, names ...string) bool {
+	if d.PeekKind() != '{' {
+		return false
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return false
+	}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return false
+		}
+		if slices.Contains(names, name.String()) {
+			return true
+		}
+		if d.SkipValue() != nil {
+			return false
+		}
+	}
+	return false
 }

@@ -16,8 +16,10 @@ package gateway
 import (
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httputil"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -170,4 +172,29 @@ func (h *Handler) serveRemote(w http.ResponseWriter, r *http.Request, agent *Rem
 		w = &statusWriter{ResponseWriter: w, result: &to.result}
 	}
 	to.result.serve(r.Context(), func() { h.options.Remotes.ServeRemote(w, out, agent, to.base()) })
+}
+
+// local reports whether a program in the pod made the request. It returns false for requests
+// of web pages: a page whose host name was rebound to loopback (DNS rebinding) sends its own
+// name as Host, and the requests of other pages have an Origin that is not loopback.
+func local(r *http.Request) bool {
+	if !loopback(r.Host) {
+		return false
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && loopback(u.Host)
+}
+
+func loopback(hostport string) bool {
+	host := hostport
+	if h, _, err := net.SplitHostPort(hostport); err == nil {
+		host = h
+	}
+	host = strings.Trim(host, "[]")
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }

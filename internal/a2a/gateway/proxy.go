@@ -4,8 +4,21 @@
 package gateway
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httputil"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
 // rewrite directs a request to its destination. It replaces the agent's credential by the
@@ -54,4 +67,155 @@ func (h *Handler) modify(response *http.Response) error {
 		return nil
 	}
 	return h.rewriteBody(to, response)
+}
+
+const (
+	// maxCardRequest is the maximum size of a JSON-RPC request whose method the gateway reads,
+	// in bytes. A request for the extended card contains little more than its method.
+	maxCardRequest = 16 << 10
+	// maxCard is the maximum size of a card that is rewritten, in bytes.
+	maxCard = 4 << 20
+)
+
+// readdressing returns which content of the response must be rewritten, by the path of the
+// request. For JSON-RPC, the path does not determine this, so readdressingRPC follows.
+func (d *destination) readdressing(r *http.Request) rewriting {
+	if d.kind == kindRegistry && (isManifestPath(d.rest) || strings.HasPrefix(d.rest, ardPrefix) && d.rest != ardExplore) {
+		return rewriteARD
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return rewriteNone
+	}
+	if d.kind == kindAgent {
+		if isCardPath(d.target.EscapedPath()) {
+			return rewriteCard
+		}
+		return rewriteNone
+	}
+	if d.rest == registryAgents {
+		return rewriteEntries
+	}
+	rest, ok := strings.CutPrefix(d.rest, registryAgents+"/")
+	if !ok {
+		return rewriteNone
+	}
+	namespace, rest, _ := strings.Cut(rest, "/")
+	name, rest, deeper := strings.Cut(rest, "/")
+	if !label(namespace) || !label(name) {
+		return rewriteNone
+	}
+	switch {
+	case !deeper:
+		return rewriteEntries
+	case rest == "card":
+		// The interfaces on the card are replaced by interfaces at the URL of this agent.
+		d.namespace, d.name = namespace, name
+		return rewriteCard
+	default:
+		return rewriteNone
+	}
+}
+
+// readdressingRPC returns rewriteRPCCard if a request asks for the extended card over
+// JSON-RPC, and else rewriteNone. It reads at most maxCardRequest+1 bytes of the request and
+// puts them back. It returns an error if the body ends early.
+func (d *destination) readdressingRPC(r *http.Request) (rewriting, error) {
+	if r.Method != http.MethodPost || d.target.Path != "/" || r.Body == nil || r.ContentLength > maxCardRequest {
+		return rewriteNone, nil
+	}
+	head, err := io.ReadAll(io.LimitReader(r.Body, maxCardRequest+1))
+	if err != nil {
+		return rewriteNone, errors.New("request body is incomplete")
+	}
+	if len(head) > maxCardRequest {
+		r.Body = putBack(head, r.Body)
+		return rewriteNone, nil
+	}
+	r.Body = putBack(head, r.Body)
+	if isCardMethod(methodOf(head)) {
+		return rewriteRPCCard, nil
+	}
+	return rewriteNone, nil
+}
+
+// isCardMethod reports whether a JSON-RPC method returns a card. The method may have its name
+// of 1.0 or of 0.3.
+func isCardMethod(method string) bool {
+	return method == "GetExtendedAgentCard" || method == "agent/getAuthenticatedExtendedCard"
+}
+
+// methodOf returns the method of a JSON-RPC request, or "" if there is none.
+func methodOf(body []byte) string {
+	d := jsontext.NewDecoder(bytes.NewReader(body))
+	if !enter(d, "method") || d.PeekKind() != '"' {
+		return ""
+	}
+	method, err := d.ReadToken()
+	if err != nil {
+		return ""
+	}
+	return method.String()
+}
+
+// putBack returns a body that starts with head, the bytes that were already read from body.
+func putBack(head []byte, body io.ReadCloser) io.ReadCloser {
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(head), body), body}
+}
+
+// rewriteBody replaces the addresses in a response. It charges the budget for the response
+// and its rewritten copy until the response has been sent. Its error is errBusy, or wraps
+// errCard or errEntries.
+func (h *Handler) rewriteBody(d *destination, response *http.Response) error {
+	if d.rewrites == rewriteEntries && strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {
+		response.Body = newEventRewriter(response.Body, d.gateway)
+		response.ContentLength = -1
+		response.Header.Del("Content-Length")
+		return nil
+	}
+	most, failure := maxCard, errCard
+	if d.rewrites == rewriteEntries || d.rewrites == rewriteARD {
+		most, failure = maxEntries, errEntries
+	}
+	reservation := &limit.Reservation{}
+	principal := a2a.AccountingPrincipalAt(response.Request.RemoteAddr)
+	text, err := readCharged(response.Body, response.ContentLength, int64(most), func(size int64) bool {
+		return h.options.Bodies.Grow(response.Request.Context(), reservation, principal, 2*size)
+	})
+	closeErr := response.Body.Close()
+	var out []byte
+	if err = cmp.Or(err, closeErr); err == nil {
+		out, err = d.rewritten(text)
+	}
+	if err != nil {
+		reservation.Release()
+		if errors.Is(err, errBusy) {
+			return err
+		}
+		return fmt.Errorf("%w: %w", failure, err)
+	}
+	response.Body = &chargedBody{rest: out, release: sync.OnceFunc(reservation.Release)}
+	response.ContentLength = int64(len(out))
+	response.Header.Set("Content-Length", strconv.Itoa(len(out)))
+	if d.rewrites.isCard() {
+		response.Header.Set("Cache-Control", "no-store")
+		response.Header.Del("ETag")
+		response.Header.Del("Last-Modified")
+	}
+	return nil
+}
+
+func (d *destination) rewritten(body []byte) ([]byte, error) {
+	switch d.rewrites {
+	case rewriteEntries:
+		return rewriteURLs(body, d.gateway)
+	case rewriteARD:
+		return rewriteARDURLs(body, d.registry, d.gateway)
+	case rewriteRPCCard:
+		return readdressRPCCard(body, d.base())
+	default:
+		return readdressCard(body, d.base())
+	}
 }

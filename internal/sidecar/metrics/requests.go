@@ -5,13 +5,16 @@ package metrics
 
 import (
 	"context"
+	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 )
 
@@ -113,4 +116,102 @@ func observeTraced(ctx context.Context, histogram prometheus.Observer, took time
 		}
 	}
 	histogram.Observe(seconds)
+}
+
+// turns are the metrics of turns.
+type turns struct {
+	ended      *prometheus.HistogramVec
+	firstEvent prometheus.Histogram
+	tokens     *prometheus.HistogramVec
+}
+
+func newTurns(registered promauto.Factory) turns {
+	return turns{
+		ended: registered.NewHistogramVec(prometheus.HistogramOpts{
+			Name:                        "a2a_turn_duration_seconds",
+			Help:                        "Duration of turns, by the state of the task at their end; states other than completed, failed, canceled and input-required are other.",
+			Buckets:                     []float64{.1, 1, 10, 60, 600},
+			NativeHistogramBucketFactor: nativeFactor, NativeHistogramMaxBucketNumber: nativeBuckets, NativeHistogramMinResetDuration: nativeMinReset,
+		}, []string{"state"}),
+		firstEvent: registered.NewHistogram(prometheus.HistogramOpts{
+			Name:                        "a2a_turn_first_event_seconds",
+			Help:                        "Time from the start of a turn to the first event of the agent.",
+			Buckets:                     []float64{.05, .25, 1, 5, 30},
+			NativeHistogramBucketFactor: nativeFactor, NativeHistogramMaxBucketNumber: nativeBuckets, NativeHistogramMinResetDuration: nativeMinReset,
+		}),
+		// The name and the label follow gen_ai.client.token.usage of OpenTelemetry.
+		tokens: registered.NewHistogramVec(prometheus.HistogramOpts{
+			Name:                        "gen_ai_client_token_usage",
+			Help:                        "Tokens of calls of the agent, by type (input or output), from the usage that the agent reports.",
+			Buckets:                     []float64{1024, 16384, 262144},
+			NativeHistogramBucketFactor: nativeFactor, NativeHistogramMaxBucketNumber: nativeBuckets, NativeHistogramMinResetDuration: nativeMinReset,
+		}, []string{"gen_ai_token_type"}),
+	}
+}
+
+// TurnStarted implements engine.Observer.
+func (*turns) TurnStarted() {}
+
+// TurnEnded implements engine.Observer.
+func (m *turns) TurnEnded(ctx context.Context, state a2a.State, took time.Duration) {
+	observeTraced(ctx, m.ended.WithLabelValues(stateLabel(state)), took)
+}
+
+// FirstEvent implements engine.Observer.
+func (m *turns) FirstEvent(ctx context.Context, took time.Duration) {
+	observeTraced(ctx, m.firstEvent, took)
+}
+
+// stateLabel returns the value of the label state for a turn that ends in this state.
+func stateLabel(state a2a.State) string {
+	switch state {
+	case a2a.StateCompleted, a2a.StateFailed, a2a.StateCanceled, a2a.StateInputRequired:
+		return state.String()
+	default:
+		return otherValues
+	}
+}
+
+// ObserveTokens observes the tokens that the agent reports for a call.
+func (m *turns) ObserveTokens(usage backend.Usage) {
+	m.tokens.WithLabelValues("input").Observe(float64(usage.Input))
+	m.tokens.WithLabelValues("output").Observe(float64(usage.Output))
+}
+
+// boundedLabel bounds the number of values of a label in metrics, if the agent or a
+// configuration chooses the values. It is safe for concurrent use.
+type boundedLabel struct {
+	// max is the maximum number of different values.
+	max int
+
+	mu   sync.Mutex
+	seen map[string]bool
+}
+
+// otherValues replaces all values beyond the bound.
+const otherValues = "other"
+
+// value returns v. It returns otherValues if the label already has max other values, or
+// if v is longer than 64 bytes or is not valid UTF-8.
+func (l *boundedLabel) value(v string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.seen[v] {
+		return v
+	}
+	if len(l.seen) >= l.max || len(v) > 64 || !utf8.ValidString(v) {
+		return otherValues
+	}
+	if l.seen == nil {
+		l.seen = map[string]bool{}
+	}
+	l.seen[v] = true
+	return v
+}
+
+// reset forgets the values.
+func (l *boundedLabel) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	clear(l.seen)
 }

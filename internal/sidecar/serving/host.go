@@ -6,6 +6,8 @@ package serving
 import (
 	"net"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -75,4 +77,107 @@ func hostOf(address string) string {
 		return host
 	}
 	return strings.Trim(address, "[]")
+}
+
+// The values of CORS headers for pages of allowed origins. Credentials such as cookies
+// are not allowed, because the sidecar reads none.
+const (
+	corsMethods = "GET, POST, PUT, DELETE"
+	corsHeaders = "Accept, Authorization, Content-Type, A2A-Version, A2A-Extensions, X-A2A-Extensions, Last-Event-ID, Traceparent, Tracestate, Baggage, " +
+		"Grpc-Timeout, X-Grpc-Web, X-User-Agent"
+	corsExposed = "A2A-Version, A2A-Extensions, X-A2A-Extensions, ETag, Retry-After, WWW-Authenticate, " +
+		"Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Last-Event-Id"
+	corsMaxAge = "600"
+)
+
+// checkOrigin refuses requests of web pages from other origins that are not allowed, and
+// answers the preflight requests of allowed ones. CORS alone would not be enough: a
+// browser sends some requests without a preflight. Such a request takes effect, and CORS
+// only hides the response from the page.
+func checkOrigin(access func() *sidecarconfig.Access, deny denyFunc) middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			rules := access()
+			allowed := rules.CORS.Origins()
+			if len(allowed) > 0 && !slices.Contains(allowed, "*") {
+				w.Header().Add("Vary", "Origin")
+			}
+			origins := r.Header.Values("Origin")
+			if isOwnPage(origins, r) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			allow := allowedOrigin(origins, allowed)
+			if allow == "" {
+				deny(w, r, errOrigin)
+				return
+			}
+			w.Header().Set("Access-Control-Allow-Origin", allow)
+			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+				answerPreflight(w, rules)
+				return
+			}
+			w.Header().Set("Access-Control-Expose-Headers", corsExposed)
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+var errOrigin = &a2a.Error{
+	Reason:  a2a.ReasonPermissionDenied,
+	Message: "Web pages of this origin may not call this agent; spec.access.cors.allowedOrigins lists those that may",
+}
+
+// isOwnPage reports whether a request does not come from a web page, or comes from a page
+// of this host.
+func isOwnPage(origins []string, r *http.Request) bool {
+	return len(origins) == 0 || len(origins) == 1 && sameOrigin(origins[0], r.Host, r.TLS != nil)
+}
+
+// allowedOrigin returns the value of Access-Control-Allow-Origin, or "" if the page may
+// not call the agent.
+func allowedOrigin(origins, allowed []string) string {
+	switch {
+	case len(origins) != 1:
+		return ""
+	case slices.Contains(allowed, "*"):
+		return "*"
+	case slices.Contains(allowed, origins[0]):
+		return origins[0]
+	default:
+		return ""
+	}
+}
+
+func answerPreflight(w http.ResponseWriter, rules *sidecarconfig.Access) {
+	h := w.Header()
+	h.Add("Vary", "Access-Control-Request-Method, Access-Control-Request-Headers")
+	h.Set("Access-Control-Allow-Methods", corsMethods)
+	h.Set("Access-Control-Allow-Headers", corsHeaders+apiKeyHeader(rules))
+	h.Set("Access-Control-Max-Age", corsMaxAge)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// apiKeyHeader returns a comma and the name of the API key header, or "" if there is
+// none.
+func apiKeyHeader(a *sidecarconfig.Access) string {
+	for _, each := range a.Authentication {
+		if each.APIKey != nil && each.APIKey.Header != "" {
+			return ", " + each.APIKey.Header
+		}
+	}
+	return ""
+}
+
+// sameOrigin reports whether a page belongs to the host that it calls. Behind a proxy
+// that terminates TLS, the scheme of a request is unknown, so both schemes are accepted.
+// If the sidecar itself terminates TLS (secure), the scheme http is not accepted, because
+// an attacker on the network may have changed the page.
+func sameOrigin(origin, host string, secure bool) bool {
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || secure) || u.Host == "" || u.Path != "" || u.User != nil {
+		return false
+	}
+	port := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
+	return strings.EqualFold(strings.TrimSuffix(u.Host, port), strings.TrimSuffix(host, port))
 }

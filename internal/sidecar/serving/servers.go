@@ -10,11 +10,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/sse"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/serverconn"
 )
 
@@ -101,4 +103,107 @@ func newServer(log *slog.Logger, h http.Handler) *http.Server {
 		ConnContext: serverconn.ConnContext,
 		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
+}
+
+// Addresses are the addresses at which a sidecar listens. For "", it does not listen.
+type Addresses struct {
+	Agent, Health, Gateway string
+}
+
+// Listeners are the open sockets of a sidecar. A nil listener is off.
+type Listeners struct {
+	Agent, Health, Gateway net.Listener
+}
+
+// Listen opens all sockets. If one fails, it closes the others, and the error names the
+// flag of the address.
+func Listen(ctx context.Context, a Addresses) (l *Listeners, err error) {
+	l = &Listeners{}
+	defer func() {
+		if err != nil {
+			l.Close()
+		}
+	}()
+	var config net.ListenConfig
+	for _, each := range []struct {
+		to            *net.Listener
+		flag, address string
+	}{
+		{&l.Agent, "--listen", a.Agent}, {&l.Health, "--health-listen", a.Health}, {&l.Gateway, "--gateway-listen", a.Gateway},
+	} {
+		if each.address == "" {
+			continue
+		}
+		if *each.to, err = config.Listen(ctx, "tcp", each.address); err != nil {
+			return l, fmt.Errorf("listen at %s (%s): %w", each.address, each.flag, err)
+		}
+	}
+	return l, nil
+}
+
+// Close closes the sockets.
+func (l *Listeners) Close() {
+	for _, each := range []net.Listener{l.Agent, l.Health, l.Gateway} {
+		if each != nil {
+			_ = each.Close()
+		}
+	}
+}
+
+// Addresses returns the addresses of the sockets.
+func (l *Listeners) Addresses() Addresses {
+	of := func(l net.Listener) string {
+		if l == nil {
+			return ""
+		}
+		return l.Addr().String()
+	}
+	return Addresses{Agent: of(l.Agent), Health: of(l.Health), Gateway: of(l.Gateway)}
+}
+
+// WriteTimeout bounds the time of each write of a response. It does not bound the whole
+// response.
+const WriteTimeout = 15 * time.Second
+
+// Limits of all servers. Only the A2A endpoint has its own write timeouts: its streams
+// and long calls replace the server's write timeout by one for each write.
+const (
+	readHeaderTimeout = 5 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+	// pingInterval is the time without a frame after which the server pings an HTTP/2
+	// client.
+	pingInterval = time.Minute
+	// maxStreams is the maximum number of concurrent requests on one HTTP/2 connection. A
+	// proxy with more requests opens another connection.
+	maxStreams = 256
+	// maxUnread is the maximum amount of unread request data on one HTTP/2 connection, and
+	// in one of its requests, in bytes.
+	maxUnread = 1 << 20
+)
+
+// Parking holds the connections of quiet streams. net/http no longer serves these
+// connections.
+type Parking struct {
+	*serverconn.Parking
+
+	log *slog.Logger
+}
+
+// NewParking returns a Parking that holds no connections.
+func NewParking(log *slog.Logger, now func() time.Time) *Parking {
+	return &Parking{serverconn.NewParking(serverconn.ParkingOptions{Idle: idleTimeout, WriteTimeout: WriteTimeout, Now: now}), log}
+}
+
+// ParkStream implements sse.Park. It recovers from panics of serve, because serve runs on
+// a goroutine outside of the handler chain, where a panic would end the process.
+func (p *Parking) ParkStream(w http.ResponseWriter, r *http.Request, serve func(context.Context, sse.Conn) bool) bool {
+	return p.Park(w, r, func(ctx context.Context, c *serverconn.Parked) (whole bool) {
+		defer func() {
+			if reason := recover(); reason != nil {
+				p.log.ErrorContext(ctx, "parked stream panicked", "reason", reason, "stack", string(debug.Stack()))
+			}
+		}()
+		return serve(ctx, c)
+	})
 }

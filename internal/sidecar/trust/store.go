@@ -6,10 +6,18 @@
 package trust
 
 import (
+	"context"
+	"crypto/tls"
 	"crypto/x509"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // Store holds the certificate authorities that the sidecar accepts when it calls servers:
@@ -90,4 +98,89 @@ func (s *Store) rootsOf(address string) *x509.CertPool {
 	}
 	pool.AppendCertsFromPEM(s.registry.additional)
 	return pool
+}
+
+// Registry contains the authorities that verify the registry and no other server.
+type Registry struct {
+	// address is the host and port of the registry.
+	address string
+	pool    *x509.CertPool
+	// additional contains the certificates of pool in PEM if the authorities of the sidecar
+	// verify the registry, too. Otherwise it is nil.
+	additional []byte
+}
+
+// NewRegistry returns the registry's authorities in the configuration of a gateway,
+// or nil if there are none.
+func NewRegistry(g *sidecarconfig.Gateway) (*Registry, error) {
+	if g == nil || g.RegistryCA == "" {
+		return nil, nil
+	}
+	pool, err := egress.ParseAuthorities([]byte(g.RegistryCA))
+	if err != nil {
+		return nil, fmt.Errorf("gateway.registryCa %w", err)
+	}
+	u, err := url.Parse(g.RegistryURL)
+	if err != nil {
+		return nil, fmt.Errorf("gateway.registryUrl: %w", err)
+	}
+	port := u.Port()
+	if port == "" {
+		port = "443"
+	}
+	r := &Registry{address: net.JoinHostPort(u.Hostname(), port), pool: pool}
+	if g.RegistryCAAdditional {
+		r.additional = []byte(g.RegistryCA)
+	}
+	return r, nil
+}
+
+// dialTimeout bounds the time of the TCP connect. It also bounds the TLS handshake that
+// follows.
+const dialTimeout = 5 * time.Second
+
+// dialer refuses link-local and metadata addresses. An issuer chooses the address of its
+// keys, and no configuration contains such an address.
+var dialer = &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second, Control: egress.OffLink}
+
+// Dial connects to an address that comes from the configuration or an issuer. It makes
+// names absolute, because the resolver of a pod would try them in its search domains first.
+// A search domain that answers for every name would then receive the requests.
+func Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return dialer.DialContext(ctx, network, absolute(address))
+}
+
+// absolute appends a dot to the host of an address, unless the host is an IP address or a
+// name that the resolver finds only by a search domain.
+func absolute(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	switch {
+	case err != nil, net.ParseIP(host) != nil, !strings.Contains(host, "."), strings.HasSuffix(host, "."), strings.HasSuffix(host, ".svc"):
+		return address
+	}
+	return net.JoinHostPort(host+".", port)
+}
+
+// DialTLS returns a function for http.Transport.DialTLSContext that uses the present
+// authorities for each connection. The TLS configuration of a transport cannot be
+// replaced.
+func (s *Store) DialTLS(protocols ...string) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		raw, err := Dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			host = address
+		}
+		secure := tls.Client(raw, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: host, RootCAs: s.rootsOf(address), NextProtos: protocols})
+		handshake, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
+		if err := secure.HandshakeContext(handshake); err != nil {
+			_ = raw.Close()
+			return nil, err
+		}
+		return secure, nil
+	}
 }

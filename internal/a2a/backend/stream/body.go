@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 )
 
@@ -140,4 +141,21 @@ func (b *Body) DiscardRest() {
 
 func discard(body io.Reader) {
 	_, _ = io.CopyN(io.Discard, body, maxDiscard)
+}
+
+// DecodeReason returns the reason why a text could not be decoded. err is the error of the
+// decoder, and expected names the expected content, such as "an event". The reason contains
+// no part of the text; backend.Unrecognized adds an excerpt.
+func DecodeReason(err error, expected string) string {
+	var problem *a2a.Error
+	switch {
+	case errors.As(err, &problem) && problem.Reason == a2a.ReasonParse:
+		return "is not JSON: " + problem.Message
+	case errors.As(err, &problem):
+		return "is not " + expected + ": " + problem.Error()
+	case err != nil:
+		return "is not " + expected + ": " + err.Error()
+	default:
+		return "is not " + expected
+	}
 }

@@ -6,6 +6,7 @@ package upstream
 import (
 	"errors"
 	"net/url"
+	"strconv"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
@@ -122,4 +123,26 @@ func (d *dialect) lenient(decode func([]byte) (a2a.Event, error), text []byte) (
 		err = otherErr
 	}
 	return a2a.Event{}, err
+}
+
+// maxErrorBody bounds the body of an error response, in bytes.
+const maxErrorBody = 64 << 10
+
+// protocolError is an error that the agent returned. It omits the agent's text, which is
+// not meant for clients of the sidecar.
+type protocolError struct {
+	// reason is "" for a code that the protocol does not define.
+	reason a2a.Reason
+	code   int
+}
+
+// Error returns the reason and the code, for the log.
+func (f *protocolError) Error() string {
+	return "agent answered error " + strconv.Itoa(f.code) + " " + string(f.reason)
+}
+
+// isUnsupported reports whether the agent does not support the method or the version of the
+// request. The agent has then not processed the request.
+func (f *protocolError) isUnsupported() bool {
+	return f.reason == a2a.ReasonMethodNotFound || f.reason == a2a.ReasonVersionNotSupported
 }

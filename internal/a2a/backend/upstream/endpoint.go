@@ -5,11 +5,13 @@ package upstream
 
 import (
 	"net/url"
+	"strings"
 	"sync/atomic"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/jsonread"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/version"
 )
 
@@ -69,5 +71,187 @@ func (p *endpoint) turnError(f *protocolError, remote bool) *backend.TurnError {
 		return backend.Failed("The agent requires credentials; the sidecar authenticates callers and has no credential for the agent", f)
 	default:
 		return backend.Failed("The agent answered with an error", f)
+	}
+}
+
+// maxInterfaces bounds the interfaces of a card.
+const maxInterfaces = 64
+
+// cardOffer has the members of a card that determine the endpoint.
+type cardOffer struct {
+	interfaces []cardInterface
+	streaming  bool
+	// isV01 is true if the card has members that only 0.1 has.
+	isV01 bool
+	// pinned is true if the version was configured.
+	pinned bool
+}
+
+// cardInterface is one interface of a card.
+type cardInterface struct {
+	url, binding, version, tenant string
+}
+
+// decodeCard decodes the interfaces and the streaming capability of a card of any version,
+// and ignores its other members.
+func decodeCard(text []byte) (*cardOffer, error) {
+	r := jsonread.New(text)
+	o := &cardOffer{}
+	main := cardInterface{binding: string(card.JSONRPC)}
+	var others []cardInterface
+	security := false
+	for name := range r.Members() {
+		switch string(name) {
+		case "url":
+			main.url = r.String()
+		case "preferredTransport":
+			main.binding = r.String()
+		case "protocolVersion":
+			main.version = r.String()
+		case "additionalInterfaces":
+			others = decodeInterfaces(r)
+		case "supportedInterfaces":
+			o.interfaces = decodeInterfaces(r)
+		case "capabilities":
+			for name := range r.Members() {
+				if string(name) == "streaming" {
+					o.streaming = r.Bool()
+				}
+			}
+		case "authentication":
+			o.isV01 = true
+		case "securitySchemes", "security", "supportsAuthenticatedExtendedCard":
+			security = true
+		}
+	}
+	o.isV01 = o.isV01 && !security
+	if main.url != "" {
+		o.interfaces = append(o.interfaces, main)
+		for _, each := range others {
+			each.version = main.version
+			o.interfaces = append(o.interfaces, each)
+		}
+	}
+	return o, r.End()
+}
+
+func decodeInterfaces(r *jsonread.Reader) []cardInterface {
+	var all []cardInterface
+	for i := range r.Elements() {
+		if i >= maxInterfaces {
+			r.TooMany(maxInterfaces)
+			return nil
+		}
+		var each cardInterface
+		for name := range r.Members() {
+			switch string(name) {
+			case "url":
+				each.url = r.String()
+			case "transport", "protocolBinding":
+				each.binding = r.String()
+			case "protocolVersion":
+				each.version = r.String()
+			case "tenant":
+				each.tenant = r.String()
+			}
+		}
+		all = append(all, each)
+	}
+	return all
+}
+
+// hasOrigin reports whether the URL of an interface has the scheme, the host and the port
+// of origin, and no user information.
+func (i *cardInterface) hasOrigin(origin *url.URL) bool {
+	u, err := url.Parse(i.url)
+	return err == nil && u.User == nil && u.Scheme == origin.Scheme && strings.EqualFold(u.Hostname(), origin.Hostname()) && portOf(u) == portOf(origin)
+}
+
+func portOf(u *url.URL) string {
+	if u.Port() == "" {
+		return map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return u.Port()
+}
+
+// choose returns the best endpoint that the backend supports.
+func (o *cardOffer) choose(at *url.URL) (*endpoint, error) {
+	for _, d := range preferred {
+		for i := range o.interfaces {
+			each := &o.interfaces[i]
+			if each.binding != string(d.bindingName) || !d.supports(each.assumedVersion(o)) {
+				continue
+			}
+			p, err := each.endpoint(d, at, o.streaming)
+			if err == nil {
+				p.pinned = o.pinned
+			}
+			if v, _ := version.Parse(each.version); err != nil || o.pinned || each.version != "" && v != version.V02 && v != version.V01 {
+				return p, err
+			}
+			// Cards of 0.1 and 0.2 may have no version, so the assumed version may be
+			// wrong. The fallback is the other version.
+			other := rpcV01
+			if d == rpcV01 {
+				other = rpcV03
+			}
+			p.fallback, err = each.endpoint(other, at, o.streaming)
+			return p, err
+		}
+	}
+	return nil, backend.Failed(o.noInterfaceReason(), nil)
+}
+
+// assumedVersion returns the version of an interface. If the interface has none, the
+// version is 0.1 for a card with members that only 0.1 has, and 0.3 otherwise. The Major of
+// an invalid version is -1.
+func (i *cardInterface) assumedVersion(o *cardOffer) version.Version {
+	switch v, ok := version.Parse(i.version); {
+	case !ok:
+		return version.Version{Major: -1}
+	case i.version != "":
+		return v
+	case o.isV01:
+		return version.V01
+	default:
+		return version.V03
+	}
+}
+
+func (i *cardInterface) endpoint(d *dialect, at *url.URL, streaming bool) (*endpoint, error) {
+	u := *at
+	if u.Path == "" {
+		named, err := url.Parse(i.url)
+		if err != nil {
+			return nil, backend.Failed("The agent's card has an interface whose URL cannot be read", err)
+		}
+		u.Path, u.RawPath = named.Path, named.RawPath
+	}
+	switch {
+	case d.bindingName != card.JSONRPC:
+		u.RawPath = strings.TrimSuffix(strings.TrimSuffix(u.EscapedPath(), "/"), d.prefix)
+		u.Path = strings.TrimSuffix(strings.TrimSuffix(u.Path, "/"), d.prefix)
+	case u.Path == "":
+		u.Path = "/"
+	}
+	p := &endpoint{dialect: d, url: &u, tenant: i.tenant}
+	p.streaming.Store(streaming)
+	return p, nil
+}
+
+// noInterfaceReason returns the reason why no interface can be used. It contains no text
+// of the card.
+func (o *cardOffer) noInterfaceReason() string {
+	grpc := len(o.interfaces) > 0
+	for i := range o.interfaces {
+		grpc = grpc && o.interfaces[i].binding == string(card.GRPC)
+	}
+	switch {
+	case len(o.interfaces) == 0:
+		return "The agent's card names no interface: it has neither url nor supportedInterfaces"
+	case grpc:
+		return "The agent's card offers gRPC only; the sidecar calls agents over JSON-RPC or HTTP+JSON"
+	default:
+		return "The agent's card offers no version of A2A that the sidecar speaks (0.1 to 1.0, over JSON-RPC or HTTP+JSON)"
 	}
 }

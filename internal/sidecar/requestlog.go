@@ -7,12 +7,44 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/auth"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/httpcall"
 	"github.com/a2a-operator/a2a-operator/internal/auditlog"
+	"github.com/a2a-operator/a2a-operator/internal/sidecar/metrics"
 )
+
+// observe counts a request, logs it if the access log is on, and ends its span.
+func (e *environment) observe(ctx context.Context, o httpcall.Outcome) {
+	e.metrics.ObserveRequest(ctx, o)
+	if e.current().Observability.AccessLog && e.log.Enabled(ctx, slog.LevelInfo) {
+		e.logAccess(ctx, o)
+	}
+	endRequestSpan(ctx, o)
+}
+
+// logAccess logs a request: the caller, the operation, and the result. It logs no content
+// of the request or of its response. The only text from outside is the name of the
+// principal, which the authentication has verified.
+func (e *environment) logAccess(ctx context.Context, o httpcall.Outcome) {
+	attributes := []slog.Attr{
+		slog.String("operation", string(o.Method)), slog.String("outcome", metrics.OutcomeOf(o)),
+		slog.String("binding", o.Binding), slog.String("version", o.Version),
+	}
+	if o.Reason != "" {
+		attributes = append(attributes, slog.String("reason", string(o.Reason)))
+	}
+	if !o.Started.IsZero() {
+		attributes = append(attributes, slog.Float64("duration_seconds", max(0, e.now().Sub(o.Started).Seconds())))
+	}
+	if caller, ok := auth.CallerFrom(ctx); ok {
+		attributes = append(attributes, callerAttributes(&caller)...)
+	}
+	e.log.LogAttrs(ctx, slog.LevelInfo, "request ended", attributes...)
+}
 
 // denials is the audit log of the requests that the authentication or the authorization
 // rules denied. It logs no credential and no part of a request's body. It is safe for
@@ -61,4 +93,44 @@ func callerAttributes(c *auth.Caller) []slog.Attr {
 		return []slog.Attr{slog.Bool(auditlog.KeyAnonymous, true), slog.String(auditlog.KeyAddress, c.From)}
 	}
 	return []slog.Attr{slog.String(auditlog.KeyCaller, c.Principal())}
+}
+
+// refusals counts and logs the calls that authorization rules refuse.
+type refusals struct {
+	metrics *metrics.Metrics
+	log     *slog.Logger
+
+	mu sync.Mutex
+	// logged contains the rules whose failed evaluation has been logged.
+	logged map[string]bool
+}
+
+// newRefusals returns refusals that counts calls in m.
+func newRefusals(m *metrics.Metrics, log *slog.Logger) *refusals {
+	return &refusals{metrics: m, log: log, logged: map[string]bool{}}
+}
+
+// refused counts a refused call. If the evaluation of a rule fails, it logs the first
+// failure of this rule only.
+func (r *refusals) refused(ctx context.Context, why *authz.Refusal) {
+	r.metrics.CallRefused(why.Rule, why.Err != nil)
+	if why.Err == nil {
+		return
+	}
+	r.mu.Lock()
+	first := !r.logged[why.Rule]
+	r.logged[why.Rule] = true
+	r.mu.Unlock()
+	if first {
+		r.log.WarnContext(ctx, "call refused because a rule of authorization cannot be evaluated (logged once for each rule)", "rule", why.Rule, "error", why.Err)
+	}
+}
+
+// reset is called when the rules change. It forgets which failures were logged, and
+// counts by the names of the new rules.
+func (r *refusals) reset() {
+	r.metrics.RulesChanged()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.logged = map[string]bool{}
 }
