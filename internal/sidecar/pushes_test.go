@@ -131,6 +131,38 @@ func standaloneWith(t *testing.T, o *configuration.Options) *Sidecar {
 	return s
 }
 
+// TestLargePushesAreCharged checks that a large notification is charged to the memory of answers
+// until the webhook has answered.
+func TestLargePushesAreCharged(t *testing.T) {
+	arrived, answer := make(chan struct{}, 10), make(chan struct{})
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if size, _ := io.Copy(io.Discard, r.Body); size > 200<<10 {
+			arrived <- struct{}{}
+			<-answer
+		}
+	}))
+	defer receiver.Close()
+	s := standaloneBefore(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"text":"`+strings.Repeat("x", 200<<10)+`"}`)
+	}, "127.0.0.0/8")
+	response, err := http.Post("http://"+s.Addresses().Agent+"/", "application/json",
+		strings.NewReader(fmt.Sprintf(pushing["0.3"].message, receiver.URL)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	<-arrived
+	memory := s.limits.HTTP().Answers
+	if used := memory.Used(); used < 200<<10 {
+		t.Errorf("%d bytes are charged for a notification of more than 200 KiB", used)
+	}
+	close(answer)
+	if err := s.turns.pushes.Drain(t.Context()); err != nil || memory.Used() != 0 {
+		t.Errorf("Drain() error = %v; %d bytes are charged after the answer", err, memory.Used())
+	}
+}
+
 // TestInterruptedTurnsArePushed checks that the last status of a turn that the end of the
 // grace period interrupted is still sent.
 func TestInterruptedTurnsArePushed(t *testing.T) {
