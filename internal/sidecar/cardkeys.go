@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/binding/wellknown"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
@@ -158,13 +157,10 @@ func parseCardKeys(files []string, texts reload.Files) (keys []*signing.Key, err
 	return keys, errors.Join(errs...)
 }
 
-// directoriesOf returns the directories of files, each once.
-func directoriesOf(files []string) []string {
-	var all []string
+// directoriesOf returns the directory of each file.
+func directoriesOf(files []string) (all []string) {
 	for _, file := range files {
-		if dir := filepath.Dir(file); !slices.Contains(all, dir) {
-			all = append(all, dir)
-		}
+		all = append(all, filepath.Dir(file))
 	}
 	return all
 }

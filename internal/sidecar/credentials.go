@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -128,4 +129,52 @@ func checkValidity(leaf *x509.Certificate, now time.Time) error {
 		return &validityError{cause, text, leaf.NotBefore}
 	}
 	return nil
+}
+
+// credentialError is the reason of the end of a process, which has an exit status of its own.
+type credentialError struct {
+	text string
+	code int
+}
+
+// Error implements error.
+func (e *credentialError) Error() string { return e.text }
+
+// Errors of Open for a configured credential that cannot be used.
+var (
+	ErrCardKey error = &credentialError{"card signing key cannot be used", sidecarconfig.ExitCardKey}
+	// ErrAPIKeys means that no API key of a caller can be used.
+	ErrAPIKeys error = &credentialError{"API keys cannot be used", sidecarconfig.ExitAPIKeys}
+	// ErrTLS means that the certificate of the A2A endpoint cannot be used.
+	ErrTLS error = &credentialError{"TLS certificate cannot be used", sidecarconfig.ExitTLS}
+	// ErrClientCA means that the authorities of client certificates cannot be used.
+	ErrClientCA error = &credentialError{"authorities of clients cannot be used", sidecarconfig.ExitClientCA}
+	// ErrTrust means that the trust bundle, the certificate authorities that verify servers,
+	// cannot be used.
+	ErrTrust error = &credentialError{"authorities of servers cannot be used", sidecarconfig.ExitTrust}
+	// ErrChatKey means that the API key for the model server cannot be used.
+	ErrChatKey error = &credentialError{"API key of the model server cannot be used", sidecarconfig.ExitChatKey}
+)
+
+// ExitCode returns the exit status of a process that ends because of an error.
+func ExitCode(err error) int {
+	if reason, ok := errors.AsType[*credentialError](err); ok {
+		return reason.code
+	}
+	return 1
+}
+
+// WriteTerminationMessage writes the error with which the process ends into the
+// termination message file of its container, on one line of at most
+// sidecarconfig.MaxHealthMessage bytes. If there is no such file, it does nothing. The
+// error must not contain a credential. No error of this package does.
+func WriteTerminationMessage(err error) { writeTerminationMessage(sidecarconfig.TerminationLog, err) }
+
+func writeTerminationMessage(file string, err error) {
+	f, openErr := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0) //nolint:gosec // the container runtime defines the path
+	if openErr != nil {
+		return
+	}
+	_, _ = f.WriteString(sidecarconfig.OneLine(err.Error())) // the log has it, too
+	_ = f.Close()
 }

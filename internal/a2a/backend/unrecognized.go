@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
@@ -65,11 +64,7 @@ func Excerpt(text []byte, secrets ...string) string {
 	if !cut && len(s) <= maxExcerpt {
 		return s
 	}
-	end := min(len(s), maxExcerpt-len(ellipsis))
-	for end > 0 && end < len(s) && !utf8.RuneStart(s[end]) {
-		end--
-	}
-	return s[:end] + ellipsis
+	return strings.ToValidUTF8(s[:min(len(s), maxExcerpt-len(ellipsis))], "") + ellipsis
 }
 
 // redactSecret replaces a secret in a text. The end of the text may have been cut within a

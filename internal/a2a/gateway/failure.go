@@ -24,8 +24,7 @@ import (
 // Reasons why a request is not forwarded, in addition to failures of the connection.
 var (
 	// errRegistry means that the registry failed, or that its response is not valid.
-	errRegistry = errors.New("the registry sent an invalid response, or none")
-	// errNotListed means that the registry does not list the agent.
+	errRegistry  = errors.New("the registry sent an invalid response, or none")
 	errNotListed = errors.New("the registry lists no such agent")
 	// errNoAddress means that the agent has no Service yet.
 	errNoAddress = errors.New("agent has no address yet")
@@ -40,13 +39,10 @@ var (
 	// errCard means that a card is too large or is not a JSON object.
 	errCard = errors.New("read card")
 	// errTLSWanted means that the agent requires TLS, which it did not at its last probe.
-	errTLSWanted = errors.New("agent is served with TLS now; try again")
-	// errRedirect means that the agent or the registry responded with a redirect.
-	errRedirect = errors.New("answer is a redirect")
-	// errMisconfigured means that a URL of the Config is invalid.
+	errTLSWanted     = errors.New("agent is served with TLS now; try again")
+	errRedirect      = errors.New("answer is a redirect")
 	errMisconfigured = errors.New("a URL of the gateway's configuration is invalid")
-	// errTooLong means that a body is larger than its limit.
-	errTooLong = errors.New("body is too large")
+	errTooLong       = errors.New("body is too large")
 )
 
 // retrySoon is the delay that is named to clients after a transient failure.

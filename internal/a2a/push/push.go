@@ -12,6 +12,7 @@
 package push
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
@@ -68,8 +69,8 @@ type shared struct {
 // New returns a Pushes, or an error if a required option is missing. The Pushes delivers
 // nothing before Resume or a new configuration.
 func New(o Options) (*Pushes, error) {
-	if o.Tasks == nil || o.Configs == nil || o.Guard == nil {
-		return nil, errors.New("push needs tasks, configs and a guard")
+	if o.Tasks == nil || o.Configs == nil || o.Guard == nil || o.Observer == nil {
+		return nil, errors.New("push needs tasks, configs, a guard and an observer")
 	}
 	o.setDefaults()
 	var others *shared
@@ -137,10 +138,11 @@ const (
 
 // Options configure a Pushes. The zero value of a field means its default.
 type Options struct {
-	// Tasks, Configs and Guard are required.
-	Tasks   store.Store
-	Configs store.PushStore
-	Guard   Guard
+	// Tasks, Configs, Guard and Observer, which receives metrics, are required.
+	Tasks    store.Store
+	Configs  store.PushStore
+	Guard    Guard
+	Observer Observer
 	// Member reports which replicas are alive. If it is set, other replicas use Configs,
 	// too, and Configs must be a store.SharedPushStore. Nil means that no other process
 	// uses Configs.
@@ -164,8 +166,6 @@ type Options struct {
 	// Memory is charged for the bodies of more than limit.Small bytes until their requests end;
 	// nil charges none. The number of workers bounds the smaller ones.
 	Memory *limit.Budget
-	// Observer receives metrics; nil means none.
-	Observer Observer
 	// Tracer starts the spans of attempts; nil for none.
 	Tracer *tracing.Tracer
 	// Log receives failures, without the secrets of configurations. Nil discards them.
@@ -224,16 +224,13 @@ const (
 )
 
 func (o *Options) setDefaults() {
-	setDefault(&o.Workers, 16)
-	setDefault(&o.PerHost, 4)
-	setDefault(&o.Timeout, 10*time.Second)
-	setDefault(&o.MaxAttempts, 12)
-	setDefault(&o.FirstDelay, time.Second)
-	setDefault(&o.Linger, 100*time.Millisecond)
-	setDefault(&o.Keep, 10*time.Minute)
-	if o.Observer == nil {
-		o.Observer = noObserver{}
-	}
+	o.Workers = cmp.Or(o.Workers, 16)
+	o.PerHost = cmp.Or(o.PerHost, 4)
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	o.MaxAttempts = cmp.Or(o.MaxAttempts, 12)
+	o.FirstDelay = cmp.Or(o.FirstDelay, time.Second)
+	o.Linger = cmp.Or(o.Linger, 100*time.Millisecond)
+	o.Keep = cmp.Or(o.Keep, 10*time.Minute)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -244,14 +241,3 @@ func (o *Options) setDefaults() {
 		o.Random = rand.Float64
 	}
 }
-
-func setDefault[T int | time.Duration](v *T, to T) {
-	if *v <= 0 {
-		*v = to
-	}
-}
-
-type noObserver struct{}
-
-func (noObserver) Attempted(Result) {}
-func (noObserver) Abandoned(Cause)  {}

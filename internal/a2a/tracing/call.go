@@ -7,7 +7,6 @@ import (
 	"context"
 	"net/http"
 
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -123,14 +122,7 @@ func (s *Span) End(failure string) {
 		return
 	}
 	if s.span.IsRecording() {
-		if failure == "" {
-			s.span.SetAttributes(keyOutcome.String(outcomeSuccess))
-		} else {
-			s.span.SetAttributes(keyOutcome.String(failure), keyErrorType.String(failure))
-			if failure != OutcomeCanceled {
-				s.span.SetStatus(codes.Error, "")
-			}
-		}
+		setOutcome(s.span, failure, failure)
 	}
 	s.span.End()
 }

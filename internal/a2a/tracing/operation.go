@@ -138,14 +138,7 @@ func (op *operation) end(r Result) {
 	if r.Version != "" {
 		op.span.SetAttributes(keyVersion.String(r.Version))
 	}
-	if r.Outcome == "" {
-		op.span.SetAttributes(keyOutcome.String(outcomeSuccess))
-	} else {
-		op.span.SetAttributes(keyOutcome.String(r.Outcome), keyErrorType.String(r.ErrorType))
-		if r.Outcome != OutcomeCanceled {
-			op.span.SetStatus(codes.Error, "")
-		}
-	}
+	setOutcome(op.span, r.Outcome, r.ErrorType)
 	op.describeTask()
 	if op.settings.DraftAttributes {
 		op.span.SetAttributes(draftMethod.String(string(r.Method)), draftVersion.String(r.Version),
@@ -155,6 +148,18 @@ func (op *operation) end(r Result) {
 		op.span.SetAttributes(text(keyAgentVersion, op.settings.Version))
 	}
 	op.span.End()
+}
+
+// setOutcome records how the work of a span has ended. outcome is "" for success.
+func setOutcome(span trace.Span, outcome, errorType string) {
+	if outcome == "" {
+		span.SetAttributes(keyOutcome.String(outcomeSuccess))
+		return
+	}
+	span.SetAttributes(keyOutcome.String(outcome), keyErrorType.String(errorType))
+	if outcome != OutcomeCanceled {
+		span.SetStatus(codes.Error, "")
+	}
 }
 
 func (op *operation) describeTask() {

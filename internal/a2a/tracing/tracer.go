@@ -122,26 +122,14 @@ func OfRequest(h http.Header) (t a2a.TraceContext) {
 // joined joins the values of a header that is a list. It returns "" if the result exceeds a
 // limit in bytes.
 func joined(values []string, limit int) string {
-	var text string
-	switch len(values) {
-	case 0:
-		return ""
-	case 1:
-		text = values[0]
-	default:
-		size := len(values) - 1
-		for _, v := range values {
-			size += len(v)
-		}
-		if size > limit {
-			return ""
-		}
-		text = strings.Join(values, ",")
+	size := len(values) - 1
+	for _, v := range values {
+		size += len(v)
 	}
-	if len(text) > limit {
+	if size > limit {
 		return ""
 	}
-	return text
+	return strings.Join(values, ",")
 }
 
 // maxTurns bounds the number of tasks in turns.

@@ -51,13 +51,13 @@ func setLimit(limits *sidecarconfig.Limits, flag string) error {
 	return nil
 }
 
-func (o *Options) validateLimits() error {
-	var limits sidecarconfig.Limits
+// setLimits applies the values of --limit to limits.
+func (o *Options) setLimits(limits *sidecarconfig.Limits) error {
 	var errs []error
 	for _, flag := range o.Limits {
-		errs = append(errs, setLimit(&limits, flag))
+		errs = append(errs, setLimit(limits, flag))
 	}
-	return errors.Join(append(errs, limits.Validate())...)
+	return errors.Join(errs...)
 }
 
 // parsePushTarget parses an allowed target of push notifications: a CIDR, an IP address

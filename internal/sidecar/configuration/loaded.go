@@ -94,7 +94,7 @@ func (o *Options) override(c *sidecarconfig.Config) error {
 		}
 		c.Card = *file
 	}
-	if err := errors.Join(o.overrideProtocol(&c.ProtocolOptions), o.overrideLimits(c), o.overridePush(c)); err != nil {
+	if err := errors.Join(o.overrideProtocol(&c.ProtocolOptions), o.setLimits(&c.Limits), o.overridePush(c)); err != nil {
 		return err
 	}
 	c.Declare()
@@ -179,15 +179,6 @@ func (o *Options) access() (a sidecarconfig.Access) {
 		a.Authentication = append(a.Authentication, sidecarconfig.Authentication{Type: sidecarconfig.AuthenticationAnonymous})
 	}
 	return a
-}
-
-func (o *Options) overrideLimits(c *sidecarconfig.Config) error {
-	for _, flag := range o.Limits {
-		if err := setLimit(&c.Limits, flag); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (o *Options) overridePush(c *sidecarconfig.Config) error {

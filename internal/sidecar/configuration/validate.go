@@ -60,7 +60,8 @@ func (o *Options) Validate() error {
 	if host, _, err := net.SplitHostPort(o.GatewayListen); err == nil && !serving.IsLoopback(host) {
 		errs = append(errs, fmt.Errorf("--gateway-listen is %q, must be a loopback address: every client of the gateway acts as this agent", o.GatewayListen))
 	}
-	errs = append(errs, o.validateLimits())
+	var limits sidecarconfig.Limits
+	errs = append(errs, o.setLimits(&limits), limits.Validate())
 	errs = append(errs, o.validateStore()...)
 	return errors.Join(append(errs, o.validatePush()...)...)
 }

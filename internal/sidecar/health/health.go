@@ -12,6 +12,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -109,14 +110,11 @@ func (t *Tracker) Add(name sidecarconfig.Dependency, o Options) *Dependency {
 func (t *Tracker) Remove(d *Dependency) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for i, each := range t.all {
-		if each == d {
-			t.all = append(t.all[:i:i], t.all[i+1:]...)
-			d.removed = true
-			t.states.DeletePartialMatch(prometheus.Labels{"dependency": string(d.name)})
-			t.signal()
-			return
-		}
+	if i := slices.Index(t.all, d); i >= 0 {
+		t.all = slices.Delete(t.all, i, i+1)
+		d.removed = true
+		t.states.DeletePartialMatch(prometheus.Labels{"dependency": string(d.name)})
+		t.signal()
 	}
 }
 
@@ -223,17 +221,12 @@ func (t *Tracker) Ready() error {
 func (t *Tracker) list() []*Dependency {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return append([]*Dependency(nil), t.all...)
+	return slices.Clone(t.all)
 }
 
 // Pending reports whether any dependency is still Pending.
 func (t *Tracker) Pending() bool {
-	for _, d := range t.list() {
-		if d.Status().State == Pending {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.list(), func(d *Dependency) bool { return d.Status().State == Pending })
 }
 
 // SetCardSignatures sets the card's signatures in the next reports. Nil means none. s
@@ -245,25 +238,19 @@ func (t *Tracker) SetCardSignatures(s *sidecarconfig.CardSignatures) {
 	t.signal()
 }
 
-func (t *Tracker) cardSignatures() *sidecarconfig.CardSignatures {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.signatures
-}
-
 // Report returns the failed dependencies, in the order of sidecarconfig.Dependencies, and
 // the signatures of the card.
 func (t *Tracker) Report() sidecarconfig.HealthReport {
-	all := t.list()
-	report := sidecarconfig.HealthReport{Dependencies: []sidecarconfig.DependencyHealth{}, CardSignatures: t.cardSignatures()}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	report := sidecarconfig.HealthReport{Dependencies: []sidecarconfig.DependencyHealth{}, CardSignatures: t.signatures}
 	for _, name := range sidecarconfig.Dependencies {
-		for _, d := range all {
-			status := d.Status()
-			if d.name != name || status.State == Healthy || status.State == Pending {
+		for _, d := range t.all {
+			if d.name != name || d.status.State == Healthy || d.status.State == Pending {
 				continue
 			}
 			report.Dependencies = append(report.Dependencies, sidecarconfig.DependencyHealth{
-				Dependency: d.name, Cause: status.Cause, Message: status.Message,
+				Dependency: d.name, Cause: d.status.Cause, Message: d.status.Message,
 			})
 			break
 		}

@@ -48,8 +48,6 @@ const (
 // that does not change is sent a second time.
 type Reporter struct {
 	tracker *Tracker
-	// gateway returns the address of the registry and the file of the token. While it
-	// returns nil, no report is sent, and it is called once a minute.
 	gateway func() *sidecarconfig.Gateway
 	client  *http.Client
 	log     *slog.Logger
@@ -57,7 +55,7 @@ type Reporter struct {
 
 // NewReporter returns a Reporter that sends requests through transport. gateway returns
 // the address of the registry and the file of the token. While it returns nil, no report
-// is sent.
+// is sent, and it is called once a minute.
 func NewReporter(tracker *Tracker, gateway func() *sidecarconfig.Gateway, transport http.RoundTripper, log *slog.Logger) *Reporter {
 	return &Reporter{
 		tracker: tracker, gateway: gateway, log: log,

@@ -45,12 +45,10 @@ const (
 // the sidecar accepts new messages while turns run, for at most half of the time of
 // the drain. The other half is left to the turns that were accepted last.
 type Drainer struct {
-	log *slog.Logger
-	now func() time.Time
-	// running returns the number of running turns.
+	log     *slog.Logger
+	now     func() time.Time
 	running func() int
-	// drain refuses new turns and waits for the running turns until ctx ends.
-	drain func(ctx context.Context) error
+	drain   func(ctx context.Context) error
 
 	once     sync.Once
 	draining chan struct{}

@@ -5,14 +5,18 @@ package serving
 
 import (
 	"log/slog"
+	"net"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/logging"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // middleware wraps a handler.
@@ -109,4 +113,171 @@ func traceID(traceparent string) string {
 		return ""
 	}
 	return fields[1]
+}
+
+// checkHost protects an endpoint at a loopback address from DNS rebinding, by which a web
+// page could call an agent on the machine of its reader. It refuses requests whose Host
+// is neither a loopback name nor a configured host. configured returns hosts in the form
+// of card.NormalizeHost. If it is nil, there are none.
+//
+// Hosts are compared including their ports: the Host of a rebound page has the port of
+// the endpoint, and the Host from a proxy in front of the endpoint has the port of the
+// proxy. At addresses other than loopback, the possible names of an agent are unknown, so
+// checkHost does nothing.
+func checkHost(listener net.Addr, configured func() map[string]bool, deny denyFunc) middleware {
+	return func(next http.Handler) http.Handler {
+		if !IsLoopback(hostOf(listener.String())) {
+			return next
+		}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if IsLoopback(hostOf(r.Host)) || configured != nil && configured()[card.NormalizeHost(r.Host)] {
+				next.ServeHTTP(w, r)
+				return
+			}
+			deny(w, r, &a2a.Error{
+				Reason: a2a.ReasonPermissionDenied,
+				Message: "This endpoint is at a loopback address, so Host must be localhost, a loopback address or the host of a base URL; " +
+					"name the base URL by --base-url, or listen at another address by --listen",
+			})
+		})
+	}
+}
+
+// ConfiguredHosts returns the hosts of the URLs in a configuration at which the agent is
+// served.
+func ConfiguredHosts(c *sidecarconfig.Config) map[string]bool {
+	hosts := map[string]bool{}
+	add := func(b card.Base) {
+		for _, host := range append(b.Hosts(), b.HostNames()...) {
+			hosts[host] = true
+		}
+	}
+	for _, b := range c.Bases {
+		add(b)
+	}
+	for _, i := range c.Card.Interfaces {
+		if address := i.URL; i.Binding == card.GRPC && !strings.Contains(address, "://") {
+			add(card.Base{URL: "https://" + address, GRPC: address})
+		} else {
+			add(card.Base{URL: address})
+		}
+	}
+	return hosts
+}
+
+// IsLoopback reports whether a host is localhost or a loopback address.
+func IsLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// hostOf returns the host in an address with or without a port.
+func hostOf(address string) string {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		return host
+	}
+	return strings.Trim(address, "[]")
+}
+
+// The values of CORS headers for pages of allowed origins. Credentials such as cookies
+// are not allowed, because the sidecar reads none.
+const (
+	corsMethods = "GET, POST, PUT, DELETE"
+	corsHeaders = "Accept, Authorization, Content-Type, A2A-Version, A2A-Extensions, X-A2A-Extensions, Last-Event-ID, Traceparent, Tracestate, Baggage, " +
+		"Grpc-Timeout, X-Grpc-Web, X-User-Agent"
+	corsExposed = "A2A-Version, A2A-Extensions, X-A2A-Extensions, ETag, Retry-After, WWW-Authenticate, " +
+		"Grpc-Status, Grpc-Message, Grpc-Status-Details-Bin, Last-Event-Id"
+	corsMaxAge = "600"
+)
+
+// checkOrigin refuses requests of web pages from other origins that are not allowed, and
+// answers the preflight requests of allowed ones. CORS alone would not be enough: a
+// browser sends some requests without a preflight. Such a request takes effect, and CORS
+// only hides the response from the page.
+func checkOrigin(access func() *sidecarconfig.Access, deny denyFunc) middleware {
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			rules := access()
+			allowed := rules.CORS.Origins()
+			if len(allowed) > 0 && !slices.Contains(allowed, "*") {
+				w.Header().Add("Vary", "Origin")
+			}
+			origins := r.Header.Values("Origin")
+			if isOwnPage(origins, r) {
+				next.ServeHTTP(w, r)
+				return
+			}
+			allow := allowedOrigin(origins, allowed)
+			if allow == "" {
+				deny(w, r, errOrigin)
+				return
+			}
+			w.Header().Set("Access-Control-Allow-Origin", allow)
+			if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+				answerPreflight(w, rules)
+				return
+			}
+			w.Header().Set("Access-Control-Expose-Headers", corsExposed)
+			next.ServeHTTP(w, r)
+		})
+	}
+}
+
+var errOrigin = &a2a.Error{
+	Reason:  a2a.ReasonPermissionDenied,
+	Message: "Web pages of this origin may not call this agent; spec.access.cors.allowedOrigins lists those that may",
+}
+
+// isOwnPage reports whether a request does not come from a web page, or comes from a page
+// of this host.
+func isOwnPage(origins []string, r *http.Request) bool {
+	return len(origins) == 0 || len(origins) == 1 && sameOrigin(origins[0], r.Host, r.TLS != nil)
+}
+
+// allowedOrigin returns the value of Access-Control-Allow-Origin, or "" if the page may
+// not call the agent.
+func allowedOrigin(origins, allowed []string) string {
+	switch {
+	case len(origins) != 1:
+		return ""
+	case slices.Contains(allowed, "*"):
+		return "*"
+	case slices.Contains(allowed, origins[0]):
+		return origins[0]
+	default:
+		return ""
+	}
+}
+
+func answerPreflight(w http.ResponseWriter, rules *sidecarconfig.Access) {
+	h := w.Header()
+	h.Add("Vary", "Access-Control-Request-Method, Access-Control-Request-Headers")
+	h.Set("Access-Control-Allow-Methods", corsMethods)
+	h.Set("Access-Control-Allow-Headers", corsHeaders+apiKeyHeader(rules))
+	h.Set("Access-Control-Max-Age", corsMaxAge)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// apiKeyHeader returns a comma and the name of the API key header, or "" if there is
+// none.
+func apiKeyHeader(a *sidecarconfig.Access) string {
+	for _, each := range a.Authentication {
+		if each.APIKey != nil && each.APIKey.Header != "" {
+			return ", " + each.APIKey.Header
+		}
+	}
+	return ""
+}
+
+// sameOrigin reports whether a page belongs to the host that it calls. Behind a proxy
+// that terminates TLS, the scheme of a request is unknown, so both schemes are accepted.
+// If the sidecar itself terminates TLS (secure), the scheme http is not accepted, because
+// an attacker on the network may have changed the page.
+func sameOrigin(origin, host string, secure bool) bool {
+	u, err := url.Parse(origin)
+	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || secure) || u.Host == "" || u.Path != "" || u.User != nil {
+		return false
+	}
+	port := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
+	return strings.EqualFold(strings.TrimSuffix(u.Host, port), strings.TrimSuffix(host, port))
 }

@@ -219,12 +219,8 @@ func printable(text string) string {
 		}
 		return ' '
 	}, text)
-	if len(text) <= maxReason {
-		return text
+	if len(text) > maxReason {
+		return strings.ToValidUTF8(text[:maxReason], "")
 	}
-	cut := maxReason
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut]
+	return text
 }

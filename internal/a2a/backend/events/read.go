@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
@@ -181,9 +180,5 @@ func toValidUTF8(text []byte) string {
 	if utf8.Valid(text) {
 		return string(text)
 	}
-	var out strings.Builder
-	for _, r := range string(text) {
-		out.WriteRune(r)
-	}
-	return out.String()
+	return string([]rune(string(text)))
 }

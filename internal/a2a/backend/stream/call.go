@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -212,12 +213,7 @@ func addTrace(h http.Header, t *a2a.TraceContext) {
 
 // isHeaderValue reports whether a header can hold a text.
 func isHeaderValue(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
 // headerValue returns a text unchanged if a header can hold it, and percent-encoded

@@ -5,11 +5,15 @@ package upstream
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend/stream"
@@ -150,4 +154,162 @@ func toHeaderValue(s string) string {
 		}
 		return r
 	}, s)
+}
+
+// Limits of the card: its size in bytes, and the time to read it.
+const (
+	maxCard     = 1 << 20
+	cardTimeout = 10 * time.Second
+)
+
+// wellKnown are the well-known paths of a card. The first is the path of 0.3 and later.
+var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
+
+// cardReader reads the card of an agent, for a turn.
+type cardReader struct {
+	client *stream.Client
+	// agent is the URL of the agent. path is the configured path of the card, "" for none.
+	agent *url.URL
+	path  string
+	turn  *backend.Turn
+}
+
+// read reads the card within cardTimeout.
+func (c *cardReader) read(ctx context.Context) ([]byte, error) {
+	limited, stop := context.WithTimeout(ctx, cardTimeout)
+	defer stop()
+	text, err := c.find(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return nil, backend.Failed("The agent did not serve its card within "+cardTimeout.String(), err)
+	}
+	return text, err
+}
+
+// find reads the card at its configured path. If no path is configured, it tries the
+// well-known paths below the path of the agent's URL, if the URL has a path, and then at
+// the root.
+func (c *cardReader) find(ctx context.Context) ([]byte, error) {
+	places := c.places()
+	var refusal *noCardError
+	for _, u := range places {
+		text, err := c.fetch(ctx, u)
+		missing, isMissing := errors.AsType[*noCardError](err)
+		if !isMissing {
+			return text, err
+		}
+		if refusal == nil || missing.rank() > refusal.rank() {
+			refusal = missing
+		}
+	}
+	return nil, refusal.failure(places)
+}
+
+func (c *cardReader) places() []*url.URL {
+	at := func(escaped string) *url.URL {
+		u := *c.agent
+		u.Path, u.RawPath = escaped, ""
+		if unescaped, err := url.PathUnescape(escaped); err == nil {
+			u.Path, u.RawPath = unescaped, escaped
+		}
+		return &u
+	}
+	if c.path != "" {
+		return []*url.URL{at(c.path)}
+	}
+	bases := []string{""}
+	if base := strings.TrimSuffix(c.agent.EscapedPath(), "/"); base != "" {
+		bases = []string{base, ""}
+	}
+	var places []*url.URL
+	for _, base := range bases {
+		for _, place := range wellKnown {
+			places = append(places, at(base+place))
+		}
+	}
+	return places
+}
+
+// noCardError is the error of a URL that serves no card.
+type noCardError struct {
+	at      *url.URL
+	status  int
+	excerpt string
+}
+
+// Error returns the path and the status, for the log.
+func (n *noCardError) Error() string {
+	return "GET " + n.at.EscapedPath() + " returned " + strconv.Itoa(n.status)
+}
+
+// rank returns how much a response explains why there is no card: 0 for a 404, 1 for
+// another status, and 2 for another status with an excerpt of the body.
+func (n *noCardError) rank() int {
+	switch {
+	case n.status == http.StatusNotFound:
+		return 0
+	case n.excerpt == "":
+		return 1
+	default:
+		return 2
+	}
+}
+
+// failure returns the failure for the client if no URL serves a card. It describes the
+// first response with the highest rank. Later URLs are guesses, so their responses explain
+// less.
+func (n *noCardError) failure(places []*url.URL) *backend.TurnError {
+	const cure = "; set backend.a2a.cardPath and backend.a2a.query to where the card is, or backend.a2a.version to use no card"
+	if n.rank() > 0 || len(places) == 1 {
+		reason := "The agent serves no card: GET " + n.at.EscapedPath() + " returned " + strconv.Itoa(n.status)
+		if text := http.StatusText(n.status); text != "" {
+			reason += " " + text
+		}
+		if n.excerpt != "" {
+			reason += ": " + n.excerpt
+		}
+		return backend.Failed(reason+cure, n)
+	}
+	return backend.Failed("The agent serves no card at "+strings.Join(wellKnown, " or ")+
+		", which names its version of A2A"+cure, n)
+}
+
+func (c *cardReader) fetch(ctx context.Context, u *url.URL) ([]byte, error) {
+	header := stream.Header(c.turn, "application/json")
+	delete(header, "Content-Type")
+	// A server with a card for each version returns the latest one.
+	header[version.Name] = []string{version.V10.String()}
+	resp, err := c.client.Do(ctx, &stream.Request{Method: http.MethodGet, URL: u, Header: header})
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body := c.client.NewBody(resp, nil)
+	if !stream.IsSuccess(resp.StatusCode) {
+		return nil, &noCardError{at: u, status: resp.StatusCode, excerpt: errorExcerpt(body)}
+	}
+	if _, _, err := body.MediaType(); err != nil {
+		return nil, err
+	}
+	text, fits, err := body.ReadUpTo(maxCard)
+	if err != nil {
+		return nil, err
+	}
+	if !fits {
+		return nil, backend.Failed(fmt.Sprintf("The agent's card exceeds %d bytes", maxCard), nil)
+	}
+	return text, nil
+}
+
+// errorExcerpt returns an excerpt of the body of an error response, "" if the body has no
+// media type of text or JSON, or cannot be read.
+func errorExcerpt(body *stream.Body) string {
+	mediaType, _, err := body.MediaType()
+	if err != nil || mediaType != "application/json" && mediaType != "application/problem+json" && mediaType != "text/plain" {
+		return ""
+	}
+	text, fits, err := body.ReadUpTo(maxErrorBody)
+	if err != nil || !fits {
+		return ""
+	}
+	return backend.Excerpt(text)
 }

@@ -95,7 +95,7 @@ func (d *dialect) event(text []byte) (a2a.Event, error) { return d.lenient(d.dec
 func (d *dialect) response(text []byte) (a2a.Event, error) { return d.lenient(d.decodeResponse, text) }
 
 // task decodes a task, as leniently as event.
-func (d *dialect) task(text []byte) (*a2a.Task, error) {
+func (d *dialect) task(text []byte) (a2a.Event, error) {
 	e, err := d.lenient(func(text []byte) (a2a.Event, error) {
 		t, err := d.decodeTask(text)
 		return a2a.Event{Task: t}, err
@@ -103,7 +103,7 @@ func (d *dialect) task(text []byte) (*a2a.Task, error) {
 	if err == nil && e.Task == nil {
 		err = agentevents.ErrNoTask
 	}
-	return e.Task, err
+	return e, err
 }
 
 func (d *dialect) lenient(decode func([]byte) (a2a.Event, error), text []byte) (a2a.Event, error) {

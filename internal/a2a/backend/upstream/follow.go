@@ -203,3 +203,108 @@ func (f *follower) emitHeldStatus() error {
 	f.addStatus(u)
 	return f.flush()
 }
+
+// cancelTimeout bounds a request that cancels an agent's task, and the wait for the id of a
+// task that is to be canceled.
+const cancelTimeout = 5 * time.Second
+
+func newTurnClient(a *agent, t *backend.Turn, emit backend.Emit) *turnClient {
+	return &turnClient{relay: newRelay(t, emit, a.contextNames), agent: a}
+}
+
+// stop ends the call to the agent. If the client canceled the task before its id is known,
+// stop waits for the first event, which has the id, at most for cancelTimeout.
+func (c *turnClient) stop(cause error, stop context.CancelCauseFunc) {
+	if errors.Is(cause, backend.ErrCanceled) && !c.taskNamed.Load() {
+		time.AfterFunc(cancelTimeout, func() { stop(cause) })
+		return
+	}
+	stop(cause)
+}
+
+// tryEndpoints runs the turn with the current endpoint. If the agent does not support the
+// request, it has not processed it, so tryEndpoints tries the fallback, or reads the card again,
+// before it fails.
+func (c *turnClient) tryEndpoints(ctx context.Context) error {
+	if c.turn.Input {
+		// This event ends the waiting run, because both runs would receive the same events.
+		if err := c.emit([]a2a.Event{{Status: &a2a.StatusUpdate{Status: a2a.Status{State: a2a.StateWorking}}}}); err != nil {
+			return err
+		}
+	}
+	p, fresh, err := c.agent.endpoint(ctx, c.turn)
+	for err == nil {
+		c.endpoint, c.ids = p, c.initialIDs
+		c.taskNamed.Store(c.ids.task != "")
+		err = c.sendAndFollow(ctx)
+		problem, isProtocolError := errors.AsType[*protocolError](err)
+		switch {
+		case !isProtocolError:
+			if isAgentFailure(err) {
+				c.agent.forgetEndpoint(p)
+			}
+			return err
+		case !problem.isUnsupported() || c.responded:
+			return p.turnError(problem, c.agent.remote != nil)
+		case p.fallback != nil && (c.turn.Task == nil || fresh):
+			p, err = p.fallback, nil
+			c.agent.current.Store(p)
+		case fresh:
+			c.agent.forgetEndpoint(p)
+			return p.turnError(problem, c.agent.remote != nil)
+		default:
+			c.agent.forgetEndpoint(p)
+			p, fresh, err = c.agent.endpoint(ctx, c.turn)
+		}
+	}
+	return err
+}
+
+// sendAndFollow sends the message and follows the agent's task until it ends or is
+// paused.
+func (c *turnClient) sendAndFollow(ctx context.Context) error {
+	err := c.sendMessage(ctx)
+	problem, isProtocolError := errors.AsType[*protocolError](err)
+	if isProtocolError && !c.responded && c.endpoint.streaming.Load() &&
+		(problem.reason == a2a.ReasonMethodNotFound || problem.reason == a2a.ReasonUnsupportedOperation) {
+		// The agent does not support streaming, although its card declares it.
+		c.endpoint.streaming.Store(false)
+		if err = c.sendMessage(ctx); err != nil && !c.responded {
+			c.endpoint.streaming.Store(true)
+		}
+	}
+	if err != nil && (c.state == a2a.StateUnknown || !stream.ConnectionLost(err)) {
+		return err
+	}
+	switch {
+	case c.stopped():
+		return nil
+	case c.state != a2a.StateUnknown || c.heldStatus != nil:
+		return c.follow(ctx, err == nil)
+	case c.output.hasMessage:
+		return nil
+	default:
+		return backend.Failed("The agent's answer names no task", nil)
+	}
+}
+
+// isAgentFailure reports whether a turn ended because the agent failed. Another agent may
+// then have replaced it, at the same URL.
+func isAgentFailure(err error) bool {
+	failure, ok := errors.AsType[*backend.TurnError](err)
+	return ok && failure.State == a2a.StateFailed
+}
+
+// mustCancelTask reports whether the agent still has an unfinished task that the sidecar no
+// longer needs. cause is the cause of the end of the turn's context, nil if the turn ended
+// by itself.
+func (c *turnClient) mustCancelTask(cause, err error) bool {
+	switch {
+	case err == nil, c.state == a2a.StateUnknown, c.state.Terminal(), c.ids.task == "", errors.Is(cause, backend.ErrSuperseded):
+		return false
+	case c.state.Interrupted():
+		return errors.Is(cause, backend.ErrCanceled)
+	default:
+		return true
+	}
+}

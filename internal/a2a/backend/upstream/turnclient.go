@@ -136,19 +136,8 @@ func (c *turnClient) streamEvent(number int, text []byte) error {
 	if len(text) == 0 {
 		return nil
 	}
-	content, err := c.endpoint.binding.unwrap(text)
-	var e a2a.Event
-	if err == nil {
-		text = content
-		e, err = c.endpoint.event(content)
-	}
-	if err == nil {
-		err = c.handleEvent(&e)
-	}
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, errStatusHeld) {
+	text, err := c.decode(text, c.endpoint.event)
+	if err == nil || errors.Is(err, errStatusHeld) {
 		return err
 	}
 	// Emit the earlier events first.
@@ -158,27 +147,31 @@ func (c *turnClient) streamEvent(number int, text []byte) error {
 	return decodeFailure("event in line "+strconv.Itoa(number), text, err)
 }
 
+// decode handles the event in the envelope of a text. It returns the part of the text that it
+// decoded last, for an excerpt.
+func (c *turnClient) decode(text []byte, decode func([]byte) (a2a.Event, error)) ([]byte, error) {
+	content, err := c.endpoint.binding.unwrap(text)
+	if err != nil {
+		return text, err
+	}
+	e, err := decode(content)
+	if err == nil {
+		err = c.handleEvent(&e)
+	}
+	return content, err
+}
+
 // singleResponse handles a response that is not a stream.
 func (c *turnClient) singleResponse(op operation, body *stream.Body) error {
 	text, err := body.ReadAll()
 	if err != nil {
 		return err
 	}
-	content, err := c.endpoint.binding.unwrap(text)
-	var e a2a.Event
-	if err == nil {
-		text = content
+	decode := c.endpoint.response
+	if op == opGet {
+		decode = c.endpoint.task
 	}
-	switch {
-	case err != nil:
-	case op == opGet:
-		e.Task, err = c.endpoint.task(content)
-	default:
-		e, err = c.endpoint.response(content)
-	}
-	if err == nil {
-		err = c.handleEvent(&e)
-	}
+	text, err = c.decode(text, decode)
 	switch {
 	case errors.Is(err, errStatusHeld):
 		return err

@@ -113,7 +113,7 @@ func (b *Backend) Close() {
 
 // Run implements backend.Backend.
 func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
-	r := newRun(b.agent, t, emit)
+	r := newTurnClient(b.agent, t, emit)
 	call, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	defer context.AfterFunc(ctx, func() { r.stop(context.Cause(ctx), stop) })()

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -228,13 +229,5 @@ func forwarded(r *mcp.CallToolRequest) http.Header {
 }
 
 func isHeaderValue(text string) bool {
-	if text == "" || len(text) > 512 {
-		return false
-	}
-	for _, c := range []byte(text) {
-		if c < ' ' || c > '~' {
-			return false
-		}
-	}
-	return true
+	return text != "" && len(text) <= 512 && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 }

@@ -198,9 +198,13 @@ func (s *sessions) of(id string) context.Context {
 	if each := s.known[id]; each != nil {
 		return each.ctx
 	}
-	ended, cancel := context.WithCancel(s.all)
+	return canceled()
+}
+
+func canceled() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	return ended
+	return ctx
 }
 
 func (s *sessions) count() int {
@@ -261,9 +265,7 @@ func (s *requests) of(header http.Header) context.Context {
 	if ctx, ok := s.served.Load(header.Get(headerRequest)); ok {
 		return ctx.(context.Context) // begin stores a context there
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
+	return canceled()
 }
 
 // originOf returns the URL of the gateway that the client of a request has called.
