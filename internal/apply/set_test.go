@@ -154,6 +154,19 @@ func TestSet(t *testing.T) {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.Data = nil; return cm },
 			want:   applyresult.Result{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},
 		},
+		"sends nothing for a ConfigMap that is being deleted, whose data the cache does not keep": {
+			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
+				cm.Data, cm.DeletionTimestamp = nil, new(metav1.Now())
+				return cm
+			},
+		},
+		"repairs a ConfigMap that is being deleted, whose data was edited": {
+			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
+				cm.Data, cm.Annotations, cm.DeletionTimestamp = nil, nil, new(metav1.Now())
+				return cm
+			},
+			want: applyresult.Result{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},
+		},
 		"removes a field that is no longer desired": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.Annotations["digest"] = "older"; return cm },
 			want:   applyresult.Result{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},

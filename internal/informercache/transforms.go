@@ -6,6 +6,7 @@ package informercache
 import (
 	"maps"
 	"reflect"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,19 +23,27 @@ import (
 // StripForeign is a transform for the kinds that Agents own. From the object that the operator
 // writes for an Agent, it removes the managed fields and, if it is a ConfigMap, the data that the
 // operator does not read. Of any other object, it keeps only the identity. This includes objects
-// that an Agent controls and that have another name than the operator gives: everyone who may
-// create ConfigMaps may create any number of them.
+// that an Agent controls and that have another name than the operator gives, and ConfigMaps that
+// the operator did not write: everyone who may create ConfigMaps may create any number of them.
 func StripForeign(obj any) (any, error) {
 	object, ok := obj.(client.Object)
 	if !ok {
 		return obj, nil
 	}
-	if hasNameForAgent(object) {
+	configMap, isConfigMap := obj.(*corev1.ConfigMap)
+	switch {
+	case !hasNameForAgent(object), isConfigMap && !mayHaveWritten(configMap):
+	case !isConfigMap:
 		object.SetManagedFields(nil)
-		if configMap, ok := obj.(*corev1.ConfigMap); ok {
-			stripData(configMap)
-		}
 		return object, nil
+	case configMap.DeletionTimestamp != nil:
+		return &corev1.ConfigMap{ObjectMeta: deletedIdentity(configMap)}, nil
+	default:
+		configMap.ManagedFields, configMap.BinaryData = nil, nil
+		maps.DeleteFunc(configMap.Data, func(key, value string) bool {
+			return key != sidecarconfig.FileName && key != sidecarconfig.CardFileName || len(value) > sidecarconfig.MaxSize
+		})
+		return configMap, nil
 	}
 	kept := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
 	*metadataOf(kept) = foreignIdentity(*metadataOf(object))
@@ -114,14 +123,6 @@ func stripNamespace(obj any) (any, error) {
 	return kept, nil
 }
 
-// stripData removes the data that the operator does not read.
-func stripData(configMap *corev1.ConfigMap) {
-	maps.DeleteFunc(configMap.Data, func(key, _ string) bool {
-		return key != sidecarconfig.FileName && key != sidecarconfig.CardFileName
-	})
-	configMap.BinaryData = nil
-}
-
 // hasNameForAgent reports whether an Agent controls an object and the object has the name that
 // the operator gives to this Agent's object.
 func hasNameForAgent(object client.Object) bool {
@@ -155,15 +156,42 @@ func identity(m metav1.ObjectMeta) metav1.ObjectMeta {
 func foreignIdentity(m metav1.ObjectMeta) metav1.ObjectMeta {
 	kept := identity(m)
 	agent, labelled := m.Labels[a2av1alpha1.LabelAgent]
-	if !labelled {
-		return kept
+	if labelled && slices.ContainsFunc(m.ManagedFields, isByOperator) {
+		kept.Labels = map[string]string{a2av1alpha1.LabelAgent: agent}
+		kept.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: a2av1alpha1.FieldOwner, Operation: metav1.ManagedFieldsOperationApply}}
+		kept.DeletionTimestamp = m.DeletionTimestamp
 	}
-	for _, e := range m.ManagedFields {
-		if e.Manager == a2av1alpha1.FieldOwner && e.Operation == metav1.ManagedFieldsOperationApply {
-			kept.Labels = map[string]string{a2av1alpha1.LabelAgent: agent}
-			kept.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: a2av1alpha1.FieldOwner, Operation: e.Operation}}
-			kept.DeletionTimestamp = m.DeletionTimestamp
-		}
+	return kept
+}
+
+// isByOperator reports whether a managed fields entry is of the operator's applies.
+func isByOperator(e metav1.ManagedFieldsEntry) bool {
+	return e.Manager == a2av1alpha1.FieldOwner && e.Operation == metav1.ManagedFieldsOperationApply
+}
+
+// mayHaveWritten reports whether the operator may have written a ConfigMap. A ConfigMap that was
+// transformed before has no managed fields any more.
+func mayHaveWritten(configMap *corev1.ConfigMap) bool {
+	return len(configMap.ManagedFields) == 0 || slices.ContainsFunc(configMap.ManagedFields, isByOperator)
+}
+
+// deletedIdentity returns the identity of an Agent's ConfigMap that is being deleted. If the data
+// has its digest, the identity contains the digests, so that the operator does not write the
+// ConfigMap again.
+//
+// The cache keeps no data of such a ConfigMap. Everyone who may create ConfigMaps may create them
+// in the name of Agents that do not exist, with managed fields of the operator and with a finalizer.
+// The garbage collector deletes these ConfigMaps, and the finalizer keeps them.
+func deletedIdentity(configMap *corev1.ConfigMap) metav1.ObjectMeta {
+	kept := identity(configMap.ObjectMeta)
+	kept.DeletionTimestamp = configMap.DeletionTimestamp
+	content, found := configMap.Data[sidecarconfig.FileName]
+	if !found {
+		content = configMap.Data[sidecarconfig.CardFileName]
+	}
+	transformed := len(configMap.ManagedFields) == 0 && configMap.Data == nil
+	if transformed || sidecarconfig.Digest([]byte(content)) == configMap.Annotations[a2av1alpha1.AnnotationConfigDigest] {
+		kept.Annotations = only(configMap.Annotations, a2av1alpha1.AnnotationConfigDigest, a2av1alpha1.AnnotationAppliedDigest)
 	}
 	return kept
 }

@@ -5,6 +5,7 @@ package informercache
 
 import (
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -42,12 +43,24 @@ func TestTransforms(t *testing.T) {
 	configuration := map[string]string{sidecarconfig.FileName: "{}", sidecarconfig.CardFileName: "{}"}
 	withData := map[string]string{sidecarconfig.FileName: "{}", sidecarconfig.CardFileName: "{}", "large": "text"}
 	byName := metav1.OwnerReference{APIVersion: a2av1alpha1.GroupVersion.String(), Kind: "Agent", Name: "name", Controller: new(true)}
+	byOperator := []metav1.ManagedFieldsEntry{{Manager: "m"}, {Manager: a2av1alpha1.FieldOwner, Operation: metav1.ManagedFieldsOperationApply}}
 	configMapMetadata := metadata(byAgent)
-	configMapMetadata.Name = names.ConfigMap("agent")
+	configMapMetadata.Name, configMapMetadata.ManagedFields = names.ConfigMap("agent"), byOperator
 	ownedConfigMap := configMapMetadata
 	ownedConfigMap.ManagedFields = nil
+	byTenant, byTenantIdentity := metadata(byAgent), identityOf(byAgent)
+	byTenant.Name, byTenantIdentity.Name = configMapMetadata.Name, configMapMetadata.Name
+	tooLarge := map[string]string{sidecarconfig.FileName: strings.Repeat("x", sidecarconfig.MaxSize+1), sidecarconfig.CardFileName: "{}"}
 	uncontrolled := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "p"}
 	now := metav1.Now()
+	digests := map[string]string{a2av1alpha1.AnnotationConfigDigest: sidecarconfig.Digest([]byte("{}")), a2av1alpha1.AnnotationAppliedDigest: "1"}
+	deleted, deletedIdentity := configMapMetadata, byTenantIdentity
+	deleted.DeletionTimestamp, deletedIdentity.DeletionTimestamp = &now, &now
+	deleted.Annotations = maps.Clone(digests)
+	deleted.Annotations["c"] = strings.Repeat("d", 1<<10)
+	deletedInSync := deletedIdentity
+	deletedInSync.Annotations = digests
+	edited := map[string]string{sidecarconfig.FileName: `{"edited":true}`, sidecarconfig.CardFileName: "{}"}
 
 	orphan, orphanIdentity := metadata(), identityOf()
 	orphan.Labels[a2av1alpha1.LabelAgent] = "echo"
@@ -83,11 +96,23 @@ func TestTransforms(t *testing.T) {
 			&corev1.ConfigMap{ObjectMeta: configMapMetadata, Data: withData, BinaryData: map[string][]byte{"large": {1}}},
 			&corev1.ConfigMap{ObjectMeta: ownedConfigMap, Data: configuration},
 		},
-		"ConfigMap of an Agent, with another name": {StripForeign, &corev1.ConfigMap{ObjectMeta: metadata(byAgent), Data: withData}, &corev1.ConfigMap{ObjectMeta: identityOf(byAgent)}},
-		"ConfigMap with the name of an Agent":      {StripForeign, &corev1.ConfigMap{ObjectMeta: metadata(byName), Data: withData}, &corev1.ConfigMap{ObjectMeta: identityOf(byName)}},
-		"Service of an Agent":                      {StripForeign, &corev1.Service{ObjectMeta: metadata(byName)}, &corev1.Service{ObjectMeta: owned}},
-		"Service of an Agent, with another name":   {StripForeign, &corev1.Service{ObjectMeta: metadata(byAgent)}, &corev1.Service{ObjectMeta: identityOf(byAgent)}},
-		"owners that are not the controller":       {StripForeign, &corev1.Service{ObjectMeta: metadata(uncontrolled, byOther, uncontrolled)}, &corev1.Service{ObjectMeta: identityOf(byOther)}},
+		"ConfigMap of an Agent, not written by the operator": {
+			StripForeign, &corev1.ConfigMap{ObjectMeta: byTenant, Data: withData}, &corev1.ConfigMap{ObjectMeta: byTenantIdentity},
+		},
+		"ConfigMap of an Agent, too large": {
+			StripForeign,
+			&corev1.ConfigMap{ObjectMeta: configMapMetadata, Data: tooLarge},
+			&corev1.ConfigMap{ObjectMeta: ownedConfigMap, Data: map[string]string{sidecarconfig.CardFileName: "{}"}},
+		},
+		"ConfigMap that is being deleted":              {StripForeign, &corev1.ConfigMap{ObjectMeta: deleted, Data: withData}, &corev1.ConfigMap{ObjectMeta: deletedInSync}},
+		"ConfigMap of a card that is being deleted":    {StripForeign, &corev1.ConfigMap{ObjectMeta: deleted, Data: map[string]string{sidecarconfig.CardFileName: "{}"}}, &corev1.ConfigMap{ObjectMeta: deletedInSync}},
+		"edited ConfigMap that is being deleted":       {StripForeign, &corev1.ConfigMap{ObjectMeta: deleted, Data: edited}, &corev1.ConfigMap{ObjectMeta: deletedIdentity}},
+		"ConfigMap without data that is being deleted": {StripForeign, &corev1.ConfigMap{ObjectMeta: deleted}, &corev1.ConfigMap{ObjectMeta: deletedIdentity}},
+		"ConfigMap of an Agent, with another name":     {StripForeign, &corev1.ConfigMap{ObjectMeta: metadata(byAgent), Data: withData}, &corev1.ConfigMap{ObjectMeta: identityOf(byAgent)}},
+		"ConfigMap with the name of an Agent":          {StripForeign, &corev1.ConfigMap{ObjectMeta: metadata(byName), Data: withData}, &corev1.ConfigMap{ObjectMeta: identityOf(byName)}},
+		"Service of an Agent":                          {StripForeign, &corev1.Service{ObjectMeta: metadata(byName)}, &corev1.Service{ObjectMeta: owned}},
+		"Service of an Agent, with another name":       {StripForeign, &corev1.Service{ObjectMeta: metadata(byAgent)}, &corev1.Service{ObjectMeta: identityOf(byAgent)}},
+		"owners that are not the controller":           {StripForeign, &corev1.Service{ObjectMeta: metadata(uncontrolled, byOther, uncontrolled)}, &corev1.Service{ObjectMeta: identityOf(byOther)}},
 		"pod": {
 			stripPod,
 			&corev1.Pod{
@@ -127,6 +152,10 @@ func TestTransforms(t *testing.T) {
 		}
 		if diff := cmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		// An informer that fills its cache transforms each object twice.
+		if again, err := test.transform(got); err != nil || cmp.Diff(test.want, again) != "" {
+			t.Errorf("%s, transformed twice: %v (-want +got):\n%s", name, err, cmp.Diff(test.want, again))
 		}
 	}
 }
