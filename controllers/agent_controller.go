@@ -67,6 +67,7 @@ type AgentReconciler struct {
 	events   *events.Recorder
 	platform desired.Platform
 	watched  watchedNamespaces
+	claims   *addressClaims
 	clock    clock.PassiveClock
 	// inSync and written are described in package memo.
 	inSync  *memo.Memo[types.NamespacedName, gather.InputDigest, desired.Result]
@@ -99,10 +100,12 @@ type AgentConfig struct {
 
 // NewAgentReconciler returns an AgentReconciler.
 func NewAgentReconciler(config AgentConfig) *AgentReconciler {
+	claims := newAddressClaims(config.Client, config.Optional)
 	return &AgentReconciler{
 		client: config.Client,
+		claims: claims,
 		gather: gather.New(gather.Config{
-			Reader: config.Client, Issuer: config.Issuer, TokenIssuer: config.TokenIssuer, RegistryCA: config.RegistryCA, Remote: config.Remote,
+			Reader: config.Client, Claims: claims.of, Issuer: config.Issuer, TokenIssuer: config.TokenIssuer, RegistryCA: config.RegistryCA, Remote: config.Remote,
 			Optional: config.Optional, Namespaces: config.Namespaces,
 		}),
 		remote: config.Remote,

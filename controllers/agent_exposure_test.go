@@ -247,6 +247,7 @@ var _ = Describe("the exposure of an Agent", func() {
 		expectCondition(second, a2av1alpha1.ConditionExposed, "True Exposed")
 
 		acceptRoutes(first)
+		f.expectClaimsRead(ctx, first, second)
 		for _, agent := range []*a2av1alpha1.Agent{first, second} {
 			f.expectReconciled(ctx, agent)
 		}
@@ -256,6 +257,7 @@ var _ = Describe("the exposure of an Agent", func() {
 		f.expectInSync(ctx, second)
 
 		expectEdited(ctx, first, func(a *a2av1alpha1.Agent) { a.Spec.Exposure.Path = "/other" })
+		f.expectClaimsRead(ctx, first)
 		f.expectReconciled(ctx, second)
 		expectCondition(second, a2av1alpha1.ConditionExposed, "True Exposed")
 		Expect(second.Status.ExternalURL).To(Equal("http://agents.example.com/echo/"))

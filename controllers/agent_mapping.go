@@ -7,6 +7,7 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -14,12 +15,15 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
-	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
 )
 
-// agentMapping maps objects to the Agents that depend on them. It reads from the cache.
-type agentMapping struct{ cache client.Reader }
+// agentMapping maps objects to the Agents that depend on them. It reads from the cache, and keeps
+// the index of claims up to date.
+type agentMapping struct {
+	cache  client.Reader
+	claims *addressClaims
+}
 
 // ofChild maps an object to the Agent that owns it. If no Agent owns the object, ofChild maps it
 // to the existing Agent that would create an object of this name. agentName returns the name of
@@ -75,16 +79,10 @@ func (m agentMapping) ofGateway(ctx context.Context, gateway client.Object) []re
 	return m.agents(ctx, every, client.MatchingFields{agentsByGateway: client.ObjectKeyFromObject(gateway).String()})
 }
 
-// competitorsOf maps an Agent to the other Agents that request one of its addresses at a Gateway.
+// competitorsOf maps an Agent to the Agents whose addresses have another oldest claim now: of the
+// Agent, or after the Agent has released its claim.
 func (m agentMapping) competitorsOf(ctx context.Context, obj client.Object) []reconcile.Request {
-	other := func(agent *a2av1alpha1.Agent) bool {
-		return agent.Namespace != obj.GetNamespace() || agent.Name != obj.GetName()
-	}
-	var requests []reconcile.Request
-	for _, key := range gather.AddressKeys(obj) {
-		requests = append(requests, m.agents(ctx, other, client.MatchingFields{gather.AgentsByAddress: key})...)
-	}
-	return requests
+	return m.ofClaims(ctx, client.ObjectKeyFromObject(obj))
 }
 
 // ofRoute maps a route to its Agent and to the Agent's competitors, because a Gateway may now
@@ -92,10 +90,21 @@ func (m agentMapping) competitorsOf(ctx context.Context, obj client.Object) []re
 func (m agentMapping) ofRoute(ctx context.Context, route client.Object) []reconcile.Request {
 	requests := m.ofChild(sameName)(ctx, route)
 	for _, each := range requests {
-		agent := &a2av1alpha1.Agent{}
-		if err := m.cache.Get(ctx, each.NamespacedName, agent, client.UnsafeDisableDeepCopy); err == nil {
-			requests = append(requests, m.competitorsOf(ctx, agent)...)
-		}
+		requests = append(requests, m.ofClaims(ctx, each.NamespacedName)...)
+	}
+	return requests
+}
+
+// ofClaims updates the claims of an Agent in the index, and returns requests for the Agents at the
+// addresses whose oldest claim has changed.
+func (m agentMapping) ofClaims(ctx context.Context, agent types.NamespacedName) []reconcile.Request {
+	changed, err := m.claims.refresh(ctx, agent)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "reading the claims of an Agent failed", "agent", agent)
+	}
+	var requests []reconcile.Request
+	for _, key := range keysOf(changed) {
+		requests = append(requests, m.agents(ctx, every, client.MatchingFields{agentsByAddress: key})...)
 	}
 	return requests
 }

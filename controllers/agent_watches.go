@@ -60,7 +60,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 	if err := indexAgents(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	mapping := agentMapping{cache: r.client}
+	mapping := agentMapping{cache: r.client, claims: r.claims}
 	overdue, err := overdueAgents(mgr, mapping)
 	if err != nil {
 		return fmt.Errorf("add overdue Agents: %w", err)
@@ -127,7 +127,12 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 func (r *AgentReconciler) gatewayAPIChanged(ctx context.Context, queue requestQueue) {
 	r.apply.ForgetRejections()
 	exposed := func(agent *a2av1alpha1.Agent) bool { return agent.Spec.Exposure != nil }
-	enqueue(queue, priorityAllAgents, agentMapping{r.client}.agents(ctx, exposed)...)
+	mapping := agentMapping{cache: r.client, claims: r.claims}
+	requests := mapping.agents(ctx, exposed)
+	for _, each := range requests {
+		mapping.ofClaims(ctx, each.NamespacedName) // the competitors are in requests, too
+	}
+	enqueue(queue, priorityAllAgents, requests...)
 }
 
 // indexAgents adds the indexes by which the caches find the Agents of a skill, of a Gateway and
@@ -141,7 +146,7 @@ func indexAgents(ctx context.Context, indexer client.FieldIndexer) error {
 	}{
 		{&a2av1alpha1.Agent{}, agentsBySkill, skillKeys, "Agents by skill"},
 		{&a2av1alpha1.Agent{}, agentsByGateway, gatewayKeys, "Agents by Gateway"},
-		{&a2av1alpha1.Agent{}, gather.AgentsByAddress, gather.AddressKeys, "Agents by address"},
+		{&a2av1alpha1.Agent{}, agentsByAddress, addressKeys, "Agents by address"},
 		{&corev1.Pod{}, gather.PodsByAgent, gather.PodKeys, "Pods by Agent"},
 	} {
 		if err := indexer.IndexField(ctx, index.object, index.field, index.keys); err != nil {

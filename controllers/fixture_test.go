@@ -64,6 +64,15 @@ func expectEdited[O client.Object](ctx context.Context, obj O, change func(O)) {
 	Expect(cluster.Update(ctx, obj)).To(Succeed())
 }
 
+// expectClaimsRead updates the index of claims, as the handlers of events do.
+func (f *fixture) expectClaimsRead(ctx context.Context, agents ...*a2av1alpha1.Agent) {
+	GinkgoHelper()
+	for _, agent := range agents {
+		_, err := f.reconciler.claims.refresh(ctx, client.ObjectKeyFromObject(agent))
+		Expect(err).NotTo(HaveOccurred())
+	}
+}
+
 // expectReconciled reconciles an Agent once and reads it again. f.requests has the requests
 // of this reconcile.
 func (f *fixture) expectReconciled(ctx context.Context, agent *a2av1alpha1.Agent) ctrl.Result {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
-	"slices"
 	"testing"
 	"time"
 
@@ -166,15 +165,6 @@ func (f *fixture) recordWrites() interceptor.Funcs {
 		options.ApplyOptions(o)
 		if options.FieldSelector == nil {
 			return c.List(ctx, list, o...)
-		}
-		if key, ok := options.FieldSelector.RequiresExactMatch(gather.AgentsByAddress); ok {
-			agents, ok := list.(*a2av1alpha1.AgentList)
-			if !ok {
-				return fmt.Errorf("%T has no addresses", list)
-			}
-			err := c.List(ctx, agents)
-			agents.Items = slices.DeleteFunc(agents.Items, func(a a2av1alpha1.Agent) bool { return !slices.Contains(gather.AddressKeys(&a), key) })
-			return err
 		}
 		agent, _ := options.FieldSelector.RequiresExactMatch(gather.PodsByAgent)
 		return c.List(ctx, list, client.InNamespace(options.Namespace), client.MatchingLabels{a2av1alpha1.LabelAgent: agent})

@@ -3,11 +3,12 @@
 
 // Package clusterstate contains the state that a reconcile of an Agent has read, as values.
 //
-// Package gather returns the state, and the pure packages read it. The package has no behavior
-// and no client, so that tests of desired and status can use literals.
+// Package gather returns the state, and the pure packages read it. The package has no client, so
+// that tests of desired and status can use literals.
 package clusterstate
 
 import (
+	"cmp"
 	"encoding/json"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
@@ -88,16 +90,46 @@ type GatewayAPI struct {
 	Unreadable Unreadable
 	// Gateways holds the existing Gateways of spec.exposure, in watched namespaces.
 	Gateways map[types.NamespacedName]*gatewayv1.Gateway
-	// Competitors holds the other Agents that request an address of the Agent at the same Gateway,
-	// ordered by namespace and name.
-	Competitors []Competitor
+	// Claims holds, by address, the oldest claim of each address of the Agent at a Gateway. The claim
+	// belongs to this or to another Agent. An address without a claim is absent.
+	Claims map[Address]Claim
 }
 
-// Competitor is another Agent with its routes. Each route is nil if the route does not exist.
-type Competitor struct {
-	Agent     *a2av1alpha1.Agent
-	HTTPRoute *gatewayv1.HTTPRoute
-	GRPCRoute *gatewayv1.GRPCRoute
+// Address is an address at a listener of a Gateway.
+type Address struct {
+	Gateway types.NamespacedName
+	// Listener is the name of the listener, "" for all listeners of the Gateway, or AnyListener.
+	Listener string
+	// Kind is the kind of the routes.
+	Kind gatewayv1.Kind
+	// Host is "" for the hostnames of the listeners.
+	Host a2av1alpha1.Hostname
+	Path string
+}
+
+// AnyListener is the listener in an Address that stands for every claim at the Gateway, at one
+// listener or at all. It is not a valid name of a listener.
+const AnyListener = "*"
+
+// Claim is the claim of an Agent whose route a Gateway accepts at an address.
+type Claim struct {
+	Agent types.NamespacedName
+	// Created is the creation time of the route.
+	Created metav1.Time
+}
+
+// Equal reports whether c and other are the same claim.
+func (c Claim) Equal(other Claim) bool {
+	return c.Agent == other.Agent && c.Created.Equal(&other.Created)
+}
+
+// Precedes reports whether a Gateway prefers the route of c to the route of other, if both have
+// the same address.
+func (c Claim) Precedes(other Claim) bool {
+	if !c.Created.Equal(&other.Created) {
+		return c.Created.Before(&other.Created)
+	}
+	return cmp.Or(cmp.Compare(c.Agent.Namespace, other.Agent.Namespace), cmp.Compare(c.Agent.Name, other.Agent.Name)) < 0
 }
 
 // Unreadable contains, for each kind, the reason why the operator cannot read its objects, ""

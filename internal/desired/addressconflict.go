@@ -4,10 +4,8 @@
 package desired
 
 import (
-	"cmp"
-	"slices"
-
 	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
@@ -20,66 +18,103 @@ import (
 // free also returns a problem. A Gateway accepts two routes with the same hostname and
 // path, and sends requests to the older route.
 func (r exposedRoute) free(in clusterstate.Agent, i int) ([]a2av1alpha1.Hostname, []usererror.Problem) {
-	wanted := r.hostnames
-	if len(wanted) == 0 {
-		wanted = []a2av1alpha1.Hostname{anyHost}
-	}
 	var free []a2av1alpha1.Hostname
 	var problems []usererror.Problem
-	for _, host := range wanted {
-		switch competitor := r.conflictAt(in, in.Agent.Spec.Exposure.ParentRefs[i], host); {
-		case competitor == nil:
+	for _, host := range r.wanted() {
+		switch claim := r.conflictAt(in, in.Agent.Spec.Exposure.ParentRefs[i], host); {
+		case claim == nil:
 			free = append(free, host)
 		case len(problems) == 0: // report only one problem at a time
-			problems = append(problems, addressTaken(in.Agent, r, i, host, competitor))
+			problems = append(problems, addressTaken(in.Agent, r, i, host, claim.Agent))
 		}
 	}
 	return free, problems
 }
 
-// conflictAt returns another Agent to which a Gateway routes a hostname of this Agent, or
-// nil if there is none.
-func (r exposedRoute) conflictAt(in clusterstate.Agent, ref a2av1alpha1.GatewayRef, host a2av1alpha1.Hostname) *a2av1alpha1.Agent {
-	for i := range in.GatewayAPI.Competitors {
-		competitor := &in.GatewayAPI.Competitors[i]
-		for _, other := range exposedRoutes(clusterstate.Agent{
-			Agent:    competitor.Agent,
-			Children: clusterstate.Children{HTTPRoute: competitor.HTTPRoute, GRPCRoute: competitor.GRPCRoute},
-		}) {
-			if other.kind == r.kind && other.path == r.path && other.has(host) && other.precedes(r) && other.takenAt(competitor.Agent, names.Gateway(in.Agent, ref), ref.SectionName) {
-				return competitor.Agent
-			}
+// conflictAt returns the claim of another Agent to which a Gateway routes a hostname of this
+// Agent, or nil if there is none.
+func (r exposedRoute) conflictAt(in clusterstate.Agent, ref a2av1alpha1.GatewayRef, host a2av1alpha1.Hostname) *clusterstate.Claim {
+	own := clusterstate.Claim{Agent: keyOf(in.Agent), Created: r.meta.CreationTimestamp}
+	at := r.address(in.Agent, ref, host)
+	listeners := []string{clusterstate.AnyListener}
+	if at.Listener != "" {
+		listeners = []string{at.Listener, ""}
+	}
+	for _, at.Listener = range listeners {
+		if claim, ok := in.GatewayAPI.Claims[at]; ok && claim.Agent != own.Agent && claim.Precedes(own) {
+			return &claim
 		}
 	}
 	return nil
 }
 
-func (r exposedRoute) has(host a2av1alpha1.Hostname) bool {
-	return slices.Contains(r.hostnames, host) || len(r.hostnames) == 0 && host == anyHost
+func keyOf(agent *a2av1alpha1.Agent) types.NamespacedName {
+	return types.NamespacedName{Namespace: agent.Namespace, Name: agent.Name}
 }
 
-// precedes reports whether a Gateway prefers r to other if both have the same hostname
-// and path.
-func (r exposedRoute) precedes(other exposedRoute) bool {
-	if !r.meta.CreationTimestamp.Equal(&other.meta.CreationTimestamp) {
-		return r.meta.CreationTimestamp.Before(&other.meta.CreationTimestamp)
+func (r exposedRoute) address(agent *a2av1alpha1.Agent, ref a2av1alpha1.GatewayRef, host a2av1alpha1.Hostname) clusterstate.Address {
+	return clusterstate.Address{Gateway: names.Gateway(agent, ref), Listener: ref.SectionName, Kind: r.kind, Host: host, Path: r.path}
+}
+
+// wanted returns the hostnames of a route, or anyHost for a route without hostnames.
+func (r exposedRoute) wanted() []a2av1alpha1.Hostname {
+	if len(r.hostnames) == 0 {
+		return []a2av1alpha1.Hostname{anyHost}
 	}
-	return cmp.Or(cmp.Compare(r.meta.Namespace, other.meta.Namespace), cmp.Compare(r.meta.Name, other.meta.Name)) < 0
+	return r.hostnames
 }
 
-// takenAt reports whether a Gateway accepts the route of an Agent at a listener, or at
-// any listener if section is "".
-func (r exposedRoute) takenAt(agent *a2av1alpha1.Agent, gateway types.NamespacedName, section string) bool {
-	return slices.ContainsFunc(agent.Spec.Exposure.ParentRefs, func(ref a2av1alpha1.GatewayRef) bool {
-		sameListener := section == "" || ref.SectionName == "" || section == ref.SectionName
-		return sameListener && names.Gateway(agent, ref) == gateway && verdictOf(r.parents, r.meta.Generation, agent.Namespace, ref).accepted
+// Addresses returns the addresses that an Agent requests, whose claims decide whether another
+// Agent has them.
+func Addresses(agent *a2av1alpha1.Agent) []clusterstate.Address {
+	var addresses []clusterstate.Address
+	eachAddress(clusterstate.Agent{Agent: agent}, func(_ exposedRoute, _ a2av1alpha1.GatewayRef, at clusterstate.Address) {
+		if at.Listener != "" {
+			addresses = append(addresses, at)
+			at.Listener = ""
+		} else {
+			at.Listener = clusterstate.AnyListener
+		}
+		addresses = append(addresses, at)
 	})
+	return addresses
+}
+
+// Claims returns the claims of an Agent with its routes: for each address that it requests and
+// at which the Gateway accepts the route.
+func Claims(agent *a2av1alpha1.Agent, web *gatewayv1.HTTPRoute, grpc *gatewayv1.GRPCRoute) map[clusterstate.Address]clusterstate.Claim {
+	claims := map[clusterstate.Address]clusterstate.Claim{}
+	in := clusterstate.Agent{Agent: agent, Children: clusterstate.Children{HTTPRoute: web, GRPCRoute: grpc}}
+	eachAddress(in, func(r exposedRoute, ref a2av1alpha1.GatewayRef, at clusterstate.Address) {
+		if !verdictOf(r.parents, r.meta.Generation, agent.Namespace, ref).accepted {
+			return
+		}
+		claim := clusterstate.Claim{Agent: keyOf(agent), Created: r.meta.CreationTimestamp}
+		claims[at] = claim
+		at.Listener = clusterstate.AnyListener
+		claims[at] = claim
+	})
+	return claims
+}
+
+// eachAddress calls visit with each address that an Agent requests.
+func eachAddress(in clusterstate.Agent, visit func(exposedRoute, a2av1alpha1.GatewayRef, clusterstate.Address)) {
+	if in.Agent.Spec.Exposure == nil {
+		return
+	}
+	for _, r := range exposedRoutes(in) {
+		for _, ref := range in.Agent.Spec.Exposure.ParentRefs {
+			for _, host := range r.wanted() {
+				visit(r, ref, r.address(in.Agent, ref, host))
+			}
+		}
+	}
 }
 
 // addressTaken returns the problem of an address that a Gateway routes to a competitor. The
 // message does not name a competitor of another namespace, because the readers of the
 // Agent's status may have no right to know which Agents exist there.
-func addressTaken(agent *a2av1alpha1.Agent, r exposedRoute, i int, host a2av1alpha1.Hostname, competitor *a2av1alpha1.Agent) usererror.Problem {
+func addressTaken(agent *a2av1alpha1.Agent, r exposedRoute, i int, host a2av1alpha1.Hostname, competitor types.NamespacedName) usererror.Problem {
 	at, fields := "hostname \""+string(host)+"\"", r.field
 	if host == anyHost {
 		at = "its own hostnames"

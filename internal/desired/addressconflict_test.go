@@ -17,9 +17,29 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 )
 
+// agentWithRoutes is an Agent with its routes. Each route is nil if the route does not exist.
+type agentWithRoutes struct {
+	Agent     *a2av1alpha1.Agent
+	HTTPRoute *gatewayv1.HTTPRoute
+	GRPCRoute *gatewayv1.GRPCRoute
+}
+
+// claimsOf returns the oldest claims of Agents.
+func claimsOf(agents ...agentWithRoutes) map[clusterstate.Address]clusterstate.Claim {
+	oldest := map[clusterstate.Address]clusterstate.Claim{}
+	for _, one := range agents {
+		for at, claim := range Claims(one.Agent, one.HTTPRoute, one.GRPCRoute) {
+			if known, ok := oldest[at]; !ok || claim.Precedes(known) {
+				oldest[at] = claim
+			}
+		}
+	}
+	return oldest
+}
+
 // exposedAgent returns an Agent at the given hostnames of the Gateway "infra/public", and its route, which
 // the Gateway has accepted.
-func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostname) clusterstate.Competitor {
+func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostname) agentWithRoutes {
 	agent := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}}
 	agent.Spec.Exposure = &a2av1alpha1.AgentExposure{ParentRefs: []a2av1alpha1.GatewayRef{{Name: "public", Namespace: "infra"}}, Hostnames: hosts}
 	route := &gatewayv1.HTTPRoute{ObjectMeta: metav1.ObjectMeta{
@@ -31,7 +51,7 @@ func exposedAgent(namespace, name string, made int64, hosts ...a2av1alpha1.Hostn
 		ParentRef:  gatewayv1.ParentReference{Name: "public", Namespace: new(gatewayv1.Namespace("infra"))},
 		Conditions: []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionTrue}},
 	}}
-	return clusterstate.Competitor{Agent: agent, HTTPRoute: route}
+	return agentWithRoutes{Agent: agent, HTTPRoute: route}
 }
 
 // TestAddressConflict compares with the Agent "agents/echo", whose route was created at second 100.
@@ -39,8 +59,8 @@ func TestAddressConflict(t *testing.T) {
 	const taken = a2av1alpha1.ReasonAddressConflict
 	tests := map[string]struct {
 		own        []a2av1alpha1.Hostname
-		competitor clusterstate.Competitor
-		change     func(own, competitor *clusterstate.Competitor)
+		competitor agentWithRoutes
+		change     func(own, competitor *agentWithRoutes)
 		url        string
 		reason     string
 	}{
@@ -58,39 +78,47 @@ func TestAddressConflict(t *testing.T) {
 		},
 		"another path": {
 			competitor: exposedAgent("zoo", "other", 99, "a.example"),
-			change:     func(_, competitor *clusterstate.Competitor) { at("/b", competitor) }, url: "https://a.example/",
+			change:     func(_, competitor *agentWithRoutes) { at("/b", competitor) }, url: "https://a.example/",
 		},
 		"the same path": {
 			competitor: exposedAgent("zoo", "other", 99, "a.example"),
-			change:     func(own, competitor *clusterstate.Competitor) { at("/b", own); at("/b", competitor) }, reason: taken,
+			change:     func(own, competitor *agentWithRoutes) { at("/b", own); at("/b", competitor) }, reason: taken,
 		},
 		"another Gateway": {
 			competitor: exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(_, competitor *clusterstate.Competitor) {
+			change: func(_, competitor *agentWithRoutes) {
 				competitor.Agent.Spec.Exposure.ParentRefs[0].Namespace = "zoo"
 			}, url: "https://a.example/",
 		},
 		"another listener": {
 			competitor: exposedAgent("zoo", "other", 99, "a.example"),
-			change:     func(own, competitor *clusterstate.Competitor) { section("web", own); section("more", competitor) }, url: "https://a.example/",
+			change:     func(own, competitor *agentWithRoutes) { section("web", own); section("more", competitor) }, url: "https://a.example/",
 		},
 		"one listener of all": {
 			competitor: exposedAgent("zoo", "other", 99, "a.example"),
-			change:     func(own, _ *clusterstate.Competitor) { section("web", own) }, reason: taken,
+			change:     func(own, _ *agentWithRoutes) { section("web", own) }, reason: taken,
+		},
+		"all listeners of one": {
+			competitor: exposedAgent("zoo", "other", 99, "a.example"),
+			change:     func(_, competitor *agentWithRoutes) { section("web", competitor) }, reason: taken,
+		},
+		"the same listener": {
+			competitor: exposedAgent("zoo", "other", 99, "a.example"),
+			change:     func(own, competitor *agentWithRoutes) { section("web", own); section("web", competitor) }, reason: taken,
 		},
 		"a route that is not there": {
 			competitor: exposedAgent("zoo", "other", 99, "a.example"),
-			change:     func(_, competitor *clusterstate.Competitor) { competitor.HTTPRoute = nil }, url: "https://a.example/",
+			change:     func(_, competitor *agentWithRoutes) { competitor.HTTPRoute = nil }, url: "https://a.example/",
 		},
 		"a route that the Gateway refuses": {
 			competitor: exposedAgent("zoo", "other", 99, "a.example"),
-			change: func(_, competitor *clusterstate.Competitor) {
+			change: func(_, competitor *agentWithRoutes) {
 				competitor.HTTPRoute.Status.Parents[0].Conditions[0].Status = metav1.ConditionFalse
 			}, url: "https://a.example/",
 		},
 		"the user's URL": {
 			competitor: exposedAgent("zoo", "other", 99, "a.example"),
-			change:     func(own, _ *clusterstate.Competitor) { own.Agent.Spec.Exposure.URL = "https://front.example/" }, reason: taken,
+			change:     func(own, _ *agentWithRoutes) { own.Agent.Spec.Exposure.URL = "https://front.example/" }, reason: taken,
 		},
 	}
 	for name, test := range tests {
@@ -107,7 +135,7 @@ func TestAddressConflict(t *testing.T) {
 			got := expose(clusterstate.Agent{
 				Agent: own.Agent, Children: clusterstate.Children{HTTPRoute: own.HTTPRoute},
 				GatewayAPI: clusterstate.GatewayAPI{
-					HTTPRoutes: true, Competitors: []clusterstate.Competitor{test.competitor},
+					HTTPRoutes: true, Claims: claimsOf(own, test.competitor),
 					Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},
 				},
 			})
@@ -141,7 +169,7 @@ func TestAddressConflict(t *testing.T) {
 
 func TestGRPCAddressConflict(t *testing.T) {
 	own, competitor := exposedAgent("agents", "echo", 100, "a.example"), exposedAgent("zoo", "other", 99, "b.example")
-	for _, one := range []*clusterstate.Competitor{&own, &competitor} {
+	for _, one := range []*agentWithRoutes{&own, &competitor} {
 		one.Agent.Spec.Exposure.GRPCHostnames = []a2av1alpha1.Hostname{"grpc.example"}
 		one.GRPCRoute = &gatewayv1.GRPCRoute{ObjectMeta: one.HTTPRoute.ObjectMeta}
 		one.GRPCRoute.Spec.Hostnames, one.GRPCRoute.Status = []gatewayv1.Hostname{"grpc.example"}, gatewayv1.GRPCRouteStatus(one.HTTPRoute.Status)
@@ -151,7 +179,7 @@ func TestGRPCAddressConflict(t *testing.T) {
 	got := expose(clusterstate.Agent{
 		Agent: own.Agent, Children: clusterstate.Children{HTTPRoute: own.HTTPRoute, GRPCRoute: own.GRPCRoute},
 		GatewayAPI: clusterstate.GatewayAPI{
-			HTTPRoutes: true, GRPCRoutes: true, Competitors: []clusterstate.Competitor{competitor},
+			HTTPRoutes: true, GRPCRoutes: true, Claims: claimsOf(own, competitor),
 			Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},
 		},
 	})
@@ -163,11 +191,11 @@ func TestGRPCAddressConflict(t *testing.T) {
 	}
 }
 
-func at(path string, one *clusterstate.Competitor) {
+func at(path string, one *agentWithRoutes) {
 	one.Agent.Spec.Exposure.Path, one.HTTPRoute.Spec.Rules = path, rules(path)
 }
 
-func section(name string, one *clusterstate.Competitor) {
+func section(name string, one *agentWithRoutes) {
 	one.Agent.Spec.Exposure.ParentRefs[0].SectionName = name
 	one.HTTPRoute.Status.Parents[0].ParentRef.SectionName = new(gatewayv1.SectionName(name))
 }

@@ -39,10 +39,8 @@ func (g *Gatherer) gatewayAPI(ctx context.Context, agent *a2av1alpha1.Agent, chi
 			GRPCRoutes: g.config.Optional.Unreadable(GRPCRoutes),
 		}
 	}
-	if api.Gateways, err = g.gateways(ctx, agent); err != nil {
-		return clusterstate.GatewayAPI{}, err
-	}
-	api.Competitors, err = g.competitors(ctx, agent)
+	api.Claims = g.config.Claims(agent)
+	api.Gateways, err = g.gateways(ctx, agent)
 	return api, err
 }
 

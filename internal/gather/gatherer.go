@@ -74,8 +74,10 @@ func PodKeys(obj client.Object) []string {
 
 // Config configures a Gatherer.
 type Config struct {
-	// Reader is a cache with the indexes PodsByAgent and AgentsByAddress.
+	// Reader is a cache with the index PodsByAgent.
 	Reader client.Reader
+	// Claims returns the oldest claims of the addresses of an Agent, or nil if it requests none.
+	Claims func(*a2av1alpha1.Agent) map[clusterstate.Address]clusterstate.Claim
 	Issuer IssuerSource
 	// TokenIssuer is nil if the manager issues no tokens.
 	TokenIssuer IssuerSource

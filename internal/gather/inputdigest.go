@@ -4,6 +4,7 @@
 package gather
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"maps"
@@ -60,13 +61,7 @@ func DigestInputs(in clusterstate.Agent) InputDigest {
 		for _, ref := range in.Agent.Spec.Exposure.ParentRefs {
 			e.gateway(in.GatewayAPI.Gateways[names.Gateway(in.Agent, ref)], in.NamespaceLabels)
 		}
-		e.number(int64(len(in.GatewayAPI.Competitors)))
-		for _, competitor := range in.GatewayAPI.Competitors {
-			e.string(string(competitor.Agent.UID))
-			e.number(competitor.Agent.Generation)
-			version(e, competitor.HTTPRoute)
-			version(e, competitor.GRPCRoute)
-		}
+		e.claims(in.GatewayAPI.Claims)
 	}
 	return InputDigest{sum: sha256.Sum256(e.bytes), issuer: in.Issuer, tokenIssuer: in.TokenIssuer, registryCA: in.RegistryCA, remote: in.Remote}
 }
@@ -122,6 +117,26 @@ func (e *inputEncoder) gateway(gateway *gatewayv1.Gateway, namespaceLabels map[s
 	if gateway != nil && slices.ContainsFunc(gateway.Spec.Listeners, selectsNamespaces) {
 		e.entries(namespaceLabels)
 	}
+}
+
+// claims writes the claims of the Agent's addresses in any order that is the same for equal claims.
+func (e *inputEncoder) claims(claims map[clusterstate.Address]clusterstate.Claim) {
+	e.number(int64(len(claims)))
+	for _, at := range slices.SortedFunc(maps.Keys(claims), compareAddresses) {
+		claim := claims[at]
+		for _, s := range []string{
+			at.Gateway.Namespace, at.Gateway.Name, at.Listener, string(at.Kind), string(at.Host), at.Path, claim.Agent.Namespace, claim.Agent.Name,
+		} {
+			e.string(s)
+		}
+		e.number(claim.Created.UnixNano())
+	}
+}
+
+func compareAddresses(a, b clusterstate.Address) int {
+	return cmp.Or(
+		cmp.Compare(a.Gateway.Namespace, b.Gateway.Namespace), cmp.Compare(a.Gateway.Name, b.Gateway.Name), cmp.Compare(a.Listener, b.Listener),
+		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Host, b.Host), cmp.Compare(a.Path, b.Path))
 }
 
 func selectsNamespaces(listener gatewayv1.Listener) bool {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -107,11 +108,7 @@ func inputs(t *testing.T) clusterstate.Agent {
 		Conditions: []metav1.Condition{{Type: "Accepted", Status: metav1.ConditionTrue}, {Type: "ResolvedRefs", Status: metav1.ConditionTrue}},
 	}}
 	children.GRPCRoute = &gatewayv1.GRPCRoute{ObjectMeta: *children.HTTPRoute.ObjectMeta.DeepCopy()}
-	other := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "twin", UID: "twin", Generation: 1}}
-	other.Spec.Exposure = agent.Spec.Exposure
-	route := children.HTTPRoute.DeepCopy()
-	route.Name, route.UID = "twin", "route of twin"
-	in.GatewayAPI.Competitors = []clusterstate.Competitor{{Agent: other, HTTPRoute: route}}
+	in.GatewayAPI.Claims = claimOf("twin", 1)
 	return in
 }
 
@@ -121,12 +118,22 @@ func allowedRoutes(from gatewayv1.FromNamespaces) *gatewayv1.AllowedRoutes {
 	return &gatewayv1.AllowedRoutes{Namespaces: &gatewayv1.RouteNamespaces{From: &from, Selector: floor}}
 }
 
-// competitor replaces the competitors with a copy of the first one, and returns the copy, so
-// that a test can modify it.
-func competitor(in *clusterstate.Agent) *clusterstate.Competitor {
-	was := in.GatewayAPI.Competitors[0]
-	in.GatewayAPI.Competitors = []clusterstate.Competitor{{Agent: was.Agent.DeepCopy(), HTTPRoute: was.HTTPRoute.DeepCopy()}}
-	return &in.GatewayAPI.Competitors[0]
+// claimOf returns the claim of an Agent to the address echo.example, by a route of the given second.
+func claimOf(agent string, created int64) map[clusterstate.Address]clusterstate.Claim {
+	at := clusterstate.Address{Gateway: types.NamespacedName{Namespace: "edge", Name: "public"}, Listener: clusterstate.AnyListener, Kind: "HTTPRoute", Host: "echo.example", Path: "/"}
+	return map[clusterstate.Address]clusterstate.Claim{at: {
+		Agent: types.NamespacedName{Namespace: "team", Name: agent}, Created: metav1.NewTime(time.Unix(created, 0)),
+	}}
+}
+
+// moved returns the claim of claimOf at another address.
+func moved(change func(*clusterstate.Address)) map[clusterstate.Address]clusterstate.Claim {
+	claims := map[clusterstate.Address]clusterstate.Claim{}
+	for at, claim := range claimOf("twin", 1) {
+		change(&at)
+		claims[at] = claim
+	}
+	return claims
 }
 
 // created returns the object as the API server stores it after an apply.
@@ -294,12 +301,28 @@ func TestInputDigest(t *testing.T) {
 		"Gateways that cannot be read":                          func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.Gateways = "no right" },
 		"HTTPRoutes that cannot be read":                        func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.HTTPRoutes = "no right" },
 		"GRPCRoutes that cannot be read":                        func(now *clusterstate.Agent) { now.GatewayAPI.Unreadable.GRPCRoutes = "no right" },
-		"no competitor":                                         func(now *clusterstate.Agent) { now.GatewayAPI.Competitors = nil },
-		"another spec of a competitor":                          func(now *clusterstate.Agent) { competitor(now).Agent.Generation = 2 },
-		"another competitor":                                    func(now *clusterstate.Agent) { competitor(now).Agent.UID = "another" },
-		"another status of a competitor's HTTPRoute":            func(now *clusterstate.Agent) { competitor(now).HTTPRoute.ResourceVersion = "2" },
-		"a competitor's GRPCRoute":                              func(now *clusterstate.Agent) { competitor(now).GRPCRoute = &gatewayv1.GRPCRoute{} },
-		"no Gateway":                                            func(now *clusterstate.Agent) { now.GatewayAPI.Gateways = nil },
+		"no claim":                                              func(now *clusterstate.Agent) { now.GatewayAPI.Claims = nil },
+		"the claim of another Agent":                            func(now *clusterstate.Agent) { now.GatewayAPI.Claims = claimOf("other", 1) },
+		"the claim of another route":                            func(now *clusterstate.Agent) { now.GatewayAPI.Claims = claimOf("twin", 2) },
+		"a claim at another Gateway": func(now *clusterstate.Agent) {
+			now.GatewayAPI.Claims = moved(func(at *clusterstate.Address) { at.Gateway.Name = "other" })
+		},
+		"a claim at a Gateway of another namespace": func(now *clusterstate.Agent) {
+			now.GatewayAPI.Claims = moved(func(at *clusterstate.Address) { at.Gateway.Namespace = "other" })
+		},
+		"a claim at another listener": func(now *clusterstate.Agent) {
+			now.GatewayAPI.Claims = moved(func(at *clusterstate.Address) { at.Listener = "web" })
+		},
+		"a claim of another kind of route": func(now *clusterstate.Agent) {
+			now.GatewayAPI.Claims = moved(func(at *clusterstate.Address) { at.Kind = "GRPCRoute" })
+		},
+		"a claim at another hostname": func(now *clusterstate.Agent) {
+			now.GatewayAPI.Claims = moved(func(at *clusterstate.Address) { at.Host = "b.example" })
+		},
+		"a claim at another path": func(now *clusterstate.Agent) {
+			now.GatewayAPI.Claims = moved(func(at *clusterstate.Address) { at.Path = "/b" })
+		},
+		"no Gateway": func(now *clusterstate.Agent) { now.GatewayAPI.Gateways = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := in
@@ -323,8 +346,7 @@ func TestInputDigest(t *testing.T) {
 		}
 	})
 	for name, change := range map[string]func(*clusterstate.Agent){
-		"the status of a competitor": func(now *clusterstate.Agent) { competitor(now).Agent.ResourceVersion = "2" },
-		"a pod":                      func(now *clusterstate.Agent) { now.Pods = nil },
+		"a pod": func(now *clusterstate.Agent) { now.Pods = nil },
 		"label of the namespace that no rule uses": func(now *clusterstate.Agent) { now.NamespaceLabels = map[string]string{"choir": "admitted"} },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,171 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"context"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/desired"
+	"github.com/a2a-operator/a2a-operator/internal/gather"
+	"github.com/a2a-operator/a2a-operator/internal/names"
+)
+
+// addressClaims is the index of the claims of Agents by address. It holds the oldest claim of each
+// address, so that a reconcile visits none of the other Agents at an address: anyone who may create
+// Agents may request the addresses of others. Its methods are safe for concurrent use.
+//
+// Only the handlers of events update the index, before they enqueue the Agents at the addresses
+// whose oldest claim has changed. A reconcile that read the former claim is therefore repeated.
+type addressClaims struct {
+	agents   client.Reader
+	optional gather.OptionalKinds
+
+	mu        sync.Mutex
+	byAddress map[clusterstate.Address]*claims
+	byAgent   map[types.NamespacedName]map[clusterstate.Address]clusterstate.Claim
+}
+
+// claims holds the claims of an address by their Agents, and the oldest of them.
+type claims struct {
+	byAgent map[types.NamespacedName]clusterstate.Claim
+	oldest  clusterstate.Claim
+}
+
+func newAddressClaims(agents client.Reader, optional gather.OptionalKinds) *addressClaims {
+	return &addressClaims{
+		agents: agents, optional: optional,
+		byAddress: map[clusterstate.Address]*claims{},
+		byAgent:   map[types.NamespacedName]map[clusterstate.Address]clusterstate.Claim{},
+	}
+}
+
+// of returns the oldest claims of the addresses that an Agent requests, or nil if it requests
+// none. Its cost depends on the number of these addresses, and not on the number of their claims.
+func (a *addressClaims) of(agent *a2av1alpha1.Agent) map[clusterstate.Address]clusterstate.Claim {
+	addresses := desired.Addresses(agent)
+	if len(addresses) == 0 {
+		return nil
+	}
+	oldest := map[clusterstate.Address]clusterstate.Claim{}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, at := range addresses {
+		if known := a.byAddress[at]; known != nil {
+			oldest[at] = known.oldest
+		}
+	}
+	return oldest
+}
+
+// refresh reads the claims of an Agent from the caches. It returns the addresses whose oldest
+// claim has changed.
+func (a *addressClaims) refresh(ctx context.Context, agent types.NamespacedName) ([]clusterstate.Address, error) {
+	a.mu.Lock() // also during the reads, so that no older state replaces a newer one
+	defer a.mu.Unlock()
+	next, err := a.read(ctx, agent)
+	if err != nil {
+		return nil, err
+	}
+	var changed []clusterstate.Address
+	for at := range a.byAgent[agent] {
+		if _, kept := next[at]; !kept && a.remove(at, agent) {
+			changed = append(changed, at)
+		}
+	}
+	for at, claim := range next {
+		if a.put(at, claim) {
+			changed = append(changed, at)
+		}
+	}
+	if a.byAgent[agent] = next; len(next) == 0 {
+		delete(a.byAgent, agent)
+	}
+	return changed, nil
+}
+
+// read returns the claims of an Agent in the caches, or nil if the Agent does not exist.
+func (a *addressClaims) read(ctx context.Context, key types.NamespacedName) (map[clusterstate.Address]clusterstate.Claim, error) {
+	agent := &a2av1alpha1.Agent{}
+	if err := a.agents.Get(ctx, key, agent, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	web, err := routeOf(ctx, a.optional, gather.HTTPRoutes, types.NamespacedName{Namespace: key.Namespace, Name: names.HTTPRoute(key.Name)}, &gatewayv1.HTTPRoute{})
+	if err != nil {
+		return nil, err
+	}
+	grpc, err := routeOf(ctx, a.optional, gather.GRPCRoutes, types.NamespacedName{Namespace: key.Namespace, Name: names.GRPCRoute(key.Name)}, &gatewayv1.GRPCRoute{})
+	if err != nil {
+		return nil, err
+	}
+	return desired.Claims(agent, web, grpc), nil
+}
+
+// routeOf reads a cached route into route. It returns nil if the route or its kind does not exist.
+func routeOf[T any, O interface {
+	*T
+	client.Object
+}](ctx context.Context, optional gather.OptionalKinds, kind schema.GroupResource, key types.NamespacedName, route O) (O, error) {
+	reader := optional.Reader(kind)
+	if reader == nil {
+		return nil, nil
+	}
+	err := reader.Get(ctx, key, route, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return route, err
+}
+
+// put adds or replaces a claim. It reports whether the oldest claim of the address has changed.
+func (a *addressClaims) put(at clusterstate.Address, claim clusterstate.Claim) bool {
+	known := a.byAddress[at]
+	if known == nil {
+		a.byAddress[at] = &claims{byAgent: map[types.NamespacedName]clusterstate.Claim{claim.Agent: claim}, oldest: claim}
+		return true
+	}
+	before := known.oldest
+	known.byAgent[claim.Agent] = claim
+	switch {
+	case claim.Precedes(before):
+		known.oldest = claim
+	case claim.Agent == before.Agent:
+		known.findOldest()
+	}
+	return !known.oldest.Equal(before)
+}
+
+// remove removes the claim of an Agent. It reports whether the oldest claim of the address has
+// changed.
+func (a *addressClaims) remove(at clusterstate.Address, agent types.NamespacedName) bool {
+	known := a.byAddress[at]
+	delete(known.byAgent, agent)
+	if len(known.byAgent) == 0 {
+		delete(a.byAddress, at)
+		return true
+	}
+	if known.oldest.Agent != agent {
+		return false
+	}
+	known.findOldest()
+	return true
+}
+
+// findOldest visits all claims. The caller then enqueues all Agents at the address anyway.
+func (c *claims) findOldest() {
+	first := true
+	for _, claim := range c.byAgent {
+		if first || claim.Precedes(c.oldest) {
+			c.oldest, first = claim, false
+		}
+	}
+}
