@@ -12,7 +12,9 @@ package desired
 import (
 	"slices"
 
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
@@ -107,4 +109,17 @@ func agentRemarks(in clusterstate.Agent, published *cardChoice) ([]usererror.Pro
 		remarks = append(remarks, hiddenSkillRemarks(in.Agent, published.card.Skills)...)
 	}
 	return append(remarks, autoscalerRemarks(in)...), nil
+}
+
+// publicationOf describes the card of an encoded sidecar configuration.
+func publicationOf(config *sidecarconfig.Config, encoded []byte) (Publication, error) {
+	digest, err := card.Digest(&config.Card, config.Bases...)
+	if err != nil {
+		return Publication{}, err
+	}
+	return Publication{
+		CardDigest:   digest,
+		ConfigDigest: sidecarconfig.Digest(encoded),
+		Skills:       int32(len(config.Card.Skills)), //nolint:gosec // sidecarconfig.MaxSize bounds the number
+	}, nil
 }

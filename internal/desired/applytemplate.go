@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
 // applyTemplate converts the typed template into an apply configuration, whose fields
@@ -147,4 +148,17 @@ func isNull(value reflect.Value) bool {
 		time, ok := reflect.TypeAssert[metav1.Time](value)
 		return ok && time.IsZero()
 	}
+}
+
+// labelSelector converts a label selector.
+func labelSelector(s *metav1.LabelSelector) *metav1ac.LabelSelectorApplyConfiguration {
+	config := metav1ac.LabelSelector()
+	if len(s.MatchLabels) > 0 {
+		config.WithMatchLabels(s.MatchLabels)
+	}
+	for _, r := range s.MatchExpressions {
+		config.WithMatchExpressions(metav1ac.LabelSelectorRequirement().
+			WithKey(r.Key).WithOperator(r.Operator).WithValues(r.Values...))
+	}
+	return config
 }

@@ -6,8 +6,10 @@ package desired
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 	"github.com/a2a-operator/a2a-operator/internal/celcompile"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
@@ -82,4 +84,20 @@ func unknownSkills(agent *a2av1alpha1.Agent, skills *ruleSkills) (problems, rema
 		}
 	}
 	return problems, remarks
+}
+
+// ruleSkills contains the skills that a rule may name.
+type ruleSkills struct {
+	// onCard are the skills of the card to publish.
+	onCard []card.Skill
+	// pending are the ids of skills of the spec that are not on the card yet, because
+	// some skills cannot be resolved.
+	pending []string
+	// denied reports whether a rule that is already applied denies a skill. The skill was
+	// then once on the card.
+	denied func(id string) bool
+}
+
+func (r *ruleSkills) known(id string) bool {
+	return hasSkill(r.onCard, id) || slices.Contains(r.pending, id)
 }

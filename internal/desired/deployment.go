@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
@@ -69,4 +70,13 @@ func mostReplicas(agent *a2av1alpha1.Agent) int32 {
 		return *r
 	}
 	return defaultReplicas
+}
+
+// serviceAccount returns the ServiceAccount of an Agent, the identity with which its
+// sidecar calls others. It exists even if the template names another ServiceAccount,
+// because pods of an earlier spec may still use it.
+func serviceAccount(agent *a2av1alpha1.Agent) *corev1ac.ServiceAccountApplyConfiguration {
+	return corev1ac.ServiceAccount(names.ServiceAccount(agent.Name), agent.Namespace).
+		WithLabels(names.Labels(agent.Name)).
+		WithAutomountServiceAccountToken(false)
 }

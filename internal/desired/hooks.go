@@ -5,6 +5,7 @@ package desired
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -77,4 +78,18 @@ func emptyHooksOf(field string, containers []corev1.Container) []usererror.Probl
 		}
 	}
 	return problems
+}
+
+// defaultGracePeriodSeconds lets turns of up to a minute end after a pod begins to stop.
+const defaultGracePeriodSeconds = 60
+
+// gracePeriod returns the termination grace period of the pods, at most one day, because
+// a longer period may overflow a time.Duration.
+func gracePeriod(agent *a2av1alpha1.Agent) time.Duration {
+	const most = 24 * 60 * 60
+	seconds := int64(defaultGracePeriodSeconds)
+	if s := agent.Spec.Workload.Template.Spec.TerminationGracePeriodSeconds; s != nil {
+		seconds = min(*s, most)
+	}
+	return time.Duration(seconds) * time.Second
 }

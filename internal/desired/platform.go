@@ -26,3 +26,15 @@ type Platform struct {
 	// Tracing configures the tracing of sidecars whose Agents do not override it.
 	Tracing Tracing
 }
+
+// Tracing is the tracing of the installation, which Agents can override.
+type Tracing struct {
+	// Endpoint is the base URL of the collector, "" for none.
+	Endpoint string
+	// SamplingPercent is the percentage of recorded traces among the traces that begin at
+	// a sidecar.
+	SamplingPercent int
+	// DraftAttributes adds the attributes of the draft of OpenTelemetry's semantic
+	// conventions.
+	DraftAttributes bool
+}

@@ -4,6 +4,9 @@
 package desired
 
 import (
+	"strconv"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -137,4 +140,57 @@ func sidecarVolumes(agent *a2av1alpha1.Agent) []corev1.Volume {
 // healthGet returns a GET of a path on the sidecar's health port.
 func healthGet(path string) *corev1.HTTPGetAction {
 	return &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(sidecarconfig.HealthPort)}
+}
+
+// podNameVariable is the environment variable with the name of the pod, which
+// distinguishes replicas.
+const podNameVariable = "POD_NAME"
+
+// storeFlag is the sidecar's flag for a shared task store.
+const storeFlag = "--store"
+
+// storeArgs returns the sidecar's flags for the task store. They are flags and not part of
+// the sidecar configuration: running pods reload the configuration, but must keep their store
+// until a rollout replaces them.
+func storeArgs(agent *a2av1alpha1.Agent) []string {
+	redis := redisOf(agent)
+	if redis == nil {
+		return nil
+	}
+	args := []string{storeFlag, literal(storeURL(redis)), "--replica", "$(" + podNameVariable + ")"}
+	if redis.TLS != nil && redis.TLS.ServerName != "" {
+		args = append(args, "--store-tls-server-name", literal(redis.TLS.ServerName))
+	}
+	return args
+}
+
+// storeURL returns the value of storeFlag.
+func storeURL(redis *a2av1alpha1.AgentRedis) string {
+	scheme := "redis"
+	if redis.TLS != nil {
+		scheme = "rediss"
+	}
+	if redis.Mode == a2av1alpha1.RedisModeCluster {
+		scheme += "+cluster"
+	}
+	user := ""
+	if redis.Username != "" {
+		user = redis.Username + "@"
+	}
+	return scheme + "://" + user + strings.Join(redis.Addresses, ",") + "/" + strconv.Itoa(int(redis.Database))
+}
+
+// storeEnv returns the environment variables to which the arguments refer.
+func storeEnv(agent *a2av1alpha1.Agent) []corev1.EnvVar {
+	if redisOf(agent) == nil {
+		return nil
+	}
+	return []corev1.EnvVar{{Name: podNameVariable, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"},
+	}}}
+}
+
+// literal escapes an argument, so that Kubernetes does not expand variables in it.
+func literal(argument string) string {
+	return strings.ReplaceAll(argument, "$", "$$")
 }

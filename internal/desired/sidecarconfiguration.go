@@ -4,9 +4,14 @@
 package desired
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"net/netip"
 	"strings"
 	"time"
+
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
@@ -204,4 +209,128 @@ func encodeConfiguration(config *sidecarconfig.Config) ([]byte, []usererror.Prob
 		return nil, nil, err
 	}
 	return encoded, nil, nil
+}
+
+// configMap returns the ConfigMap with the sidecar configuration.
+func configMap(agent *a2av1alpha1.Agent, encoded []byte, digest string) *corev1ac.ConfigMapApplyConfiguration {
+	return corev1ac.ConfigMap(names.ConfigMap(agent.Name), agent.Namespace).
+		WithLabels(names.Labels(agent.Name)).
+		WithAnnotations(map[string]string{a2av1alpha1.AnnotationConfigDigest: digest}).
+		WithData(map[string]string{sidecarconfig.FileName: string(encoded)})
+}
+
+// configLimits returns the limits of an Agent. The sidecar applies the defaults of absent
+// limits.
+func configLimits(l *a2av1alpha1.AgentLimits) (limits sidecarconfig.Limits, err error) {
+	if l == nil {
+		return limits, nil
+	}
+	limits.Requests = configRate(l.Requests)
+	limits.TotalRequests = configRate(l.TotalRequests)
+	limits.FailedAuthentications = configRate(l.FailedAuthentications)
+	limits.MaxBodyBytes = l.MaxBodyBytes
+	if t := l.Turns; t != nil {
+		limits.Turns = sidecarconfig.TurnLimits{Max: int(t.Max), MaxPerCaller: int(t.MaxPerCaller), MaxQueued: int(t.MaxQueued)}
+		limits.Turns.QueueTimeout, err = parseDuration("spec.limits.turns.queueTimeout", t.QueueTimeout)
+	}
+	if s := l.Streams; s != nil {
+		limits.Streams = sidecarconfig.StreamLimits{Max: int(s.Max), MaxPerCaller: int(s.MaxPerCaller)}
+	}
+	if t := l.Tokens; t != nil {
+		limits.Tokens = sidecarconfig.TokenBudgets{PerHour: t.PerHour, PerCallerPerHour: t.PerCallerPerHour}
+	}
+	return limits, err
+}
+
+func configRate(r *a2av1alpha1.RequestRate) sidecarconfig.Rate {
+	if r == nil {
+		return sidecarconfig.Rate{}
+	}
+	return sidecarconfig.Rate{PerSecond: int(r.PerSecond), Burst: int(r.Burst)}
+}
+
+// unreachable are the address ranges to which sidecars never send push notifications:
+// their addresses belong to the pod itself or its node, or do not identify a single host.
+var unreachable = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("169.254.0.0/16"),
+	netip.MustParsePrefix("224.0.0.0/4"), netip.MustParsePrefix("255.255.255.255/32"),
+	netip.MustParsePrefix("::/128"), netip.MustParsePrefix("::1/128"), netip.MustParsePrefix("fe80::/10"), netip.MustParsePrefix("ff00::/8"),
+}
+
+// pushProblems returns a problem for each target that is within an unreachable range.
+func pushProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
+	if agent.Spec.PushNotifications == nil {
+		return nil
+	}
+	var problems []usererror.Problem
+	for i, target := range agent.Spec.PushNotifications.AllowedTargets {
+		allowed, err := netip.ParsePrefix(target.CIDR)
+		if err != nil {
+			continue // the target has no cidr; the API server has validated every cidr
+		}
+		for _, never := range unreachable {
+			if never.Bits() <= allowed.Bits() && never.Contains(allowed.Addr()) {
+				problems = append(problems, usererror.Problem{
+					Condition: a2av1alpha1.ConditionAccepted,
+					Reason:    a2av1alpha1.ReasonInvalidPushTarget,
+					Message: fmt.Sprintf("spec.pushNotifications.allowedTargets[%d].cidr is %s, which is in %s: "+
+						"loopback, link-local, multicast and unspecified addresses are never allowed; remove it", i, allowed, never),
+				})
+			}
+		}
+	}
+	return problems
+}
+
+// configPush returns the allowed targets of push notifications, or nil if push
+// notifications are off.
+func configPush(agent *a2av1alpha1.Agent, platform Platform) *sidecarconfig.PushNotifications {
+	if agent.Spec.PushNotifications == nil {
+		return nil
+	}
+	push := &sidecarconfig.PushNotifications{ClusterDomain: platform.ClusterDomain}
+	for _, target := range agent.Spec.PushNotifications.AllowedTargets {
+		allowed := sidecarconfig.PushTarget{Namespace: target.Namespace, Host: target.Host, CIDR: target.CIDR}
+		if s := target.Service; s != nil {
+			allowed.Service = &sidecarconfig.PushService{Name: s.Name, Namespace: s.Namespace}
+			if s.Namespace == "" {
+				allowed.Service.Namespace = agent.Namespace
+			}
+		}
+		push.AllowedTargets = append(push.AllowedTargets, allowed)
+	}
+	return push
+}
+
+// configTracing returns the tracing of an Agent's sidecar, or nil if the Agent is not
+// traced.
+func configTracing(agent *a2av1alpha1.Agent, platform Platform) *sidecarconfig.Tracing {
+	own := &a2av1alpha1.AgentTracing{}
+	if o := agent.Spec.Observability; o != nil && o.Tracing != nil {
+		own = o.Tracing
+	}
+	t := &sidecarconfig.Tracing{
+		Endpoint:        cmp.Or(own.Endpoint, platform.Tracing.Endpoint),
+		SamplingPercent: platform.Tracing.SamplingPercent, DraftAttributes: platform.Tracing.DraftAttributes,
+	}
+	if own.SamplingPercent != nil {
+		t.SamplingPercent = int(*own.SamplingPercent)
+	}
+	if own.Disabled || t.Endpoint == "" {
+		return nil
+	}
+	return t
+}
+
+// parseDuration parses a duration that the API server has validated. It returns 0 for an
+// empty one.
+func parseDuration(field string, d a2av1alpha1.Duration) (sidecarconfig.Duration, error) {
+	if d == "" {
+		return 0, nil
+	}
+	parsed, err := time.ParseDuration(string(d))
+	if err != nil {
+		return 0, fmt.Errorf("parse %s: %w", field, err)
+	}
+	return sidecarconfig.Duration(parsed), nil
 }
