@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/a2a-operator/a2a-operator/internal/applyresult"
@@ -123,4 +125,61 @@ func addPending(object Object, result *applyresult.Result) {
 	if object.current == nil {
 		result.RecheckAfter = createdTimeout
 	}
+}
+
+// deletion replaces the digest in an attempt to delete an object.
+const deletion = "deletion"
+
+// Prune deletes an object that is no longer desired, if the owner controls the object.
+// current is the cached object, nil for none. If the API server rejects the deletion, Prune
+// adds the rejection to the result.
+func Prune[C any, O interface {
+	*C
+	client.Object
+}](ctx context.Context, a *Applier, owner Owner, current O, result *applyresult.Result) error {
+	if current == nil || !current.GetDeletionTimestamp().IsZero() || !owner.controls(current) {
+		return nil
+	}
+	object := existing[C](current)
+	rejected, recheck, err := a.send(object, deletion, func() error {
+		a.written.Drop(object.target)
+		uid := current.GetUID()
+		return client.IgnoreNotFound(a.config.Writer.Delete(ctx, current, client.Preconditions{UID: &uid}))
+	})
+	if err != nil {
+		return fmt.Errorf("delete %s: %w", object, err)
+	}
+	if rejected != nil {
+		result.NotDeleted = append(result.NotDeleted, *rejected)
+		if recheck == 0 {
+			recheck = rejectedFor
+		}
+		if result.RecheckAfter > 0 {
+			recheck = min(recheck, result.RecheckAfter)
+		}
+		result.RecheckAfter = recheck
+	}
+	return nil
+}
+
+// Scale writes only the number of replicas of the cached Deployment current, unless the
+// cache does not show the same write yet. The apply configuration has the Deployment's UID.
+// fieldOwner is a separate field manager: if the manager of the whole object applied only
+// this field, the API server would remove all other fields.
+func (a *Applier) Scale(ctx context.Context, current *appsv1.Deployment, replicas *appsv1ac.DeploymentApplyConfiguration, fieldOwner string) error {
+	wanted, before := *replicas.Spec.Replicas, current.ResourceVersion
+	if sent, pending := a.scaled.Pending(current.UID, before); pending && sent == wanted {
+		return nil
+	}
+	if err := a.config.Writer.Apply(ctx, replicas, client.FieldOwner(fieldOwner), client.ForceOwnership); err != nil {
+		return fmt.Errorf("scale Deployment %s: %w", client.ObjectKeyFromObject(current), err)
+	}
+	version, _, err := identityOf(replicas)
+	if err != nil {
+		return fmt.Errorf("read answer about Deployment %s: %w", client.ObjectKeyFromObject(current), err)
+	}
+	if version != before { // otherwise an admission webhook has undone the change
+		a.scaled.Put(current.UID, memo.Write[int32]{Before: before, After: version, Value: wanted})
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ package status
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -61,3 +62,25 @@ func (c container) action(part string) string {
 
 // template is the field of an Agent with the pod spec of its template.
 const template = "spec.workload.template.spec"
+
+// takesCalls reports whether the Service routes calls to a pod.
+func takesCalls(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp.IsZero() && podReady(pod)
+}
+
+func podReady(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// diagnosis is the reason why a pod is not ready.
+type diagnosis struct {
+	reason       string
+	message      string
+	failing      bool
+	recheckAfter time.Duration
+}
