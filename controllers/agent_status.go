@@ -34,13 +34,7 @@ func statusInputs(in clusterstate.Agent, platform desired.Platform, want desired
 		Now:               now,
 	}
 	if want.Objects != nil {
-		inputs.Card = &status.Card{
-			URL:          want.Card.URL,
-			ExternalURL:  want.Card.ExternalURL,
-			CardDigest:   want.Card.CardDigest,
-			ConfigDigest: want.Card.ConfigDigest,
-			Skills:       want.Card.Skills,
-		}
+		inputs.Card = new(status.Card(want.Card))
 	}
 	return inputs
 }

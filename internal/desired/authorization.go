@@ -42,11 +42,8 @@ func configAuthorization(agent *a2av1alpha1.Agent) (*sidecarconfig.Authorization
 		}
 		checked, err := celcompile.Compile(r.Expression)
 		if mistake, ok := errors.AsType[*celcompile.ExpressionError](err); ok {
-			problems = append(problems, usererror.Problem{
-				Condition: a2av1alpha1.ConditionAccepted,
-				Reason:    a2av1alpha1.ReasonInvalidAuthorization,
-				Message:   fmt.Sprintf("spec.access.authorization[%d].expression is not valid CEL: %v; correct the expression", i, mistake),
-			})
+			problems = append(problems, usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidAuthorization,
+				"spec.access.authorization[%d].expression is not valid CEL: %v; correct the expression", i, mistake))
 			continue
 		}
 		if err != nil {
@@ -70,12 +67,9 @@ func unknownSkills(agent *a2av1alpha1.Agent, skills *ruleSkills) (problems, rema
 			if skills.known(id) {
 				continue
 			}
-			found := usererror.Problem{
-				Condition: a2av1alpha1.ConditionAccepted,
-				Reason:    a2av1alpha1.ReasonUnknownSkillInRule,
-				Message: fmt.Sprintf("spec.access.authorization[%d].skills[%d] is %q, and the card has no skill with this id; "+
-					"correct the id, or remove it", i, j, id),
-			}
+			found := usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonUnknownSkillInRule,
+				"spec.access.authorization[%d].skills[%d] is %q, and the card has no skill with this id; "+
+					"correct the id, or remove it", i, j, id)
 			if r.Action == a2av1alpha1.AuthorizationDeny && !skills.denied(id) {
 				problems = append(problems, found)
 			} else {

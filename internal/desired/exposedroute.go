@@ -5,7 +5,6 @@ package desired
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -77,11 +76,7 @@ func (r exposedRoute) removable() string {
 }
 
 func exposureProblem(reason, format string, args ...any) usererror.Problem {
-	return usererror.Problem{
-		Condition: a2av1alpha1.ConditionExposed,
-		Reason:    reason,
-		Message:   fmt.Sprintf(format, args...),
-	}
+	return usererror.New(a2av1alpha1.ConditionExposed, reason, format, args...)
 }
 
 // anyHost stands for the hostnames of the listeners, which a route without hostnames has.

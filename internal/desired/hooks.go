@@ -69,12 +69,9 @@ func emptyHooksOf(field string, containers []corev1.Container) []usererror.Probl
 			if each.hook == nil || *each.hook != (corev1.LifecycleHandler{}) {
 				continue
 			}
-			problems = append(problems, usererror.Problem{
-				Condition: a2av1alpha1.ConditionAccepted,
-				Reason:    a2av1alpha1.ReasonTemplateRejected,
-				Message: fmt.Sprintf("%s[%d].lifecycle.%s is empty; set exec, httpGet, tcpSocket or sleep, or remove it",
-					field, i, each.name),
-			})
+			problems = append(problems, usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonTemplateRejected,
+				"%s[%d].lifecycle.%s is empty; set exec, httpGet, tcpSocket or sleep, or remove it",
+				field, i, each.name))
 		}
 	}
 	return problems

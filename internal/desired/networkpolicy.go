@@ -4,6 +4,8 @@
 package desired
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -66,33 +68,11 @@ func egress(rules []networkingv1.NetworkPolicyEgressRule, platform Platform) []*
 	return all
 }
 
+// egressRule converts a rule of the user. It names the default protocol of ports.
 func egressRule(rule *networkingv1.NetworkPolicyEgressRule) *networkingv1ac.NetworkPolicyEgressRuleApplyConfiguration {
-	config := networkingv1ac.NetworkPolicyEgressRule()
-	for _, p := range rule.Ports {
-		port := networkingv1ac.NetworkPolicyPort().WithProtocol(corev1.ProtocolTCP)
-		if p.Protocol != nil {
-			port.WithProtocol(*p.Protocol)
-		}
-		if p.Port != nil {
-			port.WithPort(*p.Port)
-		}
-		if p.EndPort != nil {
-			port.WithEndPort(*p.EndPort)
-		}
-		config.WithPorts(port)
-	}
-	for _, to := range rule.To {
-		peer := networkingv1ac.NetworkPolicyPeer()
-		if to.PodSelector != nil {
-			peer.WithPodSelector(labelSelector(to.PodSelector))
-		}
-		if to.NamespaceSelector != nil {
-			peer.WithNamespaceSelector(labelSelector(to.NamespaceSelector))
-		}
-		if to.IPBlock != nil {
-			peer.WithIPBlock(networkingv1ac.IPBlock().WithCIDR(to.IPBlock.CIDR).WithExcept(to.IPBlock.Except...))
-		}
-		config.WithTo(peer)
+	config := applyConfiguration[networkingv1ac.NetworkPolicyEgressRuleApplyConfiguration](rule)
+	for i := range config.Ports {
+		config.Ports[i].Protocol = cmp.Or(config.Ports[i].Protocol, new(corev1.ProtocolTCP))
 	}
 	return config
 }

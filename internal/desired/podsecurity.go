@@ -37,20 +37,14 @@ func securityRemarks(agent *a2av1alpha1.Agent) ([]usererror.Problem, error) {
 	var remarks []usererror.Problem
 	relaxed := policy.AggregateCheckResults(evaluator.EvaluatePod(restrictedLevel, &template.ObjectMeta, &template.Spec))
 	if !relaxed.Allowed {
-		remarks = append(remarks, usererror.Problem{
-			Condition: a2av1alpha1.ConditionProgrammed,
-			Reason:    a2av1alpha1.ReasonPodSecurityRelaxed,
-			Message: fmt.Sprintf("%s does not meet the restricted Pod Security level, and a namespace that enforces it rejects the pods: %s; "+
-				"remove the fields that the agent does not need", templateField, relaxed.ForbiddenDetail()),
-		})
+		remarks = append(remarks, usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonPodSecurityRelaxed,
+			"%s does not meet the restricted Pod Security level, and a namespace that enforces it rejects the pods: %s; "+
+				"remove the fields that the agent does not need", templateField, relaxed.ForbiddenDetail()))
 	}
 	for _, field := range tokenFields(&template.Spec) {
-		remarks = append(remarks, usererror.Problem{
-			Condition: a2av1alpha1.ConditionProgrammed,
-			Reason:    a2av1alpha1.ReasonTokenMounted,
-			Message: fmt.Sprintf("%s.%s gives the agent a token with the permissions of its ServiceAccount; "+
-				"remove it unless the agent needs the token", templateField, field),
-		})
+		remarks = append(remarks, usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonTokenMounted,
+			"%s.%s gives the agent a token with the permissions of its ServiceAccount; "+
+				"remove it unless the agent needs the token", templateField, field))
 	}
 	return remarks, nil
 }

@@ -56,7 +56,7 @@ func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTempl
 		pod.InitContainers = slices.Insert(pod.InitContainers, 0, nativeSidecar(sidecar(agent, platform)))
 	}
 	pod.Volumes = append(pod.Volumes, sidecarVolumes(agent)...)
-	return applyTemplate(template)
+	return applyConfiguration[corev1ac.PodTemplateSpecApplyConfiguration](template)
 }
 
 // namePortProtocols sets the default protocol of ports. In a Deployment, the API server

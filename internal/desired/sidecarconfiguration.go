@@ -270,12 +270,9 @@ func pushProblems(agent *a2av1alpha1.Agent) []usererror.Problem {
 		}
 		for _, never := range unreachable {
 			if never.Bits() <= allowed.Bits() && never.Contains(allowed.Addr()) {
-				problems = append(problems, usererror.Problem{
-					Condition: a2av1alpha1.ConditionAccepted,
-					Reason:    a2av1alpha1.ReasonInvalidPushTarget,
-					Message: fmt.Sprintf("spec.pushNotifications.allowedTargets[%d].cidr is %s, which is in %s: "+
-						"loopback, link-local, multicast and unspecified addresses are never allowed; remove it", i, allowed, never),
-				})
+				problems = append(problems, usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonInvalidPushTarget,
+					"spec.pushNotifications.allowedTargets[%d].cidr is %s, which is in %s: "+
+						"loopback, link-local, multicast and unspecified addresses are never allowed; remove it", i, allowed, never))
 			}
 		}
 	}

@@ -200,11 +200,7 @@ func hiddenSkillRemarks(agent *a2av1alpha1.Agent, skills []card.Skill) []usererr
 }
 
 func skillProblem(reason, format string, args ...any) usererror.Problem {
-	return usererror.Problem{
-		Condition: a2av1alpha1.ConditionSkillsResolved,
-		Reason:    reason,
-		Message:   fmt.Sprintf(format, args...),
-	}
+	return usererror.New(a2av1alpha1.ConditionSkillsResolved, reason, format, args...)
 }
 
 func cardSkill(id string, details a2av1alpha1.SkillDetails) card.Skill {

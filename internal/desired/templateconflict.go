@@ -63,11 +63,8 @@ func exposures(pod *corev1.PodSpec) []usererror.Problem {
 		{pod.ShareProcessNamespace != nil && *pod.ShareProcessNamespace, "shareProcessNamespace", "the agent could read the token of the sidecar"},
 	} {
 		if each.set {
-			problems = append(problems, usererror.Problem{
-				Condition: a2av1alpha1.ConditionAccepted,
-				Reason:    a2av1alpha1.ReasonSidecarExposed,
-				Message:   fmt.Sprintf("%s.%s must be absent, because %s; remove it", templateField, each.field, each.why),
-			})
+			problems = append(problems, usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonSidecarExposed,
+				"%s.%s must be absent, because %s; remove it", templateField, each.field, each.why))
 		}
 	}
 	return problems
@@ -109,18 +106,11 @@ func sidecarVolume(name string) bool {
 }
 
 func portConflict(field string, port int32) usererror.Problem {
-	return usererror.Problem{
-		Condition: a2av1alpha1.ConditionAccepted,
-		Reason:    a2av1alpha1.ReasonPortConflict,
-		Message: fmt.Sprintf("%s must not be %d: the sidecar listens on %d, %d and %d; use another port",
-			field, port, sidecarconfig.AgentPort, sidecarconfig.HealthPort, sidecarconfig.GatewayPort),
-	}
+	return usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonPortConflict,
+		"%s must not be %d: the sidecar listens on %d, %d and %d; use another port",
+		field, port, sidecarconfig.AgentPort, sidecarconfig.HealthPort, sidecarconfig.GatewayPort)
 }
 
 func nameConflict(format string, args ...any) usererror.Problem {
-	return usererror.Problem{
-		Condition: a2av1alpha1.ConditionAccepted,
-		Reason:    a2av1alpha1.ReasonNameConflict,
-		Message:   fmt.Sprintf(format, args...),
-	}
+	return usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonNameConflict, format, args...)
 }

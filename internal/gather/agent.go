@@ -6,14 +6,11 @@ package gather
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
-	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -134,31 +131,27 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (cluste
 	return skills, nil
 }
 
-func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (clusterstate.Children, error) {
-	var children clusterstate.Children
-	var err error
-	if children.ServiceAccount, err = read[corev1.ServiceAccount](ctx, g.config.Reader, agent.Namespace, names.ServiceAccount(agent.Name)); err != nil {
-		return clusterstate.Children{}, err
-	}
-	if children.ConfigMap, err = read[corev1.ConfigMap](ctx, g.config.Reader, agent.Namespace, names.ConfigMap(agent.Name)); err != nil {
-		return clusterstate.Children{}, err
-	}
-	if children.Service, err = read[corev1.Service](ctx, g.config.Reader, agent.Namespace, names.Service(agent.Name)); err != nil {
-		return clusterstate.Children{}, err
-	}
-	if children.Deployment, err = read[appsv1.Deployment](ctx, g.config.Reader, agent.Namespace, names.Deployment(agent.Name)); err != nil {
-		return clusterstate.Children{}, err
-	}
-	if children.NetworkPolicy, err = read[networkingv1.NetworkPolicy](ctx, g.config.Reader, agent.Namespace, names.NetworkPolicy(agent.Name)); err != nil {
-		return clusterstate.Children{}, err
-	}
-	if children.Autoscaler, err = read[autoscalingv2.HorizontalPodAutoscaler](ctx, g.config.Reader, agent.Namespace, names.HorizontalPodAutoscaler(agent.Name)); err != nil {
-		return clusterstate.Children{}, err
-	}
-	if children.Budget, err = read[policyv1.PodDisruptionBudget](ctx, g.config.Reader, agent.Namespace, names.PodDisruptionBudget(agent.Name)); err != nil {
-		return clusterstate.Children{}, err
-	}
-	return children, nil
+func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (children clusterstate.Children, err error) {
+	from := g.config.Reader
+	err = errors.Join(
+		readChild(ctx, from, agent, names.ServiceAccount, &children.ServiceAccount),
+		readChild(ctx, from, agent, names.ConfigMap, &children.ConfigMap),
+		readChild(ctx, from, agent, names.Service, &children.Service),
+		readChild(ctx, from, agent, names.Deployment, &children.Deployment),
+		readChild(ctx, from, agent, names.NetworkPolicy, &children.NetworkPolicy),
+		readChild(ctx, from, agent, names.HorizontalPodAutoscaler, &children.Autoscaler),
+		readChild(ctx, from, agent, names.PodDisruptionBudget, &children.Budget),
+	)
+	return children, err
+}
+
+// readChild reads the cached object with a name of the Agent's objects; nil if there is none.
+func readChild[T any, O interface {
+	*T
+	client.Object
+}](ctx context.Context, from client.Reader, agent *a2av1alpha1.Agent, name func(string) string, child *O) (err error) {
+	*child, err = read[T, O](ctx, from, agent.Namespace, name(agent.Name))
+	return err
 }
 
 func (g *Gatherer) pods(ctx context.Context, agent *a2av1alpha1.Agent) ([]corev1.Pod, error) {
@@ -179,15 +172,14 @@ func (g *Gatherer) gatewayAPI(ctx context.Context, agent *a2av1alpha1.Agent, chi
 	var err error
 	if reader := g.config.Optional.Reader(HTTPRoutes); reader != nil {
 		api.HTTPRoutes = true
-		if children.HTTPRoute, err = read[gatewayv1.HTTPRoute](ctx, reader, agent.Namespace, names.HTTPRoute(agent.Name)); err != nil {
-			return clusterstate.GatewayAPI{}, err
-		}
+		err = readChild(ctx, reader, agent, names.HTTPRoute, &children.HTTPRoute)
 	}
 	if reader := g.config.Optional.Reader(GRPCRoutes); reader != nil {
 		api.GRPCRoutes = true
-		if children.GRPCRoute, err = read[gatewayv1.GRPCRoute](ctx, reader, agent.Namespace, names.GRPCRoute(agent.Name)); err != nil {
-			return clusterstate.GatewayAPI{}, err
-		}
+		err = errors.Join(err, readChild(ctx, reader, agent, names.GRPCRoute, &children.GRPCRoute))
+	}
+	if err != nil {
+		return clusterstate.GatewayAPI{}, err
 	}
 	if agent.Spec.Exposure != nil {
 		api.Unreadable = clusterstate.Unreadable{

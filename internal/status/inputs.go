@@ -83,7 +83,7 @@ func (r *Result) holdCount(in Inputs) {
 	}
 	held := r.Status
 	held.Replicas = was.Replicas
-	if !equality.Semantic.DeepEqual(was, held) {
+	if !Equal(was, held) {
 		return
 	}
 	r.Status = held

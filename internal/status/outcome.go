@@ -53,13 +53,10 @@ func (o Outcome) Problems(reported []usererror.Problem) []usererror.Problem {
 		}
 	}
 	if rejected := o.Pods.Rejection; rejected != nil {
-		problems = append(problems, usererror.Problem{
-			Condition: a2av1alpha1.ConditionCardPublished,
-			Reason:    a2av1alpha1.ReasonForbidden,
-			Message: fmt.Sprintf("The API server rejects the annotation of Pod %q, which makes the pod read the card at once. "+
+		problems = append(problems, usererror.New(a2av1alpha1.ConditionCardPublished, a2av1alpha1.ReasonForbidden,
+			"The API server rejects the annotation of Pod %q, which makes the pod read the card at once. "+
 				"The kubelet updates the card within some minutes, but no condition can show when; "+
-				"ask the administrator of the operator to allow it: %s", rejected.Name, rejected.Message),
-		})
+				"ask the administrator of the operator to allow it: %s", rejected.Name, rejected.Message))
 	}
 	return problems
 }
@@ -76,12 +73,9 @@ func (o Outcome) problemsOf(result applyresult.Result) []usererror.Problem {
 		problems = append(problems, o.rejectionProblem(*result.Rejection))
 	}
 	for _, r := range result.NotDeleted {
-		problems = append(problems, usererror.Problem{
-			Condition: a2av1alpha1.ConditionProgrammed,
-			Reason:    a2av1alpha1.ReasonForbidden,
-			Message: fmt.Sprintf("%s %q is no longer desired, but the API server rejects its deletion by the operator; "+
-				"delete it, or ask the administrator of the operator to allow the deletion: %s", r.Kind, r.Name, r.Message),
-		})
+		problems = append(problems, usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonForbidden,
+			"%s %q is no longer desired, but the API server rejects its deletion by the operator; "+
+				"delete it, or ask the administrator of the operator to allow the deletion: %s", r.Kind, r.Name, r.Message))
 	}
 	return problems
 }
@@ -103,24 +97,15 @@ func (o Outcome) rejectionProblem(r applyresult.Rejection) usererror.Problem {
 	route := slices.Contains([]string{"HTTPRoute", "GRPCRoute"}, r.Kind)
 	switch {
 	case r.Forbidden:
-		return usererror.Problem{
-			Condition: a2av1alpha1.ConditionProgrammed,
-			Reason:    a2av1alpha1.ReasonForbidden,
-			Message: fmt.Sprintf("The API server does not allow the operator to write %s %q; correct the fields of the Agent that the message names, "+
-				"or ask the administrator of the operator to allow the write: %s", r.Kind, r.Name, r.Message),
-		}
+		return usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonForbidden,
+			"The API server does not allow the operator to write %s %q; correct the fields of the Agent that the message names, "+
+				"or ask the administrator of the operator to allow the write: %s", r.Kind, r.Name, r.Message)
 	case r.Kind == "Deployment":
-		return usererror.Problem{
-			Condition: a2av1alpha1.ConditionAccepted,
-			Reason:    a2av1alpha1.ReasonTemplateRejected,
-			Message:   "The API server rejects the Deployment of spec.workload.template; correct it: " + r.Message,
-		}
+		return usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonTemplateRejected,
+			"The API server rejects the Deployment of spec.workload.template; correct it: %s", r.Message)
 	case r.Kind == "NetworkPolicy":
-		return usererror.Problem{
-			Condition: a2av1alpha1.ConditionAccepted,
-			Reason:    a2av1alpha1.ReasonNetworkPolicyRejected,
-			Message:   "The API server rejects the NetworkPolicy of spec.networkPolicy.egress; correct it: " + r.Message,
-		}
+		return usererror.New(a2av1alpha1.ConditionAccepted, a2av1alpha1.ReasonNetworkPolicyRejected,
+			"The API server rejects the NetworkPolicy of spec.networkPolicy.egress; correct it: %s", r.Message)
 	case route && r.UndeclaredField():
 		return usererror.Problem{
 			Reason: a2av1alpha1.ReasonApplyFailed,
@@ -133,11 +118,8 @@ func (o Outcome) rejectionProblem(r applyresult.Rejection) usererror.Problem {
 			Message: fmt.Sprintf("The API server rejects %s %q of spec.exposure; correct it: %s", r.Kind, r.Name, r.Message),
 		}
 	default:
-		return usererror.Problem{
-			Condition: a2av1alpha1.ConditionProgrammed,
-			Reason:    a2av1alpha1.ReasonApplyFailed,
-			Message: fmt.Sprintf("The API server rejects %s %q; correct the fields of the Agent that the message names, "+
-				"or ask the administrator of the operator: %s", r.Kind, r.Name, r.Message),
-		}
+		return usererror.New(a2av1alpha1.ConditionProgrammed, a2av1alpha1.ReasonApplyFailed,
+			"The API server rejects %s %q; correct the fields of the Agent that the message names, "+
+				"or ask the administrator of the operator: %s", r.Kind, r.Name, r.Message)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/a2a-operator/a2a-operator/internal/safetext"
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
@@ -103,10 +104,5 @@ func cut(message string, most int) string {
 	if len(message) <= most {
 		return message
 	}
-	const ellipsis = "…"
-	end := most - len(ellipsis)
-	for end > 0 && message[end]&0xC0 == 0x80 {
-		end--
-	}
-	return message[:end] + ellipsis
+	return safetext.Clip(message, most-len("…"))
 }

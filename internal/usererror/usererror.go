@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package usererror has the type of user errors: mistakes in a spec, which become
-// conditions. A failure of the system is a Go error instead. The package has no
-// behavior.
+// conditions. A failure of the system is a Go error instead.
 package usererror
+
+import "fmt"
 
 // Problem is a user error, or another message for the user about a resource.
 type Problem struct {
@@ -16,4 +17,9 @@ type Problem struct {
 	Message string
 	// Transient is true if the problem goes away without a change by a user.
 	Transient bool
+}
+
+// New returns a Problem whose message has the format and the arguments of fmt.Sprintf.
+func New(condition, reason, format string, args ...any) Problem {
+	return Problem{Condition: condition, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }

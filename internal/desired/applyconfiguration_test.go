@@ -36,9 +36,9 @@ func TestApplyTemplate(t *testing.T) {
 		if seed == 0 {
 			template = &corev1.PodTemplateSpec{}
 		}
-		want, got := encoded(t, recoded(t, template)), encoded(t, applyTemplate(template.DeepCopy()))
+		want, got := encoded(t, recoded(t, template)), encoded(t, applyConfiguration[corev1ac.PodTemplateSpecApplyConfiguration](template.DeepCopy()))
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Fatalf("applyTemplate() of template %d (-recoded +got):\n%s", seed, diff)
+			t.Fatalf("applyConfiguration() of template %d (-recoded +got):\n%s", seed, diff)
 		}
 	}
 }

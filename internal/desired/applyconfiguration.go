@@ -9,20 +9,17 @@ import (
 	"strings"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
-// applyTemplate converts the typed template into an apply configuration, whose fields
-// have the same names in JSON. A typed object does not distinguish an absent value from a
-// zero value that the user set. The encoder always writes a few of these zero values;
-// applyTemplate omits them. It replaces encoding and decoding the template, which was a
-// third of the cost of a reconcile. The result shares memory with the template.
-func applyTemplate(template *corev1.PodTemplateSpec) *corev1ac.PodTemplateSpecApplyConfiguration {
-	config := &corev1ac.PodTemplateSpecApplyConfiguration{}
-	configure(reflect.ValueOf(config).Elem(), reflect.ValueOf(template).Elem())
+// applyConfiguration converts a typed object of the user into an apply configuration, whose
+// fields have the same names in JSON. A typed object does not distinguish an absent value from
+// a zero value that the user set. The encoder always writes a few of these zero values;
+// applyConfiguration omits them. It replaces encoding and decoding the template, which was a
+// third of the cost of a reconcile. The result shares memory with the object.
+func applyConfiguration[C, O any](object *O) *C {
+	config := new(C)
+	configure(reflect.ValueOf(config).Elem(), reflect.ValueOf(object).Elem())
 	return config
 }
 
@@ -148,17 +145,4 @@ func isNull(value reflect.Value) bool {
 		time, ok := reflect.TypeAssert[metav1.Time](value)
 		return ok && time.IsZero()
 	}
-}
-
-// labelSelector converts a label selector.
-func labelSelector(s *metav1.LabelSelector) *metav1ac.LabelSelectorApplyConfiguration {
-	config := metav1ac.LabelSelector()
-	if len(s.MatchLabels) > 0 {
-		config.WithMatchLabels(s.MatchLabels)
-	}
-	for _, r := range s.MatchExpressions {
-		config.WithMatchExpressions(metav1ac.LabelSelectorRequirement().
-			WithKey(r.Key).WithOperator(r.Operator).WithValues(r.Values...))
-	}
-	return config
 }
