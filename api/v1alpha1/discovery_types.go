@@ -22,11 +22,11 @@ const (
 // AgentDiscovery configures who finds an agent in the registry. It gives no right
 // to call the agent.
 type AgentDiscovery struct {
-	// visibility is Cluster for callers that see the namespace by RBAC, Federated
-	// for these and the registries of other clusters that are peers, or Public for
-	// everyone, without a token. A Public agent with an external URL is also in the
-	// catalog outside of the cluster, if the registry has one. It defaults to
-	// Cluster.
+	// visibility selects who finds the agent: with Cluster, callers whose RBAC lets
+	// them see the namespace; with Federated, also the registries of other clusters
+	// that are peers; with Public, everyone, without a token. A Public agent with an
+	// external URL is also in the catalog outside of the cluster, if the registry has
+	// one. It defaults to Cluster.
 	// +kubebuilder:default=Cluster
 	// +optional
 	Visibility Visibility `json:"visibility,omitempty"`

@@ -17,7 +17,8 @@ type AgentExposure struct {
 	ParentRefs []GatewayRef `json:"parentRefs"`
 
 	// hostnames are the names at which the Gateways serve JSON-RPC, HTTP+JSON and
-	// the card. If absent, the hostnames or addresses of the listeners apply.
+	// the card. If absent, they serve them at the hostnames of the listeners, or at
+	// the addresses of the Gateways.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=set
@@ -42,8 +43,8 @@ type AgentExposure struct {
 	Path string `json:"path,omitempty"`
 
 	// url is the external URL of the agent. Set it if the Gateway cannot know it,
-	// such as behind a load balancer that terminates TLS. If absent, it is made from
-	// the listeners and addresses of the Gateway.
+	// such as behind a load balancer that terminates TLS. If absent, the operator
+	// derives the URL from the listeners and addresses of the Gateways.
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^https?://[^/?#@:][^/?#@]*(/[^?#@]*)?$')",message="spec.exposure.url must be an absolute http or https URL without a user, a query and a fragment"
 	// +optional
@@ -66,8 +67,8 @@ type GatewayRef struct {
 	// +required
 	Name string `json:"name"`
 
-	// sectionName is the name of a listener. If absent, all listeners of the Gateway
-	// apply.
+	// sectionName is the name of a listener of the Gateway. If absent, all its
+	// listeners route to the agent.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional

@@ -54,8 +54,8 @@ type RequestRate struct {
 	// +required
 	PerSecond int32 `json:"perSecond"`
 
-	// burst is the number that is allowed at once after a pause. It defaults to
-	// twice perSecond.
+	// burst is how many are allowed at once after a pause. It defaults to twice
+	// perSecond.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2000000
 	// +optional
@@ -73,7 +73,8 @@ type TurnLimits struct {
 	// +optional
 	Max int32 `json:"max,omitempty"`
 
-	// maxPerCaller is the maximum for one caller. It defaults to half of max.
+	// maxPerCaller is the maximum number of concurrent turns of one caller. It
+	// defaults to half of max.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
 	// +optional
@@ -103,7 +104,8 @@ type StreamLimits struct {
 	// +optional
 	Max int32 `json:"max,omitempty"`
 
-	// maxPerCaller is the maximum for one caller. It defaults to a quarter of max.
+	// maxPerCaller is the maximum number of open streams of one caller. It defaults
+	// to a quarter of max.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65536
 	// +optional
@@ -119,13 +121,15 @@ type StreamLimits struct {
 // +kubebuilder:validation:MinProperties=1
 // +kubebuilder:validation:XValidation:rule="!has(self.perCallerPerHour) || !has(self.perHour) || self.perCallerPerHour <= self.perHour",message="spec.limits.tokens.perCallerPerHour must not be more than perHour; lower it or raise perHour"
 type TokenBudgets struct {
-	// perHour is the budget of all callers together. By default there is none.
+	// perHour is the number of tokens that all callers together may use in an hour.
+	// By default there is no limit.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000000
 	// +optional
 	PerHour int64 `json:"perHour,omitempty"`
 
-	// perCallerPerHour is the budget of each caller. By default there is none.
+	// perCallerPerHour is the number of tokens that each caller may use in an hour.
+	// By default there is no limit.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000000
 	// +optional

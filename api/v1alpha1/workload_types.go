@@ -219,9 +219,9 @@ type AgentChat struct {
 	// only the sidecar, and spec.workload.template must have no container: omit the
 	// template, or set containers: [] in its spec for other settings of the pod. The
 	// host may be a Service, a private or a public address. Loopback, link-local and
-	// cloud metadata addresses are never allowed. https is verified with the public
-	// certificate authorities and those of spec.trustBundle. With http, everything
-	// is sent unencrypted, including the API key. The URL is not secret: do not put
+	// cloud metadata addresses are never allowed. The sidecar verifies an https
+	// server with the public certificate authorities and those of spec.trustBundle.
+	// With http, it sends everything unencrypted, including the API key. The URL is not secret: do not put
 	// a key into it. An edit replaces the pods.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
@@ -237,8 +237,8 @@ type AgentChat struct {
 	// +optional
 	APIKeySecretRef *ChatAPIKeyReference `json:"apiKeySecretRef,omitempty"`
 
-	// headers are sent to the model server with each request, such as the headers
-	// that a gateway uses for routing or billing. Their values are not secret: the
+	// headers are HTTP headers that the sidecar sends to the model server with each
+	// request, such as those that a gateway uses for routing or billing. Their values are not secret: the
 	// ConfigMap of the Agent contains them. An edit takes effect without a restart.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
@@ -310,7 +310,8 @@ type BackendTimeouts struct {
 	// +optional
 	Idle Duration `json:"idle,omitempty"`
 
-	// turn is the maximum duration of the whole turn. It defaults to "1h".
+	// turn is the maximum duration of the whole turn, as a duration. It defaults to
+	// "1h".
 	// +kubebuilder:default="1h"
 	// +optional
 	Turn Duration `json:"turn,omitempty"`

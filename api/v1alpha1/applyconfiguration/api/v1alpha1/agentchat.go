@@ -22,9 +22,9 @@ type AgentChatApplyConfiguration struct {
 	// only the sidecar, and spec.workload.template must have no container: omit the
 	// template, or set containers: [] in its spec for other settings of the pod. The
 	// host may be a Service, a private or a public address. Loopback, link-local and
-	// cloud metadata addresses are never allowed. https is verified with the public
-	// certificate authorities and those of spec.trustBundle. With http, everything
-	// is sent unencrypted, including the API key. The URL is not secret: do not put
+	// cloud metadata addresses are never allowed. The sidecar verifies an https
+	// server with the public certificate authorities and those of spec.trustBundle.
+	// With http, it sends everything unencrypted, including the API key. The URL is not secret: do not put
 	// a key into it. An edit replaces the pods.
 	URL *string `json:"url,omitempty"`
 	// apiKeySecretRef names the API key for the model server. The sidecar sends it
@@ -32,8 +32,8 @@ type AgentChatApplyConfiguration struct {
 	// white space. A changed key takes effect without a restart. If absent, none is
 	// sent.
 	APIKeySecretRef *ChatAPIKeyReferenceApplyConfiguration `json:"apiKeySecretRef,omitempty"`
-	// headers are sent to the model server with each request, such as the headers
-	// that a gateway uses for routing or billing. Their values are not secret: the
+	// headers are HTTP headers that the sidecar sends to the model server with each
+	// request, such as those that a gateway uses for routing or billing. Their values are not secret: the
 	// ConfigMap of the Agent contains them. An edit takes effect without a restart.
 	Headers []ChatHeaderApplyConfiguration `json:"headers,omitempty"`
 }

@@ -18,7 +18,8 @@ type AgentExposureApplyConfiguration struct {
 	// parentRefs names the Gateways that route to the agent.
 	ParentRefs []GatewayRefApplyConfiguration `json:"parentRefs,omitempty"`
 	// hostnames are the names at which the Gateways serve JSON-RPC, HTTP+JSON and
-	// the card. If absent, the hostnames or addresses of the listeners apply.
+	// the card. If absent, they serve them at the hostnames of the listeners, or at
+	// the addresses of the Gateways.
 	Hostnames []apiv1alpha1.Hostname `json:"hostnames,omitempty"`
 	// grpcHostnames are the names at which the Gateways serve gRPC. They must differ
 	// from hostnames, as the Gateway API requires. If absent, gRPC is not exposed.
@@ -28,8 +29,8 @@ type AgentExposureApplyConfiguration struct {
 	// gRPC.
 	Path *string `json:"path,omitempty"`
 	// url is the external URL of the agent. Set it if the Gateway cannot know it,
-	// such as behind a load balancer that terminates TLS. If absent, it is made from
-	// the listeners and addresses of the Gateway.
+	// such as behind a load balancer that terminates TLS. If absent, the operator
+	// derives the URL from the listeners and addresses of the Gateways.
 	URL *string `json:"url,omitempty"`
 }
 

@@ -23,7 +23,8 @@ type BackendTimeoutsApplyConfiguration struct {
 	// idle is the maximum time between two events, as a duration. It defaults to
 	// "5m".
 	Idle *apiv1alpha1.Duration `json:"idle,omitempty"`
-	// turn is the maximum duration of the whole turn. It defaults to "1h".
+	// turn is the maximum duration of the whole turn, as a duration. It defaults to
+	// "1h".
 	Turn *apiv1alpha1.Duration `json:"turn,omitempty"`
 }
 

@@ -16,8 +16,8 @@ type GatewayRefApplyConfiguration struct {
 	Namespace *string `json:"namespace,omitempty"`
 	// name is the metadata.name of the Gateway.
 	Name *string `json:"name,omitempty"`
-	// sectionName is the name of a listener. If absent, all listeners of the Gateway
-	// apply.
+	// sectionName is the name of a listener of the Gateway. If absent, all its
+	// listeners route to the agent.
 	SectionName *string `json:"sectionName,omitempty"`
 }
 

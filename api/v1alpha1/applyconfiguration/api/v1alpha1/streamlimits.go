@@ -12,7 +12,8 @@ package v1alpha1
 type StreamLimitsApplyConfiguration struct {
 	// max is the maximum number of open streams. It defaults to 2048.
 	Max *int32 `json:"max,omitempty"`
-	// maxPerCaller is the maximum for one caller. It defaults to a quarter of max.
+	// maxPerCaller is the maximum number of open streams of one caller. It defaults
+	// to a quarter of max.
 	MaxPerCaller *int32 `json:"maxPerCaller,omitempty"`
 }
 

@@ -14,9 +14,11 @@ package v1alpha1
 // that counted. The sidecar knows the tokens of a turn when the agent reports them, so
 // a turn that began within the budget may exceed it.
 type TokenBudgetsApplyConfiguration struct {
-	// perHour is the budget of all callers together. By default there is none.
+	// perHour is the number of tokens that all callers together may use in an hour.
+	// By default there is no limit.
 	PerHour *int64 `json:"perHour,omitempty"`
-	// perCallerPerHour is the budget of each caller. By default there is none.
+	// perCallerPerHour is the number of tokens that each caller may use in an hour.
+	// By default there is no limit.
 	PerCallerPerHour *int64 `json:"perCallerPerHour,omitempty"`
 }
 

@@ -17,7 +17,8 @@ import (
 type TurnLimitsApplyConfiguration struct {
 	// max is the maximum number of concurrent turns. It defaults to 256.
 	Max *int32 `json:"max,omitempty"`
-	// maxPerCaller is the maximum for one caller. It defaults to half of max.
+	// maxPerCaller is the maximum number of concurrent turns of one caller. It
+	// defaults to half of max.
 	MaxPerCaller *int32 `json:"maxPerCaller,omitempty"`
 	// maxQueued is the maximum number of messages that wait for a turn. It defaults
 	// to 256.
