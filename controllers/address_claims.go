@@ -7,8 +7,6 @@ import (
 	"context"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
@@ -95,35 +93,19 @@ func (a *addressClaims) refresh(ctx context.Context, agent types.NamespacedName)
 
 // read returns the claims of an Agent in the caches, or nil if the Agent does not exist.
 func (a *addressClaims) read(ctx context.Context, key types.NamespacedName) (map[clusterstate.Address]clusterstate.Claim, error) {
-	agent := &a2av1alpha1.Agent{}
-	if err := a.agents.Get(ctx, key, agent, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, client.IgnoreNotFound(err)
+	agent, err := gather.Read[a2av1alpha1.Agent](ctx, a.agents, key.Namespace, key.Name)
+	if agent == nil || err != nil {
+		return nil, err
 	}
-	web, err := routeOf(ctx, a.optional, gather.HTTPRoutes, types.NamespacedName{Namespace: key.Namespace, Name: names.HTTPRoute(key.Name)}, &gatewayv1.HTTPRoute{})
+	web, err := gather.Read[gatewayv1.HTTPRoute](ctx, a.optional.Reader(gather.HTTPRoutes), key.Namespace, names.HTTPRoute(key.Name))
 	if err != nil {
 		return nil, err
 	}
-	grpc, err := routeOf(ctx, a.optional, gather.GRPCRoutes, types.NamespacedName{Namespace: key.Namespace, Name: names.GRPCRoute(key.Name)}, &gatewayv1.GRPCRoute{})
+	grpc, err := gather.Read[gatewayv1.GRPCRoute](ctx, a.optional.Reader(gather.GRPCRoutes), key.Namespace, names.GRPCRoute(key.Name))
 	if err != nil {
 		return nil, err
 	}
 	return desired.Claims(agent, web, grpc), nil
-}
-
-// routeOf reads a cached route into route. It returns nil if the route or its kind does not exist.
-func routeOf[T any, O interface {
-	*T
-	client.Object
-}](ctx context.Context, optional gather.OptionalKinds, kind schema.GroupResource, key types.NamespacedName, route O) (O, error) {
-	reader := optional.Reader(kind)
-	if reader == nil {
-		return nil, nil
-	}
-	err := reader.Get(ctx, key, route, client.UnsafeDisableDeepCopy)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return route, err
 }
 
 // put adds or replaces a claim. It reports whether the oldest claim of the address has changed.

@@ -113,16 +113,6 @@ func (m agentMapping) ofClaims(ctx context.Context, agent types.NamespacedName) 
 	return requests
 }
 
-// ofIssuer maps a change of the token issuer to all Agents.
-func (m agentMapping) ofIssuer(ctx context.Context, _ *clusterstate.Issuer) []reconcile.Request {
-	return m.agents(ctx, every)
-}
-
-// ofRegistryCA maps a change of the certificate authorities of the registry to all Agents.
-func (m agentMapping) ofRegistryCA(ctx context.Context, _ *clusterstate.RegistryCA) []reconcile.Request {
-	return m.agents(ctx, every)
-}
-
 // agents returns requests for the cached Agents that match. If the list fails, which only a
 // missing index can cause, it logs the error and returns no requests.
 func (m agentMapping) agents(ctx context.Context, matches func(*a2av1alpha1.Agent) bool, options ...client.ListOption) []reconcile.Request {

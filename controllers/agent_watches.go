@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/crdwatch"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
 	"github.com/a2a-operator/a2a-operator/internal/issuerkeys"
@@ -89,10 +90,10 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 			builder.WithPredicates(predicate.LabelChangedPredicate{}, r.watched.only())).
 		WatchesRawSource(overdue).
 		WatchesRawSource(issuerSource{
-			Source: source.Channel(watches.Issuer.Changes(), enqueueAllAgents(mapping.ofIssuer)),
+			Source: source.Channel(watches.Issuer.Changes(), enqueueAllAgents[*clusterstate.Issuer](mapping)),
 			tried:  watches.Issuer.Tried(),
 		}).
-		WatchesRawSource(source.Channel(watches.RegistryCA.Changes(), enqueueAllAgents(mapping.ofRegistryCA))).
+		WatchesRawSource(source.Channel(watches.RegistryCA.Changes(), enqueueAllAgents[*clusterstate.RegistryCA](mapping))).
 		WatchesRawSource(source.Channel(watches.Remote.Changes(),
 			handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, key types.NamespacedName) []reconcile.Request {
 				return request(key.Namespace, key.Name)
@@ -111,7 +112,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 		})
 	if keys := watches.TokenKeys; keys != nil {
 		agents.WatchesRawSource(issuerSource{
-			Source: source.Channel(keys.Changes(), enqueueAllAgents(mapping.ofIssuer)),
+			Source: source.Channel(keys.Changes(), enqueueAllAgents[*clusterstate.Issuer](mapping)),
 			tried:  keys.Tried(),
 		})
 	}

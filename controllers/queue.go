@@ -40,10 +40,10 @@ func enqueue(queue requestQueue, priority int, requests ...reconcile.Request) {
 	}
 }
 
-// enqueueAllAgents returns a handler that enqueues requests with priorityAllAgents.
-func enqueueAllAgents[T any](requests handler.TypedMapFunc[T, reconcile.Request]) handler.TypedEventHandler[T, reconcile.Request] {
-	return handler.TypedFuncs[T, reconcile.Request]{GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[T], queue requestQueue) {
-		enqueue(queue, priorityAllAgents, requests(ctx, e.Object)...)
+// enqueueAllAgents returns a handler that enqueues all Agents with priorityAllAgents.
+func enqueueAllAgents[T any](mapping agentMapping) handler.TypedEventHandler[T, reconcile.Request] {
+	return handler.TypedFuncs[T, reconcile.Request]{GenericFunc: func(ctx context.Context, _ event.TypedGenericEvent[T], queue requestQueue) {
+		enqueue(queue, priorityAllAgents, mapping.agents(ctx, every)...)
 	}}
 }
 

@@ -3,7 +3,9 @@
 
 package v1alpha1
 
-import networkingv1 "k8s.io/api/networking/v1"
+import (
+	networkingv1 "k8s.io/api/networking/v1"
+)
 
 // NetworkPolicyManagement selects who manages the NetworkPolicy of an agent.
 //
@@ -37,4 +39,112 @@ type AgentNetworkPolicy struct {
 	// +listType=atomic
 	// +optional
 	Egress *[]networkingv1.NetworkPolicyEgressRule `json:"egress,omitempty"`
+}
+
+// AgentExposure configures how clients outside the cluster reach an agent,
+// through Gateways of the Gateway API.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.hostnames) || !has(self.grpcHostnames) || !self.hostnames.exists(h, h in self.grpcHostnames)",message="spec.exposure.grpcHostnames must not repeat one of spec.exposure.hostnames: a Gateway takes a hostname for HTTPRoutes or for GRPCRoutes, not for both"
+type AgentExposure struct {
+	// parentRefs names the Gateways that route to the agent.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, a.name == b.name && (has(a.__namespace__) ? a.__namespace__ : '') == (has(b.__namespace__) ? b.__namespace__ : '') && (has(a.sectionName) ? a.sectionName : '') == (has(b.sectionName) ? b.sectionName : '')))",message="spec.exposure.parentRefs must name each Gateway, or each listener, once"
+	// +listType=atomic
+	// +required
+	ParentRefs []GatewayRef `json:"parentRefs"`
+
+	// hostnames are the names at which the Gateways serve JSON-RPC, HTTP+JSON and
+	// the card. If absent, they serve them at the hostnames of the listeners, or at
+	// the addresses of the Gateways.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=set
+	// +optional
+	Hostnames []Hostname `json:"hostnames,omitempty"`
+
+	// grpcHostnames are the names at which the Gateways serve gRPC. They must differ
+	// from hostnames, as the Gateway API requires. If absent, gRPC is not exposed.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=set
+	// +optional
+	GRPCHostnames []Hostname `json:"grpcHostnames,omitempty"`
+
+	// path is the path prefix of the agent, so that agents can share a hostname. The
+	// Gateway removes it from requests. It defaults to "/", and does not apply to
+	// gRPC.
+	// +kubebuilder:default="/"
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self == '/' || self.matches('^(/[A-Za-z0-9_~-]([A-Za-z0-9._~-]*[A-Za-z0-9_~-])?)+$')",message="spec.exposure.path must be '/', or segments of letters, digits, '.', '_', '~' and '-' that each begin with '/', without one at its end"
+	// +optional
+	Path string `json:"path,omitempty"`
+
+	// url is the external URL of the agent. Set it if the Gateway cannot know it,
+	// such as behind a load balancer that terminates TLS. If absent, the operator
+	// derives the URL from the listeners and addresses of the Gateways.
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^https?://[^/?#@:][^/?#@]*(/[^?#@]*)?$')",message="spec.exposure.url must be an absolute http or https URL without a user, a query and a fragment"
+	// +optional
+	URL string `json:"url,omitempty"`
+}
+
+// GatewayRef names a Gateway, or one of its listeners.
+type GatewayRef struct {
+	// namespace is the namespace of the Gateway. It defaults to the namespace of the
+	// Agent. A Gateway of another namespace must admit routes of the Agent's
+	// namespace.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// name is the metadata.name of the Gateway.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name"`
+
+	// sectionName is the name of a listener of the Gateway. If absent, all its
+	// listeners route to the agent.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	SectionName string `json:"sectionName,omitempty"`
+}
+
+// Hostname is a DNS name; its first label may be "*".
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:Pattern=`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+type Hostname string
+
+// Visibility selects who finds an agent in the registry. Each value includes the
+// ones before it.
+//
+// +kubebuilder:validation:Enum=Cluster;Federated;Public
+type Visibility string
+
+const (
+	// VisibilityCluster means callers that see the namespace of the Agent.
+	VisibilityCluster Visibility = "Cluster"
+	// VisibilityFederated means also the registries of other clusters that are
+	// peers of this one.
+	VisibilityFederated Visibility = "Federated"
+	// VisibilityPublic means also everyone else, with and without a token.
+	VisibilityPublic Visibility = "Public"
+)
+
+// AgentDiscovery configures who finds an agent in the registry. It gives no right
+// to call the agent.
+type AgentDiscovery struct {
+	// visibility selects who finds the agent: with Cluster, callers whose RBAC lets
+	// them see the namespace; with Federated, also the registries of other clusters
+	// that are peers; with Public, everyone, without a token. A Public agent with an
+	// external URL is also in the catalog outside of the cluster, if the registry has
+	// one. It defaults to Cluster.
+	// +kubebuilder:default=Cluster
+	// +optional
+	Visibility Visibility `json:"visibility,omitempty"`
 }

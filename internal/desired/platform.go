@@ -3,7 +3,11 @@
 
 package desired
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
+)
 
 // Platform has the settings of the installation.
 type Platform struct {
@@ -24,17 +28,5 @@ type Platform struct {
 	// outside the cluster.
 	RegistryNamespace string
 	// Tracing configures the tracing of sidecars whose Agents do not override it.
-	Tracing Tracing
-}
-
-// Tracing is the tracing of the installation, which Agents can override.
-type Tracing struct {
-	// Endpoint is the base URL of the collector, "" for none.
-	Endpoint string
-	// SamplingPercent is the percentage of recorded traces among the traces that begin at
-	// a sidecar.
-	SamplingPercent int
-	// DraftAttributes adds the attributes of the draft of OpenTelemetry's semantic
-	// conventions.
-	DraftAttributes bool
+	Tracing sidecarconfig.Tracing
 }

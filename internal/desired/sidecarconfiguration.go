@@ -302,21 +302,20 @@ func configPush(agent *a2av1alpha1.Agent, platform Platform) *sidecarconfig.Push
 // configTracing returns the tracing of an Agent's sidecar, or nil if the Agent is not
 // traced.
 func configTracing(agent *a2av1alpha1.Agent, platform Platform) *sidecarconfig.Tracing {
-	own := &a2av1alpha1.AgentTracing{}
+	tracing := platform.Tracing
 	if o := agent.Spec.Observability; o != nil && o.Tracing != nil {
-		own = o.Tracing
+		if o.Tracing.Disabled {
+			return nil
+		}
+		tracing.Endpoint = cmp.Or(o.Tracing.Endpoint, tracing.Endpoint)
+		if percent := o.Tracing.SamplingPercent; percent != nil {
+			tracing.SamplingPercent = int(*percent)
+		}
 	}
-	t := &sidecarconfig.Tracing{
-		Endpoint:        cmp.Or(own.Endpoint, platform.Tracing.Endpoint),
-		SamplingPercent: platform.Tracing.SamplingPercent, DraftAttributes: platform.Tracing.DraftAttributes,
-	}
-	if own.SamplingPercent != nil {
-		t.SamplingPercent = int(*own.SamplingPercent)
-	}
-	if own.Disabled || t.Endpoint == "" {
+	if tracing.Endpoint == "" {
 		return nil
 	}
-	return t
+	return &tracing
 }
 
 // parseDuration parses a duration that the API server has validated. It returns 0 for an

@@ -13,9 +13,9 @@ import (
 )
 
 func TestAgentOverridesTheTracingOfTheInstallation(t *testing.T) {
-	platform := Tracing{Endpoint: "http://collector:4318", SamplingPercent: 10, DraftAttributes: true}
+	platform := sidecarconfig.Tracing{Endpoint: "http://collector:4318", SamplingPercent: 10, DraftAttributes: true}
 	for name, tt := range map[string]struct {
-		installation Tracing
+		installation sidecarconfig.Tracing
 		agent        *a2av1alpha1.AgentTracing
 		want         *sidecarconfig.Tracing
 	}{
@@ -23,8 +23,8 @@ func TestAgentOverridesTheTracingOfTheInstallation(t *testing.T) {
 		"installation":   {platform, nil, &sidecarconfig.Tracing{Endpoint: "http://collector:4318", SamplingPercent: 10, DraftAttributes: true}},
 		"disabled":       {platform, &a2av1alpha1.AgentTracing{Disabled: true}, nil},
 		"never sampled":  {platform, &a2av1alpha1.AgentTracing{SamplingPercent: new(int32(0))}, &sidecarconfig.Tracing{Endpoint: "http://collector:4318", DraftAttributes: true}},
-		"own collector":  {Tracing{SamplingPercent: 10}, &a2av1alpha1.AgentTracing{Endpoint: "https://mine"}, &sidecarconfig.Tracing{Endpoint: "https://mine", SamplingPercent: 10}},
-		"no collector":   {Tracing{}, &a2av1alpha1.AgentTracing{SamplingPercent: new(int32(5))}, nil},
+		"own collector":  {sidecarconfig.Tracing{SamplingPercent: 10}, &a2av1alpha1.AgentTracing{Endpoint: "https://mine"}, &sidecarconfig.Tracing{Endpoint: "https://mine", SamplingPercent: 10}},
+		"no collector":   {sidecarconfig.Tracing{}, &a2av1alpha1.AgentTracing{SamplingPercent: new(int32(5))}, nil},
 	} {
 		agent := &a2av1alpha1.Agent{}
 		if tt.agent != nil {

@@ -103,7 +103,7 @@ func (g *Gatherer) skills(ctx context.Context, agent *a2av1alpha1.Agent) (cluste
 			skills.Unwatched[target.Namespace] = true
 			continue
 		}
-		skill, err := read[a2av1alpha1.AgentSkill](ctx, g.config.Reader, target.Namespace, target.Name)
+		skill, err := Read[a2av1alpha1.AgentSkill](ctx, g.config.Reader, target.Namespace, target.Name)
 		if err != nil {
 			return clusterstate.Skills{}, err
 		}
@@ -150,7 +150,7 @@ func readChild[T any, O interface {
 	*T
 	client.Object
 }](ctx context.Context, from client.Reader, agent *a2av1alpha1.Agent, name func(string) string, child *O) (err error) {
-	*child, err = read[T, O](ctx, from, agent.Namespace, name(agent.Name))
+	*child, err = Read[T, O](ctx, from, agent.Namespace, name(agent.Name))
 	return err
 }
 
@@ -204,7 +204,7 @@ func (g *Gatherer) gateways(ctx context.Context, agent *a2av1alpha1.Agent) (map[
 		if !g.watched(key.Namespace) {
 			continue
 		}
-		gateway, err := read[gatewayv1.Gateway](ctx, reader, key.Namespace, key.Name)
+		gateway, err := Read[gatewayv1.Gateway](ctx, reader, key.Namespace, key.Name)
 		if err != nil {
 			return nil, err
 		}

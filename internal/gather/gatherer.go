@@ -102,11 +102,14 @@ func (g *Gatherer) watched(namespace string) bool {
 	return len(g.config.Namespaces) == 0 || slices.Contains(g.config.Namespaces, namespace)
 }
 
-// read returns a cached object, or nil if there is none.
-func read[T any, O interface {
+// Read returns a cached object, or nil if there is none. Without a reader, there is none.
+func Read[T any, O interface {
 	*T
 	client.Object
 }](ctx context.Context, reader client.Reader, namespace, name string) (O, error) {
+	if reader == nil {
+		return nil, nil
+	}
 	obj := O(new(T))
 	if err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {

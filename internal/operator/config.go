@@ -18,6 +18,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // Config configures a manager. The zero value of a field is not its default: see Defaults.
@@ -65,8 +67,9 @@ type Config struct {
 	// RemoteCAFile is a file of PEM certificates of authorities for remote agents, in addition to the
 	// authorities of the system; empty means none.
 	RemoteCAFile string
-	// Tracing configures the tracing of the sidecars.
-	Tracing Tracing
+	// Tracing configures the traces of the sidecars. Without an Endpoint, they export none. The
+	// OTEL_* variables configure the traces of the manager.
+	Tracing sidecarconfig.Tracing
 	// MetricsBindAddress is the address of the metrics server; "0" disables it.
 	MetricsBindAddress string
 	// MetricsInsecure serves metrics over plain HTTP without authorization.
@@ -193,7 +196,7 @@ func Defaults() Config {
 		RegistryOutsideBindAddress: off,
 		RegistryOIDC:               RegistryOIDC{UsernameClaim: "sub", UsernamePrefix: "oidc:", GroupsClaim: "groups", GroupsPrefix: "oidc:"},
 		UI:                         UI{BindAddress: off, Scopes: "openid,profile,email"},
-		Tracing:                    Tracing{SamplingPercent: 10},
+		Tracing:                    sidecarconfig.Tracing{SamplingPercent: 10},
 		MetricsBindAddress:         ":8443",
 		HealthProbeBindAddress:     ":8081",
 		PprofBindAddress:           off,
@@ -244,7 +247,7 @@ func (c Config) Validate() error {
 		errs = append(errs, fmt.Errorf("--cluster-domain is %q, must be a domain such as cluster.local, without a dot at its ends", c.ClusterDomain))
 	}
 	errs = append(errs, c.registryErrors()...)
-	errs = append(errs, c.Tracing.errors()...)
+	errs = append(errs, tracingErrors(c.Tracing)...)
 	for _, allowed := range c.RemoteAllow {
 		if a := allowed.Addr(); a.IsLoopback() || a.IsLinkLocalUnicast() || a.IsMulticast() {
 			errs = append(errs, fmt.Errorf("--remote-allow names %s, but the manager never connects to loopback, link-local and multicast addresses; remove the range", allowed))

@@ -201,7 +201,7 @@ func addAgents(ctx context.Context, mgr manager.Manager, config Config, from age
 			RegistryNamespace: config.registryNamespace(),
 			RemoteAllow:       config.RemoteAllow,
 			IssuesTokens:      tokenKeys != nil,
-			Tracing:           desired.Tracing(config.Tracing),
+			Tracing:           config.Tracing,
 		},
 		Clock: clock.RealClock{},
 	}

@@ -16,24 +16,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/a2a-operator/a2a-operator/internal/reconciletrace"
+	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 	"github.com/a2a-operator/a2a-operator/internal/traceexport"
 	"github.com/a2a-operator/a2a-operator/internal/version"
 )
 
-// Tracing configures the traces of the sidecars. The OTEL_* variables configure the traces of
-// the manager.
-type Tracing struct {
-	// Endpoint is the base URL of a collector for OTLP over HTTP; empty exports no traces.
-	Endpoint string
-	// SamplingPercent is the percentage of recorded traces among the traces that begin at a
-	// sidecar.
-	SamplingPercent int
-	// DraftAttributes adds the attributes of the draft of OpenTelemetry's semantic conventions
-	// for A2A.
-	DraftAttributes bool
-}
-
-func (t Tracing) errors() []error {
+// tracingErrors returns an error for every flag of the tracing of sidecars that has an invalid value.
+func tracingErrors(t sidecarconfig.Tracing) []error {
 	var errs []error
 	if t.Endpoint != "" {
 		u, err := url.Parse(t.Endpoint)
