@@ -65,6 +65,13 @@ func (a *addressClaims) of(agent *a2av1alpha1.Agent) map[clusterstate.Address]cl
 	return oldest
 }
 
+// has reports whether the index contains claims of an Agent.
+func (a *addressClaims) has(agent types.NamespacedName) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.byAgent[agent]) > 0
+}
+
 // refresh reads the claims of an Agent from the caches. It returns the addresses whose oldest
 // claim has changed.
 func (a *addressClaims) refresh(ctx context.Context, agent types.NamespacedName) ([]clusterstate.Address, error) {

@@ -112,6 +112,10 @@ func TestManyAgentsAtOneAddress(t *testing.T) {
 		}
 	}
 	cache.visited = 0
+	unexposed := &a2av1alpha1.Agent{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "unexposed"}}
+	if requests := mapping.competitorsOf(t.Context(), unexposed); len(requests) > 0 || cache.visited > 0 {
+		t.Errorf("the event of an Agent without an exposure enqueues %d Agents and reads %d objects, want none", len(requests), cache.visited)
+	}
 	last := cache.agents[types.NamespacedName{Namespace: "team", Name: fmt.Sprintf("echo-%d", agents-1)}]
 	found := mapping.claims.of(last)
 	if len(found) != 2 || cache.visited != 0 {

@@ -86,7 +86,11 @@ func (m agentMapping) ofGateway(ctx context.Context, gateway client.Object) []re
 // competitorsOf maps an Agent to the Agents whose addresses have another oldest claim now: of the
 // Agent, or after the Agent has released its claim.
 func (m agentMapping) competitorsOf(ctx context.Context, obj client.Object) []reconcile.Request {
-	return m.ofClaims(ctx, client.ObjectKeyFromObject(obj))
+	key := client.ObjectKeyFromObject(obj)
+	if agent, ok := obj.(*a2av1alpha1.Agent); ok && agent.Spec.Exposure == nil && !m.claims.has(key) {
+		return nil // most Agents, of which the index needs no read
+	}
+	return m.ofClaims(ctx, key)
 }
 
 // ofRoute maps a route to its Agent and to the Agent's competitors, because a Gateway may now
