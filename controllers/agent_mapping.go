@@ -117,6 +117,9 @@ func (m agentMapping) ofClaims(ctx context.Context, agent types.NamespacedName) 
 	return requests
 }
 
+// all returns requests for all Agents.
+func (m agentMapping) all(ctx context.Context) []reconcile.Request { return m.agents(ctx, every) }
+
 // agents returns requests for the cached Agents that match. If the list fails, which only a
 // missing index can cause, it logs the error and returns no requests.
 func (m agentMapping) agents(ctx context.Context, matches func(*a2av1alpha1.Agent) bool, options ...client.ListOption) []reconcile.Request {

@@ -90,10 +90,10 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 			builder.WithPredicates(predicate.LabelChangedPredicate{}, r.watched.only())).
 		WatchesRawSource(overdue).
 		WatchesRawSource(issuerSource{
-			Source: source.Channel(watches.Issuer.Changes(), enqueueAllAgents[*clusterstate.Issuer](mapping)),
+			Source: source.Channel(watches.Issuer.Changes(), enqueueAllAgents[*clusterstate.Issuer](mapping.all)),
 			tried:  watches.Issuer.Tried(),
 		}).
-		WatchesRawSource(source.Channel(watches.RegistryCA.Changes(), enqueueAllAgents[*clusterstate.RegistryCA](mapping))).
+		WatchesRawSource(source.Channel(watches.RegistryCA.Changes(), enqueueAllAgents[*clusterstate.RegistryCA](mapping.all))).
 		WatchesRawSource(source.Channel(watches.Remote.Changes(),
 			handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, key types.NamespacedName) []reconcile.Request {
 				return request(key.Namespace, key.Name)
@@ -112,7 +112,7 @@ func (r *AgentReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager
 		})
 	if keys := watches.TokenKeys; keys != nil {
 		agents.WatchesRawSource(issuerSource{
-			Source: source.Channel(keys.Changes(), enqueueAllAgents[*clusterstate.Issuer](mapping)),
+			Source: source.Channel(keys.Changes(), enqueueAllAgents[*clusterstate.Issuer](mapping.all)),
 			tried:  keys.Tried(),
 		})
 	}

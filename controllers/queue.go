@@ -5,12 +5,15 @@ package controllers
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
@@ -40,14 +43,28 @@ func enqueue(queue requestQueue, priority int, requests ...reconcile.Request) {
 	}
 }
 
-// enqueueAllAgents returns a handler that enqueues all Agents with priorityAllAgents.
-func enqueueAllAgents[T any](mapping agentMapping) handler.TypedEventHandler[T, reconcile.Request] {
+// enqueueAllAgents returns a handler that enqueues requests with priorityAllAgents.
+func enqueueAllAgents[T any](requests func(context.Context) []reconcile.Request) handler.TypedEventHandler[T, reconcile.Request] {
 	return handler.TypedFuncs[T, reconcile.Request]{GenericFunc: func(ctx context.Context, _ event.TypedGenericEvent[T], queue requestQueue) {
-		enqueue(queue, priorityAllAgents, mapping.agents(ctx, every)...)
+		enqueue(queue, priorityAllAgents, requests(ctx)...)
 	}}
 }
 
 // request returns a list with the request for one Agent.
 func request(namespace, name string) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
+}
+
+// watchedNamespaces lists the namespaces whose objects are cached; empty means all. A cached
+// read of another namespace fails.
+type watchedNamespaces []string
+
+func (w watchedNamespaces) has(name string) bool {
+	return len(w) == 0 || slices.Contains(w, name)
+}
+
+// only returns a predicate that accepts only the events of watched Namespaces. The cache
+// contains all Namespaces, because they are cluster-scoped.
+func (w watchedNamespaces) only() predicate.Predicate {
+	return predicate.NewPredicateFuncs(func(namespace client.Object) bool { return w.has(namespace.GetName()) })
 }
