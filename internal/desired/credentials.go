@@ -52,22 +52,16 @@ func credentials(agent *a2av1alpha1.Agent) []credential {
 	}
 	for _, each := range agent.Spec.Access.Authentication {
 		if each.APIKey != nil {
-			all = append(all, credential{
-				volume: secretVolume(a2av1alpha1.VolumeAPIKeys, each.APIKey.SecretRef),
-				dir:    apiKeysDir,
-				args:   []string{"--api-keys", apiKeysDir},
-			})
+			volume := secretVolume(a2av1alpha1.VolumeAPIKeys, each.APIKey.SecretRef)
+			all = append(all, credential{volume, apiKeysDir, []string{"--api-keys", apiKeysDir}})
 		}
 		if each.MTLS != nil {
 			all = append(all, bundle(a2av1alpha1.VolumeClientCA, clientCADir, "--mtls-ca-bundle", &each.MTLS.CABundle))
 		}
 	}
 	if tls := agent.Spec.Access.TLS; tls != nil {
-		all = append(all, credential{
-			volume: secretVolume(a2av1alpha1.VolumeTLS, tls.SecretRef, corev1.TLSCertKey, corev1.TLSPrivateKeyKey, caFile),
-			dir:    tlsDir,
-			args:   []string{"--tls", tlsDir},
-		})
+		volume := secretVolume(a2av1alpha1.VolumeTLS, tls.SecretRef, corev1.TLSCertKey, corev1.TLSPrivateKeyKey, caFile)
+		all = append(all, credential{volume, tlsDir, []string{"--tls", tlsDir}})
 	}
 	if trust := agent.Spec.TrustBundle; trust != nil {
 		all = append(all, bundle(a2av1alpha1.VolumeTrust, trustDir, "--trust-bundle", trust))
@@ -133,19 +127,12 @@ func storeCredentials(agent *a2av1alpha1.Agent) []credential {
 		return nil
 	}
 	if secret := redis.PasswordSecretRef; secret != nil {
-		all = append(all, credential{
-			volume: secretVolume(a2av1alpha1.VolumeStorePassword, *secret, a2av1alpha1.RedisPasswordKey),
-			dir:    passwordDir,
-			args:   []string{"--store-password-file", passwordDir + "/" + a2av1alpha1.RedisPasswordKey},
-		})
+		volume := secretVolume(a2av1alpha1.VolumeStorePassword, *secret, a2av1alpha1.RedisPasswordKey)
+		all = append(all, credential{volume, passwordDir, []string{"--store-password-file", passwordDir + "/" + a2av1alpha1.RedisPasswordKey}})
 	}
 	if redis.TLS != nil && redis.TLS.SecretRef != nil {
-		all = append(all, credential{
-			volume: secretVolume(a2av1alpha1.VolumeStoreTLS, *redis.TLS.SecretRef,
-				a2av1alpha1.RedisCAKey, a2av1alpha1.RedisCertKey, a2av1alpha1.RedisKeyKey),
-			dir:  storeTLSDir,
-			args: []string{"--store-tls-dir", storeTLSDir},
-		})
+		volume := secretVolume(a2av1alpha1.VolumeStoreTLS, *redis.TLS.SecretRef, a2av1alpha1.RedisCAKey, a2av1alpha1.RedisCertKey, a2av1alpha1.RedisKeyKey)
+		all = append(all, credential{volume, storeTLSDir, []string{"--store-tls-dir", storeTLSDir}})
 	}
 	return all
 }

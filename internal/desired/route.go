@@ -4,12 +4,18 @@
 package desired
 
 import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 	gatewayv1ac "sigs.k8s.io/gateway-api/applyconfiguration/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
 // GatewayAPIVersion is the first release of the Gateway API whose standard CRDs have all
@@ -101,4 +107,142 @@ func exposurePath(exposure *a2av1alpha1.AgentExposure) string {
 		return rootPath
 	}
 	return exposure.Path
+}
+
+// exposedRoute is the HTTPRoute or the GRPCRoute of an Agent, with its current status.
+type exposedRoute struct {
+	kind     gatewayv1.Kind
+	resource string
+	offered  bool
+	// unreadable is the reason why the operator cannot read routes of this kind, "" if it
+	// can.
+	unreadable string
+	field      string
+	hostnames  []a2av1alpha1.Hostname
+	// parents is the status of the route. It is nil if the route does not exist, belongs
+	// to another owner, or differs from its desired state, because the status of such a
+	// route does not apply to the desired one.
+	parents []gatewayv1.RouteParentStatus
+	meta    metav1.ObjectMeta
+	// path is the path after the address of a Gateway.
+	path string
+}
+
+const (
+	kindHTTPRoute gatewayv1.Kind = "HTTPRoute"
+	kindGRPCRoute gatewayv1.Kind = "GRPCRoute"
+)
+
+func exposedRoutes(in clusterstate.Agent) []exposedRoute {
+	exposure := in.Agent.Spec.Exposure
+	web := exposedRoute{
+		kind: kindHTTPRoute, resource: "httproutes", offered: in.GatewayAPI.HTTPRoutes, unreadable: in.GatewayAPI.Unreadable.HTTPRoutes,
+		field: "spec.exposure.hostnames", hostnames: exposure.Hostnames,
+		path: exposurePath(exposure),
+	}
+	if r := in.Children.HTTPRoute; r != nil && metav1.IsControlledBy(r, in.Agent) &&
+		slices.Equal(r.Spec.Hostnames, hostnames(web.hostnames)) && pathOf(r) == web.path {
+		web.parents, web.meta = r.Status.Parents, r.ObjectMeta
+	}
+	if len(exposure.GRPCHostnames) == 0 {
+		return []exposedRoute{web}
+	}
+	grpc := exposedRoute{
+		kind: kindGRPCRoute, resource: "grpcroutes", offered: in.GatewayAPI.GRPCRoutes, unreadable: in.GatewayAPI.Unreadable.GRPCRoutes,
+		field: "spec.exposure.grpcHostnames", hostnames: exposure.GRPCHostnames,
+		path: rootPath,
+	}
+	if r := in.Children.GRPCRoute; r != nil && metav1.IsControlledBy(r, in.Agent) &&
+		slices.Equal(r.Spec.Hostnames, hostnames(grpc.hostnames)) {
+		grpc.parents, grpc.meta = r.Status.Parents, r.ObjectMeta
+	}
+	return []exposedRoute{web, grpc}
+}
+
+// removable returns the field that a user can remove so that the Agent needs no such
+// route.
+func (r exposedRoute) removable() string {
+	if r.kind == kindHTTPRoute {
+		return "spec.exposure"
+	}
+	return r.field
+}
+
+func exposureProblem(reason, format string, args ...any) usererror.Problem {
+	return usererror.New(a2av1alpha1.ConditionExposed, reason, format, args...)
+}
+
+// anyHost stands for the hostnames of the listeners, which a route without hostnames has.
+const anyHost a2av1alpha1.Hostname = ""
+
+func isAnyHost(host a2av1alpha1.Hostname) bool { return host == anyHost }
+
+// pathOf returns the path of a route, or "" for a route in a form that the operator does
+// not write.
+func pathOf(route *gatewayv1.HTTPRoute) string {
+	if len(route.Spec.Rules) != 1 || len(route.Spec.Rules[0].Matches) != 1 {
+		return ""
+	}
+	path := route.Spec.Rules[0].Matches[0].Path
+	if path == nil || path.Value == nil {
+		return ""
+	}
+	return *path.Value
+}
+
+// parentVerdict is the status of a route at a Gateway.
+type parentVerdict struct {
+	accepted bool
+	// refusal is the reason why the route is not accepted. It is empty while there is no
+	// status.
+	refusal string
+}
+
+// verdictOf returns the status of a route at one of its parents. If several controllers
+// report a status, the route is accepted if one of them accepts it. The status of an
+// earlier generation of the route is ignored.
+func verdictOf(parents []gatewayv1.RouteParentStatus, generation int64, namespace string, ref a2av1alpha1.GatewayRef) parentVerdict {
+	var verdict parentVerdict
+	for i := range parents {
+		if !sameParent(parents[i].ParentRef, namespace, ref) {
+			continue
+		}
+		conditions := current(parents[i].Conditions, generation)
+		refused := firstFalse(conditions, string(gatewayv1.RouteConditionAccepted), string(gatewayv1.RouteConditionResolvedRefs))
+		switch {
+		case refused != nil:
+			verdict.refusal = refused.Reason + ": " + refused.Message
+		case meta.IsStatusConditionTrue(conditions, string(gatewayv1.RouteConditionAccepted)):
+			return parentVerdict{accepted: true}
+		}
+	}
+	return verdict
+}
+
+// current returns the conditions of a generation. It also returns conditions without a
+// generation.
+func current(conditions []metav1.Condition, generation int64) []metav1.Condition {
+	return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool {
+		return c.ObservedGeneration > 0 && c.ObservedGeneration < generation
+	})
+}
+
+func firstFalse(conditions []metav1.Condition, types ...string) *metav1.Condition {
+	for _, t := range types {
+		if c := meta.FindStatusCondition(conditions, t); c != nil && c.Status == metav1.ConditionFalse {
+			return c
+		}
+	}
+	return nil
+}
+
+func sameParent(status gatewayv1.ParentReference, namespace string, ref a2av1alpha1.GatewayRef) bool {
+	statusNamespace, section := namespace, ""
+	if status.Namespace != nil {
+		statusNamespace = string(*status.Namespace)
+	}
+	if status.SectionName != nil {
+		section = string(*status.SectionName)
+	}
+	return string(status.Name) == ref.Name && section == ref.SectionName && statusNamespace == cmp.Or(ref.Namespace, namespace)
 }

@@ -10,13 +10,16 @@
 package status
 
 import (
+	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/names"
+	"github.com/a2a-operator/a2a-operator/internal/skillschema"
 )
 
 // Agent returns the whole status of an Agent.
@@ -62,4 +65,57 @@ func Agent(in Inputs) Result {
 	result := Result{Status: next, RecheckAfter: facts.rollout.recheckAfter}
 	result.holdCount(in)
 	return result
+}
+
+// AgentSkill returns the whole status of an AgentSkill. agents is the number of Agents
+// that list the skill on their cards.
+func AgentSkill(skill *a2av1alpha1.AgentSkill, agents int32, now time.Time) a2av1alpha1.AgentSkillStatus {
+	next := a2av1alpha1.AgentSkillStatus{
+		Conditions:         slices.Clone(skill.Status.Conditions),
+		Agents:             &agents,
+		ObservedGeneration: skill.Generation,
+	}
+	accepted := skillAccepted(skill)
+	for _, c := range []typed{
+		{a2av1alpha1.ConditionAccepted, accepted},
+		{a2av1alpha1.ConditionInUse, skillInUse(agents)},
+	} {
+		meta.SetStatusCondition(&next.Conditions, metav1.Condition{
+			Type:               c.condition,
+			Status:             c.verdict.Status,
+			Reason:             c.verdict.Reason,
+			Message:            bounded(c.verdict.Message),
+			ObservedGeneration: skill.Generation,
+			LastTransitionTime: metav1.NewTime(now),
+		})
+	}
+	var cause *typed
+	if accepted.Status == metav1.ConditionFalse {
+		cause = &typed{a2av1alpha1.ConditionAccepted, accepted}
+	}
+	setStalled(&next.Conditions, cause, skill.Generation, now)
+	return next
+}
+
+func skillAccepted(skill *a2av1alpha1.AgentSkill) verdict {
+	if invalid := skillschema.Check(&skill.Spec.SkillDetails); invalid != nil {
+		return verdict{
+			metav1.ConditionFalse, a2av1alpha1.ReasonInvalidSchema,
+			fmt.Sprintf("spec.%s; correct it. Until then the cards of its Agents are not updated", invalid),
+		}
+	}
+	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonAccepted, "The skill is valid"}
+}
+
+// skillInUse returns the verdict of the condition InUse. Its message omits the number of
+// Agents, which is in the status, because otherwise the message would change with every
+// Agent.
+func skillInUse(agents int32) verdict {
+	if agents == 0 {
+		return verdict{
+			metav1.ConditionFalse, a2av1alpha1.ReasonNotInUse,
+			"No Agent that the skill admits names it in spec.skillRefs or selects it with spec.skillSelector",
+		}
+	}
+	return verdict{metav1.ConditionTrue, a2av1alpha1.ReasonInUse, "At least one Agent that the skill admits names or selects it"}
 }
