@@ -152,8 +152,8 @@ func artifactLine(u *a2a.ArtifactUpdate) string {
 	return mark + u.Artifact.ID + " " + strings.TrimSpace(u.Artifact.Parts[0].Text)
 }
 
-// gateway starts a gateway with a registry that has one agent, and that agent. asked returns its requests so
-// far.
+// gateway starts an agent, and a gateway whose registry has this agent only. asked returns the requests that the
+// agent has received so far.
 func gateway(t *testing.T, agents string) (url string, asked func() []string) {
 	t.Helper()
 	var mu sync.Mutex

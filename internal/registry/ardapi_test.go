@@ -211,7 +211,8 @@ func TestARDSearch(t *testing.T) {
 	}
 }
 
-// All pages together have each match once, also with pages of one result or without results after a filter.
+// Every match is on exactly one page. This includes searches with pages of one result, and pages that are empty because a
+// filter removed their results.
 func TestARDSearchPages(t *testing.T) {
 	var entries []*index.Entry
 	var want []string

@@ -28,7 +28,7 @@ type delivery struct {
 	state state
 	// logChanged is true if the log changed while a worker ran the delivery.
 	logChanged bool
-	// timer ends the state delayed; a drain ends it early if lingering is true.
+	// timer ends the state delayed. If lingering is true, a drain ends the state earlier.
 	timer     *time.Timer
 	lingering bool
 	// hasSlot is true while the delivery counts as a request to its host.

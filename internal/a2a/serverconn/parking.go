@@ -238,8 +238,9 @@ func (c *Parked) readAhead() (left bool) {
 	}
 }
 
-// notePipelined makes the end of the response interrupt readAhead. It returns true if the
-// response has already ended.
+// notePipelined records that the client has sent its next request early. From then on, the end
+// of the response interrupts the read of readAhead. notePipelined returns true if the response
+// has already ended.
 func (c *Parked) notePipelined() (ended bool) {
 	c.parking.mu.Lock()
 	defer c.parking.mu.Unlock()

@@ -217,8 +217,8 @@ func (e *Embedder) takePending() (Key, bool) {
 	return key, true
 }
 
-// embedBatch requests and sets the vectors of documents. After a failure, the documents are pending again, except a
-// document whose text alone was refused: embedBatch returns no error for it.
+// embedBatch requests and sets the vectors of documents. After a failure, the documents are pending again. The exception is
+// a batch of one document whose text the endpoint refused: embedBatch marks it as refused, and returns no error.
 func (e *Embedder) embedBatch(ctx context.Context, batch []document) error {
 	ctx, cancel := context.WithTimeout(ctx, batchTimeout)
 	defer cancel()

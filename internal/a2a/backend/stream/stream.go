@@ -125,8 +125,8 @@ func (c *Client) Turn(ctx context.Context, run func(context.Context, *Watchdog) 
 	defer w.stop()
 	err := run(ctx, w)
 	if failure, ok := errors.AsType[*backend.TurnError](context.Cause(ctx)); ok {
-		// An error of run is a consequence of the end of ctx, so the failure of the limit
-		// replaces it.
+		// A limit of the turn has ended ctx. An error of run is a consequence, so the caller
+		// receives the error that names the limit.
 		return failure
 	}
 	return err

@@ -23,9 +23,10 @@ type dialect struct {
 	cardMessage string
 
 	codec *protobuf.Version
-	// decodeSend and appendEvent are methods of codec. Bound once, they are not allocated for
-	// each message and each event.
+	// decodeSend, decodeGet and appendEvent are methods of codec. Bound once, they are not
+	// allocated for each message and each event.
 	decodeSend  func([]byte) (*a2a.SendRequest, error)
+	decodeGet   func([]byte) (*a2a.GetRequest, error)
 	appendEvent func([]byte, *a2a.Event) []byte
 	// decodeCard decodes a request for the extended card. In 0.3, the request has no fields.
 	decodeCard func([]byte) (tenant string, err error)
@@ -50,6 +51,7 @@ var dialectV03 = &dialect{
 	decodeCard:      func([]byte) (string, error) { return "", nil },
 	codec:           protobuf.V03,
 	decodeSend:      protobuf.V03.DecodeSend,
+	decodeGet:       protobuf.V03.DecodeGet,
 	appendEvent:     protobuf.V03.AppendEvent,
 	versions:        []version.Version{{}, version.V02, version.V03},
 	followsTerminal: true,
@@ -66,6 +68,7 @@ var dialectV10 = &dialect{
 	decodeCard:      protobuf.V10.DecodeExtendedCard,
 	codec:           protobuf.V10,
 	decodeSend:      protobuf.V10.DecodeSend,
+	decodeGet:       protobuf.V10.DecodeGet,
 	appendEvent:     protobuf.V10.AppendEvent,
 	versions:        []version.Version{version.V10},
 	lacksExtension:  a2a.ReasonExtensionRequired,

@@ -32,7 +32,7 @@ func (h *Handler) sendRequest(c *call) (*a2a.SendRequest, error) {
 }
 
 func (h *Handler) get(c *call) error {
-	req, err := request(h, c, c.dialect.codec.DecodeGet)
+	req, err := request(h, c, c.dialect.decodeGet)
 	if err != nil {
 		return err
 	}

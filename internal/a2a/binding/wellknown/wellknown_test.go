@@ -20,7 +20,7 @@ import (
 
 var newYear = time.Date(2026, 1, 1, 0, 0, 0, 5, time.UTC)
 
-// as returns a request to a host with a context, which has the caller.
+// as returns a request to a host. Its context holds the caller.
 func as(ctx context.Context, host string) *http.Request {
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
 	r.Host = host

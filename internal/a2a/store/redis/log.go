@@ -103,7 +103,7 @@ func (l *log) unwatch(w *watcher) {
 	l.watchers = l.watchers[:last]
 	l.room.readers.Store(int64(last))
 	if last == 0 {
-		// The next reader, if there is one, may need other encodings.
+		// Readers of another protocol version need other encodings than those that the records keep.
 		for _, r := range l.records {
 			r.Forget()
 		}
