@@ -5,6 +5,11 @@ package engine
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
@@ -55,4 +60,80 @@ func (e *Engine) List(ctx context.Context, r *a2a.ListRequest) (*a2a.TaskPage, e
 		list.NextPageToken = tokens.token(r, *page.Next)
 	}
 	return list, nil
+}
+
+// Get implements a2a.Handler.
+func (e *Engine) Get(ctx context.Context, r *a2a.GetRequest) (*a2a.Task, error) {
+	log, err := e.open(ctx, store.Key{Owner: r.Owner, TaskID: r.TaskID})
+	if err != nil {
+		return nil, err
+	}
+	return snapshot(ctx, log, r.TaskID, r.HistoryLength)
+}
+
+// pageTokens encodes and decodes page tokens. A token consists of a message
+// authentication code (HMAC-SHA-256, 16 bytes) and a place in a list. The code covers the
+// place and the conditions of the list, so a token is valid for that list only and cannot
+// be forged.
+type pageTokens struct{ key []byte }
+
+const (
+	codeSize = 16
+	timeSize = 12
+)
+
+var tokenText = base64.RawURLEncoding
+
+// token returns the token of the page that begins after a place.
+func (p *pageTokens) token(r *a2a.ListRequest, at store.Place) string {
+	place := make([]byte, 0, timeSize+len(at.TaskID))
+	place = appendTime(place, at.Time)
+	place = append(place, at.TaskID...)
+	return tokenText.EncodeToString(append(p.code(r, place), place...))
+}
+
+// place returns the place after which the requested page begins, nil for the first
+// page, or an INVALID_PARAMS error for a token of another list.
+func (p *pageTokens) place(r *a2a.ListRequest) (*store.Place, error) {
+	if r.PageToken == "" {
+		return nil, nil // nil is the first page
+	}
+	token, err := tokenText.DecodeString(r.PageToken)
+	// The comparison refuses other spellings of a token: the decoder ignores line
+	// breaks and trailing bits.
+	if err != nil || tokenText.EncodeToString(token) != r.PageToken || len(token) < codeSize+timeSize ||
+		!hmac.Equal(token[:codeSize], p.code(r, token[codeSize:])) {
+		return nil, a2a.InvalidParams("pageToken", "is not a token of this list")
+	}
+	place := token[codeSize:]
+	return &store.Place{Time: timeOf(place), TaskID: string(place[timeSize:])}, nil
+}
+
+// code returns the authentication code of a place in the list of a request. Each
+// value is preceded by its length, so that no two lists have the same input.
+func (p *pageTokens) code(r *a2a.ListRequest, place []byte) []byte {
+	h := hmac.New(sha256.New, p.key)
+	var size [8]byte
+	write := func(b []byte) {
+		binary.BigEndian.PutUint64(size[:], uint64(len(b)))
+		_, _ = h.Write(size[:])
+		_, _ = h.Write(b)
+	}
+	write([]byte(r.Owner))
+	write([]byte(r.ContextID))
+	write([]byte{byte(r.State)})
+	write(appendTime(nil, r.Since))
+	write(place)
+	return h.Sum(nil)[:codeSize]
+}
+
+// appendTime appends seconds and nanoseconds, which can represent the whole range of
+// time.Time.
+func appendTime(dst []byte, t time.Time) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, uint64(t.Unix()))        //nolint:gosec // timeOf reverses the conversion
+	return binary.BigEndian.AppendUint32(dst, uint32(t.Nanosecond())) //nolint:gosec // below 1e9
+}
+
+func timeOf(b []byte) time.Time {
+	return time.Unix(int64(binary.BigEndian.Uint64(b)), int64(binary.BigEndian.Uint32(b[8:]))).UTC() //nolint:gosec // it reverses appendTime
 }
