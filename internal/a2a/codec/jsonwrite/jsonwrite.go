@@ -9,6 +9,7 @@ package jsonwrite
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -16,7 +17,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/codec/scalar"
 )
 
 // String appends a string. Invalid UTF-8 becomes U+FFFD.
@@ -31,25 +31,34 @@ func String(dst []byte, s string) []byte {
 }
 
 // plain reports whether s is ASCII without characters that need escapes, like ids and most
-// words. It compares eight bytes at a time.
+// words. It compares eight bytes at a time. If the length is no multiple of eight, the last
+// eight bytes overlap those before them.
 func plain(s string) bool {
+	if len(s) < 8 {
+		return plainBytes(s)
+	}
+	for i := 0; i <= len(s)-8; i += 8 {
+		if suspect(s[i:i+8]) && !plainBytes(s[i:i+8]) {
+			return false
+		}
+	}
+	last := s[len(s)-8:]
+	return !suspect(last) || plainBytes(last)
+}
+
+// suspect reports whether one of eight bytes may need an escape or is not ASCII. It never
+// overlooks such a byte, and may also report the byte after one.
+func suspect(s string) bool {
 	const (
 		ones = 0x0101010101010101
 		tops = 0x80 * ones
 	)
-	for len(s) >= 8 {
-		w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-		quote, slash := w^('"'*ones), w^('\\'*ones)
-		// The top bit of a byte of the result is set if it is set in w, if the byte is
-		// below a space, or if the byte is zero in quote or slash. A borrow may also set
-		// the top bit of the next byte, so plainBytes confirms the result.
-		if (w|(w-' '*ones)|(quote-ones)|(slash-ones))&tops != 0 && !plainBytes(s[:8]) {
-			return false
-		}
-		s = s[8:]
-	}
-	return plainBytes(s)
+	w := binary.LittleEndian.Uint64([]byte(s)) // without a copy, because the bytes do not escape
+	quote, slash := w^('"'*ones), w^('\\'*ones)
+	// The top bit of a byte of the result is set if it is set in w, if the byte is below a
+	// space, or if the byte is zero in quote or slash. A borrow may also set the top bit of
+	// the next byte.
+	return (w|(w-' '*ones)|(quote-ones)|(slash-ones))&tops != 0
 }
 
 func plainBytes(s string) bool {
@@ -127,14 +136,24 @@ func Bytes(dst, raw []byte) []byte {
 	return append(dst, '"')
 }
 
-// Time appends a time member, unless the time is zero.
+// Time appends a time member in UTC with milliseconds, unless the time is zero.
 func Time(dst []byte, name string, t time.Time) []byte {
 	if t.IsZero() {
 		return dst
 	}
 	dst = append(append(dst, name...), '"')
-	dst = t.UTC().AppendFormat(dst, scalar.TimeLayout)
+	dst = appendTime(dst, t)
 	return append(dst, '"')
+}
+
+// appendTime appends a time in UTC, in the layout 2006-01-02T15:04:05.000Z. Package time has
+// fast code only for RFC 3339, so appendTime adds the milliseconds to that.
+func appendTime(dst []byte, t time.Time) []byte {
+	t = t.UTC()
+	dst = t.AppendFormat(dst, time.RFC3339)
+	const digits = "0123456789"
+	ms := t.Nanosecond() / int(time.Millisecond)
+	return append(dst[:len(dst)-len("Z")], '.', digits[ms/100], digits[ms/10%10], digits[ms%10], 'Z')
 }
 
 // Metadata appends the member "metadata", unless it is empty.

@@ -83,9 +83,6 @@ func RoleOf(n int) (a2a.Role, bool) {
 	}
 }
 
-// TimeLayout is the format in which every version writes a time, in UTC.
-const TimeLayout = "2006-01-02T15:04:05.000Z"
-
 // ParseTime parses a time of RFC 3339 with any offset. A time without an offset is in UTC.
 // The result is in UTC, in whole milliseconds, and in the years 1 to 9999.
 func ParseTime(text string) (time.Time, bool) {
