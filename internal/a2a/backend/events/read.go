@@ -73,11 +73,13 @@ var errUnknownKind = errors.New("it is neither of a known kind nor a part")
 
 // ndjson reads one event from each line.
 func (r *response) ndjson() error {
+	r.linesPerEvent = 1
 	return r.checkEnd(r.Lines(r.handleEvent, r.flush))
 }
 
 // sse reads one event from the data of each server-sent event.
 func (r *response) sse() error {
+	r.linesPerEvent = 2 // the data and an empty line
 	return r.checkEnd(r.SSE(r.handleEvent, r.flush))
 }
 

@@ -22,11 +22,12 @@ type response struct {
 	watchdog    *stream.Watchdog
 	// batch has the events of one read.
 	batch []a2a.Event
-	// free and texts are memory preallocated for the next batch. lastBatch is the number of
-	// events in the last batch, for which they are sized.
-	free      []partUpdate
-	texts     strings.Builder
-	lastBatch int
+	// free and texts are memory preallocated for the rest of the batch.
+	free  []partUpdate
+	texts strings.Builder
+	// linesPerEvent is the number of lines of an event in a stream, as most agents write
+	// them. It is 0 for other responses.
+	linesPerEvent int
 	// artifact is the id of the artifact of the turn. hasArtifact is true once the artifact
 	// exists.
 	artifact    string
@@ -48,7 +49,6 @@ func (r *response) flush() error {
 		}
 	}
 	err := r.emit(r.batch)
-	r.lastBatch = len(r.batch)
 	clear(r.batch)
 	r.batch = r.batch[:0]
 	r.watchdog.Pause(r.paused)
@@ -66,9 +66,19 @@ type partUpdate struct {
 // use prevents the garbage collector from freeing the others.
 const maxShared = 32
 
+// sharing returns the number of updates to allocate together: the current one and, up to
+// maxShared, those that have already arrived after it. It leaves out the last event, which
+// is the status at the end of most turns.
+func (r *response) sharing() int {
+	if r.linesPerEvent == 0 {
+		return 1
+	}
+	return min(max(r.PendingLines()/r.linesPerEvent, 1), maxShared)
+}
+
 func (r *response) newPart() *partUpdate {
 	if len(r.free) == 0 {
-		r.free = make([]partUpdate, min(max(r.lastBatch, 1), maxShared))
+		r.free = make([]partUpdate, r.sharing())
 	}
 	p := &r.free[0]
 	r.free = r.free[1:]
@@ -78,12 +88,16 @@ func (r *response) newPart() *partUpdate {
 // copyText copies a short text into memory that the texts of one read share.
 func (r *response) copyText(text []byte) string {
 	const short = 256
-	if len(text) > short || r.lastBatch < 2 {
+	if len(text) > short {
 		return string(text)
 	}
 	if r.texts.Cap()-r.texts.Len() < len(text) {
+		n := r.sharing()
+		if n == 1 {
+			return string(text)
+		}
 		r.texts = strings.Builder{}
-		r.texts.Grow(min(r.lastBatch, maxShared) * max(len(text), 16))
+		r.texts.Grow(n * max(len(text), 16))
 	}
 	at := r.texts.Len()
 	r.texts.Write(text)

@@ -37,6 +37,8 @@ type Body struct {
 	resp     *http.Response
 	// read is the number of bytes that were read.
 	read int64
+	// pendingLines is the value of PendingLines.
+	pendingLines int
 	// ended is true once a read has returned the end of the response or an error.
 	ended bool
 }

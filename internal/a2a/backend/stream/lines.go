@@ -37,7 +37,7 @@ func (b *Body) Lines(take LineFunc, flush func() error) error {
 		if err != nil && !end {
 			return err
 		}
-		rest, lineErr := split(room[:held+n], held, &number, take)
+		rest, lineErr := b.split(room[:held+n], held, &number, take)
 		if lineErr == nil && end && len(rest) > 0 {
 			lineErr = take(number+1, bytes.TrimSuffix(rest, []byte("\r")))
 		}
@@ -55,19 +55,25 @@ func (b *Body) Lines(take LineFunc, flush func() error) error {
 
 // split calls take with each complete line of text, and returns the bytes after the last
 // line end. The first seen bytes contain no line end and are not searched again.
-func split(text []byte, seen int, number *int, take LineFunc) (rest []byte, err error) {
+func (b *Body) split(text []byte, seen int, number *int, take LineFunc) (rest []byte, err error) {
+	b.pendingLines = bytes.Count(text[seen:], []byte{'\n'})
 	for {
 		at := bytes.IndexByte(text[seen:], '\n')
 		if at < 0 {
 			return text, nil
 		}
 		*number++
+		b.pendingLines--
 		if err := take(*number, bytes.TrimSuffix(text[:seen+at], []byte("\r"))); err != nil {
 			return nil, err
 		}
 		text, seen = text[seen+at+1:], 0
 	}
 }
+
+// PendingLines returns the number of lines that have arrived completely and follow the line
+// that Lines or SSE handles. It is 0 between reads.
+func (b *Body) PendingLines() int { return b.pendingLines }
 
 // TooLong returns the failure of an event that exceeds MaxEvent.
 func (b *Body) TooLong(line int) error {
