@@ -64,7 +64,8 @@ type Anonymous struct{}
 
 // Authenticate accepts the request.
 func (Anonymous) Authenticate(r *http.Request) (Caller, error) {
-	return Caller{Owner: AnonymousOwner, Anonymous: true, From: r.RemoteAddr}, nil
+	origin := a2a.AccountingPrincipalAt(r.RemoteAddr)
+	return Caller{Owner: AnonymousOwner, Anonymous: true, From: r.RemoteAddr, Origin: origin}, nil
 }
 
 // VerifiedBefore returns true for a request without an Authorization header.
@@ -119,8 +120,10 @@ type Caller struct {
 	// Anonymous is true for a caller without a credential. Policy.Namespaces does not
 	// apply to it.
 	Anonymous bool
-	// From is the address of an anonymous caller, with the port.
-	From string
+	// From is the address of an anonymous caller, with the port. Origin is the accounting
+	// principal of this address.
+	From   string
+	Origin a2a.AccountingPrincipal
 	// Rules are the authorization rules of the policy that accepted the caller. They are
 	// stored here, so that a reload during a call does not mix two policies. Nil allows
 	// every call.
@@ -144,7 +147,7 @@ const maxPrincipal = 512
 // caller. For an anonymous caller, it is made of the caller's address.
 func (c *Caller) AccountingPrincipal() a2a.AccountingPrincipal {
 	if c.Anonymous {
-		return a2a.AccountingPrincipalAt(c.From)
+		return c.Origin
 	}
 	return a2a.AccountingPrincipal{Principal: c.Principal()}
 }

@@ -185,8 +185,11 @@ func (l *Limits) limitRequests(next http.Handler) http.Handler {
 		now := l.options.RateClock()
 		caller, ok := auth.CallerFrom(r.Context())
 		table, principal := l.callers, caller.AccountingPrincipal()
-		if !ok || caller.Anonymous {
+		switch {
+		case !ok:
 			table, principal = l.addresses, a2a.AccountingPrincipalAt(r.RemoteAddr)
+		case caller.Anonymous:
+			table = l.addresses
 		}
 		switch bucket := table.Bucket(principal, now); {
 		case !bucket.Take(now):
@@ -226,29 +229,27 @@ type meteredHandler struct {
 
 // Send implements a2a.Handler.
 func (m *meteredHandler) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error) {
-	r.AccountingPrincipal = callerOf(ctx).AccountingPrincipal()
+	caller, _ := auth.CallerFrom(ctx)
+	r.AccountingPrincipal = caller.AccountingPrincipal()
 	return m.Handler.Send(ctx, r)
 }
 
 // Stream implements a2a.Handler.
 func (m *meteredHandler) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, error) {
-	r.AccountingPrincipal = callerOf(ctx).AccountingPrincipal()
-	return m.limits.openStream(ctx, func() (a2a.Stream, error) { return m.Handler.Stream(ctx, r) })
+	caller, _ := auth.CallerFrom(ctx)
+	r.AccountingPrincipal = caller.AccountingPrincipal()
+	return m.limits.openStream(&caller, func() (a2a.Stream, error) { return m.Handler.Stream(ctx, r) })
 }
 
 // Subscribe implements a2a.Handler.
 func (m *meteredHandler) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.Stream, error) {
-	return m.limits.openStream(ctx, func() (a2a.Stream, error) { return m.Handler.Subscribe(ctx, r) })
-}
-
-func callerOf(ctx context.Context) *auth.Caller {
 	caller, _ := auth.CallerFrom(ctx)
-	return &caller
+	return m.limits.openStream(&caller, func() (a2a.Stream, error) { return m.Handler.Subscribe(ctx, r) })
 }
 
-// openStream opens a stream by open, if the limits allow one more stream.
-func (l *Limits) openStream(ctx context.Context, open func() (a2a.Stream, error)) (a2a.Stream, error) {
-	caller, table := callerOf(ctx), l.callers
+// openStream opens a stream of a caller by open, if the limits allow one more stream.
+func (l *Limits) openStream(caller *auth.Caller, open func() (a2a.Stream, error)) (a2a.Stream, error) {
+	table := l.callers
 	if caller.Anonymous {
 		table = l.addresses
 	}

@@ -21,7 +21,7 @@ func TestPanickedStreamsReleaseTheirLimits(t *testing.T) {
 		Initial: &sidecarconfig.Limits{Streams: sidecarconfig.StreamLimits{Max: 2, MaxPerCaller: 2}},
 		Metrics: prometheus.NewRegistry(), Now: time.Now,
 	})
-	ctx := auth.WithCaller(t.Context(), auth.Caller{Owner: "a"})
+	caller := &auth.Caller{Owner: "a"}
 	panics := func(f func()) {
 		defer func() {
 			if recover() == nil {
@@ -31,8 +31,8 @@ func TestPanickedStreamsReleaseTheirLimits(t *testing.T) {
 		f()
 	}
 	for range 3 {
-		panics(func() { _, _ = l.openStream(ctx, func() (a2a.Stream, error) { panic("opening") }) })
-		s, err := l.openStream(ctx, func() (a2a.Stream, error) { return panickyStream{}, nil })
+		panics(func() { _, _ = l.openStream(caller, func() (a2a.Stream, error) { panic("opening") }) })
+		s, err := l.openStream(caller, func() (a2a.Stream, error) { return panickyStream{}, nil })
 		if err != nil {
 			t.Fatal(err)
 		}
