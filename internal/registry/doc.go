@@ -19,7 +19,7 @@
 //	embeddings     the similarity of agents and queries by meaning
 //	health         reports of sidecars -> conditions of their pods
 //	cardsignatures signatures of cards, which sidecars report
-//	api            the caller of a request, and the errors of all endpoints
+//	api            the caller of a request, and the errors of the whole API
 //	endpoints      agents, cards, peers and tokens, for the registry's own API
 //	a2aapi         the registry as an A2A agent; it has no tasks
 //	ardapi         a request of ARD, also without a token; the files ardsearch and ardcatalog
