@@ -46,6 +46,8 @@ const (
 	// rolledBack means that the store has lost events of the logs that were opened before
 	// rollBack, and reports the loss.
 	rolledBack
+	// renewFails means that the lease is not renewed.
+	renewFails
 )
 
 // failure lists the faults that affect an operation: with before, the call does not reach
@@ -62,7 +64,7 @@ var failures = map[string]failure{
 	"Post":     {before: storeDown | postFails, after: responseLost},
 	"Read":     {before: storeDown},
 	"Recall":   {before: storeDown | recallFails},
-	"Renew":    {before: storeDown},
+	"Renew":    {before: storeDown | renewFails},
 	"Snapshot": {before: storeDown},
 	"Waiting":  {before: storeDown},
 	// CancelAppend is the append of a cancel, which does not require the hold.

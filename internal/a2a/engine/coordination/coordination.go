@@ -28,7 +28,8 @@ type Coordinator interface {
 
 // Lease is the right of this replica to run tasks.
 type Lease interface {
-	// Start begins to renew the lease and to serve other replicas, and returns at once.
+	// Start begins to renew the lease and to serve other replicas. It returns after the
+	// first attempt to renew the lease, which takes at most a third of the lease.
 	Start(h Host)
 	// Stop ends the goroutines of Start and then the lease. Other replicas may take over
 	// the tasks that this replica still holds. Stop may be called more than once.

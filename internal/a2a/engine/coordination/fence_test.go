@@ -126,3 +126,47 @@ func TestFencedReplicaRetriesNoWrite(t *testing.T) {
 func message() []a2a.Event {
 	return []a2a.Event{{Message: &a2a.Message{ID: "m", Role: a2a.RoleUser}}}
 }
+
+// unleased is a store that does not renew leases while down is true.
+type unleased struct {
+	store.Member
+	down atomic.Bool
+}
+
+func (u *unleased) Renew(ctx context.Context, lease time.Duration) ([]store.Key, error) {
+	if u.down.Load() {
+		return nil, store.ErrUnavailable
+	}
+	return u.Member.Renew(ctx, lease)
+}
+
+// Other replicas take over the tasks of a replica without a lease.
+func TestReplicaCreatesNoTaskBeforeItsFirstLease(t *testing.T) {
+	for name, fence := range map[string]bool{"Fail": false, "Retry": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				member := &unleased{Member: storetest.NewMemory(memory.Options{}).Join("a")}
+				member.down.Store(true)
+				c := coordination.NewShared(member, coordination.Options{
+					Lease: 9 * time.Second, RetryFor: time.Minute, Fence: func() bool { return fence }, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+				})
+				c.Start(stopping{stopRuns: func(context.Context) {}})
+				defer c.Stop(context.Background())
+				synctest.Wait()
+				n := store.NewTask{Key: store.Key{Owner: "owner", TaskID: "t"}, Events: message()}
+				early := c.Term()
+				if _, err := c.Create(t.Context(), n, early); !errors.Is(err, store.ErrUnavailable) || !c.Fenced() {
+					t.Errorf("fenced %v: Create() error = %v, want ErrUnavailable", c.Fenced(), err)
+				}
+				member.down.Store(false)
+				time.Sleep(time.Second)
+				if _, err := c.Create(t.Context(), n, early); !errors.Is(err, store.ErrUnavailable) {
+					t.Errorf("Create() of the earlier term: error = %v, want ErrUnavailable", err)
+				}
+				if _, err := c.Create(t.Context(), n, c.Term()); err != nil || c.Fenced() {
+					t.Errorf("fenced %v after a renewal: Create() error = %v", c.Fenced(), err)
+				}
+			})
+		})
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
@@ -14,8 +15,11 @@ import (
 
 // renewLease renews the lease after each third of its duration, and takes over orphaned
 // tasks after each renewal. It retries a failed renewal after each fifteenth of the
-// duration, so that the lease survives a store that fails from time to time.
-func (s *Shared) renewLease() {
+// duration, so that the lease survives a store that fails from time to time. It closes
+// attempted after the first attempt.
+func (s *Shared) renewLease(attempted chan<- struct{}) {
+	ended := sync.OnceFunc(func() { close(attempted) })
+	defer ended()
 	lease := s.options.Lease
 	next := time.NewTimer(lease)
 	defer next.Stop()
@@ -30,6 +34,7 @@ func (s *Shared) renewLease() {
 		if held, err := s.renew(); err == nil {
 			fence.Reset(lease*2/3 - s.options.Now().Sub(began))
 			s.unfence()
+			ended()
 			if health.answered(began) {
 				s.options.Log.InfoContext(s.ctx, "task store answers again")
 			}
@@ -38,6 +43,7 @@ func (s *Shared) renewLease() {
 		} else if health.failed() && s.ctx.Err() == nil {
 			s.options.Log.ErrorContext(s.ctx, "lease not renewed: the task store does not answer", "error", err)
 		}
+		ended()
 		next.Reset(wait)
 		select {
 		case <-next.C:

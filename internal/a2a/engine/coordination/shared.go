@@ -98,6 +98,9 @@ func NewShared(m store.Member, o Options) *Shared {
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	s.allowWrites()
+	// Without a lease, other replicas would take the tasks of this replica over.
+	s.fenced.Store(true)
+	s.stopWrites(errFenced)
 	return s
 }
 

@@ -7,11 +7,14 @@ import (
 	"context"
 )
 
-// Start implements Lease.
+// Start implements Lease. It waits for the first attempt to renew the lease, so that the
+// first message finds the lease. If the attempt fails, messages are refused until a renewal.
 func (s *Shared) Start(h Host) {
 	s.host = h
-	s.group.Go(s.renewLease)
+	attempted := make(chan struct{})
+	s.group.Go(func() { s.renewLease(attempted) })
 	s.group.Go(s.readInbox)
+	<-attempted
 }
 
 // Stop implements Lease.

@@ -143,13 +143,17 @@ func execute(t *testing.T, requests scenario, retry bool, deviations []deviation
 			if err != nil {
 				t.Fatal(err)
 			}
-			e.Start()
 			engines[i] = e
 		}
 		c := &clients{engines: engines, connections: [...]context.Context{first, second}, observed: observed}
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
+			var starting sync.WaitGroup
+			for _, e := range engines {
+				starting.Go(e.Start)
+			}
+			starting.Wait()
 			c.play(requests)
 		}()
 		s.run(time.Now().Add(10*time.Minute), done)
