@@ -148,7 +148,10 @@ func (t *task) enqueue(ctx context.Context, tn *turn) error {
 		return errTooManyWaiting(t.key.TaskID)
 	}
 	err := t.attachPush(ctx, tn)
-	if err == nil && tn.request.ReturnImmediately {
+	// The answer to a request for sensitive input must not be stored. It waits in memory,
+	// and its client waits for the turn.
+	request, _ := t.inputRequest()
+	if err == nil && tn.request.ReturnImmediately && !request.Sensitive {
 		err = t.appendMessage(ctx, tn, t.acceptAfter)
 	}
 	if err != nil {
@@ -165,7 +168,7 @@ func (t *task) enqueue(ctx context.Context, tn *turn) error {
 // followWaiting makes tn follow the task if an equal message was accepted and waits. A
 // client sends a message again if the replica that accepted it ended before its answer.
 func (t *task) followWaiting(tn *turn) bool {
-	if t.engine.coordinator.Exclusive() || tn.recent == nil {
+	if t.engine.coordinator.Exclusive() || t.engine.options.DeduplicationWindow() <= 0 {
 		return false
 	}
 	for _, w := range t.waiting {

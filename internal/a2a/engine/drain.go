@@ -74,6 +74,10 @@ func (t *task) shutDown(ctx context.Context) {
 	if r == nil {
 		return
 	}
+	// The run that paused the task may be ignored already.
+	if t.state().Interrupted() && t.handOver(ctx) {
+		return
+	}
 	if !r.ignored {
 		if err := t.ensureCreated(ctx, r); err != nil {
 			r.turn.refuse(err)

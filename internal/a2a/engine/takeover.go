@@ -50,7 +50,7 @@ func (t *task) failOrRerun(ctx context.Context, owner *coordination.Owner) error
 	case t.state().Terminal():
 		return nil
 	case t.state().Interrupted():
-		return t.takeOverPaused(ctx, now)
+		return t.takeOverPaused(ctx, owner, now)
 	case owner.RolledBack:
 		return t.failOrphan(ctx, reasonRolledBack) // the turn may have ended
 	case owner.Refused:
@@ -76,13 +76,16 @@ func (t *task) failOrRerun(ctx context.Context, owner *coordination.Owner) error
 // takeOverPaused takes over a task that waits for its client. It begins the turn of the
 // first accepted message. If no message waits, it ends the hold, and the task continues
 // to wait without a run. now is the current task.
-func (t *task) takeOverPaused(ctx context.Context, now *a2a.Record) error {
+func (t *task) takeOverPaused(ctx context.Context, owner *coordination.Owner, now *a2a.Record) error {
 	stored, err := t.storedWaiting(ctx)
 	if err != nil {
 		return err
 	}
 	if len(stored) == 0 {
 		return t.appendIfUnclaimed(ctx, t.statusEvent(t.state(), t.status.Message), store.Release)
+	}
+	if owner.RolledBack {
+		return t.failOrphan(ctx, reasonRolledBack) // the turn of the message may have begun and ended
 	}
 	t.restoreWaiting(stored, now)
 	tn := t.nextWaiting()
@@ -98,7 +101,7 @@ func (t *task) takeOverPaused(ctx context.Context, now *a2a.Record) error {
 	t.lose(errLost)
 	t.engine.cancelReservation(t, tn)
 	if errors.Is(err, store.ErrHeld) || errors.Is(err, store.ErrConflict) {
-		return nil // another replica was first
+		return errNotBegun // another replica was first
 	}
 	return storeError("append to task", t.key.TaskID, err)
 }
