@@ -4,7 +4,10 @@
 package engine
 
 import (
+	"bytes"
+
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
 // normalize converts the events of an agent into events for the log of a task in the
@@ -61,6 +64,7 @@ func (s *normalizer) status(u *a2a.StatusUpdate) {
 	if !ok {
 		return
 	}
+	u.Metadata = withoutReserved(u.Metadata)
 	if u.Status.State <= a2a.StateSubmitted && to == s.state && u.Status.Message == nil && len(u.Metadata) == 0 && u.Note == "" {
 		return // it changes nothing
 	}
@@ -77,6 +81,15 @@ func (s *normalizer) status(u *a2a.StatusUpdate) {
 	}
 	s.state = to
 	s.out = append(s.out, e)
+}
+
+// withoutReserved returns the metadata of an agent without the list of accepted messages,
+// which only the engine knows.
+func withoutReserved(metadata a2a.Object) a2a.Object {
+	if !bytes.Contains(metadata, []byte(unprocessedMessages)) && !bytes.Contains(metadata, []byte(`\u`)) {
+		return metadata
+	}
+	return store.WithoutMember(metadata, unprocessedMessages)
 }
 
 // artifact puts the task into the state working if it is submitted: agents may send

@@ -6,12 +6,14 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/backend"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/engine"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/store/memory"
 )
 
 // accept sends a message that waits for a turn of a task, and checks that the message is
@@ -105,6 +107,38 @@ func TestAcceptedMessageReachesAPausedRun(t *testing.T) {
 		input.endRun(backend.ErrInputAccepted)
 		first.finishTask(status(a2a.StateCompleted))
 		wantUnprocessed(t, b.task(first.TaskID), `[]`)
+	})
+}
+
+func TestAgentCannotReplaceTheListOfAcceptedMessages(t *testing.T) {
+	for _, metadata := range []string{`{"a2a.unprocessedMessages":[]}`, `{"a2a.\u0075nprocessedMessages":[]}`} {
+		withEngine(t, engine.Options{}, func(t *testing.T, b *fixture) {
+			b.send(newRequest("m1", "one"))
+			c := b.nextCall()
+			c.mustEmit(status(a2a.StateWorking))
+			b.accept("m2", c.TaskID)
+			e := status(a2a.StateCompleted)
+			e.Status.Metadata = a2a.Object(metadata)
+			c.finishTask(e)
+			wantUnprocessed(t, b.task(c.TaskID), `["m2"]`)
+		})
+	}
+}
+
+// The store has no room for the message when its turn begins, which would fail the task.
+func TestMessageThatIsTooLargeIsNotAccepted(t *testing.T) {
+	withEngine(t, engine.Options{Store: memory.New(memory.Options{MaxBytes: 64 << 10})}, func(t *testing.T, b *fixture) {
+		b.send(newRequest("m1", "one"))
+		c := b.nextCall()
+		c.mustEmit(status(a2a.StateWorking))
+		large := strings.Repeat("x", 80<<10)
+		if s := b.send(returnImmediately(withTask(newRequest("m2", large), c.TaskID))); s.err == nil {
+			t.Errorf("Send() = %s, want an error", s.result())
+		}
+		c.mustEmit(status(a2a.StateInputRequired))
+		c.endRun(nil)
+		b.wantNoCall()
+		b.wantState(c.TaskID, a2a.StateInputRequired)
 	})
 }
 

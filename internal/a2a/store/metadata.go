@@ -17,21 +17,37 @@ import (
 func mergeObjects(older, newer a2a.Object) a2a.Object {
 	names := map[string]bool{}
 	members(newer, func(name, _ jsontext.Value) { names[string(name)] = true })
-	merged := make(a2a.Object, 0, len(older)+len(newer))
-	merged = append(merged, '{')
-	add := func(name, value jsontext.Value) {
-		if len(merged) > 1 {
-			merged = append(merged, ',')
-		}
-		merged = append(append(append(merged, name...), ':'), value...)
-	}
+	merged := append(make(a2a.Object, 0, len(older)+len(newer)), '{')
 	members(older, func(name, value jsontext.Value) {
 		if !names[string(name)] {
-			add(name, value)
+			merged = appendMember(merged, name, value)
 		}
 	})
-	members(newer, add)
+	members(newer, func(name, value jsontext.Value) { merged = appendMember(merged, name, value) })
 	return append(merged, '}')
+}
+
+// WithoutMember returns an object without the member name, and nil if it has no other
+// member. It does not change o.
+func WithoutMember(o a2a.Object, name string) a2a.Object {
+	kept := append(make(a2a.Object, 0, len(o)), '{')
+	members(o, func(quoted, value jsontext.Value) {
+		if unquoted, err := jsontext.AppendUnquote(nil, quoted); err != nil || string(unquoted) != name {
+			kept = appendMember(kept, quoted, value)
+		}
+	})
+	if len(kept) == 1 {
+		return nil
+	}
+	return append(kept, '}')
+}
+
+// appendMember appends a member to an object without its closing brace.
+func appendMember(o a2a.Object, name, value jsontext.Value) a2a.Object {
+	if len(o) > 1 {
+		o = append(o, ',')
+	}
+	return append(append(append(o, name...), ':'), value...)
 }
 
 // members calls yield with the quoted name and the value of every member. The

@@ -27,3 +27,11 @@ type WaitingChange struct {
 	// another replica began its turn, the append returns ErrHeld.
 	Remove uint64
 }
+
+// Size estimates the bytes that the task grows by when the turn of an added message begins.
+func (c *WaitingChange) Size() int {
+	if c == nil || c.Add == nil {
+		return 0
+	}
+	return c.Add.Request.Message.Size()
+}

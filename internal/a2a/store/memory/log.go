@@ -20,7 +20,7 @@ func (l *log) Append(_ context.Context, a store.Append) (uint64, error) {
 			return a.After + uint64(len(a.Events)), err
 		}
 	}
-	size, ok := l.reserve(a.Events)
+	size, ok := l.reserve(a.Events, a.Waiting.Size())
 	if !ok {
 		return 0, store.ErrFull
 	}
@@ -141,13 +141,14 @@ func (l *log) unwatch(w *watcher) {
 	}
 }
 
-// reserve charges events to the account and returns their bytes. When the store is
-// full, it evicts other tasks first, and then drops the older half of this log's
-// records. It never evicts this task, because its turn runs.
-func (l *log) reserve(events []a2a.Event) (size int64, ok bool) {
+// reserve charges events and further bytes to the account, and returns the charge. When
+// the store is full, it evicts other tasks first, and then drops the older half of this
+// log's records. It never evicts this task, because its turn runs.
+func (l *log) reserve(events []a2a.Event, further int) (size int64, ok bool) {
 	if len(events) == 0 {
 		return 0, true
 	}
+	size = int64(2 * further)
 	for i := range events {
 		size += int64(recordOverhead + 2*events[i].Size())
 	}

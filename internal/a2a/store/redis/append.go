@@ -178,7 +178,7 @@ func (l *log) prepare(ctx context.Context, a *store.Append, t turn) (*pendingApp
 		}
 		last := a.Events[len(a.Events)-1].Status
 		next.terminal = last != nil && last.Status.State.Terminal()
-		if !next.terminal && !a.Repeat && l.fold.Size()+sizeOf(a.Events) > l.store.options.MaxTaskBytes {
+		if !next.terminal && !a.Repeat && l.fold.Size()+sizeOf(a.Events)+a.Waiting.Size() > l.store.options.MaxTaskBytes {
 			return nil, store.ErrFull
 		}
 		state, place = statusOf(a.Events)

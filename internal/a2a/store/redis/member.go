@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -137,6 +138,9 @@ func (m *member) Waiting(ctx context.Context, k store.Key) ([]store.WaitingMessa
 		w, seq := store.WaitingMessage{}, a.number()
 		if err := json.Unmarshal([]byte(a.text()), &w); err != nil { //nolint:musttag // the names of the fields are the format
 			return nil, fmt.Errorf("read waiting message: %w", err)
+		}
+		if w.Request == nil || w.Request.Message == nil {
+			return nil, errors.New("read waiting message: it has no message")
 		}
 		w.Seq = seq
 		waiting = append(waiting, w)

@@ -32,17 +32,17 @@ if change ~= '' and holder ~= '' and holder ~= me and redis.call('EXISTS', P .. 
 -- Only an append that changes the waiting messages has ARGV[19]: the number of the message to remove, or 0 and ARGV[20], the
 -- message to add.
 if ARGV[19] then
-  local packed = redis.call('HGET', t, 'waiting')
-  local waiting, kept, found = packed and cmsgpack.unpack(packed) or {}, {}, ARGV[19] == '0'
-  for i = 1, #waiting, 2 do
-    if waiting[i] == ARGV[19] then
-      found = true
-    else
-      kept[#kept + 1], kept[#kept + 2] = waiting[i], waiting[i + 1]
-    end
+  local kept, found = {}, ARGV[19] == '0'
+  for _, number in ipairs(waiting(t)) do
+    if number == ARGV[19] then found = true else kept[#kept + 1] = number end
   end
   if not found then return 3 end
-  if ARGV[20] then kept[#kept + 1], kept[#kept + 2] = last, ARGV[20] end
+  if ARGV[20] then
+    kept[#kept + 1] = last
+    redis.call('HSET', t, 'w' .. last, ARGV[20])
+  else
+    redis.call('HDEL', t, 'w' .. ARGV[19])
+  end
   if #kept > 0 then redis.call('HSET', t, 'waiting', cmsgpack.pack(kept)) else redis.call('HDEL', t, 'waiting') end
 end
 if last ~= after then

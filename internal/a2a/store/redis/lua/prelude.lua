@@ -51,11 +51,20 @@ end
 -- endedat returns the time of the end for a terminal state, and '' for another one.
 local function endedat(state) return tonumber(state) >= 5 and int(now()) or '' end
 
+-- waiting returns the numbers of the waiting messages of a task. Each message is a field of its own.
+local function waiting(t)
+  local packed = redis.call('HGET', t, 'waiting')
+  return packed and cmsgpack.unpack(packed) or {}
+end
+
 -- hold sets the replica that runs a task; '' for none. Without a holder, no message waits.
 local function hold(name, former, replica, turn, keep)
   if former ~= replica and former ~= '' then redis.call('HDEL', P .. 'h:' .. former, name) end
   if replica == '' then
-    if former ~= '' then redis.call('HDEL', P .. 't:' .. name, 'holder', 'turn', 'waiting') end
+    if former == '' then return end
+    local t = P .. 't:' .. name
+    for _, number in ipairs(waiting(t)) do redis.call('HDEL', t, 'w' .. number) end
+    redis.call('HDEL', t, 'holder', 'turn', 'waiting')
     return
   end
   redis.call('HSET', P .. 't:' .. name, 'holder', replica, 'turn', turn)
