@@ -174,6 +174,10 @@ func (p *pod) start() {
 			p.t.Errorf("Serve() error = %v", err)
 		}
 	})
+	p.eventually("the pod serves", func() bool {
+		_, why := p.readyz()
+		return !strings.Contains(why, "listeners are not open yet")
+	})
 }
 
 func (p *pod) token(namespace string) string {
