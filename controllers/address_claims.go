@@ -125,6 +125,8 @@ func (a *addressClaims) put(at clusterstate.Address, claim clusterstate.Claim) b
 	before := known.oldest
 	known.byAgent[claim.Agent] = claim
 	switch {
+	case claim.Equal(before):
+		return false
 	case claim.Precedes(before):
 		known.oldest = claim
 	case claim.Agent == before.Agent:

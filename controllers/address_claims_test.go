@@ -18,6 +18,7 @@ import (
 	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
 )
 
@@ -124,6 +125,25 @@ func TestManyAgentsAtOneAddress(t *testing.T) {
 	for at, claim := range found {
 		if claim.Agent.Name != "echo-0" {
 			t.Errorf("the oldest claim of %v is of %s, want echo-0", at, claim.Agent)
+		}
+	}
+}
+
+// TestUnchangedOldestClaim checks that an event that does not change the oldest claim visits no other claim.
+func TestUnchangedOldestClaim(t *testing.T) {
+	cache, mapping := newExposedCache()
+	oldest := cache.add("oldest", 1, "a.example")
+	mapping.ofClaims(t.Context(), oldest)
+	hidden := clusterstate.Claim{Agent: types.NamespacedName{Namespace: "team", Name: "hidden"}} // the first that a visit finds
+	for _, known := range mapping.claims.byAddress {
+		known.byAgent[hidden.Agent] = hidden
+	}
+	if requests := mapping.ofClaims(t.Context(), oldest); len(requests) > 0 {
+		t.Errorf("the event visits the other claims, and enqueues %v", requests)
+	}
+	for at, claim := range mapping.claims.of(cache.agents[oldest]) {
+		if claim.Agent != oldest {
+			t.Errorf("the oldest claim of %v is of %s, want %s", at, claim.Agent, oldest)
 		}
 	}
 }
