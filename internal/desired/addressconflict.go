@@ -34,18 +34,19 @@ func (r exposedRoute) free(in clusterstate.Agent, i int) ([]a2av1alpha1.Hostname
 // conflictAt returns the claim of another Agent to which a Gateway routes a hostname of this
 // Agent, or nil if there is none.
 func (r exposedRoute) conflictAt(in clusterstate.Agent, ref a2av1alpha1.GatewayRef, host a2av1alpha1.Hostname) *clusterstate.Claim {
-	own := clusterstate.Claim{Agent: keyOf(in.Agent), Created: r.meta.CreationTimestamp}
+	oldest := clusterstate.Claim{Agent: keyOf(in.Agent), Created: r.meta.CreationTimestamp}
+	var conflict *clusterstate.Claim
 	at := r.address(in.Agent, ref, host)
 	listeners := []string{clusterstate.AnyListener}
 	if at.Listener != "" {
 		listeners = []string{at.Listener, ""}
 	}
 	for _, at.Listener = range listeners {
-		if claim, ok := in.GatewayAPI.Claims[at]; ok && claim.Agent != own.Agent && claim.Precedes(own) {
-			return &claim
+		if claim, ok := in.GatewayAPI.Claims[at]; ok && claim.Agent != keyOf(in.Agent) && claim.Precedes(oldest) {
+			oldest, conflict = claim, &claim
 		}
 	}
-	return nil
+	return conflict
 }
 
 func keyOf(agent *a2av1alpha1.Agent) types.NamespacedName {

@@ -167,6 +167,47 @@ func TestAddressConflict(t *testing.T) {
 	}
 }
 
+// TestAddressConflictOfTwo checks that, of two older routes, the Agent loses the hostname to the oldest one, to
+// which the Gateway routes it. The Agent "agents/echo", whose route was created at second 100, is at one listener.
+func TestAddressConflictOfTwo(t *testing.T) {
+	gateway := &gatewayv1.Gateway{ObjectMeta: metav1.ObjectMeta{Namespace: "infra", Name: "public"}}
+	gateway.Spec.Listeners = []gatewayv1.Listener{listener("web", "HTTPS", "", 443, from(gatewayv1.NamespacesFromAll, nil))}
+	for name, test := range map[string]struct {
+		// atListener and atAll are the seconds at which the routes of the competitors "web", at the
+		// same listener, and "all", at all listeners, were created.
+		atListener, atAll int64
+		want              string // the Agent in the message, "" for none
+	}{
+		"the route at all listeners is older":                     {atListener: 99, atAll: 98, want: "all"},
+		"the route at the listener is older":                      {atListener: 98, atAll: 99, want: "web"},
+		"both routes are as old":                                  {atListener: 99, atAll: 99, want: "all"}, // the first name
+		"only the route at all listeners is older than the Agent": {atListener: 101, atAll: 99, want: "all"},
+		"only the route at the listener is older than the Agent":  {atListener: 99, atAll: 101, want: "web"},
+		"both routes are younger than the Agent":                  {atListener: 101, atAll: 102},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own := exposedAgent("agents", "echo", 100, "a.example")
+			web, all := exposedAgent("agents", "web", test.atListener, "a.example"), exposedAgent("agents", "all", test.atAll, "a.example")
+			section("web", &own)
+			section("web", &web)
+			got := expose(clusterstate.Agent{
+				Agent: own.Agent, Children: clusterstate.Children{HTTPRoute: own.HTTPRoute},
+				GatewayAPI: clusterstate.GatewayAPI{
+					HTTPRoutes: true, Claims: claimsOf(own, web, all),
+					Gateways: map[types.NamespacedName]*gatewayv1.Gateway{{Namespace: "infra", Name: "public"}: gateway},
+				},
+			})
+			switch {
+			case test.want == "" && len(got.problems) > 0:
+				t.Errorf("problems = %+v, want none", got.problems)
+			case test.want == "":
+			case len(got.problems) != 1 || !strings.Contains(got.problems[0].Message, "to Agent agents/"+test.want+", "):
+				t.Errorf("problems = %+v, want one that names agents/%s", got.problems, test.want)
+			}
+		})
+	}
+}
+
 func TestGRPCAddressConflict(t *testing.T) {
 	own, competitor := exposedAgent("agents", "echo", 100, "a.example"), exposedAgent("zoo", "other", 99, "b.example")
 	for _, one := range []*agentWithRoutes{&own, &competitor} {
