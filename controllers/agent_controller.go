@@ -105,7 +105,7 @@ func NewAgentReconciler(config AgentConfig) *AgentReconciler {
 		client: config.Client,
 		claims: claims,
 		gather: gather.New(gather.Config{
-			Reader: config.Client, Claims: claims.of, Issuer: config.Issuer, TokenIssuer: config.TokenIssuer, RegistryCA: config.RegistryCA, Remote: config.Remote,
+			Reader: config.Client, Live: config.Live, Claims: claims.of, Issuer: config.Issuer, TokenIssuer: config.TokenIssuer, RegistryCA: config.RegistryCA, Remote: config.Remote,
 			Optional: config.Optional, Namespaces: config.Namespaces,
 		}),
 		remote: config.Remote,

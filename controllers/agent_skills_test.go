@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -129,6 +130,44 @@ var _ = Describe("an Agent with skills", func() {
 		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = nil })
 		f.expectReconciled(ctx, agent)
 		Expect(skillIDs(ctx, agent)).To(Equal([]string{"sing"}))
+	})
+
+	It("keeps the published card while a finalizer keeps the deleted ConfigMap and a skill is missing", func(ctx context.Context) {
+		agent := makeAgent(f.namespace, "echo", func(a *a2av1alpha1.Agent) {
+			a.Spec.Skills = []a2av1alpha1.Skill{{ID: "sing", SkillDetails: makeSkill("", "sing", nil).Spec.SkillDetails}}
+		})
+		f.expectReady(ctx, agent)
+		digest := agent.Status.CardDigest
+		expectEdited(ctx, configMapOf(ctx, agent), func(c *corev1.ConfigMap) { c.Finalizers = []string{"example.com/backup"} })
+		Expect(cluster.Delete(ctx, configMapOf(ctx, agent))).To(Succeed())
+		DeferCleanup(func(ctx context.Context) {
+			expectEdited(ctx, configMapOf(ctx, agent), func(c *corev1.ConfigMap) { c.Finalizers = nil })
+		})
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"list"}), "the ConfigMap is in sync")
+
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) {
+			a.Spec.SkillRefs = []a2av1alpha1.AgentSkillRef{{Name: "gone"}}
+			a.Spec.Access.Authorization = []a2av1alpha1.AuthorizationRule{{Action: a2av1alpha1.AuthorizationDeny}}
+		})
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(HaveExactElements("list", "apply ConfigMap", "patch Pod", "apply Agent/status"))
+		Expect(skillIDs(ctx, agent)).To(Equal([]string{"sing"}))
+		Expect(agent.Status.CardDigest).To(Equal(digest))
+		expectCondition(agent, a2av1alpha1.ConditionCardPublished, "False CardKept")
+		Expect(configurationOf(ctx, agent).Access.Authorization).NotTo(BeNil(), "the rest of the spec is applied")
+
+		By("removing the data and the managed fields of the ConfigMap")
+		expectEdited(ctx, agent, func(a *a2av1alpha1.Agent) { a.Spec.SkillRefs = nil })
+		f.expectReconciled(ctx, agent)
+		expectEdited(ctx, configMapOf(ctx, agent), func(c *corev1.ConfigMap) {
+			c.Data, c.ManagedFields = nil, []metav1.ManagedFieldsEntry{{}}
+		})
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"list", "apply ConfigMap"}))
+		Expect(skillIDs(ctx, agent)).To(Equal([]string{"sing"}))
+		f.expectReconciled(ctx, agent)
+		Expect(f.requests).To(Equal([]string{"list"}), "the ConfigMap is in sync again")
 	})
 
 	It("uses a skill of another namespace that allows it", func(ctx context.Context) {

@@ -34,6 +34,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/desired"
 	a2aevents "github.com/a2a-operator/a2a-operator/internal/events"
 	"github.com/a2a-operator/a2a-operator/internal/gather"
+	"github.com/a2a-operator/a2a-operator/internal/informercache"
 )
 
 var (
@@ -178,7 +179,10 @@ func (f *fixture) recordWrites() interceptor.Funcs {
 			if f.notCached != nil && reflect.TypeOf(obj) == reflect.TypeOf(f.notCached) && key == client.ObjectKeyFromObject(f.notCached) {
 				return apierrors.NewNotFound(schema.GroupResource{Resource: fmt.Sprintf("%T", obj)}, key.Name)
 			}
-			return c.Get(ctx, key, obj, o...)
+			if err := c.Get(ctx, key, obj, o...); err != nil {
+				return err
+			}
+			return stripAsCache(obj)
 		},
 		List: list,
 		Create: func(ctx context.Context, c client.WithWatch, obj client.Object, o ...client.CreateOption) error {
@@ -214,6 +218,20 @@ func (f *fixture) recordWrites() interceptor.Funcs {
 			return c.SubResource(subresource).Apply(ctx, obj, o...)
 		},
 	}
+}
+
+// stripAsCache removes the parts of a ConfigMap that the manager's cache does not keep.
+func stripAsCache(obj client.Object) error {
+	configMap, ok := obj.(*corev1.ConfigMap)
+	if !ok {
+		return nil
+	}
+	kept, err := informercache.StripForeign(configMap.DeepCopy())
+	if err != nil {
+		return fmt.Errorf("strip ConfigMap: %w", err)
+	}
+	*configMap = *kept.(*corev1.ConfigMap)
+	return nil
 }
 
 func kindOf(obj runtime.ApplyConfiguration) string {

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -23,13 +22,7 @@ import (
 
 // inSync reports whether every desired field has its value in the current object. Other
 // fields, and other entries of fields that are not atomic, belong to other field managers.
-//
-// A ConfigMap that is being deleted has no data in the cache. It has its digests only if the data
-// is the data that the operator wrote (informercache.StripForeign), so it needs no comparison.
 func inSync(desired runtime.ApplyConfiguration, current client.Object) bool {
-	if configMap, ok := current.(*corev1.ConfigMap); ok && configMap.DeletionTimestamp != nil && configMap.Data == nil {
-		return true
-	}
 	return contains(reflect.ValueOf(current), reflect.ValueOf(desired))
 }
 

@@ -154,15 +154,19 @@ func TestSet(t *testing.T) {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.Data = nil; return cm },
 			want:   applyresult.Result{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},
 		},
-		"sends nothing for a ConfigMap that is being deleted, whose data the cache does not keep": {
+		"sends nothing for an object in sync that is being deleted": {
+			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap { cm.DeletionTimestamp = new(metav1.Now()); return cm },
+		},
+		"repairs a field of an object that is being deleted": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
-				cm.Data, cm.DeletionTimestamp = nil, new(metav1.Now())
+				cm.Data["a"], cm.DeletionTimestamp = "2", new(metav1.Now())
 				return cm
 			},
+			want: applyresult.Result{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},
 		},
-		"repairs a ConfigMap that is being deleted, whose data was edited": {
+		"repairs a removed field of an object that is being deleted": {
 			cached: func(cm *corev1.ConfigMap) *corev1.ConfigMap {
-				cm.Data, cm.Annotations, cm.DeletionTimestamp = nil, nil, new(metav1.Now())
+				cm.Data, cm.ManagedFields, cm.DeletionTimestamp = nil, nil, new(metav1.Now())
 				return cm
 			},
 			want: applyresult.Result{Changed: []string{"ConfigMap"}}, writes: []string{"ConfigMap cm"}, uids: []string{"cm-uid"},

@@ -19,6 +19,7 @@ import (
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 	"github.com/a2a-operator/a2a-operator/internal/clusterstate"
+	"github.com/a2a-operator/a2a-operator/internal/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/skillsharing"
 )
@@ -142,6 +143,9 @@ func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (chil
 		readChild(ctx, from, agent, names.HorizontalPodAutoscaler, &children.Autoscaler),
 		readChild(ctx, from, agent, names.PodDisruptionBudget, &children.Budget),
 	)
+	if err == nil {
+		children.ConfigMap, err = informercache.WithData(ctx, g.config.Live, agent, children.ConfigMap)
+	}
 	return children, err
 }
 

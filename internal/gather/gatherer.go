@@ -1,7 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gather reads from the informer caches the state that a reconcile of an Agent needs.
+// Package gather reads from the informer caches the state that a reconcile of an Agent needs. From
+// the API server, it reads only the data that the caches do not keep of a ConfigMap.
 //
 // No other package reads the cluster for a reconcile. The package contains no decisions and
 // writes nothing. The objects that it returns belong to the caches and must not be modified:
@@ -76,6 +77,9 @@ func PodKeys(obj client.Object) []string {
 type Config struct {
 	// Reader is a cache with the index PodsByAgent.
 	Reader client.Reader
+	// Live reads from the API server. The Gatherer uses it only for ConfigMaps that are being
+	// deleted.
+	Live client.Reader
 	// Claims returns the oldest claims of the addresses of an Agent, or nil if it requests none.
 	Claims func(*a2av1alpha1.Agent) map[clusterstate.Address]clusterstate.Claim
 	Issuer IssuerSource

@@ -25,29 +25,51 @@ import (
 // operator does not read. Of any other object, it keeps only the identity. This includes objects
 // that an Agent controls and that have another name than the operator gives, and ConfigMaps that
 // the operator did not write: everyone who may create ConfigMaps may create any number of them.
+//
+// Of an Agent's ConfigMap that is being deleted, it keeps the identity and the deletion timestamp.
+// WithData reads its data.
 func StripForeign(obj any) (any, error) {
 	object, ok := obj.(client.Object)
 	if !ok {
 		return obj, nil
 	}
+	if !maybeByOperator(object) {
+		kept := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
+		*metadataOf(kept) = foreignIdentity(*metadataOf(object))
+		return kept, nil
+	}
 	configMap, isConfigMap := obj.(*corev1.ConfigMap)
 	switch {
-	case !hasNameForAgent(object), isConfigMap && !mayHaveWritten(configMap):
 	case !isConfigMap:
 		object.SetManagedFields(nil)
-		return object, nil
 	case configMap.DeletionTimestamp != nil:
-		return &corev1.ConfigMap{ObjectMeta: deletedIdentity(configMap)}, nil
+		kept := &corev1.ConfigMap{ObjectMeta: identity(configMap.ObjectMeta)}
+		kept.DeletionTimestamp = configMap.DeletionTimestamp
+		return kept, nil
 	default:
-		configMap.ManagedFields, configMap.BinaryData = nil, nil
-		maps.DeleteFunc(configMap.Data, func(key, value string) bool {
-			return key != sidecarconfig.FileName && key != sidecarconfig.CardFileName || len(value) > sidecarconfig.MaxSize
-		})
-		return configMap, nil
+		stripData(configMap)
 	}
-	kept := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
-	*metadataOf(kept) = foreignIdentity(*metadataOf(object))
-	return kept, nil
+	return object, nil
+}
+
+// maybeByOperator reports whether an object has the name and the controller of an Agent's object
+// and, if it is a ConfigMap, whether the operator may have written it. A ConfigMap that was
+// transformed before has no managed fields any more.
+func maybeByOperator(object client.Object) bool {
+	if !hasNameForAgent(object) {
+		return false
+	}
+	configMap, isConfigMap := object.(*corev1.ConfigMap)
+	return !isConfigMap || len(configMap.ManagedFields) == 0 || slices.ContainsFunc(configMap.ManagedFields, isByOperator)
+}
+
+// stripData removes the managed fields of an Agent's ConfigMap and the data that the operator does
+// not read.
+func stripData(configMap *corev1.ConfigMap) {
+	configMap.ManagedFields, configMap.BinaryData = nil, nil
+	maps.DeleteFunc(configMap.Data, func(key, value string) bool {
+		return key != sidecarconfig.FileName && key != sidecarconfig.CardFileName || len(value) > sidecarconfig.MaxSize
+	})
 }
 
 // metadataOf returns the metadata of an object of a kind that Agents own.
@@ -167,33 +189,6 @@ func foreignIdentity(m metav1.ObjectMeta) metav1.ObjectMeta {
 // isByOperator reports whether a managed fields entry is of the operator's applies.
 func isByOperator(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == a2av1alpha1.FieldOwner && e.Operation == metav1.ManagedFieldsOperationApply
-}
-
-// mayHaveWritten reports whether the operator may have written a ConfigMap. A ConfigMap that was
-// transformed before has no managed fields any more.
-func mayHaveWritten(configMap *corev1.ConfigMap) bool {
-	return len(configMap.ManagedFields) == 0 || slices.ContainsFunc(configMap.ManagedFields, isByOperator)
-}
-
-// deletedIdentity returns the identity of an Agent's ConfigMap that is being deleted. If the data
-// has its digest, the identity contains the digests, so that the operator does not write the
-// ConfigMap again.
-//
-// The cache keeps no data of such a ConfigMap. Everyone who may create ConfigMaps may create them
-// in the name of Agents that do not exist, with managed fields of the operator and with a finalizer.
-// The garbage collector deletes these ConfigMaps, and the finalizer keeps them.
-func deletedIdentity(configMap *corev1.ConfigMap) metav1.ObjectMeta {
-	kept := identity(configMap.ObjectMeta)
-	kept.DeletionTimestamp = configMap.DeletionTimestamp
-	content, found := configMap.Data[sidecarconfig.FileName]
-	if !found {
-		content = configMap.Data[sidecarconfig.CardFileName]
-	}
-	transformed := len(configMap.ManagedFields) == 0 && configMap.Data == nil
-	if transformed || sidecarconfig.Digest([]byte(content)) == configMap.Annotations[a2av1alpha1.AnnotationConfigDigest] {
-		kept.Annotations = only(configMap.Annotations, a2av1alpha1.AnnotationConfigDigest, a2av1alpha1.AnnotationAppliedDigest)
-	}
-	return kept
 }
 
 func namesAndImages(containers []corev1.Container) []corev1.Container {

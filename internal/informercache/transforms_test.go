@@ -53,14 +53,13 @@ func TestTransforms(t *testing.T) {
 	tooLarge := map[string]string{sidecarconfig.FileName: strings.Repeat("x", sidecarconfig.MaxSize+1), sidecarconfig.CardFileName: "{}"}
 	uncontrolled := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "p", UID: "p"}
 	now := metav1.Now()
-	digests := map[string]string{a2av1alpha1.AnnotationConfigDigest: sidecarconfig.Digest([]byte("{}")), a2av1alpha1.AnnotationAppliedDigest: "1"}
 	deleted, deletedIdentity := configMapMetadata, byTenantIdentity
 	deleted.DeletionTimestamp, deletedIdentity.DeletionTimestamp = &now, &now
-	deleted.Annotations = maps.Clone(digests)
-	deleted.Annotations["c"] = strings.Repeat("d", 1<<10)
-	deletedInSync := deletedIdentity
-	deletedInSync.Annotations = digests
-	edited := map[string]string{sidecarconfig.FileName: `{"edited":true}`, sidecarconfig.CardFileName: "{}"}
+	deleted.Annotations = map[string]string{a2av1alpha1.AnnotationConfigDigest: sidecarconfig.Digest([]byte("{}")), "c": strings.Repeat("d", 1<<10)}
+	deletedByTenant := byTenant
+	deletedByTenant.DeletionTimestamp = &now
+	forgotten := deleted
+	forgotten.ManagedFields = nil
 
 	orphan, orphanIdentity := metadata(), identityOf()
 	orphan.Labels[a2av1alpha1.LabelAgent] = "echo"
@@ -104,15 +103,16 @@ func TestTransforms(t *testing.T) {
 			&corev1.ConfigMap{ObjectMeta: configMapMetadata, Data: tooLarge},
 			&corev1.ConfigMap{ObjectMeta: ownedConfigMap, Data: map[string]string{sidecarconfig.CardFileName: "{}"}},
 		},
-		"ConfigMap that is being deleted":              {StripForeign, &corev1.ConfigMap{ObjectMeta: deleted, Data: withData}, &corev1.ConfigMap{ObjectMeta: deletedInSync}},
-		"ConfigMap of a card that is being deleted":    {StripForeign, &corev1.ConfigMap{ObjectMeta: deleted, Data: map[string]string{sidecarconfig.CardFileName: "{}"}}, &corev1.ConfigMap{ObjectMeta: deletedInSync}},
-		"edited ConfigMap that is being deleted":       {StripForeign, &corev1.ConfigMap{ObjectMeta: deleted, Data: edited}, &corev1.ConfigMap{ObjectMeta: deletedIdentity}},
-		"ConfigMap without data that is being deleted": {StripForeign, &corev1.ConfigMap{ObjectMeta: deleted}, &corev1.ConfigMap{ObjectMeta: deletedIdentity}},
-		"ConfigMap of an Agent, with another name":     {StripForeign, &corev1.ConfigMap{ObjectMeta: metadata(byAgent), Data: withData}, &corev1.ConfigMap{ObjectMeta: identityOf(byAgent)}},
-		"ConfigMap with the name of an Agent":          {StripForeign, &corev1.ConfigMap{ObjectMeta: metadata(byName), Data: withData}, &corev1.ConfigMap{ObjectMeta: identityOf(byName)}},
-		"Service of an Agent":                          {StripForeign, &corev1.Service{ObjectMeta: metadata(byName)}, &corev1.Service{ObjectMeta: owned}},
-		"Service of an Agent, with another name":       {StripForeign, &corev1.Service{ObjectMeta: metadata(byAgent)}, &corev1.Service{ObjectMeta: identityOf(byAgent)}},
-		"owners that are not the controller":           {StripForeign, &corev1.Service{ObjectMeta: metadata(uncontrolled, byOther, uncontrolled)}, &corev1.Service{ObjectMeta: identityOf(byOther)}},
+		"ConfigMap that is being deleted":                        {StripForeign, &corev1.ConfigMap{ObjectMeta: deleted, Data: withData}, &corev1.ConfigMap{ObjectMeta: deletedIdentity}},
+		"ConfigMap of a card that is being deleted":              {StripForeign, &corev1.ConfigMap{ObjectMeta: deleted, Data: map[string]string{sidecarconfig.CardFileName: "{}"}}, &corev1.ConfigMap{ObjectMeta: deletedIdentity}},
+		"ConfigMap without data that is being deleted":           {StripForeign, &corev1.ConfigMap{ObjectMeta: deleted}, &corev1.ConfigMap{ObjectMeta: deletedIdentity}},
+		"ConfigMap without managed fields that is being deleted": {StripForeign, &corev1.ConfigMap{ObjectMeta: forgotten, Data: withData}, &corev1.ConfigMap{ObjectMeta: deletedIdentity}},
+		"ConfigMap of a tenant that is being deleted":            {StripForeign, &corev1.ConfigMap{ObjectMeta: deletedByTenant, Data: withData}, &corev1.ConfigMap{ObjectMeta: byTenantIdentity}},
+		"ConfigMap of an Agent, with another name":               {StripForeign, &corev1.ConfigMap{ObjectMeta: metadata(byAgent), Data: withData}, &corev1.ConfigMap{ObjectMeta: identityOf(byAgent)}},
+		"ConfigMap with the name of an Agent":                    {StripForeign, &corev1.ConfigMap{ObjectMeta: metadata(byName), Data: withData}, &corev1.ConfigMap{ObjectMeta: identityOf(byName)}},
+		"Service of an Agent":                                    {StripForeign, &corev1.Service{ObjectMeta: metadata(byName)}, &corev1.Service{ObjectMeta: owned}},
+		"Service of an Agent, with another name":                 {StripForeign, &corev1.Service{ObjectMeta: metadata(byAgent)}, &corev1.Service{ObjectMeta: identityOf(byAgent)}},
+		"owners that are not the controller":                     {StripForeign, &corev1.Service{ObjectMeta: metadata(uncontrolled, byOther, uncontrolled)}, &corev1.Service{ObjectMeta: identityOf(byOther)}},
 		"pod": {
 			stripPod,
 			&corev1.Pod{

@@ -43,6 +43,9 @@ type Options struct {
 	BindAddress string
 	// Cache is the manager's cache.
 	Cache cache.Cache
+	// Live reads from the API server, from which the registry reads only ConfigMaps that are being
+	// deleted.
+	Live client.Reader
 	// Reviews creates TokenReviews and SubjectAccessReviews.
 	Reviews client.Writer
 	// CertificateDir is the directory with tls.crt and tls.key. If it is "", the registry
@@ -110,7 +113,7 @@ func New(o Options) *Server {
 	}
 	reviews := access.NewReviewer(o.Reviews, limited.WithLabelValues("reviews"), o.ReviewAllNamespaces)
 	authn := access.NewAuthenticator(reviews.Token, o.Clock)
-	agents := &index.Source{Reader: o.Cache}
+	agents := &index.Source{Reader: o.Cache, Live: o.Live}
 	s := &Server{options: o, feed: index.NewFeed(agents.Read, o.Clock, o.Log), bindings: access.NewBindings(o.Clock)}
 	authorization := access.AuthorizerOptions{Review: reviews.Allows, Bindings: s.bindings, Clock: o.Clock}
 	if o.ReviewAllNamespaces {
@@ -156,7 +159,8 @@ func New(o Options) *Server {
 // SetupWithManager adds a registry to a manager. The registry uses the cache, the client and
 // the logger of the manager instead of those in o.
 func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
-	o.Cache, o.Reviews, o.PodStatus, o.Pods = mgr.GetCache(), mgr.GetClient(), mgr.GetClient().Status(), mgr.GetClient()
+	o.Cache, o.Live = mgr.GetCache(), mgr.GetAPIReader()
+	o.Reviews, o.PodStatus, o.Pods = mgr.GetClient(), mgr.GetClient().Status(), mgr.GetClient()
 	o.Log = mgr.GetLogger().WithName("registry")
 	s := New(o)
 	if err := register(metrics.Registry); err != nil {

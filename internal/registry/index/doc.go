@@ -18,7 +18,7 @@
 //	search        any search, also by words and by similarity; pure
 //	update        the list of changes; feed: changed agents -> the next snapshot
 //	subscription  wakes the readers that a change affects
-//	source        reads one agent from the manager's cache
+//	source        reads one agent from the manager's cache, and a card that the cache lacks
 package index
 
 // The index reads Agents and their sidecar configurations through the manager's cache.

@@ -17,13 +17,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
+	"github.com/a2a-operator/a2a-operator/internal/informercache"
 	"github.com/a2a-operator/a2a-operator/internal/names"
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
 // Source reads agents from the manager's cache.
-type Source struct{ Reader client.Reader }
+type Source struct {
+	Reader client.Reader
+	// Live reads from the API server. Source uses it only for ConfigMaps that are being deleted.
+	Live client.Reader
+}
 
 // Read implements ReadFunc. It reuses the unchanged parts of last, which may be nil.
 func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) (*Entry, error) {
@@ -33,7 +38,7 @@ func (s *Source) Read(ctx context.Context, key Key, last *Entry, asOf Revision) 
 	if err := s.Reader.Get(ctx, name, agent, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	source, configMap, err := s.card(ctx, agent)
+	source, configMap, err := s.card(ctx, agent, last)
 	if err != nil {
 		return nil, err
 	}
@@ -113,9 +118,11 @@ func factsOf(agent *a2av1alpha1.Agent) Facts {
 }
 
 // card returns the text that contains the card, and the resource version of its ConfigMap, 0
-// if the agent has no ConfigMap.
-func (s *Source) card(ctx context.Context, agent *a2av1alpha1.Agent) (CardSource, uint64, error) {
+// if the agent has no ConfigMap. It reuses the text of last, which may be nil, if a read from the API
+// server would return the same text.
+func (s *Source) card(ctx context.Context, agent *a2av1alpha1.Agent, last *Entry) (CardSource, uint64, error) {
 	config := &corev1.ConfigMap{}
+	remote := agent.Spec.Remote != nil
 	name := types.NamespacedName{Namespace: agent.Namespace, Name: names.ConfigMap(agent.Name)}
 	err := s.Reader.Get(ctx, name, config, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(config, agent) {
@@ -124,11 +131,23 @@ func (s *Source) card(ctx context.Context, agent *a2av1alpha1.Agent) (CardSource
 	if err != nil {
 		return CardSource{}, 0, fmt.Errorf("get ConfigMap %s: %w", name, err)
 	}
-	source := CardSource{Text: config.Data[sidecarconfig.FileName]}
-	if agent.Spec.Remote != nil {
-		source = CardSource{Text: config.Data[sidecarconfig.CardFileName], Remote: true}
+	version := parseResourceVersion(config.ResourceVersion)
+	if informercache.LacksData(config) {
+		if last != nil && last.Revision.ConfigMaps == version && last.source.Text != "" && last.source.Remote == remote {
+			return last.source, version, nil
+		}
+		if config, err = informercache.WithData(ctx, s.Live, agent, config); err != nil {
+			return CardSource{}, 0, err
+		}
+		if config == nil || !metav1.IsControlledBy(config, agent) {
+			return CardSource{}, 0, nil
+		}
+		version = parseResourceVersion(config.ResourceVersion)
 	}
-	return source, parseResourceVersion(config.ResourceVersion), nil
+	if remote {
+		return CardSource{Text: config.Data[sidecarconfig.CardFileName], Remote: true}, version, nil
+	}
+	return CardSource{Text: config.Data[sidecarconfig.FileName]}, version, nil
 }
 
 // Watch notifies the feed of each agent that changes or whose sidecar configuration

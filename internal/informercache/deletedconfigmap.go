@@ -1,0 +1,56 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package informercache
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// liveReadTimeout is the timeout of a read of a ConfigMap from the API server. The registry reads the
+// Agents of a batch one after the other, and shows no change of any Agent meanwhile.
+const liveReadTimeout = 5 * time.Second
+
+// LacksData reports whether a cached ConfigMap of an Agent has no data because the ConfigMap is
+// being deleted. A finalizer may keep such a ConfigMap for any time.
+//
+// Everyone who may create ConfigMaps may create them in the name of Agents that do not exist, with
+// the managed fields and the digest of the operator and with a finalizer. The garbage collector
+// deletes these ConfigMaps, and the finalizer keeps them. StripForeign cannot distinguish them
+// from the ConfigMaps of existing Agents.
+func LacksData(cached *corev1.ConfigMap) bool {
+	return cached != nil && cached.DeletionTimestamp != nil && cached.Data == nil
+}
+
+// WithData returns the cached ConfigMap of an existing Agent with its data. It reads a ConfigMap that
+// LacksData from the API server, if the Agent controls the ConfigMap. The result is nil if cached is
+// nil or the API server does not have the ConfigMap any more.
+//
+// live reads from the API server. WithData lists, because the operator has no right to get
+// ConfigMaps.
+func WithData(ctx context.Context, live client.Reader, agent metav1.Object, cached *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	if !LacksData(cached) || !metav1.IsControlledBy(cached, agent) {
+		return cached, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, liveReadTimeout)
+	defer cancel()
+	list := &corev1.ConfigMapList{}
+	if err := live.List(ctx, list, client.InNamespace(cached.Namespace), client.MatchingFields{"metadata.name": cached.Name}); err != nil {
+		return nil, fmt.Errorf("list ConfigMap %s/%s: %w", cached.Namespace, cached.Name, err)
+	}
+	if len(list.Items) == 0 {
+		return nil, nil
+	}
+	found := &list.Items[0]
+	if !maybeByOperator(found) {
+		return &corev1.ConfigMap{ObjectMeta: foreignIdentity(found.ObjectMeta)}, nil
+	}
+	stripData(found)
+	return found, nil
+}
