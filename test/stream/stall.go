@@ -7,9 +7,11 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"time"
 
+	"github.com/a2a-operator/a2a-operator/test/bench/process"
 	"github.com/a2a-operator/a2a-operator/test/stream/client"
 	"github.com/a2a-operator/a2a-operator/test/stream/history"
 	"github.com/a2a-operator/a2a-operator/test/stream/script"
@@ -49,6 +51,9 @@ const (
 	disconnectWithin = 30 * time.Second
 	// stalledBuffer is the receive buffer of a stalled reader.
 	stalledBuffer = 64 << 10
+	// keepsUpBelow is the share of the CPU time of the machine below which the machine keeps up with the readers. An idle
+	// machine spends less on the short form, also if readers wait for a sidecar that sends nothing.
+	keepsUpBelow = 0.5
 )
 
 func (c *stallCase) run(ctx context.Context, s *settings, n *counts, r *report) error {
@@ -72,6 +77,11 @@ func (c *stallCase) run(ctx context.Context, s *settings, n *counts, r *report) 
 		return err
 	}
 
+	idle, err := process.MachineUsage()
+	if err != nil {
+		return err
+	}
+	begin := time.Now()
 	var reading, stalling sync.WaitGroup
 	healthy := make([]*timedReader, 0, c.readers)
 	release := make(chan struct{})
@@ -88,6 +98,11 @@ func (c *stallCase) run(ctx context.Context, s *settings, n *counts, r *report) 
 	}
 	reading.Wait()
 	ended := time.Now()
+	used, err := process.MachineUsage()
+	if err != nil {
+		return err
+	}
+	share := float64(used.Machine-idle.Machine) / float64(ended.Sub(begin)) / float64(runtime.NumCPU())
 	for ctx.Err() == nil && time.Since(ended) < disconnectWithin {
 		open, err := f.sidecars[0].gauge(ctx, "a2a_open_streams")
 		if err != nil {
@@ -104,23 +119,19 @@ func (c *stallCase) run(ctx context.Context, s *settings, n *counts, r *report) 
 		return err
 	}
 	close(release) // the stalled readers continue, notice the disconnect and resume
+	first := firstArrivals(healthy)
+	for _, each := range healthy {
+		if each.disconnectedAsSlow(first) {
+			stalling.Go(func() { each.resume(ctx) })
+		}
+	}
 	stalling.Wait()
 	c.check(r, a, healthy, slow)
+	c.checkLate(r, healthy, s.short, share)
 	name := fmt.Sprintf("%d of %d stalled: ", c.stalled, c.readers)
 	r.addFinding(name+"the last stalled reader was disconnected after the end of the others", cut < disconnectWithin, "within "+disconnectWithin.String(), cut.Round(100*time.Millisecond).String())
 	r.addFinding(name+"growth of the sidecar's memory", after-before <= c.maxGrowth, fmt.Sprintf("at most %d MiB", c.maxGrowth>>20), fmt.Sprintf("%d MiB", (after-before)>>20))
 	return nil
-}
-
-// markBroken records that the named reader itself broke its streams.
-func (t *subject) markBroken(name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i := range t.history.Streams {
-		if l := &t.history.Streams[i]; l.Client == name && l.Outcome == history.Cut {
-			t.history.Streams[i].Broken = true
-		}
-	}
 }
 
 // check checks what all readers received.
@@ -160,8 +171,34 @@ func (c *stallCase) check(r *report, a *subject, healthy, slow []*timedReader) {
 	}
 	name := fmt.Sprintf("%d of %d stalled: ", c.stalled, c.readers)
 	r.addFinding(name+"healthy readers that received everything", whole+late == len(healthy), fmt.Sprint(len(healthy)-late), fmt.Sprint(whole))
-	r.addFinding(name+"healthy readers disconnected because the machine is slow", late <= len(healthy)/10, "at most a tenth", fmt.Sprint(late))
 	r.addFinding(name+"p99 delay of a chunk between healthy readers", true, "any time", delayP99(healthy, first).Round(100*time.Microsecond).String())
 	r.addFinding(name+"stalled readers that were disconnected", cut == len(slow), fmt.Sprint(len(slow)), fmt.Sprint(cut))
 	r.addFinding(name+"stalled readers that resumed to the end", resumed == len(slow), fmt.Sprint(len(slow)), fmt.Sprint(resumed))
+}
+
+// checkLate checks the healthy readers that the sidecar disconnected as slow consumers. share is the share of the CPU time of
+// the machine that was in use while they read.
+//
+// At most a tenth of the readers may be late. The short form, which the ordinary tests run, allows any number on a machine that does not
+// keep up: its result must not depend on the other programs of the machine. A machine that keeps up makes no reader late, so
+// late readers are then a defect of the sidecar. In any case, a late reader must resume to the end.
+func (c *stallCase) checkLate(r *report, healthy []*timedReader, short bool, share float64) {
+	late, resumed := 0, 0
+	first := firstArrivals(healthy)
+	for _, each := range healthy {
+		if each.disconnectedAsSlow(first) {
+			late++
+			if each.ended {
+				resumed++
+			}
+		}
+	}
+	bound, want := len(healthy)/10, "at most a tenth"
+	if short && share >= keepsUpBelow {
+		bound, want = len(healthy), "any number, because the CPUs were busy"
+	}
+	name := fmt.Sprintf("%d of %d stalled: ", c.stalled, c.readers)
+	r.addFinding(name+"CPU time of the machine in use", true, "any share", fmt.Sprintf("%.0f %%", 100*share))
+	r.addFinding(name+"healthy readers disconnected because the machine is slow", late <= bound, want, fmt.Sprint(late))
+	r.addFinding(name+"of these, resumed to the end", resumed == late, fmt.Sprint(late), fmt.Sprint(resumed))
 }

@@ -73,6 +73,17 @@ func (t *subject) add(l history.Stream) {
 	t.history.Streams = append(t.history.Streams, l)
 }
 
+// markBroken records that the named reader itself broke its streams.
+func (t *subject) markBroken(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.history.Streams {
+		if l := &t.history.Streams[i]; l.Client == name && l.Outcome == history.Cut {
+			t.history.Streams[i].Broken = true
+		}
+	}
+}
+
 func (t *subject) gaveUp(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/test/stream/client"
@@ -86,30 +87,30 @@ func (r *timedReader) stall(ctx context.Context, release <-chan struct{}) {
 	case <-ctx.Done():
 		return
 	}
-	first := true
-	after := new(uint64)
+	wait := sync.OnceFunc(func() { <-release })
+	r.first = r.readStalled(ctx, &client.Request{TaskID: r.id(), After: new(uint64), Buffer: stalledBuffer}, wait)
+	if canResume(&r.first) {
+		r.resume(ctx)
+	}
+}
+
+// resume reads the streams of the task after the last event of the reader, until the task ends.
+func (r *timedReader) resume(ctx context.Context) {
 	for !r.ended && ctx.Err() == nil {
-		a := &client.Request{TaskID: r.id(), After: after}
-		if first {
-			a.Buffer = stalledBuffer
-		}
-		waits := first
-		record := r.readStalled(ctx, a, func() {
-			if waits {
-				waits = false
-				<-release
-			}
-		})
-		if first {
-			r.first, first = record, false
-		}
-		if record.Outcome == history.NotFound || record.Outcome == history.Refused || record.Outcome == history.AlreadyEnded {
-			return
-		}
-		if after = r.after(); after == nil {
+		after := r.after()
+		if after == nil {
 			after = new(uint64) // a gRPC stream names its last event only at an orderly end
 		}
+		record := r.readStalled(ctx, &client.Request{TaskID: r.id(), After: after}, func() {})
+		if !canResume(&record) {
+			return
+		}
 	}
+}
+
+// canResume reports whether another stream of the task can follow a stream.
+func canResume(s *history.Stream) bool {
+	return s.Outcome != history.NotFound && s.Outcome != history.Refused && s.Outcome != history.AlreadyEnded
 }
 
 // readStalled reads a stream with a pause after the first event. A disconnect is expected.
