@@ -42,7 +42,8 @@ func TestLateReaders(t *testing.T) {
 			a := newSubject(script.Script{Token: "t", Turns: 1, Chunks: 2, Size: 20})
 			a.add(history.Stream{Client: "driver", Opening: history.Resumed, After: 1, Outcome: history.Ended, Events: []history.Event{
 				{Seq: 2, Kind: history.Status, State: "working"},
-				{Seq: 3, Kind: history.Chunk, Text: a.script.Chunk(0)}, {Seq: 4, Kind: history.Chunk, Text: a.script.Chunk(1)},
+				{Seq: 3, Kind: history.Chunk, Text: a.script.Chunk(0)},
+				{Seq: 4, Kind: history.Chunk, Text: a.script.Chunk(1)},
 				{Seq: 5, Kind: history.Status, State: "completed"},
 			}})
 			var healthy []*timedReader
