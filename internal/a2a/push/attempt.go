@@ -18,7 +18,6 @@ import (
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/egress"
-	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
 const (
@@ -39,37 +38,14 @@ type outcome struct {
 // healthy reports whether the host serves, even if it refused the request.
 func (o outcome) healthy() bool { return o.code > 0 && o.code < http.StatusInternalServerError }
 
-// reserve charges the principal of a delivery for the body of a notification, and returns the
-// function that ends the charge. It waits until the budget has room, and returns false if the
-// delivery ends first. The wait delays other owners no more than a slow receiver does, because
-// a worker waits. It is no attempt, and does not count towards retryFor. It polls, so that
-// clients whose answers wait for memory come first.
-func (p *Pushes) reserve(d *delivery, n *notification) (release func(), ok bool) {
-	if n.size <= limit.Small || p.options.Memory == nil {
-		return func() {}, true
-	}
-	memory, reservation := p.options.Memory, limit.Reservation{}
-	principal := a2a.AccountingPrincipal{Principal: d.owner.name}
-	poll := time.NewTicker(memoryPoll)
-	defer poll.Stop()
-	for !memory.TryGrow(&reservation, principal, min(int64(n.size), memory.Largest())) {
-		select {
-		case <-poll.C:
-		case <-d.ctx.Done():
-			return nil, false
-		}
-	}
-	return reservation.Release, true
-}
-
-// attempt posts a notification once.
-func (p *Pushes) attempt(d *delivery, n *notification) outcome {
+// attempt posts the body of a notification once.
+func (p *Pushes) attempt(d *delivery, n *notification, body []byte) outcome {
 	owner := a2a.Owner(d.Task.Owner.Principal())
 	ctx, span := p.options.Tracer.StartDelivery(d.ctx, d.Task.TaskID, owner, d.Config.Trace)
 	if span == nil {
-		return p.post(ctx, d, n, d.Config.Trace)
+		return p.post(ctx, d, n, body, d.Config.Trace)
 	}
-	o := p.post(ctx, d, n, span.Trace)
+	o := p.post(ctx, d, n, body, span.Trace)
 	span.Answered(o.code)
 	failure := string(o.result)
 	if o.result == ResultDelivered {
@@ -79,11 +55,11 @@ func (p *Pushes) attempt(d *delivery, n *notification) outcome {
 	return o
 }
 
-// post posts a notification with a trace context.
-func (p *Pushes) post(ctx context.Context, d *delivery, n *notification, trace a2a.TraceContext) outcome {
+// post posts the body of a notification with a trace context.
+func (p *Pushes) post(ctx context.Context, d *delivery, n *notification, body []byte, trace a2a.TraceContext) outcome {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.Config.URL, bytes.NewReader(n.encode(nil)))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, d.Config.URL, bytes.NewReader(body))
 	if err != nil {
 		return outcome{result: ResultDenied}
 	}

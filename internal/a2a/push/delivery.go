@@ -42,8 +42,13 @@ type delivery struct {
 	// each attempt sends the same events; 0 for none.
 	last     uint64
 	attempts int
-	// since is the time of the first attempt.
+	// since is the time of the first attempt, or of the first decision that the circuit breaker
+	// was open. Each wait for memory adds its duration, because retryFor does not include it.
 	since time.Time
+	// needs are the bytes of memory that a notification needs and the budget had no room for, 0
+	// for none. memoryWaitSince is the time since which the delivery waits for them, or zero.
+	needs           int
+	memoryWaitSince time.Time
 	// lingered is true if updates of an artifact have waited for further ones.
 	lingered bool
 	// failures counts the notifications in a row that were given up.
@@ -62,11 +67,12 @@ func (d *delivery) id() id { return id{d.Task, d.Config.ID} }
 type state uint8
 
 // A delivery waits for its log (idle), for its timer (delayed), for a slot of its host
-// (waiting) or for a worker (ready), or a worker runs it.
+// (waiting), for memory (awaitingMemory) or for a worker (ready), or a worker runs it.
 const (
 	idle state = iota
 	delayed
 	waiting
+	awaitingMemory
 	ready
 	running
 )
@@ -92,6 +98,9 @@ const (
 	// waitForSlot means that the delivery waits for a slot of its host, and that allow
 	// has already changed its state.
 	waitForSlot
+	// waitForMemory means that the delivery is ready again after at most memoryPoll, even
+	// during a drain.
+	waitForMemory
 	// end means that the delivery has ended.
 	end
 )

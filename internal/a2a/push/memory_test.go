@@ -24,8 +24,9 @@ type slowReceiver struct {
 
 	mu                 sync.Mutex
 	bodies, mostAtOnce int
-	bytes              int64
-	uncharged          bool
+	// bytes are the bytes of large bodies.
+	bytes     int64
+	uncharged bool
 }
 
 func (s *slowReceiver) add(bodies int, bytes int64) {
@@ -38,8 +39,12 @@ func (s *slowReceiver) add(bodies int, bytes int64) {
 }
 
 func (s *slowReceiver) answer(r *http.Request) (*http.Response, error) {
-	s.add(1, r.ContentLength)
-	defer s.add(-1, -r.ContentLength)
+	charged := r.ContentLength
+	if charged <= limit.Small {
+		charged = 0
+	}
+	s.add(1, charged)
+	defer s.add(-1, -charged)
 	select {
 	case <-time.After(time.Second):
 		return status(http.StatusOK)(r)
@@ -67,9 +72,11 @@ func (b *fixture) large(owner a2a.Owner, id string, d a2a.Dialect) *task {
 	b.t.Helper()
 	task := b.taskOf(owner, id)
 	task.config(a2a.PushConfig{Dialect: d})
-	task.add(chunk(id, "a1", strings.Repeat("x", 100<<10), false))
+	task.add(largeChunk(id))
 	return task
 }
+
+func largeChunk(id string) a2a.Event { return chunk(id, "a1", strings.Repeat("x", 100<<10), false) }
 
 // TestBodiesWaitForMemory checks that the bodies of requests in flight fit into the memory
 // budget, and that the other notifications wait and are delivered once.
@@ -98,6 +105,58 @@ func TestBodiesWaitForMemory(t *testing.T) {
 					t.Errorf("%d bodies were in flight at once, want %d; more bytes in flight than charged: %t", s.mostAtOnce, test.atOnce, s.uncharged)
 				}
 				b.wantCounts("delivered=12")
+			})
+		})
+	}
+}
+
+// TestEncodedBodiesAreCharged checks that the budget counts the bytes that base64 and the
+// escapes of JSON add to a body.
+func TestEncodedBodiesAreCharged(t *testing.T) {
+	zeros := strings.Repeat("\x00", 100<<10)
+	for name, test := range map[string]struct {
+		part   a2a.Part
+		atOnce int
+	}{
+		"base64":                  {a2a.Part{Content: a2a.ContentRaw, Raw: []byte(zeros)}, 5},
+		"escapes":                 {a2a.TextPart(zeros), 1},
+		"escapes of a short text": {a2a.TextPart(zeros[:60<<10]), 2},
+	} {
+		for version, dialect := range map[string]a2a.Dialect{"1.0": a2a.DialectV10, "0.3": a2a.DialectV03, "0.1": a2a.DialectV01} {
+			t.Run(name+" "+version, func(t *testing.T) {
+				withMemory(t, func(t *testing.T, b *fixture, s *slowReceiver) {
+					for i := range 12 {
+						id := fmt.Sprint(i)
+						task := b.taskOf(a2a.Owner(fmt.Sprintf("owner%d", i%3)), id)
+						task.config(a2a.PushConfig{Dialect: dialect})
+						event := chunk(id, "a1", "", false)
+						event.Artifact.Artifact.Parts = []a2a.Part{test.part}
+						task.add(event)
+						if dialect != a2a.DialectV10 {
+							task.setState(a2a.StateInputRequired)
+						}
+					}
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					if s.mostAtOnce != test.atOnce || s.uncharged {
+						t.Errorf("%d bodies were in flight at once, want %d; more bytes in flight than charged: %t", s.mostAtOnce, test.atOnce, s.uncharged)
+					}
+					b.wantCounts("delivered=12")
+				})
+			})
+		}
+	}
+}
+
+// TestBudgetsWithoutBytes checks that large notifications are delivered if there is no budget,
+// or if a reload has set it to nothing.
+func TestBudgetsWithoutBytes(t *testing.T) {
+	for name, memory := range map[string]*limit.Budget{"none": nil, "0": limit.NewBudget(0, time.Second)} {
+		t.Run(name, func(t *testing.T) {
+			withFixture(t, push.Options{Memory: memory, Linger: time.Nanosecond}, func(_ *testing.T, b *fixture) {
+				b.large("alice", "t1", a2a.DialectV10)
+				time.Sleep(time.Second)
+				b.wantEvents("3")
 			})
 		})
 	}

@@ -28,8 +28,8 @@ type notification struct {
 	terminal bool
 	// size is an estimate of the length of the body, in bytes.
 	size int
-	// encode appends the body to dst.
-	encode func(dst []byte) []byte
+	// encode returns the body, which other notifications may share.
+	encode func() []byte
 }
 
 func isV10(d a2a.Dialect) bool { return d == a2a.DialectV10 || d == a2a.DialectV10GRPC }
@@ -42,11 +42,11 @@ func snapshotNotification(d a2a.Dialect, snapshot *a2a.Record) *notification {
 		last:     snapshot.Seq,
 		terminal: snapshot.Task.Status.State.Terminal(),
 		size:     t.Size(),
-		encode: func(dst []byte) []byte {
+		encode: func() []byte {
 			if isV10(d) {
-				return protojson.V10.AppendEvent(dst, &a2a.Event{Task: t})
+				return protojson.V10.AppendEvent(nil, &a2a.Event{Task: t})
 			}
-			return appendTask(dst, d, t)
+			return encodeTask(d, t)
 		},
 	}
 }
@@ -57,25 +57,23 @@ func statusNotification(d a2a.Dialect, r *a2a.Record, task *a2a.Task) *notificat
 	n := &notification{last: r.Seq, terminal: r.Status.Status.State.Terminal()}
 	if isV10(d) {
 		n.size = r.Size()
-		n.encode = func(dst []byte) []byte {
-			return append(dst, r.Encoded(a2a.DialectV10, protojson.V10.AppendEvent)...)
-		}
+		n.encode = func() []byte { return r.Encoded(a2a.DialectV10, protojson.V10.AppendEvent) }
 		return n
 	}
 	t := withoutHistory(task)
 	t.Status = r.Status.Status
 	n.size = t.Size()
-	n.encode = func(dst []byte) []byte { return appendTask(dst, d, t) }
+	n.encode = func() []byte { return encodeTask(d, t) }
 	return n
 }
 
-// appendTask appends a task in the form of versions before 1.0. 0.2 and 0.3 use the JSON
+// encodeTask encodes a task in the form of versions before 1.0. 0.2 and 0.3 use the JSON
 // of JSON-RPC for every binding.
-func appendTask(dst []byte, d a2a.Dialect, t *a2a.Task) []byte {
+func encodeTask(d a2a.Dialect, t *a2a.Task) []byte {
 	if d == a2a.DialectV01 {
-		return v01.AppendTask(dst, t)
+		return v01.AppendTask(nil, t)
 	}
-	return v03.AppendTask(dst, t)
+	return v03.AppendTask(nil, t)
 }
 
 // withoutHistory returns a task without its history, and without its artifacts if they
@@ -116,11 +114,11 @@ func artifactNotification(records []*a2a.Record, until uint64) (n *notification,
 		last = r
 		count++
 	}
-	n = &notification{last: last.Seq, size: size, encode: func(dst []byte) []byte {
+	n = &notification{last: last.Seq, size: size, encode: func() []byte {
 		if last == first {
-			return append(dst, first.Encoded(a2a.DialectV10, protojson.V10.AppendEvent)...)
+			return first.Encoded(a2a.DialectV10, protojson.V10.AppendEvent)
 		}
-		return protojson.V10.AppendEvent(dst, &a2a.Event{Artifact: join(records[:count])})
+		return protojson.V10.AppendEvent(nil, &a2a.Event{Artifact: join(records[:count])})
 	}}
 	return n, count == len(records) && !last.Artifact.LastChunk && size < maxJoined
 }

@@ -45,7 +45,10 @@ type Pushes struct {
 	owners     map[string]*owner
 	// ready are the owners with ready deliveries, in the order in which they are served.
 	ready []*owner
-	// busy counts the deliveries that are waiting, ready or running.
+	// awaiting are the deliveries that wait for memory, and some that were dropped since. While
+	// there are any, a timer is going to call pollMemory.
+	awaiting []*delivery
+	// busy counts the deliveries that are waiting, awaitingMemory, ready or running.
 	busy int
 	// running counts the workers, and inFlight the deliveries that they run.
 	running, inFlight int
@@ -130,7 +133,8 @@ const (
 	lease = 10 * time.Second
 	// maxDelay bounds the delay of retries (Options.FirstDelay).
 	maxDelay = 5 * time.Minute
-	// memoryPoll is the time between two attempts to reserve memory for a body.
+	// memoryPoll is the time between two attempts to reserve memory for bodies. Deliveries poll,
+	// so that clients whose answers wait for memory come first.
 	memoryPoll = 100 * time.Millisecond
 	// retryFor bounds the retries of one notification, from its first attempt.
 	retryFor = 30 * time.Minute

@@ -147,6 +147,8 @@ func (p *Pushes) reschedule(d *delivery, next nextStep) {
 		dropped = p.drop(d)
 	case next.action == waitForLog && !logChanged:
 		p.setState(d, idle)
+	case next.action == waitForMemory:
+		p.awaitMemory(d)
 	case next.delay > 0 && (!p.draining || next.action != linger):
 		p.enqueueAfter(d, next)
 	default:
@@ -173,6 +175,30 @@ func (p *Pushes) enqueueAfter(d *delivery, next nextStep) {
 			p.enqueue(d)
 		}
 	})
+}
+
+// awaitMemory makes a delivery ready at the next poll. mu is held.
+func (p *Pushes) awaitMemory(d *delivery) {
+	p.setState(d, awaitingMemory)
+	if len(p.awaiting) == 0 {
+		time.AfterFunc(memoryPoll, p.pollMemory)
+	}
+	p.awaiting = append(p.awaiting, d)
+}
+
+// pollMemory makes all deliveries that wait for memory ready. The workers serve their owners in
+// rotation, and each owner in the order in which its deliveries found no room, so that each
+// owner gets a share of the memory that is free.
+func (p *Pushes) pollMemory() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := p.awaiting
+	p.awaiting = nil
+	for _, d := range all {
+		if d.state == awaitingMemory {
+			p.enqueue(d)
+		}
+	}
 }
 
 // releaseSlot passes the slot of a delivery on to the next one that waits for the host.
@@ -261,8 +287,8 @@ func (p *Pushes) nextReady() *delivery {
 }
 
 // Drain sends the notifications that can be sent at once, and ends the deliveries. It
-// waits for requests in flight, but not for retries. When ctx ends first, Drain cancels
-// the requests and returns the cause of ctx. It may be called more than once.
+// waits for requests in flight and for memory, but not for retries. When ctx ends first, Drain
+// cancels the requests and returns the cause of ctx. It may be called more than once.
 func (p *Pushes) Drain(ctx context.Context) error {
 	p.beginDrain()
 	var cause error

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
@@ -20,15 +21,16 @@ const maxFailures = 3
 // step sends at most one notification of a delivery. Only the worker that runs the
 // delivery calls it. batch is memory that the steps of a worker reuse.
 func (p *Pushes) step(d *delivery, batch *[]*a2a.Record) nextStep {
+	d.endMemoryWait(p.options.Now())
+	var charge limit.Reservation
+	defer charge.Release()
+	if !p.reserve(d, &charge) { // without room, the step reads nothing
+		return p.beginMemoryWait(d)
+	}
 	n, next := p.nextNotification(d, batch)
 	if n == nil {
 		return next
 	}
-	release, ok := p.reserve(d, n)
-	if !ok {
-		return nextStep{action: end}
-	}
-	defer release()
 	if d.since.IsZero() {
 		d.since = p.options.Now()
 	}
@@ -38,6 +40,12 @@ func (p *Pushes) step(d *delivery, batch *[]*a2a.Record) nextStep {
 	case permission.openFor > 0: // no request is sent, but the wait counts towards retryFor
 		return p.retryAfter(d, n, permission.openFor+p.jitter(cooldown/10))
 	}
+	body, ok := p.body(d, n, &charge)
+	if !ok {
+		return p.beginMemoryWait(d)
+	}
+	n.encode = nil
+	clear(*batch) // a request holds its body only
 	if p.shared != nil {
 		if err := p.checkHeld(d); err != nil {
 			return p.readFailed(d, "read push configuration", err)
@@ -45,7 +53,7 @@ func (p *Pushes) step(d *delivery, batch *[]*a2a.Record) nextStep {
 	}
 	d.last = n.last
 	d.attempts++
-	o := p.attempt(d, n)
+	o := p.attempt(d, n, body)
 	if d.ctx.Err() != nil {
 		return nextStep{action: end}
 	}
@@ -215,7 +223,7 @@ func (p *Pushes) giveUp(d *delivery, n *notification, why Cause, o outcome) next
 // advance moves the cursor past a notification and stores it. The delivery ends with
 // the final notification, or if abandoned is not "".
 func (p *Pushes) advance(d *delivery, n *notification, abandoned Cause) nextStep {
-	d.Acked, d.last, d.attempts, d.since, d.lingered = n.last, 0, 0, time.Time{}, false
+	d.Acked, d.last, d.attempts, d.since, d.lingered, d.needs = n.last, 0, 0, time.Time{}, false, 0
 	if d.isFinal(n) || abandoned != "" {
 		d.Expires = p.options.Now().Add(p.options.Keep)
 	}

@@ -1,0 +1,53 @@
+// Copyright The a2a-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"time"
+
+	"github.com/a2a-operator/a2a-operator/internal/a2a"
+	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
+)
+
+// body encodes a notification, and charges the body to the owner of a delivery. It returns
+// false, and sets d.needs, if the budget has no room now. The size of a notification is an
+// estimate, which ignores base64 and the escapes of JSON, so body charges the length of the
+// result, too.
+func (p *Pushes) body(d *delivery, n *notification, charge *limit.Reservation) (body []byte, ok bool) {
+	if d.needs = n.size; !p.reserve(d, charge) {
+		return nil, false
+	}
+	body = n.encode()
+	if d.needs = cap(body); !p.reserve(d, charge) {
+		return nil, false
+	}
+	d.needs = 0
+	return body, true
+}
+
+// reserve charges the owner of a delivery for d.needs bytes, and returns false if the budget
+// has no room now.
+func (p *Pushes) reserve(d *delivery, charge *limit.Reservation) bool {
+	memory := p.options.Memory
+	if d.needs <= limit.Small || memory == nil {
+		return true
+	}
+	principal := a2a.AccountingPrincipal{Principal: d.owner.name}
+	return memory.TryGrow(charge, principal, min(int64(d.needs), memory.Largest()))
+}
+
+// beginMemoryWait ends a step that found no room in the budget.
+func (p *Pushes) beginMemoryWait(d *delivery) nextStep {
+	d.memoryWaitSince = p.options.Now()
+	return nextStep{action: waitForMemory}
+}
+
+// endMemoryWait excludes the wait for memory, if the former step began one, from the time that
+// retryFor bounds.
+func (d *delivery) endMemoryWait(now time.Time) {
+	if !d.since.IsZero() && !d.memoryWaitSince.IsZero() {
+		d.since = d.since.Add(now.Sub(d.memoryWaitSince))
+	}
+	d.memoryWaitSince = time.Time{}
+}
