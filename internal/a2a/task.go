@@ -10,14 +10,15 @@
 //
 // through the packages below this one. Each of them may import this package
 // and its own subtree; none imports Kubernetes, the sidecar configuration or a custom
-// resource. Only a codec depends on a version of the protocol.
+// resource. The engine and the stores depend on no version of the wire format. The codecs,
+// the dialects of the bindings, the card, push and the upstream backend do.
 //
 //	auth         authenticates callers
 //	authz        authorizes callers
 //	requestcheck checks each request against the authorization rules and the card
-//	version      selects the protocol version of a request
+//	version      reads the protocol version of a request
 //	binding      one transport each: decodes requests, calls the handler, encodes answers
-//	codec        one protocol version each: translates bytes into domain values and back
+//	codec        translates bytes into domain values and back, with a table for each version
 //	engine       runs turns and owns tasks; independent of transports
 //	store        stores the event logs
 //	backend      runs turns in the agent's container

@@ -13,11 +13,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// free returns the hostnames that a Gateway routes to this Agent. anyHost stands for the
+// freeHostnames returns the hostnames that a Gateway routes to this Agent. anyHost stands for the
 // hostnames of the listeners. If the Gateway routes other hostnames to another Agent,
-// free also returns a problem. A Gateway accepts two routes with the same hostname and
+// freeHostnames also returns a problem. A Gateway accepts two routes with the same hostname and
 // path, and sends requests to the older route.
-func (r exposedRoute) free(in clusterstate.Agent, i int) ([]a2av1alpha1.Hostname, []usererror.Problem) {
+func (r exposedRoute) freeHostnames(in clusterstate.Agent, i int) ([]a2av1alpha1.Hostname, []usererror.Problem) {
 	var free []a2av1alpha1.Hostname
 	var problems []usererror.Problem
 	for _, host := range r.wanted() {
@@ -37,6 +37,8 @@ func (r exposedRoute) conflictAt(in clusterstate.Agent, ref a2av1alpha1.GatewayR
 	oldest := clusterstate.Claim{Agent: keyOf(in.Agent), Created: r.meta.CreationTimestamp}
 	var conflict *clusterstate.Claim
 	at := r.address(in.Agent, ref, host)
+	// A route at one listener competes with the routes at this listener, and with those
+	// that name no listener.
 	listeners := []string{clusterstate.AnyListener}
 	if at.Listener != "" {
 		listeners = []string{at.Listener, ""}

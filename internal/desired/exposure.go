@@ -90,7 +90,7 @@ func (r exposedRoute) servedAt(in clusterstate.Agent) ([]string, []usererror.Pro
 		case !verdict.accepted:
 			problems = append(problems, routePending(r, i, ref))
 		default:
-			free, taken := r.free(in, i)
+			free, taken := r.freeHostnames(in, i)
 			problems = append(problems, taken...)
 			if len(free) == 0 {
 				continue

@@ -183,7 +183,7 @@ func (c *Certificate) accepts(principal string) bool {
 	})
 }
 
-// maxSPIFFE is the limit of the SPIFFE ID specification, in bytes.
+// maxSPIFFE is the largest length of a SPIFFE ID, in bytes (SPIFFE ID specification, section 2.3).
 const maxSPIFFE = 2048
 
 // spiffeID returns the SPIFFE ID of a certificate with exactly one URI, or "".

@@ -55,10 +55,10 @@ type Options struct {
 	// connection. If Roots or the returned pool is nil, the authorities of the system are
 	// used.
 	Roots func() *x509.CertPool
-	// Cleartext returns the transport of http requests for the transport that the guard
-	// would use. By default, it returns that transport itself. The result must connect with
-	// the dialer of its argument. If the result has a method CloseIdleConnections, the guard
-	// calls it.
+	// Cleartext returns the transport of http (not https) requests. Its argument is the
+	// transport that the guard uses if Cleartext is nil. The result must connect with the
+	// dialer of its argument. If the result has a method CloseIdleConnections, the guard calls
+	// it.
 	Cleartext func(*http.Transport) http.RoundTripper
 }
 

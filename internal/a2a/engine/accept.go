@@ -181,9 +181,10 @@ func (t *task) followWaiting(tn *turn) bool {
 }
 
 // acceptAfter stores a message that waits, with an event that repeats the status of the
-// task. The metadata of the event shows that the message was accepted. Because every
-// append compares the number of the last event, no replica can end the task at the same
-// time without this event. before is the last task that was read.
+// task. The metadata of the event shows that the message was accepted. Every append
+// compares the number of the last event. A replica that ends the task at the same time
+// therefore gets store.ErrConflict, and reads this event first. before is the last task that
+// was read.
 func (t *task) acceptAfter(ctx context.Context, tn *turn, before *a2a.Task) error {
 	repeated := t.statusEvent(t.state(), t.status.Message)
 	repeated.Status.Paused, repeated.Status.Metadata = t.paused, t.unprocessed(tn)

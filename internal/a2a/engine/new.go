@@ -45,6 +45,6 @@ func (o *Options) coordinator() coordination.Coordinator {
 		return coordination.Single{Store: o.Store}
 	}
 	return coordination.NewShared(o.Member, coordination.Options{
-		Lease: o.Lease, RetryFor: o.OutageRetryFor, Fence: o.Retry, Now: o.Now, Log: o.Log,
+		Lease: o.Lease, RetryFor: o.OutageRetryFor, FenceRuns: o.Retry, Now: o.Now, Log: o.Log,
 	})
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// Subscribe implements a2a.Handler.
+// Subscribe implements a2a.Handler. It resumes after the event r.After (Last-Event-ID). If
+// the log was trimmed after this event, the stream begins with the current task instead.
 func (e *Engine) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.Stream, error) {
 	log, err := e.open(ctx, store.Key{Owner: r.Owner, TaskID: r.TaskID})
 	if err != nil {
@@ -48,9 +49,9 @@ func closesSend(u *a2a.StatusUpdate) bool {
 // closesSubscribe reports whether an event ends a subscription.
 func closesSubscribe(u *a2a.StatusUpdate) bool { return u.Status.State.Terminal() }
 
-// follow subscribes to the events of a log that follow the event numbered after. The subscription first
-// returns first, unless that is nil, and ends with the status for which closes is
-// true.
+// follow returns a subscription to the events after the number after. If first is not nil,
+// the subscription returns it before them. The subscription ends with the first status for
+// which closes returns true.
 func (e *Engine) follow(log store.Log, first *a2a.Record, after uint64, closes func(*a2a.StatusUpdate) bool) *subscription {
 	s := &subscription{log: log, after: after, closes: closes, subscribers: &e.subscribers, wake: make(chan struct{}, 1)}
 	if first != nil {

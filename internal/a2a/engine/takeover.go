@@ -38,8 +38,7 @@ func (t *task) takeOver(ctx context.Context) error {
 
 // failOrRerun fails an orphaned task, or re-runs its turn (Options.Retry). A task that
 // waits for its client continues with the first accepted message, or continues to wait
-// without a run. If several replicas do this at
-// the same time, the first append wins.
+// without a run. If several replicas do this at the same time, the first append wins.
 func (t *task) failOrRerun(ctx context.Context, owner *coordination.Owner) error {
 	t.lost = false
 	now, err := t.read(ctx)

@@ -19,8 +19,10 @@ const unprocessedMessages = "a2a.unprocessedMessages"
 // A message waits while another turn of its task runs. If the request sets
 // ReturnImmediately, the message is accepted at once: an append stores the message with
 // the task, before the client gets the task as its answer. A replica that takes the task
-// over begins the turns of the accepted messages. All other messages wait in memory, and
-// their clients wait for the answer.
+// over begins the turns of the accepted messages. If it fails the task instead (Options.Retry
+// is false, or the interrupted turn cannot be re-run), unprocessedMessages lists them. All
+// other messages, and the answers to requests for sensitive input, wait in memory, and their
+// clients wait for the answer.
 
 // unprocessed returns metadata with the ids of the accepted messages that wait, and of
 // the messages added.

@@ -18,8 +18,8 @@ const Small = 64 << 10
 // maxWaiters bounds the requests that wait for memory; further ones are refused.
 const maxWaiters = 64
 
-// Budget is a number of bytes that all requests share. It is safe for concurrent
-// use.
+// Budget is a number of bytes that all requests share. It sheds load: a request that gets no
+// room in time is refused. It is safe for concurrent use.
 //
 // A reservation of more than Small bytes is large, and is counted for its principal. A
 // principal may hold one large reservation of any size, or several whose sum is at most

@@ -92,7 +92,8 @@ func resultOf(code int) Result {
 	}
 }
 
-// setHeader sets the headers that the dialect of a configuration defines.
+// setHeader sets the headers of a push notification: those of all dialects, and then those
+// that the dialect of the configuration defines.
 func setHeader(h http.Header, c *a2a.PushConfig, task string, event uint64) {
 	h.Set("User-Agent", userAgent)
 	h.Set("X-A2A-Event-Id", url.PathEscape(task)+":"+strconv.FormatUint(event, 10))

@@ -42,8 +42,9 @@ type delivery struct {
 	// each attempt sends the same events; 0 for none.
 	last     uint64
 	attempts int
-	// since is the time of the first attempt, or of the first decision that the circuit breaker
-	// was open. Each wait for memory adds its duration, because retryFor does not include it.
+	// since is the time at which the delivery was first ready to send the notification. Waits
+	// for a slot of the host and for the circuit breaker therefore count towards retryFor. Each
+	// wait for memory is added to since, because it does not count.
 	since time.Time
 	// needs are the bytes of memory that a notification needs and the budget had no room for, 0
 	// for none. memoryWaitSince is the time since which the delivery waits for them, or zero.

@@ -136,7 +136,8 @@ const (
 	// memoryPoll is the time between two attempts to reserve memory for bodies. Deliveries poll,
 	// so that clients whose answers wait for memory come first.
 	memoryPoll = 100 * time.Millisecond
-	// retryFor bounds the retries of one notification, from its first attempt.
+	// retryFor bounds the retries of one notification, from the time at which it was first
+	// ready to be sent.
 	retryFor = 30 * time.Minute
 )
 

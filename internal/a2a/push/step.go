@@ -38,7 +38,7 @@ func (p *Pushes) step(d *delivery, batch *[]*a2a.Record) nextStep {
 	case permission.waits:
 		return nextStep{action: waitForSlot}
 	case permission.openFor > 0: // no request is sent, but the wait counts towards retryFor
-		return p.retryAfter(d, n, permission.openFor+p.jitter(cooldown/10))
+		return p.retryOrGiveUp(d, n, permission.openFor+p.jitter(cooldown/10))
 	}
 	body, ok := p.body(d, n, &charge)
 	if !ok {
@@ -66,7 +66,7 @@ func (p *Pushes) step(d *delivery, batch *[]*a2a.Record) nextStep {
 		d.failures = 0
 		return p.advance(d, n, "")
 	case o.result == ResultRetry && d.attempts < p.options.MaxAttempts:
-		return p.retryAfter(d, n, p.delay(d.attempts, o.retryAfter))
+		return p.retryOrGiveUp(d, n, p.delay(d.attempts, o.retryAfter))
 	case o.result == ResultRetry:
 		return p.giveUp(d, n, CauseExhausted, o)
 	case o.result == ResultDenied:
@@ -196,9 +196,9 @@ func (p *Pushes) restart(d *delivery) nextStep {
 	return nextStep{action: end, successor: &delivery{Push: now, log: log}}
 }
 
-// retryAfter retries a notification after a delay. It gives the notification up if
+// retryOrGiveUp retries a notification after a delay. It gives the notification up if
 // retryFor ends before the delay.
-func (p *Pushes) retryAfter(d *delivery, n *notification, delay time.Duration) nextStep {
+func (p *Pushes) retryOrGiveUp(d *delivery, n *notification, delay time.Duration) nextStep {
 	if p.options.Now().Add(delay).Sub(d.since) > retryFor {
 		return p.giveUp(d, n, CauseExhausted, outcome{})
 	}

@@ -18,6 +18,8 @@ const (
 	// claims on the messages that began the turns of the task.
 	AnyHolder HoldChange = iota
 	// Keep requires that the caller holds the task. Otherwise the append returns ErrHeld.
+	// This fences tasks against split brain: a replica that has lost its lease, and then a
+	// task, cannot append to the task.
 	Keep
 	// Take makes the caller the holder. The append returns ErrHeld if another replica
 	// with a lease holds the task.

@@ -17,7 +17,8 @@ type Push struct {
 	// Generation is set by the store. It grows with every Put of any configuration,
 	// and orders the configurations of a task.
 	Generation uint64
-	// Acked is the number of the last event that was delivered or need not be.
+	// Acked is the number of the last event that was delivered, was given up, or needs no
+	// notification.
 	Acked uint64
 	// Since is the number of the event after which a message continued the task. A
 	// terminal status with this or a lower number does not end the configuration.

@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version reads the protocol version that a request names. It does not know
-// which versions are served.
+// Package version reads the protocol version that a request names. Each binding decides in
+// the negotiation which versions it serves.
 package version
 
 import (
@@ -20,7 +20,7 @@ type Version struct {
 	Major, Minor int
 }
 
-// The versions that the sidecar supports.
+// The versions that at least one binding serves.
 var (
 	V01 = Version{0, 1}
 	V02 = Version{0, 2}

@@ -33,7 +33,9 @@ const (
 	cursorByScore = "2"
 )
 
-// cursor returns the cursor that continues after the position.
+// cursor returns the cursor (continuation token) that continues after the position. A cursor
+// is valid in every later snapshot, because it names an entry and no snapshot. In a ranked
+// search, an entry whose score has changed between two pages may be repeated or missing.
 func (p position) cursor() string { return string(p.appendCursor(nil)) }
 
 // appendCursor appends the cursor that continues after the position.

@@ -131,15 +131,15 @@ func (p *posting) makeSparse() {
 	p.docs, p.chunks = docs, nil
 }
 
-// cursor iterates over a posting in the order of the numbers of leaves.
-type cursor struct {
+// iterator iterates over a posting in the order of the numbers of leaves.
+type iterator struct {
 	docs   []document
 	chunks []chunk
 	count  int
 }
 
 // next returns the number of the next leaf with its documents. ok is false at the end.
-func (c *cursor) next() (leaf uint32, found set, ok bool) {
+func (c *iterator) next() (leaf uint32, found set, ok bool) {
 	if len(c.chunks) > 0 {
 		first := &c.chunks[0]
 		c.chunks = c.chunks[1:]
@@ -154,7 +154,7 @@ func (c *cursor) next() (leaf uint32, found set, ok bool) {
 }
 
 // take moves the first documents of the list to found, as long as they are in a leaf.
-func (c *cursor) take(leaf uint32, found *set) {
+func (c *iterator) take(leaf uint32, found *set) {
 	n := 0
 	for n < len(c.docs) && c.docs[n].leaf() == leaf {
 		found.add(c.docs[n].slot())
@@ -165,7 +165,7 @@ func (c *cursor) take(leaf uint32, found *set) {
 
 // intersect removes from found, a set of documents of a leaf, the documents that the posting
 // does not have. Calls must be in the order of the numbers of leaves.
-func (c *cursor) intersect(leaf uint32, found *set) {
+func (c *iterator) intersect(leaf uint32, found *set) {
 	if len(c.chunks) > 0 {
 		if first := c.chunks[0].leaf; first < leaf {
 			// Each leaf has at most one chunk. If all leaves have the term, the chunk is at its last possible place.
@@ -226,13 +226,13 @@ func placeOf(t term) (pageNumber, bucketNumber int) {
 	return int(t >> (64 - pageBits)), int(t >> (64 - pageBits - bucketBits) & (1<<bucketBits - 1))
 }
 
-// find returns a cursor over the documents of a term. If the term has one document, the cursor
+// find returns a iterator over the documents of a term. If the term has one document, the iterator
 // refers to space, where find stores the document.
-func (d *dictionary) find(t term, space *[1]document) cursor {
+func (d *dictionary) find(t term, space *[1]document) iterator {
 	i, j := placeOf(t)
 	p := d.pages[i]
 	if p == nil || p.buckets[j] == nil {
-		return cursor{}
+		return iterator{}
 	}
 	slots := p.buckets[j].slots
 	for k := range slots {
@@ -240,12 +240,12 @@ func (d *dictionary) find(t term, space *[1]document) cursor {
 			continue
 		}
 		if found := slots[k].posting; found != nil {
-			return cursor{docs: found.docs, chunks: found.chunks, count: found.count}
+			return iterator{docs: found.docs, chunks: found.chunks, count: found.count}
 		}
 		space[0] = slots[k].only
-		return cursor{docs: space[:], count: 1}
+		return iterator{docs: space[:], count: 1}
 	}
-	return cursor{}
+	return iterator{}
 }
 
 // own returns the bucket of a term, which the edit of the epoch may change. It copies a page

@@ -83,12 +83,12 @@ func (s *Snapshot) groups(q text.Query, allowed []set) [][]rankedForm {
 		for _, f := range group {
 			form := rankedForm{term: hashWord(f.Text), boost: f.Boost}
 			var space [1]document
-			cursor := s.terms.find(form.term, &space)
-			if cursor.count == 0 {
+			iterator := s.terms.find(form.term, &space)
+			if iterator.count == 0 {
 				continue
 			}
 			form.found = newMatches(len(allowed))
-			for number, documents, ok := cursor.next(); ok; number, documents, ok = cursor.next() {
+			for number, documents, ok := iterator.next(); ok; number, documents, ok = iterator.next() {
 				documents.and(&allowed[number])
 				form.found.sets[number] = documents
 				form.count += documents.count()

@@ -106,24 +106,24 @@ func (s *Snapshot) match(terms []term, caller *access.Set, sets []set) (total in
 // The number of a leaf is the index of its set.
 func (s *Snapshot) intersect(terms []term, sets []set) (total int) {
 	// On the stack, unless a query has many terms.
-	spaces, cursors := make([][1]document, usualConditions), make([]cursor, usualConditions)
+	spaces, iterators := make([][1]document, usualConditions), make([]iterator, usualConditions)
 	if len(terms) > usualConditions {
-		spaces, cursors = make([][1]document, len(terms)), make([]cursor, len(terms))
+		spaces, iterators = make([][1]document, len(terms)), make([]iterator, len(terms))
 	}
-	cursors = cursors[:len(terms)]
+	iterators = iterators[:len(terms)]
 	for i, t := range terms {
-		if cursors[i] = s.terms.find(t, &spaces[i]); cursors[i].count == 0 {
+		if iterators[i] = s.terms.find(t, &spaces[i]); iterators[i].count == 0 {
 			return 0
 		}
 	}
-	slices.SortFunc(cursors, func(a, b cursor) int { return cmp.Compare(a.count, b.count) })
+	slices.SortFunc(iterators, func(a, b iterator) int { return cmp.Compare(a.count, b.count) })
 	for {
-		number, found, ok := cursors[0].next()
+		number, found, ok := iterators[0].next()
 		if !ok {
 			return total
 		}
-		for i := 1; i < len(cursors) && !found.empty(); i++ {
-			cursors[i].intersect(number, &found)
+		for i := 1; i < len(iterators) && !found.empty(); i++ {
+			iterators[i].intersect(number, &found)
 		}
 		if !found.empty() {
 			sets[number] = found

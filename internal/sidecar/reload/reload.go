@@ -1,7 +1,7 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reload replaces parts of a sidecar while it serves. It watches the directories
+// Package reload replaces parts of a sidecar while it serves (hot reload). It watches the directories
 // of files, reads changed files, and applies a new configuration completely or not at
 // all. It depends neither on the configuration nor on the parts that use it.
 package reload
@@ -36,7 +36,8 @@ type Step[C any] struct {
 }
 
 // Apply prepares all steps and then commits them in the order of the list. If a step
-// cannot be prepared, Apply returns its error and commits no step.
+// cannot be prepared, Apply returns its error and commits no step. The commits follow one
+// another, so that a request in between uses new and former parts.
 func Apply[C any](steps []Step[C], former, next C) error {
 	commits := make([]func(), 0, len(steps))
 	for _, step := range steps {

@@ -47,7 +47,7 @@ type plan struct {
 	rounds int
 	// many and few are numbers of Agents.
 	many, few int
-	// watchers is the number of watches of one replica.
+	// watchers is the number of watches that are open at one replica at the same time.
 	watchers int
 	// window is the duration of one measurement.
 	window time.Duration

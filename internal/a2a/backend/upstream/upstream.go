@@ -72,8 +72,8 @@ var (
 	_ backend.Canceler = (*Backend)(nil)
 )
 
-// New returns a backend. It does not call the agent. If the card of a remote agent offers
-// no interface that the backend supports, the error is a *backend.TurnError.
+// New returns a backend. It does not call the agent. If the card in Options.Remote
+// offers no interface that the backend supports, the error is a *backend.TurnError.
 func New(options Options) (*Backend, error) {
 	u, err := stream.ParseURL(options.URL)
 	if err != nil {

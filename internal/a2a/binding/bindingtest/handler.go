@@ -28,8 +28,8 @@ type Handler struct {
 	Card    []byte
 	// Err is the error of all calls.
 	Err error
-	// StreamErr ends streams; nil means io.EOF. If Endless is true, streams repeat their
-	// last record instead.
+	// StreamErr is the error with which streams end; nil means io.EOF. If Endless is true,
+	// streams repeat their last record instead.
 	StreamErr error
 	Endless   bool
 	// Entered is called at the beginning of each call, if it is not nil.

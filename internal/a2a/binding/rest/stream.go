@@ -36,7 +36,7 @@ func (h *Handler) subscribe(c *call) (err error) {
 	}
 	d := c.dialect
 	if c.legacy && req.After != nil {
-		// A resumed stream has no snapshot, which would show the dialect of the task, so
+		// A resumed stream usually has no snapshot, which would show the dialect of the task, so
 		// the task is read.
 		task, err := h.Handler.Get(c.R.Context(), &a2a.GetRequest{
 			Owner: c.owner, Tenant: req.Tenant, TaskID: req.TaskID, HistoryLength: new(0), Within: a2a.MethodSubscribeToTask,

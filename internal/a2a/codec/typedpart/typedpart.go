@@ -151,9 +151,9 @@ func Unwrap(p *a2a.Part) {
 	}
 }
 
-// DecodeTwice decodes the inner base64 of the bytes of a file, which the SDKs of 0.3 encode
-// twice in ProtoJSON and once in protobuf. ok is false for bytes that are not strict base64:
-// only the form of the bytes shows whether they were encoded once more than the proto says.
+// DecodeTwice removes the second layer of base64 that the SDKs of 0.3 add to the bytes of a
+// file in ProtoJSON. ok is false if raw is not strict base64, and thus has no second layer:
+// only the form of the bytes shows whether there is one.
 func DecodeTwice(raw []byte) (decoded []byte, ok bool) {
 	if len(raw)%4 != 0 {
 		return nil, false

@@ -36,7 +36,8 @@ type Lease interface {
 	Stop(ctx context.Context)
 	// Exclusive reports whether no other replica uses the store.
 	Exclusive() bool
-	// Fenced reports whether the lease may have ended, so that no run may start.
+	// Fenced reports whether no run may start: before the first lease, and under
+	// Options.FenceRuns also while the lease may have ended.
 	Fenced() bool
 	// Term returns a number that changes when the lease may have ended, and again with
 	// the next renewal. Another replica may release the claims of an earlier term.
@@ -64,9 +65,9 @@ type Ownership interface {
 	// Coordinator remembers the task. If the store has the message, Owner then reports it
 	// as refused (Owner.Refused).
 	Begin(ctx context.Context, k store.Key, log store.Log, a store.Append) (uint64, error)
-	// RefuseTurn makes Owner report the message that created a task as refused
-	// (Owner.Refused), until another turn of the task begins. The engine calls it for a task
-	// that it has created and could not reject.
+	// RefuseTurn marks the message that created a task as refused: Owner.Refused is true
+	// until another turn of the task begins. The engine calls it for a task that it has
+	// created and could not reject.
 	RefuseTurn(k store.Key)
 	// Append appends to a task, with a change of the hold if a.Hold is not AnyHolder.
 	Append(ctx context.Context, log store.Log, a store.Append) (uint64, error)

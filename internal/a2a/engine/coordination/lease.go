@@ -23,9 +23,9 @@ func (s *Shared) renewLease(attempted chan<- struct{}) {
 	lease := s.options.Lease
 	next := time.NewTimer(lease)
 	defer next.Stop()
-	// Other replicas may process the messages and re-run the turns of a replica without a
-	// lease. This replica therefore stops its runs before the lease ends.
-	fence := time.AfterFunc(lease*2/3, s.stopRunsBeforeLeaseEnds)
+	// Other replicas may process the messages of a replica without a lease, and under
+	// Options.FenceRuns also re-run its turns.
+	fence := time.AfterFunc(lease*2/3, s.fenceBeforeLeaseEnds)
 	defer fence.Stop()
 	health := storeHealth{}
 	for {
@@ -163,12 +163,13 @@ func (s *Shared) takeOverAll(tasks []store.Key) (all bool) {
 	return all
 }
 
-// stopRunsBeforeLeaseEnds fences creations. If Options.Fence returns true, it also fences
+// fenceBeforeLeaseEnds fences creations. If Options.FenceRuns returns true, it also fences
 // all writes and stops all runs. It ends the writes first, because they hold the locks of
-// their tasks.
-func (s *Shared) stopRunsBeforeLeaseEnds() {
+// their tasks. Otherwise runs continue, and the store refuses their appends once another
+// replica has taken their tasks over (store.Keep).
+func (s *Shared) fenceBeforeLeaseEnds() {
 	s.fenceCreations()
-	if !s.options.Fence() {
+	if !s.options.FenceRuns() {
 		return
 	}
 	s.fence()

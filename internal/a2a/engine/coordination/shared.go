@@ -41,11 +41,11 @@ type Options struct {
 	Lease time.Duration
 	// RetryFor is how long calls that must not fail are retried during an outage.
 	RetryFor time.Duration
-	// Fence returns whether the runs of this replica must end before its lease, because
+	// FenceRuns returns whether the runs of this replica must end before its lease, because
 	// other replicas re-run their turns.
-	Fence func() bool
-	Now   func() time.Time
-	Log   *slog.Logger
+	FenceRuns func() bool
+	Now       func() time.Time
+	Log       *slog.Logger
 }
 
 // Shared is the Coordinator of an engine that shares its store with other replicas. It

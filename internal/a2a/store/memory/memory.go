@@ -72,7 +72,7 @@ type log struct {
 	place   evictionPlace
 	// ownerIndex is the index of the log among the logs of its owner. Store.mu guards it.
 	ownerIndex int
-	// pausedIn is the conversation in whose paused tasks the log is; nil for none.
+	// pausedIn is the conversation whose paused tasks contain this one; nil for none.
 	// Store.mu guards it.
 	pausedIn *store.Conversation
 

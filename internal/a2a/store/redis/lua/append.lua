@@ -26,6 +26,7 @@ if tonumber(task[1]) < tonumber(after) or takes and task[1] == after and lasttok
   return 5
 end
 if task[1] ~= after or last ~= after and events == '' then return 2 end
+-- The fence: a replica that has lost the task cannot append.
 local holder = task[7] or ''
 if change == 'keep' and holder ~= me then return 3 end
 if change ~= '' and holder ~= '' and holder ~= me and redis.call('EXISTS', P .. 'm:' .. holder) == 1 then return 3 end
