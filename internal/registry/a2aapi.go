@@ -147,7 +147,8 @@ func (d *a2aAPI) authenticated(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// deny answers a request that is refused before its body is read.
+// deny responds with an error of A2A to a request that is refused before its body is read. If the
+// client has left, it does nothing.
 func (d *a2aAPI) deny(w http.ResponseWriter, r *http.Request, err error) {
 	if httpcall.ClientLeft(r.Context(), err) {
 		return

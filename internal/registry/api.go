@@ -31,7 +31,7 @@ type api struct {
 	signatures *cardSignatures
 	// embeddings is nil without an endpoint for embeddings.
 	embeddings *embeddings
-	// exchange issues tokens; nil without token keys.
+	// exchange issues tokens for calls of agents. It is nil if Options.Signer is nil.
 	exchange http.Handler
 	// publisher has the domain of the identifiers of ARD and the URL of the registry. If it
 	// is nil, the registry serves neither ARD nor A2A.
@@ -48,7 +48,8 @@ var errNotIndexed = errors.New("the index is not complete yet")
 // endpoint serves an authenticated request from a snapshot.
 type endpoint func(w http.ResponseWriter, r *http.Request, c access.Caller, s *index.Snapshot) error
 
-// Values of headers that all responses share. net/http copies them before it sends them.
+// Values of headers that the responses of authenticated have. The responses can share the
+// slices, because net/http copies a header before it sends the header.
 var (
 	privateNoCache       = []string{"private, no-cache"}
 	varyCallerAndVersion = []string{"Authorization, A2A-Version"}
@@ -134,8 +135,8 @@ func setChallenge(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("WWW-Authenticate", header)
 }
 
-// unavailable responds to a failure of the system. It does not send the reason to the
-// caller.
+// unavailable logs a failure of the system, and responds 503 with Retry-After but without the
+// reason. If the client has left, it does neither.
 func (a *api) unavailable(w http.ResponseWriter, r *http.Request, err error) {
 	if a.logFailure(w, r, err) {
 		fail(w, &problem{status: http.StatusServiceUnavailable, Code: "Unavailable", Message: unavailableMessage})
@@ -153,8 +154,8 @@ func (a *api) logFailure(w http.ResponseWriter, r *http.Request, err error) bool
 	return true
 }
 
-// logUnlessFrequent logs a failure of the system, unless it has a metric and may be
-// frequent.
+// logUnlessFrequent logs a failure of the system. It does not log access.ErrTooManyReviews and
+// access.ErrNoIssuerKeys, which may be frequent and have metrics.
 func (a *api) logUnlessFrequent(err error, event string, keysAndValues ...any) {
 	if !errors.Is(err, access.ErrTooManyReviews) && !errors.Is(err, access.ErrNoIssuerKeys) {
 		a.log.Error(err, event, keysAndValues...)
@@ -178,7 +179,7 @@ func (a *api) visibleSet(ctx context.Context, c access.Caller) (*access.Set, err
 	return set, err
 }
 
-// revisionTimeout is how long a search waits for its minRevision.
+// revisionTimeout is how long a search waits for its minRevision (read-your-writes).
 const revisionTimeout = 2 * time.Second
 
 // atLeast returns s if s includes the revision r, else it waits for a later snapshot that
@@ -199,8 +200,8 @@ func (a *api) atLeast(ctx context.Context, r index.Revision, s *index.Snapshot) 
 	return s, nil
 }
 
-// signedCard renders the card of an agent with its signatures. omitted is true if the Agent
-// signs its card and the result has no signatures.
+// signedCard renders the card of an agent with its signatures. rendered is nil if the agent has
+// no card. omitted is true if the Agent signs its card and the result has no signatures.
 func (a *api) signedCard(ctx context.Context, e *index.Entry, version string) (rendered *index.Rendering, omitted bool, err error) {
 	rendered, err = e.Card(version, func(c *card.Card) (signatures []card.Signature, err error) {
 		signatures, omitted, err = a.signatures.of(ctx, e.Key, c)

@@ -26,7 +26,8 @@ import (
 const (
 	// maxARDBody bounds the body of a request, in bytes.
 	maxARDBody = 64 << 10
-	// catalogPage is the number of agents in one catalog of a namespace.
+	// catalogPage is the largest number of agents on a page of a namespace's catalog, and in one
+	// read of the index for a search or a list.
 	catalogPage = 200
 )
 
@@ -50,7 +51,7 @@ type ardAPI struct {
 type ardEndpoint struct {
 	serve func(r *ardRequest) (any, error)
 	// cost is the number of searches that a request is charged for. A request with a token
-	// runs in one of slots.
+	// runs in one of slots, and a request without one in the slot of anonymous searches.
 	cost  int
 	slots chan struct{}
 	// prepare completes the request before it runs in a slot; nil for none.
@@ -72,10 +73,10 @@ type ardRequest struct {
 	vector *embedding.Vector
 }
 
-// restrictToExports removes the agents from the set that the registry does not show to other
-// registries, if another registry sent the request. Public agents stay, and federated ones if
-// the caller sees them in every namespace, as a peer does. A caller with the right of a peer is
-// a registry, even if its request has no headers of a forwarded query.
+// restrictToExports reduces the set of a request from another registry to the agents that other
+// registries may receive: public agents, and federated agents if the caller is a peer or sees all
+// agents. A caller with the right of a peer counts as a registry, even if its request lacks the
+// headers of a forwarded query.
 func (r *ardRequest) restrictToExports() {
 	r.route.FromPeer = r.set.IsPeer()
 	if r.route.IsForwarded() {
@@ -83,8 +84,9 @@ func (r *ardRequest) restrictToExports() {
 	}
 }
 
-// entry returns the entry of an agent. For another registry, the entry is cut, so that no agent
-// makes a page too large, and shown is false if the agent has no external URL.
+// entry returns the entry of an agent. For another registry, entry cuts it to ard.MaxExported
+// bytes, so that no agent makes a page too large, and shown is false if the agent has no external
+// URL.
 func (d *ardAPI) entry(r *ardRequest, e *index.Entry) (entry ard.Entry, shown bool, err error) {
 	if shown = true; r.route.IsForwarded() && !d.isOutside { // outside, all agents have an external URL
 		entry, shown, err = d.publisher.ExternalEntry(e.Body())
@@ -135,7 +137,8 @@ func (d *ardAPI) requester(r *http.Request) (requester, error) {
 // minute. All such clients receive the same response, except other registries (varyARD).
 const anonymousCacheControl = "public, max-age=60"
 
-// varyARD names the headers on which responses depend. A registry receives other entries than a client.
+// varyARD names the headers on which responses depend. A request with ViaHeader or HopsHeader comes
+// from another registry, which receives other entries than a client.
 const varyARD = "Authorization, " + federation.ViaHeader + ", " + federation.HopsHeader
 
 // handle returns a handler that determines the sender of a request, calls next, and writes the
@@ -202,8 +205,9 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, ne
 	if from.isAnonymous {
 		slots = from.searches.slots
 	}
-	// A result is dropped if no memory is free for it. A result that waited for memory in the
-	// slot would delay all callers, and results that waited outside of it would need memory.
+	// A result is dropped if no memory is free for it now (load shedding). If it waited for memory
+	// in the slot, it would delay all callers. If it waited outside of the slot, it would use memory
+	// that is not reserved.
 	reservation := &limit.Reservation{}
 	defer func() {
 		if err != nil {
@@ -234,7 +238,8 @@ func (d *ardAPI) call(w http.ResponseWriter, r *http.Request, from requester, ne
 	return body, reservation.Release, err
 }
 
-// sizeOf returns an upper bound of the size of a result as JSON, in bytes.
+// sizeOf returns an upper bound of the size of a result as JSON, in bytes. It returns 0 for a result
+// without the method Size.
 func sizeOf(result any) int {
 	if sized, ok := result.(interface{ Size() int }); ok {
 		return sized.Size()
@@ -242,7 +247,8 @@ func sizeOf(result any) int {
 	return 0
 }
 
-// respond writes an encoded result.
+// respond writes an encoded result. For a GET request whose If-None-Match has the ETag of the
+// result, it responds 304.
 func (d *ardAPI) respond(w http.ResponseWriter, r *http.Request, mediaType string, body []byte) {
 	w.Header().Set("Content-Type", mediaType)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
@@ -316,7 +322,8 @@ func (d *ardAPI) query(parameter, value, token string, limit int) (*index.Query,
 	return index.ParseQuery(parameters.Encode())
 }
 
-// readARDBody reads the body of a request.
+// readARDBody reads the body of a request, of at most maxARDBody bytes. Its errors are
+// *ard.RequestError.
 func readARDBody(r *http.Request) ([]byte, error) {
 	if r.URL.RawQuery != "" {
 		return nil, &ard.RequestError{Field: "query", Cure: "this path has no parameters; put them into the body"}

@@ -26,7 +26,8 @@ func (d *ardAPI) embedQuery(r *ardRequest) {
 	}
 }
 
-// search returns a *localSearch.
+// search returns the results of this registry as a *localSearch. searchPeers turns it into the
+// response.
 func (d *ardAPI) search(r *ardRequest) (any, error) {
 	request, err := ard.ParseSearch(r.body)
 	if err != nil {
@@ -63,8 +64,9 @@ func (d *ardAPI) list(r *ardRequest) (any, error) {
 	return response, err
 }
 
-// pageRequest selects a page: of the agents that a parameter of the index selects, the
-// agents whose entries match.
+// pageRequest selects a page of agents. The parameter of the index, if its value is not "", and
+// matches select the agents. token is the page token, "" for the first page, and size the largest
+// number of agents on the page.
 type pageRequest struct {
 	parameter, value string
 	token            string
@@ -142,10 +144,10 @@ type localSearch struct {
 // Size returns an upper bound of the size of the results as JSON, in bytes.
 func (l *localSearch) Size() int { return ard.SearchResponse{Results: l.page.Results}.Size() }
 
-// searchPeers returns the response to a search: the local results, merged with the results of
-// peers if the search has the federation mode auto, or followed by referrals if it has the mode
-// referrals. The caller is charged one search for each peer that is asked. A client without a
-// token receives the local results only.
+// searchPeers returns the response to a search. With the federation mode auto (the default), it
+// merges the local results with the results of peers. With the mode referrals, it adds referrals.
+// searchPeers charges the caller one search for each peer that it asks. A client without a token
+// receives only the local results.
 func (d *ardAPI) searchPeers(w http.ResponseWriter, r *ardRequest, result any) (any, error) {
 	local, ok := result.(*localSearch)
 	if !ok {

@@ -37,8 +37,8 @@ const (
 type cardSignatures struct {
 	// objects reads Agents and pods from the manager's cache, which has the index gather.PodsByAgent.
 	objects client.Reader
-	// verified caches whether the report of a pod is valid for a card. Its keys are the digests
-	// of both, so that a report is verified once for each card.
+	// verified caches whether the report of a pod is valid for a card (LRU). Its keys are the
+	// digests of the card and the report, so that a report is verified once for each card.
 	verified *lru.Cache
 	// verifications has one slot. Further verifications wait for it. Searches have other
 	// slots.
@@ -55,7 +55,8 @@ func newCardSignatures(objects client.Reader, c clock.PassiveClock) *cardSignatu
 
 // of returns the signatures of the card c that a pod of the agent reports, if they are valid.
 // omitted is true if the Agent signs its card and no pod reports valid signatures: the pods
-// have not read this card yet, or no pod runs.
+// have not read this card yet, or no pod runs. If the Agent does not sign its card or does not
+// exist, signatures is nil and omitted is false.
 func (s *cardSignatures) of(ctx context.Context, key index.Key, c *card.Card) (signatures []card.Signature, omitted bool, err error) {
 	agent := &a2av1alpha1.Agent{}
 	if err := s.objects.Get(ctx, types.NamespacedName(key), agent); err != nil {
@@ -84,8 +85,8 @@ func (s *cardSignatures) of(ctx context.Context, key index.Key, c *card.Card) (s
 }
 
 // verify returns the signatures of a report if they are valid for a card, else nil. unsigned
-// is the card without signatures. verify returns a problem if other verifications take too
-// long.
+// is the card without signatures. verify returns a problem with the status 503 if it waits
+// longer than searchTimeout for other verifications.
 func (s *cardSignatures) verify(ctx context.Context, c *card.Card, unsigned []byte, report string) ([]card.Signature, error) {
 	var reported sidecarconfig.CardSignatures
 	if json.Unmarshal([]byte(report), &reported) != nil {
@@ -118,11 +119,12 @@ type podReport struct {
 	created time.Time
 }
 
-// maxReportsRead bounds the different reports of an agent's pods that are verified.
+// maxReportsRead bounds the reports of an agent's pods that one request verifies.
 const maxReportsRead = 8
 
-// reportsOf returns the different reports of pods that are ready and are not being deleted, at
-// most maxReportsRead. It omits reports that are longer than any report of a sidecar.
+// reportsOf returns the reports of pods that are ready and are not being deleted, those of the
+// newest pods first, at most maxReportsRead. It omits a report that equals the report before it,
+// and reports that are longer than any report of a sidecar.
 func reportsOf(pods []corev1.Pod) []podReport {
 	var all []podReport
 	for i := range pods {

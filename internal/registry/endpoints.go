@@ -118,7 +118,8 @@ func (a *api) card(w http.ResponseWriter, r *http.Request, c access.Caller, s *i
 	return nil
 }
 
-// find returns the agent that the path names if the caller may find it, else an error.
+// find returns the agent that the path names if the caller may find it, else a problem with the
+// status 404. For a request with parameters, it returns an *index.ParameterError.
 func (a *api) find(r *http.Request, c access.Caller, s *index.Snapshot) (*index.Entry, error) {
 	if r.URL.RawQuery != "" {
 		name, _, _ := strings.Cut(r.URL.RawQuery, "=")
@@ -238,7 +239,9 @@ func (a *api) newExchange(signer func() tokenexchange.Signer, log logr.Logger, c
 	return tokenexchange.New(tokenexchange.Options{Signer: signer, Authenticate: a.subject, Log: log, Clock: c})
 }
 
-// subject returns the caller that the token of a request authenticates, or an error.
+// subject returns the caller that the token of a request authenticates. Its error is that of
+// tokenexchange.InvalidToken for an invalid token, and that of tokenexchange.Limited if the
+// address has sent too many unknown tokens.
 func (a *api) subject(r *http.Request) (*tokenexchange.Subject, error) {
 	caller, known, err := a.authn.Caller(r)
 	if refused, ok := errors.AsType[access.LimitedError](err); ok {

@@ -41,9 +41,10 @@ const (
 // reportRate bounds the reports of one pod. A sidecar sends at most one in 5 s.
 var reportRate = limit.Rate{PerSecond: 1, Burst: 10}
 
-// healthReports writes the health of a sidecar's dependencies, which the sidecar reports,
-// into the conditions of its pod, for the operator and kubectl. Every replica of the
-// registry does so. A pod can report only for itself: its token must be bound to the pod.
+// healthReports writes the reports of sidecars into their pods, for the operator and kubectl:
+// the health of dependencies as conditions, and the signatures of the card as an annotation.
+// Every replica of the registry does so. A pod can report only for itself: its token must be
+// bound to the pod.
 type healthReports struct {
 	// pods reads the pods of Agents.
 	pods   client.Reader
@@ -114,8 +115,9 @@ func readReport(w http.ResponseWriter, r *http.Request) (*sidecarconfig.HealthRe
 	return report, nil
 }
 
-// write patches the conditions of a pod and the annotation with the signatures of the card
-// where they differ from the report. It sends no request for what does not differ.
+// write patches the conditions of a pod, and the annotation with the signatures of the card. It
+// sends no request for conditions or an annotation that equal the report. It returns a problem
+// with the code UnknownPod if the cache or the API server has no pod with the name and UID.
 func (h *healthReports) write(ctx context.Context, name types.NamespacedName, uid types.UID, report *sidecarconfig.HealthReport) error {
 	unknown := &problem{
 		status: http.StatusConflict, Code: "UnknownPod",
@@ -127,7 +129,8 @@ func (h *healthReports) write(ctx context.Context, name types.NamespacedName, ui
 	} else if err != nil {
 		return fmt.Errorf("get pod: %w", err)
 	}
-	// Each write is tried even if the other one fails. The first write changes its object, so it has a copy.
+	// Both writes are sent, even if the first one fails. A write changes its pod object, so the
+	// first one receives a copy.
 	err := errors.Join(h.writeConditions(ctx, pod.DeepCopy(), report), h.writeSignatures(ctx, pod, report.CardSignatures))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // the pod does not exist any more
 		return errors.Join(unknown, err)

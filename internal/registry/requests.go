@@ -36,7 +36,8 @@ var (
 	}, []string{"operation"})
 )
 
-// Operations of several routes. Requests of operationWatch last until the caller leaves.
+// Operations that the code names more than once. counted observes no duration of operationWatch,
+// because a watch lasts for minutes.
 const (
 	operationWatch = "watch"
 	operationA2A   = "a2a"

@@ -23,11 +23,12 @@ import (
 
 const mediaJSON = "application/json"
 
-// typeJSON is the value of Content-Type that responses share. net/http copies it before it sends it.
+// typeJSON is the Content-Type of responses in JSON. They can share the slice, because net/http
+// copies a header before it sends the header.
 var typeJSON = []string{mediaJSON}
 
-// unchanged sets the header ETag. If the client has a response with the same ETag (RFC 9110,
-// section 13.1.2), it responds 304 and returns true.
+// unchanged sets the header ETag. If the header If-None-Match of the request has this ETag or *
+// (RFC 9110, section 13.1.2), unchanged responds 304 and returns true.
 func unchanged(w http.ResponseWriter, r *http.Request, etag string) bool {
 	w.Header()["Etag"] = []string{etag}
 	for _, header := range r.Header["If-None-Match"] {
@@ -65,10 +66,10 @@ func weakETag(body []byte) string {
 	return `W/"` + hex.EncodeToString(sum[:8]) + `"`
 }
 
-// problem is the error of a request, with its response.
+// problem is an error with the response that it causes: the status, and the fields of the body.
 type problem struct {
 	status int
-	// retry adds the header Retry-After with a second.
+	// retry adds the header Retry-After with the value 1 (second).
 	retry   bool
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -99,7 +100,8 @@ func fail(w http.ResponseWriter, p *problem) {
 	write(w, body)
 }
 
-// tooMany responds to a request that a limit rejects, with Retry-After.
+// tooMany responds 429 with Retry-After to a request that the limit name rejects, and counts
+// the request (rate limit).
 func tooMany(w http.ResponseWriter, name string, refusal limit.Refusal, message string) {
 	countLimited(w, name, refusal)
 	fail(w, &problem{
@@ -139,7 +141,7 @@ var limited = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Help: "Requests to the registry that a limit rejected, by the limit; https://github.com/a2a-operator/a2a-operator/blob/main/docs/reference/limits.md lists them.",
 }, []string{"limit"})
 
-// countLimited counts a request that a limit rejects, and sets Retry-After.
+// countLimited counts a request that the limit name rejects, and sets the header Retry-After.
 func countLimited(w http.ResponseWriter, name string, refusal limit.Refusal) {
 	limited.WithLabelValues(name).Inc()
 	w.Header().Set("Retry-After", strconv.Itoa(int(retryAfter(refusal)/time.Second)))

@@ -20,7 +20,7 @@ import (
 // searchRate bounds the searches of one caller. A request may count as several searches.
 var searchRate = limit.Rate{PerSecond: 50, Burst: 200}
 
-// searchTimeout is how long a search waits for a slot.
+// searchTimeout is how long a search waits for a slot, and then its response for memory.
 const searchTimeout = time.Second
 
 var searchDuration = prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -30,14 +30,15 @@ var searchDuration = prometheus.NewHistogram(prometheus.HistogramOpts{
 })
 
 // searches limits searches, because they run in the process of the controllers. It limits
-// the rate of each caller, and the concurrent searches by the number of CPUs. It is safe for
-// concurrent use.
+// the rate and the concurrent responses of each caller, the concurrent searches by the number of
+// CPUs, and the memory of responses. It refuses requests beyond a limit (load shedding). It is
+// safe for concurrent use.
 type searches struct {
 	callers *limit.Table
 	slots   chan struct{}
 	clock   clock.PassiveClock
-	// maxResponses bounds the responses that one caller receives at a time. allResponses, if
-	// it is not nil, has a slot for each response that any caller receives at a time.
+	// maxResponses bounds the responses that one caller receives at a time. The capacity of
+	// allResponses bounds those of all callers; nil for no such bound.
 	maxResponses int
 	allResponses chan struct{}
 	// responses is the budget of memory for responses that are not sent yet. message is the
@@ -54,7 +55,8 @@ func newSearches(c clock.PassiveClock) *searches {
 	}
 }
 
-// Limits of callers without a token, by their address.
+// maxAnonymousResponses bounds the responses that one address without a token receives at a
+// time, and maxAllAnonymousResponses those of all such addresses.
 const (
 	maxAnonymousResponses    = 4
 	maxAllAnonymousResponses = 64
@@ -79,11 +81,11 @@ const (
 	anonymousSearchesMessage = "this address searches too often; keep the results, or send a token"
 )
 
-// The number of searches that a request with more work counts as.
+// Costs of requests that cause more work than one search, in searches.
 const (
 	// watchCost is the cost of the start of a watch, which may send all agents.
 	watchCost = 10
-	// aggregateCost is the cost of an aggregate card, which has the skills of 200 agents.
+	// aggregateCost is the cost of an aggregate card, which has the skills of up to 200 agents.
 	aggregateCost = 10
 	// exploreCost is the cost of an exploration, which reads all matches.
 	exploreCost = 50
@@ -102,15 +104,15 @@ const (
 	anonymousResponseMemory = 16 << 20
 )
 
-// reserve reserves the memory of a response of size bytes for its caller, until release. It
-// returns a problem if the memory is not free within searchTimeout.
+// reserve reserves the memory of a response of size bytes to p, until release is called. It
+// returns a problem with the status 503 if the memory is not free within searchTimeout.
 func (s *searches) reserve(ctx context.Context, p a2a.AccountingPrincipal, size int) (release func(), err error) {
 	reservation := &limit.Reservation{}
 	return reservation.Release, s.reserveIn(ctx, reservation, p, size)
 }
 
-// reserveIn raises a reservation to a response of size bytes. It returns a problem if the
-// memory is not free within searchTimeout.
+// reserveIn raises a reservation to size bytes, or to the largest possible reservation if that is
+// less. It returns a problem with the status 503 if the memory is not free within searchTimeout.
 func (s *searches) reserveIn(ctx context.Context, reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) error {
 	if s.responses.Grow(ctx, reservation, p, min(int64(size), s.responses.Largest())) {
 		return nil
@@ -121,8 +123,8 @@ func (s *searches) reserveIn(ctx context.Context, reservation *limit.Reservation
 	return noMemory()
 }
 
-// reserveNow raises a reservation to a response of size bytes. It returns a problem if the
-// memory is not free now.
+// reserveNow does the same as reserveIn without waiting: it returns the problem if the memory is
+// not free now.
 func (s *searches) reserveNow(reservation *limit.Reservation, p a2a.AccountingPrincipal, size int) error {
 	if s.responses.TryGrow(reservation, p, min(int64(size), s.responses.Largest())) {
 		return nil
@@ -135,8 +137,8 @@ func noMemory() error {
 	return &problem{status: http.StatusServiceUnavailable, retry: true, Code: "Unavailable", Message: "too many large responses are being sent; try again"}
 }
 
-// hold counts a response that its caller receives. ok is false beyond a limit. The caller of
-// hold must call release once when the response is sent.
+// hold counts a response to p toward maxResponses and allResponses. ok is false beyond one of
+// these limits. If ok is true, the caller of hold must call release once the response is sent.
 func (s *searches) hold(p a2a.AccountingPrincipal) (release func(), ok bool) {
 	releaseCaller, ok := s.callers.Hold(p, s.maxResponses, s.clock.Now())
 	if !ok || s.allResponses == nil {
@@ -151,7 +153,7 @@ func (s *searches) hold(p a2a.AccountingPrincipal) (release func(), ok bool) {
 	}
 }
 
-// receive does the same as hold, and responds 429 beyond a limit.
+// receive does the same as hold for the caller c, and responds 429 beyond a limit.
 func (s *searches) receive(w http.ResponseWriter, c *access.Caller) (release func(), ok bool) {
 	if release, ok = s.hold(principalOf(c)); !ok {
 		tooMany(w, "responses", limit.Refusal{Wait: time.Second}, responsesMessage)
@@ -180,13 +182,13 @@ func (s *searches) charge(p a2a.AccountingPrincipal, cost int) (refusal limit.Re
 	return limit.Refusal{}, true
 }
 
-// run calls search in a slot. It returns a problem if no slot is free within searchTimeout.
+// run calls search in a slot (concurrency limiter). It returns a problem with the status 503 if
+// no slot is free within searchTimeout, and the error of ctx if ctx ends first.
 func (s *searches) run(ctx context.Context, search func()) error {
 	return runIn(ctx, s.slots, s.clock, search)
 }
 
-// runIn calls search in one of slots. It returns a problem if no slot is free within
-// searchTimeout.
+// runIn does the same as run in one of slots.
 func runIn(ctx context.Context, slots chan struct{}, c clock.PassiveClock, search func()) error {
 	select {
 	case slots <- struct{}{}:
@@ -202,7 +204,7 @@ func runIn(ctx context.Context, slots chan struct{}, c clock.PassiveClock, searc
 	return nil
 }
 
-// awaitSlot takes one of slots. It returns a problem if no slot is free within searchTimeout.
+// awaitSlot waits for one of slots and takes it. It returns the errors of run.
 func awaitSlot(ctx context.Context, slots chan<- struct{}) error {
 	select {
 	case slots <- struct{}{}:

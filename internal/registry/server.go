@@ -43,8 +43,8 @@ type Options struct {
 	BindAddress string
 	// Cache is the manager's cache.
 	Cache cache.Cache
-	// Live reads from the API server, from which the registry reads only ConfigMaps that are being
-	// deleted.
+	// Live reads from the API server. The registry uses it only for ConfigMaps that are being
+	// deleted, because the cache lacks their data.
 	Live client.Reader
 	// Reviews creates TokenReviews and SubjectAccessReviews.
 	Reviews client.Writer
@@ -60,14 +60,15 @@ type Options struct {
 	// Outside configures the catalog outside of the cluster, nil for none.
 	Outside *OutsideOptions
 	// PeersFile is the path of the file with the peers, the registries of other clusters,
-	// "" for none. It requires a Publisher.
+	// "" for none. Without a Publisher, the registry ignores the file.
 	PeersFile string
 	// ClusterDomain is the DNS domain of the cluster. The registry drops results of peers with
 	// URLs below this domain.
 	ClusterDomain string
-	// ReviewAllNamespaces makes the registry review the right of a peer and the access to
-	// each namespace with agents for every caller, and not only the rights that RBAC objects
-	// grant. The reviews then also have the pod and the node of the caller.
+	// ReviewAllNamespaces is for clusters with authorizers that grant rights without RBAC
+	// objects. If it is true, the registry reviews the right of a peer and the access to each
+	// namespace with agents for every caller, and the reviews have the pod and the node of the
+	// caller. If it is false, the registry reviews only rights that RBAC objects grant.
 	ReviewAllNamespaces bool
 	// Embeddings makes ranked searches also find agents by meaning; nil for words alone.
 	Embeddings *Embeddings
@@ -156,8 +157,8 @@ func New(o Options) *Server {
 	return s
 }
 
-// SetupWithManager adds a registry to a manager. The registry uses the cache, the client and
-// the logger of the manager instead of those in o.
+// SetupWithManager adds a registry to a manager, and registers its metrics. The registry uses
+// the cache, the clients and the logger of the manager instead of those in o.
 func SetupWithManager(mgr manager.Manager, o Options) (*Server, error) {
 	o.Cache, o.Live = mgr.GetCache(), mgr.GetAPIReader()
 	o.Reviews, o.PodStatus, o.Pods = mgr.GetClient(), mgr.GetClient().Status(), mgr.GetClient()
@@ -187,7 +188,8 @@ func (s *Server) Ready(r *http.Request) error {
 	return nil
 }
 
-// Start serves the registry until ctx ends.
+// Start serves the registry until ctx ends, and then returns nil after a graceful shutdown of
+// at most shutdownTimeout. It returns an error if an informer, a listener or the shutdown fails.
 func (s *Server) Start(ctx context.Context) error {
 	synced, err := index.Watch(ctx, s.options.Cache, s.feed)
 	if err != nil {
@@ -251,7 +253,8 @@ func (s *Server) Start(ctx context.Context) error {
 	return group.Wait()
 }
 
-// run serves in the group until ctx ends, and then shuts the server down.
+// run adds two functions to the group: serve, and one that shuts the server down when ctx ends
+// (graceful shutdown). After shutdownTimeout, it closes the remaining connections.
 func (s *Server) run(ctx context.Context, group *errgroup.Group, server *http.Server, serve func() error) {
 	group.Go(func() error {
 		if err := serve(); !errors.Is(err, http.ErrServerClosed) {
@@ -277,7 +280,8 @@ func (s *Server) ServeCaller(w http.ResponseWriter, r *http.Request, c access.Ca
 	s.forCallers.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), authenticatedKey{}, c)))
 }
 
-// SeesNamespace reports whether a caller sees all Agents of a namespace.
+// SeesNamespace reports whether a caller sees all Agents of a namespace. It returns an error
+// for a peer, and if the registry cannot resolve the visible set of the caller.
 func (s *Server) SeesNamespace(ctx context.Context, c access.Caller, namespace string) (bool, error) {
 	set, err := s.api.visibleSet(ctx, c)
 	if err != nil {

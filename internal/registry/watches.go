@@ -98,7 +98,7 @@ func (h *watches) get(w http.ResponseWriter, r *http.Request, c access.Caller, q
 
 // resumeAt sets Resume to the cursor in a request. It prefers the header Last-Event-ID to the
 // parameter since, because a client that reconnects sends both: since is from its first
-// request.
+// request. Its error is an *index.ParameterError.
 func resumeAt(o *watch.Options, r *http.Request, q *index.Query) error {
 	field := "Last-Event-ID"
 	text := r.Header.Get(field)
@@ -117,7 +117,8 @@ func resumeAt(o *watch.Options, r *http.Request, q *index.Query) error {
 	return nil
 }
 
-// acquire counts a watch toward the limits until release, or responds 429 beyond a limit.
+// acquire counts a watch toward maxCallerWatches and maxWatches until release is called. Beyond
+// one of these limits, it responds 429, and ok is false.
 func (h *watches) acquire(w http.ResponseWriter, c access.Caller) (release func(), ok bool) {
 	releaseCaller, ok := h.callers.Hold(principalOf(&c), maxCallerWatches, h.clock.Now())
 	if !ok {
@@ -149,7 +150,8 @@ func (h *watches) reason(err error) string {
 	}
 }
 
-// errWriteTimeout is returned for a client that does not read.
+// errWriteTimeout is the error of a write that took longer than watchWriteTimeout, because the
+// client does not read (slow consumer).
 var errWriteTimeout = errors.New("the client did not read in time")
 
 // eventWriter is a watch.Writer that limits each write to watchWriteTimeout.
