@@ -20,7 +20,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/ard"
 )
 
-// Limits of a result of a peer. The registry cuts longer texts, and drops larger results.
+// Limits of a result of a peer. maxItems, minQueries and maxQueries are numbers of items; the
+// others are in bytes. The registry cuts longer texts, and drops larger results.
 const (
 	maxResult      = 32 << 10
 	maxIdentifier  = 512
@@ -181,9 +182,9 @@ func splitIdentifier(id string) (normal, publisher string, ok bool) {
 	return strings.Join(parts, ":"), publisher, true
 }
 
-// isReachable reports whether clients of this registry may call a URL of a peer's
-// result. It accepts https, or http for an insecure peer, and no address inside this
-// cluster.
+// isReachable reports whether clients of this registry may call a URL of a peer's result. It
+// accepts https, and for a peer that isLocal also http and loopback addresses. It refuses host
+// names inside this cluster, and link-local and metadata addresses (SSRF protection).
 func (f *Federation) isReachable(p *peer, text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || len(text) > maxURL || u.Scheme != "https" && (u.Scheme != "http" || !p.isLocal()) || u.Host == "" || u.User != nil {
@@ -207,8 +208,9 @@ func (f *Federation) isReachable(p *peer, text string) bool {
 	return strings.Contains(host, ".")
 }
 
-// metadata returns the strings, numbers and booleans of a peer's metadata. It drops keys
-// that clean would change, because a changed key could be equal to another key.
+// metadata returns the strings, numbers and booleans of a peer's metadata, at most maxItems. It
+// drops keys that clean would change, because a changed key could be equal to another key. It
+// drops an externalURL that clients may not call.
 func (f *Federation) metadata(p *peer, all map[string]any) map[string]any {
 	kept := make(map[string]any, len(all)+3)
 	for key, value := range all {

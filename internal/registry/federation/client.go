@@ -28,7 +28,7 @@ type request struct {
 }
 
 // search sends a query to the peer within the limits of the peer, and calls read with the
-// response. It lasts at most 1.5 times the timeout of the peer.
+// response. It lasts at most 1.5 times the timeout of the peer. It returns nil after a success.
 func (f *Federation) search(ctx context.Context, p *peer, q *request, read func([]byte) error) *failure {
 	start := f.options.Clock.Now()
 	failed := failureOf(ctx, f.limited(ctx, p, q, read))
@@ -42,8 +42,8 @@ func (f *Federation) search(ctx context.Context, p *peer, q *request, read func(
 	return failed
 }
 
-// limited waits for a slot of the peer, and sends the query unless the circuit is open. A
-// wait without success does not count as a failure of the peer.
+// limited checks the rates of the peer, waits for a slot, and sends the query through the circuit
+// breaker. A query that a rate or the wait stops does not count as a failure of the peer.
 func (f *Federation) limited(ctx context.Context, p *peer, q *request, read func([]byte) error) error {
 	header := q.header.Clone()
 	if p.TokenFile != "" && q.withToken {
@@ -109,14 +109,15 @@ func (p *peer) post(ctx context.Context, body []byte, header http.Header, now ti
 }
 
 const (
-	// defaultPause is the time without searches after a peer responds 429 without a usable
-	// Retry-After, and the least such time. maxPause bounds the time that a peer can set.
+	// A peer that responds 429 receives no search for the time in its Retry-After, but at least
+	// for defaultPause and at most for maxPause. Without a usable Retry-After, the time is
+	// defaultPause.
 	defaultPause = time.Second
 	maxPause     = time.Minute
 )
 
-// retryAfter returns the time for which a peer that responds 429 requests no further search (RFC 9110,
-// section 10.2.3), within defaultPause and maxPause.
+// retryAfter returns the time to wait before the next search of a peer that responds 429 (RFC
+// 9110, section 10.2.3), from defaultPause to maxPause.
 func retryAfter(r *http.Response, now time.Time) time.Duration {
 	text := r.Header.Get("Retry-After")
 	wait := defaultPause
@@ -157,7 +158,7 @@ func checkStatus(r *http.Response, now time.Time) *failure {
 }
 
 // failureOf returns the failure for an error of a search, nil for no error. ctx is the
-// context of the client's request.
+// context of the client's request. An error that is no *failure comes from the circuit breaker.
 func failureOf(ctx context.Context, err error) *failure {
 	failed, known := errors.AsType[*failure](err)
 	switch {

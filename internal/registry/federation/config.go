@@ -60,7 +60,8 @@ type Peer struct {
 	TokenFile string `json:"tokenFile,omitempty"`
 	// Insecure allows the scheme http and loopback addresses.
 	Insecure bool `json:"insecure,omitempty"`
-	// Timeout bounds a search of the peer, 2 s by default.
+	// Timeout bounds one request to the peer, 2 s by default. A search may wait up to half of
+	// this time for a slot before its request.
 	Timeout metav1.Duration `json:"timeout,omitzero"`
 }
 

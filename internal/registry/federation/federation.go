@@ -33,7 +33,8 @@ const (
 type Query struct {
 	Search *ard.Search
 	Route  Route
-	// Caller is the account of the search. Each caller has a share of the limits of a peer.
+	// Caller is the accounting principal of the search. Each one has a share of the limits of
+	// a peer.
 	Caller a2a.AccountingPrincipal
 }
 
@@ -73,20 +74,22 @@ func (f *Federation) targets(set *peerSet, q Query) (peers []*peer, hops int) {
 	return peers, hops - 1
 }
 
-// LocalToken returns the page token of the local results in the page token of a search. ended
-// is true if no local result is left. Its error is an *ard.RequestError.
+// LocalToken returns the page token of the local results, which the page token of a search
+// contains, "" for the first page. ended is true if no local result is left. Its error is an
+// *ard.RequestError.
 func LocalToken(token string) (local string, ended bool, err error) {
 	p, err := parsePosition(token)
 	return p.Local, p.LocalEnded, err
 }
 
-// Search sends a query to its peers concurrently, and merges their results with a page of
-// local results. A peer that fails delays Search by at most 1.5 times its timeout. The reports
-// have the outcome of each peer. Without peers for the query, Search returns the local page.
+// Search sends a query to its peers concurrently (fan-out), and merges their results with a page
+// of local results. A peer that fails delays Search by at most 1.5 times its timeout. The reports
+// have the outcome of each peer: Limited for all of them if no memory is free within
+// reserveTimeout. Without peers for the query, Search returns the local page.
 //
-// The query of a client reaches each peer with the token for that peer, and with no other data
-// of the client. A forwarded query has no token: with a token, a peer returns results that are
-// not public, which this registry must not return to other registries.
+// This registry sends the query of a client with its own token for the peer, and without data of
+// the client. It forwards the query of another registry without a token: with a token, a peer
+// returns results that are not public, which this registry must not return to other registries.
 func (f *Federation) Search(ctx context.Context, q Query, local LocalPage) (ard.SearchResponse, []Report, error) {
 	set := f.current.Load()
 	peers, hops := f.targets(set, q)

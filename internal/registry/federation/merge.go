@@ -32,8 +32,8 @@ const pageTokenPrefix = "f."
 // LocalPage is a page of the results of this registry.
 type LocalPage struct {
 	Results []ard.Result
-	// Tokens has the token of the page after each result, and Next the token of the page
-	// after this one, "" if there is none.
+	// Tokens has, for each result, the token of the page that begins after the result. Next is
+	// the token of the next page, "" if there is none.
 	Tokens []string
 	Next   string
 }

@@ -29,8 +29,8 @@ import (
 const (
 	// maxResponse bounds a response, in bytes.
 	maxResponse = 1 << 20
-	// breakerFailures is the number of consecutive failures that open the circuit.
-	// breakerTimeout is the time for which the circuit is open, until a request probes the peer.
+	// breakerFailures is the number of consecutive failures that open the circuit breaker of the
+	// peer. After breakerTimeout, one request probes the peer.
 	breakerFailures = 3
 	breakerTimeout  = 10 * time.Second
 )
@@ -60,7 +60,8 @@ type peer struct {
 	// success.
 	lastSuccess time.Time
 	last        *failure
-	// paused is the time until which the peer requests no search.
+	// paused is the time until which this registry sends the peer no search, because of the
+	// peer's Retry-After.
 	paused time.Time
 }
 
@@ -119,8 +120,8 @@ func (p *peer) pausedUntil() time.Time {
 	return p.paused
 }
 
-// record stores the outcome of a search as the state of the peer. The state does not change if
-// the search did not reach the peer, or if only the query failed.
+// record stores the outcome of a search as the state of the peer. The state does not change for
+// the outcomes Canceled and CircuitOpen, and if only the query failed (failure.isOfQuery).
 func (p *peer) record(c clock.PassiveClock, failed *failure) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -252,18 +253,25 @@ type Outcome string
 
 // Outcomes.
 const (
-	Success         Outcome = "success"
-	Timeout         Outcome = "timeout"
-	Unreachable     Outcome = "unreachable"
-	Unauthorized    Outcome = "unauthorized"
-	Rejected        Outcome = "rejected"
-	ServerError     Outcome = "server_error"
+	Success     Outcome = "success"
+	Timeout     Outcome = "timeout"
+	Unreachable Outcome = "unreachable"
+	// Unauthorized is the outcome for the statuses 401 and 403.
+	Unauthorized Outcome = "unauthorized"
+	// Rejected is the outcome for a status 4xx except 401, 403, 404, 405 and 429.
+	Rejected Outcome = "rejected"
+	// ServerError is the outcome for 404, 405, redirects and all other statuses except 200.
+	ServerError Outcome = "server_error"
+	// InvalidResponse is the outcome for a body that is compressed or is no search response.
 	InvalidResponse Outcome = "invalid_response"
 	// ResponseTooLarge is the outcome for a response of more than maxResponse bytes.
 	ResponseTooLarge Outcome = "response_too_large"
-	Limited          Outcome = "limited"
-	CircuitOpen      Outcome = "circuit_open"
-	NoToken          Outcome = "no_token"
+	// Limited is the outcome for the status 429, and beyond a limit of this registry.
+	Limited Outcome = "limited"
+	// CircuitOpen is the outcome while the circuit breaker stops searches of the peer.
+	CircuitOpen Outcome = "circuit_open"
+	// NoToken is the outcome if the file with the token for the peer cannot be read.
+	NoToken Outcome = "no_token"
 	// Canceled is the outcome if the client has left.
 	Canceled Outcome = "canceled"
 )
@@ -273,7 +281,8 @@ const (
 type failure struct {
 	outcome Outcome
 	message string
-	// wait is the time for which the peer requests no further search, 0 if it requests none.
+	// wait is the time that the peer asks this registry to wait before the next search
+	// (Retry-After), 0 for none.
 	wait time.Duration
 }
 

@@ -30,8 +30,8 @@ const (
 	// maxFile bounds the peers file, and maxToken a token, in bytes.
 	maxFile = 1 << 20
 	// maxMemory bounds the responses of peers in memory, in bytes. A search reserves
-	// searchMemory for each of its peers: for the response and the results read from it. The
-	// concurrent searches of one caller use at most half of maxMemory, unless it has only one.
+	// searchMemory for each of its peers: for the response and the results read from it. A
+	// caller with several concurrent searches uses at most half of maxMemory.
 	maxMemory    = 64 << 20
 	searchMemory = 2 * maxResponse
 	// reserveTimeout is how long a search waits for memory.
@@ -71,8 +71,8 @@ type peerSet struct {
 	peers []*peer
 }
 
-// budgetFor returns the size of a limit.Budget whose large reservations have at most so many
-// bytes in total. The Budget reserves the last quarter of its size for small reservations.
+// budgetFor returns the size of a limit.Budget in which all large reservations together have at
+// most the given number of bytes. The Budget reserves a quarter of its size for small ones.
 func budgetFor(bytes int64) int64 { return (bytes*4 + 2) / 3 }
 
 // New returns a Federation with the peers of the file. If the file has a mistake, the
@@ -84,15 +84,16 @@ func New(o Options) *Federation {
 	return f
 }
 
-// reserve reserves memory for the responses of some peers. ok is false if the memory is not
-// free within reserveTimeout.
+// reserve reserves memory for the responses of a number of peers, until release is called. ok
+// is false if the memory is not free within reserveTimeout.
 func (f *Federation) reserve(ctx context.Context, caller a2a.AccountingPrincipal, peers int) (release func(), ok bool) {
 	reservation := &limit.Reservation{}
 	ok = f.memory.Grow(ctx, reservation, caller, min(f.memory.Largest(), int64(peers)*searchMemory))
 	return reservation.Release, ok
 }
 
-// Run reads the peers file and the token files every ten seconds until ctx ends.
+// Run reads the peers file and the token files every ten seconds until ctx ends (hot reload). It
+// then removes all peers.
 func (f *Federation) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(context.Context) { f.reload() }, pollInterval)
 	f.current.Swap(&peerSet{hops: defaultHops}).close(nil)

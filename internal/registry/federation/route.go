@@ -67,8 +67,9 @@ func ParseRoute(h http.Header) (Route, error) {
 // IsForwarded reports whether another registry, and not a client, has sent the query.
 func (r Route) IsForwarded() bool { return len(r.Via) > 0 || r.FromPeer }
 
-// hopsFrom returns the hops that the query has left at the registry self, at most most. It is
-// 0 for a query that has passed the registry before, and for a forwarded query without
+// hopsFrom returns the number of registries that the query may pass after the registry self,
+// limited by most (hop limit). It is 0 for a query that has passed self before (loop
+// prevention), for a query with maxVia registries in Via, and for a forwarded query without
 // HopsHeader.
 func (r Route) hopsFrom(self string, most int) int {
 	switch {
