@@ -50,7 +50,8 @@ const (
 )
 
 // Authenticator finds the callers of requests by their bearer tokens. Concurrent
-// requests with the same token cause one review.
+// requests with the same token cause one review (singleflight). Its methods are safe for
+// concurrent use, except for AcceptPeople.
 type Authenticator struct {
 	review func(ctx context.Context, token string) (Caller, bool, error)
 	// accepted and refused are separate so that refused tokens do not evict accepted ones.
@@ -81,12 +82,14 @@ func NewAuthenticator(review func(context.Context, string) (Caller, bool, error)
 }
 
 // AcceptPeople makes the Authenticator also accept the tokens of the issuer of o. It
-// verifies them with the keys of the issuer, without a TokenReview.
+// verifies them with the keys of the issuer, without a TokenReview. Call AcceptPeople before
+// the first request.
 func (a *Authenticator) AcceptPeople(o *OIDC) { a.people = o }
 
 // Caller returns the sender of a request, and false if the request has no valid
-// token. It returns a LimitedError for an address beyond its rate, and ErrNoIssuerKeys
-// for a token of the OpenID Connect issuer while the keys of the issuer are unknown.
+// token. It returns a LimitedError for an address beyond its rate, ErrNoIssuerKeys for a
+// token of the OpenID Connect issuer while the keys of the issuer are unknown, and
+// ErrTooManyReviews if too many reviews wait.
 func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 	token, found := bearerToken(r)
 	if !found {
@@ -114,7 +117,8 @@ func (a *Authenticator) Caller(r *http.Request) (Caller, bool, error) {
 // tokenDigest is the digest of a token. The caches contain digests of tokens instead of tokens.
 type tokenDigest [sha256.Size]byte
 
-// usualToken is the size of the tokens that digestOf copies on the stack, in bytes. A token of a ServiceAccount has about 1 KB.
+// usualToken is the size of the largest token that digestOf copies to the stack, in bytes. A token
+// of a ServiceAccount has about 1 KB.
 const usualToken = 1536
 
 func digestOf(token string) tokenDigest {
@@ -180,7 +184,7 @@ func bearerToken(r *http.Request) (string, bool) {
 func Collectors() []prometheus.Collector { return []prometheus.Collector{reviewsSent, keyFetches} }
 
 // expiring is a cache of values with a lifetime and a capacity. It evicts the
-// least recently used value. It is safe for concurrent use.
+// least recently used value (LRU). It is safe for concurrent use.
 type expiring[K comparable, V any] struct {
 	clock    clock.PassiveClock
 	lifetime time.Duration

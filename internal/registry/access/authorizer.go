@@ -19,13 +19,13 @@ import (
 const (
 	// confirmedLifetime bounds the age of a review whose result agrees with the RBAC
 	// objects. Each review expires up to a fifth earlier, so that reviews of the same time
-	// do not expire together. The Authorizer observes changes of RBAC objects at once; the
-	// bound is for other authorizers, which may deny what RBAC allows.
+	// do not expire together (jitter). The Authorizer observes changes of RBAC objects at once;
+	// the bound is for other authorizers, which may deny what RBAC allows.
 	confirmedLifetime = 10 * time.Minute
 	// The result of a review contradicts the RBAC objects if the API server has not observed
-	// their last change yet, or if another authorizer made the decision. Such a review is
-	// repeated after as much time as has passed since the last change, but after at least
-	// minContradictedLifetime and at most contradictedLifetime.
+	// their last change yet, or if another authorizer made the decision. Such a review expires
+	// after as much time as lies between the last change and the review (backoff), but after at
+	// least minContradictedLifetime and at most contradictedLifetime.
 	contradictedLifetime    = 10 * time.Second
 	minContradictedLifetime = time.Second
 	// parallelReviews bounds the concurrent reviews for one caller.
@@ -35,12 +35,13 @@ const (
 // Authorizer resolves the set of Agents that a caller sees: the Agents of the namespaces in
 // which it may list Agents, federated Agents if it has the right of a peer, and public
 // Agents. A ServiceAccount also sees its own namespace, whose callers Agents admit by
-// default. The Authorizer resolves a set once per caller, whatever the request, so neither
+// default. The Authorizer resolves a set once per caller, and not once per request, so neither
 // the time nor the number of reviews reveals which Agents exist.
 //
 // A caller costs one review for all namespaces, one for each namespace in which an RBAC
 // object lets it list Agents, and one for the right of a peer if an RBAC object grants it.
-// The deletion of a binding removes its right at once, without a review. The methods of an
+// Without Candidates, the deletion of a binding ends a right in one namespace or of a peer at
+// once, without a review. A right in all namespaces is reviewed again. The methods of an
 // Authorizer are safe for concurrent use.
 type Authorizer struct {
 	options AuthorizerOptions
@@ -69,8 +70,9 @@ func NewAuthorizer(o AuthorizerOptions) *Authorizer {
 }
 
 // VisibleSet returns the set of Agents that the caller sees now. It returns an error if
-// the API server does not answer a review, and the error of ctx if ctx ends first.
-// Concurrent calls for one caller share their reviews.
+// the API server does not answer a review, ErrTooManyReviews if too many reviews wait, and the
+// error of ctx if ctx ends first. Concurrent calls for one caller share their reviews
+// (singleflight).
 func (a *Authorizer) VisibleSet(ctx context.Context, c Caller) (*Set, error) {
 	if set := a.callers.current(c.fingerprint, a.options.Clock.Now()); set != nil {
 		return set, nil
@@ -217,7 +219,7 @@ func (r *resolution) until() time.Time {
 
 const (
 	// maxCallers bounds the callers in memory, and maxDecisions the decisions about all
-	// of them. The least recently seen callers are evicted first.
+	// of them. The least recently seen callers are evicted first (LRU).
 	maxCallers   = 16384
 	maxDecisions = 1 << 18
 )

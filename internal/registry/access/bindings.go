@@ -78,16 +78,18 @@ func NewBindings(c clock.PassiveClock) *Bindings {
 
 // grants are the rights that the RBAC objects grant to one caller.
 type grants struct {
-	// all is true if a ClusterRoleBinding covers all namespaces.
+	// all is true if a ClusterRoleBinding lets the caller list the Agents of all namespaces.
 	all bool
 	// peer is true if a ClusterRoleBinding makes the caller a peer.
-	peer       bool
+	peer bool
+	// namespaces are those in which a RoleBinding lets the caller list Agents.
 	namespaces map[string]struct{}
-	// changedAt is the time of the last change that may concern any caller.
+	// changedAt is the time of the last change of RBAC objects that may change a right of any
+	// caller.
 	changedAt time.Time
 }
 
-// cover reports whether the objects grant a right to the caller.
+// cover reports whether the RBAC objects grant a right to the caller.
 func (g *grants) cover(r Right) bool {
 	switch {
 	case r.Peer:
@@ -174,7 +176,8 @@ func (b *Bindings) setBinding(name types.NamespacedName, ref rbacv1.RoleRef, sub
 	b.unlockChanged(lastGranted && len(last.subjects) > 0 || nextGrants && len(next.subjects) > 0)
 }
 
-// unlockChanged unlocks mu. After a change, it also records the time and calls onChange.
+// unlockChanged unlocks mu. If changed is true, it records the time before and calls onChange
+// after the unlock.
 func (b *Bindings) unlockChanged(changed bool) {
 	onChange := b.onChange
 	if changed {
@@ -186,7 +189,7 @@ func (b *Bindings) unlockChanged(changed bool) {
 	}
 }
 
-// notify sets the function that is called after each change that may concern a caller.
+// notify sets the function that is called after each change that may change a right of a caller.
 func (b *Bindings) notify(onChange func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -114,8 +114,8 @@ const (
 // decisions about it.
 func NewCaller(user authenticationv1.UserInfo) (Caller, error) { return newCaller(user, false) }
 
-// newCaller is NewCaller. With reviewsPods, each pod of a ServiceAccount is a caller with
-// decisions of its own.
+// newCaller does the same as NewCaller if reviewsPods is false. If reviewsPods is true, each pod
+// of a ServiceAccount is a caller with decisions of its own.
 func newCaller(user authenticationv1.UserInfo, reviewsPods bool) (Caller, error) {
 	c := Caller{Username: user.Username, UID: user.UID, Groups: user.Groups, Extra: make(map[string][]string, len(user.Extra))}
 	for key, values := range user.Extra {

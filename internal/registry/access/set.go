@@ -70,8 +70,8 @@ func (s *Set) Equal(other *Set) bool {
 }
 
 // IsStale reports whether the Set may have changed: RBAC objects changed, or a review
-// expired. The holder of a long request, such as a watch, then calls
-// Authorizer.VisibleSet again, which costs no review if nothing changed.
+// expired. A long request, such as a watch, then calls Authorizer.VisibleSet again. This call
+// sends only reviews for rights that changed in RBAC objects or whose review expired.
 func (s *Set) IsStale(now time.Time) bool {
 	select {
 	case <-s.changed:
@@ -81,7 +81,7 @@ func (s *Set) IsStale(now time.Time) bool {
 	}
 }
 
-// Changed returns a channel that is closed when RBAC objects change.
+// Changed returns a channel that is closed when RBAC objects change, nil for a Set of NewSet.
 func (s *Set) Changed() <-chan struct{} { return s.changed }
 
 // Until returns the time at which the Set gets stale if no RBAC object changes, or the zero

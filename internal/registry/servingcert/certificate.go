@@ -66,8 +66,8 @@ type Certificate struct {
 	mu sync.Mutex
 	// served is nil until the Secret has a certificate that clients accept.
 	served *tls.Certificate
-	// authorities has the authorities from the Secret of the served certificate, by which
-	// clients verify it, nil if the Secret had none.
+	// authorities are the authorities by which clients verify the served certificate. They
+	// are from the Secret of that certificate, nil if the Secret had none.
 	authorities *x509.CertPool
 	// waiting is the content of files with a certificate of another authority. The
 	// certificate is served from the time handover on.
@@ -87,7 +87,8 @@ func New(o Options) *Certificate {
 	return c
 }
 
-// Run reloads the certificate every ten seconds until ctx ends.
+// Run reads the files every ten seconds until ctx ends, and serves a changed certificate (hot
+// reload).
 func (c *Certificate) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(context.Context) { c.reload() }, pollInterval)
 }
@@ -186,8 +187,9 @@ func parseAuthorities(text []byte) (*x509.CertPool, error) {
 
 // waits reports whether the listener serves the former certificate until the handover: the
 // former certificate is still valid, and clients may not have the authority of the new pair
-// yet. If neither the former nor the new files have authorities, clients use their own
-// authorities, and waits returns false.
+// yet. The first call with a new pair sets the time of the handover. If neither the former nor
+// the new files have authorities, clients use their own authorities, and waits returns false.
+// The caller holds mu.
 func (c *Certificate) waits(pair *tls.Certificate, authorities *x509.CertPool, read []byte) bool {
 	now := c.options.Clock.Now()
 	if c.served == nil || checkValidity(c.served.Leaf, now) != nil {
@@ -198,7 +200,7 @@ func (c *Certificate) waits(pair *tls.Certificate, authorities *x509.CertPool, r
 	}
 	if !bytes.Equal(read, c.waiting) {
 		c.waiting, c.handover = read, now.Add(handoverDelay)
-		// If the files return to their earlier content, this is a change from the waiting files, too.
+		// c.read is nil now, so that reload handles a return to the earlier files as a change.
 		c.read, c.refused = nil, nil
 		refused.WithLabelValues(c.options.Listener).Set(0)
 		c.options.Log.Info("found a serving certificate of a new authority; the former certificate is served until clients trust that authority",
