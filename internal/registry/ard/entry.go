@@ -117,8 +117,8 @@ func (p *Publisher) id(segments ...string) string {
 	return strings.Join(append([]string{"urn", "air", p.Domain}, segments...), ":")
 }
 
-// ParseAgentID returns the agent of an identifier; ok is false if it is not the
-// identifier of an agent of this publisher.
+// ParseAgentID returns the namespace and the name in an identifier of an agent. ok is false if the
+// identifier has another form or another publisher. ParseAgentID does not validate the names.
 func (p *Publisher) ParseAgentID(id string) (namespace, name string, ok bool) {
 	parts := strings.Split(id, ":")
 	if len(parts) != 5 || !strings.EqualFold(parts[0], "urn") || !strings.EqualFold(parts[1], "air") || !strings.EqualFold(parts[2], p.Domain) {

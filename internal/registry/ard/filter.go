@@ -52,7 +52,7 @@ var fields = map[string]func(p *Publisher, e *Entry) []string{
 
 const metadataPrefix = "metadata."
 
-// metadata are the keys of Metadata.
+// metadata are the keys of Entry.Metadata that filters and facets accept.
 var metadata = []string{"namespace", "name", "ready", "remote", "streaming", "externalURL", "provider"}
 
 func isField(name string) bool {
@@ -130,7 +130,8 @@ func equal(field, value, want string) bool {
 	}
 }
 
-// Excludes reports whether no agent of this publisher satisfies the filter.
+// Excludes reports whether the type or the publisher of the filter excludes all agents of this
+// publisher. If it is false, the other fields may still exclude all of them.
 func (p *Publisher) Excludes(f Filter) bool {
 	none := func(name, value string) bool {
 		wanted, has := f[name]

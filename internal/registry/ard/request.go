@@ -54,8 +54,8 @@ type Explore struct {
 	} `json:"resultType"`
 }
 
-// ParseSearch reads the body of a search. Its errors are *RequestError. A page size
-// above the maximum of 100 is reduced to it.
+// ParseSearch reads the body of a search. Its errors are *RequestError. PageSize of the result
+// is not nil: it is 10 by default, and at most 100.
 func ParseSearch(body []byte) (*Search, error) {
 	var s Search
 	if err := decode(body, &s); err != nil {
@@ -175,8 +175,8 @@ func pageSize(size *int, otherwise int) (int, error) {
 	}
 }
 
-// FacetResult has the most frequent values of a field. OtherCount is the number of
-// entries in the buckets that the limit left out.
+// FacetResult has the most frequent values of a field. OtherCount is the sum of the counts of
+// the buckets that the limit left out.
 type FacetResult struct {
 	Buckets    []Bucket `json:"buckets"`
 	OtherCount int      `json:"otherCount"`

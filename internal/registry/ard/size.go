@@ -144,7 +144,8 @@ func (e *Entry) Cut(limit int) {
 	e.Capabilities = firstTexts(capabilities, limit-e.Size())
 }
 
-// cutText returns the longest beginning of a text with at most so many bytes of JSON.
+// cutText returns the longest beginning of a text that has at most the given size as JSON, in
+// bytes.
 func cutText(text string, bytes int) string {
 	size := stringSize("")
 	for i, r := range text {
@@ -155,7 +156,7 @@ func cutText(text string, bytes int) string {
 	return text
 }
 
-// firstTexts returns the first texts with at most so many bytes of JSON.
+// firstTexts returns the first texts that together have at most the given size as JSON, in bytes.
 func firstTexts(texts []string, bytes int) []string {
 	for i, text := range texts {
 		if bytes -= stringSize(text); bytes < 0 {

@@ -68,8 +68,8 @@ func (d *documents) has(key Key, text digest) bool {
 	return known != nil && d.assign(key, known)
 }
 
-// put sets the vector of a document. It returns errOtherDimensions for a vector with another number of dimensions
-// than the other vectors.
+// put sets the vector of a document. It does nothing if MaxDocuments other documents have a vector. It returns
+// errOtherDimensions for a vector with another number of dimensions than the other vectors.
 func (d *documents) put(key Key, text digest, v *Vector) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -87,7 +87,7 @@ func (d *documents) put(key Key, text digest, v *Vector) error {
 	return nil
 }
 
-// assign sets the vector of a document, and reports whether there is room for it.
+// assign sets the vector of a document, and reports whether there is room for it. The caller holds mu.
 func (d *documents) assign(key Key, v *shared) bool {
 	if d.byKey[key] == nil && len(d.byKey) >= MaxDocuments {
 		return false

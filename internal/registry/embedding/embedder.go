@@ -260,8 +260,8 @@ func (e *Embedder) retryRefused() {
 	}
 }
 
-// Query returns the vector of a caller's query, or nil if the endpoint fails or takes more than 300 ms. After a failure,
-// Query sends no request for 5 s.
+// Query returns the vector of a caller's query. It returns nil if the endpoint fails or takes more than 300 ms, or if too
+// many requests for queries are running. After a failure, Query sends no request for 5 s.
 func (e *Embedder) Query(ctx context.Context, caller, text string) *Vector {
 	return e.queries.vector(ctx, caller, text)
 }

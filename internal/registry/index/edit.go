@@ -13,7 +13,8 @@ type edit struct {
 }
 
 // With returns the snapshot after the changes, which must be sorted by key. The work is
-// proportional to the changes and to the documents of the changed terms.
+// proportional to the number of leaves, to the changes and to the documents of the changed
+// terms.
 func (s *Snapshot) With(changes []Change) *Snapshot {
 	next := *s
 	next.leaves, next.numbers = slices.Clone(s.leaves), slices.Clone(s.numbers)

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// batchInterval is the time for which the feed collects changes. A burst of changes
-	// causes one snapshot for each interval, whatever its size.
+	// batchInterval is the time for which the feed collects changes (debounce). A burst of
+	// changes causes one snapshot for each interval, whatever the size of the burst.
 	batchInterval = 20 * time.Millisecond
 	// retryInterval is the time after which the feed reads an agent again if a read
 	// failed.
@@ -40,7 +40,8 @@ type ReadFunc func(ctx context.Context, key Key, last *Entry, asOf Revision) (*E
 
 // Feed makes snapshots from notifications about changed agents. It stores only the
 // keys of changed agents and reads the agents when it makes a snapshot, so the
-// order and the number of notifications do not matter.
+// order and the number of notifications do not matter (level-triggered). Run may be called only
+// once. The other methods are safe for concurrent use.
 type Feed struct {
 	read    ReadFunc
 	clock   clock.PassiveClock

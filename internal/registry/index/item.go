@@ -19,7 +19,8 @@ type itemJSON struct {
 	UpdatedAt string `json:"updatedAt,omitempty"`
 }
 
-// identityJSON has the first members of an item. All but namespace and name are from the card.
+// identityJSON has the first members of an item. All but namespace and name are from the card, or
+// from Facts while the agent has no card.
 type identityJSON struct {
 	Namespace        string         `json:"namespace"`
 	Name             string         `json:"name"`

@@ -26,7 +26,7 @@ type Page struct {
 	// ranked begins with Entries and their scores if the search is ranked. maximum is an upper bound of the scores.
 	ranked  []rankedEntry
 	maximum float64
-	// space has Entries, unless the search is ranked.
+	// space has the memory of Entries. It is nil if the search is ranked.
 	space *pageSpace
 	// size is the sum of the sizes of the bodies of Entries.
 	size     int

@@ -27,7 +27,8 @@ const (
 )
 
 // posting has the documents of a term in ascending order: as the list docs if each leaf has
-// few of them (sparse), else as chunks with one set for each leaf (dense).
+// few of them (sparse), else as chunks with one set for each leaf (dense). Only the edit with the
+// same epoch may change it.
 type posting struct {
 	epoch  uint64
 	count  int
@@ -198,8 +199,9 @@ const (
 	bucketBits = 6
 )
 
-// dictionary maps terms to postings. An edit copies the pages, buckets and postings that it
-// changes. Those of another epoch are shared with earlier snapshots and immutable.
+// dictionary maps terms to postings (inverted index). An edit copies the pages, buckets and
+// postings that it changes (copy-on-write). Those of another epoch are shared with earlier
+// snapshots and immutable.
 type dictionary struct {
 	pages [1 << pageBits]*page
 	terms int
@@ -215,7 +217,8 @@ type bucket struct {
 	slots []termSlot
 }
 
-// termSlot has the documents of a term: posting if it is not nil, else the document only.
+// termSlot has the documents of a term: those of posting or, if posting is nil, the single document
+// only.
 type termSlot struct {
 	term    term
 	posting *posting
@@ -226,8 +229,8 @@ func placeOf(t term) (pageNumber, bucketNumber int) {
 	return int(t >> (64 - pageBits)), int(t >> (64 - pageBits - bucketBits) & (1<<bucketBits - 1))
 }
 
-// find returns a iterator over the documents of a term. If the term has one document, the iterator
-// refers to space, where find stores the document.
+// find returns an iterator over the documents of a term, without documents for an unknown term. If
+// the term has one document, the iterator refers to space, where find stores the document.
 func (d *dictionary) find(t term, space *[1]document) iterator {
 	i, j := placeOf(t)
 	p := d.pages[i]

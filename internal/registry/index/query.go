@@ -74,7 +74,8 @@ func (q *Query) Matches(e *Entry) bool {
 	return true
 }
 
-// Fingerprint returns a text that is equal for queries that select the same agents.
+// Fingerprint returns a text that is equal for queries with the same filters. It does not depend on
+// RankedText.
 func (q *Query) Fingerprint() string { return strings.Join(q.terms, "\x00") }
 
 // MinRevision returns the state that the result must include.

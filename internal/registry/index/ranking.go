@@ -10,10 +10,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/text"
 )
 
-// If there are more than commonFrom documents, a word that more than one in commonShare of
-// them has is common. A common word adds to scores, but a document matches only if it has
-// another word of the query, unless all words of the query are common. This bounds the work
-// for a query of frequent words.
+// If there are more than commonFrom documents, a word is common if more than one in commonShare
+// of them has it. A common word adds to scores, but does not suffice for a match: a document
+// must also have a word of the query that is not common. If all words of the query are common,
+// any of them suffices. This bounds the work for a query of frequent words.
 const (
 	commonFrom  = 1000
 	commonShare = 4

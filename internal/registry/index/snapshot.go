@@ -13,7 +13,7 @@ import (
 )
 
 // Snapshot has all agents at one time. It is immutable: With returns its successor, which
-// shares all unchanged parts. The zero value is empty.
+// shares all unchanged parts (copy-on-write). The zero value is empty.
 type Snapshot struct {
 	epoch uint64
 	// leaves have all entries in the order of keys. numbers has the number of each leaf. A search reads numbers to find the few
@@ -80,7 +80,8 @@ func (s *Snapshot) since(r Revision) iter.Seq[*Entry] {
 }
 
 // match fills sets with the documents that have all terms and that the caller sees, and returns
-// the number of these documents. The number of a leaf is the index of its set.
+// the number of these documents. sets must be empty, and the number of a leaf is the index of
+// its set. A nil caller sees all documents.
 func (s *Snapshot) match(terms []term, caller *access.Set, sets []set) (total int) {
 	if len(terms) == 0 {
 		for i, number := range s.numbers {
@@ -102,8 +103,7 @@ func (s *Snapshot) match(terms []term, caller *access.Set, sets []set) (total in
 	return total
 }
 
-// intersect adds the documents that have all terms to sets, which must be empty, and returns the number of these documents.
-// The number of a leaf is the index of its set.
+// intersect does the same as match for a caller that sees all documents. terms must not be empty.
 func (s *Snapshot) intersect(terms []term, sets []set) (total int) {
 	// On the stack, unless a query has many terms.
 	spaces, iterators := make([][1]document, usualConditions), make([]iterator, usualConditions)

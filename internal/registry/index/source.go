@@ -150,9 +150,9 @@ func (s *Source) card(ctx context.Context, agent *a2av1alpha1.Agent, last *Entry
 	return CardSource{Text: config.Data[sidecarconfig.FileName]}, version, nil
 }
 
-// Watch notifies the feed of each agent that changes or whose sidecar configuration
-// changes. The returned channels are closed after the notifications for all objects that
-// exist at the start.
+// Watch registers the feed with the informers of Agents and ConfigMaps. The feed is then notified
+// of each agent that changes or whose sidecar configuration changes. The returned channels are
+// closed after the notifications for all objects that exist at the start.
 func Watch(ctx context.Context, informers cache.Informers, feed *Feed) ([]<-chan struct{}, error) {
 	kinds := []struct {
 		object client.Object

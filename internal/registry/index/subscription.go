@@ -35,9 +35,9 @@ type Effect int
 const (
 	// NoEffect is the effect of a change that the reader does not receive.
 	NoEffect Effect = iota
-	// Upserts is the effect if the reader stores the agent.
+	// Upserts is the effect if the reader must store the agent or its new state.
 	Upserts
-	// Removes is the effect if the reader drops the agent.
+	// Removes is the effect if the reader must drop the agent.
 	Removes
 )
 
@@ -67,8 +67,9 @@ type Subscription struct {
 	ready    chan struct{}
 	places   places
 
-	// behind is the update before the first update that affects the reader and that the reader
-	// has not taken, nil if there is none. subscriptions.mu guards it.
+	// behind is the update from which the reader must continue: the predecessor of the first
+	// update that affects the reader and that the reader has not taken. It is nil if there is no
+	// such update. subscriptions.mu guards behind.
 	behind *Update
 }
 
@@ -126,7 +127,8 @@ func (s *Subscription) Close() {
 	s.behind = nil
 }
 
-// enter starts the interest of the reader at the latest update.
+// enter starts the interest of the reader at the latest update. The caller holds
+// subscriptions.mu.
 func (s *Subscription) enter(i Interest) {
 	latest := s.all.latest.Load()
 	s.interest, s.followed = i, nil
@@ -140,8 +142,8 @@ func (s *Subscription) enter(i Interest) {
 
 // places are the places of a subscription in the index of subscriptions.
 type places struct {
-	// A change may affect the subscription if its agent has one of terms. Unless least is
-	// VisibilityCluster, the agent may instead have a Visibility of at least least.
+	// A change may affect the subscription if the agent has one of terms, or if the Visibility of
+	// the agent is at least the field least. With least VisibilityCluster, only terms count.
 	terms []term
 	least access.Visibility
 	// unindexed is true if each change may affect the subscription.
@@ -239,7 +241,7 @@ func (all *subscriptions) remove(s *Subscription) {
 }
 
 // candidates calls use with each subscription that a change may affect, with some of them
-// more than once.
+// more than once. The caller holds mu.
 func (all *subscriptions) candidates(c *Change, use func(*Subscription)) {
 	each := func(found subscribers) {
 		for s := range found {

@@ -28,7 +28,8 @@ func hashWord(word string) term {
 }
 
 // findTerm returns the index of a term in sorted terms, and false if it is not among them. Terms are hashes and so evenly
-// distributed: the search starts where the term would be on average, and the term is a few places away.
+// distributed: the search starts where the term would be on average, and the term is a few places away (interpolation
+// search).
 func findTerm(terms []term, t term) (int, bool) {
 	start, _ := bits.Mul64(uint64(t), uint64(len(terms)))
 	i := int(start) //nolint:gosec // below len(terms)

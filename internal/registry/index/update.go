@@ -12,7 +12,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/registry/access"
 )
 
-// maxRemovals bounds the removals that a replica stores for readers that resume.
+// maxRemovals bounds the removals (tombstones) that a replica stores for readers that resume.
 const maxRemovals = 8192
 
 // Change is the difference of one agent between two snapshots. Before is nil for a new
@@ -33,7 +33,7 @@ func (c *Change) SameVisibility() bool {
 }
 
 // Removal records that an agent with a Visibility was removed, or that its Visibility was
-// lowered, at or before a revision.
+// lowered, at or before a revision (tombstone).
 type Removal struct {
 	Key        Key
 	Visibility access.Visibility
@@ -47,7 +47,8 @@ func isRemoved(now *Entry, before access.Visibility) bool {
 }
 
 // Update is a snapshot with the changes since the previous snapshot. Updates form a linked
-// list, which readers follow. The garbage collector frees the updates that no reader needs.
+// list, which readers follow (change feed). The garbage collector frees the updates that no
+// reader needs.
 type Update struct {
 	Snapshot *Snapshot
 	// Changes are sorted by key.

@@ -35,10 +35,10 @@ import (
 type language struct {
 	script *unicode.RangeTable
 	stem   func(*snowballstem.Env) bool
-	// function has the function words, which are frequent and have no topic. They distinguish
-	// the languages of one script, and a query leaves them out.
+	// function has the function words, which are frequent and have no topic (stop words). They
+	// distinguish the languages of one script, and a query leaves them out.
 	function string
-	// offset makes the places of one word in stems different for different languages.
+	// offset shifts the places in stems, so that one word has another place in each language.
 	offset uint64
 }
 

@@ -111,8 +111,8 @@ type Statistics struct {
 	MeanLength float64
 }
 
-// Weight returns the inverse document frequency of a term that so many of the documents
-// have. It is positive.
+// Weight returns the inverse document frequency of a term. documents is the number of
+// documents that have the term. The result is positive.
 func (s Statistics) Weight(documents int) float64 {
 	return math.Log1p((float64(s.Documents-documents) + 0.5) / (float64(documents) + 0.5))
 }
@@ -130,6 +130,6 @@ func (s Statistics) Score(weight float64, frequency uint8, length uint16) float6
 	return weight * f * (saturation + 1) / (f + saturation*(1-lengthPart+lengthPart*relative))
 }
 
-// Limit returns the least upper bound of Score for a weight. Score approaches it with the
-// frequency of the term.
+// Limit returns the least upper bound of Score for a weight. Score approaches this bound as the
+// frequency of the term grows.
 func (s Statistics) Limit(weight float64) float64 { return weight * (saturation + 1) }

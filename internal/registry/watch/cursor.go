@@ -19,11 +19,11 @@ import (
 // cursorVersion is the first part of a cursor. It identifies the format of the cursor.
 const cursorVersion = "1"
 
-// ErrCursor is returned for a text that is not a cursor of this build.
+// ErrCursor is the error of ParseCursor for a text that is not a cursor of cursorVersion.
 var ErrCursor = errors.New("is not an id of an event of this registry; use the last id unchanged, or omit it to start again")
 
-// Cursor is the id of an event. A stream that resumes at it sends all changes after
-// the event.
+// Cursor is the id of an event (continuation token). A stream that resumes at the cursor sends
+// all changes after the event.
 type Cursor struct {
 	// Revision is the state of the cluster that the reader has.
 	Revision index.Revision

@@ -28,7 +28,7 @@ const (
 	bookmarkInterval = 20 * time.Second
 	// lifetime bounds the time of a stream, because the token of its caller may expire or
 	// be revoked. A stream lasts for a random time between half of lifetime and lifetime,
-	// so that streams do not end together.
+	// so that streams do not end together (jitter).
 	lifetime = 10 * time.Minute
 	// maxLag bounds the changes that a stream has not sent yet, because they and the
 	// snapshots since the reader's state stay in memory.
@@ -37,7 +37,7 @@ const (
 	// agents that its caller sees. accessRetry is the time between two attempts.
 	accessTimeout = 8 * time.Second
 	accessRetry   = time.Second
-	// chunkSize is the number of buffered bytes from which a stream writes them.
+	// A stream writes its buffered events when they have at least chunkSize bytes.
 	chunkSize = 64 << 10
 )
 
@@ -72,8 +72,8 @@ type Writer interface {
 	Flush() error
 }
 
-// Stream sends the agents that one caller sees, and then their changes. It is for one call of
-// Run.
+// Stream sends the agents that one caller sees, and then their changes. Run may be called only
+// once.
 type Stream struct {
 	o Options
 	w Writer
@@ -85,7 +85,8 @@ type Stream struct {
 	// at is the update whose state the reader has, and until the last update to send. They are
 	// nil while the stream waits, so that no former snapshots stay in memory.
 	at, until *index.Update
-	// out has the events that are not written yet. Its memory belongs to buffer, which the stream does not have while it waits.
+	// out has the events that are not written yet, in the memory of buffer. Both are nil while
+	// the stream waits.
 	out    []byte
 	buffer *[]byte
 	view   string
@@ -94,7 +95,8 @@ type Stream struct {
 }
 
 // New returns a stream. If the stream resumes, New first waits until the replica has reached
-// the revision of the cursor, for revisionTimeout at most.
+// the revision of the cursor, for revisionTimeout at most. If the replica does not reach the
+// revision, the stream sends all agents. New returns the errors of VisibleSet and of ctx.
 func New(ctx context.Context, o Options) (*Stream, error) {
 	set, err := o.VisibleSet(ctx)
 	if err != nil {
@@ -111,7 +113,9 @@ func New(ctx context.Context, o Options) (*Stream, error) {
 	return &Stream{o: o, interest: index.Interest{Query: o.Query, Set: set}, view: viewOf(o.Query, set)}, nil
 }
 
-// Run sends events until ctx ends or the writer fails. It always returns an error.
+// Run sends events to w until ctx ends, w fails or the lifetime of the stream is over. It always
+// returns an error: that of ctx or w, ErrExpired, ErrSlowConsumer, ErrUnavailable or
+// ErrAccessChanged.
 func (s *Stream) Run(ctx context.Context, w Writer) error {
 	s.w = w
 	end := time.NewTimer(lifetime/2 + rand.N(lifetime/2)) //nolint:gosec // spreads load
@@ -399,7 +403,8 @@ func (s *Stream) send(event []byte) error {
 	return s.writeChunk()
 }
 
-// writeChunk writes the buffered events if they have at least chunkSize bytes.
+// writeChunk writes the buffered events if they have at least chunkSize bytes. It then also
+// returns ErrSlowConsumer or ErrExpired if the stream must end.
 func (s *Stream) writeChunk() error {
 	if len(s.out) < chunkSize {
 		return nil
@@ -445,7 +450,8 @@ func (s *Stream) flush() error {
 	return s.w.Flush()
 }
 
-// buffers has buffers for the events of streams. Thousands of streams send the same update, one after the other.
+// buffers has buffers for the events of streams. Thousands of streams that send the same update
+// one after the other share a few buffers.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // takeBuffer gives the stream a buffer for events.
@@ -454,8 +460,9 @@ func (s *Stream) takeBuffer() {
 	s.out = (*s.buffer)[:0]
 }
 
-// returnBuffer makes the buffer available to other streams, unless it is larger than a chunk: a stream with few events, whose reader
-// stalls, keeps its buffer until the write fails. The stream must have written its events.
+// returnBuffer makes the buffer available to other streams. It drops a buffer that is larger than
+// a chunk: the next stream may have few events and a stalled reader, and would hold this memory
+// until its write fails. The stream must have written its events.
 func (s *Stream) returnBuffer() {
 	if s.buffer == nil {
 		return // the stream waits
