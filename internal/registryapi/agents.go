@@ -33,7 +33,8 @@ type Agent struct {
 	InputModes   []string     `json:"defaultInputModes"`
 	OutputModes  []string     `json:"defaultOutputModes"`
 	Skills       []Skill      `json:"skills"`
-	// UpdatedAt is the time of the last transition of a condition, zero if it is unknown.
+	// UpdatedAt is the time of the last transition of a condition of the Agent, or of its
+	// creation. It is zero if it is unknown.
 	UpdatedAt time.Time `json:"updatedAt"`
 	// JSON is the JSON of the agent in the response.
 	JSON json.RawMessage `json:"-"`
@@ -114,7 +115,8 @@ func (q *Query) PageParameters() url.Values {
 	return values
 }
 
-// WatchParameters returns the parameters of GET /v1/agents for a watch.
+// WatchParameters returns the parameters of GET /v1/agents for a watch. Words and Cursor must be
+// "", because the registry rejects them for a watch.
 func (q *Query) WatchParameters() url.Values {
 	values := q.Parameters()
 	values.Set("watch", "true")

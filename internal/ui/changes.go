@@ -146,7 +146,8 @@ func (c *changes) evictIdle() bool {
 	return false
 }
 
-// follow watches the registry until ctx ends.
+// follow watches the registry until ctx ends. After the end of a watch, it starts another one with
+// exponential backoff.
 func (f *feed) follow(ctx context.Context, o Options) {
 	last, known := "", false
 	pause := firstRetry

@@ -26,8 +26,8 @@ const (
 	// discoveryPath is the path of the discovery document below the issuer (OpenID Connect
 	// Discovery 1.0, section 4).
 	discoveryPath = "/.well-known/openid-configuration"
-	// discoveryLifetime is the time after which the endpoints of the issuer are read again.
-	// discoveryPause is this time after a failure.
+	// discoveryLifetime is the time from a successful read of the issuer's endpoints to the next
+	// one. discoveryPause is the time from a failed read to the next one.
 	discoveryLifetime, discoveryPause = time.Hour, 5 * time.Second
 	// maxDiscovery bounds the discovery document, in bytes.
 	maxDiscovery = 64 << 10
@@ -35,8 +35,8 @@ const (
 	issuerTimeout = 10 * time.Second
 )
 
-// errNoSignIn is the error for a code of a sign-in that did not begin in this browser, or has
-// ended.
+// errNoSignIn is the error for a callback without a valid cookie of a sign-in, and for an
+// authorization code that the issuer does not accept.
 var errNoSignIn = errors.New("no sign-in began in this browser, or it took more than 10 minutes")
 
 // provider reads the endpoints of the issuer, and exchanges codes for ID tokens. It is safe for
@@ -103,9 +103,9 @@ func (p *provider) oauth(ctx context.Context) (*oauth2.Config, error) {
 	return &config, nil
 }
 
-// endpoint returns the endpoints of the issuer. Concurrent calls share one request, and wait at
-// most issuerTimeout. If endpoints are known, endpoint returns them immediately and reads them
-// again in the background.
+// endpoint returns the endpoints of the issuer. If endpoints are known, endpoint returns them
+// immediately, and reads them again in the background if the next read is due. If none are
+// known, concurrent calls share one request (singleflight), and wait at most issuerTimeout.
 func (p *provider) endpoint(ctx context.Context) (oauth2.Endpoint, error) {
 	last := p.known()
 	if p.now().Before(last.next) {

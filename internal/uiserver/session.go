@@ -69,7 +69,8 @@ func setCookie(w http.ResponseWriter, name, value string, lifetime time.Duration
 	http.SetCookie(w, cookie)
 }
 
-// write sets the cookies of a session.
+// write sets the cookies of a session, and deletes those that the session does not need. It returns
+// errManyGroups if the session needs more than maxCookies.
 func (s *session) write(w http.ResponseWriter, sealed *sealer, now time.Time) error {
 	text, err := sealed.seal("session", s)
 	if err != nil {

@@ -33,7 +33,7 @@ const (
 	// maxExchanges bounds the concurrent requests to the token endpoint of the issuer.
 	maxExchanges = 16
 	// limitedAddresses bounds the number of addresses that have their own rate. The other addresses share
-	// rates.
+	// one rate.
 	limitedAddresses = 4096
 	callbackPath     = "/callback"
 )
@@ -43,8 +43,8 @@ const heading = "A2A agents"
 
 // signInRate limits the sign-ins that one address begins, and failureRate the sign-ins that fail, because each
 // failure writes a line into the log. Behind a Gateway, all people share one address. A successful callback is
-// therefore not limited, and signInRate is as high as the cost of a sign-in allows: one seal, while the
-// endpoints of the issuer are known.
+// therefore not limited, and signInRate is high: a sign-in costs only one encryption while the endpoints of
+// the issuer are known.
 var (
 	signInRate  = limit.Rate{PerSecond: 1_000, Burst: 1_000}
 	failureRate = limit.Rate{PerSecond: 10, Burst: 100}
