@@ -18,9 +18,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/names"
 )
 
-// addressClaims is the index of the claims of Agents by address. It holds the oldest claim of each
-// address, so that a reconcile visits none of the other Agents at an address: anyone who may create
-// Agents may request the addresses of others. Its methods are safe for concurrent use.
+// addressClaims is the index of the claims of Agents by address. It also holds the oldest claim of
+// each address, so that a reconcile does not visit the other claims. Their number has no bound,
+// because anyone who may create Agents may request the addresses of other Agents. The methods of
+// addressClaims are safe for concurrent use.
 //
 // Only the handlers of events update the index, before they enqueue the Agents at the addresses
 // whose oldest claim has changed. A reconcile that read the former claim is therefore repeated.
@@ -47,8 +48,9 @@ func newAddressClaims(agents client.Reader, optional gather.OptionalKinds) *addr
 	}
 }
 
-// of returns the oldest claims of the addresses that an Agent requests, or nil if it requests
-// none. Its cost depends on the number of these addresses, and not on the number of their claims.
+// of returns the oldest claim of each address that an Agent requests, or nil if the Agent requests
+// none. An address without a claim is absent. The cost of a call depends on the number of these
+// addresses, and not on the number of their claims.
 func (a *addressClaims) of(agent *a2av1alpha1.Agent) map[clusterstate.Address]clusterstate.Claim {
 	addresses := desired.Addresses(agent)
 	if len(addresses) == 0 {
@@ -72,8 +74,9 @@ func (a *addressClaims) has(agent types.NamespacedName) bool {
 	return len(a.byAgent[agent]) > 0
 }
 
-// refresh reads the claims of an Agent from the caches. It returns the addresses whose oldest
-// claim has changed.
+// refresh reads the claims of an Agent from the caches, and puts them into the index in place of
+// the Agent's former claims. It returns the addresses whose oldest claim has changed. If a read
+// fails, refresh returns the error and does not change the index.
 func (a *addressClaims) refresh(ctx context.Context, agent types.NamespacedName) ([]clusterstate.Address, error) {
 	a.mu.Lock() // also during the reads, so that no older state replaces a newer one
 	defer a.mu.Unlock()
@@ -116,6 +119,7 @@ func (a *addressClaims) read(ctx context.Context, key types.NamespacedName) (map
 }
 
 // put adds or replaces a claim. It reports whether the oldest claim of the address has changed.
+// The caller holds a.mu.
 func (a *addressClaims) put(at clusterstate.Address, claim clusterstate.Claim) bool {
 	known := a.byAddress[at]
 	if known == nil {
@@ -135,8 +139,8 @@ func (a *addressClaims) put(at clusterstate.Address, claim clusterstate.Claim) b
 	return !known.oldest.Equal(before)
 }
 
-// remove removes the claim of an Agent. It reports whether the oldest claim of the address has
-// changed.
+// remove removes the claim of an Agent, which must exist. It reports whether the oldest claim of
+// the address has changed. The caller holds a.mu.
 func (a *addressClaims) remove(at clusterstate.Address, agent types.NamespacedName) bool {
 	known := a.byAddress[at]
 	delete(known.byAgent, agent)
@@ -151,7 +155,8 @@ func (a *addressClaims) remove(at clusterstate.Address, agent types.NamespacedNa
 	return true
 }
 
-// findOldest visits all claims. The caller then enqueues all Agents at the address anyway.
+// findOldest sets oldest by visiting all claims. This is rare: it is called only if the oldest
+// claim has changed or was removed, and all Agents at the address are then enqueued anyway.
 func (c *claims) findOldest() {
 	first := true
 	for _, claim := range c.byAgent {

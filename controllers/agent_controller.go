@@ -50,8 +50,9 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 const (
-	// conflictDelay is the delay of the retry after a write conflict. Usually the watch event
-	// of the conflicting write starts a reconcile earlier.
+	// conflictDelay is the delay of the retry after a transient error (apply.Transient), such as
+	// a write conflict. Usually the watch event of the conflicting write starts a reconcile
+	// earlier.
 	conflictDelay = time.Second
 	// maxWrittenStatuses bounds the memo of written statuses. If an entry is dropped, the
 	// next reconcile may write an unchanged status.
@@ -207,8 +208,9 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, agent *a2av1alpha1.Agen
 	return ctrl.Result{RequeueAfter: recheckAfter(next, results)}, errors.Join(writeErr, results.routesErr, annotateErr, statusErr)
 }
 
-// withWrittenStatus returns the Agent with the status that the operator wrote last, if the
-// cache may not show this status yet. It does not modify the cached object.
+// withWrittenStatus returns a copy of the Agent with the status that the operator wrote last, if
+// the cache may not show this status yet. Otherwise it returns the cached object itself. It
+// modifies neither.
 func (r *AgentReconciler) withWrittenStatus(agent *a2av1alpha1.Agent) *a2av1alpha1.Agent {
 	last, ok := r.written.Pending(agent.UID, agent.ResourceVersion)
 	if !ok {
@@ -219,7 +221,8 @@ func (r *AgentReconciler) withWrittenStatus(agent *a2av1alpha1.Agent) *a2av1alph
 	return &updated
 }
 
-// writeStatus writes a status, unless the Agent already has the same status.
+// writeStatus writes a status, unless the Agent already has the same status. If the Agent does
+// not exist any more, writeStatus returns nil.
 func (r *AgentReconciler) writeStatus(ctx context.Context, agent *a2av1alpha1.Agent, next a2av1alpha1.AgentStatus) error {
 	if status.Equal(agent.Status, next) {
 		return nil

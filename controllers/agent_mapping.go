@@ -83,12 +83,12 @@ func (m agentMapping) ofGateway(ctx context.Context, gateway client.Object) []re
 	return m.agents(ctx, every, client.MatchingFields{agentsByGateway: client.ObjectKeyFromObject(gateway).String()})
 }
 
-// competitorsOf maps an Agent to the Agents whose addresses have another oldest claim now: of the
-// Agent, or after the Agent has released its claim.
+// competitorsOf updates the claims of an Agent in the index. It maps the Agent to all Agents at the
+// addresses whose oldest claim has changed by this update.
 func (m agentMapping) competitorsOf(ctx context.Context, obj client.Object) []reconcile.Request {
 	key := client.ObjectKeyFromObject(obj)
 	if agent, ok := obj.(*a2av1alpha1.Agent); ok && agent.Spec.Exposure == nil && !m.claims.has(key) {
-		return nil // most Agents, of which the index needs no read
+		return nil // most Agents: they request no address, and have no claim in the index
 	}
 	return m.ofClaims(ctx, key)
 }
@@ -103,8 +103,8 @@ func (m agentMapping) ofRoute(ctx context.Context, route client.Object) []reconc
 	return requests
 }
 
-// ofClaims updates the claims of an Agent in the index, and returns requests for the Agents at the
-// addresses whose oldest claim has changed.
+// ofClaims updates the claims of an Agent in the index, and returns requests for all Agents at the
+// addresses whose oldest claim has changed. If the update fails, it logs the error and returns none.
 func (m agentMapping) ofClaims(ctx context.Context, agent types.NamespacedName) []reconcile.Request {
 	changed, err := m.claims.refresh(ctx, agent)
 	if err != nil {
@@ -177,8 +177,9 @@ func addressKeys(obj client.Object) []string {
 	return keysOf(desired.Addresses(agent))
 }
 
-// keysOf returns the keys of addresses in the index agentsByAddress, without repetitions. The
-// listener is no part of a key, because one of two Agents in conflict may refer to all listeners.
+// keysOf returns the keys of addresses in the index agentsByAddress, without repetitions. A key does
+// not contain the listener: an Agent that names no listener requests the address at all listeners,
+// and is in conflict with an Agent that names one.
 func keysOf(addresses []clusterstate.Address) []string {
 	var keys []string
 	for _, at := range addresses {

@@ -131,7 +131,7 @@ func (r *AgentReconciler) gatewayAPIChanged(ctx context.Context, queue requestQu
 	mapping := agentMapping{cache: r.client, claims: r.claims}
 	requests := mapping.agents(ctx, exposed)
 	for _, each := range requests {
-		mapping.ofClaims(ctx, each.NamespacedName) // the competitors are in requests, too
+		mapping.ofClaims(ctx, each.NamespacedName) // requests contains all exposed Agents already
 	}
 	enqueue(queue, priorityAllAgents, requests...)
 }
@@ -157,9 +157,9 @@ func indexAgents(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-// overdueAgents returns a source that enqueues, when the manager becomes the leader, the Agents
-// whose current generation no manager has reconciled. They precede all other Agents in the
-// queue.
+// overdueAgents returns a source that enqueues the Agents whose current generation no manager has
+// reconciled. It does so once, when the manager becomes the leader. These Agents precede all other
+// Agents in the queue.
 func overdueAgents(mgr ctrl.Manager, mapping agentMapping) (source.Source, error) {
 	queues := make(chan requestQueue, 1)
 	err := mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {

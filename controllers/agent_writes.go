@@ -26,7 +26,7 @@ type writeResults struct {
 	routesErr error
 	// pods is the result of annotating the pods.
 	pods applyresult.Result
-	// scaled is true if only the number of replicas was written.
+	// scaled is true if the spec could not be applied and the number of replicas was written alone.
 	scaled bool
 }
 
@@ -36,10 +36,10 @@ func (w writeResults) inSync() bool {
 	return w.core.InSync() && w.routes.InSync() && !w.scaled && w.routesErr == nil
 }
 
-// writeObjects writes the objects of an Agent. If the Agent has no desired objects, or the
-// API server rejects one of them, writeObjects writes only the number of replicas. The
-// returned error is about the objects that callers inside the cluster need. The error of the
-// routes is in the results.
+// writeObjects writes the objects of an Agent. If the Agent has no desired objects, if the API
+// server rejects one of them, or if one of them belongs to another owner, writeObjects still writes
+// the number of replicas (desired.Scale). The returned error is about the objects that callers
+// inside the cluster need. The error of the routes is in the results.
 func writeObjects(ctx context.Context, applier *apply.Applier, in clusterstate.Agent, want desired.Result) (writeResults, error) {
 	var results writeResults
 	var err error
@@ -60,8 +60,8 @@ func writeAll(ctx context.Context, applier *apply.Applier, in clusterstate.Agent
 		Kind: a2av1alpha1.GroupVersion.WithKind(a2av1alpha1.AgentKind),
 		Name: in.Agent.Name,
 		UID:  in.Agent.UID,
-		// The status also counts if the API server did not store it because the Agent was
-		// gone: it shows that the objects existed.
+		// in.Agent may have a status that the API server did not store, because the Agent was
+		// gone. That status still shows that the objects existed.
 		Programmed: programmed(in.Agent),
 	}
 	core := corePlan(in.Children, want)
@@ -83,10 +83,10 @@ func programmed(agent *a2av1alpha1.Agent) bool {
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == agent.Generation
 }
 
-// corePlan plans the objects that callers inside the cluster need. The ConfigMap precedes a
-// new Deployment, because the pods cannot start without the sidecar configuration. The
-// ConfigMap follows an existing Deployment, so that the running pods do not get a
-// configuration that belongs to a template that the API server rejects.
+// corePlan plans the objects that callers inside the cluster need. A new ConfigMap precedes the
+// Deployment, because the pods cannot start without the sidecar configuration. An existing
+// ConfigMap follows the Deployment: if the API server rejects the Deployment, the running pods
+// keep the configuration that belongs to their template.
 func corePlan(current clusterstate.Children, want *desired.Objects) plan {
 	var p plan
 	// The NetworkPolicy comes first, so that no pod runs without its protection.
@@ -137,8 +137,8 @@ func add[D any, T interface {
 	})
 }
 
-// run applies the objects and then deletes. It deletes nothing if an object cannot be
-// applied.
+// run applies the desired objects, and then deletes the objects that are no longer desired. If an
+// object cannot be applied, it deletes nothing.
 func (p *plan) run(ctx context.Context, a *apply.Applier, owner apply.Owner) (applyresult.Result, error) {
 	result, err := a.Set(ctx, owner, p.apply...)
 	if err != nil || !result.Complete() {

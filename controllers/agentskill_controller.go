@@ -198,8 +198,8 @@ func (r *AgentSkillReconciler) skillsOfAgent(ctx context.Context, obj client.Obj
 	return requests
 }
 
-// skillsOfNamespace maps a Namespace to skills of other namespaces to which its Agents
-// refer. Such a skill may admit or refuse these Agents by the labels of the Namespace.
+// skillsOfNamespace maps a Namespace to the skills of other namespaces to which the Agents of the
+// Namespace refer. Such a skill may admit these Agents by the labels of their Namespace.
 func (r *AgentSkillReconciler) skillsOfNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
 	list := &a2av1alpha1.AgentList{}
 	if err := r.client.List(ctx, list, client.InNamespace(namespace.GetName()), client.UnsafeDisableDeepCopy); err != nil {

@@ -99,8 +99,8 @@ func newLog(to io.Writer, level slog.Leveler) *slog.Logger {
 	return log
 }
 
-// drain implements the preStop hook. It returns when the drain has ended. The kubelet
-// kills it when the grace period ends.
+// drain implements the preStop hook. It returns the exit code of the process when the drain
+// (graceful shutdown) has ended. The kubelet kills the hook when the grace period ends.
 func drain() int {
 	if err := serving.RequestDrain(context.Background(), serving.HealthAddress); err != nil {
 		fmt.Fprintf(os.Stderr, "sidecar: %v\n", err)
