@@ -5,7 +5,7 @@
 //
 // No other package writes these objects. The package does not depend on Agents: its input
 // is apply configurations and an owner. It never changes an object of another owner, and
-// sends no request that would change nothing.
+// skips writes that would change nothing.
 package apply
 
 import (
@@ -33,9 +33,9 @@ const (
 	// maxRejections bounds the memo of rejections. If an entry is dropped, the next
 	// reconcile may send a write that the API server rejects again.
 	maxRejections = 4 << 10
-	// rejectedFor is how long the Applier does not repeat a rejected write. After this
-	// time it tries again, because quotas and policies may allow the write by then, and
-	// their changes cause no event.
+	// rejectedFor is how long the Applier does not repeat a rejected write (negative cache).
+	// After this time it tries again, because quotas and policies may allow the write by then,
+	// and their changes cause no event.
 	rejectedFor = time.Minute
 )
 

@@ -127,7 +127,8 @@ func containsElements(have, want reflect.Value) bool {
 	return true
 }
 
-// associative reports whether each element of a list has the keys of an associative list.
+// associative reports whether there is an entry of mergeKeys whose keys are set in each element
+// of a list. An empty list is not associative.
 func associative(list reflect.Value) bool {
 	element := list.Type().Elem()
 	if element.Kind() == reflect.Pointer {
@@ -222,7 +223,8 @@ func isAtomic(structType reflect.Type, name string, fieldType reflect.Type) bool
 type fields struct {
 	names []string
 	index map[string][]int
-	// keys contains the entries of mergeKeys whose keys are all fields of the type.
+	// keys contains the entries of mergeKeys whose keys are all fields of the type, as indexes of
+	// these fields. It is nil for a type of atomicElements.
 	keys [][][]int
 }
 
@@ -287,9 +289,9 @@ func fieldAt(v reflect.Value, at []int) reflect.Value {
 	return value
 }
 
-// fieldPair is the index of a field of one struct type, and the index of the field with the
-// same JSON name in another type, or nil if that type has no such field. atomic is true if the
-// field is wanted without entries of other field managers.
+// fieldPair has the indexes of a field of the apply configuration (want) and of the field with the
+// same JSON name in the object (have). have is nil if the object has no such field. atomic is true
+// if the field of the object must have no entries of other field managers.
 type fieldPair struct {
 	want, have []int
 	atomic     bool

@@ -32,10 +32,10 @@ func (owner Owner) reference() *metav1ac.OwnerReferenceApplyConfiguration {
 		WithBlockOwnerDeletion(true)
 }
 
-// conflicts returns the objects that belong to other owners, and whether there are orphans.
-// The operator adopts orphans (docs/adr/0023-orphans-are-taken-back.md), but not while
-// their owner is being deleted and orphans them: after an adoption, the garbage collector
-// would delete the objects with the owner.
+// conflicts returns the existing objects that neither the owner controls nor are orphans, and
+// whether there are orphans. Set adopts orphans (docs/adr/0023-orphans-are-taken-back.md) only
+// after a live read of the owner: if the owner is being deleted and orphans its objects, the
+// garbage collector would delete adopted objects together with the owner.
 func (a *Applier) conflicts(owner Owner, objects []Object) (foreign []applyresult.Conflict, orphans bool) {
 	for _, object := range objects {
 		switch {
@@ -65,8 +65,8 @@ func (a *Applier) orphaned(object Object, owner Owner) bool {
 	})
 }
 
-// lost reports whether one of the objects existed and no longer exists. It may have been
-// deleted together with its owner (docs/adr/0024-nothing-for-a-deleted-agent.md).
+// lost reports whether the cache lacks one of the objects although the object existed. It may have
+// been deleted together with its owner (docs/adr/0024-nothing-for-a-deleted-agent.md).
 func (a *Applier) lost(owner Owner, objects []Object) bool {
 	return slices.ContainsFunc(objects, func(o Object) bool {
 		if o.current != nil {

@@ -37,7 +37,7 @@ func attemptOf(o Object, digest string) attempt {
 func (a *Applier) send(o Object, digest string, write func() error) (*applyresult.Rejection, time.Duration, error) {
 	try := attemptOf(o, digest)
 	if known, ok := a.rejected.Get(o.target, try); ok {
-		// No write was sent for the events since the rejection, so a retry is due when the
+		// The reconciles since the rejection have not sent the write, so a retry is due when the
 		// rejection expires.
 		return &known.Rejection, known.until.Sub(a.config.Clock.Now()), nil
 	}

@@ -167,8 +167,8 @@ func Prune[C any, O interface {
 	return nil
 }
 
-// Scale writes only the number of replicas of the cached Deployment current, unless the
-// cache does not show the same write yet. The apply configuration has the Deployment's UID.
+// Scale writes only the number of replicas of the cached Deployment current. It skips a write that
+// it has sent before and that the cache does not show yet. replicas must have the Deployment's UID.
 // fieldOwner is a separate field manager: if the manager of the whole object applied only
 // this field, the API server would remove all other fields.
 func (a *Applier) Scale(ctx context.Context, current *appsv1.Deployment, replicas *appsv1ac.DeploymentApplyConfiguration, fieldOwner string) error {
@@ -189,12 +189,13 @@ func (a *Applier) Scale(ctx context.Context, current *appsv1.Deployment, replica
 	return nil
 }
 
-// Annotate sets an annotation on the running pods that lack it. The kubelet syncs a pod,
-// and refreshes its volumes, whenever the pod changes, so the annotation makes the
-// kubelet update the pod's ConfigMap at once. A pod that does not run yet reads the
-// ConfigMap when it starts. Annotate also updates the annotations in the given pods, in new
-// maps. It does not repeat a patch that the cache does not show yet. If the API server rejects
-// several patches, the result contains the last rejection.
+// Annotate sets an annotation on the running pods that do not have it with this value. The
+// kubelet syncs a pod, and refreshes its volumes, whenever the pod changes, so the annotation
+// makes the kubelet update the pod's ConfigMap at once. A pod that does not run yet reads the
+// ConfigMap when it starts. Annotate also replaces the maps of annotations in the given pods. It
+// does not repeat a patch that the cache does not show yet. If the API server rejects several
+// patches, the result contains the last rejection. Other errors do not stop Annotate: it returns
+// them joined.
 func (a *Applier) Annotate(ctx context.Context, pods []corev1.Pod, annotation, value, fieldOwner string) (applyresult.Result, error) {
 	var result applyresult.Result
 	var errs []error

@@ -17,8 +17,8 @@ type Result struct {
 	// Changed lists the kinds of the objects with a pending write: this reconcile or an
 	// earlier one wrote the object, and the cache does not show the new state yet.
 	Changed []string
-	// Conflicts lists the objects that exist and belong to another owner. If the list is
-	// not empty, nothing was written.
+	// Conflicts lists the objects that exist and belong to another owner or to none. If the list
+	// is not empty, nothing was written.
 	Conflicts []Conflict
 	// Rejection is the write that the API server rejected in this reconcile or within the
 	// last minute; nil for none. The objects after it were not written.
@@ -39,7 +39,7 @@ func (r Result) InSync() bool {
 	return r.Complete() && len(r.Changed) == 0 && len(r.NotDeleted) == 0 && r.RecheckAfter == 0
 }
 
-// Conflict is an object that exists and belongs to another owner.
+// Conflict is an object that exists and does not belong to the owner. It is no orphan of the owner.
 type Conflict struct {
 	Kind string
 	Name string

@@ -131,19 +131,17 @@ func (m *Memo[K, S, V]) Last(key K) (value V, ok bool) {
 // Clear removes all entries.
 func (m *Memo[K, S, V]) Clear() { m.entries.Clear() }
 
-// cacheDelay is the longest time for which a write is pending while the cache shows a version
-// between the one before the write and the one that the write made. It is bounded because the
-// resource versions of an API server start again at a lower number after a restore of its
-// storage.
+// cacheDelay is how long a write stays pending at most while the cache shows a resource version
+// between Write.Before and Write.After. The time is bounded because an API server counts resource
+// versions from a lower number after a restore of its storage.
 const cacheDelay = time.Minute
 
 // Writes maps keys to the last write of an object, which the cache may not show yet. Its methods
 // are safe for concurrent use.
 //
-// A write is pending while the cached object has the resource version from before the write. For
-// up to a minute, it is also pending while the cached object has another version that is older
-// than the version of the write. The cache then shows an earlier write, of the operator or of
-// another client.
+// A write is pending while the cached object has the resource version Write.Before. For up to a
+// minute, it is also pending while the cached object has another version that is older than
+// Write.After. The cache then shows an earlier write, of the operator or of another client.
 type Writes[K comparable, V any] struct{ table[K, sentWrite[V]] }
 
 // Write is a write of an object.
