@@ -90,7 +90,7 @@ type GatewayAPI struct {
 	Unreadable Unreadable
 	// Gateways holds the existing Gateways of spec.exposure, in watched namespaces.
 	Gateways map[types.NamespacedName]*gatewayv1.Gateway
-	// Claims holds, by address, the oldest claim of each address of the Agent at a Gateway. The claim
+	// Claims holds the oldest claim of each address that the Agent requests at a Gateway. The claim
 	// belongs to this or to another Agent. An address without a claim is absent.
 	Claims map[Address]Claim
 }
@@ -102,16 +102,17 @@ type Address struct {
 	Listener string
 	// Kind is the kind of the routes.
 	Kind gatewayv1.Kind
-	// Host is "" for the hostnames of the listeners.
+	// Host is "" if the routes name no hostname. The hostnames of the listeners then apply.
 	Host a2av1alpha1.Hostname
 	Path string
 }
 
-// AnyListener is the listener in an Address that stands for every claim at the Gateway, at one
-// listener or at all. It is not a valid name of a listener.
+// AnyListener is the Listener of an Address under which every claim at the Gateway is found,
+// whether the claim is for one listener or for all. An Agent that names no listener competes with
+// all these claims. AnyListener is not a valid name of a listener.
 const AnyListener = "*"
 
-// Claim is the claim of an Agent whose route a Gateway accepts at an address.
+// Claim is the claim of an Agent on an address: a Gateway accepts the Agent's route there.
 type Claim struct {
 	Agent types.NamespacedName
 	// Created is the creation time of the route.

@@ -48,7 +48,7 @@ type follower struct {
 	startSource func(context.Context, cache.Cache) (source.SyncingSource, error)
 	// enqueue enqueues all objects that depend on the kind.
 	enqueue func()
-	// setKnown closes state.known, once.
+	// setKnown ensures that state.known is closed only once.
 	setKnown sync.Once
 	// generation is the CRD's generation at the last update.
 	generation int64

@@ -20,9 +20,9 @@ const (
 	// failureGrace is how long the sync of a cache may fail before the failure is reported.
 	// Short failures are normal after a start and for a new CRD.
 	failureGrace = 10 * time.Second
-	// noAnswerTimeout is how long the API server may not respond before this is reported as a
-	// failure. A controller may wait twice for noAnswerTimeout, for the CRD and for its
-	// objects. Both together must be less than the two minutes in which it has to start.
+	// noAnswerTimeout is the time without a response of the API server after which errNoAnswer is
+	// reported. A controller may wait twice for noAnswerTimeout: for the CRD and for its objects.
+	// Both waits together must be shorter than the two minutes in which a controller has to start.
 	noAnswerTimeout = 30 * time.Second
 	// informerInterval is the interval between attempts to create an informer.
 	informerInterval = time.Second
@@ -42,9 +42,9 @@ func newInitialSync() *initialSync {
 	return &initialSync{failures: make(chan error, 1), done: make(chan struct{})}
 }
 
-// handleWatchError is called for each failure to list or to watch. After the initial sync, it
-// only calls the handler of client-go, which logs the failure: the content of the cache stays
-// in use.
+// handleWatchError is called for each failure to list or to watch. Before the initial sync has
+// ended, it stores the failure for reportFailures. Later, it only calls the handler of client-go,
+// which logs the failure: the content of the cache stays in use.
 func (s *initialSync) handleWatchError(ctx context.Context, reflector *toolscache.Reflector, err error) {
 	select {
 	case <-s.done:

@@ -67,8 +67,8 @@ func newCRDCache(config Config, kind Kind, onError toolscache.WatchErrorHandlerW
 	return crds, nil
 }
 
-// stripCRD is a transform that keeps the identity, the generation, the served versions and the
-// conditions of a CRD.
+// stripCRD is a transform that keeps the identity, the generation, the deletion timestamp, the
+// names of the versions and whether they are served, and the conditions of a CRD.
 func stripCRD(obj any) (any, error) {
 	crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition)
 	if !ok {

@@ -69,8 +69,8 @@ func (k *Kinds) Unreadable(kind schema.GroupResource) string {
 type Handlers struct {
 	// Objects maps the objects of each kind to requests.
 	Objects map[schema.GroupResource]handler.MapFunc
-	// Changed enqueues the objects that depend on the presence or on the schemas of the kinds.
-	// It is called after the presence or a schema has changed.
+	// Changed enqueues the objects that depend on the kinds. It is called after a kind was added
+	// or removed, after its CRD has changed, and after its objects became readable or unreadable.
 	Changed func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request])
 }
 

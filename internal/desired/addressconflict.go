@@ -13,10 +13,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// freeHostnames returns the hostnames that a Gateway routes to this Agent. anyHost stands for the
-// hostnames of the listeners. If the Gateway routes other hostnames to another Agent,
-// freeHostnames also returns a problem. A Gateway accepts two routes with the same hostname and
-// path, and sends requests to the older route.
+// freeHostnames returns the hostnames that the Gateway of spec.exposure.parentRefs[i] routes to this
+// Agent. anyHost stands for the hostnames of the listeners. If the Gateway routes one of the Agent's
+// hostnames to another Agent, freeHostnames also returns a problem. A Gateway accepts two routes
+// with the same hostname and path, and sends requests to the older route.
 func (r exposedRoute) freeHostnames(in clusterstate.Agent, i int) ([]a2av1alpha1.Hostname, []usererror.Problem) {
 	var free []a2av1alpha1.Hostname
 	var problems []usererror.Problem
@@ -31,8 +31,9 @@ func (r exposedRoute) freeHostnames(in clusterstate.Agent, i int) ([]a2av1alpha1
 	return free, problems
 }
 
-// conflictAt returns the claim of another Agent to which a Gateway routes a hostname of this
-// Agent, or nil if there is none.
+// conflictAt returns the oldest claim of another Agent on a hostname of this Agent, if this claim
+// precedes the Agent's own route. The Gateway then routes the hostname to the other Agent.
+// Otherwise conflictAt returns nil.
 func (r exposedRoute) conflictAt(in clusterstate.Agent, ref a2av1alpha1.GatewayRef, host a2av1alpha1.Hostname) *clusterstate.Claim {
 	oldest := clusterstate.Claim{Agent: keyOf(in.Agent), Created: r.meta.CreationTimestamp}
 	var conflict *clusterstate.Claim
@@ -67,8 +68,9 @@ func (r exposedRoute) wanted() []a2av1alpha1.Hostname {
 	return r.hostnames
 }
 
-// Addresses returns the addresses that an Agent requests, whose claims decide whether another
-// Agent has them.
+// Addresses returns the addresses whose claims decide whether a Gateway routes to this Agent or to
+// another one. For a reference to one listener, these are the address at this listener and the
+// address at all listeners. For a reference to all listeners, it is the address at AnyListener.
 func Addresses(agent *a2av1alpha1.Agent) []clusterstate.Address {
 	var addresses []clusterstate.Address
 	eachAddress(clusterstate.Agent{Agent: agent}, func(_ exposedRoute, _ a2av1alpha1.GatewayRef, at clusterstate.Address) {
@@ -83,8 +85,9 @@ func Addresses(agent *a2av1alpha1.Agent) []clusterstate.Address {
 	return addresses
 }
 
-// Claims returns the claims of an Agent with its routes: for each address that it requests and
-// at which the Gateway accepts the route.
+// Claims returns the claims of an Agent with its routes: one for each address that the Agent
+// requests and at which the Gateway accepts the route. It contains each claim a second time, at
+// AnyListener of the Gateway.
 func Claims(agent *a2av1alpha1.Agent, web *gatewayv1.HTTPRoute, grpc *gatewayv1.GRPCRoute) map[clusterstate.Address]clusterstate.Claim {
 	claims := map[clusterstate.Address]clusterstate.Claim{}
 	in := clusterstate.Agent{Agent: agent, Children: clusterstate.Children{HTTPRoute: web, GRPCRoute: grpc}}

@@ -10,8 +10,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// agentCard returns the card of an Agent. base is the URL for callers inside the cluster;
-// the card has its interfaces.
+// agentCard returns the card of an Agent with the interfaces of base, which is the base for
+// callers inside the cluster.
 func agentCard(agent *a2av1alpha1.Agent, base card.Base, skills []card.Skill) card.Card {
 	spec := &agent.Spec
 	c := card.Card{

@@ -137,7 +137,8 @@ func unseen(in clusterstate.Agent) bool {
 
 // unseenGateways returns a problem for each Gateway that does not exist, or one problem
 // if Gateways cannot be read. With spec.exposure.url it returns none, because this URL
-// does not depend on Gateways.
+// does not depend on Gateways. It also returns none if the cluster has no HTTPRoutes:
+// servedAt reports that.
 func unseenGateways(in clusterstate.Agent) []usererror.Problem {
 	if in.Agent.Spec.Exposure.URL != "" {
 		return nil

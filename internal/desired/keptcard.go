@@ -150,8 +150,8 @@ func hideExtended(in clusterstate.Agent, skills []card.Skill) []card.Skill {
 	return skills
 }
 
-// pendingSkills returns the ids of the skills that the spec names, and the names of the
-// AgentSkills that do not exist.
+// pendingSkills returns the ids of the skills of the spec that exist, and the names of all
+// AgentSkills in spec.skillRefs: an AgentSkill that does not exist has no other known id.
 func pendingSkills(in clusterstate.Agent) []string {
 	current, _ := skillOrigins(in)
 	var ids []string

@@ -26,8 +26,8 @@ type Result struct {
 	Problems []usererror.Problem
 	// Remarks are messages for the user about a spec that can be applied.
 	Remarks []usererror.Problem
-	// Exposure are problems that make the agent unreachable from outside the cluster
-	// only. They do not prevent the rendering of the objects.
+	// Exposure are problems that affect only callers outside the cluster. They do not
+	// prevent the rendering of the objects.
 	Exposure []usererror.Problem
 	// Card describes the card in Objects.
 	Card Publication

@@ -62,8 +62,8 @@ func httpRoute(in clusterstate.Agent) *gatewayv1ac.HTTPRouteApplyConfiguration {
 }
 
 // grpcRoute returns the GRPCRoute that routes gRPC to the Service. It returns nil without
-// grpcHostnames. gRPC needs hostnames of its own, because a Gateway accepts a hostname
-// for one kind of route only.
+// spec.exposure.grpcHostnames, or if the cluster does not have the kind. gRPC needs hostnames
+// of its own, because a Gateway accepts a hostname for one kind of route only.
 func grpcRoute(in clusterstate.Agent) *gatewayv1ac.GRPCRouteApplyConfiguration {
 	exposure := in.Agent.Spec.Exposure
 	if exposure == nil || len(exposure.GRPCHostnames) == 0 || !in.GatewayAPI.GRPCRoutes {

@@ -33,8 +33,8 @@ func sidecarSecurity(pod *corev1.PodSecurityContext) *corev1.SecurityContext {
 }
 
 // secureContainers applies the restricted Pod Security level to the user's containers: it
-// sets the fields that neither the container nor the pod sets. It does not set the user
-// and the root file system.
+// sets the fields that neither the container nor the pod sets. It does not set runAsUser
+// and readOnlyRootFilesystem.
 func secureContainers(pod *corev1.PodSpec) {
 	shared := pod.SecurityContext
 	if shared == nil {

@@ -29,7 +29,8 @@ type origin struct {
 }
 
 // resolveSkills returns the skills of a card in this order: inline skills, referenced
-// AgentSkills, and selected AgentSkills. Each AgentSkill appears once.
+// AgentSkills, and selected AgentSkills. Each AgentSkill appears once. If there are
+// problems, it returns no skills.
 func resolveSkills(in clusterstate.Agent) ([]card.Skill, []usererror.Problem) {
 	agent := in.Agent
 	origins, problems := skillOrigins(in)
@@ -138,7 +139,7 @@ func sharedSchemaProblems(agent *a2av1alpha1.Agent, skill *a2av1alpha1.AgentSkil
 		"%s: AgentSkill %q is not valid, its spec.%s; correct the AgentSkill, or remove it from the Agent", place, sharedName(agent, skill), invalid)}
 }
 
-// duplicateIDs returns a problem for every pair of skills with the same id.
+// duplicateIDs returns a problem for every skill that has the id of an earlier skill.
 func duplicateIDs(origins []origin) []usererror.Problem {
 	var problems []usererror.Problem
 	first := map[string]string{}

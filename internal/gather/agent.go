@@ -149,7 +149,8 @@ func (g *Gatherer) children(ctx context.Context, agent *a2av1alpha1.Agent) (chil
 	return children, err
 }
 
-// readChild reads the cached object with a name of the Agent's objects; nil if there is none.
+// readChild sets child to the cached object whose name is name(agent.Name), or to nil if there is
+// none.
 func readChild[T any, O interface {
 	*T
 	client.Object

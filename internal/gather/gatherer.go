@@ -1,8 +1,9 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gather reads from the informer caches the state that a reconcile of an Agent needs. From
-// the API server, it reads only the data that the caches do not keep of a ConfigMap.
+// Package gather reads the state that a reconcile of an Agent needs. It reads from the informer
+// caches, with one exception: it reads the data of a ConfigMap that is being deleted from the API
+// server, because the caches do not keep this data.
 //
 // No other package reads the cluster for a reconcile. The package contains no decisions and
 // writes nothing. The objects that it returns belong to the caches and must not be modified:
@@ -106,7 +107,8 @@ func (g *Gatherer) watched(namespace string) bool {
 	return len(g.config.Namespaces) == 0 || slices.Contains(g.config.Namespaces, namespace)
 }
 
-// Read returns a cached object, or nil if there is none. Without a reader, there is none.
+// Read returns a cached object. It returns nil and no error if there is no such object, or if
+// reader is nil.
 func Read[T any, O interface {
 	*T
 	client.Object

@@ -119,7 +119,7 @@ func (e *inputEncoder) gateway(gateway *gatewayv1.Gateway, namespaceLabels map[s
 	}
 }
 
-// claims writes the claims of the Agent's addresses in any order that is the same for equal claims.
+// claims writes the claims of the Agent's addresses, ordered by address.
 func (e *inputEncoder) claims(claims map[clusterstate.Address]clusterstate.Claim) {
 	e.number(int64(len(claims)))
 	for _, at := range slices.SortedFunc(maps.Keys(claims), compareAddresses) {
@@ -170,7 +170,7 @@ func (e *inputEncoder) deployment(d *appsv1.Deployment) {
 }
 
 // skills writes the AgentSkills of the Agent and, for each referenced skill, whether the
-// Agent may use it. Only this depends on the labels of the Agent's namespace.
+// Agent may use it. The labels of the Agent's namespace affect skills in no other way.
 func (e *inputEncoder) skills(in clusterstate.Agent) {
 	for _, ref := range in.Agent.Spec.SkillRefs {
 		skill := in.Skills.Referenced[skillsharing.Target(in.Agent, ref)]

@@ -23,14 +23,15 @@ const liveReadTimeout = 5 * time.Second
 // Everyone who may create ConfigMaps may create them in the name of Agents that do not exist, with
 // the managed fields and the digest of the operator and with a finalizer. The garbage collector
 // deletes these ConfigMaps, and the finalizer keeps them. StripForeign cannot distinguish them
-// from the ConfigMaps of existing Agents.
+// from the ConfigMaps of existing Agents, so it removes the data of both.
 func LacksData(cached *corev1.ConfigMap) bool {
 	return cached != nil && cached.DeletionTimestamp != nil && cached.Data == nil
 }
 
-// WithData returns the cached ConfigMap of an existing Agent with its data. It reads a ConfigMap that
-// LacksData from the API server, if the Agent controls the ConfigMap. The result is nil if cached is
-// nil or the API server does not have the ConfigMap any more.
+// WithData returns the cached ConfigMap of an existing Agent with its data. If LacksData(cached) is
+// true and the Agent controls the ConfigMap, WithData reads the ConfigMap from the API server, within
+// liveReadTimeout. The result is nil if cached is nil or the API server does not have the ConfigMap
+// any more. It has no data if the operator did not write the ConfigMap that the API server has.
 //
 // live reads from the API server. WithData lists, because the operator has no right to get
 // ConfigMaps.

@@ -172,9 +172,9 @@ func identity(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return kept
 }
 
-// foreignIdentity returns the identity of an object that no Agent controls. If the operator
-// wrote the object, the identity also contains the data that an adoption of the orphan needs:
-// the Agent's name, the field manager and the deletion timestamp.
+// foreignIdentity returns the identity of an object for which maybeByOperator is false. If the
+// operator wrote the object, the identity also contains the data that an adoption of the orphan
+// needs: the Agent's name, the field manager and the deletion timestamp.
 func foreignIdentity(m metav1.ObjectMeta) metav1.ObjectMeta {
 	kept := identity(m)
 	agent, labelled := m.Labels[a2av1alpha1.LabelAgent]
@@ -186,7 +186,7 @@ func foreignIdentity(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return kept
 }
 
-// isByOperator reports whether a managed fields entry is of the operator's applies.
+// isByOperator reports whether a managed fields entry was made by an apply of the operator.
 func isByOperator(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == a2av1alpha1.FieldOwner && e.Operation == metav1.ManagedFieldsOperationApply
 }
