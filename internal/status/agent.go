@@ -68,7 +68,7 @@ func Agent(in Inputs) Result {
 }
 
 // AgentSkill returns the whole status of an AgentSkill. agents is the number of Agents
-// that list the skill on their cards.
+// that refer to the skill and may use it.
 func AgentSkill(skill *a2av1alpha1.AgentSkill, agents int32, now time.Time) a2av1alpha1.AgentSkillStatus {
 	next := a2av1alpha1.AgentSkillStatus{
 		Conditions:         slices.Clone(skill.Status.Conditions),

@@ -8,7 +8,7 @@ import (
 )
 
 // chain contains the checks of one condition. The first check that returns a verdict
-// decides.
+// decides. If no check decides, the condition is Unknown with the reason Pending.
 type chain []check
 
 func (c chain) decide(in Inputs, f *facts) verdict {

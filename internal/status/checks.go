@@ -146,16 +146,17 @@ func publishing(in Inputs, _ *facts) (verdict, bool) {
 	return verdict{}, false
 }
 
-// consequences are the reasons of conditions that are False because of another condition.
-// Ready has the reason of the other condition.
+// consequences are the reasons of conditions that are False or Unknown because of another
+// condition. Ready has the reason of the other condition.
 var consequences = []string{
 	a2av1alpha1.ReasonPending, a2av1alpha1.ReasonBlocked, a2av1alpha1.ReasonNotProgrammed,
 	a2av1alpha1.ReasonNoPodReady, a2av1alpha1.ReasonCardKept,
 }
 
 // firstCause decides Ready. It uses the reason and message of the first condition that is
-// not True for a reason of its own. If such a condition is False, Ready is False and not
-// Unknown, because an Unknown condition often waits for the cause of the False one.
+// not True and whose reason is not one of consequences. If one of these conditions is False,
+// Ready is False and not Unknown, because an Unknown condition often waits for the cause of
+// the False one. If there is no such condition, firstCause uses the first consequence.
 func firstCause(_ Inputs, f *facts) (verdict, bool) {
 	var first, consequence *typed
 	status := metav1.ConditionUnknown
@@ -204,9 +205,9 @@ func servesWithout(message string) check {
 	}
 }
 
-// notReadYet returns a check that applies until an operator that has just started has
-// read the card. It keeps the condition of the current generation. Without one, the
-// condition is Unknown.
+// notReadYet returns a check that applies while the operator has not read the card: after
+// its start, or after a change of spec.remote. It keeps the condition if it was observed for
+// the current generation. Otherwise the condition is Unknown.
 func notReadYet(condition string) check {
 	return func(in Inputs, _ *facts) (verdict, bool) {
 		if in.Observed.Remote != nil || in.Observed.Agent.Spec.Suspend {

@@ -13,9 +13,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// failedDependency returns the most important of the failed dependencies that the sidecar
-// of a pod reports and that the Agent still names. The message says what failed, on which
-// field or object, and what to do.
+// failedDependency returns a failed dependency that the sidecar of a pod reports and that
+// the Agent still names: the first one in the order of sidecarconfig.Dependencies. The
+// message says what failed, on which field or object, and what to do.
 func failedDependency(agent *a2av1alpha1.Agent, pod *corev1.Pod) (reason, message string, found bool) {
 	for _, name := range sidecarconfig.Dependencies {
 		for i := range pod.Status.Conditions {

@@ -34,7 +34,7 @@ const (
 // alternates with waitingRunError, so both reasons have the same message.
 const terminatedStartError = "StartError"
 
-// diagnosePod returns why a pod is not ready.
+// diagnosePod returns why a pod is not ready, or false if the pod shows no cause.
 func diagnosePod(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
 	if pod.Status.Phase == corev1.PodFailed {
 		return diagnosis{
@@ -67,7 +67,8 @@ func diagnosePod(in Inputs, pod *corev1.Pod) (diagnosis, bool) {
 	return diagnoseReadiness(in, containers)
 }
 
-// diagnoseContainer returns why a container does not run.
+// diagnoseContainer returns why a container does not run or counts as crashing, or false if
+// neither is the case.
 func diagnoseContainer(in Inputs, c container) (diagnosis, bool) {
 	if w := c.status.State.Waiting; w != nil {
 		switch w.Reason {
@@ -103,7 +104,8 @@ func crashed(s corev1.ContainerStatus) bool {
 	return w != nil && w.Reason == waitingCrashLoopBackOff
 }
 
-// graceLeft returns the remaining part of startGrace for a running container.
+// graceLeft returns the remaining part of startGrace for a running container. It is zero or
+// negative after startGrace.
 func graceLeft(in Inputs, running *corev1.ContainerStateRunning) time.Duration {
 	return startGrace - in.Now.Sub(running.StartedAt.Time)
 }

@@ -29,10 +29,11 @@ type Inputs struct {
 	// CardKept is true if Card is the kept card. Everything else comes from the current
 	// spec.
 	CardKept bool
-	// Applied is true if every object is in sync with the spec.
+	// Applied is true if the API server has accepted every desired object except the routes
+	// of the Gateway API. Outcome has the result of the routes.
 	Applied bool
-	// DeploymentChanged is true if this reconcile wrote the Deployment. Observed then
-	// contains the Deployment from before the write.
+	// DeploymentChanged is true if the operator wrote the Deployment and the cache does not
+	// show the write yet. Observed then contains the Deployment from before the write.
 	DeploymentChanged bool
 	// Now is the time.
 	Now time.Time

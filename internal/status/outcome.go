@@ -46,8 +46,8 @@ func (o Outcome) Problems(reported []usererror.Problem) []usererror.Problem {
 	}
 	problems = append(problems, routes...)
 	for _, p := range reported {
-		// Omit that a Gateway has not accepted a route yet if the route could not be
-		// written.
+		// If a route could not be written, omit the problem that no Gateway has accepted it
+		// yet.
 		if written := o.Routes.Complete() && !o.RoutesFailed; written || p.Reason != a2av1alpha1.ReasonRoutePending {
 			problems = append(problems, p)
 		}

@@ -22,7 +22,8 @@ type rollout struct {
 	ready int
 	// complete is true if all pods are ready and have the current spec.
 	complete bool
-	// failing is true if the rollout cannot succeed until the user changes something.
+	// failing is true if reason is a failure and not a step of a normal start. Some failures
+	// end without a change by the user.
 	failing bool
 	// overdue is true if the Deployment reports that its progress deadline is exceeded.
 	overdue bool
@@ -30,7 +31,8 @@ type rollout struct {
 	// unknown.
 	reason  string
 	message string
-	// recheckAfter is the delay after which a starting agent counts as failed.
+	// recheckAfter is the delay after which a starting agent counts as failed, or a restarted
+	// container as stable; 0 for neither.
 	recheckAfter time.Duration
 	// lostReason and lostMessage describe a failed dependency of a ready pod. They are ""
 	// if there is none.
