@@ -29,9 +29,9 @@ type Options struct {
 	// Elected is closed when this replica becomes the leader. Other replicas export nothing, so
 	// that each Agent has one series.
 	Elected <-chan struct{}
-	// CardRead returns the time of the last successful read of a remote agent's card, and the
-	// time from which the card counts as stale. It returns zero times if there was no
-	// successful read.
+	// CardRead returns the time of the last successful read of a remote agent's card by this
+	// replica, and the time from which the card counts as stale. It returns zero times if there
+	// was no successful read.
 	CardRead func(types.NamespacedName) (read, stale time.Time)
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/limit"
 )
 
-// Rate bounds the events of each Kind.
+// Rate is the rate limit of the events of each Kind. Denied drops and counts the events above it.
 var Rate = limit.Rate{PerSecond: 10, Burst: 100}
 
 // Kind separates denials by the credential of the request. Each kind has a limit of its own,

@@ -251,9 +251,10 @@ func exportedFields(t reflect.Type) []bool {
 	return exported
 }
 
-// generations is a bounded map of two generations. When the recent generation is full, it
-// replaces the older generation. Entries of the older generation that were not used since
-// are dropped.
+// generations is a map of at most 2*size entries that approximates an LRU cache. add puts an entry
+// into the recent generation, and get copies an entry that it finds in the older generation into
+// the recent one. When the recent generation is full, it becomes the older one, and the former older
+// generation is dropped.
 type generations[K comparable, V any] struct {
 	size          int
 	recent, older map[K]V

@@ -44,8 +44,8 @@ func New() *envtest.Environment {
 	return env
 }
 
-// GatewayAPI returns the files of the CRDs of the Gateway API that the manager uses, from the
-// module sigs.k8s.io/gateway-api.
+// GatewayAPI returns the paths of the CRDs of the Gateway API that the manager uses, in the
+// module sigs.k8s.io/gateway-api. It runs the go command to find the module.
 func GatewayAPI(ctx context.Context) ([]string, error) {
 	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/gateway-api").Output()
 	if err != nil {

@@ -33,7 +33,8 @@ import (
 	"time"
 )
 
-// IdleAfter is the time without allocations after which a process is idle.
+// IdleAfter is the interval in which a process must allocate fewer than Policy.IdleAllocation
+// bytes to count as idle.
 const IdleAfter = time.Second
 
 // Tuner tunes the garbage collector by a policy.
@@ -69,7 +70,7 @@ func (t *Tuner) start(read func() usage, release func()) {
 	t.usage, t.release = read, release
 	t.watching.Store(true)
 	t.timer = time.AfterFunc(math.MaxInt64, t.check)
-	t.timer.Reset(IdleAfter) // the function of the timer uses the field
+	t.timer.Reset(IdleAfter) // check uses t.timer, so it must not run before the assignment
 }
 
 // Working reports that the program does work that allocates memory. Collections report
@@ -101,7 +102,8 @@ func (t *Tuner) Start(ctx context.Context) error {
 // every replica of the manager has the caches.
 func (t *Tuner) NeedLeaderElection() bool { return false }
 
-// Stop ends the return of memory to the system. GOGC is still adjusted.
+// Stop stops the timer that returns memory to the system. If the process was idle, the next call
+// of Working starts the timer again. GOGC is still adjusted.
 func (t *Tuner) Stop() {
 	if t.timer != nil {
 		t.timer.Stop()
@@ -182,8 +184,8 @@ type Policy struct {
 	// which is the value of GOGC.
 	Garbage                uint64
 	MinPercent, MaxPercent int
-	// IdleAllocation is the number of bytes below which the allocations of a process in
-	// IdleAfter count as idle.
+	// IdleAllocation is the number of bytes that a process allocates at least in IdleAfter while
+	// it is not idle.
 	IdleAllocation uint64
 	// MinRelease is the smallest amount of memory for which an idle process runs a
 	// collection. The amount must also be at least the live heap divided by

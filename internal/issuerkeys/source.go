@@ -38,7 +38,8 @@ const (
 	// four minutes.
 	refreshPeriod = 3 * time.Minute
 	refreshJitter = 0.33
-	// retryPeriod is the first delay after a failed read. It doubles up to refreshPeriod.
+	// retryPeriod is the first delay after a failed read. The delay doubles up to refreshPeriod
+	// (exponential backoff with jitter).
 	retryPeriod = time.Second
 	// readTimeout bounds one read.
 	readTimeout = 10 * time.Second
@@ -233,7 +234,7 @@ const retainedReads = 5
 // other replicas.
 type retained struct {
 	url string
-	// missed counts the reads since an answer had the key.
+	// missed counts, for each key, the reads since the last answer that contained the key.
 	missed map[key]int
 }
 

@@ -1,7 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leaderfence blocks the writes of a manager that may no longer be the leader.
+// Package leaderfence blocks the writes of a manager that may no longer be the leader (fencing
+// against split brain).
 //
 // Leader election alone does not block them: a manager that was paused continues until its
 // renew deadline, although another manager already leads. A manager that cannot reach its
@@ -34,7 +35,7 @@ const Margin = time.Second
 // concurrent use.
 type Fence struct {
 	clock clock.PassiveClock
-	// openFor is how long a renewal opens the fence.
+	// openFor is how long a renewal opens the fence, counted from the start of its request.
 	openFor time.Duration
 	// renewed is the time at which the last successful renewal began. It is nil before the
 	// first renewal, and after the Lease was released.

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package logging makes the logger of a program: one line of JSON for each event, with the
-// same keys in the manager and in the sidecar (docs/how-to/logs.md). It knows no program and
-// no event.
+// same keys in the manager and in the sidecar (docs/how-to/logs.md). It depends on no program
+// and on no event.
 package logging
 
 import (
@@ -23,13 +23,13 @@ const (
 	KeySpanID  = "span_id"
 )
 
-// New returns a logger that writes the events of a level or a more severe one.
+// New returns a logger that writes JSON lines for the events of level and of more severe levels.
 func New(to io.Writer, level slog.Leveler) *slog.Logger {
 	return slog.New(WithTraceIDs(slog.NewJSONHandler(to, &slog.HandlerOptions{Level: level})))
 }
 
-// WithTraceIDs returns a handler that adds the ids of the span in the context of an event, or
-// else the trace id that the context has by ContextWithTraceID.
+// WithTraceIDs returns a handler that adds the trace id and the span id of the span in the
+// context of an event. If the context has no span, it adds the trace id of ContextWithTraceID.
 func WithTraceIDs(h slog.Handler) slog.Handler {
 	if _, done := h.(traceHandler); done {
 		return h
@@ -39,8 +39,8 @@ func WithTraceIDs(h slog.Handler) slog.Handler {
 
 type traceIDKey struct{}
 
-// ContextWithTraceID returns a context for the events of a request that is part of a trace,
-// by the trace id of its client.
+// ContextWithTraceID returns a context with the trace id that a client sent in its request.
+// The handler of WithTraceIDs adds this id to events with the context.
 func ContextWithTraceID(ctx context.Context, id string) context.Context {
 	return context.WithValue(ctx, traceIDKey{}, id)
 }
@@ -70,8 +70,8 @@ func (h traceHandler) WithGroup(name string) slog.Handler {
 }
 
 // ForVerbosity returns a handler for loggers of logr and klog, which pass their verbosity as a
-// negative level and their errors as "err". V(1) becomes the level debug, and higher
-// verbosities are dropped.
+// negative level and their errors as "err". The handler logs V(1) at the level debug, drops
+// higher verbosities, and renames "err" to KeyError.
 func ForVerbosity(h slog.Handler) slog.Handler { return verbosityHandler{h} }
 
 type verbosityHandler struct{ slog.Handler }

@@ -54,7 +54,7 @@ type Config struct {
 	// searches are sent; empty means none.
 	RegistryPeersFile string
 	// RegistryEmbeddings is the endpoint for embeddings, with which ranked searches of the
-	// registry find agents by meaning.
+	// registry find agents by meaning. Without a URL, they use words only.
 	RegistryEmbeddings RegistryEmbeddings
 	// RegistryReviewAllNamespaces makes the registry review the access of its callers to all
 	// namespaces with Agents. Set it in clusters with an authorizer in addition to RBAC.
@@ -170,7 +170,8 @@ func (c Config) uiErrors() []error {
 type RegistryOIDC struct {
 	// Issuer is the https URL of the issuer; empty means none.
 	Issuer string
-	// Audience is the audience that a token must have, such as a client id. It is required.
+	// Audience is the audience that a token must have, such as a client id. It is required with
+	// an Issuer.
 	Audience string
 	// UsernameClaim names the claim with the user name.
 	UsernameClaim string

@@ -44,7 +44,7 @@ const (
 	// cacheSyncTimeout is how long the caches may take to sync. A cache of objects that the
 	// manager may not read never syncs.
 	cacheSyncTimeout = 5 * time.Minute
-	// shutdownTimeout is how long the runnables have to stop.
+	// shutdownTimeout is how long the runnables have to stop (graceful shutdown).
 	shutdownTimeout = 20 * time.Second
 )
 

@@ -27,8 +27,8 @@ import (
 )
 
 // missingCheckInterval is the shortest interval between two checks of missing namespaces. A
-// random time of up to the same length is added, so that replicas do not restart at the same
-// time.
+// random time of up to the same length is added (jitter), so that replicas do not restart at the
+// same time.
 const missingCheckInterval = 5 * time.Second
 
 // missingNamespaces are namespaces of --watch-namespaces that the manager may not read. The
@@ -76,8 +76,8 @@ func withoutMissing(ctx context.Context, cluster *rest.Config, config Config, lo
 	return missing, config, nil
 }
 
-// checkWithRetry checks a namespace. For some seconds, it retries errors with exponential
-// backoff, except the error of a missing right.
+// checkWithRetry checks a namespace. It retries errors with exponential backoff, up to five
+// attempts in about three seconds. It does not retry a Forbidden error.
 func (m *missingNamespaces) checkWithRetry(ctx context.Context, namespace string) error {
 	backoff := wait.Backoff{Steps: 5, Duration: 200 * time.Millisecond, Factor: 2}
 	retryable := func(err error) bool { return ctx.Err() == nil && !apierrors.IsForbidden(err) }
@@ -108,9 +108,9 @@ var (
 // registry of every replica serves the Agents of the namespaces.
 func (m *missingNamespaces) NeedLeaderElection() bool { return false }
 
-// Start implements manager.Runnable. It returns an error, which ends the manager, when missing
-// namespaces can be read and the next check finds no further ones. Kubernetes then restarts the
-// container, because a process cannot add a namespace to running caches.
+// Start implements manager.Runnable. It returns an error, which ends the manager, when two
+// consecutive checks find that the same missing namespaces can be read now. Kubernetes then
+// restarts the container, because a process cannot add a namespace to running caches.
 func (m *missingNamespaces) Start(ctx context.Context) error {
 	if len(m.names) == 0 {
 		return nil

@@ -116,7 +116,7 @@ func hasAvailableAgents(ctx context.Context, reader client.Reader) (bool, error)
 // registry, which issues these tokens, is disabled.
 func addTokenKeys(mgr manager.Manager, config Config) (*tokenkeys.Source, error) {
 	if config.RegistryBindAddress == off {
-		return nil, nil // no keys are a result
+		return nil, nil // nil keys are not an error: the manager issues no tokens
 	}
 	namespace, err := config.namespace()
 	if err != nil {

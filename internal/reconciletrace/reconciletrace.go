@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package reconciletrace makes a span for each reconcile that writes to the API server or
-// fails, and one for each of its writes. A reconcile that changes nothing makes none, so that
-// the traces are those of changes. The API server receives the trace context of a write.
+// fails, and a span for each of its writes. Other reconciles have no span, so that the traces
+// contain only changes and failures. The API server receives the trace context of a write.
 package reconciletrace
 
 import (
@@ -23,13 +23,14 @@ import (
 // Name is the name of the instrumentation scope of the spans.
 const Name = "github.com/a2a-operator/a2a-operator/internal/reconciletrace"
 
-// Tracer makes the spans of reconciles. Nil makes none.
+// Tracer makes the spans of reconciles. A nil Tracer makes no spans.
 type Tracer struct{ tracer trace.Tracer }
 
 // New returns a Tracer.
 func New(t trace.Tracer) *Tracer { return &Tracer{t} }
 
-// pass is one reconcile. Its span starts with its first write, at the time of its own start.
+// pass is one reconcile. Its span is created at the first write, or at the end if the reconcile
+// fails without a write. The start time of the span is that of the reconcile.
 type pass struct {
 	tracer  trace.Tracer
 	kind    string
@@ -56,7 +57,7 @@ func (t *Tracer) Reconciler(kind string, r reconcile.Reconciler, now func() time
 	})
 }
 
-// of returns the span of the reconcile, which it starts if none of its writes did.
+// of returns the span of the reconcile. The first call creates the span.
 func (p *pass) of(ctx context.Context) trace.Span {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +79,7 @@ func (p *pass) end(ctx context.Context, err error) {
 	}
 	span := p.of(ctx)
 	if err != nil {
-		// The text of an error may hold values of objects.
+		// The text of an error may contain values of objects, so it is not exported.
 		span.SetStatus(codes.Error, "")
 		span.SetAttributes(attribute.String("error.type", "reconcile"))
 	}
@@ -116,5 +117,5 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err // a transport returns the errors of the next one
 }
 
-// WrappedRoundTripper is for client-go, which looks for the transport below.
+// WrappedRoundTripper returns the next transport, for client-go, which unwraps transports.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.RoundTripper }

@@ -24,7 +24,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/sidecarconfig"
 )
 
-// The bounds on a card. The operator writes the card into a ConfigMap.
+// The bounds on a card, because the operator writes the card into a ConfigMap: maxCard is in
+// bytes, maxSkills is a number of skills.
 const (
 	maxCard   = 512 << 10
 	maxSkills = 256
@@ -37,12 +38,13 @@ var wellKnown = []string{"/.well-known/agent-card.json", "/.well-known/agent.jso
 type cardReader struct {
 	secrets client.Reader
 	guard   http.RoundTripper
-	// parsing has one slot: a card needs many times the memory of its text while it is parsed.
+	// parsing is a semaphore with one slot, because a card needs many times the memory of its text
+	// while it is parsed.
 	parsing chan struct{}
 }
 
 // readCard reads the card of an agent. The read fails when ctx ends. If readCard returns an error, the result
-// has a Failure.
+// contains only the Failure for the user. The result is never nil.
 func (r cardReader) readCard(ctx context.Context, a *a2av1alpha1.Agent) (*clusterstate.Remote, error) {
 	result, err := r.fetchCard(ctx, a)
 	if err != nil {
@@ -134,7 +136,8 @@ func originOf(u *url.URL) string {
 	return strings.ToLower(u.Scheme) + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// download reads the card at cardPath or, without a cardPath, at the first well-known path that serves one.
+// download reads the card at cardPath or, without a cardPath, at the first well-known path that serves one. If
+// no well-known path serves a card, it returns the error of the first path.
 func (r cardReader) download(ctx context.Context, origin *url.URL, cardPath, header, value string) ([]byte, error) {
 	places := []string{originOf(origin) + cardPath}
 	if cardPath == "" {

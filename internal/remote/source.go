@@ -35,13 +35,13 @@ const (
 	// reads.
 	retryFirst = time.Second
 	retryMost  = 5 * time.Minute
-	// jitter is the random part of a refresh interval. It spreads the reads of agents that were created at the
-	// same time.
+	// jitter is the largest random addition to a refresh interval, as a fraction of the interval. It spreads
+	// the reads of agents that were created at the same time.
 	jitter = 0.1
 	// defaultInterval is the default of spec.remote.refreshInterval.
 	defaultInterval = 5 * time.Minute
-	// staleAfter is the time after which a card counts as stale that was due to be read. The operator repeats
-	// failed reads all that time.
+	// staleAfter is the time between the due date of a read and the moment from which the card counts as stale
+	// if no read succeeds. The operator retries failed reads during this time.
 	staleAfter = time.Hour
 )
 
@@ -137,8 +137,8 @@ func (s *Source) LastRead(a *a2av1alpha1.Agent) *clusterstate.Remote {
 	return nil
 }
 
-// AgentDeleted removes the result of a deleted Agent. Without this call, the result stays until the time of the
-// next read, which is up to spec.remote.refreshInterval away.
+// AgentDeleted schedules the removal of the result of a deleted Agent. Without this call, the result stays until
+// the time of the next read, which is up to spec.remote.refreshInterval away.
 func (s *Source) AgentDeleted(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -284,8 +284,8 @@ func (s *Source) record(key types.NamespacedName, remote *a2av1alpha1.AgentRemot
 }
 
 // LastSuccess returns the time of the last successful read of an Agent's card, and the time from which the card
-// counts as stale unless another read succeeds before: an hour after that read is due by
-// spec.remote.refreshInterval. It returns zero times if there was no successful read.
+// counts as stale. The card becomes stale staleAfter after the next read is due by spec.remote.refreshInterval,
+// if no read succeeds before. LastSuccess returns zero times if there was no successful read.
 func (s *Source) LastSuccess(key types.NamespacedName) (read, stale time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

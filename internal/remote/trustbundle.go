@@ -22,9 +22,9 @@ const maxBundle = 2 << 20
 // TrustBundle is the set of certificate authorities with which the operator verifies remote agents: the
 // authorities of the system, and those in a file of PEM certificates.
 //
-// Every connection reads the file, so a change that the kubelet mounts takes effect immediately. The cost is
-// small compared with a TLS handshake. If the file cannot be read or parsed, the failure is logged once, and the
-// earlier authorities stay in use. A TrustBundle is safe for concurrent use.
+// Every connection reads the file, so a change that the kubelet mounts takes effect immediately (hot reload). The
+// cost is small compared with a TLS handshake. If the file cannot be read or parsed, the failure is logged once,
+// and the earlier authorities stay in use. A TrustBundle is safe for concurrent use.
 type TrustBundle struct {
 	file string
 	log  logr.Logger

@@ -57,8 +57,9 @@ func escaped(r rune) string {
 	}
 }
 
-// safe reports whether a character shows what it is. Of the format characters (Cf), the two
-// joiners are part of words in many languages and of emoji.
+// safe reports whether a character neither hides nor reorders others and does not control the
+// terminal. Of the format characters (Cf), only the two joiners are safe: they are part of words
+// in many languages and of emoji.
 func safe(r rune) bool {
 	const zeroWidthNonJoiner, zeroWidthJoiner = '\u200c', '\u200d'
 	switch {
@@ -92,7 +93,8 @@ func JSON(text []byte) []byte {
 	return out
 }
 
-// Clip returns at most limit bytes of text, with an ellipsis in place of the rest.
+// Clip returns text unchanged if it has at most limit bytes. Otherwise it cuts text at a character
+// boundary, to at most limit bytes, and appends an ellipsis of 3 bytes.
 func Clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text

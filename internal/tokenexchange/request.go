@@ -124,12 +124,13 @@ func target(description string) *RequestError {
 // the code invalid_request for it.
 func InvalidToken(description string) *RequestError { return invalid(description) }
 
-// Limited returns the error for a caller that has sent too many requests.
+// Limited returns the error for a caller that exceeds its rate limit (status 429).
 func Limited(retryAfter time.Duration, description string) *RequestError {
 	return &RequestError{Status: http.StatusTooManyRequests, Code: codeLimited, Description: description, RetryAfter: max(retryAfter, 1)}
 }
 
-// Unavailable returns the error for a registry that cannot issue tokens now.
+// Unavailable returns the error for a registry that cannot issue tokens now (status 503). The
+// client may retry after a second.
 func Unavailable(description string) *RequestError {
 	return &RequestError{Status: http.StatusServiceUnavailable, Code: codeUnavailable, Description: description, RetryAfter: time.Second}
 }

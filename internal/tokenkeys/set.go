@@ -26,8 +26,7 @@ const (
 	// published during this time.
 	RotationPeriod = 30 * 24 * time.Hour
 	// publicationTime is the least time for which a leader publishes the next key before that
-	// key signs. The previous leader may have ended after it created the key and before it
-	// published it.
+	// key signs. The previous leader may have stopped between creating and publishing the key.
 	publicationTime = time.Hour
 	// formerTime is how long a key verifies tokens after it has stopped signing. It is longer
 	// than the lifetime of a token and the time in which all replicas read the Secret.

@@ -47,7 +47,8 @@ const (
 	// readPeriod is the time between two reads of the Secret. After a change, all replicas
 	// sign with the same key within this time.
 	readPeriod = 10 * time.Second
-	// retryPeriod is the first delay after a failure. It doubles up to readPeriod.
+	// retryPeriod is the first delay after a failure. The delay doubles up to readPeriod
+	// (exponential backoff with jitter).
 	retryPeriod = time.Second
 	jitter      = 0.1
 	// requestTimeout bounds one request to the API server.

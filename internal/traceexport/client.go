@@ -163,7 +163,8 @@ func rejectionOf(response []byte) (r rejection) {
 	return r
 }
 
-// field returns a message from the value of a field on, nil if it has no such field.
+// field returns the rest of an encoded message, beginning at the value of its first field with a
+// number and a wire type. It returns nil if the message has no such field or is malformed.
 func field(message []byte, number protowire.Number, wanted protowire.Type) []byte {
 	for len(message) > 0 {
 		found, kind, n := protowire.ConsumeTag(message)

@@ -39,8 +39,8 @@ type Config struct {
 	Timeout time.Duration
 	// Gzip compresses requests.
 	Gzip bool
-	// TLS returns the settings of one connection, in place of those of Options.DialTLS; nil
-	// for those. It reads its files each time, because certificates are renewed.
+	// TLS returns the TLS settings of one connection. If it is nil, Options.DialTLS connects.
+	// TLS reads its files for each connection, because certificates are renewed.
 	TLS func() (*tls.Config, error)
 	// Sampler decides which traces are recorded.
 	Sampler Sampler
@@ -197,7 +197,8 @@ func (e *environment) endpoint(c *Config) {
 	}
 }
 
-// pairs returns the members of a variable in the format of W3C Baggage, with escaped values.
+// pairs parses the text of a variable in the format of W3C Baggage, and returns its members with
+// decoded values. It returns false for an empty text.
 func (e *environment) pairs(name, text string) (map[string]string, bool) {
 	if text == "" {
 		return nil, false

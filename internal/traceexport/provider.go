@@ -95,11 +95,11 @@ func newResource(c *Config, o *Options) *resource.Resource {
 	return resource.NewSchemaless(attributes...)
 }
 
-// Tracer returns a tracer of the package with an import path.
+// Tracer returns a tracer. name is the import path of the package that uses it.
 func (p *Provider) Tracer(name string) trace.Tracer { return p.sdk.Tracer(name) }
 
-// Retire waits until all spans of a Provider that was replaced have ended, but for at most
-// 5 min and until ctx ends. It then shuts the Provider down. A nil Provider does nothing.
+// Retire waits until all spans of a Provider that was replaced have ended, for at most 5 min,
+// or until ctx ends. It then shuts the Provider down. A nil Provider does nothing.
 func (p *Provider) Retire(ctx context.Context) {
 	if p == nil {
 		return
@@ -131,8 +131,8 @@ func newSampler(s Sampler) sdktrace.Sampler {
 	return linkedSampler{sdktrace.ParentBased(root)}
 }
 
-// linkedSampler records a span without a parent if the span to which it links was recorded,
-// so that the push notifications and calls of a recorded turn are recorded, too.
+// linkedSampler records a span without a parent if the first span to which it links was
+// recorded, so that the push notifications and calls of a recorded turn are recorded, too.
 type linkedSampler struct{ sdktrace.Sampler }
 
 // ShouldSample implements sdktrace.Sampler.

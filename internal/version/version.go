@@ -25,7 +25,7 @@ type Info struct {
 	Version string `json:"version"`
 	// Commit is the full hash, followed by "-dirty" if the tree had changes.
 	Commit string `json:"commit,omitempty"`
-	// Date is that of the commit, in RFC 3339.
+	// Date is the date of the commit, in RFC 3339.
 	Date string `json:"date,omitempty"`
 	// Go is the version of the compiler.
 	Go string `json:"go"`
@@ -54,7 +54,7 @@ func (i Info) String() string {
 	return s + " " + i.Go + " " + i.Platform
 }
 
-// recorded adds what the Go command recorded in the program.
+// recorded returns info with the version, commit and date that the Go command recorded in build.
 func recorded(info Info, build *debug.BuildInfo) Info {
 	if v := build.Main.Version; v != "(devel)" {
 		info.Version = v
