@@ -4,7 +4,7 @@
 // Command chart writes the generated files of the Helm chart: the templates of the CRDs and of the manager's
 // role, from the output of controller-gen in config/, and the README, from the comments in values.yaml.
 //
-// // It works on text, so that a template differs from its source only in the lines that it adds.
+// It works on text, so that a template differs from its source only in the lines that it adds.
 package main
 
 import (

@@ -93,7 +93,8 @@ func (o *clusterOptions) config(out io.Writer, pods, services string) (cluster.C
 	return cluster.Config{State: dir, Network: plan, Builder: builder, Reporter: builder.Reporter}, nil
 }
 
-// open returns the existing cluster of the state directory.
+// open returns the cluster of the state directory with its recorded address ranges. It does not check that the cluster
+// exists.
 func (o *clusterOptions) open(out io.Writer) (*cluster.Cluster, error) {
 	config, err := o.config(out, "", "")
 	if err != nil {

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command commits checks the messages of commits against the rules in
-// CONTRIBUTING.md. It checks the commits that are reachable from HEAD and do not
-// precede the commit that added this file; older history is exempt. It needs
-// neither a remote nor a tag, so that it works in a fresh clone.
+// CONTRIBUTING.md. It checks the commits that are reachable from HEAD and not from
+// the commit that added this file, so older history is exempt. It needs neither a
+// remote nor a tag, so that it works in a fresh clone.
 //
 // Run it at the top of the tree:
 //

@@ -44,8 +44,8 @@ func boundCollections(crd string) string {
 	return strings.Join(out, "\n")
 }
 
-// insertBound adds a bound to the schema whose keys up to the type are the last lines with an indentation, unless it
-// has the bound. most returns the bound for the name of the field.
+// insertBound adds a bound to a schema, unless the schema has one. lines end with the keys of the schema that precede
+// its type. These keys have the indentation indent. most returns the bound for the name of the field.
 func insertBound(lines []string, indent, key string, most func(name string) int) []string {
 	if hasKey(lines, indent, key) {
 		return lines
@@ -57,7 +57,7 @@ func insertBound(lines []string, indent, key string, most func(name string) int)
 	return slices.Insert(lines, at, fmt.Sprintf("%s%s%d", indent, key, most(fieldOf(lines, indent))))
 }
 
-// hasKey reports whether the schema whose keys are the last lines with an indentation has a key.
+// hasKey reports whether a schema has a key. lines end with the keys of the schema, which have the indentation indent.
 func hasKey(lines []string, indent, key string) bool {
 	for _, line := range slices.Backward(lines) {
 		switch text, ok := strings.CutPrefix(line, indent); {
@@ -71,7 +71,8 @@ func hasKey(lines []string, indent, key string) bool {
 	return false
 }
 
-// fieldOf returns the key before the schema whose keys are the last lines with an indentation.
+// fieldOf returns the name of the field that a schema describes, or "" for none. lines end with the keys of the schema,
+// which have the indentation indent.
 func fieldOf(lines []string, indent string) string {
 	for _, line := range slices.Backward(lines) {
 		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, indent) {

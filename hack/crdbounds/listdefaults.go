@@ -24,12 +24,12 @@ type node struct {
 
 // dropListDefaults removes the defaults inside the elements of lists. Like bound, it works line by line.
 //
-// // Client-side kubectl apply sends a JSON merge patch, which contains a whole list if one element differs from
+// Client-side kubectl apply sends a JSON merge patch, which contains a whole list if one element differs from
 // the cluster. If the API server has added a default to an element, each apply of an unchanged file reports
 // "configured". The code that reads such a field applies the default.
 //
-// // A list with merge keys requires the keys to be required or to have a default. The list of container ports,
-// whose protocol authors omit, becomes atomic. The other keys are names, which authors always write: their
+// In a list with merge keys, each key must be required or have a default. The list of container ports becomes
+// atomic, because authors omit the key protocol. The other keys are names, which authors always write, so their
 // defaults stay.
 func dropListDefaults(crd string) string {
 	lines := strings.Split(crd, "\n")
@@ -70,8 +70,8 @@ func dropListDefaults(crd string) string {
 	return strings.Join(kept, "\n")
 }
 
-// elementSchema returns the schema of the elements of the innermost list around a node, or nil. A field may have
-// the name "items", too.
+// elementSchema returns the schema of the elements of the innermost list around a node, or nil if there is no list.
+// It ignores fields with the name "items", whose parent is the key properties.
 func (n *node) elementSchema() *node {
 	for at := n.parent; at != nil && at.parent != nil; at = at.parent {
 		if at.key == "items" && at.parent.key != "properties" {

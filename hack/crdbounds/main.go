@@ -3,7 +3,7 @@
 
 // Command crdbounds narrows the CRDs that controller-gen wrote, in place.
 //
-// // A pod template has quantities and ports whose generated schema allows values that the Go types cannot
+// A pod template has quantities and ports whose generated schema allows values that the Go types cannot
 // decode: "1e1.5" is an error, 99999999999 overflows, and "1e-999999999" takes hours. One such object would stop
 // the watch of every Agent in the cluster, so the API server must refuse it. The API server of Kubernetes 1.33 does
 // not check the formats int32 and int64, so integers have bounds, too. The command also bounds lists and maps, see

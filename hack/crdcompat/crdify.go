@@ -33,7 +33,7 @@ type comparison struct {
 	Errors []string `json:"errors"`
 }
 
-// crdify compares two files. It runs the tool of hack/tools.
+// crdify compares two CRD files with the tool crdify of hack/tools, and returns the incompatible changes.
 func crdify(ctx context.Context, before, after string) ([]change, error) {
 	root, err := moduleRoot(ctx)
 	if err != nil {

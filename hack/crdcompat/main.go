@@ -4,7 +4,7 @@
 // Command crdcompat compares the CRDs with the CRDs of the last release. It fails if an object that the last release
 // accepted may be invalid now.
 //
-// // crdify compares the schemas. accepted.yaml, in the directory of the released CRDs, lists deliberate changes with their
+// crdify compares the schemas. accepted.yaml, in the directory of the released CRDs, lists deliberate changes with their
 // reasons until the next release.
 package main
 

@@ -155,8 +155,8 @@ func (d *demo) wait(ctx context.Context) error {
 	}
 }
 
-// current reports whether both agents run behind the sidecar image of this demo. Agents of an earlier demo are
-// about to roll out.
+// current reports whether the rollouts of both agents have ended, with the sidecar image of this demo. Agents of an
+// earlier demo have the earlier image until the operator changes their Deployments.
 func (d *demo) current(ctx context.Context) bool {
 	for _, name := range []string{"echo", "researcher"} {
 		images, err := kubectl(ctx, "", "-n", d.namespace, "get", "deployment", name, "-o=jsonpath={.spec.template.spec.initContainers[*].image}")

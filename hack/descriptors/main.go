@@ -3,8 +3,8 @@
 
 // Command descriptors compiles the official protos for gRPC server reflection. It writes
 // a FileDescriptorSet of the protos, their imports and the protos of the other
-// services. It leaves out comments, and the options of google.api, because only
-// transcoders use them.
+// services. It leaves out comments, and the options of files, services, methods and
+// fields except deprecated: only transcoders use the options of google.api.
 //
 //	go run ./hack/descriptors OUT PROTO...
 package main

@@ -4,7 +4,7 @@
 // Command failures prints the failed tests of a CI run and their output, from the log of a step and from the
 // JUnit report of the end-to-end suite.
 //
-// // failures [--lines n] log... report.xml...
+//	failures [--lines n] log... report.xml...
 package main
 
 import (

@@ -145,8 +145,8 @@ attestation:
 	return out.String(), nil
 }
 
-// summarize returns the counts of each tier as lines, and the highest tier for which it and all tiers below are satisfied,
-// "none" for no tier. A tier is satisfied if each of its requirements passes or does not apply.
+// summarize returns the counts of each tier as lines, and the highest tier that is satisfied together with all tiers below
+// it, or "none". A tier is satisfied if each of its requirements passes or does not apply.
 func summarize(all []requirement) (lines, claimed string) {
 	var out strings.Builder
 	claimed, satisfiedSoFar := "none", true

@@ -32,8 +32,8 @@ func (t table) markdown() string {
 }
 
 // publish writes each table to its place in a file, between "<!-- kind: place -->"
-// and the next "<!-- end -->". It returns an error if a table has no place, or a
-// place no table.
+// and the next "<!-- end -->". It returns an error if a table has no place, or if a
+// place has no table.
 func publish(file, kind string, tables []table) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -39,10 +39,10 @@ type target struct {
 
 func (t target) String() string { return t.system + "/" + t.architecture }
 
-// directory is a file name for the target.
+// directory returns a directory name for the target, such as linux_amd64.
 func (t target) directory() string { return t.system + "_" + t.architecture }
 
-// executable is the file name of a program for the target.
+// executable returns the file name of a program for the target.
 func (t target) executable(p program) string {
 	if t.system == "windows" {
 		return p.binary() + ".exe"
@@ -66,7 +66,7 @@ var (
 type builder func(ctx context.Context, p program, t target, file string) error
 
 // goBuild returns a builder that runs the Go command in the root of the tree. Builds of one commit with one toolchain have equal
-// bytes (docs: supply chain).
+// bytes (docs/how-to/supply-chain.md).
 func goBuild(root, ldflags string) builder {
 	return func(ctx context.Context, p program, t target, file string) error {
 		file, err := filepath.Abs(file)

@@ -127,7 +127,8 @@ func (r *release) publish(ctx context.Context) (published, error) {
 	return pushed, r.signChecksums(ctx)
 }
 
-// publishInstallation publishes only the images, the chart and install.yaml, without signatures and archives.
+// publishInstallation publishes only the images and the chart, without signatures and archives. It writes install.yaml and
+// samples.yaml into the output directory.
 func (r *release) publishInstallation(ctx context.Context) error {
 	images, chart, err := r.buildInstallation(ctx)
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 )
 
 // signer signs with cosign. Without a key, it signs with the identity of the workflow that runs it, through the public Sigstore
-// services.
+// services (keyless signing).
 type signer struct {
 	cosign cosign
 	// key and public are the files of a key pair. services is the file of a signing configuration without services.

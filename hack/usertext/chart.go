@@ -24,8 +24,8 @@ func chartTexts() ([]text, error) {
 	return append(noteTexts(chartDir+"templates/NOTES.txt", string(notes)), valueTexts(chartDir+"values.yaml", string(values))...), nil
 }
 
-// noteTexts returns the lines of a template that have two words, without actions
-// and commands.
+// noteTexts returns the lines of a template that have at least two words and begin
+// neither with an action of the template nor with a kubectl command.
 func noteTexts(path, template string) []text {
 	var texts []text
 	for i, line := range strings.Split(template, "\n") {

@@ -18,7 +18,8 @@ const apiServers = "hack/cluster/apiserver"
 // requirement matches the version of Kubernetes in a go.mod.
 var requirement = regexp.MustCompile(`(?m)^\s*(?:require )?k8s\.io/kubernetes (v1\.[0-9]+\.[0-9]+)`)
 
-// useAPIServer replaces the kube-apiserver in a catalogue by the kube-apiserver of the minor version b.APIServer.
+// useAPIServer replaces the kube-apiserver in a catalogue by the kube-apiserver of the minor version b.APIServer. It does
+// nothing if b.APIServer is "".
 func (b Builder) useAPIServer(catalogue []Binary) error {
 	if b.APIServer == "" {
 		return nil

@@ -30,7 +30,7 @@ type Cluster struct {
 	containerd containerd.Client
 }
 
-// New returns the cluster of a state directory. It need not run.
+// New returns the cluster of a state directory, which may be stopped or not exist yet.
 func New(config Config) *Cluster {
 	return &Cluster{config: config, containerd: containerd.Client{Socket: config.State.ContainerdSocket()}}
 }

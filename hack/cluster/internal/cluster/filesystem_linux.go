@@ -18,8 +18,8 @@ const overlayMagic = 0x794c7630
 // symbolic link.
 const unmountNoFollow = 0x8
 
-// snapshotter returns the containerd snapshotter for a state directory. An overlay cannot be on an overlay,
-// which is the file system of a machine that is a container.
+// snapshotter returns the containerd snapshotter for a state directory. It returns "native" if the directory is on
+// an overlay, as in a container: the snapshotter "overlayfs" cannot mount an overlay on an overlay.
 func snapshotter(dir state.Dir) (string, error) {
 	var info syscall.Statfs_t
 	if err := syscall.Statfs(dir.Path(), &info); err != nil {

@@ -56,7 +56,7 @@ func (c Container) filter() string {
 	return strings.Join(terms, ",")
 }
 
-// isRunning searches a table of ctr for a running task: id, process id, status.
+// isRunning reports whether a table of ctr, with the columns id, process id and status, has a running task of the id.
 func isRunning(table, id string) bool {
 	for _, fields := range rows(table) {
 		if len(fields) == 3 && fields[0] == id {

@@ -24,7 +24,8 @@ func (c Client) Import(ctx context.Context, archive string) error {
 	return err
 }
 
-// digestOf returns the digest of an image from a table of ctr: name, media type, digest, and more.
+// digestOf returns the digest of an image from a table of ctr, whose first columns are name, media type and digest. It
+// returns "" if the table does not have the image.
 func digestOf(table, reference string) (string, error) {
 	for _, fields := range rows(table) {
 		if fields[0] != reference {

@@ -141,7 +141,8 @@ func readJSON(archive io.ReadSeeker, name string, into any) error {
 	})
 }
 
-// readEntry finds a file of the archive, which it reads from the beginning each time.
+// readEntry calls read with the content of one file of the archive. It searches the archive from the beginning each
+// time, and returns an error if the file is missing.
 func readEntry(archive io.ReadSeeker, name string, read func(io.Reader) error) error {
 	if _, err := archive.Seek(0, io.SeekStart); err != nil {
 		return fmt.Errorf("rewind archive: %w", err)

@@ -33,7 +33,7 @@ func (r *Reporter) Sayf(format string, arguments ...any) {
 	_, _ = fmt.Fprintf(r.out, format+"\n", arguments...)
 }
 
-// Step runs work and prints its name and duration.
+// Step runs work. If work succeeds, Step prints its name and duration. Otherwise it returns the error of work.
 func (r *Reporter) Step(ctx context.Context, name string, work func(context.Context) error) error {
 	start := time.Now()
 	done := make(chan struct{})

@@ -18,7 +18,8 @@ type Lock struct {
 	file *os.File
 }
 
-// Acquire makes the state directory and waits for its lock. waiting is called once when another process holds it.
+// Acquire makes the state directory and waits for its lock. It calls waiting before it waits for another process that
+// holds the lock.
 func Acquire(dir Dir, waiting func()) (*Lock, error) {
 	if err := checkOwned(dir); err != nil {
 		return nil, err

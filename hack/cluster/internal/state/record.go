@@ -33,7 +33,7 @@ type Record struct {
 	Boot string `json:"boot,omitempty"`
 	// Processes are the daemons by component name.
 	Processes map[string]Process `json:"processes,omitempty"`
-	// Sysctls holds the values before the first change, by name.
+	// Sysctls holds the values before the first change since the boot, by name.
 	Sysctls map[string]string `json:"sysctls,omitempty"`
 	// Absent holds the paths outside the state directory that did not exist before the cluster and that its
 	// components create.
