@@ -68,14 +68,15 @@ func InvalidParams(field, message string) *Error {
 	return &Error{Reason: ReasonInvalidParams, Message: message, Field: field}
 }
 
-// Busy returns the error for a request that exceeds a limit now and may succeed after a
-// second.
+// Busy returns an error with ReasonResourceExhausted for a request that exceeds a limit
+// now. Its RetryAfter is one second.
 func Busy(message string) *Error {
 	return &Error{Reason: ReasonResourceExhausted, Message: message, RetryAfter: time.Second}
 }
 
-// ErrorOf returns the error to report to the client. An error that is not an *Error
-// becomes an internal error without a text.
+// ErrorOf returns the error to report to the client: the *Error that err wraps, if it
+// wraps one. ErrDraining and ErrSlowSubscriber become ReasonUnavailable, and any other
+// error becomes ReasonInternal, both without a message.
 func ErrorOf(err error) *Error {
 	if problem, ok := errors.AsType[*Error](err); ok {
 		return problem

@@ -70,8 +70,8 @@ type encoding struct {
 	bytes   []byte
 }
 
-// dropped replaces the list of encodings once the log has trimmed the record. From then
-// on, no encoding is cached.
+// dropped replaces the list of encodings when Drop is called. From then on, the record
+// caches no encoding.
 var dropped = encoding{dialect: dialects}
 
 // Room is the memory budget of cached encodings. Its methods do not block.
@@ -87,8 +87,8 @@ type Room interface {
 // encodingOverhead estimates the bytes of an encoding in addition to its content.
 const encodingOverhead = 48
 
-// NewRecord returns a record that caches its encodings within a budget. A Record that is
-// not made by a function of this package caches no encodings.
+// NewRecord returns a record that caches its encodings within the budget room. If room is
+// nil, it caches none.
 func NewRecord(seq uint64, e Event, room Room) *Record {
 	return &Record{Seq: seq, Event: e, room: room}
 }
@@ -110,8 +110,9 @@ func AppendRecords(dst []*Record, after uint64, events []Event, room Room) []*Re
 	return dst
 }
 
-// Shared reports whether the encoding in a dialect is or will be cached for several
-// readers. The only reader of a log encodes into its own buffer instead.
+// Shared reports whether a reader should call Encoded: the log has several readers, or
+// the encoding in a dialect is cached already. The only reader of a log encodes into its
+// own buffer instead.
 func (r *Record) Shared(d Dialect) bool {
 	return r.room != nil && r.room.Shared() || r.Cached(d)
 }
@@ -119,9 +120,9 @@ func (r *Record) Shared(d Dialect) bool {
 // Cached reports whether the encoding in a dialect is cached.
 func (r *Record) Cached(d Dialect) bool { return r.encodings.Load().in(d) != nil }
 
-// Encoded returns the encoding of the event in a dialect. encode appends the encoding to
-// dst. While the budget has room, Encoded calls encode once per dialect, and more often
-// only if the first readers race.
+// Encoded returns the encoding of the event in a dialect, and caches it. encode appends
+// the encoding to dst. Encoded calls encode once per dialect, except if the first readers
+// race, if the budget has no room, or after Forget or Drop.
 func (r *Record) Encoded(d Dialect, encode func(dst []byte, e *Event) []byte) []byte {
 	kept := r.encodings.Load()
 	if e := kept.in(d); e != nil {

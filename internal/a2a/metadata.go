@@ -150,9 +150,9 @@ func text(value []byte) string {
 // message. No version of the protocol defines a field for it.
 const SkillName = "a2a-operator.dev/skill"
 
-// Skill returns the id of the skill that a message names, "" for none. It returns an
-// error for metadata that the agent's decoder could read differently than the checks of
-// the sidecar do.
+// Skill returns the id of the skill that a message names, "" for none. Its error is an
+// *Error with ReasonInvalidParams: the request and its message name different skills, or
+// the agent's decoder could read the metadata differently than the sidecar does.
 func (r *SendRequest) Skill() (string, error) {
 	of, err := skillIn(r.Metadata, "metadata")
 	if err != nil {
@@ -173,8 +173,9 @@ func (r *SendRequest) Skill() (string, error) {
 }
 
 func skillIn(metadata Object, field string) (string, error) {
-	// An escape can encode any letter of the name. A decoder that folds cases may map
-	// letters outside of ASCII to letters of the name.
+	// Plain metadata names no skill if it does not contain the name in any case. Metadata is
+	// not plain if it has an escape, which can encode any letter of the name, or a letter
+	// outside of ASCII, which a decoder that folds cases may map to a letter of the name.
 	plain := !bytes.ContainsFunc(metadata, func(r rune) bool { return r == '\\' || r >= utf8.RuneSelf })
 	if plain && !bytes.Contains(bytes.ToLower(metadata), []byte(SkillName)) {
 		return "", nil

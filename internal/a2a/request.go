@@ -12,8 +12,8 @@ import (
 // SendRequest is a message to the agent.
 type SendRequest struct {
 	Owner Owner
-	// AccountingPrincipal is whom limits charge for the turn; the zero value stands for
-	// the principal of the owner.
+	// AccountingPrincipal is the principal to which limits charge the turn. The zero value
+	// means the principal of Owner.
 	AccountingPrincipal AccountingPrincipal
 	Message             *Message
 	// Dialect is the dialect of the request. A task that the request creates stores it.
@@ -74,8 +74,8 @@ type GetRequest struct {
 	Tenant        string
 	TaskID        string
 	HistoryLength *int
-	// Within is the method of the request of which this read is one step; "" if the read
-	// is the whole request.
+	// Within is the method of the client's request if the read is only one of its steps,
+	// such as MethodSubscribeToTask. It is "" if the client asked for the task.
 	Within Method
 }
 
@@ -134,8 +134,9 @@ type TaskPage struct {
 // Handler serves the operations of the protocol. Bindings call it, the engine
 // implements it.
 //
-// Its errors are of type *Error if the client caused them or can act on them. The text
-// of any other error is not sent to clients.
+// Its errors are of type *Error if the client caused them or can act on them. The error
+// for a task that the owner does not have is TaskNotFound. The text of any error that is
+// not an *Error is not sent to clients.
 type Handler interface {
 	// Send runs a turn and returns a Task or a Message. It blocks until the task is
 	// terminal or interrupted, unless the request sets ReturnImmediately. The turn
@@ -159,8 +160,8 @@ type Stream interface {
 	// Next waits for at least one record and returns all that are ready. The slice is
 	// valid until the next call. Next returns io.EOF after the last record,
 	// ErrSlowSubscriber if the log has trimmed records that the caller did not read,
-	// ErrDraining if the server shuts down, and ctx's error. After ErrSlowSubscriber
-	// and ErrDraining the client may subscribe again.
+	// ErrDraining if the server shuts down, and the error of ctx if ctx ends. After
+	// ErrSlowSubscriber and ErrDraining the client may subscribe again.
 	Next(ctx context.Context) ([]*Record, error)
 	// Close releases the stream. The task continues.
 	Close()
@@ -247,8 +248,8 @@ type PushRequest struct {
 	Owner  Owner
 	Tenant string
 	TaskID string
-	// ID is "" for the configuration with the id of the task or, if there is none, for
-	// the one that was set last.
+	// ID is the id of the configuration. "" names the configuration whose id is TaskID. If
+	// there is none, it names the configuration that was set last.
 	ID string
 }
 
@@ -272,7 +273,7 @@ type PushPage struct {
 // PushHandler manages push configurations. Its errors follow the rule of Handler.
 type PushHandler interface {
 	SetPush(ctx context.Context, r *SetPushRequest) (*PushConfig, error)
-	// GetPush returns ReasonTaskNotFound if there is no such configuration.
+	// GetPush returns an *Error with ReasonTaskNotFound if the configuration does not exist.
 	GetPush(ctx context.Context, r *PushRequest) (*PushConfig, error)
 	ListPush(ctx context.Context, r *ListPushRequest) (*PushPage, error)
 	// DeletePush also ends deliveries that wait for a retry. Deleting a configuration

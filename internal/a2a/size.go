@@ -41,7 +41,7 @@ func (a *Artifact) Size() int {
 	return n
 }
 
-// Size estimates the bytes of a task.
+// Size estimates the bytes of a task; nil has none.
 func (t *Task) Size() int {
 	if t == nil {
 		return 0
@@ -64,7 +64,7 @@ func (p *TaskPage) Size() (n int) {
 	return n
 }
 
-// Size estimates the bytes of an event of a log.
+// Size estimates the bytes of an event.
 func (e *Event) Size() int {
 	switch {
 	case e.Task != nil:

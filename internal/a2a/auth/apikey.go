@@ -160,7 +160,8 @@ const (
 	maxKeysOfCaller = 2
 	// maxAPIKeys bounds the number of keys, and so the comparisons for one request.
 	maxAPIKeys = 2048
-	// maxCallerName is the limit of a data key of a Secret.
+	// maxCallerName is the maximum length of a data key of a Secret, in bytes. Data keys are
+	// the names of the callers.
 	maxCallerName = 253
 )
 
@@ -191,10 +192,10 @@ func (k *KeyRing) find(key string) (caller string, ok bool) {
 	return k.entries[found].caller, true
 }
 
-// ParseAPIKeys reads files by the names of their callers. Each file has one key per line.
-// ParseAPIKeys returns the usable keys and one error for each unusable key or file, so
-// that one mistake does not lock out all callers. Errors contain names of callers and
-// never a key.
+// ParseAPIKeys reads the API keys in files, a map from the name of a caller to the
+// caller's file. A file has one key per line. ParseAPIKeys returns the usable keys and
+// one error for each unusable key or file, so that one mistake does not lock out all
+// callers. Errors contain names of callers and never a key.
 func ParseAPIKeys(files map[string][]byte) (*KeyRing, []error) {
 	ring := &KeyRing{}
 	var refused []error

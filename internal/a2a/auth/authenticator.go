@@ -68,7 +68,8 @@ func (Anonymous) Authenticate(r *http.Request) (Caller, error) {
 	return Caller{Owner: AnonymousOwner, Anonymous: true, From: r.RemoteAddr, Origin: origin}, nil
 }
 
-// VerifiedBefore returns true for a request without an Authorization header.
+// VerifiedBefore returns CredentialNone, and true if the request has no Authorization
+// header.
 func (Anonymous) VerifiedBefore(r *http.Request) (Credential, bool) {
 	return CredentialNone, r.Header.Get("Authorization") == ""
 }
@@ -86,8 +87,8 @@ func Missing(problem *a2a.Error) bool { return problem == errMissing }
 // may accept.
 var errOtherIssuer = unauthenticated("Token is of another issuer")
 
-// overridableError is the rejection by one authenticator of a request that a later
-// authenticator may still accept.
+// overridableError is the error of an Authenticator that rejects a credential, if the
+// next Authenticators of the policy may still accept the request.
 type overridableError struct{ problem *a2a.Error }
 
 // Error implements error.
@@ -133,7 +134,7 @@ type Caller struct {
 	Policy Challenger
 }
 
-// Challenger is the policy of a caller as far as a denied call needs it.
+// Challenger is the part of a Policy that the response to a denied call needs.
 type Challenger interface {
 	// Challenges returns the values of WWW-Authenticate for clients without a credential.
 	Challenges() []string
@@ -152,7 +153,7 @@ func (c *Caller) AccountingPrincipal() a2a.AccountingPrincipal {
 	return a2a.AccountingPrincipal{Principal: c.Principal()}
 }
 
-// May returns nil if the rules allow the call.
+// May returns nil if Rules allow the call, and otherwise the reason for the refusal.
 func (c *Caller) May(method a2a.Method, skill, tenant string) *authz.Refusal {
 	if c.Rules == nil {
 		return nil

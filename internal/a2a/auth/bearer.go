@@ -50,8 +50,8 @@ func bearer(r *http.Request) (string, bool) {
 
 // parseToken parses a token and returns the issuer that it names. It verifies nothing.
 func parseToken(text string) (token *jwt.JSONWebToken, issuer string, err error) {
-	// The decoder of base64 skips line breaks. With them, many different texts would be the
-	// same token.
+	// The decoder of base64 skips line breaks. If they were allowed, many different texts
+	// would be the same token, each with its own entry in the cache.
 	if strings.ContainsAny(text, "\r\n") {
 		return nil, "", unauthenticated("Token is not a signed JWT of an accepted algorithm")
 	}
@@ -129,8 +129,8 @@ func usableKey(key any) bool {
 	}
 }
 
-// algorithmFits reports whether a key can verify an algorithm. Each elliptic curve has
-// its own algorithm.
+// algorithmFits reports whether a key can verify signatures of an algorithm. Each
+// elliptic curve has its own algorithm.
 func algorithmFits(key any, algorithm string) bool {
 	switch k := key.(type) {
 	case *rsa.PublicKey:

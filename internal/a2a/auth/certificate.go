@@ -175,7 +175,7 @@ func unambiguous(subject *pkix.Name) bool {
 	return true
 }
 
-// accepts reports whether a principal is in the list.
+// accepts reports whether CertificateConfig.Principals contains a principal or is empty.
 func (c *Certificate) accepts(principal string) bool {
 	return len(c.config.Principals) == 0 || slices.ContainsFunc(c.config.Principals, func(listed string) bool {
 		prefix, wild := strings.CutSuffix(listed, "*")

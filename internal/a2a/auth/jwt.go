@@ -152,8 +152,8 @@ func (j *JWT) verify(token *jwt.JSONWebToken, keys *keySet, now time.Time) (Call
 	return caller, claims.Expiry.Time().Add(jwtLeeway), nil
 }
 
-// acceptedHeader reports whether a header has the type of an access token or an ID token
-// and no critical extensions.
+// acceptedHeader reports whether a header has no critical extension (crit), and has no
+// type (typ) or the type of an access token or an ID token.
 func acceptedHeader(h *jose.Header) bool {
 	if _, critical := h.ExtraHeaders["crit"]; critical {
 		return false
@@ -172,8 +172,8 @@ func acceptedHeader(h *jose.Header) bool {
 }
 
 // nameClaim returns the value of a claim that names a principal, an owner or a namespace.
-// It returns false unless the value is a string of 1 to maxPrincipal bytes without control
-// characters.
+// It returns true only if the value is a string of 1 to maxPrincipal bytes without control
+// characters and without U+FFFD.
 func nameClaim(claim json.RawMessage) (string, bool) {
 	var text *string
 	if json.Unmarshal(claim, &text) != nil || text == nil || *text == "" || len(*text) > maxPrincipal {

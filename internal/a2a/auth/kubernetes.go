@@ -18,8 +18,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/authz"
 )
 
-// leeway is the tolerance for differences between the clocks in the cluster, as in API
-// servers.
+// leeway is the tolerance for differences between the clocks in the cluster. API servers
+// have the same tolerance.
 const leeway = time.Minute
 
 // algorithms lists the signature algorithms of API servers and of the registry.

@@ -22,7 +22,9 @@ const AllNamespaces = "*"
 // Policy decides which callers are accepted. It is immutable.
 type Policy struct {
 	// Authenticators are asked in order. The first one that finds its kind of credential
-	// decides. Anonymous is the last one. A policy without any accepts no caller.
+	// decides, except if it rejects a token of another issuer or a client certificate: then
+	// the next ones are asked. Anonymous is the last one. Without Authenticators, the policy
+	// accepts no caller.
 	Authenticators []Authenticator
 	// Namespaces lists the namespaces whose ServiceAccounts may call.
 	Namespaces []string
@@ -31,7 +33,8 @@ type Policy struct {
 	Rules *authz.Policy
 }
 
-// Decide returns the caller of a request, or an *a2a.Error.
+// Decide returns the caller of a request, or an *a2a.Error. If the caller is
+// authenticated but its namespace is not allowed, it returns both.
 func (p *Policy) Decide(r *http.Request) (Caller, error) {
 	var rejection error
 	for i, a := range p.Authenticators {
@@ -122,12 +125,12 @@ func NewGate(p *Policy, deny func(http.ResponseWriter, *http.Request, *a2a.Error
 func (g *Gate) Swap(p *Policy) { g.policy.Store(p) }
 
 // VerifiedBefore reports whether the gate has verified the credential of a request
-// before. It verifies no signature, so it is cheap when an address sends many invalid
-// credentials.
+// before, or accepts the request without a credential. It verifies no signature, so it is
+// cheap when an address sends many invalid credentials.
 //
-// The precedence is that of Decide: a credential that was verified before counts, even if
-// the client certificate was not verified, or if an authenticator of another issuer has
-// not verified the same token. No other combination with an unverified credential counts.
+// An unverified credential makes the result false, with the same two exceptions as in
+// Decide: a client certificate beside another credential that was verified, and a token
+// that an authenticator of another issuer has not verified.
 func (g *Gate) VerifiedBefore(r *http.Request) bool {
 	unverified := CredentialNone
 	for _, a := range g.policy.Load().Authenticators {
@@ -145,8 +148,8 @@ func (g *Gate) VerifiedBefore(r *http.Request) bool {
 type deniedKey struct{}
 
 // DeniedPrincipal returns the principal of a caller that the gate authenticated and then
-// denied because of the caller's namespace, and "" for other requests. The context must
-// be the one of the request that NewGate's deny receives.
+// denied because of the caller's namespace, and "" for other requests. ctx must be the
+// context of the request that the function deny of NewGate receives.
 func DeniedPrincipal(ctx context.Context) string {
 	principal, _ := ctx.Value(deniedKey{}).(string)
 	return principal

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// Limits of the cache. An entry is used for a shorter time than a token is valid (about
-// an hour), so that changed keys take effect even without a reload.
+// Limits of the cache: the number of entries, and the time for which an entry is used.
+// This time is shorter than the lifetime of a token (about an hour), so that changed keys
+// take effect even without a reload.
 const (
 	maxVerified  = 4096
 	maxVerifyAge = 5 * time.Minute
@@ -82,7 +83,7 @@ func (c *tokenCache) put(token string, caller Caller, expiry, now time.Time) {
 }
 
 // shrink evicts expired entries, and then entries in random order until a quarter of the
-// cache is free.
+// cache is free. c.mu must be held.
 func (c *tokenCache) shrink(now time.Time) {
 	for key, entry := range c.entries {
 		if !now.Before(entry.until) {
@@ -113,7 +114,8 @@ type keyedCallers[K any] struct {
 	callers *tokenCache
 }
 
-// of returns the callers that the keys have verified.
+// of returns the callers that the keys have verified. For other keys than before, it
+// returns an empty cache.
 func (c *keyedCache[K]) of(keys *K) *tokenCache {
 	if current := c.current.Load(); current != nil && current.keys == keys {
 		return current.callers

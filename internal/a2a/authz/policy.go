@@ -41,7 +41,8 @@ type Rule struct {
 	// methods, a rule that allows skills matches, because the tasks belong to the caller,
 	// and a rule that denies skills does not match.
 	Skills []string
-	// Expression is checked CEL, compiled by the operator, or nil.
+	// Expression is a serialized cel.expr.CheckedExpr, which the operator has compiled from
+	// CEL. Nil is no condition.
 	Expression []byte
 }
 
