@@ -232,13 +232,13 @@ func covers(mode, mediaType string) bool {
 // RawObject is the text of a JSON object, which the package does not parse.
 type RawObject []byte
 
-// MarshalJSON returns the text, or null for an empty object.
+// MarshalJSON returns the text, or null if o is nil.
 func (o RawObject) MarshalJSON() ([]byte, error) {
 	return json.RawMessage(o).MarshalJSON()
 }
 
-// UnmarshalJSON stores a copy of the text. It refuses a value that is not an object
-// or null.
+// UnmarshalJSON stores a copy of the text of an object. The value null leaves o
+// unchanged. Any other value is an error.
 func (o *RawObject) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		return nil

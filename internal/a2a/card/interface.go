@@ -98,9 +98,9 @@ func NormalizeHost(host string) string {
 // Secure reports whether the base uses TLS.
 func (b Base) Secure() bool { return strings.HasPrefix(b.URL, "https:") }
 
-// Interfaces returns an interface for each version and each of bindings that the base has.
-// If bindings is empty, or the base has none of them, it uses DefaultBindings, because
-// clients cannot use a card without interfaces.
+// Interfaces returns one interface for each version and each binding in bindings. It
+// leaves out a binding that the base does not have. If no binding remains, it uses
+// DefaultBindings, because clients cannot use a card without interfaces.
 func (b Base) Interfaces(bindings []Binding) []Interface {
 	if len(bindings) == 0 {
 		bindings = DefaultBindings

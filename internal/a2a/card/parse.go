@@ -193,7 +193,8 @@ func (s *securityScheme) parse() SecurityScheme {
 	return out
 }
 
-// A JSON text has at most maxValues values, or one for each bytesPerValue bytes of a longer text.
+// CheckValues allows maxValues values. In a text longer than maxValues*bytesPerValue bytes, it
+// allows one value for each bytesPerValue bytes.
 const (
 	maxValues     = 64 << 10
 	bytesPerValue = 8
@@ -201,8 +202,8 @@ const (
 
 // CheckValues returns an error if a JSON text has too many values for its size. A card that is
 // decoded from such a text needs far more memory than the text: a skill without members has 2
-// bytes of text, and needs more than 200 bytes of memory. The configurations that the operator
-// writes have fewer values, because they are indented.
+// bytes of text, and needs more than 200 bytes of memory. The sidecar configurations that the
+// operator writes stay below the bound, because they are indented.
 func CheckValues[T ~string | ~[]byte](text T) error {
 	if most := max(maxValues, len(text)/bytesPerValue); countValues(text) > most {
 		return fmt.Errorf("it has more than %d values", most)

@@ -107,8 +107,8 @@ func (h answers) answer(ctx context.Context, r *a2a.SendRequest) (*a2a.Message, 
 	}
 	m := &a2a.Message{ID: uuid.NewString(), ContextID: r.Message.ContextID, Role: a2a.RoleAgent}
 	if r.ClientTaskID {
-		// A response of 0.1 is a task. The codec of 0.1 makes a completed task with the
-		// client's id of the message.
+		// A response of 0.1 is a task. The codec of 0.1 makes a completed task with this id,
+		// which the client has chosen.
 		m.TaskID = r.Message.TaskID
 	}
 	if accepts(r, "application/json") {
@@ -130,7 +130,8 @@ func accepts(r *a2a.SendRequest, mediaType string) bool {
 	})
 }
 
-// content returns the text of a message, or its only data part.
+// content returns the texts of a message, joined by spaces, and its only data part, or
+// nil. A second data part or a file is an *a2a.Error.
 func content(m *a2a.Message) (text string, data []byte, err error) {
 	var texts []string
 	for i := range m.Parts {
@@ -204,7 +205,8 @@ func summarize(page *Page) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// agentIn returns the name of the agent that a data part contains.
+// agentIn returns the agent that a data part names, as namespace/name. Its errors are
+// *a2a.Error.
 func agentIn(data []byte) (string, error) {
 	r := jsonread.New(data)
 	defer r.Close()

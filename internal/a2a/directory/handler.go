@@ -50,8 +50,8 @@ type Options struct {
 	Card *card.Card
 	// Base returns the base URL of the agent for a request.
 	Base func(*http.Request) card.Base
-	// ExtendedCard renders the extended card. It is nil if the agent has none, and must
-	// agree with the capabilities of Card.
+	// ExtendedCard renders the extended card. It is nil if the agent has none. It must be
+	// set exactly if Card.Capabilities.ExtendedCard is true.
 	ExtendedCard ExtendedCard
 	// NotFound is the error for a path that the agent does not serve.
 	NotFound *a2a.Error
@@ -106,8 +106,8 @@ func (h *Handler) newBindings() *bindings {
 	}
 }
 
-// ServeHTTP serves one request. The context of the request must have an auth.Caller,
-// unless the request is for the public card.
+// ServeHTTP serves one request. The context of a request must have an auth.Caller. Only
+// requests for the public card need none.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path := r.URL.Path; {
 	case path == CardPath || path == LegacyCardPath:

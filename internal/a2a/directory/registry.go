@@ -42,7 +42,7 @@ type Page struct {
 // Agent is the name of an agent.
 type Agent struct{ Namespace, Name string }
 
-// ParseAgent reads a name such as team/echo. It returns false unless both parts are DNS
+// ParseAgent reads a name such as team/echo. It returns true only if both parts are DNS
 // labels.
 func ParseAgent(text string) (Agent, bool) {
 	namespace, name, ok := strings.Cut(text, "/")

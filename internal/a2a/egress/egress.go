@@ -81,7 +81,8 @@ type transports struct {
 
 type control = func(network, address string, c syscall.RawConn) error
 
-// Limits of connections.
+// Limits of connections. maxAddresses is the maximum number of addresses of one name that
+// dial tries, and maxIdle of idle connections to all hosts together.
 const (
 	maxHeaderBytes  = 64 << 10
 	maxAddresses    = 8
@@ -123,9 +124,9 @@ func (g *Guard) Swap(p *Policy) {
 	g.current.Swap(g.newTransports(p)).close()
 }
 
-// Check returns an error for a URL that is invalid, or that the policy forbids whatever
-// address its name resolves to. The error is an *a2a.Error that names the field. Check
-// does not resolve the name, so that a client learns nothing about internal names.
+// Check returns an *a2a.Error that names the field if a URL is invalid, or if the policy
+// allows no address to which its name could resolve. Check does not resolve the name, so
+// that a client learns nothing about internal names.
 func (g *Guard) Check(field, raw string) error {
 	if raw == "" {
 		return a2a.InvalidParams(field, "is required")

@@ -27,8 +27,9 @@ type Policy struct {
 	// addresses, and may be http for others.
 	CIDRs []netip.Prefix
 	// Configured allows hosts in the configuration, which no client chooses. They may
-	// resolve to private and public addresses, and the scheme may be http. Addresses that no
-	// policy can allow stay forbidden, but with Local, loopback is allowed for these hosts.
+	// resolve to private and public addresses, and the scheme may be http. Configured never
+	// allows link-local, metadata, multicast and unspecified addresses. It allows loopback
+	// addresses only if Local is true.
 	Configured []string
 	// ClusterDomain is the DNS domain of the cluster, "cluster.local" if it is empty.
 	ClusterDomain string
@@ -129,8 +130,9 @@ func (p *Policy) names(host string) bool {
 }
 
 // absolute returns the fully qualified form of a name, so that the resolver does not use
-// its search list. It does not change a configured name of two labels: this may be a
-// Service and its namespace, which the resolver only finds with the search list.
+// its search list. It does not change a name without a dot and a configured name of two
+// labels. They may be a Service, and a Service with its namespace, which the resolver
+// only finds with the search list.
 func (p *Policy) absolute(host string) string {
 	dots := strings.Count(host, ".")
 	if dots == 0 || dots == 1 && p != nil && slices.Contains(p.Configured, host) {
@@ -214,7 +216,8 @@ func public(a netip.Addr) bool {
 	return !within(special, a) && !within(metadata, a) && (a.Is4() || global.Contains(a))
 }
 
-// forbidden reports whether an address is one that no policy in a pod can allow.
+// forbidden reports whether no policy in a pod (Policy.Local is false) can allow an
+// address.
 func forbidden(a netip.Addr) bool {
 	if embedded, ok := embeddedIPv4(a); ok && !a.IsLoopback() && !a.IsUnspecified() {
 		return forbidden(embedded)

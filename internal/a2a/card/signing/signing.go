@@ -38,9 +38,9 @@ type Signer struct {
 	keys    jose.JSONWebKeySet
 }
 
-// NewSigner returns a signer with the keys, the preferred one first. jwksURL is the URL
-// of the public keys, and each signature contains it. If jwksURL is "", signatures
-// contain no URL.
+// NewSigner returns a signer with the keys, the preferred one first. It ignores a key
+// that has the id of an earlier key. jwksURL is the URL of the public keys, and each
+// signature contains it (jku). If jwksURL is "", signatures contain no URL.
 func NewSigner(keys []*Key, jwksURL string) (*Signer, error) {
 	s := &Signer{keys: jose.JSONWebKeySet{Keys: []jose.JSONWebKey{}}}
 	options := (&jose.SignerOptions{}).WithType("JOSE")
@@ -106,18 +106,19 @@ const (
 	// maxKeys is the maximum number of keys that Verify accepts: the present and the
 	// previous key.
 	maxKeys = 2
-	// maxKeyBits is the maximum length of an RSA key. It is bounded, because the time of a
-	// verification grows with the square of the length.
+	// maxKeyBits is the maximum length of an RSA key that Verify accepts, in bits. The time
+	// of a verification grows with the square of the length.
 	maxKeyBits = 16384
 )
 
 // algorithms are the algorithms of the keys that ParseKey accepts.
 var algorithms = []jose.SignatureAlgorithm{jose.ES256, jose.ES384, jose.EdDSA, jose.RS256}
 
-// Verify returns nil if the signatures are ones that Sign makes for the card with keys of
-// a JWK set. It proves that the signatures belong to the card and the keys, and not that
-// a verifier trusts the keys. The signatures must be in the order of Sign. The set has at
-// most two keys, with different ids, so that Verify checks each signature once.
+// Verify returns nil if the keys of a JWK set verify all signatures of the card. It
+// proves that the signatures belong to the card and the keys, and not that a verifier
+// trusts the keys. The signatures must be in the order of Sign, because Verify checks
+// each one over one text of card.SignedTexts only. The set has at most two keys, with
+// different ids, so that Verify checks each signature once.
 func Verify(c *card.Card, signatures []card.Signature, jwks []byte) error {
 	if n := len(signatures); n == 0 || n > MaxSignatures {
 		return fmt.Errorf("card has %d signatures, must have 1 to %d", n, MaxSignatures)

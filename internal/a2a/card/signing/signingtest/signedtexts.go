@@ -14,10 +14,10 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/card"
 )
 
-// signedTexts returns the texts over which clients verify signatures. The clients have
-// the version of a form, FormV03 or FormV10, and their texts contain the members of the
-// card that the version defines. There is a second text for clients of 1.0 that omit
-// empty lists of scopes.
+// signedTexts returns the texts over which clients of one version verify signatures: of
+// 0.3 for FormV03, and of 1.0 for FormV10. A text contains the members of the card that
+// this version defines. For 1.0, there is a second text, for clients that omit empty
+// lists of scopes.
 func signedTexts(text []byte, f card.Form) ([][]byte, error) {
 	if !jsontext.Value(text).IsValid() {
 		return nil, errors.New("read card: not valid JSON, or a duplicate member")

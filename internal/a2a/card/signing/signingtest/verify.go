@@ -29,8 +29,8 @@ var algorithms = []jose.SignatureAlgorithm{
 }
 
 // Verify verifies a card as a client of the form's version does. One valid signature by a
-// trusted key is enough. It ignores the key URL in the card, because anyone can write a
-// URL into a card.
+// trusted key is enough. Otherwise the error is ErrUnsigned or ErrInvalid. It ignores the
+// key URL in the card, because anyone can write a URL into a card.
 func Verify(text []byte, f card.Form, trusted jose.JSONWebKeySet) error {
 	var signed struct {
 		Signatures []card.Signature `json:"signatures"`
