@@ -36,8 +36,10 @@ type destination struct {
 	// gateway is the base URL of the gateway from the Host header of the request, without a
 	// slash at its end.
 	gateway string
-	// namespace and name are the agent's, and "" for the registry. rest is the escaped path
-	// after these names, or after the prefix of the registry.
+	// namespace and name are those of the called agent, or of the agent whose card is read
+	// from the registry (readdressing sets them). For other requests to the registry they
+	// are "". rest is the escaped path after the names of the called agent, or after the
+	// prefix of the registry.
 	namespace, name, rest string
 
 	// listed is the listing of the agent. prepareCall sets it.
@@ -72,7 +74,8 @@ func (d *destination) host() string {
 func (d *destination) base() string { return d.gateway + agentsPrefix + d.agent() }
 
 // path returns the path of the request as the agent would see it, without the gateway's
-// prefix. escaped is its escaped form, or "" if that is the default encoding of the path.
+// prefix. escaped is its escaped form for url.URL.RawPath, where "" means the default
+// encoding of plain.
 func (d *destination) path() (plain, escaped string) {
 	if d.rest == "" {
 		return "/", ""
@@ -152,7 +155,8 @@ func (d *destination) resolve(c *Config) (err error) {
 	return err
 }
 
-// expand replaces {name} and {namespace} in a template by the agent's.
+// expand replaces {name} and {namespace} in a template by the name and the namespace of
+// the agent.
 func (d *destination) expand(pattern string) string {
 	return strings.NewReplacer("{name}", d.name, "{namespace}", d.namespace).Replace(pattern)
 }

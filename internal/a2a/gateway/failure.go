@@ -38,7 +38,7 @@ var (
 	errEntries = errors.New("read entries of the registry")
 	// errCard means that a card is too large or is not a JSON object.
 	errCard = errors.New("read card")
-	// errTLSWanted means that the agent requires TLS, which it did not at its last probe.
+	// errTLSWanted means that the agent requires TLS, although its last probe found no TLS.
 	errTLSWanted     = errors.New("agent is served with TLS now; try again")
 	errRedirect      = errors.New("answer is a redirect")
 	errMisconfigured = errors.New("a URL of the gateway's configuration is invalid")
@@ -48,9 +48,10 @@ var (
 // retrySoon is the delay that is named to clients after a transient failure.
 const retrySoon = time.Second
 
-// explain returns the error of the protocol for a failure. The reason is UNAVAILABLE if the
-// agent was not reached or its certificate is not trusted, and INVALID_AGENT_RESPONSE if the
-// agent's response is not forwarded.
+// explain returns the error of the protocol for a failure. explainListing chooses the reason
+// for the errors of this package and of agenttokens. For all others, it is UNAVAILABLE if
+// the agent was not reached or its certificate is not trusted, and else
+// INVALID_AGENT_RESPONSE.
 func explain(subject string, err error) *a2a.Error {
 	if problem := explainListing(subject, err); problem != nil {
 		return problem
@@ -83,7 +84,8 @@ func unavailable(text string, retry time.Duration) *a2a.Error {
 }
 
 // explainListing returns the error for the failures that this package or agenttokens defines,
-// such as an agent that is not listed. It returns nil for other failures.
+// such as PERMISSION_DENIED for an agent that is not listed. It returns nil for other
+// failures.
 func explainListing(subject string, err error) *a2a.Error {
 	switch {
 	case errors.Is(err, errNotListed), errors.Is(err, agenttokens.ErrRefused):

@@ -68,7 +68,8 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, no refusal) {
 	h.deny(w, r, &a2a.Error{Reason: no.reason, Message: no.message})
 }
 
-// deny answers with an error, in the same shapes as refuse.
+// deny answers with an error, in the same shapes as refuse. If the request is not for an
+// agent, the status is 503.
 func (h *Handler) deny(w http.ResponseWriter, r *http.Request, problem *a2a.Error) {
 	to := destinationOf(r.Context())
 	if problem.RetryAfter > 0 {

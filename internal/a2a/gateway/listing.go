@@ -7,7 +7,8 @@ import "time"
 
 const (
 	// listedAge is how long a listing of an agent is used until the registry is asked again.
-	// missingAge is the same for an agent that the registry does not list.
+	// missingAge is the same for an agent that the registry does not list, or lists without
+	// a URL.
 	listedAge  = 15 * time.Second
 	missingAge = 2 * time.Second
 	// listedAgeLost is how long a listing is used while the registry does not respond. A token

@@ -44,7 +44,10 @@ type listings struct {
 	cards int
 }
 
-// find returns the listing of an agent. It returns an error if the agent cannot be called.
+// find returns the listing of an agent, from the cache or from the registry. Concurrent
+// calls for an agent share one lookup (singleflight). If the registry does not respond,
+// find uses a listing up to listedAgeLost old. Its error is the reason why the agent
+// cannot be called.
 func (d *listings) find(ctx context.Context, c *Config, to *destination) (*listing, error) {
 	key, now := to.agent(), d.now()
 	last, tried := d.recall(key)
@@ -122,8 +125,8 @@ func (d *listings) forget(key string) {
 	}
 }
 
-// look reads the agent's entry and, for a remote agent, its card. It does not read a card
-// that last already contains.
+// look reads the agent's entry and, for a remote agent, its card. If last, which may be
+// nil, already contains this card, look does not read the card again.
 func (d *listings) look(ctx context.Context, c *Config, to *destination, last *listing) (*listing, error) {
 	var listed struct {
 		Namespace  string `json:"namespace"`

@@ -79,7 +79,9 @@ const (
 )
 
 // readdressing returns which content of the response must be rewritten, by the path of the
-// request. For JSON-RPC, the path does not determine this, so readdressingRPC follows.
+// request. For the card of an agent in the registry, it also sets namespace and name. For
+// JSON-RPC, the path does not determine the content, so prepareCall also calls
+// readdressingRPC.
 func (d *destination) readdressing(r *http.Request) rewriting {
 	if d.kind == kindRegistry && (isManifestPath(d.rest) || strings.HasPrefix(d.rest, ardPrefix) && d.rest != ardExplore) {
 		return rewriteARD
@@ -167,7 +169,8 @@ func putBack(head []byte, body io.ReadCloser) io.ReadCloser {
 }
 
 // rewriteBody replaces the addresses in a response. It charges the budget for the response
-// and its rewritten copy until the response has been sent. Its error is errBusy, or wraps
+// and its rewritten copy until the response has been sent. An event stream is rewritten
+// line by line while it is sent, and is not charged. Its error is errBusy, or wraps
 // errCard or errEntries.
 func (h *Handler) rewriteBody(d *destination, response *http.Response) error {
 	if d.rewrites == rewriteEntries && strings.HasPrefix(response.Header.Get("Content-Type"), "text/event-stream") {

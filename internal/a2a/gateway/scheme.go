@@ -17,7 +17,7 @@ const (
 	// an agent has TLS.
 	schemeAge    = time.Minute
 	schemeAgeTLS = time.Hour
-	// maxSchemes is the maximum number of cached schemes.
+	// maxSchemes is the maximum number of cached schemes. One more clears the cache.
 	maxSchemes = 1024
 	// probeTimeout bounds a probe.
 	probeTimeout = 5 * time.Second
@@ -25,8 +25,9 @@ const (
 
 // schemes determines which agents are served with TLS, because their names do not show it. If
 // the registry lists an agent with https, it always uses TLS. For other agents, the listing
-// may be older than their TLS. It therefore probes each agent without a token before it sends
-// one: a sidecar with TLS answers a request without TLS with status 426.
+// may be older than their TLS. schemes therefore probes such an agent with a request without
+// a token before it sends a token: a sidecar with TLS answers a request without TLS with
+// status 426.
 type schemes struct {
 	http.RoundTripper
 	now func() time.Time
@@ -62,8 +63,8 @@ func (s *schemes) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case secure && err != nil:
 		// The registry may have listed the agent without TLS after the probe. Then the agent has no
-		// TLS any more, and the next request probes it again. Otherwise an attacker may have caused
-		// the error, to receive a token without TLS.
+		// TLS any more, and the next request probes it again. Otherwise the cached scheme stays,
+		// because an attacker may have caused the error to receive a token without TLS.
 		s.forgetBefore(host, to.listed.asked)
 	case !secure && err == nil && wantsTLS(response):
 		s.forget(host)
@@ -77,8 +78,8 @@ func (s *schemes) RoundTrip(r *http.Request) (*http.Response, error) {
 // For other URLs, the configuration determines the scheme.
 func named(u *url.URL) bool { return u.Scheme == "http" && u.Port() == "" }
 
-// of reports whether a host is served with TLS. It probes the host unless the scheme is
-// cached.
+// of reports whether a host is served with TLS. If no current scheme is cached, it probes
+// the host and caches the result.
 func (s *schemes) of(ctx context.Context, host string) (bool, error) {
 	s.mu.Lock()
 	known, ok := s.known[host]

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// maxSends is how often a message is sent if the agent is busy or not ready, or if the
-	// stream breaks before its first event. The agent recognizes a repeated message. maxReads is
-	// how often the final task is read until a read succeeds.
+	// maxSends is the maximum number of times that a message is sent, if the agent is busy or
+	// not ready, or if the stream breaks before its first event. The agent recognizes a repeated
+	// message (deduplication). maxReads is the maximum number of reads of the final task.
 	maxSends = 3
 	maxReads = 3
 	// maxFailures is the number of consecutive reads of a task that may fail.
@@ -55,7 +55,8 @@ func newFollower(a *agent, taskID string, observe func(*a2a.Event)) *follower {
 	return f
 }
 
-// errLeft ends a stream after the ctx of its caller has ended.
+// errLeft is the error with which event ends a stream after the ctx of its caller has
+// ended.
 var errLeft = errors.New("caller has left")
 
 // leave ends the call because the ctx of the caller has ended: at once if the id of the task
@@ -69,8 +70,8 @@ func (f *follower) leave(cause error, stop context.CancelCauseFunc) {
 	time.AfterFunc(cancelTimeout, func() { stop(cause) })
 }
 
-// errSettled ends a stream after the event with which the task has ended or waits for its
-// client.
+// errSettled is the error with which event ends a stream when the task has ended or waits
+// for its client.
 var errSettled = errors.New("task has ended or waits")
 
 // errNoEvent is the error for streams that ended before their first event.
@@ -129,8 +130,8 @@ func interrupted(err error) bool {
 	return err == nil || ok && failure.Interrupted
 }
 
-// mayRepeat reports whether a message is sent again after an error. There was no event before
-// the error.
+// mayRepeat reports whether a message is sent again after err, the error of a call without
+// an event. It is nil if the response was empty.
 func mayRepeat(err error) bool {
 	if problem, refused := errors.AsType[*a2a.Error](err); refused {
 		return transient(problem)

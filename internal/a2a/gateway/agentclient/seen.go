@@ -20,7 +20,7 @@ const (
 // seen composes a task of the events of a call. This task is the result if the task cannot be
 // read at its end.
 type seen struct {
-	// charge sets the charged memory to a number of bytes. It returns false if there is not
+	// charge raises the charged memory to a total of bytes. It returns false if there is not
 	// enough memory.
 	charge func(bytes int64) bool
 
@@ -134,7 +134,8 @@ func (a *seenArtifact) parts() []a2a.Part {
 	return append(slices.Clip(a.Parts), a2a.TextPart(string(a.text)))
 }
 
-// grow adds bytes to the size if there is room for them.
+// grow adds bytes to the size if there is room for them. Otherwise it sets truncated and
+// returns false.
 func (s *seen) grow(bytes int) bool {
 	if s.truncated || s.size+bytes > maxSeen {
 		s.truncated = s.truncated || bytes > 0

@@ -27,8 +27,9 @@ import (
 const (
 	// maxTokens is the maximum number of agents whose tokens are cached.
 	maxTokens = 256
-	// expiryMargin is the time before its expiry from which a token is no longer used, because a
-	// request takes time to arrive.
+	// expiryMargin is how long before its expiry a token is no longer used, because a request
+	// takes time to arrive. For a token with a lifetime of less than 20 s, it is half of the
+	// lifetime.
 	expiryMargin = 10 * time.Second
 	// retryAfter is the minimum time from a failure to the next attempt. The registry can
 	// request a longer time, up to maxRetryAfter.
@@ -93,8 +94,9 @@ func (s *Source) Len() int {
 
 // Token returns a token for the audience of r. After half of the lifetime of a cached token,
 // it requests the next token in the background. If the registry does not respond, it returns
-// the cached token until that token expires. Concurrent calls for one audience share an
-// exchange. Its errors wrap ErrRefused or ErrUnavailable, or are the error of ctx.
+// the cached token until that token expires. If the registry refuses, it drops the cached
+// token. Concurrent calls for one audience share an exchange (singleflight). Its errors wrap
+// ErrRefused or ErrUnavailable, or are the error of ctx.
 func (s *Source) Token(ctx context.Context, r Request) (string, error) {
 	now := s.options.Now()
 	last := s.last(r.Audience)

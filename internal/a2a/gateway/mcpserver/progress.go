@@ -18,8 +18,8 @@ const (
 	// progressInterval is the minimum time between two notifications. Texts that arrive in
 	// between are joined into one notification.
 	progressInterval = 100 * time.Millisecond
-	// maxProgress is the maximum length of the text of a notification, in bytes. Of a longer
-	// text, the end is sent.
+	// maxProgress is the maximum length of the text of a notification, in bytes. If a text
+	// is longer, only its end is sent.
 	maxProgress = 4 << 10
 )
 
@@ -75,7 +75,7 @@ func (p *progress) event(e *a2a.Event) {
 }
 
 // status adds the text of a status. For a status without a text, it adds the state if the
-// state has changed.
+// state has changed. p.mu must be held.
 func (p *progress) status(s *a2a.Status) {
 	text := textOf(s.Message)
 	if text == "" && s.State != p.state {
@@ -91,7 +91,7 @@ func (p *progress) status(s *a2a.Status) {
 	p.complete = true
 }
 
-// output adds a piece of an artifact to the preceding piece.
+// output adds a piece of an artifact to the preceding piece. p.mu must be held.
 func (p *progress) output(text string) {
 	if text == "" {
 		return

@@ -30,7 +30,7 @@ const (
 // Outcome is the result of a call of a tool, for metrics.
 type Outcome string
 
-// The outcomes. InputRequired means that the task waits for its client.
+// The outcomes. OutcomeInputRequired means that the task waits for its client.
 const (
 	OutcomeSucceeded     Outcome = "succeeded"
 	OutcomeFailed        Outcome = "failed"
@@ -101,7 +101,7 @@ func (c *callee) outcome(r *agentclient.Result) *result {
 	return out
 }
 
-// task returns the result for a task. The result begins with note, unless note is "".
+// task returns the result for a task. If note is not "", the result begins with it.
 func (c *callee) task(t *a2a.Task, note string) *result {
 	out := &result{&mcp.CallToolResult{}, OutcomeSucceeded}
 	if note != "" {
@@ -178,12 +178,13 @@ func fileContent(p *a2a.Part, uri string) mcp.Content {
 	}
 }
 
-// maxWait is how long a call of an agent follows its task, and waits for an answer.
+// maxWait bounds how long a call of an agent follows its task, and, separately, how long
+// it waits for an answer of the user.
 const maxWait = time.Hour
 
 // question is the question of a task that waits for input. Its JSON is the request state for
-// clients without sessions. A client that changes this state reaches no task that it could
-// not also name in the arguments of a call.
+// clients without sessions. A client may forge this state: it then reaches only tasks that
+// it could also name in the arguments of a call.
 type question struct {
 	TaskID    string `json:"taskId"`
 	ContextID string `json:"contextId,omitempty"`

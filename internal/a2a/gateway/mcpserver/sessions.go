@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// maxSessions is the maximum number of sessions. Beyond it, the session that was idle for
-	// longest is closed for the new session. idleSession is how long a session stays open
-	// without a request.
+	// maxSessions is the maximum number of sessions. To open one more, the session that was
+	// idle for longest is closed. If none is idle, the new session is refused. idleSession is
+	// how long a session stays open without a request.
 	maxSessions = 64
 	idleSession = time.Hour
 	// sessionless is the first version of MCP without sessions. Versions are dates, so they are
@@ -159,7 +159,8 @@ func (s *sessions) forgetClosed() {
 	}
 }
 
-// use counts a request of a session as open until the returned function is called.
+// use counts a request of a session as open until the returned function is called. For an
+// unknown id it does nothing.
 func (s *sessions) use(id string) (done func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

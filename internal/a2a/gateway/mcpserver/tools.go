@@ -19,8 +19,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/gateway/registryclient"
 )
 
-// maxCalls is the maximum number of calls of tools that run at a time. One request may contain
-// many calls.
+// maxCalls is the maximum number of calls of tools that run at a time. Further calls fail at
+// once (load shedding). One request may contain many calls.
 const maxCalls = 64
 
 const instructions = "These tools reach the other agents of the Kubernetes cluster. Find an agent with find_agents, read its skills with get_agent if " +

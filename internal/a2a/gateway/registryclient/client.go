@@ -35,8 +35,8 @@ const (
 	maxMessage = 1024
 )
 
-// Client reads the registry. It is safe for concurrent use. Its errors are *a2a.Error and the
-// errors of ctx.
+// Client reads the registry. It is safe for concurrent use. Its errors are *a2a.Error. If ctx
+// ends, the error wraps the cause of its end.
 type Client struct {
 	// Gateway sends requests through the gateway.
 	Gateway http.RoundTripper
@@ -117,8 +117,8 @@ func (c *Client) get(ctx context.Context, origin string, q request) ([]byte, err
 	}
 }
 
-// late returns the error for a request whose response did not arrive in time or not
-// completely.
+// late returns the error for a request whose response did not arrive in time, or did not
+// arrive completely.
 func late(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("read the registry: %w", context.Cause(ctx))
