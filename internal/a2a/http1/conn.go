@@ -41,8 +41,8 @@ type conn struct {
 	// lastUsed is zero until the first call has ended.
 	lastUsed time.Time
 
-	// ctx is the context of the call. When it ends, the socket is closed, unless unbind was
-	// called.
+	// ctx is the context of the call. If it ends before unbind is called, the socket is
+	// closed.
 	ctx    context.Context //nolint:containedctx // it lasts as long as the call
 	unbind func() bool
 	// sent is closed when the rest of a long request was written. It is nil for a short
@@ -77,8 +77,8 @@ func (c *conn) Read(p []byte) (int, error) {
 }
 
 // roundTrip writes a request in two parts, first and rest, and reads the header of its
-// response. It returns errNotSent if the server closed a reused connection before it
-// received the request.
+// response. It returns errNotSent if it could write no byte to a reused connection,
+// because the server has closed the connection.
 func (c *conn) roundTrip(ctx context.Context, first, rest []byte) (*http.Response, error) {
 	reused := !c.lastUsed.IsZero()
 	c.ctx, c.sent = ctx, nil
@@ -198,8 +198,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer. It does not wait for the rest of the body, and closes the
-// connection unless the body was read to its end.
+// Close implements io.Closer. It does not wait for the rest of the body. If the body was
+// not read to its end, it closes the connection.
 func (b *body) Close() error {
 	if b.ended == nil {
 		b.end(http.ErrBodyReadAfterClose, false)

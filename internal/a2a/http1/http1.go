@@ -75,8 +75,8 @@ func Supports(u *url.URL) bool {
 
 const (
 	// maxFirstWrite bounds the bytes of a request that are written before its response is
-	// read. So many bytes fit into the buffers of a socket even if the server does not read
-	// them.
+	// read. A request of this size fits into the buffers of a socket even if the server does
+	// not read it.
 	maxFirstWrite = 32 << 10
 	maxPooled     = 2 * maxFirstWrite
 )
@@ -86,7 +86,8 @@ var buffers = sync.Pool{New: func() any { return new(make([]byte, 0, 4<<10)) }}
 
 // Do sends a request and returns the response, whatever its status. The caller closes the
 // body. If ctx ends, the call ends, and Do and reads of the body return the cause of ctx.
-// If no connection can be made, the error wraps a *net.OpError whose Op is dial.
+// If no connection can be made, the error wraps the error of Options.Dial. By default,
+// this is a *net.OpError whose Op is dial.
 func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	buffer := buffers.Get().(*[]byte)
 	first, err := r.appendHeader((*buffer)[:0])
@@ -151,7 +152,7 @@ func (r *Request) address() string {
 }
 
 // isFraming reports whether a field determines the receiver or the length of a request, so
-// that a second value would let two receivers see different requests.
+// that a second value would let two receivers see different requests (request smuggling).
 func isFraming(name string) bool {
 	return strings.EqualFold(name, "Host") || strings.EqualFold(name, "Content-Length") ||
 		strings.EqualFold(name, "Transfer-Encoding") || strings.EqualFold(name, "Trailer")

@@ -149,7 +149,8 @@ func (h *Handler) checkPush() error {
 	return nil
 }
 
-// checkCapabilities checks a message against the card.
+// checkCapabilities checks a message against the card. It also copies the dialect, the
+// extensions and the trace context of the request into a copy of its push configuration.
 func (h *Handler) checkCapabilities(r *a2a.SendRequest) error {
 	if r.Push != nil {
 		if err := h.checkPush(); err != nil {

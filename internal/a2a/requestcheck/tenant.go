@@ -11,7 +11,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// maxTenant is the limit of a tenant's name, in bytes.
+// maxTenant is the maximum length of a tenant's name, in bytes.
 const maxTenant = 256
 
 // reserved are path segments of REST and of probes. No binding accepts them as tenants, so

@@ -21,10 +21,11 @@ const (
 	frameHeaderLength = 9
 )
 
-// The budget of a connection for frames other than requests. Each such frame of the client
-// costs budget, and each frame of a response adds to it, so that a client that receives
-// many frames may also send many. Normal clients stay far below the limit: they acknowledge
-// a data frame with two frames and perhaps a ping.
+// The budget of a connection for frames other than requests (token bucket). Each such frame
+// of the client costs 1, and a reset costOfReset. Each second adds perSecond, and each
+// frame of a response earnedBySent, so that a client that receives many frames may also
+// send many. Normal clients stay far below the limit: they acknowledge a data frame with
+// two frames and perhaps a ping.
 const (
 	firstBudget  = 4_000
 	maxBudget    = 20_000

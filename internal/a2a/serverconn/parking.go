@@ -46,10 +46,10 @@ func NewParking(o ParkingOptions) *Parking {
 // Park parks the connection of a response, and calls serve on another goroutine, which
 // writes the rest of the response. The response must be chunked (HTTP/1.1) and flushed, and
 // the body of the request must be read to its end. If the connection cannot be parked, Park
-// does nothing and returns false. Otherwise, the handler must return and use neither w nor
-// r again. The context of serve has the values of the context of r, and ends when the
-// client disconnects, or when Stop cuts the response off. serve returns whether the response
-// is complete.
+// does nothing and returns false. If Park returns true, the handler must return and use
+// neither w nor r again. The context of serve has the values of the context of r, and ends
+// when the client disconnects, or when Stop cuts the response off. serve returns whether the
+// response is complete.
 func (p *Parking) Park(w http.ResponseWriter, r *http.Request, serve func(context.Context, *Parked) (complete bool)) bool {
 	from, ok := r.Context().Value(connectionKey{}).(*connection)
 	// A connection that closes with its response cannot return to the server.
@@ -123,8 +123,8 @@ type parkingAddr struct{}
 func (parkingAddr) Network() string { return "parking" }
 func (parkingAddr) String() string  { return "parking" }
 
-// Close implements net.Listener. After it, no connection is parked and none returns to the
-// server. Parked streams continue.
+// Close implements net.Listener. From then on, Park returns false, and no parked
+// connection returns to the server. Parked streams continue.
 func (p *Parking) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -232,7 +232,7 @@ func (c *Parked) readAhead() (left bool) {
 		}
 		n, err := c.conn.Read(buffer)
 		if c.unread = append(c.unread, buffer[:n]...); err != nil {
-			// If there are such bytes, the end of the response has interrupted the read.
+			// If unread has bytes, the end of the response may have interrupted the read.
 			return len(c.unread) == 0 || !c.notePipelined()
 		}
 	}
@@ -297,8 +297,8 @@ func (c *Parked) abort() {
 	_ = c.conn.Close()
 }
 
-// interruptRead ends the read of waitForClient, which closes the connection, unless it returns
-// the connection to the server.
+// interruptRead ends the read of waitForClient. waitForClient then returns the connection to
+// the server if the next request has begun, and otherwise closes it.
 func (c *Parked) interruptRead() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) }
 
 // chunks pools the buffers of small chunks.

@@ -77,8 +77,9 @@ func (t *Tracer) StartCall(ctx context.Context, h http.Header, agent, task strin
 }
 
 // StartDelivery starts the span of an attempt to post a push notification. It begins a trace
-// with a link to the turn of the task or, if that is not known here, to the span of the
-// message with which the client registered the webhook. It returns nil while tracing is off.
+// with a link to the turn of the task. If the Tracer holds no recorded turn of the task, the
+// link is to the span of the message with which the client registered the webhook. It
+// returns nil while tracing is off.
 func (t *Tracer) StartDelivery(ctx context.Context, task string, owner a2a.Owner, registered a2a.TraceContext) (context.Context, *Span) {
 	s := t.current()
 	if s == nil {

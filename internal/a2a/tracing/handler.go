@@ -87,7 +87,7 @@ func (op *operation) request(r *a2a.SendRequest) {
 // maxReferences bounds the ids of an attribute.
 const maxReferences = 16
 
-// firstIDs returns the first maxReferences ids of a list, each as bounded returns it.
+// firstIDs returns the first maxReferences ids of a list, each shortened by bounded.
 func firstIDs(ids []string) []string {
 	out := make([]string, 0, min(len(ids), maxReferences))
 	for _, id := range ids[:min(len(ids), maxReferences)] {

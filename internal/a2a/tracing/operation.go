@@ -209,7 +209,7 @@ const invokeAgent = "invoke_agent"
 // maxText bounds a text that a client or an agent chose, in bytes.
 const maxText = 256
 
-// text returns an attribute with the value as bounded returns it.
+// text returns an attribute with the value, shortened by bounded.
 func text(key attribute.Key, value string) attribute.KeyValue { return key.String(bounded(value)) }
 
 // bounded returns the first maxText bytes of a text as valid UTF-8, because OTLP cannot encode

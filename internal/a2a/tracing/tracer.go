@@ -101,8 +101,8 @@ func Continue(ctx context.Context, t a2a.TraceContext) a2a.TraceContext {
 	return a2a.TraceContext(*c)
 }
 
-// The largest values of the headers of a trace context, in bytes. W3C asks to pass on 512
-// bytes of tracestate and 8 KiB of baggage. A turn keeps them while it runs.
+// The maximum lengths of the headers of a trace context, in bytes. W3C asks to pass on
+// 512 bytes of tracestate and 8 KiB of baggage. A turn keeps them while it runs.
 const (
 	maxTraceParent = 128
 	maxTraceState  = 512
@@ -110,7 +110,7 @@ const (
 )
 
 // OfRequest returns the trace context in the headers of a request. It drops a value that
-// exceeds its bound.
+// exceeds its maximum length, and a tracestate without a traceparent.
 func OfRequest(h http.Header) (t a2a.TraceContext) {
 	if t.Parent = joined(h["Traceparent"], maxTraceParent); t.Parent != "" {
 		t.State = joined(h["Tracestate"], maxTraceState)

@@ -72,7 +72,7 @@ func (t *Translator) open(agent *gateway.Remote, credential string) (*link, erro
 	return made, nil
 }
 
-// newLink returns a new link whose number of uses is 1.
+// newLink returns a new link whose number of uses is 1. Its errors are *a2a.Error.
 func (t *Translator) newLink(at address, agent *gateway.Remote) (*link, error) {
 	refused := func(reason a2a.Reason, format string, args ...any) error {
 		return &a2a.Error{Reason: reason, Message: "The remote agent " + at.name + ": " + fmt.Sprintf(format, args...)}
@@ -119,7 +119,8 @@ func (c *core) owner(at address) a2a.Owner {
 	return a2a.Owner("remote:" + at.name + ":" + hex.EncodeToString(mac.Sum(nil)[:16]))
 }
 
-// start creates the parts that all links share, unless they exist. t.mu must be held.
+// start creates the parts that all links share. If they exist, it does nothing. t.mu must
+// be held.
 func (t *Translator) start() error {
 	if t.core != nil {
 		return nil

@@ -176,8 +176,8 @@ func (t *Translator) release(l *link) {
 	}
 }
 
-// makeRoom drops the links that were idle for longest until there is room for one more
-// link with a card of the given size in bytes. It returns false if there is no room
+// makeRoom drops the links that were idle for longest (LRU) until there is room for one
+// more link with a card of the given size in bytes. It returns false if there is no room
 // because all links are in use. t.mu must be held.
 func (t *Translator) makeRoom(card int) bool {
 	for len(t.links) >= maxLinks || t.cards+card > maxCards && len(t.links) > 0 {

@@ -33,7 +33,8 @@ func (v Version) String() string {
 	return strconv.Itoa(v.Major) + "." + strconv.Itoa(v.Minor)
 }
 
-// Of returns the version that a request names, and false if the text is no version.
+// Of returns the version that the header of a request names, or else its query parameter.
+// It returns false if the text is no version.
 func Of(r *http.Request) (Version, bool) {
 	text := r.Header.Get(Name)
 	if text == "" && r.URL.RawQuery != "" {
@@ -42,7 +43,8 @@ func Of(r *http.Request) (Version, bool) {
 	return Parse(text)
 }
 
-// Parse parses "1", "1.0" or "1.0.3". "" is the zero version.
+// Parse parses "1", "1.0" or "1.0.3". "" is the zero version. It returns false for any
+// other text, and for "0.0".
 func Parse(text string) (Version, bool) {
 	if text == "" {
 		return Version{}, true
