@@ -133,8 +133,8 @@ func newRules(a *sidecarconfig.Authorization) (*authz.Policy, error) {
 }
 
 // issuerKeysLostAfter is how long fetches of an issuer's keys must fail until the
-// dependency is no longer healthy. Until then, and until the keys are too old, keys of
-// earlier fetches stay in use.
+// dependency is no longer healthy. Keys of earlier fetches stay in use independently of
+// it, for an hour after their fetch.
 const issuerKeysLostAfter = time.Minute
 
 // issuerKeys fetches the keys of the token issuer in the policy in use. Its methods are

@@ -44,7 +44,7 @@ type configuredBackend struct {
 	closableBackend
 }
 
-// closableBackend is a backend that holds idle connections.
+// closableBackend is a backend with idle connections.
 type closableBackend interface {
 	backend.Backend
 	// Close closes idle connections. Running turns go on.

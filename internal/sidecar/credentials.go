@@ -70,9 +70,9 @@ func causeOfFiles(err error) sidecarconfig.HealthCause {
 }
 
 // addAPIKeys reads the API keys from a directory, which has a file for each caller. If no
-// key is usable at the start, it returns an error. Later there may be no keys, because a
-// user may remove the last key on purpose. blocks reports whether the pod is not ready
-// because of missing keys.
+// key is usable at the start, its error wraps ErrAPIKeys. Later there may be no keys,
+// because a user may remove the last key on purpose. blocks reports whether the pod is
+// not ready because of missing keys.
 func addAPIKeys(e *environment, dir string, keys *auth.APIKeys, blocks func(health.Status) bool) error {
 	tracked := e.health.Add(sidecarconfig.DependencyAPIKeys, health.Options{Blocks: blocks})
 	err := e.addCredential(&reload.Source{
@@ -131,7 +131,7 @@ func checkValidity(leaf *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// credentialError is the reason of the end of a process, which has an exit status of its own.
+// credentialError is an error that ends the process with an exit status of its own, code.
 type credentialError struct {
 	text string
 	code int
@@ -142,6 +142,7 @@ func (e *credentialError) Error() string { return e.text }
 
 // Errors of Open for a configured credential that cannot be used.
 var (
+	// ErrCardKey means that a key that signs the card cannot be used.
 	ErrCardKey error = &credentialError{"card signing key cannot be used", sidecarconfig.ExitCardKey}
 	// ErrAPIKeys means that no API key of a caller can be used.
 	ErrAPIKeys error = &credentialError{"API keys cannot be used", sidecarconfig.ExitAPIKeys}
@@ -156,7 +157,8 @@ var (
 	ErrChatKey error = &credentialError{"API key of the model server cannot be used", sidecarconfig.ExitChatKey}
 )
 
-// ExitCode returns the exit status of a process that ends because of an error.
+// ExitCode returns the exit status of a process that ends because of an error. It is 1
+// for errors other than the ones above.
 func ExitCode(err error) int {
 	if reason, ok := errors.AsType[*credentialError](err); ok {
 		return reason.code

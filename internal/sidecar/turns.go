@@ -91,8 +91,8 @@ type pushes struct {
 	guard *egress.Guard
 }
 
-// newPushes returns the pushes for a task store, whose large bodies are charged to memory. No
-// target is allowed before the first configuration.
+// newPushes returns the pushes for a task store. They charge their large bodies to the budget
+// memory. No target is allowed before the first configuration.
 func newPushes(e *environment, kept *taskStore, memory *limit.Budget) (*pushes, error) {
 	options := kept.pushes
 	guard := egress.New(egress.Options{Cleartext: http1.Wrap})

@@ -151,7 +151,8 @@ type Agent struct {
 
 // CardSigning configures the signature of the card. The key is mounted from a Secret.
 type CardSigning struct {
-	// JWKSURL is the URL of the public keys. Each signature contains it, unless it is "".
+	// JWKSURL is the URL of the public keys, which each signature contains (jku). If it is
+	// "", signatures contain no URL.
 	JWKSURL string `json:"jwksUrl,omitempty"`
 }
 
@@ -283,9 +284,10 @@ type Tasks struct {
 // Access configures which callers are admitted. If Authentication is empty, no caller
 // is admitted.
 type Access struct {
-	// Authentication lists the accepted types of authentication. They are tried in order,
-	// and the first type that recognizes the credential decides. Anonymous is tried last,
-	// and only for requests without a credential.
+	// Authentication lists the accepted types of authentication. They are tried in order.
+	// The first type whose credential the request contains decides, except if it rejects a
+	// client certificate or a token of another issuer: then the next types are tried.
+	// Anonymous is tried last, and only for requests without a credential.
 	Authentication []Authentication `json:"authentication"`
 	// Namespaces lists the namespaces of admitted callers. "*" admits all namespaces. The
 	// list does not apply to anonymous callers, to callers with an API key or a

@@ -108,8 +108,8 @@ var Causes = []HealthCause{
 // MaxHealthMessage is the maximum length of the message about one dependency, in bytes.
 const MaxHealthMessage = 512
 
-// HealthReport contains the failed dependencies of a sidecar. Dependencies that are not
-// in the report are healthy, or the sidecar does not have them.
+// HealthReport contains the failed dependencies of a sidecar. A dependency that is not in
+// the report is healthy, or was not tried yet, or the sidecar does not have it.
 type HealthReport struct {
 	Dependencies []DependencyHealth `json:"dependencies"`
 	// CardSignatures is nil if the sidecar does not sign its card.

@@ -29,7 +29,7 @@ type Limits struct {
 	MaxBodyBytes int64 `json:"maxBodyBytes,omitempty"`
 }
 
-// Rate is a rate per second with a burst (token bucket). By default, Burst is twice
+// Rate is a rate per second with a burst (token bucket). If Burst is 0, it is twice
 // PerSecond.
 type Rate struct {
 	PerSecond int `json:"perSecond,omitempty"`
@@ -65,7 +65,8 @@ type TokenBudgets struct {
 	PerCallerPerHour int64 `json:"perCallerPerHour,omitempty"`
 }
 
-// The ranges of the limits.
+// The maximum values of the limits, and the minimum of MaxBodyBytes. failuresBurst is the
+// default burst of FailedAuthentications.
 const (
 	maxRate       = 1_000_000
 	maxTurns      = 65_536

@@ -22,8 +22,8 @@ type PushTarget struct {
 	Service *PushService `json:"service,omitempty"`
 	// Namespace allows all Services of this namespace.
 	Namespace string `json:"namespace,omitempty"`
-	// Host is a DNS name, *.<name> for all names below a name, or * for all names. The
-	// name must resolve to public addresses.
+	// Host is a DNS name, *.<name> for all names below a name, or * for all names. The name
+	// must resolve to public addresses, or to addresses in a CIDR of AllowedTargets.
 	Host string `json:"host,omitempty"`
 	// CIDR is a range of addresses. It is allowed for every name.
 	CIDR string `json:"cidr,omitempty"`

@@ -77,8 +77,8 @@ func parsePushTarget(value string) (sidecarconfig.PushTarget, error) {
 	return sidecarconfig.PushTarget{Host: strings.ToLower(value)}, nil
 }
 
-// ReplicaName returns the name of this process, by which processes that share a store
-// identify each other.
+// ReplicaName returns the name by which processes that share a store identify this
+// process: the flag --replica, or by default the host name and the port of address.
 func (o *Options) ReplicaName(address net.Addr) string {
 	if o.Replica != "" {
 		return o.Replica

@@ -58,7 +58,8 @@ type Options struct {
 	// without TLS.
 	TLS string
 	// MTLSCABundle is a file with the certificate authorities of clients, and TrustBundle of
-	// servers. MTLSCABundle admits clients under the same conditions as APIKeys.
+	// servers. If there is a sidecar configuration, it determines whether and how clients of
+	// MTLSCABundle are admitted.
 	MTLSCABundle, TrustBundle string
 
 	// AllowedOrigins are the origins of web pages that may call the agent.

@@ -57,7 +57,8 @@ type Options struct {
 	// for each readiness probe. If it is nil, the dependency never makes the pod unready.
 	Blocks func(Status) bool
 	// LostAfter is how long a healthy dependency must fail, without a success in between,
-	// until its status is no longer Healthy.
+	// until its status is no longer Healthy. 0 means that the first failure changes the
+	// status.
 	LostAfter time.Duration
 }
 
@@ -202,8 +203,8 @@ func (d *Dependency) Failing() bool {
 // changed.
 func (t *Tracker) Changed() <-chan struct{} { return t.changed }
 
-// Ready returns nil if the pod is ready as far as the dependencies matter. Otherwise it
-// returns an error that names the first dependency that makes the pod unready.
+// Ready returns nil if no dependency makes the pod unready (Options.Blocks). Otherwise it
+// returns an error that names the first dependency that does.
 func (t *Tracker) Ready() error {
 	for _, d := range t.list() {
 		status := d.Status()
@@ -269,7 +270,7 @@ func (t *Tracker) Collect(to chan<- prometheus.Metric) {
 	t.states.Collect(to)
 }
 
-// show updates the metric of the dependency.
+// show updates the metric of the dependency. The tracker's mutex must be held.
 func (d *Dependency) show() {
 	d.tracker.states.DeletePartialMatch(prometheus.Labels{"dependency": string(d.name)})
 	d.tracker.states.WithLabelValues(string(d.name), string(d.status.State)).Set(1)

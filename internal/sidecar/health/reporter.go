@@ -34,7 +34,8 @@ const (
 	// also the time after which an unchanged report is sent a second time.
 	messageInterval = time.Minute
 	// reportRetryFirst is the wait after the first failed report. It doubles up to
-	// reportRetryMax. Each wait varies randomly by up to a quarter.
+	// reportRetryMax (exponential backoff). Each wait varies randomly by up to a quarter
+	// (jitter).
 	reportRetryFirst = time.Second
 	reportRetryMax   = time.Minute
 	// reportTimeout bounds one request.
@@ -43,9 +44,10 @@ const (
 
 // Reporter sends the health of dependencies to the registry, with the registry's address
 // and token in the gateway's configuration. It sends a report after the start, which also
-// replaces the report of an earlier process in the pod. Then it sends a report at once if
-// a cause has changed, and at most once a minute if only a message has changed. A report
-// that does not change is sent a second time.
+// replaces the report of an earlier process in the pod. Then it sends a report when a
+// cause or the signatures of the card change, at most one in reportInterval. If only a
+// message changes, it sends at most one report in messageInterval. It sends a report that
+// does not change a second time, after messageInterval.
 type Reporter struct {
 	tracker *Tracker
 	gateway func() *sidecarconfig.Gateway
@@ -54,8 +56,8 @@ type Reporter struct {
 }
 
 // NewReporter returns a Reporter that sends requests through transport. gateway returns
-// the address of the registry and the file of the token. While it returns nil, no report
-// is sent, and it is called once a minute.
+// the address of the registry and the file of the token. While it returns nil, the
+// Reporter sends no report and calls it again once a minute.
 func NewReporter(tracker *Tracker, gateway func() *sidecarconfig.Gateway, transport http.RoundTripper, log *slog.Logger) *Reporter {
 	return &Reporter{
 		tracker: tracker, gateway: gateway, log: log,

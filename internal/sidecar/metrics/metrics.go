@@ -204,8 +204,8 @@ func (m *Metrics) Handler() http.Handler {
 	})
 }
 
-// exchangeFailed is the value of the result label for a token exchange without a response
-// of the registry.
+// exchangeFailed is the value of the result label for a token exchange with any error
+// other than agenttokens.ErrRefused.
 const exchangeFailed = "failed"
 
 // TokenExchanged counts an exchange of a token. err is its error.

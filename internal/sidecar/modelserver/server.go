@@ -181,8 +181,8 @@ type Health struct {
 	failed chan struct{}
 	// reached is true once the server has responded to a call.
 	reached atomic.Bool
-	// problem is the last error before the server was reached. It is nil before the first
-	// attempt has failed.
+	// problem is the error of the last attempt to reach the server for the first time. It is
+	// nil before an attempt has failed.
 	problem atomic.Pointer[error]
 	// unauthorized is true if the server responded to the last completion with 401 or 403,
 	// and the API key has not changed since. While it is true, the response to a list of
@@ -242,8 +242,9 @@ func (h *Health) observe(r *http.Request, response *http.Response, err error) {
 	}
 }
 
-// The backoff until the server is reached for the first time, how long calls must fail
-// until the server is no longer healthy, and the backoff after later failures.
+// reachRetryFirst and reachRetryMax bound the backoff until the server has responded for
+// the first time, and regainRetryFirst and regainRetryMax the backoff after a later
+// failure. lostAfter is how long calls must fail until the server is no longer healthy.
 const (
 	reachRetryFirst  = 200 * time.Millisecond
 	reachRetryMax    = 5 * time.Second
@@ -252,9 +253,9 @@ const (
 	regainRetryMax   = 30 * time.Second
 )
 
-// Follow calls the model server with exponential backoff until it responds. After a call
-// has failed, Follow does so again, so that the state of the server is known even without
-// turns. It returns when ctx ends.
+// Follow calls the model server with exponential backoff until it responds. After any
+// later call has failed, Follow calls it with backoff until a call succeeds, so that the
+// state of the server is known even without turns. It returns when ctx ends.
 func (h *Health) Follow(ctx context.Context, log *slog.Logger, url string, call func(context.Context) error) {
 	if h.tracked == nil {
 		return

@@ -37,7 +37,7 @@ type Step[C any] struct {
 
 // Apply prepares all steps and then commits them in the order of the list. If a step
 // cannot be prepared, Apply returns its error and commits no step. The commits follow one
-// another, so that a request in between uses new and former parts.
+// another, so a request between two commits uses both new and former parts.
 func Apply[C any](steps []Step[C], former, next C) error {
 	commits := make([]func(), 0, len(steps))
 	for _, step := range steps {
@@ -71,7 +71,8 @@ type Source struct {
 	Report func(error)
 
 	// used is the digest of the files in use, and last of the files that were read last.
-	// With last, refused files are not tried, counted and logged again.
+	// Reload compares files with last, so that it does not try, count and log the same
+	// refused files again.
 	used, last digest
 }
 
@@ -124,7 +125,8 @@ func (r *Reloader) Add(s *Source) {
 }
 
 // Reload reads a source, and puts its files into use if they differ from the files in
-// use. If this fails, the former files stay in use.
+// use. If this fails, the former files stay in use. Reload does nothing if the files have
+// not changed since the last read, even if they were refused then.
 func (r *Reloader) Reload(s *Source) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +161,8 @@ func (r *Reloader) record(s *Source, err error) {
 }
 
 // Retry does the same as Reload, but also tries files again that were refused before. The
-// reason for the refusal, such as the date of a certificate, may no longer apply.
+// reason for the refusal, such as a certificate that was not valid yet, may no longer
+// apply.
 func (r *Reloader) Retry(s *Source) {
 	r.mu.Lock()
 	s.last = digest{}

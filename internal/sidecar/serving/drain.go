@@ -61,9 +61,9 @@ func NewDrainer(log *slog.Logger, now func() time.Time, running func() int, drai
 	return &Drainer{log: log, now: now, running: running, drain: drain, draining: make(chan struct{}), drained: make(chan struct{})}
 }
 
-// Begin starts the drain, unless it has begun, and returns at once. grace is the grace
-// period. delay is the minimum time for which the sidecar still accepts new turns. With a
-// delay of 0, it refuses them at once.
+// Begin starts the drain and returns at once. If the drain has begun, Begin does nothing.
+// grace is the grace period. delay is the minimum time for which the sidecar still
+// accepts new turns. With a delay of 0, it refuses them at once.
 func (d *Drainer) Begin(grace, delay time.Duration) {
 	d.once.Do(func() {
 		close(d.draining)

@@ -25,10 +25,10 @@ import (
 const (
 	// maxAccounts is the maximum number of accounting principals in each table.
 	maxAccounts = 4096
-	// requestMemory is the maximum number of bytes of all requests that are not decoded yet,
-	// and responseMemory of all large responses and push notifications that are not sent yet.
-	// The budget of requests has room for at least minBodies bodies of the maximum size, so that one
-	// caller may send three at a time.
+	// requestMemory is the maximum number of bytes of all requests that are not decoded yet, and
+	// responseMemory of all large responses and push notifications that are not sent yet. The
+	// budget of requests is larger than requestMemory if minBodies bodies of the maximum size need
+	// more, so that one caller may send three at a time.
 	requestMemory  = 64 << 20
 	responseMemory = 64 << 20
 	minBodies      = 8

@@ -32,8 +32,9 @@ type ProbeOptions struct {
 }
 
 // Probes serves the health port: the probes of the kubelet, the preStop hooks, the
-// metrics and the profiles. They require no credential and contain no data of tasks. Only
-// callers inside the pod may start the drain and read profiles.
+// metrics and the profiles. Its endpoints require no credential, and their responses
+// contain no data of tasks. Only callers inside the pod may start the drain and read
+// profiles.
 type Probes struct {
 	options ProbeOptions
 	started atomic.Bool
@@ -86,8 +87,8 @@ func (p *Probes) routes() http.Handler {
 	return mux
 }
 
-// waits returns a handler that answers with the result of wait. The time of wait is not
-// bounded, and the time of reading the answer is.
+// waits returns a handler that answers with the result of wait. It does not bound the
+// time of wait. It bounds the time in which the client must read the answer.
 func (p *Probes) waits(wait func(*http.Request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		unlimitTime(w)
@@ -205,7 +206,8 @@ func requestedHold(r *http.Request) time.Duration {
 const maxProfiles = 2
 
 // handleProfiles adds the profiles of the process, in the form of package net/http/pprof. It
-// responds 404 while profiling is off, and 403 to callers outside of the pod.
+// responds 404 while profiling is off, 403 to callers outside of the pod, and 429 while
+// maxProfiles are recorded.
 func (p *Probes) handleProfiles(mux *http.ServeMux) {
 	slots := make(chan struct{}, maxProfiles)
 	profile := func(h http.HandlerFunc) http.HandlerFunc {

@@ -31,8 +31,8 @@ type Store struct {
 	// pool contains all of these authorities. If it is nil, only the public authorities are
 	// accepted.
 	pool *x509.CertPool
-	// registry contains the authorities of the registry. It is nil unless the sidecar
-	// configuration has some.
+	// registry contains the authorities of the registry. It is nil if the sidecar
+	// configuration has none.
 	registry *Registry
 }
 
@@ -139,8 +139,8 @@ func NewRegistry(g *sidecarconfig.Gateway) (*Registry, error) {
 // follows.
 const dialTimeout = 5 * time.Second
 
-// dialer refuses link-local and metadata addresses. An issuer chooses the address of its
-// keys, and no configuration contains such an address.
+// dialer refuses link-local and metadata addresses with egress.ErrDenied, because an
+// issuer chooses the address of its keys. No configuration needs these addresses.
 var dialer = &net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second, Control: egress.OffLink}
 
 // Dial connects to an address that comes from the configuration or an issuer. It makes
@@ -150,8 +150,9 @@ func Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return dialer.DialContext(ctx, network, absolute(address))
 }
 
-// absolute appends a dot to the host of an address, unless the host is an IP address or a
-// name that the resolver finds only by a search domain.
+// absolute appends a dot to the host of an address. It does not change IP addresses,
+// hosts with a dot at their end, and names that the resolver finds only by a search
+// domain: names without a dot, and names that end in .svc.
 func absolute(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	switch {
