@@ -187,8 +187,8 @@ type Policy struct {
 	// IdleAllocation is the number of bytes that a process allocates at least in IdleAfter while
 	// it is not idle.
 	IdleAllocation uint64
-	// MinRelease is the smallest amount of memory for which an idle process runs a
-	// collection. The amount must also be at least the live heap divided by
+	// MinRelease is the amount of memory beyond the live heap above which an idle process
+	// runs a collection. The amount must also exceed the live heap divided by
 	// MinReleaseDivisor.
 	MinRelease, MinReleaseDivisor uint64
 }

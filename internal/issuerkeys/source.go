@@ -34,8 +34,8 @@ import (
 )
 
 const (
-	// refreshPeriod and refreshJitter set the time between two reads of the keys, three to
-	// four minutes.
+	// refreshPeriod and refreshJitter set the time between two reads of the keys: three to
+	// four minutes, with jitter.
 	refreshPeriod = 3 * time.Minute
 	refreshJitter = 0.33
 	// retryPeriod is the first delay after a failed read. The delay doubles up to refreshPeriod

@@ -105,7 +105,8 @@ type RequestError struct {
 	Code string `json:"error"`
 	// Description states what the client must change.
 	Description string `json:"error_description"`
-	// RetryAfter is the time after which the client may retry; zero means never.
+	// RetryAfter is the time after which the client may retry. Zero means that the same
+	// request fails again.
 	RetryAfter time.Duration `json:"-"`
 }
 

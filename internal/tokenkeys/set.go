@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// RotationPeriod is the least time from the creation of a key until it signs. The key is
-	// published during this time.
+	// RotationPeriod is the least time from the creation of the next key until it signs. The
+	// key is published during this time. Only the first key of a Secret signs at once.
 	RotationPeriod = 30 * 24 * time.Hour
 	// publicationTime is the least time for which a leader publishes the next key before that
 	// key signs. The previous leader may have stopped between creating and publishing the key.

@@ -80,9 +80,9 @@ func (c *client) Stop(context.Context) error {
 	return nil
 }
 
-// UploadTraces implements otlptrace.Client. It retries with exponential backoff until ctx ends
-// if the collector answers with a retryable status (OTLP, section "Failures") or does not
-// answer.
+// UploadTraces implements otlptrace.Client. If the collector answers with a retryable status
+// (OTLP, section "Failures") or does not answer, it retries with exponential backoff until ctx
+// ends.
 func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpans) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -143,8 +143,8 @@ func (c *client) post(ctx context.Context, body []byte) (retryAfter time.Duratio
 	}
 }
 
-// rejection is the number of spans that a collector did not accept of a request that it
-// answered with success, and its reason: ExportTraceServiceResponse.partial_success.
+// rejection is the number of spans that a collector rejected although it answered with
+// success, and its reason: ExportTraceServiceResponse.partial_success.
 type rejection struct {
 	spans   int
 	message string

@@ -25,7 +25,8 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// MaxValue bounds a text attribute of a span, in bytes. Longer ones are cut.
+// MaxValue is the maximum length of a text attribute of a span, in characters, and of a
+// text of the collector, in bytes. Longer texts are truncated.
 const MaxValue = 256
 
 // Config configures a Provider. The zero value exports nothing.
@@ -67,7 +68,8 @@ type Batch struct {
 
 // Sampler decides which traces are recorded.
 type Sampler struct {
-	// Ratio is the part of the traces that begin in this program to record, from 0 to 1.
+	// Ratio is the fraction that is recorded of the traces that begin in this program, from
+	// 0 to 1.
 	Ratio float64
 	// IgnoreParent applies Ratio to all traces. By default, a trace that began in another
 	// program is recorded if that program records it.
@@ -103,8 +105,9 @@ func setDefault[T int | time.Duration](v *T, to T) {
 }
 
 // ConfigOf returns a configuration with the values of the OTEL_* variables, which take
-// precedence over those of base. getenv is os.Getenv. The error names each variable with an
-// invalid value and what to do; it contains no header.
+// precedence over those of base. getenv is os.Getenv. If OTEL_SDK_DISABLED is true, the
+// result is the zero Config. The error names each variable with an invalid value and what
+// to do; it contains no header.
 //
 // ConfigOf ignores variables for OTLP over gRPC and variables of other signals.
 func ConfigOf(base Config, getenv func(string) string) (Config, error) {
@@ -170,8 +173,9 @@ func (e *environment) flag(name string) bool {
 	return strings.EqualFold(text, "true")
 }
 
-// endpoint sets the endpoint: none if OTEL_TRACES_EXPORTER is none, and the default of OTLP
-// if it is otlp and no other variable names an endpoint.
+// endpoint sets the endpoint. It is "" if OTEL_TRACES_EXPORTER is none. It is the default
+// of OTLP if OTEL_TRACES_EXPORTER is otlp, and neither another variable nor c names an
+// endpoint.
 func (e *environment) endpoint(c *Config) {
 	exporter := e.getenv("OTEL_TRACES_EXPORTER")
 	if exporter != "" && exporter != "otlp" && exporter != "none" {

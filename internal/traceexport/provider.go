@@ -35,7 +35,8 @@ const (
 
 // Options are the values and functions of the program that a Provider uses.
 type Options struct {
-	// ServiceName and Attributes describe the program, unless the Config does.
+	// ServiceName and Attributes describe the program. The values of the Config override
+	// them.
 	ServiceName string
 	Attributes  map[string]string
 	// DialTLS connects to a collector over https; nil uses the authorities of the system.
