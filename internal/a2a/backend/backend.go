@@ -21,46 +21,46 @@ import (
 
 // Backend runs turns.
 type Backend interface {
-	// Run runs one turn. It calls emit with the events of the agent as they arrive, from its
-	// own goroutine only. It returns
+	// Run runs one turn. It calls emit with the events of the agent as they arrive, only from
+	// the goroutine that called Run. It returns
 	//
 	//   - nil when the agent has ended its response,
 	//   - a *TurnError when the agent has failed or has rejected the message,
-	//   - ErrInputAccepted for an input with which the waiting run continues,
-	//   - the error of emit as soon as emit returns one, after Run has closed the call to
-	//     the agent.
+	//   - ErrInputAccepted if Turn.Input is true and the waiting run continues with the message,
+	//   - the error of emit if emit returns one. Run closes the call to the agent before.
 	//
-	// When ctx ends, Run ends the call to the agent at once. The cause of ctx is ErrCanceled
-	// when the client has canceled the task, and ErrSuperseded when a later run continues
-	// the turn.
+	// When ctx ends, Run ends the call to the agent and returns. It does so at once, except
+	// that the A2A backend may wait up to 5 s for the id of the agent's task to cancel. The
+	// cause of ctx is ErrCanceled when the client has canceled the task, and ErrSuperseded
+	// when a later run continues the turn.
 	Run(ctx context.Context, t *Turn, emit Emit) error
 }
 
-// Canceler is a Backend for an agent that has tasks of its own, which must be canceled with
-// the sidecar's tasks.
+// Canceler is a Backend whose agent has tasks of its own. If a client cancels a task of the
+// sidecar, the agent's task must be canceled, too.
 type Canceler interface {
-	// Canceled is called for a task that was canceled while no run worked on it. It does not
-	// block. ctx is the context of the request: Canceled may use its values, and must ignore
-	// its end.
+	// Canceled cancels the agent's task for t, which a client canceled while no run worked on
+	// t. It does not block. ctx is the context of the client's request: Canceled may use the
+	// values of ctx, and must ignore the end of ctx.
 	Canceled(ctx context.Context, t *a2a.Task)
 }
 
 // Emit passes one or more events to the engine, in order. The engine owns the values that
-// the events point to; the backend may reuse the slice. Ids, contexts and times of an event
-// may be missing.
+// the events point to; the backend may reuse the slice. The engine adds missing ids, context
+// ids and times. After an error, such as ErrTurnEnded, the backend stops the run.
 type Emit func(events []a2a.Event) error
 
 var (
 	// ErrTurnEnded is the error of Emit when the turn has ended and needs no further
 	// event. It is not a failure.
 	ErrTurnEnded = errors.New("the turn has ended")
-	// ErrInputAccepted is the error of Run for a turn with Input when the waiting run
-	// continues with the input. Run has emitted nothing.
+	// ErrInputAccepted is the error of Run if Turn.Input is true and the run that waits for
+	// input continues with the message. Run has then emitted no event.
 	ErrInputAccepted = errors.New("the waiting run accepts the input")
 	// ErrCanceled is the cause of a run's context when its task was canceled.
 	ErrCanceled = errors.New("task was canceled")
-	// ErrSuperseded is the cause of a run's context when the agent answers an input in
-	// the response to a later run, which continues the turn.
+	// ErrSuperseded is the cause of a run's context when a later run continues the turn: the
+	// agent answers an input in its response to the later run.
 	ErrSuperseded = errors.New("a later run continues the turn")
 )
 
@@ -68,10 +68,12 @@ var (
 type Turn struct {
 	TaskID    string
 	ContextID string
-	// Number counts the turns of a task from 1, and Attempt the runs of a turn.
+	// Number is the number of the turn in its task, and Attempt is the number of the attempt
+	// to run the turn (see re-run in the glossary). Both begin at 1.
 	Number  int
 	Attempt int
-	// Owner is the principal that sent the message, without its tenant.
+	// Owner is the principal that sent the message. Unlike the owner of the task, it does not
+	// include the tenant.
 	Owner a2a.Owner
 	// AccountingPrincipal is the principal whose limits the turn counts toward.
 	AccountingPrincipal a2a.AccountingPrincipal
@@ -143,8 +145,8 @@ func (e *TurnError) Error() string {
 // Unwrap returns the wrapped error.
 func (e *TurnError) Unwrap() error { return e.Err }
 
-// ArtifactID returns the id of the artifact of a turn, which holds the output that the
-// agent does not assign to an artifact.
+// ArtifactID returns the id of the artifact that a backend adds for a turn. This artifact
+// holds the output that the agent does not assign to an artifact. turn is Turn.Number.
 func ArtifactID(turn int) string { return "turn-" + strconv.Itoa(turn) }
 
 // Limits of the history in a request to the agent.
@@ -166,8 +168,9 @@ func Newest(history []*a2a.Message) []*a2a.Message {
 	return history[from:]
 }
 
-// MetadataUsage is the member of the metadata of a status or a message with the usage of the
-// call: an object with prompt_tokens and completion_tokens, as in ChatCompletions.
+// MetadataUsage is the name of the member with the usage of the call, in the metadata of a
+// status or of a message. Its value is an object with prompt_tokens and completion_tokens,
+// as in ChatCompletions.
 const MetadataUsage = "a2a-operator.dev/usage"
 
 // Usage is the number of tokens that one call of the agent has used so far.

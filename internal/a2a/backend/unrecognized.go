@@ -20,8 +20,8 @@ const (
 	// maxExamined bounds the part of a text from which an excerpt is made, in bytes. It
 	// exceeds maxExcerpt, so that a credential is recognized before the excerpt cuts it.
 	maxExamined = 4 << 10
-	// minFragment is the minimum length of the beginning of a secret that is replaced at
-	// the end of a text. A shorter one reveals little and may be a word.
+	// minFragment is the minimum length, in bytes, of a truncated secret at the end of a
+	// text. A shorter one is not replaced: it reveals little and may be a word.
 	minFragment = 6
 	ellipsis    = "..."
 	redacted    = "[redacted]"
@@ -31,8 +31,8 @@ const (
 // backend does not understand. Every backend fails such a turn instead of skipping the
 // unknown part, so that a lost answer does not look like a success. The reason names the
 // part that was not understood, its position in the answer (a line or the number of an
-// event) and the cause. Unrecognized adds an excerpt of received, which must be text of the
-// body of a successful response and not of a header.
+// event) and the cause. Unrecognized adds the Excerpt of received without the secrets.
+// received must be text of the body of a successful response and not of a header.
 func Unrecognized(reason string, received []byte, err error, secrets ...string) *TurnError {
 	excerpt := Excerpt(received, secrets...)
 	if excerpt == "" {
@@ -43,9 +43,9 @@ func Unrecognized(reason string, received []byte, err error, secrets ...string) 
 
 // Excerpt returns the beginning of a text of another program, for a status message: at most
 // 200 bytes of valid UTF-8 on one line, without control or other invisible characters. It
-// replaces by [redacted] the secrets and every text that looks like a credential: a bearer
-// token, a JWT, an API key, the password in a URL, and the value of a member named token,
-// password, apiKey or similar.
+// replaces the secrets by [redacted], and also every text that looks like a credential: a
+// bearer token, a JWT, an API key, the password in a URL, and the value of a member named
+// token, password, apiKey or similar.
 func Excerpt(text []byte, secrets ...string) string {
 	cut := len(text) > maxExamined
 	if cut {

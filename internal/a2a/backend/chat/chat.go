@@ -29,10 +29,10 @@ import (
 
 // Options configures a backend. A zero field has its default.
 type Options struct {
-	// URL is the URL of the completions, such as http://127.0.0.1:8080/v1/chat/completions, or the base
-	// URL of the API, such as http://127.0.0.1:8080/v1. A URL without a path has the base /v1. Any
-	// other path is the base if Transport is set, and the path of the completions otherwise. URL is
-	// required.
+	// URL is the URL of the completions or the base URL of the API. It is required. A path that
+	// ends in /chat/completions is the path of the completions. A path that ends in a version, such
+	// as /v1, is the base. A URL without a path has the base /v1. Any other path is the base if
+	// Transport is set, and the path of the completions otherwise.
 	URL    string
 	Limits stream.Limits
 	// Model is the name of the model. By default, the backend uses the first model that
@@ -48,11 +48,11 @@ type Options struct {
 	CloseIdle func()
 	// Key returns the API key, "" for none. RefreshKey reads the key again and returns
 	// it. The backend calls Key for each request, and RefreshKey after the server has
-	// refused a key. Nil means no key.
+	// refused a key. A nil Key means no key. If RefreshKey is nil, the backend calls Key.
 	Key, RefreshKey func() string
 	// Headers are sent with each request.
 	Headers []Header
-	// Now is the clock.
+	// Now is the clock, by default the clock of the machine.
 	Now func() time.Time
 }
 
@@ -158,9 +158,10 @@ func (b *Backend) run(ctx context.Context, t *backend.Turn, emit backend.Emit, w
 	return err
 }
 
-// Check requests the list of models. It returns nil if the server answers and does not
-// refuse the API key, whether or not it lists models. An error contains neither the key
-// nor a part of the response.
+// Check requests the list of models, for at most Limits.Connect. It returns nil if the server
+// answers, whether or not it lists models, except with the status 401 (it refuses the API
+// key), 500, 502, 503 or 504, or with 429 until the time is over. An error contains neither
+// the key nor a part of the response.
 func (b *Backend) Check(ctx context.Context) error {
 	limit := b.server.client.Limits().Connect
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, backend.Failed("The model server did not answer within "+limit.String()+", or answered only that it is busy", nil))

@@ -27,8 +27,8 @@ type chunk struct {
 	errorText []byte
 	// reasoning is true if the model sent reasoning, which is not part of its answer.
 	// unrecognized is true if the first choice has content that is not understood, or if
-	// another choice has content. unsupported names content that is understood and cannot
-	// be passed on to the client.
+	// another choice has content. unsupported names content that the backend cannot pass on
+	// to the client, such as audio, "" for none.
 	reasoning, unrecognized bool
 	unsupported             string
 	// streamed is true for a chunk of a stream.
@@ -131,8 +131,9 @@ func (c *chunk) choice(r *jsonread.Reader) {
 // choiceMembers are the members of which a choice must have at least one.
 var choiceMembers = []string{"finish_reason", "delta", "message"}
 
-// authoritative returns either delta or message. It marks the result as unrecognized if
-// only the other one has content: that content is lost unless other chunks contain it.
+// authoritative returns the one of delta and message that choice uses. It marks the result
+// as unrecognized if only the other one has content: that content is lost unless other
+// chunks contain it.
 func (c *chunk) authoritative(delta, message *chunk) *chunk {
 	counts, other := delta, message
 	if !delta.known || message.known && !c.streamed {
@@ -156,8 +157,8 @@ var ignoredMembers = []string{
 }
 
 func (c *chunk) message(r *jsonread.Reader) {
-	// understood is true for a message with a non-empty known member. unknown is the name
-	// of the first non-empty member that is not known.
+	// understood is true if the message has a role, a function call or reasoning. unknown is
+	// the name of the first non-empty member that is not known.
 	understood, unknown := false, ""
 	for name := range r.Members() {
 		switch string(name) {
@@ -280,8 +281,8 @@ func (c *chunk) function(r *jsonread.Reader, one *toolCall) {
 	}
 }
 
-// unknownInToolCall handles an unknown member of a tool call, which may be a part of the
-// call.
+// unknownInToolCall records a non-empty unknown member of a tool call as unsupported,
+// because the member may be a part of the call.
 func (c *chunk) unknownInToolCall(r *jsonread.Reader, name []byte) {
 	if member := string(name); isNonEmpty(r) && c.unsupported == "" {
 		c.unsupported = member + " in a tool call"

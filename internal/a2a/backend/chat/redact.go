@@ -10,16 +10,16 @@ import (
 
 const (
 	redacted = "[redacted]"
-	// minSecret is the minimum length of an API key that is replaced in responses.
-	// Shorter keys are placeholders for servers without keys, such as "ollama", and may
-	// be words of an answer.
+	// minSecret is the minimum length, in bytes, of an API key that is replaced in
+	// responses. Shorter keys are placeholders for servers without keys, such as "ollama",
+	// and may be words of an answer.
 	minSecret = 16
-	// minFragment is the minimum length of the beginning of a key that is replaced at the
-	// end of a response.
+	// minFragment is the minimum length, in bytes, of a truncated key at the end of a
+	// response. A shorter one is not replaced.
 	minFragment = 6
 )
 
-// redact replaces a secret in a complete text.
+// redact replaces a secret of at least minSecret bytes in a complete text.
 func redact(text, secret string) string {
 	if len(secret) < minSecret {
 		return text
@@ -55,8 +55,8 @@ func (r *redactor) write(piece []byte) []byte {
 	return text
 }
 
-// flush returns the buffered text at the end of the response. If the text is a beginning of
-// the secret of at least minFragment bytes, flush returns a replacement.
+// flush returns the buffered text at the end of the response. The buffered text is a
+// beginning of the secret: if it has at least minFragment bytes, flush returns [redacted].
 func (r *redactor) flush() []byte {
 	held := r.held
 	r.held = nil

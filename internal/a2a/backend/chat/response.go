@@ -251,9 +251,10 @@ func (r *response) end() error {
 	return r.flush()
 }
 
-// failureAtEnd returns the reason why a response that has ended is not a success, nil if it
-// is a success. A response without a part is a success if the model finished without
-// output, unless a part of the response was not understood or was left out.
+// failureAtEnd returns the failure of a response that has ended, nil for a success or for
+// the finish reason content_filter. calls is the size of the tool calls, in bytes. A response
+// without output is a success only if its finish reason is stop and if it contained neither
+// reasoning nor content that is not understood.
 func (r *response) failureAtEnd(calls int) error {
 	empty := !r.hasArtifact && calls == 0
 	switch {

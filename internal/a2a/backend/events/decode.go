@@ -20,7 +20,8 @@ import (
 // maxReason bounds the reason of a failure that an agent sends, in bytes.
 const maxReason = 1 << 10
 
-// form is the form of a JSON object from an agent.
+// form is the form of a JSON object from an agent. The member kind marks events and parts of
+// 0.3 (kindEvent, kindPart); events and parts of 1.0 have none (keyEvent, barePart).
 type form uint8
 
 const (
@@ -32,9 +33,9 @@ const (
 	internalEvent
 )
 
-// decodeEvent decodes a JSON text and adds its event or part to the batch. With exact, the
-// JSON may also be data of the agent: an object without a kind is then an event only if it
-// cannot be anything else.
+// decodeEvent decodes a JSON text and adds its event or part to the batch. It returns
+// notEvent if the text is neither. If exact is true, the JSON may also be data of the agent:
+// an object without a kind is then an event or part only if all its members are known.
 func (r *response) decodeEvent(text []byte, exact bool) (form, error) {
 	if chunk, ok := plainChunk(text); ok {
 		r.addText(chunk)
@@ -91,8 +92,8 @@ func (r *response) decodeEvent(text []byte, exact bool) (form, error) {
 	return shape, nil
 }
 
-// plainChunk returns the text of {"text":"..."} without escapes. It needs no decoder,
-// because this is the most frequent line.
+// plainChunk returns the text of {"text":"..."} without escapes, and false for any other
+// JSON. This is the most frequent line, so plainChunk avoids the cost of a decoder.
 func plainChunk(text []byte) ([]byte, bool) {
 	inner, ok := bytes.CutPrefix(text, []byte(`{"text":`))
 	if !ok {
@@ -114,8 +115,9 @@ func plainChunk(text []byte) ([]byte, bool) {
 	return inner, true
 }
 
-// classify returns the form of a JSON text by the names of its members. It returns notEvent
-// for a text that is not an object, and for an object of an unknown kind.
+// classify returns the form of a JSON text by the names of its members, and the value of its
+// member kind. It returns notEvent for a text that is not an object, and for an object of an
+// unknown kind.
 func classify(text []byte, exact bool) (form, string, error) {
 	if shape := classifyByPrefix(text); shape != notEvent {
 		return shape, "", nil
@@ -159,7 +161,8 @@ func classify(text []byte, exact bool) (form, string, error) {
 }
 
 // classifyByPrefix classifies an object whose first member is its kind, as most encoders
-// write it. It does not read the rest, which the codec of the form validates.
+// write it, and returns notEvent for any other text. It does not read the rest of the
+// object, because the codec of the form validates the rest.
 func classifyByPrefix(text []byte) form {
 	rest, ok := bytes.CutPrefix(text, []byte(`{"kind":`))
 	if !ok {

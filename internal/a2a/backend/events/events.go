@@ -33,7 +33,7 @@ type Options struct {
 	// Internal is called with the kind of each event that is not for clients, such as
 	// internal:llm-call. It may be nil.
 	Internal func(kind string)
-	// Now is the clock.
+	// Now is the clock, by default the clock of the machine.
 	Now func() time.Time
 }
 

@@ -56,7 +56,7 @@ func (r *response) json() error {
 	return r.flush()
 }
 
-// file reads a response of any media type without a reader of its own, as one file.
+// file reads a response as one file. mediaType is a type for which read has no other method.
 func (r *response) file(mediaType string) error {
 	body, err := r.ReadAll()
 	if err != nil || len(body) == 0 {
@@ -85,9 +85,9 @@ func (r *response) sse() error {
 
 // checkEnd checks the end of a stream without a terminal event. The stream is complete if
 // the framing of the body marks its end and if the stream had an event or [DONE]. After an
-// exception in a generator, web frameworks end a chunked body as if it were complete, so a
-// stream without an event is a failure of the agent, unless Content-Length announced an
-// empty body.
+// exception in a generator, web frameworks end a chunked body as if it were complete. A
+// stream without an event is therefore a failure of the agent, unless the body is as long as
+// its Content-Length, such as an empty body with Content-Length: 0.
 func (r *response) checkEnd(err error) error {
 	switch {
 	case err != nil:

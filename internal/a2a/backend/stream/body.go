@@ -26,8 +26,8 @@ const (
 // bytes have arrived.
 const maxPreallocated = 64 << 10
 
-// Body reads one response within the limits. Each error of its methods except io.EOF is a
-// failure of the turn.
+// Body reads one response within the limits. Each error of its methods, except io.EOF and
+// the errors of functions that the caller passes, is or wraps a *backend.TurnError.
 type Body struct {
 	// Secrets are replaced in excerpts of the response.
 	Secrets []string
@@ -84,7 +84,7 @@ type connectionLostError struct{ *backend.TurnError }
 
 func (b *connectionLostError) Unwrap() error { return b.TurnError }
 
-// ConnectionLost reports whether a response ended because its connection was lost.
+// ConnectionLost reports whether err says that the connection of a response was lost.
 func ConnectionLost(err error) bool {
 	_, ok := errors.AsType[*connectionLostError](err)
 	return ok
@@ -93,7 +93,8 @@ func ConnectionLost(err error) bool {
 // MaxEvent returns the limit of one event, in bytes.
 func (b *Body) MaxEvent() int { return b.limits.MaxEvent }
 
-// AtEnd reports whether all bytes of the Content-Length were read.
+// AtEnd reports whether all bytes of the Content-Length were read. Without a Content-Length,
+// it returns false.
 func (b *Body) AtEnd() bool { return b.read == b.resp.ContentLength }
 
 // ReadAll reads a response that consists of one event. It fails if the response exceeds
@@ -110,8 +111,8 @@ func (b *Body) ReadAll() ([]byte, error) {
 	return body, nil
 }
 
-// ReadUpTo reads to the end of the response, and stops if the response exceeds limit bytes.
-// fits is true if it does not.
+// ReadUpTo reads the response, up to limit+1 bytes. fits is true if the response has at most
+// limit bytes. After an error, text is the part that was read.
 func (b *Body) ReadUpTo(limit int) (text []byte, fits bool, err error) {
 	if length := b.resp.ContentLength; length >= 0 && length <= int64(min(limit, maxPreallocated)) {
 		text = make([]byte, length)
@@ -129,9 +130,9 @@ func (b *Body) HasFraming() bool {
 }
 
 // DiscardRest reads the rest of a response that is not needed, up to maxDiscard bytes, so
-// that the connection can be reused if the rest is short. It cancels the call if the read
-// does not end within maxDiscardTime. If the response has ended, it does nothing: a timer that
-// ends earlier than all others wakes an idle thread.
+// that the connection can be reused if the rest is short. It cancels the turn's context if
+// the read does not end within maxDiscardTime. The body must have a watchdog. If the response
+// has ended, DiscardRest does nothing, because to start the timer may wake an idle thread.
 func (b *Body) DiscardRest() {
 	if b.ended {
 		return

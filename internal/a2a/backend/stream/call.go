@@ -53,9 +53,10 @@ func (r *Request) http(ctx context.Context) *http.Request {
 	return out.WithContext(ctx)
 }
 
-// Do sends a request and returns the response, whatever its status. Within the limits, it
-// retries if no connection could be made, and if the agent answered 429 or 503. It never
-// sends a request twice for another reason. Each error is a failure of the turn.
+// Do sends a request and returns the response, whatever its status. It retries with
+// exponential backoff, for Limits.Connect if no connection could be made, and for
+// Limits.FirstEvent if the agent answered 429 or 503. It never sends a request twice for
+// another reason. An error is a *backend.TurnError, or wraps the cause of ctx.
 func (c *Client) Do(ctx context.Context, r *Request) (*http.Response, error) {
 	begin := c.now()
 	redial, retry := minRedialDelay, minRetryDelay
@@ -121,8 +122,8 @@ func unreachableReason(limit time.Duration, err error) string {
 	return reason
 }
 
-// retryAfter returns the delay in a Retry-After header (RFC 9110 section 10.2.3). Without
-// such a header, it returns otherwise.
+// retryAfter returns the delay in a Retry-After header (RFC 9110 section 10.2.3), 0 for a
+// date in the past. If the header is missing or invalid, it returns the argument otherwise.
 func retryAfter(resp *http.Response, otherwise time.Duration, now time.Time) time.Duration {
 	text := resp.Header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
@@ -166,7 +167,8 @@ func CloseResponse(resp *http.Response) {
 	_ = resp.Body.Close()
 }
 
-// Sleep waits for a duration. It returns the cause of ctx if ctx ends first.
+// Sleep waits for a duration. If ctx ends first, it returns an error that wraps the cause of
+// ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

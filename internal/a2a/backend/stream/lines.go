@@ -17,9 +17,10 @@ import (
 // first line of the event. text is valid until the function returns.
 type LineFunc func(line int, text []byte) error
 
-// Lines reads the body line by line. It calls take with each line, without its line end,
-// and flush after each read, when it has handled all complete lines that have arrived. If
-// the body is complete, it also calls take with a last line that has no line end.
+// Lines reads the body line by line. It calls take with each line, without its line end. It
+// calls flush after each read, when take has handled all complete lines that have arrived.
+// At the end of the body, it also calls take with a last line that has no line end. It
+// returns an error of take or flush at once.
 func (b *Body) Lines(take LineFunc, flush func() error) error {
 	buffer := NewBuffer()
 	defer buffer.Release()
@@ -54,7 +55,8 @@ func (b *Body) Lines(take LineFunc, flush func() error) error {
 }
 
 // split calls take with each complete line of text, and returns the bytes after the last
-// line end. The first seen bytes contain no line end and are not searched again.
+// line end. seen is the number of bytes at the beginning of text that an earlier call has
+// searched without finding a line end. number counts the lines.
 func (b *Body) split(text []byte, seen int, number *int, take LineFunc) (rest []byte, err error) {
 	b.pendingLines = bytes.Count(text[seen:], []byte{'\n'})
 	for {
@@ -146,8 +148,8 @@ func field(text []byte) (name, value []byte) {
 	return name, value
 }
 
-// The sizes of buffers. Most streams are idle most of the time and hold their buffer
-// meanwhile, so a buffer is small as long as the reads are small.
+// The sizes of buffers, in bytes. Most streams are idle most of the time and hold their
+// buffer meanwhile, so a buffer is small as long as the reads are small.
 const (
 	smallSize = 1 << 10
 	largeSize = 8 << 10
@@ -181,8 +183,9 @@ func (b *Buffer) Release() {
 	*b = Buffer{}
 }
 
-// Resize adapts the size of the buffer to the size of the last read, before the next read.
-// filled is the number of bytes that were in use. The first held bytes stay in the buffer.
+// Resize adapts the size of the buffer to the last read, before the next read. filled is the
+// number of bytes that were in use. held is the number of bytes at the beginning of the
+// buffer that Resize keeps.
 func (b *Buffer) Resize(filled, held int) {
 	switch size := len(b.Bytes); {
 	case filled == size && size < largeSize:

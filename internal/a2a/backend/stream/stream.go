@@ -40,9 +40,9 @@ func setDefault[T int | int64 | time.Duration](v *T, to T) {
 	}
 }
 
-// Limits of the connection pool. Servers commonly close an idle connection after 2 s or
-// more. The client closes an idle connection earlier, so that it never sends a request on a
-// connection that the server is closing.
+// Limits of the connection pool, and of the header of a response in bytes. Servers commonly
+// close an idle connection after 2 s or more. The client closes an idle connection earlier,
+// so that it never sends a request on a connection that the server is closing.
 const (
 	maxIdleConnections = 64
 	idleConnection     = time.Second
@@ -53,8 +53,8 @@ const (
 type Client struct {
 	limits Limits
 	now    func() time.Time
-	// direct sends requests to http URLs. It is nil in a client of NewWithTransport.
-	// transport sends all other requests.
+	// direct sends requests to http URLs, and transport all other requests. In a client of
+	// NewWithTransport, direct is nil and transport sends all requests.
 	direct    *http1.Client
 	transport http.RoundTripper
 }
@@ -116,8 +116,8 @@ func (c *Client) Close() {
 	}
 }
 
-// Turn calls run with a context that ends when the turn exceeds a limit of time. It
-// returns the error of run, or the failure that names the limit.
+// Turn calls run with a context that ends when the turn exceeds a limit of time. It then
+// returns the *backend.TurnError that names the limit, and otherwise the error of run.
 func (c *Client) Turn(ctx context.Context, run func(context.Context, *Watchdog) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -132,7 +132,8 @@ func (c *Client) Turn(ctx context.Context, run func(context.Context, *Watchdog) 
 	return err
 }
 
-// ParseURL parses the URL of an agent.
+// ParseURL parses the URL of an agent. It returns an error unless the URL begins with http://
+// or https:// and names a host.
 func ParseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -144,14 +145,15 @@ func ParseURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// Limits bounds the duration and the size of a turn. A zero field has its default.
+// Limits bounds the duration and the size of a turn. A field of 0 or less has its default.
 type Limits struct {
-	// Connect bounds the time until the agent accepts a connection, 5 s by default.
+	// Connect bounds the attempts to connect to the agent, 5 s by default.
 	Connect time.Duration
-	// FirstEvent bounds the wait for the first byte of a response, 2 min by default.
+	// FirstEvent bounds the time from the beginning of the turn to the first byte of a
+	// response body, 2 min by default. It also bounds the retries after a 429 or 503.
 	FirstEvent time.Duration
-	// Idle bounds the time between two reads of a response, 5 min by default. It does not
-	// run while the agent waits for its client.
+	// Idle is the idle timeout: it bounds the time between two reads of a response, 5 min by
+	// default. The time during which the agent waits for its client does not count.
 	Idle time.Duration
 	// Turn bounds the whole turn, 1 h by default.
 	Turn time.Duration
@@ -172,6 +174,7 @@ type Watchdog struct {
 	limits *Limits
 	cancel context.CancelCauseFunc
 
+	// mu guards the fields below.
 	mu sync.Mutex
 	// timer is nil after the end of the turn.
 	timer *time.Timer
@@ -226,8 +229,8 @@ func (w *Watchdog) check() {
 	now := machineTime()
 	left, reason := w.remaining(now)
 	if left > 0 {
-		// RecordActivity does not reset the timer, and the next activity may begin an Idle
-		// limit, so the timer must fire within Idle.
+		// The timer must fire within Idle: RecordActivity does not reset the timer, and the
+		// first activity replaces FirstEvent, which may be later, by Idle.
 		w.timer.Reset(min(left, w.limits.Idle))
 		return
 	}
@@ -235,8 +238,9 @@ func (w *Watchdog) check() {
 	w.cancel(backend.Failed(reason, nil))
 }
 
-// remaining returns the time until the turn exceeds a limit, and the failure of the limit
-// that it exceeds first.
+// remaining returns the time until the turn exceeds the next limit, and the reason of the
+// failure for that limit. The time is 0 or less if the turn has exceeded the limit. The
+// caller holds w.mu.
 func (w *Watchdog) remaining(now time.Time) (left time.Duration, reason string) {
 	left, reason = w.limits.Turn-now.Sub(w.start), "The agent did not finish within "+w.limits.Turn.String()
 	switch {

@@ -45,7 +45,8 @@ type agent struct {
 	remote *Remote
 	// current is the endpoint in use, nil until the card was read.
 	current atomic.Pointer[endpoint]
-	// reading is a lock that the goroutine holds that reads the card.
+	// reading is a lock: a channel with capacity 1. The goroutine that reads the card holds
+	// it, so that concurrent turns read the card once (singleflight).
 	reading chan struct{}
 	// contextNames has the contexts for which the agent chose an id.
 	contextNames *contextNames
@@ -74,13 +75,13 @@ func (a *agent) endpoint(ctx context.Context, t *backend.Turn) (p *endpoint, fre
 	return p, true, nil
 }
 
-// forgetEndpoint makes the next turn read the card again, unless another turn has
-// replaced the endpoint.
+// forgetEndpoint makes the next turn read the card again. It does nothing if p is no longer
+// the endpoint in use.
 func (a *agent) forgetEndpoint(p *endpoint) { a.current.CompareAndSwap(p, nil) }
 
-// findEndpoint returns the best endpoint that the agent offers on its card. For a configured
-// version without a card, this is JSON-RPC at the path of the URL, streaming until the agent
-// refuses it.
+// findEndpoint returns the best endpoint that the agent offers on its card. If a version is
+// configured and no path of the card, findEndpoint reads no card: the endpoint is JSON-RPC at
+// the path of the URL, with streaming until the agent refuses to stream.
 func (a *agent) findEndpoint(ctx context.Context, t *backend.Turn) (*endpoint, error) {
 	switch {
 	case a.remote != nil:
@@ -241,8 +242,8 @@ func (n *noCardError) Error() string {
 	return "GET " + n.at.EscapedPath() + " returned " + strconv.Itoa(n.status)
 }
 
-// rank returns how much a response explains why there is no card: 0 for a 404, 1 for
-// another status, and 2 for another status with an excerpt of the body.
+// rank returns how well a response explains why there is no card. A higher rank is better: 0
+// for a 404, 1 for another status, and 2 for another status with an excerpt of the body.
 func (n *noCardError) rank() int {
 	switch {
 	case n.status == http.StatusNotFound:

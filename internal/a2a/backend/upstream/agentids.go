@@ -52,8 +52,8 @@ func parseNote(note string) agentIDs {
 // idNamespace is the namespace of the UUIDs of derivedID.
 var idNamespace = uuid.MustParse("b7a1bb6c-6a3c-4a9e-9f6e-3a8e5c0d9a11")
 
-// derivedID returns the id with which requests to the agent name a context or task of a
-// caller. It is a hash of the kind, the caller and the id: each replica derives the same
+// derivedID returns the id that replaces the id of a caller's context or task in requests to
+// the agent. It is a hash of the kind, the caller and the id: each replica derives the same
 // id, also after a restart, and ids of different callers differ.
 func derivedID(kind string, t *backend.Turn, id string) string {
 	data := make([]byte, 0, 128)
@@ -67,9 +67,9 @@ func derivedID(kind string, t *backend.Turn, id string) string {
 // maxContexts bounds the number of stored contexts.
 const maxContexts = 4096
 
-// contextNames stores, in memory, the context ids of agents that choose these ids
-// themselves. If it is full, it drops the context that was used least recently. After that,
-// and after a restart, the agent begins a new context.
+// contextNames is an LRU cache in memory. It maps the derived id of a context to the id that
+// the agent chose instead. Above maxContexts, it drops the least recently used context. After
+// that, and after a restart, the agent begins a new context. It is safe for concurrent use.
 type contextNames struct {
 	mu    sync.Mutex
 	names map[string]*list.Element

@@ -57,8 +57,8 @@ func (httpJSON) request(d *dialect, base *url.URL, op operation, c *callParams) 
 	}
 }
 
-// unwrap returns the text unchanged, or the error that a stream may contain in place of an
-// event.
+// unwrap returns the text unchanged. If the text has a member error, which a stream may
+// contain in place of an event, unwrap returns a *protocolError.
 func (httpJSON) unwrap(text []byte) ([]byte, error) {
 	r := jsonread.New(text)
 	failed := false
@@ -95,8 +95,9 @@ var reasonsByName = func() map[string]a2a.Reason {
 	return all
 }()
 
-// parseError returns the error with the reason in its details, as in 1.0, or with the
-// reason of the JSON-RPC code that servers of 0.3 put into the body.
+// parseError decodes an error response. Its reason is in the details of the member error, as
+// in 1.0, or is the reason of the JSON-RPC code that servers of 0.3 put into the body. The
+// reason is "" if the text has neither.
 func parseError(status int, text []byte) *protocolError {
 	f := &protocolError{code: status}
 	r := jsonread.New(text)

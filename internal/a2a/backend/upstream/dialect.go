@@ -87,8 +87,8 @@ func (d *dialect) supports(v version.Version) bool {
 	return d.version == v
 }
 
-// event decodes an event of a stream in the version of the dialect. If that fails, it
-// accepts the forms that servers mix with that version (agentevents.DecodeEvent).
+// event decodes an event of a stream in the version of the dialect. If that fails, it also
+// accepts forms of other versions, because servers mix them (agentevents.DecodeEvent).
 func (d *dialect) event(text []byte) (a2a.Event, error) { return d.lenient(d.decodeEvent, text) }
 
 // response decodes the response to a message, as leniently as event.

@@ -23,11 +23,11 @@ type endpoint struct {
 	tenant string
 	// pinned is true if the version was configured.
 	pinned bool
-	// streaming is false once the agent has refused to stream.
+	// streaming is true if the card declares streaming, until the agent refuses to stream.
 	streaming atomic.Bool
 	// fallback is the endpoint with the other dialect to try if the agent does not support
-	// the methods, nil for none. It is set for a card of 0.1 or 0.2 that does not name its
-	// version.
+	// the methods, nil for none. It is set if the version is not configured and the card
+	// names no version, 0.1 or 0.2.
 	fallback *endpoint
 }
 
@@ -174,7 +174,8 @@ func portOf(u *url.URL) string {
 	return u.Port()
 }
 
-// choose returns the best endpoint that the backend supports.
+// choose returns the endpoint of the first dialect in preferred that the card offers. at is
+// the configured URL. If no dialect fits, the error is a *backend.TurnError.
 func (o *cardOffer) choose(at *url.URL) (*endpoint, error) {
 	for _, d := range preferred {
 		for i := range o.interfaces {

@@ -22,8 +22,8 @@ const (
 	// was lost.
 	maxBrokenPolls = 3
 	// maxUnfinishedPolls is the number of polls in a row that may return an unchanged,
-	// unfinished task, if the agent has reported the end of the task or does not know it
-	// any more.
+	// unfinished task. It applies only if the agent has reported the end of the task, or has
+	// refused a subscription with TaskNotFound.
 	maxUnfinishedPolls = 4
 	// maxIdleSubscription is how long a resumed subscription stays open without an event. A
 	// quarter of timeouts.idle applies if it is shorter.
@@ -104,7 +104,7 @@ func (c *turnClient) follow(ctx context.Context, whole bool) error {
 }
 
 // subscribe reads a resumed subscription until it ends or is idle. ended is true if the
-// turn has ended. subscribe drops other errors, because a poll follows.
+// turn has ended. If the turn continues, subscribe drops the error, because a poll follows.
 func (f *follower) subscribe(ctx context.Context) (ended bool, err error) {
 	subscription, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -212,8 +212,9 @@ func newTurnClient(a *agent, t *backend.Turn, emit backend.Emit) *turnClient {
 	return &turnClient{relay: newRelay(t, emit, a.contextNames), agent: a}
 }
 
-// stop ends the call to the agent. If the client canceled the task before its id is known,
-// stop waits for the first event, which has the id, at most for cancelTimeout.
+// stop ends the call to the agent by calling the function stop. If the client canceled the
+// task before the id of the agent's task is known, it calls the function only after
+// cancelTimeout: the first event has the id, and emitting the event ends the turn earlier.
 func (c *turnClient) stop(cause error, stop context.CancelCauseFunc) {
 	if errors.Is(cause, backend.ErrCanceled) && !c.taskNamed.Load() {
 		time.AfterFunc(cancelTimeout, func() { stop(cause) })
@@ -222,9 +223,9 @@ func (c *turnClient) stop(cause error, stop context.CancelCauseFunc) {
 	stop(cause)
 }
 
-// tryEndpoints runs the turn with the current endpoint. If the agent does not support the
-// request, it has not processed it, so tryEndpoints tries the fallback, or reads the card again,
-// before it fails.
+// tryEndpoints runs the turn with the current endpoint. An agent that does not support a
+// request has not processed the request. In that case, tryEndpoints tries the fallback, or
+// reads the card again, before it fails.
 func (c *turnClient) tryEndpoints(ctx context.Context) error {
 	if c.turn.Input {
 		// This event ends the waiting run, because both runs would receive the same events.
@@ -288,8 +289,8 @@ func (c *turnClient) sendAndFollow(ctx context.Context) error {
 	}
 }
 
-// isAgentFailure reports whether a turn ended because the agent failed. Another agent may
-// then have replaced it, at the same URL.
+// isAgentFailure reports whether a turn ended because the agent failed. The card must then be
+// read again: another agent may have replaced the failed one at the same URL.
 func isAgentFailure(err error) bool {
 	failure, ok := errors.AsType[*backend.TurnError](err)
 	return ok && failure.State == a2a.StateFailed
@@ -297,7 +298,7 @@ func isAgentFailure(err error) bool {
 
 // mustCancelTask reports whether the agent still has an unfinished task that the sidecar no
 // longer needs. cause is the cause of the end of the turn's context, nil if the turn ended
-// by itself.
+// by itself. err is the error of the turn.
 func (c *turnClient) mustCancelTask(cause, err error) bool {
 	switch {
 	case err == nil, c.state == a2a.StateUnknown, c.state.Terminal(), c.ids.task == "", errors.Is(cause, backend.ErrSuperseded):

@@ -25,9 +25,9 @@ func newOutput() output { return output{messages: map[string]bool{}, openArtifac
 
 func (o *output) isEmpty() bool { return !o.hasArtifact && len(o.messages) == 0 && !o.hasMessage }
 
-// missingMessages yields the agent's messages in the history of the task that follow the
-// message of the turn and that the turn has not emitted. The caller emits each before it
-// takes the next one.
+// missingMessages yields the agent's messages of this turn that the turn has not emitted. It
+// finds them in the history of the task, after the message with the id turnMessage. The
+// caller emits each before it takes the next one.
 func (o *output) missingMessages(t *a2a.Task, turnMessage string) iter.Seq[*a2a.Message] {
 	return func(yield func(*a2a.Message) bool) {
 		inTurn := false

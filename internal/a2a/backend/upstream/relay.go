@@ -39,8 +39,8 @@ type relay struct {
 	storedNote string
 	// responded is true once the agent has sent an event or a response.
 	responded bool
-	// state is the state of the agent's task, StateUnknown before the first status.
-	// lastStatus is the status that has this state.
+	// state is the state of the agent's task, StateUnknown before its first status or
+	// artifact. lastStatus is the last status that the relay has added.
 	state      a2a.State
 	lastStatus a2a.Status
 	// resubscribed is true while the events come from a resumed subscription, which may
@@ -160,8 +160,8 @@ func (r *relay) handleTask(t *a2a.Task) error {
 	return errStatusHeld
 }
 
-// checkIDs stores the agent's ids of the task and of the context. It fails for an event
-// of another task.
+// checkIDs stores the agent's ids of the task and of the context. It returns errOtherTask for
+// an event of another task.
 func (r *relay) checkIDs(taskID, contextID string) error {
 	switch {
 	case taskID == "" || taskID == r.ids.task:
@@ -186,11 +186,10 @@ func removeIDs(m *a2a.Message) *a2a.Message {
 	return m
 }
 
-// recoverOutput adds output that the task contains and its stream, which ended early, did
-// not. It emits the agent's messages of this turn that the stream did not contain. A server
-// may also store less than it streams: LangGraph stores the message, and not the artifact
-// that it makes from the message. recoverOutput fails the turn if a part of the output of
-// the completed task is lost.
+// recoverOutput adds the agent's messages of this turn that the task contains and the stream
+// did not, if the stream ended early or a status is held. After a stream that ended early, it
+// fails the turn if the completed task has lost output (checkKept). A server may store less
+// than it streams: LangGraph stores a message, and not the artifact that it makes of it.
 func (r *relay) recoverOutput(t *a2a.Task) error {
 	if !r.streamIncomplete && r.heldStatus == nil {
 		return nil
@@ -305,8 +304,8 @@ func (r *relay) addArtifact(u *a2a.ArtifactUpdate) {
 	r.batch = append(r.batch, a2a.Event{Artifact: u})
 }
 
-// addNote adds an event with the note of the task, if the stored note differs. The note is
-// then stored before the output that follows.
+// addNote adds an event with the note of the task, if the note differs from the stored one.
+// The engine then stores the note before the output that follows.
 func (r *relay) addNote() {
 	if r.ids.task == "" || r.ids.note() == r.storedNote {
 		return

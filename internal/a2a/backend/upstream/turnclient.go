@@ -97,7 +97,8 @@ func (c *turnClient) call(ctx context.Context, op operation, p *callParams) erro
 	return err
 }
 
-// statusError returns the error of a response with an error status.
+// statusError returns the error of a response whose status is not 2xx: a *protocolError if
+// the agent named the error of the protocol, and a *backend.TurnError otherwise.
 func (c *turnClient) statusError(status int, body *stream.Body) error {
 	if text, fits, err := body.ReadUpTo(maxErrorBody); err == nil && fits {
 		if problem := c.endpoint.binding.decodeError(status, text); problem != nil {

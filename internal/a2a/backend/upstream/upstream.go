@@ -7,8 +7,9 @@
 //
 // The agent chooses its own ids. The backend stores the agent's ids of the task and of the
 // context with the sidecar's task, as its note, so that a later turn and a cancel find them
-// on every replica. The agent never sees an id of the sidecar, and a client never sees an
-// id of the agent, so that no caller can name the task of another caller.
+// on every replica. A message to the agent contains no task or context id of the sidecar, and
+// a client never sees an id of the agent, so that no caller can name the task of another
+// caller. Only the headers of requests to an agent in the pod have the sidecar's ids.
 //
 // The agent's card determines the version and the binding, unless they are configured. The
 // backend uses only the paths of the URLs in the card, and connects only to the configured
@@ -31,8 +32,8 @@ import (
 
 // Options configures a backend. A zero field has its default.
 type Options struct {
-	// URL is the URL of the agent. Its path, if it has one, is the path of the endpoint;
-	// otherwise the card determines the path. It is required.
+	// URL is the URL of the agent. It is required. If the URL has a path, this is the path of
+	// the endpoint; otherwise the card determines the path.
 	URL string
 	// Version is the version of A2A that the agent uses, whatever its card says. By default
 	// the backend chooses the best version of the card. With a Version and without a
@@ -43,20 +44,20 @@ type Options struct {
 	CardPath string
 	// Query is added to the URL of every request, without its question mark.
 	Query string
-	// Remote is set for a remote agent. The backend then ignores the options other than
-	// URL, Limits and Now.
+	// Remote is set for a remote agent. The backend then uses Remote.Card and ignores
+	// CardPath.
 	Remote *Remote
 	// Limits bounds a turn. MaxEvent is 4 MiB by default.
 	Limits stream.Limits
-	// Now is the clock.
+	// Now is the clock, by default the clock of the machine.
 	Now func() time.Time
 }
 
-// maxEvent is the default limit of an event, in bytes, and the limit of many clients.
+// maxEvent is the default of Limits.MaxEvent, in bytes. Many clients have the same limit.
 const maxEvent = 4 << 20
 
-// maxCanceling is the maximum number of requests that cancel an agent's task at a time. They
-// are best effort.
+// maxCanceling is the maximum number of concurrent requests that cancel tasks of the agent.
+// Above it, cancel sends no request.
 const maxCanceling = 64
 
 // Backend runs turns with an agent that speaks A2A.
@@ -111,7 +112,9 @@ func (b *Backend) Close() {
 	b.agent.client.Close()
 }
 
-// Run implements backend.Backend.
+// Run implements backend.Backend. If ctx ends with the cause backend.ErrCanceled before the
+// id of the agent's task is known, Run waits for the id for up to cancelTimeout, so that it
+// can cancel the agent's task.
 func (b *Backend) Run(ctx context.Context, t *backend.Turn, emit backend.Emit) error {
 	r := newTurnClient(b.agent, t, emit)
 	call, stop := context.WithCancelCause(context.WithoutCancel(ctx))
