@@ -34,8 +34,8 @@ type Handler struct {
 	Endless   bool
 	// Entered is called at the beginning of each call, if it is not nil.
 	Entered func()
-	// If Left is not nil, each call waits for the end of its context and sends the error of
-	// the context to Left.
+	// Left receives the error of the context of each call. If Left is not nil, each call
+	// waits for the end of its context before it sends the error.
 	Left chan error
 
 	mu   sync.Mutex

@@ -125,8 +125,9 @@ func (r Row) Text(problem *a2a.Error) string {
 	return r.Message
 }
 
-// IsTransport reports whether every binding answers an error with an HTTP status or a gRPC
-// code from which a client without knowledge of A2A can determine its reaction.
+// IsTransport reports whether the HTTP status or gRPC code of an error suffices for a client
+// without knowledge of A2A, as 401, 403, 413, 429 and 503 do. JSON-RPC answers these errors
+// with their status, and all others with 200.
 func IsTransport(problem *a2a.Error) bool { return Lookup(problem, Profile101).Name == "" }
 
 // Domain is the domain of every ErrorInfo.

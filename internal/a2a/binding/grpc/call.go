@@ -139,8 +139,8 @@ func (c *call) begin() {
 	}
 }
 
-// reply sends a message. It writes the frame itself, because connect copies each message,
-// and subscribers share the bytes of a message.
+// reply sends a message. It returns errGone if a write fails. It writes the frame itself,
+// because connect copies each message, and subscribers share the bytes of a message.
 func (c *call) reply(message []byte) error {
 	c.begin()
 	binary.BigEndian.PutUint32(c.head[1:], uint32(len(message))) //nolint:gosec // events and answers have megabytes
@@ -165,7 +165,7 @@ func (h *Handler) answer(c *call, size int, encode func() []byte) error {
 	return c.reply(encode())
 }
 
-// respond sends a result that appendTo appends, unless err is set.
+// respond returns err if it is not nil. Otherwise, it sends the result that appendTo encodes.
 func respond[R interface{ Size() int }](h *Handler, c *call, appendTo func([]byte, R) []byte, result R, err error) error {
 	if err != nil {
 		return err
@@ -219,7 +219,8 @@ type method struct {
 	operation a2a.Method
 	dialect   *dialect
 	serve     func(*Handler, *call) error
-	// unversioned methods belong to gRPC and not to A2A. They need no caller.
+	// unversioned is true for a method of gRPC, such as the health check, and for the unknown
+	// method. Neither the version nor the caller is then checked.
 	unversioned bool
 	// streamsRequests is true if the request may have several messages.
 	streamsRequests bool

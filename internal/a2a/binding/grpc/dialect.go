@@ -31,7 +31,8 @@ type dialect struct {
 	// decodeCard decodes a request for the extended card. In 0.3, the request has no fields.
 	decodeCard func([]byte) (tenant string, err error)
 
-	// versions are the versions that a call may name if protocol.versionCheck is Strict.
+	// versions are the versions that a call may name if protocol.versionCheck is Strict. The
+	// zero version stands for a call that names none.
 	versions []version.Version
 	// followsTerminal is true if a client that subscribes to a task that has ended receives
 	// the task, and false if it receives an error.

@@ -61,7 +61,7 @@ func (h *Handler) health(c *call) error {
 const maxQuestion = 4 << 10
 
 // reflect answers reflection requests one by one, until the client ends its stream or sends
-// no request for too long.
+// no request for httpcall.BodyTimeout.
 func (h *Handler) reflect(c *call) error {
 	known, err := files()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 )
 
 // writer bounds the time of each write of 64 KiB, and the time of all writes of a message. It
-// disconnects a client that does not read or that reads too slowly, but no client to which
-// nothing is written.
+// disconnects a client that does not read or that reads too slowly (slow consumer). It does
+// not disconnect the client of an idle stream.
 type writer struct {
 	http.ResponseWriter
 	control http.ResponseController
@@ -26,7 +26,7 @@ type writer struct {
 
 	mu      sync.Mutex
 	writing bool
-	// late is true if the timer fired at the end of its write and cut has not run yet. cut
+	// late is true if the timer had fired when its write ended. A call of cut after the write
 	// then does nothing.
 	late  bool
 	timer *time.Timer
@@ -44,7 +44,7 @@ func newWriter(w http.ResponseWriter, limits *httpcall.Limits) *writer {
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Write implements http.ResponseWriter. It disconnects a client that takes longer than
-// AnswerTimeout to read p.
+// WriteTimeout to read 64 KiB of p, or longer than AnswerTimeout to read p.
 func (w *writer) Write(p []byte) (written int, err error) {
 	const piece = 64 << 10
 	var end time.Time

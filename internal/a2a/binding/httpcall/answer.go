@@ -36,14 +36,14 @@ func (c *Call) WriteError(problem *a2a.Error, status int, contentType string, bo
 	c.write(status, contentType, body)
 }
 
-// maxUncharged is the size of the largest response that is not charged, in bytes. The number
-// of responses that wait for their clients is not limited, but the number of streams is, so
-// larger events are not charged.
+// maxUncharged is the size of the largest response that needs no reservation, in bytes. For
+// events of streams, that size is maxPooled, because the number of streams is limited. The
+// number of responses that wait for their clients is not.
 const maxUncharged = 4 << 10
 
 // ReserveAnswer reserves memory for a response of about size bytes. The caller calls release
-// when the response is written. A response of at most 4 KiB needs no reservation. The rest is
-// as in AnswerMemory.Reserve.
+// when the response is written. A response of at most 4 KiB needs no reservation. Otherwise,
+// ReserveAnswer behaves like AnswerMemory.Reserve.
 func (c *Call) ReserveAnswer(size int) (release func(), err error) {
 	return c.AnswerMemory().reserve(c.R.Context(), size, maxUncharged)
 }
@@ -60,7 +60,7 @@ type AnswerMemory struct {
 // Reserve reserves memory for an event of a stream of about size bytes. The caller calls
 // release when the event is written. An event of at most 64 KiB needs no reservation. An
 // event that is larger than the budget reserves the whole budget. If the budget has no room
-// in time, Reserve returns an *a2a.Error, or the error of ctx if ctx ended during the wait.
+// in time, Reserve returns errBusy, or the error of ctx if ctx ended during the wait.
 func (m AnswerMemory) Reserve(ctx context.Context, size int) (release func(), err error) {
 	return m.reserve(ctx, size, maxPooled)
 }
@@ -81,8 +81,8 @@ var answerBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // WriteResult writes a successful response. appendTo appends the encoded response to pooled
 // memory. size is an estimate of its length, in bytes. WriteResult calls appendTo only
-// after it has reserved memory for the response, and returns an error if it cannot reserve
-// memory in time.
+// after it has reserved memory for the response. If it cannot reserve memory in time, it
+// writes nothing and returns the error of ReserveAnswer.
 func (c *Call) WriteResult(contentType string, size int, appendTo func([]byte) []byte) error {
 	release, err := c.ReserveAnswer(size)
 	if err != nil {
@@ -144,7 +144,7 @@ func IsJSON(h http.Header) bool {
 
 // SetChallenge sets WWW-Authenticate, which every 401 must have (RFC 9110 section 11.6.1),
 // unless it is set already. For a caller that was admitted without a credential, it adds a
-// value for each authentication method.
+// value for each authentication method. If there is none, the value is Bearer.
 func SetChallenge(h http.Header, r *http.Request) {
 	if h.Get("WWW-Authenticate") != "" {
 		return

@@ -56,7 +56,8 @@ func (c *Call) Body() ([]byte, error) {
 	return c.body, nil
 }
 
-// Charge charges bytes to the caller in addition to the body, until Release.
+// Charge charges bytes to the caller in addition to the body, until Release. If the budget
+// has no room in time, it returns errBusy, or the error of the context if that has ended.
 func (c *Call) Charge(bytes int64) error {
 	if !c.charge(int64(len(c.body)) + bytes) {
 		return noMemory(c.R.Context())
@@ -132,7 +133,8 @@ func (c *Call) readRest(r io.Reader) error {
 	}
 }
 
-// fill reads until the buffer is full or r fails.
+// fill reads until the buffer is full or r returns an error. It returns that error, which is
+// io.EOF at the end of r.
 func fill(r io.Reader, buffer []byte) (n int, err error) {
 	for n < len(buffer) && err == nil {
 		var more int

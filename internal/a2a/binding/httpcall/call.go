@@ -22,7 +22,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/requestcheck"
 )
 
-// Limits bound calls. All fields are required.
+// Limits bound calls. All fields except Answers and AnswerTimeout are required.
 type Limits struct {
 	// MaxBody returns the limit of a request body, in bytes.
 	MaxBody func() int64
@@ -31,7 +31,7 @@ type Limits struct {
 	// charges them.
 	Bodies, Answers *limit.Budget
 	// WriteTimeout bounds each write of 64 KiB. AnswerTimeout bounds all writes of a response
-	// without a stream, and of one message over gRPC. 0 is no bound.
+	// without a stream, and of one message over gRPC. An AnswerTimeout of 0 is no bound.
 	WriteTimeout, AnswerTimeout time.Duration
 	Now                         func() time.Time
 }
@@ -115,9 +115,9 @@ func (c *Config) CheckPush() error {
 	return nil
 }
 
-// Activate returns the requested extensions that the card declares, and lists them in a header
-// of the response. If a required extension is not requested, the error has the reason lacking,
-// because versions before 1.0 have no code for it.
+// Activate returns the requested extensions that the card declares, and lists them in the
+// response header called name. If a required extension is not requested, the error has the
+// reason lacking, which depends on the version: before 1.0, there is no code for this error.
 func (c *Config) Activate(response http.Header, name string, requested []string, lacking a2a.Reason) ([]string, error) {
 	activated, err := requestcheck.Activate(c.Card(), requested)
 	if problem, ok := errors.AsType[*a2a.Error](err); ok {

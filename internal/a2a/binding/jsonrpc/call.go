@@ -36,8 +36,8 @@ type call struct {
 	started time.Time
 	resolution
 	owner a2a.Owner
-	// extensions are the activated extensions. missing is the error to return if the client
-	// does not request a required extension.
+	// extensions are the activated extensions. missing is the error for a required extension
+	// that the client does not request, nil if there is none.
 	extensions []string
 	missing    error
 }
@@ -67,8 +67,9 @@ type resolution struct {
 	unreadable bool
 }
 
-// detailed reports whether the client reads errors with an array of details. A client that
-// names an unsupported version probably uses a version after 1.0, so it reads them.
+// detailed reports whether the client reads errors with an array of details, as in 1.0. A
+// client that names an unsupported version probably uses a version after 1.0 and reads such
+// errors, too.
 func (r *resolution) detailed() bool {
 	if r.dialect != nil {
 		return r.dialect.detailed || r.asked.Major > 1 || r.asked.Major == 1 && r.asked.Minor > 0 || r.unreadable
@@ -78,7 +79,8 @@ func (r *resolution) detailed() bool {
 
 const contentType = "application/json"
 
-// respond writes a response with a result that appendTo appends, unless err is set.
+// respond returns err if it is not nil. Otherwise, it writes a response with the result that
+// appendTo encodes.
 func respond[R interface{ Size() int }](c *call, appendTo func([]byte, R) []byte, result R, err error) error {
 	if err != nil {
 		return err
@@ -127,8 +129,8 @@ func decode[T any](c *call, read func([]byte) (T, error)) (req T, err error) {
 }
 
 // releaseBody copies the id of the request out of the body, and releases the body. It also
-// sets marked: resolve has already called checkMarker, which would refuse a request of an
-// early version without its params.
+// sets marked: a second call of checkMarker would refuse a request of an early version,
+// because the params are released. resolve has already called checkMarker.
 func (c *call) releaseBody() {
 	c.request.id, c.request.params, c.request.marked = bytes.Clone(c.request.id), nil, true
 	c.Release()

@@ -118,7 +118,7 @@ var methods = index([]method{
 	{name: "CreateTaskPushNotificationConfig", operation: a2a.MethodCreatePushConfig, dialect: dialectV10, serve: (*Handler).setPush},
 	{name: "GetTaskPushNotificationConfig", operation: a2a.MethodGetPushConfig, dialect: dialectV10, serve: (*Handler).getPush},
 	{name: "ListTaskPushNotificationConfigs", operation: a2a.MethodListPushConfigs, dialect: dialectV10, serve: (*Handler).listPush},
-	// These are the names in the release candidate of 1.0.
+	// This is the name of the same method in the release candidate of 1.0.
 	{name: "ListTaskPushNotificationConfig", operation: a2a.MethodListPushConfigs, dialect: dialectV10, serve: (*Handler).listPush},
 	{name: "DeleteTaskPushNotificationConfig", operation: a2a.MethodDeletePushConfig, dialect: dialectV10, serve: (*Handler).deletePush},
 	{name: "GetExtendedAgentCard", operation: a2a.MethodGetExtendedCard, dialect: dialectV10, serve: (*Handler).extendedCard},

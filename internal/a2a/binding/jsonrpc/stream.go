@@ -38,7 +38,8 @@ func (h *Handler) subscribe(c *call) error {
 	return h.subscribeTo(c, req, nil)
 }
 
-// subscribeTo subscribes to a task. If open is nil, the stream opens as in the dialect.
+// subscribeTo subscribes to a task. open returns the events that replace the snapshot at the
+// beginning of the stream. A nil open means the open of the dialect.
 func (h *Handler) subscribeTo(c *call, req *a2a.SubscribeRequest, open opening) (err error) {
 	req.Owner = c.owner
 	req.After = sse.ParseLastEventID(c.R.Header.Get("Last-Event-ID"))
@@ -94,7 +95,8 @@ type opening func(snapshot *a2a.Record, subscribed bool) []*a2a.Record
 type following struct {
 	open    opening
 	closing func(*a2a.Event) bool
-	// terminal is true if a task that has ended is no error.
+	// terminal is true if the client may follow a task that has ended. Otherwise, it receives
+	// an error.
 	terminal bool
 	// subscribed is true for the stream of a task, and false for the stream of a
 	// message.
@@ -168,8 +170,10 @@ func (h *Handler) reply(c *call, d *dialect, stream a2a.Stream, first []*a2a.Rec
 	return sse.FailureOf(c.R.Context(), h.Log, method, streams.Serve(c.R.Context(), c.W, reply))
 }
 
-// early reports an error before the first event. For a client that accepts a stream, the
-// error is an event of a stream, because the SDKs for Go and Python read nothing else.
+// early reports an error before the first event. If the client accepts a stream, or the
+// dialect has earlyErrorInStream, early sends the error as an event of a stream, because the
+// SDKs for Go and Python read nothing else. It returns an error with an HTTP status of its own
+// (errormap.IsTransport) without sending it.
 func (h *Handler) early(c *call, err error) error {
 	inStream := c.dialect.earlyErrorInStream || strings.Contains(c.R.Header.Get("Accept"), sse.ContentType)
 	if !inStream || errormap.IsTransport(a2a.ErrorOf(err)) || httpcall.ClientLeft(c.R.Context(), err) {

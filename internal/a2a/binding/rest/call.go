@@ -87,7 +87,8 @@ func (c *call) within(named string) (string, error) {
 	return named, requestcheck.CheckTenant(named)
 }
 
-// names returns an error if id, from the body, is not the task of the path.
+// names returns an error if id, the id of a task in the body, differs from the id in the
+// path. An empty id is valid. field is the name of the member of the body.
 func (c *call) names(field, id string) error {
 	if id != "" && id != c.task {
 		return a2a.InvalidParams(field, "is not the task of the path")
@@ -101,7 +102,8 @@ func (c *call) result(size int, appendTo func([]byte) []byte) error {
 	return c.WriteResult(c.dialect.answersIn(c.R.Header), size, appendTo)
 }
 
-// respond writes a response with a result that appendTo appends, unless err is set.
+// respond returns err if it is not nil. Otherwise, it writes a response with the result that
+// appendTo encodes.
 func respond[R interface{ Size() int }](c *call, appendTo func([]byte, R) []byte, result R, err error) error {
 	if err != nil {
 		return err

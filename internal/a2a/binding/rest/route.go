@@ -50,8 +50,8 @@ func parse(path string) (t target, owned bool) {
 	return t, true
 }
 
-// read parses the path after the prefix. If it names no resource, the target stays
-// unchanged.
+// read parses the path after the prefix, and reports whether it names a resource. If it does
+// not, the target stays unchanged.
 func (t *target) read(path string) bool {
 	switch {
 	case path == "message:send":
@@ -117,8 +117,8 @@ func (t *target) set(found resource, id, config string) bool {
 	return true
 }
 
-// operations maps resources and verbs to operations. They depend on the path alone, so that
-// the Allow header does not reveal which tasks exist.
+// operations maps resources and verbs to operations. The verbs of a resource do not depend
+// on the task, so that the Allow header does not reveal which tasks exist.
 var operations = map[resource]map[string]*operation{
 	messageSend:   {http.MethodPost: {a2a.MethodSendMessage, (*Handler).send}},
 	messageStream: {http.MethodPost: {a2a.MethodSendStreamingMessage, (*Handler).stream}},
