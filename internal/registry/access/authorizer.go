@@ -158,8 +158,8 @@ func (r *resolution) run(ctx context.Context) (*Set, error) {
 	return NewSet(least, names...), nil
 }
 
-// candidates returns the rights that need a decision, except the right in all namespaces
-// and the right in a ServiceAccount's own namespace, which it always sees.
+// candidates returns the rights that need a decision after the right in all namespaces. It omits
+// the right in a ServiceAccount's own namespace, because a ServiceAccount always sees it.
 func (r *resolution) candidates() map[Right]struct{} {
 	rights := map[Right]struct{}{}
 	list := r.authorizer.options.Candidates

@@ -61,7 +61,7 @@ type binding struct {
 // roleRights are the rights that the rules of a role grant.
 type roleRights struct{ list, peer bool }
 
-// subject is a user or a group. A ServiceAccount is the user that it authenticates as.
+// subject is a user or a group. A ServiceAccount is a user with the user name in its tokens.
 type subject struct{ kind, name string }
 
 // NewBindings returns an empty index.

@@ -130,8 +130,8 @@ func (o *OIDC) caller(r *http.Request) (Caller, bool, error) {
 	return c, err == nil, err
 }
 
-// ErrNotPerson is returned for an ID token that does not authenticate a person to the
-// client Audience.
+// ErrNotPerson is the error for an ID token that is not valid, is for another client than
+// OIDCOptions.Audience, or names no user.
 var ErrNotPerson = errors.New("ID token is not valid for this client")
 
 // Person is the owner of an ID token.
@@ -143,7 +143,7 @@ type Person struct {
 	Expires time.Time
 }
 
-// Person returns the owner of an ID token that the issuer made for the client Audience (OpenID Connect Core
+// Person returns the owner of an ID token that the issuer made for the client OIDCOptions.Audience (OpenID Connect Core
 // 1.0, section 3.1.3.7). It returns ErrNotPerson for any other token, and ErrNoIssuerKeys while the keys are unknown.
 func (o *OIDC) Person(token string) (*Person, error) {
 	if !o.keys.Known() {

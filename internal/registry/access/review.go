@@ -158,8 +158,8 @@ func (c *Caller) ExtraValue(key string) string {
 	return ""
 }
 
-// serviceAccountNamespace returns the namespace in the user name of a ServiceAccount, else "".
-// The API server refuses names with the prefix "system:" from other authenticators.
+// serviceAccountNamespace returns the namespace in the user name of a ServiceAccount, else "". RBAC,
+// too, takes each user with such a name for the ServiceAccount, whichever authenticator names it.
 func serviceAccountNamespace(username string) string {
 	rest, found := strings.CutPrefix(username, serviceAccountPrefix)
 	namespace, name, whole := strings.Cut(rest, ":")

@@ -132,8 +132,8 @@ func (a Admitted) Contains(namespace string) bool {
 
 // AdmittedBy returns the namespaces that an Agent's rules may admit. It is empty for an
 // Agent without rules, which admits only its own namespace, and for an Agent that accepts
-// no ServiceAccount tokens. A rule that allows some calls counts, whatever else it
-// requires, because the Agent decides about each call.
+// no ServiceAccount tokens. An Allow rule counts even if it has further requirements,
+// because the Agent checks these for each call.
 func AdmittedBy(agent *a2av1alpha1.Agent) Admitted {
 	ways := agent.Spec.Access.Authentication
 	byToken := len(ways) == 0 || slices.ContainsFunc(ways, func(a a2av1alpha1.Authentication) bool {
