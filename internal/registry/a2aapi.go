@@ -160,8 +160,8 @@ func (d *a2aAPI) deny(w http.ResponseWriter, r *http.Request, err error) {
 	directory.Deny(w, r, problem)
 }
 
-// problemOf returns the error of A2A for an error of the registry, and logs a denial and a failure
-// of the system. It returns the errors of a context unchanged.
+// problemOf returns the error of A2A for an error of the registry. It logs the denial of a peer and
+// a failure of the system. It returns context.Canceled and context.DeadlineExceeded unchanged.
 func (d *a2aAPI) problemOf(ctx context.Context, err error) error {
 	var (
 		known    *a2a.Error
@@ -189,8 +189,8 @@ func (d *a2aAPI) problemOf(ctx context.Context, err error) error {
 	return &a2a.Error{Reason: a2a.ReasonUnavailable, Message: unavailableMessage, RetryAfter: time.Second}
 }
 
-// charge charges the caller for a request that costs as much as cost searches. It returns an
-// error if the caller has used up its rate.
+// charge charges the caller for a request that costs as much as cost searches. Beyond the caller's
+// rate, it returns an *a2a.Error with the reason a2a.ReasonResourceExhausted.
 func (d *a2aAPI) charge(r *a2aRequest, cost int) error {
 	refusal, ok := d.searches.charge(principalOf(&r.caller), cost)
 	if ok {

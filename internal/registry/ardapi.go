@@ -110,8 +110,8 @@ type requester struct {
 }
 
 // requester returns the sender of a request. A client without a token sees public agents.
-// requester returns an error for a token that is not valid, and, in the catalog outside of the
-// cluster, for every token.
+// requester returns an *ardError with the status 401 for a token that is not valid. The catalog
+// outside of the cluster accepts no token: requester then returns one with the status 400.
 func (d *ardAPI) requester(r *http.Request) (requester, error) {
 	switch {
 	case len(r.Header.Values("Authorization")) == 0:

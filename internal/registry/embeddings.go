@@ -60,7 +60,8 @@ func (e *embeddings) run(ctx context.Context) {
 	}
 }
 
-// text returns the text of an agent that is embedded, and false if the agent does not exist.
+// text returns the text from which the endpoint computes the vector of an agent, and false if the
+// agent does not exist.
 func (e *embeddings) text(key embedding.Key) (string, bool) {
 	entry := e.feed.Current().Get(index.Key(key))
 	if entry == nil {

@@ -32,7 +32,7 @@ import (
 const (
 	// maxReport bounds the body of a report, in bytes.
 	maxReport = 72 << 10
-	// patchTimeout bounds one write.
+	// patchTimeout bounds one patch of a pod.
 	patchTimeout = 5 * time.Second
 	// limitedPods bounds the pods with a rate of their own. Further pods share one rate.
 	limitedPods = 16384

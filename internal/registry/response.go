@@ -110,7 +110,8 @@ func tooMany(w http.ResponseWriter, name string, refusal limit.Refusal, message 
 	})
 }
 
-// maxPageBuffer bounds each buffer that is reused for later pages, in bytes. A page of 50 agents has about 60 KB.
+// maxPageBuffer is the largest buffer that writePage reuses for later pages, in bytes. A page of 50 agents has
+// about 60 KB.
 const maxPageBuffer = 256 << 10
 
 // pageBuffers has buffers for pages. Garbage of the size of a page would double the CPU time of searches,

@@ -31,8 +31,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/tokenexchange"
 )
 
-// DefaultBindAddress is the default address of the registry, for plain HTTP inside
-// the cluster.
+// DefaultBindAddress is the default address of the listener for clients inside the cluster.
 const DefaultBindAddress = ":8444"
 
 const shutdownTimeout = 10 * time.Second

@@ -64,7 +64,7 @@ type Manifest struct {
 	Entries     []Entry `json:"entries"`
 }
 
-// Host describes the operator of a manifest.
+// Host describes the registry that serves a manifest.
 type Host struct {
 	DisplayName string `json:"displayName"`
 	Identifier  string `json:"identifier"`

@@ -38,8 +38,8 @@ type Query struct {
 	Filter Filter `json:"filter"`
 }
 
-// Facet is a field whose values are counted. Limit is the largest number of buckets, and
-// MinCount the smallest count of a bucket, 1 if absent.
+// Facet is a field whose values are counted. Limit is the largest number of buckets, 20 if it is
+// nil. MinCount is the smallest count of a bucket, 1 if it is 0.
 type Facet struct {
 	Field    string `json:"field"`
 	Limit    *int   `json:"limit"`

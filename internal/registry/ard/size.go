@@ -166,8 +166,8 @@ func firstTexts(texts []string, bytes int) []string {
 	return texts
 }
 
-// firstMembers returns members with at most so many bytes of JSON in total. It adds them in
-// the order of their names, and leaves out each one that does not fit.
+// firstMembers returns members that together have at most the given size as JSON, in bytes. It
+// adds them in the order of their names, and leaves out each one that does not fit.
 func firstMembers(members map[string]any, bytes int) map[string]any {
 	kept := make(map[string]any, len(members))
 	for _, name := range slices.Sorted(maps.Keys(members)) {

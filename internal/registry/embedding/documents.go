@@ -180,7 +180,7 @@ func compareCandidates(a, b candidate) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.key.Namespace, b.key.Namespace), cmp.Compare(a.key.Name, b.key.Name))
 }
 
-// MaxDimensions bounds the dimensions of a vector. A vector uses a byte of memory for each dimension.
+// MaxDimensions bounds the dimensions of a vector. A vector uses about a byte of memory for each dimension.
 const MaxDimensions = 4096
 
 // Vector is the direction of an embedding, with 8 bits for each dimension. It is immutable.

@@ -58,16 +58,16 @@ const (
 type answer struct {
 	*peer
 	// results are in the order of the peer. positions has the position of each result in
-	// the response of the peer, counted from 1 and with dropped results.
+	// the response of the peer, from 1. Dropped results count as positions.
 	results   []ard.Result
 	positions []int
-	// count is the number of results that were read from the response, with dropped ones.
+	// count is the number of results that were read from the response, including dropped ones.
 	count  int
 	failed *failure
 }
 
-// window selects the results of a response: of the first limit results, those after the first
-// skip that satisfy the filter.
+// window selects results of a response. It ignores the first skip results and those after the
+// first limit results. From the rest, it selects those that satisfy the filter.
 type window struct {
 	peers       *peerSet
 	filter      ard.Filter
@@ -119,7 +119,7 @@ func (f *Federation) read(a *answer, text []byte, w window) error {
 
 // check returns a result of a peer in the form in which clients receive it, with the
 // publisher in its identifier, or the reason to drop it. It accepts the peer's own agents
-// and agents of unknown publishers, and marks which of the two a result is. It drops agents
+// and agents of unknown publishers: metadataVerified is true for the former. It drops agents
 // of this registry and of other peers.
 func (f *Federation) check(p *peer, peers *peerSet, raw []byte) (result ard.Result, publisher, reason string) {
 	if len(raw) > maxResult {

@@ -136,7 +136,8 @@ func limitedFor(wait time.Duration) *failure {
 	}
 }
 
-// checkStatus returns a failure for a response whose status or encoding excludes results, else nil.
+// checkStatus returns a failure for a response whose status is not 200 or whose body is compressed, else
+// nil.
 func checkStatus(r *http.Response, now time.Time) *failure {
 	switch status := r.StatusCode; {
 	case status == http.StatusOK:

@@ -45,7 +45,8 @@ type position struct {
 	Local      string `json:"local,omitempty"`
 	LocalTaken int    `json:"taken,omitempty"`
 	LocalEnded bool   `json:"ended,omitempty"`
-	// Peers has the number of results of each peer that earlier pages have used.
+	// Peers has, for each peer, the number of its results before this page, including dropped
+	// results.
 	Peers map[string]int `json:"peers,omitempty"`
 }
 

@@ -42,8 +42,8 @@ const (
 type Options struct {
 	// File is the path of the peers file.
 	File string
-	// Publisher identifies this registry. A peer with the same publisher or URL is this
-	// registry, and Federation ignores it.
+	// Publisher identifies this registry. The Federation ignores a peer with the same publisher
+	// or URL, because this peer is the registry itself.
 	Publisher *ard.Publisher
 	// ClusterDomain is the DNS domain of the cluster. Results with URLs below it are dropped.
 	ClusterDomain string
@@ -64,7 +64,7 @@ type Federation struct {
 	lastRead []byte
 }
 
-// peerSet is the content of one peers file. It is immutable.
+// peerSet is the content of one peers file. Its fields do not change, only the state of its peers.
 type peerSet struct {
 	hops int
 	// peers has all peers in the order of the file, without this registry.

@@ -43,9 +43,8 @@ func (s *Snapshot) best(q *Query, r *ranking) []rankedEntry {
 	return best
 }
 
-// insertBest inserts an entry into best, which has the entries with the highest scores. It
-// leaves out an entry that is not after the position after. If best is full, it leaves out the
-// entry with the lowest score.
+// insertBest inserts e into best, which has the entries with the highest scores, in their order.
+// It ignores e if e is not after the cursor after. If best is full, it drops the last entry.
 func insertBest(best []rankedEntry, e rankedEntry, after position) []rankedEntry {
 	if after.ranked && e.at().compare(after) <= 0 {
 		return best
@@ -81,7 +80,8 @@ type leafForm struct {
 	column *column
 }
 
-// candidates returns the documents of a leaf whose scores can be at least as high as least.
+// candidates returns the documents of a leaf whose scores can be at least as high as least. It
+// makes the leaf the one whose documents score reads.
 func (s *leafScorer) candidates(l *leaf, least float64) set {
 	s.leaf = l
 	s.groups = s.groups[:0]
@@ -133,7 +133,7 @@ func (s *leafScorer) essential(least float64) set {
 	return essential
 }
 
-// read makes the columns of the words that many candidates have.
+// read makes the columns of the words that at least columnFrom candidates have.
 func (s *leafScorer) read(l *leaf, candidates *set) {
 	for i := range s.groups {
 		forms := s.groups[i].forms

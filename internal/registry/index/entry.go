@@ -39,7 +39,8 @@ type Facts struct {
 	Reason string
 	// Remote is true for an agent outside of the cluster.
 	Remote bool
-	// UpdatedAt is the last transition of a condition of the Agent, or its creation.
+	// UpdatedAt is the time of the last transition of a condition of the Agent, or of its
+	// creation if that is later.
 	UpdatedAt time.Time
 	// Visibility determines who sees the agent beside the callers that see its namespace.
 	Visibility access.Visibility
@@ -181,8 +182,8 @@ func (e *Entry) setBody(body []byte) {
 	e.body, e.digest = slices.Clip(body), [8]byte(sum[:])
 }
 
-// exchangeTerm replaces the term before of a filter, if the entry has it, by the term after. It
-// copies the terms, because other entries may share them.
+// exchangeTerm replaces a term of filters by another one. It does nothing if the entry lacks the
+// former term. It copies the terms, because other entries may share them (copy-on-write).
 func (e *Entry) exchangeTerm(before, after string) {
 	from, found := slices.BinarySearch(e.terms, hashTerm(before))
 	if !found {
@@ -229,7 +230,7 @@ type weightedTerm struct {
 	frequency uint8
 }
 
-// frequency returns the weighted frequency of a word or a stem in the texts.
+// frequency returns the weighted frequency of a word or a stem in the texts, 0 if they lack it.
 func (e *Entry) frequency(t term) uint8 {
 	if i, found := findTerm(e.terms, t); found {
 		return e.frequencies[i]

@@ -26,8 +26,8 @@ const (
 	// retryInterval is the time after which the feed reads an agent again if a read
 	// failed.
 	retryInterval = time.Second
-	// missedQuiet is the time for which readers cannot resume after the informer missed
-	// removals: notifications of its new state may be older than the removals.
+	// missedQuiet is the least time for which readers cannot resume after the informer lost its
+	// watch: the first notifications after that may be older than removals that it missed.
 	missedQuiet = 10 * time.Second
 	// parallelReads is the least number of changed agents that the feed reads in parallel.
 	parallelReads = 256
@@ -58,9 +58,9 @@ type Feed struct {
 	// the highest visibility that each agent had.
 	withdrawn map[Key]access.Visibility
 	// seen is the highest revision of all notifications. missedAgents and missedConfigMaps are
-	// true while the notifications of a kind may lack removals: until the revision of the kind
-	// advances more than missedQuiet after missedAt. The informer last reported a loss of its
-	// watch at missedAt.
+	// true while the notifications of their kind may lack removals. They become false when the
+	// revision of the kind advances and more than missedQuiet has passed since missedAt, the time
+	// of the last report that an informer lost its watch.
 	seen             Revision
 	missedAgents     bool
 	missedConfigMaps bool
@@ -98,7 +98,7 @@ func (f *Feed) Touch(at Revision, keys ...Key) {
 	}
 	before := f.seen
 	f.seen = f.seen.Max(at)
-	// The notifications before the first snapshot are about the initial state.
+	// Notifications before the first snapshot are about the initial state. They are no advance.
 	if f.current.Load() != nil && f.clock.Since(f.missedAt) > missedQuiet {
 		f.missedAgents = f.missedAgents && f.seen.Agents == before.Agents
 		f.missedConfigMaps = f.missedConfigMaps && f.seen.ConfigMaps == before.ConfigMaps
@@ -114,7 +114,8 @@ func (f *Feed) Touch(at Revision, keys ...Key) {
 }
 
 // Missed marks agents as changed at an unknown time: the informer lost its watch and
-// missed a deletion or a change. Readers cannot resume until the revisions advance.
+// missed a deletion or a change. Readers cannot resume until the revisions of both kinds
+// advance more than missedQuiet later.
 func (f *Feed) Missed(keys ...Key) {
 	f.mu.Lock()
 	f.missedAgents, f.missedConfigMaps = true, true
@@ -123,8 +124,8 @@ func (f *Feed) Missed(keys ...Key) {
 	f.Touch(Revision{}, keys...)
 }
 
-// Withdrawn marks agents as changed at a revision by the deletion of an object, or by a
-// visibility that is lower than before.
+// Withdrawn marks agents as changed at a revision, because an object of the agents was deleted or
+// their visibility was lowered. before is the former visibility.
 func (f *Feed) Withdrawn(at Revision, before access.Visibility, keys ...Key) {
 	f.mu.Lock()
 	for _, key := range keys {
@@ -253,9 +254,10 @@ func (f *Feed) append(s *Snapshot, changes []Change, work pending) {
 			u.removals = append(u.removals, Removal{Key: changes[i].Key, Visibility: before.Visibility, Revision: s.revision})
 		}
 	}
-	// The cache may show a deletion before its notification. An earlier snapshot then has
-	// removed the agent at an earlier revision than other replicas. Another replica may also
-	// have shown an agent that this replica has not.
+	// A withdrawn agent that is removed or less visible in s gets a removal at this revision, even
+	// if it is not in changes. The cache may show a deletion before its notification: an earlier
+	// snapshot then has removed the agent at an earlier revision than other replicas. Another
+	// replica may also have shown an agent that this replica has not.
 	for _, key := range slices.SortedFunc(maps.Keys(work.withdrawn), Key.compare) {
 		if before := work.withdrawn[key]; isRemoved(s.Get(key), before) {
 			u.removals = append(u.removals, Removal{Key: key, Visibility: before, Revision: s.revision})

@@ -38,8 +38,8 @@ type pageSpace [maxLimit]*Entry
 
 var pageSpaces = sync.Pool{New: func() any { return &pageSpace{} }}
 
-// Release makes the memory of Entries available to later searches. The page must not be used any more. A page that is not
-// released is garbage.
+// Release makes the memory of Entries available to later searches. The page must not be used any more. Without Release, the
+// garbage collector frees the memory.
 func (p *Page) Release() {
 	if p.space == nil {
 		return
@@ -88,7 +88,7 @@ func (p *Page) ETag() string {
 	return string(append(hex.AppendEncode(etag, sum[:8]), '"'))
 }
 
-// Size returns the bytes that AppendBody appends, without the head and the tail of the page.
+// Size returns the number of bytes of the items in the body, with the commas between them.
 func (p *Page) Size() int { return p.size + len(p.Entries) }
 
 // AppendBody appends the page as JSON.

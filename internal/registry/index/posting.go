@@ -169,7 +169,8 @@ func (c *iterator) take(leaf uint32, found *set) {
 func (c *iterator) intersect(leaf uint32, found *set) {
 	if len(c.chunks) > 0 {
 		if first := c.chunks[0].leaf; first < leaf {
-			// Each leaf has at most one chunk. If all leaves have the term, the chunk is at its last possible place.
+			// A leaf has at most one chunk, so the chunk of leaf is at most at the index leaf-first. It is there if
+			// all leaves have the term.
 			last := min(int(leaf-first), len(c.chunks)-1)
 			if c.chunks[last].leaf != leaf {
 				last, _ = slices.BinarySearchFunc(c.chunks[:last+1], leaf, compareChunk)

@@ -23,7 +23,7 @@ const (
 	maxLimit     = 200
 	// maxConditions bounds the conditions of a query: the values of all its filters.
 	maxConditions = 32
-	// usualConditions is the number of conditions for which a query first has space.
+	// usualConditions is the number of conditions for which memory is first allocated.
 	usualConditions = 8
 	// maxParameters bounds the parameters of a query. It is greater than maxConditions plus the number of settings.
 	maxParameters = 64
@@ -38,7 +38,7 @@ type Nearest func(keys iter.Seq[Key], n int) []Key
 type Query struct {
 	// terms are the texts of the terms of the filters. An entry must have all of them.
 	terms []string
-	// ranked has groups if the result is ranked, by rankedText.
+	// ranked is the parsed rankedText. It has no groups if the result is not ranked.
 	ranked     text.Query
 	rankedText string
 	// nearest finds similar agents. It is nil for a ranking by words alone.
@@ -53,7 +53,7 @@ type Query struct {
 	// stream resumes, "" for none.
 	watch bool
 	since string
-	// hashes are the hashes of terms, as entries have them.
+	// hashes are the hashes of terms. Entries have such hashes and not the texts.
 	hashes []term
 }
 

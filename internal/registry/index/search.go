@@ -111,8 +111,8 @@ func limitOf(groups [][]rankedForm, statistics text.Statistics) float64 {
 
 const (
 	// A search by words and by similarity merges the first wordsDepth agents of the ranking by words with the
-	// first similarDepth agents of the ranking by similarity, which is bounded because every agent is similar to
-	// some degree.
+	// first similarDepth agents of the ranking by similarity. similarDepth is low, because every agent is similar
+	// to some degree.
 	wordsDepth, similarDepth = 400, 20
 	// fusionConstant is the constant of reciprocal rank fusion (Cormack, Clarke and Buettcher, 2009).
 	fusionConstant = 60
@@ -125,8 +125,8 @@ func (q *Query) deep() *Query {
 	return &deep
 }
 
-// fuse sets the entries of a page by reciprocal rank fusion of byWords, the entries that the words find, best first,
-// with the entries in allowed that are most similar.
+// fuse sets the entries of a page by reciprocal rank fusion of two rankings: byWords, the entries that the words find,
+// the best first; and the entries in allowed that are most similar to the query.
 func (s *Snapshot) fuse(page *Page, q *Query, byWords []rankedEntry, allowed []set) {
 	fused := make(map[Key]rankedEntry, len(byWords)+similarDepth)
 	for _, ranking := range [][]rankedEntry{byWords, s.mostSimilar(q.nearest, allowed)} {

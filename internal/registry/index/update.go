@@ -40,8 +40,8 @@ type Removal struct {
 	Revision   Revision
 }
 
-// isRemoved reports whether an agent that had a Visibility does not exist any more (now is
-// nil) or has a lower one.
+// isRemoved reports whether an agent does not exist any more (now is nil), or has a lower
+// Visibility than before.
 func isRemoved(now *Entry, before access.Visibility) bool {
 	return now == nil || now.Visibility < before
 }

@@ -52,7 +52,7 @@ const (
 type Options struct {
 	// Directory is the directory with tls.crt, tls.key and, optionally, ca.crt.
 	Directory string
-	// Listener is the listener in metrics, ListenerRegistry or ListenerUI.
+	// Listener is the label listener of the metrics: ListenerRegistry or ListenerUI.
 	Listener string
 	Clock    clock.PassiveClock
 	Log      logr.Logger

@@ -87,7 +87,7 @@ type analysis struct {
 
 var analyses = sync.Pool{New: func() any { return &analysis{places: map[string]int{}} }}
 
-// maxPooledWords bounds the words of a document whose memory is reused.
+// maxPooledWords is the largest number of words of a document whose memory Analyze reuses.
 const maxPooledWords = 512
 
 // release makes the memory available to later calls of Analyze.

@@ -66,7 +66,7 @@ var groups [groupPlaces]atomic.Pointer[Group]
 
 const groupPlaces = 1 << 11
 
-// groupOf returns the group of a normalized word, which must not be modified.
+// groupOf returns the group of a normalized word. The group must not be modified.
 func groupOf(word string) Group {
 	place := &groups[maphash.String(stemSeed, word)%groupPlaces]
 	if g := place.Load(); g != nil && (*g)[0].Text == word {

@@ -163,8 +163,8 @@ func (s *Stream) Run(ctx context.Context, w Writer) error {
 	}
 }
 
-// sendPending sends the agents that a change of the caller's set adds or removes, and then the
-// changes of the updates after at up to until.
+// sendPending sends the agents that a change of the caller's set adds or removes. It then sends
+// the changes of the updates after s.at, up to and including s.until.
 func (s *Stream) sendPending(ctx context.Context) error {
 	for {
 		// The set is resolved first, so that a caller that has lost a right receives no change that it may no longer see.
