@@ -76,7 +76,8 @@ type watcher struct {
 	all    bool
 }
 
-// open adds a page of the reader in ctx to the feed of a key. It returns false if a limit is exceeded.
+// open adds a page of the reader in ctx to the feed of a key, and starts the feed if there is none. ok is
+// false beyond MaxStreams, MaxStreamsPerViewer or MaxViewers.
 func (c *changes) open(ctx context.Context, key string) (f *feed, w *watcher, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

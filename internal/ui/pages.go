@@ -60,7 +60,7 @@ func New(ctx context.Context, options Options) *Pages {
 // Handle adds a handler for a pattern of http.ServeMux. Call it before the first request.
 func (p *Pages) Handle(pattern string, handler http.HandlerFunc) { p.mux.HandleFunc(pattern, handler) }
 
-// ServeHTTP serves a request whose path does not contain the base of the Viewer.
+// ServeHTTP serves a request. The server must have removed Viewer.Base from the path of the request.
 func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }
 
 // Static returns the handler of the scripts, the stylesheet and the icon, below /static/. They contain no

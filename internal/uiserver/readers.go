@@ -30,7 +30,7 @@ type Registry interface {
 	// ServeCaller serves a request of the registry's API for a caller that is already
 	// authenticated.
 	ServeCaller(w http.ResponseWriter, r *http.Request, c access.Caller)
-	// SeesNamespace reports whether a caller may list the Agents of a namespace.
+	// SeesNamespace reports whether a caller sees all Agents of a namespace.
 	SeesNamespace(ctx context.Context, c access.Caller, namespace string) (bool, error)
 }
 

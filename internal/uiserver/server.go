@@ -130,8 +130,8 @@ func viewerOf(r *http.Request) ui.Viewer {
 	return ui.Viewer{Name: reader.Username, Key: hex.EncodeToString(sum[:]), Base: "/"}
 }
 
-// handler returns the handler of the server. It refuses requests for other hosts, and requests from other
-// sites that change state.
+// handler returns the handler of the server. It refuses requests for other hosts (DNS rebinding protection),
+// and requests from other sites that change state (CSRF protection).
 func (s *Server) handler(pages *ui.Pages) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", ui.Static())

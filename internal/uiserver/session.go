@@ -99,7 +99,8 @@ func endSession(w http.ResponseWriter) {
 	}
 }
 
-// readSession returns the session of a request, or nil if there is none or the session has expired.
+// readSession returns the session of a request, or nil if there is none or the session has expired. It
+// returns an error if the key of cookies cannot be read.
 func readSession(r *http.Request, sealed *sealer, now time.Time) (*session, error) {
 	first, err := r.Cookie(cookieName(0))
 	if err != nil {

@@ -70,7 +70,7 @@ func newSignInFlow(o *Options, people *access.OIDC) *signInFlow {
 }
 
 // pendingSignIn is the state of a sign-in. The cookie binds the sign-in to one browser. An attacker therefore
-// cannot make another person use a session of the attacker.
+// cannot make another person use a session of the attacker (login CSRF).
 type pendingSignIn struct {
 	State    string    `json:"state"`
 	Nonce    string    `json:"nonce"`
