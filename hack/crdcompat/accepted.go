@@ -52,7 +52,8 @@ func readAccepted(path string) (exceptions, error) {
 	return all, nil
 }
 
-// judge returns the changes without an exception, and the exceptions without a change or a reason.
+// judge returns a complaint for each change without an exception, and for each exception that has no reason or matches
+// no change.
 func (e exceptions) judge(changes []change) []string {
 	reasons := map[change]bool{}
 	var complaints []string

@@ -28,7 +28,7 @@ type Builder struct {
 	Reporter *progress.Reporter
 }
 
-// Build builds the named binaries, or all of them, that are not up to date.
+// Build builds the binaries of the given names, or all binaries if names is empty. It skips those that are up to date.
 func (b Builder) Build(ctx context.Context, names []string) error {
 	wanted, unknown := lookup(names)
 	if len(unknown) > 0 {

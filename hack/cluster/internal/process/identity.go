@@ -61,8 +61,8 @@ func Boot() (string, error) {
 	return string(bytes.TrimSpace(content)), nil
 }
 
-// startTime parses the start time of /proc/PID/stat. The second field is the program's name in parentheses,
-// which may contain spaces and parentheses itself, so fields are counted after the last one.
+// startTime parses the start time of /proc/PID/stat. The second field is the program's name in parentheses.
+// The name may contain spaces and parentheses, so startTime counts the fields after the last ")".
 func startTime(stat []byte) (uint64, error) {
 	end := bytes.LastIndexByte(stat, ')')
 	if end < 0 {

@@ -38,8 +38,8 @@ func Named(name string) ([]Identity, error) {
 	})
 }
 
-// search returns the processes for whose directory in /proc accept returns true. It leaves out processes that end
-// during the search.
+// search calls accept with the directory of each process in /proc, and returns the processes that it accepts. It leaves
+// out this process, and processes that end during the search.
 func search(accept func(directory string) bool) ([]Identity, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
