@@ -77,8 +77,8 @@ type Owner struct {
 type Applier struct {
 	config Config
 	// written, annotated and scaled contain the writes that the cache may not show yet (see
-	// package memo). The values of annotated are those of the annotation, and the values of
-	// scaled the numbers of replicas.
+	// package memo). annotated holds the written values of the annotation, and scaled the written
+	// numbers of replicas.
 	written   *memo.Writes[target, write]
 	annotated *memo.Writes[types.UID, string]
 	scaled    *memo.Writes[types.UID, int32]

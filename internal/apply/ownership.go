@@ -32,10 +32,10 @@ func (owner Owner) reference() *metav1ac.OwnerReferenceApplyConfiguration {
 		WithBlockOwnerDeletion(true)
 }
 
-// conflicts returns the existing objects that neither the owner controls nor are orphans, and
-// whether there are orphans. Set adopts orphans (docs/adr/0023-orphans-are-taken-back.md) only
-// after a live read of the owner: if the owner is being deleted and orphans its objects, the
-// garbage collector would delete adopted objects together with the owner.
+// conflicts returns the foreign objects: they exist, the owner does not control them, and they are
+// no orphans of the owner. It also reports whether there are orphans. Set adopts orphans
+// (docs/adr/0023-orphans-are-taken-back.md) only after a live read of the owner: if the owner is
+// being deleted and orphans its objects, the garbage collector would delete adopted objects, too.
 func (a *Applier) conflicts(owner Owner, objects []Object) (foreign []applyresult.Conflict, orphans bool) {
 	for _, object := range objects {
 		switch {

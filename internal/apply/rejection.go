@@ -55,8 +55,8 @@ func (a *Applier) send(o Object, digest string, write func() error) (*applyresul
 	return rejected, rejectedFor, nil
 }
 
-// rejectionOf converts an error that a retry would not resolve into a Rejection. It returns
-// nil for all other errors.
+// rejectionOf converts an error into a Rejection if an immediate retry would not resolve it.
+// It returns nil for all other errors.
 func rejectionOf(o Object, err error) *applyresult.Rejection {
 	if err == nil || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil
@@ -81,7 +81,7 @@ var denied = regexp.MustCompile(`(?:^admission webhook .*|ValidatingAdmissionPol
 // untyped reports whether the API server could not match an object with its schema. The
 // object has a field that the API server does not know, such as a field of a newer version,
 // or it has two list elements with the same key. The API server reports this as an internal
-// error whose only distinction is its text.
+// error (500), so untyped recognizes it by its text.
 func untyped(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code == http.StatusInternalServerError &&

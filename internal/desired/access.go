@@ -14,8 +14,9 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// configAccess returns the access of an Agent without authorization rules: it admits
-// callers of the Agent's own namespace, and callers without a namespace.
+// configAccess returns the access settings of an Agent, without its authorization rules.
+// They admit callers of the Agent's own namespace, and callers without a namespace. If
+// there are rules, sidecarConfiguration replaces the namespaces by allNamespaces.
 func configAccess(in clusterstate.Agent) sidecarconfig.Access {
 	agent := in.Agent
 	access := sidecarconfig.Access{Namespaces: []string{agent.Namespace}}

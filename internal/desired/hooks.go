@@ -14,8 +14,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/usererror"
 )
 
-// waitForTurns adds a preStop hook that waits for running turns to the agent's
-// container, unless the container has its own hook.
+// waitForTurns adds a preStop hook to the agent's container, unless the container has
+// its own. The hook waits until the running turns have ended.
 func waitForTurns(main *corev1.Container) {
 	if hasPreStop(main) {
 		return

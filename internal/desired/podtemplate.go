@@ -30,7 +30,7 @@ func podTemplate(agent *a2av1alpha1.Agent, platform Platform) *corev1ac.PodTempl
 
 	template.Labels = podLabels(agent.Name, template.Labels)
 	pod := &template.Spec
-	// The API server sets the deprecated field of the same meaning to this value.
+	// The API server copies this value into the deprecated field serviceAccount.
 	pod.ServiceAccountName = cmp.Or(pod.ServiceAccountName, pod.DeprecatedServiceAccount, names.ServiceAccount(agent.Name))
 	pod.DeprecatedServiceAccount = ""
 	if pod.AutomountServiceAccountToken == nil {

@@ -16,9 +16,9 @@ import (
 const (
 	// servicePort is the port at which clients call an agent without TLS, by any binding.
 	servicePort = 80
-	// serviceTLSPort is the port at which clients call an agent with TLS. Both ports lead to
-	// the same port of the sidecar, which answers an HTTP request without TLS, as clients
-	// send it to servicePort, with 426 Upgrade Required (serverconn.PlainRefusal).
+	// serviceTLSPort is the port at which clients call an agent with TLS. servicePort then leads
+	// to the same port of the sidecar. The sidecar answers an HTTP request without TLS, which a
+	// client sends to servicePort, with 426 Upgrade Required (serverconn.PlainRefusal).
 	serviceTLSPort = 443
 	// grpcServicePort is the port at which a Gateway calls an agent by gRPC. It is a
 	// separate port, because the appProtocol of a port determines the protocol that a

@@ -119,7 +119,7 @@ func stripPod(obj any) (any, error) {
 	return kept, nil
 }
 
-// only returns the entries of a map with the keys, or nil if there are none.
+// only returns the entries of a map that have one of the keys, or nil if there are none.
 func only(all map[string]string, keys ...string) map[string]string {
 	var kept map[string]string
 	for _, key := range keys {

@@ -4,8 +4,8 @@
 // Package issuerkeys provides the public keys that verify the cluster's ServiceAccount
 // tokens.
 //
-// It reads the API server's OpenID configuration and key set, both of which
-// are public, and nothing else. It does not verify tokens.
+// It reads only the API server's OpenID configuration and key set, which are public. It does
+// not verify tokens.
 package issuerkeys
 
 import (

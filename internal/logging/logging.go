@@ -15,8 +15,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Keys that every program uses for the same thing. Those of the time, the level and the
-// message are those of slog.
+// Keys that every program uses for the same thing. For the time, the level and the message,
+// the programs use the keys of slog.
 const (
 	KeyError   = "error"
 	KeyTraceID = "trace_id"

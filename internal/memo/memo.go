@@ -16,7 +16,7 @@
 //
 //	in sync (controllers, AgentReconciler.inSync)
 //	  entry: the result of rendering an Agent, whose objects all equaled their desired
-//	         state, or whose spec has a mistake that allows none
+//	         state, or whose spec has a mistake, so that it has no desired objects
 //	  valid: while the digest of all inputs of rendering and comparing is the same
 //	  else:  the objects are rendered and compared again
 //	  size:  unlimited; the entry is dropped when the Agent is gone

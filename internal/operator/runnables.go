@@ -101,7 +101,7 @@ func addRegistryCA(mgr manager.Manager, config Config) (*registryca.Source, erro
 }
 
 // hasAvailableAgents reports whether an Agent with a workload is Available. The sidecar of such
-// an Agent has had token keys.
+// an Agent received token keys earlier, so a missing Secret means that the keys were lost.
 func hasAvailableAgents(ctx context.Context, reader client.Reader) (bool, error) {
 	agents := &a2av1alpha1.AgentList{}
 	if err := reader.List(ctx, agents, client.UnsafeDisableDeepCopy); err != nil {

@@ -141,8 +141,8 @@ func (s *Source) reload() error {
 	return nil
 }
 
-// authorities returns the content of the file, with the former content while that is in use, or
-// nil if neither has certificates.
+// authorities returns the content of the file and, until formerEnd, the former content. It
+// returns nil if neither has certificates.
 func (s *Source) authorities() *clusterstate.RegistryCA {
 	switch {
 	case s.formerEnd.IsZero() && s.read == "":

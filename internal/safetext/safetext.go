@@ -1,8 +1,8 @@
 // Copyright The a2a-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package safetext prepares texts that agents and clusters sent for readers, so that a text cannot
-// control a terminal, hide itself, reorder other text or imitate other output.
+// Package safetext makes texts from agents and clusters safe to display: a text cannot control a
+// terminal, hide itself, reorder other text or imitate other output.
 package safetext
 
 import (

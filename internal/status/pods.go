@@ -12,8 +12,8 @@ import (
 	a2av1alpha1 "github.com/a2a-operator/a2a-operator/api/v1alpha1"
 )
 
-// container is a container of a pod, with the field of the Agent from which it comes; ""
-// for none.
+// container is a container of a pod. field is the field of the Agent from which the
+// container comes, such as spec.workload.template.spec.containers[0]; "" for none.
 type container struct {
 	pod    *corev1.Pod
 	name   string
