@@ -87,8 +87,8 @@ func ErrorOf(err error) *Error {
 	return &Error{Reason: ReasonInternal}
 }
 
-// LacksExtendedCard reports whether an error means that no extended card exists, rather
-// than that the caller may not read it.
+// LacksExtendedCard reports whether an error means that no extended card exists. It returns
+// false if the caller may not read the card.
 func LacksExtendedCard(err error) bool {
 	problem, ok := errors.AsType[*Error](err)
 	return ok && (problem.Reason == ReasonUnsupportedOperation || problem.Reason == ReasonExtendedCardNotConfigured)

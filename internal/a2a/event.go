@@ -8,7 +8,8 @@ import "sync/atomic"
 // Event is one entry of a task's log, or the agent's answer to a message without a
 // task. Exactly one of its fields is set.
 type Event struct {
-	// Task is a snapshot. It is the first event of a stream and never in a log.
+	// Task is a snapshot: the first event of a stream, or a task that an agent sent as a
+	// whole. A log never contains one.
 	Task *Task
 	// Message is a message of the client if the event is in a log, and otherwise the
 	// agent's answer without a task.
@@ -32,7 +33,7 @@ type StatusUpdate struct {
 	Note string
 }
 
-// ArtifactUpdate adds or extends an artifact.
+// ArtifactUpdate adds, extends or replaces an artifact.
 type ArtifactUpdate struct {
 	TaskID    string
 	ContextID string
@@ -40,8 +41,8 @@ type ArtifactUpdate struct {
 	// Index is the position of the artifact among the artifacts of the task, from 0, in
 	// the order of their first updates. The log sets it.
 	Index int
-	// Append adds the parts to the artifact with the same id; otherwise the update
-	// replaces the artifact.
+	// Append adds the parts to the artifact with the same id. Without Append, the update
+	// replaces this artifact. If there is none, both add a new artifact.
 	Append bool
 	// JoinText appends plain text of this update to the last text part of the artifact
 	// instead of adding a part. It affects the task only, not the update on the wire.

@@ -40,8 +40,8 @@ type InputRequest struct {
 	Timeout time.Duration
 }
 
-// InputRequest returns the input that the message requests, and false for none. The
-// message may be nil.
+// InputRequest returns the input that the message requests. ok is false if it requests none.
+// The message may be nil.
 func (m *Message) InputRequest() (request InputRequest, ok bool) {
 	if m == nil {
 		return request, false
@@ -68,7 +68,8 @@ func (m *Message) HasResult() bool {
 	return slices.ContainsFunc(m.Parts, func(p Part) bool { return p.isToolResult() })
 }
 
-// Answers reports whether a part of the message answers the input request with an id.
+// Answers reports whether a part of the message answers the input request whose id is
+// request. It returns false if request is "".
 func (m *Message) Answers(request string) bool {
 	for i := range m.Parts {
 		if p := &m.Parts[i]; request != "" && p.isToolResult() && text(member(p.Data, "toolUseId")) == request {

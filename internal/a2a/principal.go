@@ -9,8 +9,8 @@ import (
 )
 
 // Owner is the authenticated principal that owns a task, and the tenant if the request
-// names one. It is part of every key, so that tasks of other owners do not exist for a
-// caller.
+// names one. Every key of a task contains the Owner, so that tasks of other owners do not
+// exist for a caller.
 type Owner string
 
 // tenantMark separates principal and tenant. No principal contains it.

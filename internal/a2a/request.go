@@ -18,8 +18,8 @@ type SendRequest struct {
 	Message             *Message
 	// Dialect is the dialect of the request. A task that the request creates stores it.
 	Dialect Dialect
-	// ClientTaskID creates the task that Message.TaskID names if it does not exist, even
-	// if the agent answers with a message (0.1).
+	// ClientTaskID is true if the client chooses task ids (0.1). If the task Message.TaskID
+	// does not exist, the request creates it, even if the agent answers with a message.
 	ClientTaskID bool
 	// Restart allows the message to begin a turn of a task that has ended (0.1).
 	Restart bool
@@ -39,8 +39,8 @@ type SendRequest struct {
 }
 
 // Content calls text and raw with each value that is part of the content of the message,
-// in a fixed order. Two requests with equal content are the same message sent again, if
-// owner and ids are equal, too.
+// in a fixed order. Deduplication compares it: if two requests have equal owners, ids and
+// contents, the second one is a repetition of the first one.
 func (r *SendRequest) Content(text func(string), raw func([]byte)) {
 	m := r.Message
 	for n := range m.Parts {
@@ -112,7 +112,9 @@ type ListRequest struct {
 	// Since excludes tasks whose status is older; the zero time excludes none.
 	Since time.Time
 	// PageSize is between 1 and 100; 0 means 50.
-	PageSize  int
+	PageSize int
+	// PageToken is the NextPageToken of the page before (continuation token); "" for the
+	// first page.
 	PageToken string
 	// HistoryLength bounds the history of each task; nil means all of it.
 	HistoryLength *int
@@ -139,8 +141,9 @@ type TaskPage struct {
 // not an *Error is not sent to clients.
 type Handler interface {
 	// Send runs a turn and returns a Task or a Message. It blocks until the task is
-	// terminal or interrupted, unless the request sets ReturnImmediately. The turn
-	// continues when ctx ends.
+	// terminal or interrupted, but not longer than a limit of the server, after which it
+	// returns the current task. With ReturnImmediately, it returns the task as soon as the
+	// task exists. The turn continues when ctx ends.
 	Send(ctx context.Context, r *SendRequest) (Event, error)
 	// Stream runs a turn and returns its events. The caller closes the stream.
 	Stream(ctx context.Context, r *SendRequest) (Stream, error)
@@ -167,7 +170,8 @@ type Stream interface {
 	Close()
 }
 
-// Method is an operation by its name in 1.0, for requests of all versions and bindings.
+// Method is an operation of the protocol. Requests of all versions and bindings use the
+// name of the operation in 1.0.
 type Method string
 
 // The methods.
@@ -215,8 +219,7 @@ type PushConfig struct {
 	Scheme      string
 	Credentials string
 	// Extensions and Trace are the extensions and the trace context of the message that
-	// the configuration came with. Each notification contains them. Trace.Baggage is
-	// empty.
+	// brought the configuration. Each notification contains them. Trace.Baggage is empty.
 	Extensions []string
 	Trace      TraceContext
 }

@@ -20,7 +20,7 @@ func (p *Part) Size() int {
 		len(p.Filename) + len(p.MediaType) + len(p.Metadata)
 }
 
-// Size estimates the bytes of a message; nil has none.
+// Size estimates the bytes of a message; 0 for nil.
 func (m *Message) Size() int {
 	if m == nil {
 		return 0

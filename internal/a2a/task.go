@@ -33,8 +33,8 @@ import "time"
 // State is the state of a task (A2A 1.0 section 4.1.3).
 type State uint8
 
-// The states. StateUnknown is in no version of the protocol and is never sent to
-// clients.
+// The states. StateUnknown stands for a status that names no state ("unknown" in 0.3,
+// TASK_STATE_UNSPECIFIED in 1.0). No stored task has it, so clients never receive it.
 const (
 	StateUnknown State = iota
 	StateSubmitted
@@ -47,7 +47,8 @@ const (
 	StateRejected
 )
 
-// Terminal reports whether the state is final: no event follows it.
+// Terminal reports whether the state is final: no event follows it, except for a message
+// that restarts the task (SendRequest.Restart, 0.1).
 func (s State) Terminal() bool { return s >= StateCompleted }
 
 // Interrupted reports whether a task in this state waits for its client.
@@ -174,7 +175,7 @@ type Object []byte
 // Value is the encoding of any JSON value, validated like Object.
 type Value []byte
 
-// Dialect is an encoding of events. Records cache their bytes per dialect.
+// Dialect is an encoding of events. A Record caches the bytes of its event in each dialect.
 type Dialect uint8
 
 // The dialects.
@@ -183,17 +184,17 @@ const (
 	DialectV03 Dialect = iota
 	// DialectV10 is the ProtoJSON of 1.0.
 	DialectV10
-	// DialectV01 is the JSON of 0.1, whose parts have types.
+	// DialectV01 is the JSON of 0.1, whose parts have the member type instead of kind.
 	DialectV01
 	// DialectV03Proto is the ProtoJSON of the package a2a.v1 (0.2.2 to 0.3).
 	DialectV03Proto
-	// DialectKindREST is the JSON of DialectV03 over REST, whose frames contain each
-	// event twice.
+	// DialectKindREST is the JSON of DialectV03 over REST. Each frame of a stream contains
+	// its event twice (package kindrest).
 	DialectKindREST
 	// DialectV03GRPC and DialectV10GRPC are the messages of a2a.v1 and lf.a2a.v1.
 	DialectV03GRPC
 	DialectV10GRPC
-	// DialectUnion is DialectV03 with the members that clients of DialectV01 read.
+	// DialectUnion is DialectV03 with the additional members that clients of 0.1 read.
 	DialectUnion
 	dialects
 )

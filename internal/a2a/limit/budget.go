@@ -25,10 +25,11 @@ const maxWaiters = 64
 // principal may hold one large reservation of any size, or several whose sum is at most
 // half of Largest. Large reservations leave a quarter of the budget to small ones. Small
 // reservations are counted for no principal while they hold at most an eighth of the
-// budget, so that each costs only two additions. Further small reservations are counted
-// for their principal. A principal may hold one of these, or several whose sum is at most
-// a quarter of the budget and at most twice the bytes that stay free. A slow client, with
-// large or with many requests, therefore delays only its own requests.
+// budget, so that each needs only two atomic additions and no lock. Further small
+// reservations are counted for their principal. A principal may hold one of these, or
+// several whose sum is at most a quarter of the budget and at most twice the bytes that
+// stay free. A slow client, with large or with many requests, therefore delays only its
+// own requests.
 type Budget struct {
 	limit, used atomic.Int64
 	// uncounted is the sum of small reservations that are counted for no principal.
@@ -64,7 +65,7 @@ func NewBudget(bytes int64, timeout time.Duration) *Budget {
 // Set changes the size of the budget. Reservations stay as they are.
 func (b *Budget) Set(bytes int64) { b.limit.Store(bytes) }
 
-// Largest returns the size of the largest possible reservation.
+// Largest returns the size of the largest possible reservation, in bytes.
 func (b *Budget) Largest() int64 { return b.limit.Load() / 4 * 3 }
 
 // Used returns the bytes that are reserved.
@@ -194,7 +195,8 @@ func subtract(counts map[a2a.AccountingPrincipal]int64, principal a2a.Accounting
 	}
 }
 
-// reserve raises the reservation if the budget as a whole has room.
+// reserve raises the reservation to a total of to bytes if the budget as a whole has room,
+// and reports whether it did.
 func (b *Budget) reserve(r *Reservation, to int64) bool {
 	more := to - r.held
 	if b.used.Add(more) > b.limit.Load() {
@@ -205,8 +207,9 @@ func (b *Budget) reserve(r *Reservation, to int64) bool {
 	return true
 }
 
-// enqueue counts a waiting request. It returns false if all places are taken, or if
-// the principal would wait in more than twice as many places as it leaves free.
+// enqueue counts a waiting request. It returns false if maxWaiters requests wait already. A
+// principal with a waiting request gets another place only if its requests then take at
+// most twice as many places as are free. Otherwise enqueue returns false, too.
 func (b *Budget) enqueue(principal a2a.AccountingPrincipal) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -237,7 +240,8 @@ func (b *Budget) wait(ctx context.Context, r *Reservation, to int64) bool {
 		b.mu.Lock()
 		freed := b.freed
 		b.mu.Unlock()
-		// tryGrow follows the read of freed, so that no release in between is missed.
+		// A release before tryGrow makes room, and a release after it closes freed. The read
+		// of freed therefore comes first.
 		if b.tryGrow(r, to) {
 			return true
 		}

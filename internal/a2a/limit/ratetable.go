@@ -60,7 +60,7 @@ func (b Bucket) Empty(now time.Time) bool { return b.limiter.TokensAt(now) < 1 }
 func (b Bucket) Refusal(now time.Time) Refusal { return b.RefusalN(now, 1) }
 
 // RefusalN describes the current state of the bucket, for an event that found fewer than n
-// tokens. Wait is the time until the bucket has n.
+// tokens. Refusal.Wait is the time until the bucket has n tokens.
 func (b Bucket) RefusalN(now time.Time, n int) Refusal {
 	tokens, perSecond, burst := b.limiter.TokensAt(now), float64(b.limiter.Limit()), b.limiter.Burst()
 	after := func(missing float64) time.Duration {
@@ -147,6 +147,7 @@ func (t *Table) Len() (n int) {
 }
 
 // Bucket returns the bucket of a principal, and creates its account if the table has room.
+// If it has none, Bucket returns the bucket that all further principals share.
 func (t *Table) Bucket(k a2a.AccountingPrincipal, now time.Time) Bucket {
 	s := t.shard(k)
 	s.mu.RLock()
@@ -160,8 +161,9 @@ func (t *Table) Bucket(k a2a.AccountingPrincipal, now time.Time) Bucket {
 	return t.open(s, k, now).bucket
 }
 
-// Known returns the bucket of a principal and creates no account. It returns false if
-// the principal has none and the table has room for it.
+// Known returns the bucket of a principal and creates no account. For a principal without an
+// account, it returns the shared bucket, and true only if the table has no room for a new
+// account, so that the principal would use the shared bucket.
 func (t *Table) Known(k a2a.AccountingPrincipal) (Bucket, bool) {
 	s := t.shard(k)
 	s.mu.RLock()
@@ -172,8 +174,9 @@ func (t *Table) Known(k a2a.AccountingPrincipal) (Bucket, bool) {
 	return t.overflow.bucket, len(s.accounts) >= t.perShard
 }
 
-// Hold counts one concurrent use of a principal, and returns false if the principal
-// already has limit uses. The caller calls release once.
+// Hold counts one concurrent use of a principal (concurrency limiter). If the principal
+// already has limit uses, ok is false and release is nil. Otherwise the caller calls release
+// once, at the end of the use.
 func (t *Table) Hold(k a2a.AccountingPrincipal, limit int, now time.Time) (release func(), ok bool) {
 	s := t.shard(k)
 	s.mu.Lock()
@@ -190,7 +193,8 @@ func (t *Table) shard(k a2a.AccountingPrincipal) *shard {
 	return &t.shards[maphash.Comparable(t.seed, k)%shards]
 }
 
-// open returns the account of a principal. The caller holds the lock of the shard.
+// open returns the account of a principal, which it creates if the shard has room, and
+// otherwise overflow. The caller holds the lock of the shard.
 func (t *Table) open(s *shard, k a2a.AccountingPrincipal, now time.Time) *account {
 	if a := s.accounts[k]; a != nil {
 		return a
@@ -203,8 +207,9 @@ func (t *Table) open(s *shard, k a2a.AccountingPrincipal, now time.Time) *accoun
 	return a
 }
 
-// sweep evicts idle accounts, and reports whether it found any. The caller holds the
-// lock of the shard.
+// sweep evicts idle accounts, and reports whether it evicted any. Within sweepInterval of
+// the last search, it does not search and returns false. The caller holds the lock of the
+// shard.
 func (s *shard) sweep(now time.Time) bool {
 	if now.Sub(s.swept) < sweepInterval {
 		return false
