@@ -24,9 +24,9 @@ type ClaimedMessage struct {
 	MessageClaim
 }
 
-// MaxTaskClaims bounds the claims that end when their task is continued or canceled:
-// the claims on the messages that began its latest turns. Older claims end with their
-// window.
+// MaxTaskClaims bounds the claims that a continuation or a cancellation of a task ends: the
+// claims on the messages that began the latest turns of the task. Older claims end with
+// their window.
 const MaxTaskClaims = 16
 
 // Claims deduplicates messages between replicas: only one replica processes a message

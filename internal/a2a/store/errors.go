@@ -7,20 +7,23 @@ import "errors"
 
 // The errors that a caller acts on.
 var (
-	// ErrNotFound means that the task does not exist, or no longer exists.
+	// ErrNotFound means that the task or the push configuration does not exist (any more), or
+	// that a replica has no lease (Inbox.Post).
 	ErrNotFound = errors.New("task is not in the store")
 	// ErrExists means that a task with the key exists.
 	ErrExists = errors.New("task is in the store already")
 	// ErrConflict means that the log has more events than the caller has read. The append
 	// did not happen and never will.
 	ErrConflict = errors.New("log has newer events")
-	// ErrTrimmed means that the log has dropped the event. The snapshot includes its
-	// effect.
+	// ErrTrimmed means that the log has dropped the first of the requested events. The
+	// snapshot includes its effect.
 	ErrTrimmed = errors.New("log no longer holds the event")
-	// ErrFull means that the store has no room, and no task that it may evict.
+	// ErrFull means that the store has no room and nothing that it may evict, or that a task,
+	// the push configurations of a task, or an inbox have reached their bound.
 	ErrFull = errors.New("store is full")
-	// ErrHeld means that another replica holds the task, or has begun the turn of the waiting
-	// message that the write removes. The write did not happen.
+	// ErrHeld means that the caller does not have the hold that the write requires
+	// (HoldChange), or that another replica has begun the turn of the waiting message that the
+	// write removes. The write did not happen.
 	ErrHeld = errors.New("task is held by another replica")
 	// ErrRolledBack means that the store has lost events that it had stored: its server
 	// was restored from a backup, or crashed before they were on disk. The Log ends for

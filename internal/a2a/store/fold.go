@@ -9,8 +9,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Fold is a task that grows event by event. The cost of an event depends on the event
-// and not on the task. A Task that the Fold has returned never changes: the Fold only
+// Fold is a task that grows event by event. The cost of Apply depends on the size of the
+// event and not of the task. A Task that the Fold has returned never changes: the Fold only
 // appends to the slices that both share, after the end of the slices of the Task.
 //
 // A Fold is not safe for concurrent use.
@@ -67,8 +67,8 @@ func (f *Fold) Matches(q *Query) bool {
 // StatusMessage returns the message of the status.
 func (f *Fold) StatusMessage() *a2a.Message { return f.task.Status.Message }
 
-// AssignIndexes sets the index of artifact updates to the index that Apply will set,
-// so that a store can encode events before their append succeeds.
+// AssignIndexes sets ArtifactUpdate.Index to the value that Apply will set, so that a store
+// can encode events before their append succeeds.
 func (f *Fold) AssignIndexes(events []a2a.Event) {
 	var added []string
 	for i := range events {

@@ -7,15 +7,14 @@ import "github.com/a2a-operator/a2a-operator/internal/a2a"
 
 // HoldChange is the effect of an append on the hold on its task.
 //
-// The store compares the number of the last event before it compares the holder. An
-// append without events changes the hold only and wakes no watcher. A terminal status
-// ends the hold, whatever the HoldChange.
+// The store compares the number of the last event before it compares the holder, so
+// ErrConflict comes before ErrHeld. An append without events changes the hold only and wakes
+// no watcher. A terminal status ends the hold, whatever the HoldChange.
 type HoldChange uint8
 
 const (
-	// AnyHolder is for appends that every replica may make: it neither requires nor
-	// changes the hold. Any replica cancels a task with it. A cancellation also ends the
-	// claims on the messages that began the turns of the task.
+	// AnyHolder neither requires nor changes the hold. With it, any replica may cancel a task.
+	// A cancellation also ends the claims on the messages that began the turns of the task.
 	AnyHolder HoldChange = iota
 	// Keep requires that the caller holds the task. Otherwise the append returns ErrHeld.
 	// This fences tasks against split brain: a replica that has lost its lease, and then a
@@ -24,7 +23,8 @@ const (
 	// Take makes the caller the holder. The append returns ErrHeld if another replica
 	// with a lease holds the task.
 	Take
-	// Release leaves the task without a holder, under the same condition as Take.
+	// Release leaves the task without a holder. Like Take, it returns ErrHeld if another
+	// replica with a lease holds the task.
 	Release
 	// Continue is Take for a message that continues a task which had stopped. It also
 	// ends the claims on the messages that began the former turns of the task, so that
@@ -35,7 +35,7 @@ const (
 // Hold is the hold on a task: the replica that runs the task, and the turn.
 type Hold struct {
 	Replica Replica
-	// Alive is whether the replica had a lease a moment ago.
+	// Alive is true if the replica had a lease when the store read the hold.
 	Alive bool
 	Turn  TurnDescriptor
 	// RolledBack is true if the store has lost writes since the task began to work

@@ -27,8 +27,8 @@ func mergeObjects(older, newer a2a.Object) a2a.Object {
 	return append(merged, '}')
 }
 
-// WithoutMember returns an object without the member name, and nil if it has no other
-// member. It does not change o.
+// WithoutMember returns the object o without the member name, or nil if no other member is
+// left. It does not change o.
 func WithoutMember(o a2a.Object, name string) a2a.Object {
 	kept := append(make(a2a.Object, 0, len(o)), '{')
 	members(o, func(quoted, value jsontext.Value) {

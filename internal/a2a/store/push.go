@@ -45,8 +45,8 @@ type PushStore interface {
 	Get(ctx context.Context, task Key, id string) (Push, error)
 	// List returns the configurations of a task, the oldest generation first.
 	List(ctx context.Context, task Key) ([]Push, error)
-	// Advance stores Acked and Expires. It returns ErrNotFound when that generation
-	// of the configuration is gone, or another replica delivers it.
+	// Advance stores Acked and Expires of p. It returns ErrNotFound if the configuration is
+	// gone, has another generation than p, or is delivered by another replica.
 	Advance(ctx context.Context, p Push) error
 	// Delete removes a configuration. It returns nil when there is none.
 	Delete(ctx context.Context, task Key, id string) error

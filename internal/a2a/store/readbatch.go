@@ -14,8 +14,8 @@ const (
 	ReadBytes = 1 << 20
 )
 
-// ReadBatch returns the first of the records that one Read may return: at least
-// one, and more only while they stay within ReadLimit and ReadBytes.
+// ReadBatch returns the first records, as many as one Read may return: at least one, and
+// more only while they stay within ReadLimit and ReadBytes.
 func ReadBatch(records []*a2a.Record) []*a2a.Record {
 	size := 0
 	for i, r := range records {

@@ -12,11 +12,10 @@ import (
 
 // Shared is a Store that several replicas use at once.
 //
-// Each replica has one lease, however many tasks it holds. While a replica has a
-// lease, no other can take over its tasks. The hold on a task is part of the task and
-// changes in the same step as its log. If a lease expires and its
-// replica renews it, the replica still holds every task that no other took over
-// meanwhile.
+// Each replica has one lease, however many tasks it holds. While a replica has a lease, no
+// other replica can take over its tasks. The hold on a task is part of the task and changes
+// in the same step as the log of the task. A replica that renews its lease after the lease
+// has ended still holds every task that no other replica took over meanwhile.
 type Shared interface {
 	Store
 	// Join returns a new incarnation of a replica. It does not call the store: other
@@ -49,8 +48,9 @@ type Lease interface {
 	Leave(ctx context.Context) error
 	// Alive reports whether a replica has a lease.
 	Alive(ctx context.Context, r Replica) (bool, error)
-	// Dead returns the replicas whose lease has ended and that may still hold tasks or
-	// push configurations. After a while, the store forgets a replica that holds neither.
+	// Dead returns the replicas whose lease has ended and that may still hold tasks or push
+	// configurations. An hour after the end of its lease, the store forgets a replica that
+	// holds no task, even if it still holds push configurations.
 	Dead(ctx context.Context) ([]Replica, error)
 }
 
@@ -86,8 +86,8 @@ type Inbox interface {
 type InboxKind uint8
 
 const (
-	// ForwardedMessage is a client's message, for the replica that runs its task or that
-	// has the outcome of the same message.
+	// ForwardedMessage is a client's message, for the replica that runs its task or that has
+	// the claim on the message.
 	ForwardedMessage InboxKind = iota + 1
 	// MessageAccepted is the answer that the replica accepted the message: its turn runs
 	// or waits in a queue.
@@ -108,11 +108,11 @@ type InboxMessage struct {
 	// number.
 	Number uint64
 	Task   Key
-	// Request is the request of a ForwardedMessage. A sender that finds the claim of the
-	// receiver has checked neither its Push nor the token budget of its caller. The receiver
-	// checks both before the message has an effect.
+	// Request is the request of a ForwardedMessage. If the receiver has the claim on the
+	// message, the sender has checked neither Request.Push nor the token budget of the client.
+	// The receiver checks both before the message has an effect.
 	Request *a2a.SendRequest
-	// Claim is the claim on that message; the zero value without one.
+	// Claim is the claim on the message of Request; the zero value without one.
 	Claim ClaimedMessage
 	// Seq, Message and Problem are the outcome: the number of the event in the log
 	// of Task with which the turn begins, an answer without a task, or a refusal.
@@ -125,7 +125,7 @@ type InboxMessage struct {
 // replica that delivers a configuration.
 type SharedPushStore interface {
 	PushStore
-	// Adopt assigns the configuration p to another replica. It returns ErrNotFound if the
+	// Adopt assigns the configuration p to the replica by. It returns ErrNotFound if the
 	// stored configuration no longer has the generation and the replica of p.
 	Adopt(ctx context.Context, p Push, by Replica) error
 	// UnfinishedOf is Unfinished for the configurations of one replica.

@@ -25,7 +25,8 @@ const (
 // Store stores logs and conversations.
 type Store interface {
 	// Create starts the log of a task with its first events. It returns ErrExists,
-	// ErrFull or ErrIndeterminate.
+	// ErrFull or ErrIndeterminate. With Write.Repeat, it returns the log if an earlier call
+	// with the same token has created the task.
 	Create(ctx context.Context, n NewTask) (Log, error)
 	// Open returns the log of a task, or ErrNotFound.
 	Open(ctx context.Context, k Key) (Log, error)
@@ -48,21 +49,25 @@ type Store interface {
 // Log is the log of one task. After its task was evicted, every method returns
 // ErrNotFound.
 type Log interface {
-	// Append adds events to the end of the log and returns the number of the last. It
+	// Append adds events to the end of the log and returns the number of the last event. It
 	// adds all events or none, and adds them once, however often it is called with the
-	// same token. It retries outages for Write.RetryFor; when ctx ends, it returns at
-	// once, but the write may still happen. It returns ErrConflict when After is not the
-	// last event, ErrHeld, ErrIndeterminate, or ErrFull, but never ErrFull for a terminal
-	// status. After ErrConflict, ErrHeld and ErrFull nothing has changed.
+	// same token. It retries outages for Write.RetryFor. When ctx ends, it returns at once,
+	// but the write may still happen.
+	//
+	// Append returns ErrConflict if After is not the last event, or ErrHeld, ErrRolledBack,
+	// ErrIndeterminate or ErrFull. A terminal status never gets ErrFull. ErrUnavailable means
+	// that Append attempted no write. After ErrConflict, ErrHeld, ErrFull and ErrUnavailable
+	// nothing has changed.
 	Append(ctx context.Context, a Append) (uint64, error)
 	// Snapshot returns the task and, in Seq, the number of the last event in it.
 	// Concurrent callers share the record.
 	Snapshot(ctx context.Context) (*a2a.Record, error)
-	// Read appends the records that follow the event numbered after to dst: at most ReadLimit
-	// records and about ReadBytes bytes, but at least one record if there is one. It
-	// returns ErrTrimmed when the log has dropped the first of these records.
+	// Read returns dst with the records after the number after: at most ReadLimit records and
+	// about ReadBytes bytes, but at least one record if there is one. If the log has no later
+	// record, Read returns dst. It returns ErrTrimmed if the log has dropped the record after+1.
 	Read(ctx context.Context, dst []*a2a.Record, after uint64) ([]*a2a.Record, error)
-	// Watch calls wake after every Append, and when the task is evicted. The store may
-	// hold locks during the call, so wake must return at once and must not call a log.
+	// Watch calls wake after each append of events, by any replica, and when the log ends (the
+	// task was evicted, or ErrRolledBack), until stop is called. The store may hold locks
+	// during the call, so wake must return at once and must not call a log.
 	Watch(wake func()) (stop func())
 }

@@ -13,9 +13,10 @@ import (
 // errShortLog is returned if a log ends before an event that was read from it.
 var errShortLog = errors.New("log ends before an event that was read from it")
 
-// TaskAt returns the task as it was at an event. It replays the log, unless the event is
-// the last one. If the replay does not reach the event, TaskAt returns the current task
-// and an error, which is ErrTrimmed if the log no longer has its beginning.
+// TaskAt returns the task as it was after the event numbered seq. It replays the log, unless
+// the event is the last one. If the replay does not reach the event, TaskAt returns the
+// current task and an error, which is ErrTrimmed if the log no longer has its beginning.
+// After any other error, the record is nil.
 func TaskAt(ctx context.Context, log Log, seq uint64) (*a2a.Record, error) {
 	now, err := log.Snapshot(ctx)
 	if err != nil {

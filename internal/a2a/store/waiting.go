@@ -5,9 +5,9 @@ package store
 
 import "github.com/a2a-operator/a2a-operator/internal/a2a"
 
-// WaitingMessage is a message whose client has an answer, and which waits until another
-// turn of its task has ended. It waits until the append that begins its turn removes it.
-// A release and a terminal status remove all waiting messages of the task. A message
+// WaitingMessage is an accepted message: its client already has an answer, and the message
+// waits until another turn of its task has ended. The append that begins its turn removes
+// it. A release and a terminal status remove all waiting messages of the task. A message
 // therefore waits only while a replica holds the task.
 type WaitingMessage struct {
 	// Seq identifies the message: it is the number of the event with which the message
@@ -28,7 +28,8 @@ type WaitingChange struct {
 	Remove uint64
 }
 
-// Size estimates the bytes that the task grows by when the turn of an added message begins.
+// Size estimates by how many bytes the task grows when the turn of the added message begins.
+// It is 0 if c is nil or adds no message.
 func (c *WaitingChange) Size() int {
 	if c == nil || c.Add == nil {
 		return 0

@@ -31,8 +31,9 @@ type Write struct {
 	// RetryFor is how long the store retries the write during an outage; 0 means the
 	// default of the store.
 	RetryFor time.Duration
-	// Replica is the caller, for writes that hold the task. Turn replaces the turn
-	// descriptor of the hold. Stores that are not shared ignore both.
+	// Replica is the caller, for writes that require or change the hold. Turn is the turn
+	// descriptor that a write stores when it takes the hold; nil stores the zero value. Stores
+	// that are not shared ignore both.
 	Replica Replica
 	Turn    *TurnDescriptor
 }
@@ -70,8 +71,8 @@ const (
 )
 
 // Retry calls attempt until it returns nil or an error that is not ErrUnavailable.
-// It waits between two attempts, with exponential backoff from 20 ms to 1 s. When ctx
-// ends it returns the error of the last attempt.
+// It waits between two attempts, with exponential backoff from FirstRetry to LastRetry. When
+// ctx ends, it returns the error of the last attempt.
 func Retry(ctx context.Context, attempt func() error) error {
 	for wait := FirstRetry; ; wait = min(2*wait, LastRetry) {
 		err := attempt()

@@ -16,7 +16,7 @@ import (
 const conversationOverhead = 256
 
 // conversations has the messages of each conversation. It drops the least recently
-// used conversations. Store.mu guards it.
+// used conversations (LRU). Store.mu guards it.
 type conversations struct {
 	maxCount int
 	maxBytes int64

@@ -9,8 +9,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// encodings bounds the bytes of the cached encodings of all records. No task is
-// evicted for them: if there is no room, an event is encoded for each of its readers.
+// encodings bounds the bytes of the cached encodings of all records. The store evicts no
+// task for them: without room, each reader of an event encodes it again.
 type encodings struct {
 	limit int64
 	bytes atomic.Int64

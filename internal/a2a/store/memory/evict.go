@@ -65,10 +65,10 @@ func (s *Store) expire() {
 	}
 }
 
-// evict removes a task and returns true. Store.mu does not block appends, so a message may
-// have continued the task since its caller chose it. If the state of the task is no longer
-// that of its list, evict moves the task to the list of its state, and returns false.
-// Store.mu is held.
+// evict removes a task and returns true. An append does not hold Store.mu, so a message may
+// have continued the task after the caller of evict chose it. If the state of the task no
+// longer belongs to its list, evict moves the task to the list of its state and returns
+// false. Store.mu is held.
 func (s *Store) evict(l *log) bool {
 	charge, removed := l.removeFrom(l.place.queue)
 	if !removed {
@@ -86,8 +86,8 @@ func (s *Store) evict(l *log) bool {
 	return true
 }
 
-// removeFrom ends the log and returns its charge, unless the state of the task is not one of
-// the states of a list.
+// removeFrom ends the log and returns its charge. If the state of the task does not belong to
+// the list queue, removeFrom changes nothing and returns false.
 func (l *log) removeFrom(queue *list.List) (charge int64, removed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,9 +173,9 @@ const maxPassedLogs = 1024
 
 // oldest returns the task of an account to evict: the task that has been finished for
 // the longest time or, if none is finished, the task that has waited for its client
-// for the longest time; nil for none. Tasks without a watcher come first: on a busy
-// machine, hundreds of turns may end before the stream of the first turn receives its
-// first event. Store.mu is held.
+// for the longest time; nil for none. In each list, tasks without a watcher come first: on a
+// busy machine, hundreds of turns may end before the stream of the first turn receives its
+// first event. It never returns spare. Store.mu is held.
 func (s *Store) oldest(a *account, spare *log) *log {
 	for _, queue := range []*list.List{&a.finished, &a.idle} {
 		var read *log
@@ -200,7 +200,7 @@ func (s *Store) oldest(a *account, spare *log) *log {
 	return nil
 }
 
-// before reports whether l is evicted before a log of an account with the same
+// before reports whether l is evicted before other, if the accounts of both have the same
 // weight.
 func before(s *Store, l, other *log) bool {
 	if finished := l.place.queue == &s.finished; finished != (other.place.queue == &s.finished) {

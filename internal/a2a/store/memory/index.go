@@ -17,7 +17,7 @@ func (s *Store) addToOwner(l *log) {
 }
 
 // removeFromOwner removes a log from the logs of its owner. The last log of the owner
-// moves to its index.
+// moves to the index of the removed one. Store.mu is held.
 func (s *Store) removeFromOwner(l *log) {
 	logs := s.owners[l.key.Owner]
 	last := len(logs) - 1
@@ -31,7 +31,7 @@ func (s *Store) removeFromOwner(l *log) {
 	s.owners[l.key.Owner] = logs[:last]
 }
 
-// addPaused adds a log to the paused logs of its conversation. mu is held.
+// addPaused adds a log to the paused logs of its conversation. Store.mu is held.
 func (s *Store) addPaused(l *log) {
 	c, ok := l.conversation()
 	if !ok {
@@ -41,7 +41,7 @@ func (s *Store) addPaused(l *log) {
 	s.paused[c] = append(s.paused[c], l)
 }
 
-// removePaused removes a log from the paused logs of its conversation. mu is held.
+// removePaused removes a log from the paused logs of its conversation. Store.mu is held.
 func (s *Store) removePaused(l *log) {
 	if l.pausedIn == nil {
 		return

@@ -68,7 +68,7 @@ type entry struct {
 	log   *log
 }
 
-// newest collects the first limit entries of a list, in order.
+// newest collects the first limit entries of a list, the newest first.
 type newest struct {
 	limit   int
 	entries []entry

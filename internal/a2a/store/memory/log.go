@@ -64,7 +64,9 @@ func (l *log) refuse(after uint64) error {
 	}
 }
 
-// repeated reports whether an earlier attempt of a repeated append has succeeded.
+// repeated reports whether an earlier attempt of a repeated append has succeeded. It returns
+// ErrConflict if the log has other events in its place, ErrIndeterminate if the log has
+// dropped this place, and false and nil if the append has to be made.
 func (l *log) repeated(a *store.Append) (done bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -175,7 +177,7 @@ func (l *log) reserve(events []a2a.Event, further int) (size int64, ok bool) {
 	return size, true
 }
 
-// recharge sets the charge of the log to the bytes that it holds. l.mu is held.
+// recharge sets the charge of the log to the bytes that it holds now. l.mu is held.
 func (l *log) recharge() {
 	size := int64(0)
 	if !l.removed {
@@ -185,7 +187,8 @@ func (l *log) recharge() {
 	l.charge = size
 }
 
-// trimHalf drops half of the records, so that the next events have room, too.
+// trimHalf drops the older half of the records, so that the next events have room, too. It
+// returns false if it could drop none.
 func (l *log) trimHalf() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -35,8 +35,9 @@ type Store struct {
 	finished, idle list.List
 	// paused has the idle logs of each conversation.
 	paused map[store.Conversation][]*log
-	// accounts has the account of each principal. heaviest is the account that held most
-	// when it last grew. An account may hold maxAccountBytes.
+	// accounts has the account of each principal. heaviest is the account with the largest
+	// weight among those that noteGrowth has compared, or nil. maxAccountBytes bounds the bytes
+	// of one account.
 	accounts        map[string]*account
 	heaviest        *account
 	maxAccountBytes int64
@@ -89,8 +90,8 @@ type log struct {
 	snapshot *a2a.Record
 	watchers []*watcher
 	room     room
-	// creationToken is the token of the creation. written contains the appends with a
-	// token whose records the log still has.
+	// creationToken is the token of the creation. written contains the appends that have a
+	// token and whose last record is still in the log.
 	creationToken store.Token
 	written       []written
 }

@@ -249,7 +249,8 @@ func (s *Pushes) find(task store.Key, id string) *push {
 	return nil
 }
 
-// file adds an ended configuration to the list ended.
+// file moves an ended configuration to its place in the list ended, and removes any other
+// configuration from the list.
 func (s *Pushes) file(p *push) {
 	if p.at != nil {
 		s.ended.Remove(p.at)

@@ -38,7 +38,8 @@ func (l *log) forgetSnapshot() {
 	}
 }
 
-// trim drops the oldest records above a bound, and the tokens of their appends.
+// trim drops the oldest records until the log has at most count records and bytes bytes, and
+// the tokens of their appends. It keeps at least one record.
 func (l *log) trim(count, bytes int) {
 	drop := 0
 	for len(l.records)-drop > 1 && (len(l.records)-drop > count || l.recordBytes > bytes) {

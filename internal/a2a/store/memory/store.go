@@ -25,7 +25,8 @@ func (s *Store) Create(_ context.Context, n store.NewTask) (store.Log, error) {
 	s.expire()
 	principal := n.Owner.Principal()
 	l.account = s.accountOf(principal)
-	// An eviction may leave the account without tasks in between.
+	// The new task counts before evictions, because an eviction deletes an account without
+	// tasks.
 	l.account.tasks++
 	for len(s.logs) >= s.options.MaxTasks {
 		if !s.evictFor(l.account, nil) {
@@ -43,8 +44,8 @@ func (s *Store) Create(_ context.Context, n store.NewTask) (store.Log, error) {
 	return l, nil
 }
 
-// refuse subtracts a task from the count of its account, which has no room for the task, and
-// returns ErrFull.
+// refuse undoes the count of a new task for which its account has no room, and returns
+// ErrFull. Store.mu is held.
 func (s *Store) refuse(principal string, a *account) error {
 	a.tasks--
 	s.removeIfEmpty(principal, a)

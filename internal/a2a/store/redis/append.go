@@ -21,8 +21,8 @@ const (
 	missing
 	conflicts
 	held
-	// trimmed means that the log has more events, and has dropped the place of the
-	// append.
+	// trimmed means that the log has later events and has dropped the events at the place of
+	// the append, so that the script cannot compare the token.
 	trimmed
 	rolledBack
 )
@@ -32,10 +32,10 @@ var holdChanges = map[store.HoldChange]string{
 	store.AnyHolder: "", store.Keep: "keep", store.Take: "take", store.Release: "release", store.Continue: "continue",
 }
 
-// Append implements store.Log. It first reads the end of the log if this is not known,
-// and then writes. Options.AppendTimeout, or Write.RetryFor, bounds the time of the read
-// and the write with all their attempts. After ErrIndeterminate, the next call reads the
-// log again.
+// Append implements store.Log. It first reads the new events of the log if its end is not
+// known, and then writes. Options.AppendTimeout, or Write.RetryFor, bounds the time of the
+// read and the write with all their attempts. After store.ErrIndeterminate, the next call
+// reads the log again.
 func (l *log) Append(ctx context.Context, a store.Append) (uint64, error) {
 	s := l.store
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(a.RetryFor, s.options.AppendTimeout))
@@ -200,6 +200,7 @@ func (l *log) prepare(ctx context.Context, a *store.Append, t turn) (*pendingApp
 
 // Bounds of the events after a fold.
 const (
+	// minUnfolded is the least number of bytes after which a small task is folded again.
 	minUnfolded = 64 << 10
 	// unfoldedShare is the divisor of the log's bounds: the events after a fold may have
 	// a quarter of them.
@@ -207,8 +208,8 @@ const (
 )
 
 // foldIsDue reports whether the next append stores a fold: when the events after the last
-// fold have as many bytes as the task, or a quarter of the log's bounds. All folds of a
-// task together therefore cost about as much as its log.
+// fold have more bytes than the task, but at least minUnfolded, or more than a quarter of a
+// bound of the log. All folds of a task together therefore cost about as much as its log.
 func (l *log) foldIsDue(events, bytes int) bool {
 	o := &l.store.options
 	limit := min(max(minUnfolded, l.fold.Size()), o.MaxLogBytes/unfoldedShare)
@@ -246,8 +247,8 @@ func (l *log) applyAppend(next *pendingAppend) (victims []*log) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// Otherwise the follower has already read the events from Redis, or the memory was
-	// dropped.
+	// If the condition is false, the follower has already read the events from Redis, or the
+	// memory was dropped.
 	if l.fold != nil && l.seq == next.after {
 		l.add(next.events)
 		l.wroteLast, l.lastToken = true, next.token

@@ -85,8 +85,9 @@ func (c *cache) discard(l *log) {
 	}
 }
 
-// charge sets the bytes that a log holds, and returns the logs that must drop their
-// memory. The caller holds the lock of the log, and of no other.
+// charge sets the bytes that a log holds, and returns the least recently used logs that the
+// caller must pass to dropMemories; 0 bytes removes the log from the cache. The caller holds
+// the lock of this log and of no other log.
 func (c *cache) charge(l *log, bytes int64) (victims []*log) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -49,7 +49,7 @@ const (
 	pipelineBytes = 4 << 20
 )
 
-// run runs a script on its own connection.
+// run runs a script outside of the batches, on a connection of the pool.
 func (c *caller) run(ctx context.Context, s *script, args ...any) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -64,7 +64,7 @@ func (c *caller) run(ctx context.Context, s *script, args ...any) (any, error) {
 	return reply, err
 }
 
-// command runs a command on its own connection.
+// command runs a command outside of the batches, on a connection of the pool.
 func (c *caller) command(ctx context.Context, args ...any) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -94,7 +94,8 @@ func (c *caller) enqueue(ctx context.Context, s *script, size int, args ...any) 
 	return one
 }
 
-// wait returns the reply. When ctx ends first, the script may still run.
+// wait returns the reply. When ctx ends first, wait returns store.ErrUnavailable, but the
+// script may still run.
 func (c *call) wait(ctx context.Context) (any, error) {
 	select {
 	case <-c.done:
@@ -117,7 +118,7 @@ func (c *caller) send(ctx context.Context) {
 		for _, one := range batch {
 			close(one.done)
 		}
-		clear(batch) // the array also has pending calls
+		clear(batch) // pending calls keep the array in memory
 	}
 }
 
@@ -175,14 +176,15 @@ func (c *caller) evaluate(ctx context.Context, calls []*call, how string) (unkno
 }
 
 // temporaryErrors are the codes of errors that a server returns while it cannot
-// serve. A retry does not help against other errors of a server.
+// serve. A retry does not help after other errors of a server.
 var temporaryErrors = []string{
 	"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "BUSY", "NOREPLICAS", "MISCONF",
 	"NOAUTH", "WRONGPASS", "NOPERM", "UNBLOCKED", "ERR max number of clients",
 }
 
-// classify wraps err in ErrUnavailable for an outage, and in ErrFull for a server
-// without memory. It returns other errors unchanged, and nil for an empty reply.
+// classify wraps err in store.ErrUnavailable for an outage, and returns store.ErrFull for a
+// server without memory. It adds context to any other error of the server. It returns nil for
+// an empty reply.
 func classify(err error) error {
 	if err == nil || errors.Is(err, redis.Nil) {
 		return nil

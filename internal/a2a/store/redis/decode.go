@@ -231,9 +231,9 @@ func (r *reader) bytes() []byte {
 	return append(make([]byte, 0, n), r.take(n)...)
 }
 
-// length returns a length that may be absent. Each counted element has at least each
-// encoded bytes, so a length cannot cause an allocation that is much larger than the
-// encoding.
+// length returns the length of a value that may be absent. An element of the value takes at
+// least `each` bytes of the encoding, so that a false length cannot cause an allocation that
+// is much larger than the encoding.
 func (r *reader) length(each int) (n int, present bool) {
 	v := r.uvarint()
 	if v == 0 {

@@ -19,8 +19,7 @@ import (
 
 const (
 	// ownLogDelay is the delay of the subscription to a log whose last append was by this
-	// process. Most turns have ended by then, and this process need not read its own
-	// appends.
+	// process. Most turns end within this time, so that the log needs no subscription.
 	ownLogDelay = 100 * time.Millisecond
 	// pingAfter is the time without a message after which the subscription is
 	// pinged.
@@ -44,7 +43,8 @@ func (f *follower) close() {
 	f.goroutines.Wait()
 }
 
-// add starts to follow a log.
+// add starts to follow a log. If own is true, the last append was by this process, and the
+// subscription begins after ownLogDelay.
 func (f *follower) add(l *log, own bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -71,7 +71,7 @@ func (f *follower) add(l *log, own bool) {
 	f.wakeUp()
 }
 
-// remove ends the following of a log.
+// remove stops following a log.
 func (f *follower) remove(l *log) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -283,8 +283,8 @@ func (f *follower) nextWork() (begin, end []string, behind []*log, next time.Dur
 	return begin, end, behind, next
 }
 
-// refreshAll reads logs, and returns false if it could not read all of them. The unread
-// logs stay stale.
+// refreshAll reads the logs behind, at most maxConcurrentReads at once. It returns false if it
+// could not read all of them, and marks the unread logs as stale.
 func (f *follower) refreshAll(behind []*log) bool {
 	var reading sync.WaitGroup
 	places := make(chan struct{}, maxConcurrentReads)

@@ -23,13 +23,13 @@ const (
 	// inboxPoll is the time after which an inbox is read without a notification, in
 	// case that one was lost.
 	inboxPoll = 10 * time.Second
-	// maxMessageAge is the age from which on Receive skips a message. The sender waits
-	// for a shorter time.
+	// maxMessageAge is the age from which on Receive skips a message. Its sender has stopped
+	// waiting by then.
 	maxMessageAge = time.Minute
 )
 
-// Post implements store.Inbox. It does not retry, because the inbox may have a message
-// whose response was lost.
+// Post implements store.Inbox. It does not retry: if the response of the first attempt was
+// lost, a retry would post the message twice.
 func (m *member) Post(ctx context.Context, to store.Replica, mail *store.InboxMessage) (string, error) {
 	text, err := json.Marshal(mail) //nolint:musttag // the names of the fields are the format; new fields are compatible
 	if err != nil {
@@ -64,7 +64,8 @@ func (m *member) Withdraw(ctx context.Context, to store.Replica, place string) (
 	return n == 1, err
 }
 
-// Receive implements store.Inbox. It returns the error of an outage.
+// Receive implements store.Inbox. It does not retry: during an outage it returns
+// store.ErrUnavailable.
 func (m *member) Receive(ctx context.Context) ([]*store.InboxMessage, error) {
 	bell := m.follower.inboxSignal(m.inboxKey(m.self))
 	check := time.NewTicker(inboxPoll)
@@ -97,8 +98,8 @@ func (m *member) collect(ctx context.Context) ([]*store.InboxMessage, error) {
 	for a.more() {
 		one := &store.InboxMessage{}
 		if err := json.Unmarshal([]byte(a.text()), one); err != nil { //nolint:musttag // the names of the fields are the format; new fields are compatible
-			// Without this, Redis would return the message again with every call, before
-			// all other messages.
+			// The message is skipped, and so confirmed by the next call. Otherwise Redis would
+			// return it again with every call, before all other messages.
 			m.options.Log.ErrorContext(ctx, "inbox message not decoded", "error", err)
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// digest returns the form of an owner or a context in keys, of 32 characters.
+// digest returns the hash of an owner or a context that keys contain, 32 characters.
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return base64.RawURLEncoding.EncodeToString(sum[:24])
@@ -40,8 +40,8 @@ func tokenText(t store.Token) []byte {
 // holds exactly up to the year 2255.
 func positionOf(t time.Time) string { return strconv.FormatInt(t.UnixMicro(), 10) }
 
-// statusOf returns the state after events and its position; "" when they have no
-// status.
+// statusOf returns the last state in events, and its position in a list; both are "" if
+// events has no status.
 func statusOf(events []a2a.Event) (state, place string) {
 	for _, e := range slices.Backward(events) {
 		if u := e.Status; u != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// pageBytes bounds the bytes of one page. A page of large tasks is short and has a
-// Next.
+// pageBytes bounds the bytes of one page. A page of large tasks has fewer tasks than
+// Query.Limit, and Page.Next is set.
 const pageBytes = 16 << 20
 
 // List implements store.Store. Its cost depends on the page only, except for a

@@ -38,12 +38,13 @@ type member struct {
 
 var _ store.Member = (*member)(nil)
 
-// forgetAfter is the time after which the store forgets a replica that has no lease and
-// holds nothing.
+// forgetAfter is the time, from the end of its lease, after which the store forgets a replica
+// that holds no task.
 const forgetAfter = time.Hour
 
-// maxForgotten bounds the forgotten replicas whose last lease end the store keeps. A
-// renewal of a replica that was forgotten before these reports a loss.
+// maxForgotten is the number of forgotten replicas for which the store keeps the end of the
+// last lease, as a tombstone. If a forgotten replica without a tombstone renews its lease, it
+// gets store.ErrRolledBack, although the store may have lost nothing.
 const maxForgotten = 1000
 
 // Self implements store.Lease.

@@ -16,9 +16,10 @@ type Options struct {
 	// other agent has the same one.
 	Server Server
 	Prefix string
-	// MaxTasks bounds the number of tasks, and of conversations, 10,000 by default. If it
-	// is reached, a creation evicts a task of the owner with the most tasks, and never one
-	// of an owner with fewer tasks than its own.
+	// MaxTasks bounds the number of tasks, and of conversations, 10,000 by default. Above
+	// it, a creation evicts a task of the principal with the most tasks. If only principals
+	// with fewer tasks than the creating one have a task that may be evicted, Create returns
+	// store.ErrFull.
 	MaxTasks int
 	// MaxPushes bounds the number of push configurations, 10,000 by default.
 	MaxPushes int
@@ -30,15 +31,17 @@ type Options struct {
 	// CacheBytes bounds the memory of tasks in this process, by estimate, 32 MiB by
 	// default. In addition, cached encodings may use half of CacheBytes.
 	CacheBytes int64
-	// Timeout bounds a call, and a creation with all its attempts, 2 s by default.
-	// AppendTimeout bounds an append, reading and writing with all their attempts, 1 s by
-	// default. Write.RetryFor replaces either bound.
+	// Timeout bounds one call, and a creation with all its attempts, 2 s by default.
+	// AppendTimeout bounds an append, including the read before it and all attempts, 1 s by
+	// default. Write.RetryFor replaces the bound of a creation or an append.
 	Timeout, AppendTimeout time.Duration
 	// Observer observes calls; nil for none.
 	Observer Observer
-	// Log receives the losses of the subscription.
+	// Log receives lost and restored subscriptions, and messages in the inbox that cannot be
+	// decoded. Nil discards them.
 	Log *slog.Logger
-	// Now is the clock. Times that replicas share use the clock of Redis.
+	// Now is the clock of this process, time.Now by default. Leases, claims and the retention
+	// of tasks use the clock of Redis.
 	Now func() time.Time
 }
 

@@ -33,8 +33,8 @@ type Pushes struct{ store *Store }
 var _ store.SharedPushStore = (*Pushes)(nil)
 
 // Put implements store.PushStore. A retry may put the configuration twice; the second
-// copy replaces the first. The owners share Options.MaxPushes by the rule of the memory
-// store.
+// copy replaces the first. A principal may hold at most twice as many configurations as
+// Options.MaxPushes leaves free, as in the memory store.
 func (p *Pushes) Put(ctx context.Context, c store.Push) (uint64, error) {
 	config := writePush(&c)
 	generation, err := p.store.count(ctx, p.store.scripts.put, len(config), []any{
@@ -169,7 +169,8 @@ func (p *Pushes) expired(c *store.Push) bool {
 	return c.Ended() && !p.store.options.Now().Before(c.Expires)
 }
 
-// expiry returns when a configuration expires; "" for one that has not ended.
+// expiry returns the time at which a configuration expires, in Unix milliseconds; "" for a
+// configuration that has not ended.
 func expiry(c *store.Push) string {
 	if !c.Ended() {
 		return ""
@@ -228,8 +229,8 @@ func readPush(config, state string) (p store.Push, err error) {
 	return p, nil
 }
 
-// count runs a script that returns a number, with retries for Options.Timeout. The
-// script does no harm when it runs twice.
+// count runs a script that returns a number, with retries for Options.Timeout. The script
+// must be idempotent, because it may run twice.
 func (s *Store) count(ctx context.Context, what *script, size int, args []any) (n int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()

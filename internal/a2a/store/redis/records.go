@@ -20,7 +20,7 @@ const (
 )
 
 // initialize sets the state of a log that this process has created, unless another
-// goroutine has read it already.
+// goroutine has read the log already. encoded is the size of the encoded events, in bytes.
 func (l *log) initialize(fold *store.Fold, n *store.NewTask, token string, encoded int) (victims []*log) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,8 @@ func (l *log) dropSnapshot() {
 }
 
 // end ends a log whose task does not exist any more (store.ErrNotFound), or of which
-// the server has lost events (store.ErrRolledBack). It leaves the cache.
+// the server has lost events (store.ErrRolledBack). The log leaves the cache, and its
+// watchers wake.
 func (l *log) end(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

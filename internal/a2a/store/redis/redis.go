@@ -42,7 +42,8 @@ type log struct {
 	key   store.Key
 	// name is the name of the task in keys.
 	name string
-	// charged and cacheEntry belong to the cache.
+	// charged is the number of bytes that the cache counts for the log, and cacheEntry the
+	// place of the log in cache.used, nil without memory. cache.mu guards both.
 	charged    int64
 	cacheEntry *list.Element
 
@@ -59,8 +60,9 @@ type log struct {
 	// unfolded counts the bytes of the events after it.
 	foldedUpTo uint64
 	unfolded   int
-	// indeterminate counts the appends whose outcome is unknown, and the conflicts.
-	// resolved is the value of indeterminate when the log was last read.
+	// indeterminate counts the reasons to read the log again before its next use: appends
+	// whose outcome is unknown, conflicts, and losses of the server (distrust). resolved is
+	// the value of indeterminate when the log was last read.
 	indeterminate, resolved uint64
 	// wroteLast is true while the last append was by this process.
 	wroteLast bool
@@ -77,7 +79,7 @@ type log struct {
 // watcher is a function with an identity.
 type watcher struct{ wake func() }
 
-// cache has the logs that this process uses or may use again. It bounds their memory:
+// cache has the logs that this process uses or may use again. It bounds their memory (LRU):
 // the least recently used logs drop their memory, and read from Redis again when they
 // are used.
 type cache struct {

@@ -20,8 +20,8 @@ type Refusal uint8
 const (
 	// NotRefused means that the error does not come from the server.
 	NotRefused Refusal = iota
-	// RefusedPassword means that the server rejects the user name and password, or
-	// requires a password, or has none.
+	// RefusedPassword means that the server rejects the user name and password, that it
+	// requires a password and got none, or that it got a password and has none configured.
 	RefusedPassword
 	// RefusedPermission means that the user may not run a command or access a key.
 	RefusedPermission

@@ -61,8 +61,9 @@ func (l *log) endOf(reply any) error {
 	return why
 }
 
-// applyReply applies a reply of load.lua to a log that had the given number. It is
-// not done when the memory was dropped meanwhile.
+// applyReply applies a reply of load.lua to the log. known is the number of the last event
+// that the log had when the script was called. If the memory of the log was dropped
+// meanwhile, done is false, and the caller calls the script again.
 func (l *log) applyReply(reply any, known, doubts uint64) (done bool, err error) {
 	if err := l.endOf(reply); err != nil {
 		return true, err

@@ -8,9 +8,9 @@ local t, l, member = P .. 't:' .. owner .. id, P .. 'l:' .. owner .. id, owner .
 -- first returns the task of a principal that is evicted first, nil if all run.
 local function first(of) return redis.call('ZRANGEBYSCORE', P .. 'a:' .. of, '-inf', '(+inf', 'LIMIT', 0, 1)[1] end
 
--- victim returns the task to evict for a task of the principal: of the principal with the most tasks. It returns no task of
--- a principal that has fewer tasks than the caller would have. Of equal principals, the task that ended first is evicted. It
--- compares at most 64 principals, besides the caller.
+-- victim returns the task to evict to make room for a task of the principal; nil for none. It chooses the principal with the
+-- most tasks, and never one with fewer tasks than the creating principal would have. Of equal principals, it chooses the task
+-- that ended first. It compares at most 64 principals, besides the creating one.
 local function victim()
   local least = tasksof(principal) + 1
   local oldest = redis.call('ZRANGE', P .. 'q:ended', 0, 0)[1] or redis.call('ZRANGE', P .. 'q:idle', 0, 0)[1]

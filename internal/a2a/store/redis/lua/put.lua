@@ -3,8 +3,8 @@ local name, id, config, acked, expires, replica, keep = ARGV[1], ARGV[2], ARGV[3
 local maxpertask, max, principal = tonumber(ARGV[8]), tonumber(ARGV[9]), ARGV[10]
 local k, closed, of = P .. 'p:' .. name, P .. 'q:closed', pushesof(principal)
 
--- endedofother returns a configuration that has ended, of a principal with at least so many configurations; nil for none. It
--- compares the 64 configurations that expire first.
+-- endedofother returns an ended configuration of a principal that has least configurations or more; nil for none. It looks at
+-- the 64 configurations that expire first.
 local function endedofother(least)
   for _, member in ipairs(redis.call('ZRANGE', closed, 0, 63)) do
     if redis.call('ZCARD', pushesof(member:sub(1, HASH))) >= least then return member end
