@@ -34,8 +34,9 @@ func (t *task) accept(ctx context.Context, tn *turn) error {
 	return t.acceptLoaded(ctx, tn)
 }
 
-// createNamed creates the task whose id the client chose (0.1), unless another engine
-// has created it.
+// createNamed creates the task whose id the client chose (0.1). If another replica has
+// created the task meanwhile, it opens the log and returns false. If the client did not
+// choose the id, it returns a TASK_NOT_FOUND error.
 func (t *task) createNamed(ctx context.Context, tn *turn) (created bool, err error) {
 	if !tn.request.ClientTaskID {
 		return false, a2a.TaskNotFound(t.key.TaskID)
@@ -53,7 +54,8 @@ func (t *task) createNamed(ctx context.Context, tn *turn) (created bool, err err
 }
 
 // startFirstTurn starts the first turn of a task. If createNow is false, the task is
-// created when the agent sends its first event or is silent for Options.DecideAfter.
+// created when the agent sends its first event, other than an answer without a task, or is
+// silent for Options.DecideAfter.
 func (t *task) startFirstTurn(ctx context.Context, tn *turn, createNow bool) error {
 	m := tn.message
 	contextID := m.ContextID
@@ -165,8 +167,9 @@ func (t *task) enqueue(ctx context.Context, tn *turn) error {
 	return nil
 }
 
-// followWaiting makes tn follow the task if an equal message was accepted and waits. A
-// client sends a message again if the replica that accepted it ended before its answer.
+// followWaiting makes tn follow the task if an equal message was accepted and waits, and
+// reports whether it did. A client sends a message again if the replica that accepted it
+// ended before its answer.
 func (t *task) followWaiting(tn *turn) bool {
 	if t.engine.coordinator.Exclusive() || t.engine.options.DeduplicationWindow() <= 0 {
 		return false

@@ -23,8 +23,8 @@ func (t *task) firstEvents(tn *turn) []a2a.Event {
 	return append(t.batch[:0], a2a.Event{Message: tn.logged}, t.statusEvent(a2a.StateSubmitted, nil))
 }
 
-// create creates the task of a turn. events are the first events of the task and any
-// events of the agent that follow them.
+// create creates the task of a turn. events are the first events of the task (firstEvents),
+// which further events of the agent may follow.
 func (t *task) create(ctx context.Context, tn *turn, events []a2a.Event) error {
 	origin := store.Origin{ContextID: t.contextID, Dialect: tn.request.Dialect}
 	t.descriptor = tn.descriptor(1)
@@ -140,9 +140,9 @@ func (t *task) beginAfter(ctx context.Context, tn *turn, before *a2a.Task) error
 	return nil
 }
 
-// appendBegin appends the beginning of a turn. If its message was accepted before, the
-// message is not refused after an indeterminate append: the replica that takes the task
-// over re-runs or fails the turn.
+// appendBegin appends the beginning of a turn. After an indeterminate append, a message that
+// was accepted before is not refused (Ownership.Begin), because its client has an answer: the
+// replica that takes the task over re-runs or fails the turn.
 func (t *task) appendBegin(ctx context.Context, tn *turn, a store.Append) (uint64, error) {
 	if tn.acceptedAt == 0 {
 		return t.engine.coordinator.Begin(ctx, t.key, t.log, a)

@@ -12,8 +12,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// maxDeduplicatedBytes bounds the memory of remembered turns that no store counts:
-// messages of running turns, and answers without a task.
+// maxDeduplicatedBytes bounds the bytes of remembered turns: of their messages, and of
+// answers without a task.
 const maxDeduplicatedBytes = 16 << 20
 
 // deduplication remembers recent turns by their messages, so that a message that a client

@@ -10,11 +10,11 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a"
 )
 
-// Drain ends the engine: it refuses new messages, waits for the running turns and for the
-// turns of waiting messages whose clients have an answer, and then ends the streams in a
-// way that clients can resume. When ctx ends first, Drain fails the tasks that still run,
-// or hands their turns over to other replicas, and returns the cause of ctx. Tasks can be
-// read afterwards. Drain may be called more than once.
+// Drain ends the engine (graceful shutdown): it refuses new messages, and waits for the
+// running turns and for the turns of accepted messages. Then it ends the streams with
+// a2a.ErrDraining, after which clients can resume them. When ctx ends first, Drain fails the
+// tasks that still run, or hands their turns over to other replicas, and returns the cause
+// of ctx. Tasks can be read afterwards. Drain may be called more than once.
 func (e *Engine) Drain(ctx context.Context) error {
 	var stopping sync.WaitGroup
 	for _, t := range e.stopAccepting() {

@@ -205,8 +205,9 @@ func (t *task) beginNextWaiting(ctx context.Context) *turn {
 	return nil
 }
 
-// beginWaiting begins the turn of a message that waited. It first calls Options.Allow,
-// unless the client already has an answer. It then waits until the store answers.
+// beginWaiting begins the turn of a message that waited. For a message whose client waits
+// for the answer, it first calls Options.Allow. For an accepted message, it first waits
+// until the store answers, at most for Options.OutageRetryFor.
 func (t *task) beginWaiting(ctx context.Context, tn *turn) error {
 	var err error
 	if tn.acceptedAt == 0 {
@@ -285,7 +286,8 @@ func (t *task) observeEnd(ctx context.Context, r *run) {
 	t.engine.options.Observer.TurnEnded(ctx, state, t.engine.options.Now().Sub(r.started))
 }
 
-// nextRun begins the turn of the next waiting message that the task accepts.
+// nextRun begins the turn of the next waiting message that the task accepts, and returns its
+// run; nil if no message is left.
 func (t *task) nextRun(ctx context.Context) *run {
 	switch {
 	case t.engine.retries.Err() != nil: // Drain does not wait for turns any more

@@ -33,8 +33,8 @@ type Engine struct {
 	recent      *deduplication
 
 	draining atomic.Bool
-	// turns limits and counts the running turns. A turn ends with its outcome. Its
-	// goroutine may return later and is counted in runs.
+	// turns limits and counts the running turns. A turn counts as ended once its outcome is
+	// known. Its goroutine may return later; runs counts the goroutines.
 	turns *turnQueue
 	// idle closes when the engine drains and no run is left.
 	idle        chan struct{}
@@ -95,7 +95,8 @@ func (e *Engine) reserveWaitingBytes(tn *turn) bool {
 func (e *Engine) releaseWaitingBytes(tn *turn) { e.waitingBytes.Add(-tn.size) }
 
 // retryOutage calls call, and repeats it for at most Options.OutageRetryFor while a
-// shared store has an outage. The caller holds no lock.
+// shared store has an outage (store.ErrUnavailable). If the caller holds the lock of a task,
+// other users of the task wait meanwhile.
 func (e *Engine) retryOutage(ctx context.Context, call func() error) error {
 	err := call()
 	if e.coordinator.Exclusive() || !errors.Is(err, store.ErrUnavailable) {

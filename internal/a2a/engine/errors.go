@@ -18,16 +18,17 @@ var (
 	errOver    = errors.New("task has ended")
 	// errLost means that another replica runs or may run the task.
 	errLost = errors.New("another replica runs the task")
-	// errStore means that the store does not answer. It is also the error of a turn that
-	// could not be prepared.
+	// errStore means that the store does not answer. It is also the error of a run whose
+	// input could not be read from the store (prepare), and of a read of a subscription.
 	errStore = errors.New("store is not available")
 )
 
-// errNotBegun means that the turn of an accepted message of an orphaned task cannot begin
-// yet, because of the limits of turns.
+// errNotBegun means that this replica cannot begin the turn of an accepted message of an
+// orphaned task now: the limits of turns are reached, the engine drains, the lease may have
+// ended, or another replica was first.
 var errNotBegun = errors.New("turn of a waiting message cannot begin")
 
-// errNoRerun means that a turn cannot be re-run.
+// errNoRerun means that a turn cannot be re-run. rebuildTurn lists the reasons.
 var errNoRerun = errors.New("turn cannot be run again")
 
 // Internal outcomes of the beginning of a turn. No client receives them.
@@ -143,8 +144,9 @@ func storeErrorOrNil(doing, id string, err error) error {
 	return storeError(doing, id, err)
 }
 
-// outage reports whether an error means that the store does not answer or cannot serve,
-// rather than an outcome of the call.
+// outage reports whether an error means that the store does not answer or cannot serve. It
+// returns false for nil and for the errors that are outcomes of a call, such as
+// store.ErrConflict, and true for all others.
 func outage(err error) bool {
 	if err == nil {
 		return false

@@ -53,8 +53,8 @@ func (e *Engine) claim(ctx context.Context, tn *turn) (followed bool, err error)
 }
 
 // forward sends the message of a turn to another replica, which decides the turn. If the
-// other replica claimed the message, newTask is the id of the task that the message may
-// create; otherwise it is "".
+// other replica claimed the message, newTask is the task that its claim names; otherwise it
+// is "".
 func (e *Engine) forward(tn *turn, to store.Replica, newTask string) error {
 	request, message := *tn.request, *tn.request.Message
 	message.ID = tn.message.ID
@@ -79,8 +79,8 @@ func (e *Engine) forward(tn *turn, to store.Replica, newTask string) error {
 	})
 }
 
-// followFrom decides a turn that another replica runs or ran. at is the event with which
-// that turn began.
+// followFrom decides a turn whose message another replica processes or has processed. at is
+// the event with which the turn began there.
 func (tn *turn) followFrom(ctx context.Context, at *coordination.Position) error {
 	first, err := taskAt(ctx, at.Log, at.Key, at.Seq)
 	if err != nil {

@@ -60,8 +60,8 @@ func (h host) Review(ctx context.Context, k store.Key) {
 
 // StoreRolledBack implements coordination.Host. A client may repeat a message that the
 // store has lost, and the engine must not answer it with the turn in its memory. The engine
-// therefore forgets all recent messages. It finds repeats of those that the store still has in
-// the store. Then it reviews all active tasks.
+// therefore forgets all recent messages. If the store still has a repeated message, the
+// engine finds it by its claim or in the log. Then it reviews all active tasks.
 func (h host) StoreRolledBack(ctx context.Context) {
 	h.recent.forgetAll()
 	var group sync.WaitGroup
@@ -125,9 +125,9 @@ func (h host) Accept(ctx context.Context, f coordination.Forwarded) coordination
 	return a
 }
 
-// allowClaimed is allow for a forwarded message that this replica has claimed. The other
-// replica has found the claim and has not called Options.Allow. It has called Options.Allow
-// for a message that it forwards because this replica runs the task.
+// allowClaimed calls allow if the other replica forwarded the message because this replica
+// has its claim (f.NewTask is set): that replica has not called Options.Allow. It has called
+// Options.Allow if it forwarded the message because this replica runs the task.
 func (h host) allowClaimed(ctx context.Context, tn *turn, f *coordination.Forwarded) error {
 	if f.NewTask == "" {
 		return nil

@@ -26,8 +26,8 @@ type Options struct {
 	// Lease is how long the lease of this replica lasts without a renewal, 10 s by
 	// default.
 	Lease time.Duration
-	// OutageRetryFor is how long an append of a run is retried during an outage of a
-	// shared store, 30 s by default.
+	// OutageRetryFor is how long the engine retries an append of a run, or a read that a turn
+	// needs, during an outage of a shared store, 30 s by default.
 	OutageRetryFor time.Duration
 	// Retry returns whether interrupted turns are re-run; nil means never. MaxAttempts
 	// bounds the runs of one turn, 3 by default.
@@ -41,11 +41,11 @@ type Options struct {
 	Turns func() TurnLimits
 	// Allow returns nil if a message of a principal may begin a turn, and otherwise its
 	// refusal: an *a2a.Error, or another error during an outage of a shared store. The
-	// engine calls it when a message arrives, before the message has an effect. For a
-	// message that another replica has claimed, only that replica calls it, unless it knows
-	// the turn of the message. The engine calls it again when the turn of a message that
-	// waited begins, unless the client already has an answer. Allow may block for as long as
-	// a call of the store. Nil allows all messages.
+	// engine calls it when a message arrives, before the message has an effect. If a replica
+	// has claimed the message, only this replica calls it, and not for a message whose turn
+	// it already knows. If the message had to wait, the engine calls it again when its turn
+	// begins, but not for an accepted message (ReturnImmediately). Allow may block for as long
+	// as a call of the store. Nil allows all messages.
 	Allow func(ctx context.Context, by a2a.AccountingPrincipal) error
 	// MaxWaiting bounds the messages that wait for one task, 8 by default.
 	MaxWaiting int
@@ -53,7 +53,8 @@ type Options struct {
 	// 1 s by default.
 	DecideAfter time.Duration
 	// BlockingCap bounds how long Send waits, 5 min by default. After that time, Send
-	// returns the current task.
+	// returns the current task. If another replica takes the turn over meanwhile, the time
+	// begins again once.
 	BlockingCap time.Duration
 	// DeduplicationWindow returns how long a new message is remembered. 0 turns
 	// deduplication off; nil means 1 min. MaxDeduplicated bounds the remembered
@@ -98,17 +99,19 @@ type Pushes interface {
 }
 
 // Observer receives the events that metrics count. Its methods must not block. Their
-// contexts are the contexts of runs, with the values, such as the trace, of the request
-// that started the run's goroutine.
+// contexts do not end with a request. They have the values, such as the trace, of the
+// request that started the goroutine of the run.
 type Observer interface {
-	// TurnStarted and TurnEnded are called at the start and the end of a turn. A turn
-	// that is answered without a task ends as completed.
+	// TurnStarted and TurnEnded are called at the start and the end of each run of a turn.
+	// If the agent answers without a task, state is completed. If the turn is re-run, or was
+	// lost to another replica, state is failed.
 	TurnStarted()
 	TurnEnded(ctx context.Context, state a2a.State, took time.Duration)
 	// FirstEvent is called when the agent sends the first events of a turn, with the time
 	// since the start of the turn.
 	FirstEvent(ctx context.Context, took time.Duration)
-	// Refused is called for each message that the concurrency limit of turns refuses.
+	// Refused is called for each message that the concurrency limit of turns refuses (load
+	// shedding).
 	Refused()
 	// Appended is called with the number of events that were appended to a log. Dropped
 	// is called with the number of events that an agent sent after the end of its task or
@@ -174,6 +177,6 @@ func (noObserver) Dropped(int)                                         {}
 
 // beginRetryFor is how long the store retries the write that begins a turn, and how long
 // a client waits for the lock of a task. After that time, the engine refuses the message.
-// If the store has the message (an indeterminate write), the first replica that finds the
-// task fails the task.
+// If the store has the message in spite of that (an indeterminate write), this replica fails
+// the task at its next takeover (coordination.Owner.Refused).
 const beginRetryFor = 5 * time.Second

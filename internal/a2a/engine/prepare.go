@@ -62,9 +62,9 @@ func (t *task) prepare(ctx context.Context, r *run) (*backend.Turn, error) {
 	}, nil
 }
 
-// historyBefore returns a conversation without the message of the task with an id, and
-// without the messages that the task added after it. A re-run therefore receives the same
-// history as the first attempt.
+// historyBefore returns the conversation as it was before the message id of this task: it
+// leaves out this message and the later messages of this task. A re-run therefore receives
+// the same history as the first attempt.
 func (t *task) historyBefore(history []*a2a.Message, id string) []*a2a.Message {
 	at := slices.IndexFunc(history, func(m *a2a.Message) bool { return m.ID == id && m.TaskID == t.key.TaskID })
 	if at < 0 {

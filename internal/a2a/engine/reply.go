@@ -87,10 +87,10 @@ func (e *Engine) withTask(ctx context.Context, tn *turn, id string, do func(*tas
 	return do(t)
 }
 
-// claimNewTask replaces the claim on a message if it names a task that the message does
-// not continue after all. The new claim names a new task, because other replicas look for
-// the message in the task of the claim. accepted is true if another replica claimed the
-// message first.
+// claimNewTask replaces the claim on a message if the claim names a paused task that the
+// message does not continue after all. The new claim names a new task, because other
+// replicas look for the message in the task of the claim. accepted is true if another
+// replica claimed the message first.
 func (e *Engine) claimNewTask(ctx context.Context, tn *turn) (accepted bool, err error) {
 	if tn.releaseClaim == nil || tn.taskID != "" {
 		return false, nil

@@ -15,16 +15,18 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// rerunDelays are the delays before the second and the third attempt of a turn after a
-// crash of the agent, which takes time to restart.
+// rerunDelays are the delays (backoff) before the second, and before the third and each
+// later attempt of a turn after a crash of the agent, which takes time to restart.
 var rerunDelays = []time.Duration{time.Second, 5 * time.Second}
 
-// maxRestored bounds the bytes of an artifact that a re-run restores.
+// maxRestored bounds the bytes of an artifact that a re-run restores. A turn that wrote to a
+// larger artifact of an earlier turn is not re-run.
 const maxRestored = 2560 << 10
 
 // rebuildTurn returns the next attempt of an interrupted turn, with the input of the
 // first attempt, and the events that restore the task. It returns errNoRerun after
-// MaxAttempts attempts, or if the log no longer contains the data that the attempt needs.
+// MaxAttempts attempts, if the message in the log is redacted, if the log was trimmed, or if
+// an artifact to restore exceeds maxRestored.
 func (t *task) rebuildTurn(ctx context.Context, d store.TurnDescriptor) (*turn, []a2a.Event, error) {
 	if d.Begin == 0 || d.Redacted || d.Attempt >= t.engine.options.MaxAttempts {
 		return nil, nil, errNoRerun
@@ -138,8 +140,8 @@ func (t *task) retryAfterCrash(ctx context.Context, err error) bool {
 }
 
 // handOver leaves the current turn to other replicas, which re-run it without counting an
-// attempt. It returns false if they cannot. It also leaves accepted messages of a task that
-// waits for its client to other replicas.
+// attempt. If the task waits for its client, handOver leaves its accepted messages to them.
+// It returns false if other replicas cannot continue the task.
 func (t *task) handOver(ctx context.Context) bool {
 	switch {
 	case t.engine.coordinator.Exclusive() || t.lost:

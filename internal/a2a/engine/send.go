@@ -42,7 +42,9 @@ func (e *Engine) Send(ctx context.Context, r *a2a.SendRequest) (a2a.Event, error
 }
 
 // waitStopped waits until the turn stops, at most for Options.BlockingCap. It returns the
-// task at that moment, or nil if the caller has to answer with the current task.
+// task at that moment, or nil if the caller has to answer with the current task. If another
+// replica took the turn over, it then waits for the end of the turn there, again at most for
+// Options.BlockingCap.
 func (e *Engine) waitStopped(ctx context.Context, tn *turn) (*a2a.Record, error) {
 	select {
 	case <-tn.stopped: // often, the first events of an agent end the task
@@ -85,8 +87,9 @@ func (e *Engine) Stream(ctx context.Context, r *a2a.SendRequest) (a2a.Stream, er
 	return e.follow(tn.log, withHistory(tn.first, r.HistoryLength), tn.first.Seq, closesSend), nil
 }
 
-// decide starts to process a message and returns its turn once it is decided. If the turn
-// is that of a first copy whose client disconnected, the message is processed again.
+// decide starts to process a message and returns its turn once it is decided. If the message
+// joined the turn of an earlier copy, and this copy was refused because its client
+// disconnected, decide processes the message again.
 func (e *Engine) decide(ctx context.Context, r *a2a.SendRequest) (*turn, error) {
 	for {
 		tn := e.submit(ctx, r)
@@ -140,7 +143,8 @@ func (e *Engine) submit(ctx context.Context, r *a2a.SendRequest) *turn {
 	return tn
 }
 
-// refuse refuses a message whose client has the context ctx.
+// refuse refuses a message. ctx is the context of its client, by which refuse sets
+// turn.abandoned.
 func (e *Engine) refuse(ctx context.Context, tn *turn, err error) {
 	if !tn.isDecided() {
 		tn.abandoned = ctx.Err() != nil
@@ -226,7 +230,8 @@ func (e *Engine) checkPush(ctx context.Context, p *a2a.PushConfig) error {
 	return wrapUnlessClientError("check push configuration", e.options.Pushes.Check(ctx, *p))
 }
 
-// startTask starts the first turn of a new task. The agent may answer without a task.
+// startTask starts the first turn of a new task. Without ReturnImmediately and a push
+// configuration, the agent may still answer without a task.
 func (e *Engine) startTask(ctx context.Context, tn *turn) error {
 	if tn.taskID == "" || e.isActive(store.Key{Owner: tn.request.Owner, TaskID: tn.taskID}) {
 		tn.taskID = newID()

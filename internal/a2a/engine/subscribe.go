@@ -13,7 +13,8 @@ import (
 )
 
 // Subscribe implements a2a.Handler. It resumes after the event r.After (Last-Event-ID). If
-// the log was trimmed after this event, the stream begins with the current task instead.
+// r.After is nil, or the log does not have all events after it, the stream begins with the
+// current task.
 func (e *Engine) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.Stream, error) {
 	log, err := e.open(ctx, store.Key{Owner: r.Owner, TaskID: r.TaskID})
 	if err != nil {
@@ -23,8 +24,8 @@ func (e *Engine) Subscribe(ctx context.Context, r *a2a.SubscribeRequest) (a2a.St
 	if err != nil {
 		return nil, storeError("read task", r.TaskID, err)
 	}
-	// A stream that ends without the end of its task asks the client to subscribe again, so
-	// a client that resumes at the end receives the task once more.
+	// A client that resumes after the last event of an ended task gets the task once more. An
+	// empty stream would make it subscribe again.
 	atEnd := r.After != nil && *r.After == first.Seq && first.Task.Status.State.Terminal()
 	if r.After == nil || *r.After > first.Seq || atEnd {
 		return e.follow(log, withHistory(first, r.HistoryLength), first.Seq, closesSubscribe), nil

@@ -145,9 +145,9 @@ func (s *subscription) Close() {
 	s.subscribers.remove(s)
 }
 
-// subscribers is the set of open subscriptions of an engine, which wakes them when
-// the engine has drained. It uses the wake-up channel of each subscription: a
-// channel shared by all of them would be locked by each for every event.
+// subscribers is the set of open subscriptions of an engine. close wakes them when the engine
+// has drained, each through its own wake-up channel: each subscription would lock a shared
+// channel for every event.
 type subscribers struct {
 	closed atomic.Bool
 

@@ -112,7 +112,7 @@ func (t *task) startRemembering(ctx context.Context, m *a2a.Message) (stored fun
 	return t.engine.options.Store.Remember(ctx, store.Conversation{Owner: t.key.Owner, ContextID: t.contextID}, m)
 }
 
-// inputRequest returns the input that the task waits for.
+// inputRequest returns the input that the task waits for, and false if it waits for none.
 func (t *task) inputRequest() (a2a.InputRequest, bool) {
 	if t.state() != a2a.StateInputRequired {
 		return a2a.InputRequest{}, false

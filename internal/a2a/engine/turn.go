@@ -121,7 +121,7 @@ func newTurn(r *a2a.SendRequest) *turn {
 	return &turn{request: r, principal: chargedTo(r), size: sizeOf(r), decided: make(chan struct{}), stopped: make(chan struct{})}
 }
 
-// sizeOf estimates the bytes that a client may choose of a request.
+// sizeOf estimates the bytes of those fields of a request whose size the client chooses.
 func sizeOf(r *a2a.SendRequest) int64 {
 	size := r.Message.Size() + len(r.Metadata)
 	for _, mode := range r.AcceptedOutputModes {
@@ -201,16 +201,17 @@ func (tn *turn) become(other *turn) {
 	tn.releaseRequest()
 }
 
-// follow decides a turn that another replica runs or ran. first is the task at the
-// beginning of that turn.
+// follow decides a turn whose message another replica processes or has processed. first is
+// the task at the beginning of the turn there.
 func (tn *turn) follow(log store.Log, k store.Key, first *a2a.Record) {
 	tn.taskID, tn.elsewhere = k.TaskID, true
 	tn.open(log, first)
 	tn.stop()
 }
 
-// refuse, reply and open decide a turn, unless it is decided already; refuse stops such a
-// turn. The caller holds the lock of the task, or is the only user of the turn.
+// refuse, reply and open decide a turn. If the turn is decided already, reply and open do
+// nothing, and refuse stops the turn. The caller holds the lock of the task, or is the only
+// user of the turn.
 func (tn *turn) refuse(err error) {
 	if tn.isDecided() {
 		tn.stop()
@@ -291,8 +292,8 @@ type run struct {
 	responded bool
 	// input is true while the run delivers a message to another run.
 	input bool
-	// lastMessage is the current status message if the agent sent it without a status. It
-	// stays the status message when the task completes.
+	// lastMessage is the current status message if the agent sent it as a message without a
+	// status; otherwise nil. It stays the status message when the task completes.
 	lastMessage *a2a.Message
 	// artifact is the id of the turn's artifact, "" until artifactID is called.
 	// wroteArtifact is true if the agent wrote to it.

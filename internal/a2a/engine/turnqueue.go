@@ -90,8 +90,8 @@ func newTurnQueue(limits func() TurnLimits) *turnQueue {
 }
 
 // tryStart counts a turn with a message of size bytes as running if the limits allow it and
-// no message of the same principal waits. Each method takes the size as it was passed when
-// the turn was counted.
+// no message of the same principal waits. The caller later passes the same size to end, and
+// as old to resize.
 func (q *turnQueue) tryStart(by a2a.AccountingPrincipal, size int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -139,8 +139,9 @@ func (q *turnQueue) endLocked(by a2a.AccountingPrincipal, size int64) {
 	q.serve()
 }
 
-// wait queues a message until its turn counts as running. It returns an *a2a.Error
-// if the queue is full, QueueTimeout or ctx ends, or the queue is closed.
+// wait queues a message until its turn counts as running. It returns errQueueFull if the
+// queue is full, errTurnLimit if there is no queue, QueueTimeout or ctx ends, or the message
+// is evicted, and the error of errUnavailable if the queue is closed.
 func (q *turnQueue) wait(ctx context.Context, by a2a.AccountingPrincipal, size int64) error {
 	w, limits, err := q.enqueue(by, size)
 	if err != nil {
@@ -197,8 +198,8 @@ func (q *turnQueue) counts() (running, queued int) {
 }
 
 // enqueue adds a message to the queue of its principal. If MaxQueued is reached, it
-// evicts the last message of the longest queue, or returns errQueueFull if that is
-// the queue of the new message.
+// evicts the last message of the longest queue. It returns errQueueFull if the queue of the
+// new message would then be as long (evictFor).
 func (q *turnQueue) enqueue(by a2a.AccountingPrincipal, size int64) (*waiter, TurnLimits, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -224,8 +225,9 @@ func (q *turnQueue) enqueue(by a2a.AccountingPrincipal, size int64) (*waiter, Tu
 	return w, limits, nil
 }
 
-// evictFor refuses the last message of the longest queue and returns true. It returns
-// false if the queue of a with one more message would be as long.
+// evictFor refuses the last message of the longest queue and returns true. If the queue of a
+// with one more message would be at least as long as this queue, it refuses none and returns
+// false.
 func (q *turnQueue) evictFor(a *account) bool {
 	longest := a
 	for _, other := range q.rotation {
@@ -244,7 +246,7 @@ func (q *turnQueue) evictFor(a *account) bool {
 }
 
 // serve starts turns until the limits are reached. An account that was served goes
-// to the end of the rotation.
+// to the end of the rotation (round robin). mu is held.
 func (q *turnQueue) serve() {
 	for at := 0; at < len(q.rotation); {
 		a := q.rotation[at]
@@ -291,7 +293,7 @@ func (q *turnQueue) remove(by a2a.AccountingPrincipal, w *waiter) {
 	q.dropIfUnused(a)
 }
 
-// mayRun reports whether the limits of the number of turns allow a turn of a.
+// mayRun reports whether Max and MaxPerPrincipal allow one more turn of a.
 func (q *turnQueue) mayRun(a *account) bool {
 	limits := q.limits()
 	return q.running < limits.Max && a.running < limits.MaxPerPrincipal

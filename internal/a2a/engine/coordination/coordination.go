@@ -42,19 +42,20 @@ type Lease interface {
 	// Term returns a number that changes when the lease may have ended, and again with
 	// the next renewal. Another replica may release the claims of an earlier term.
 	Term() uint64
-	// Interrupt ends the retries of all writes in progress, which then return
-	// store.ErrIndeterminate. Later writes are retried only for the default time of the
-	// store.
+	// Interrupt ends the retries of all writes in progress. They return
+	// store.ErrIndeterminate, or store.ErrUnavailable if they were not attempted yet. Later
+	// writes are retried only for the default time of the store.
 	Interrupt()
 }
 
 // Ownership returns and changes the replica that holds a task. It makes the writes of
-// package store for this replica and fences them: a write fails if the replica has lost
-// the task. A write continues when the context of its caller ends. Only Interrupt ends a
-// write early, or a lease that may have ended.
+// package store for this replica and fences them: a write returns store.ErrHeld if the
+// replica has lost the task. A write continues when the context of its caller ends. Only
+// Interrupt and a lease that may have ended (Fenced) end it early. An Append with
+// store.AnyHolder is an exception: it is not fenced, and ends with the context of its caller.
 type Ownership interface {
-	// Owner returns the owner of a task. It returns store.ErrNotFound if the
-	// store does not have the task.
+	// Owner returns the owner of a task, the zero value for none. It returns
+	// store.ErrNotFound if the store does not have the task.
 	Owner(ctx context.Context, k store.Key) (Owner, error)
 	// Create creates a task whose first turn begins. term is the term in which the
 	// replica claimed the message of the turn. In a later term, Create returns
@@ -78,13 +79,15 @@ type Ownership interface {
 
 // Messages are messages of clients that another replica may process or have processed.
 type Messages interface {
-	// Claim claims a message, so that no other replica processes it for the time of
-	// window.
+	// Claim claims a message, so that no other replica processes it for c.Window. It returns
+	// an error of the store, or an UNAVAILABLE error if other replicas keep claiming the
+	// message.
 	Claim(ctx context.Context, c ClaimRequest) (Claimed, error)
 	// Waiting returns the waiting messages of a task that this replica may take over.
 	Waiting(ctx context.Context, k store.Key) ([]store.WaitingMessage, error)
-	// Forward sends a message to another replica and returns at once. decide is called
-	// once, from another goroutine, with the outcome of the message.
+	// Forward sends a message to another replica and returns at once. It calls decide once,
+	// from another goroutine, with the outcome of the message. If Forward itself returns an
+	// error, it sends nothing and does not call decide.
 	Forward(f Forwarded, decide func(context.Context, Outcome, error)) error
 }
 
@@ -127,14 +130,17 @@ type ClaimRequest struct {
 type Claimed struct {
 	// Claim is the claim in the store, the zero value without one.
 	Claim store.ClaimedMessage
-	// Mine is true if this replica processes the message. Release then ends the claim.
+	// Mine is true if this replica processes the message. Release then ends the claim;
+	// otherwise it is nil.
 	Mine    bool
 	Release func()
-	// Former is true if the former turn of the message is still the turn of the message.
+	// Former is true if the claim ClaimRequest.Former is still in effect. The message then
+	// joins the turn of this claim.
 	Former bool
-	// Found is where the turn of the same message began.
+	// Found is the event with which a turn of the same message began in a log.
 	Found *Position
-	// Replica is the replica that processes the message. Task is the task of its claim.
+	// Replica is the living replica that has the claim on the message. The caller forwards
+	// the message to it. Task is the task that the claim names.
 	Replica store.Replica
 	Task    string
 }
@@ -151,8 +157,8 @@ type Position struct {
 type Forwarded struct {
 	To      store.Replica
 	Request *a2a.SendRequest
-	// Task is the task that the message names. NewTask is the id of the task that the
-	// message may create, if another replica has claimed the message; otherwise "".
+	// NewTask is the task that the claim names, if To has the claim on the message. Otherwise
+	// NewTask is "", and Task is the task that To runs.
 	Task, NewTask string
 	Claim         store.ClaimedMessage
 }
@@ -174,11 +180,13 @@ var unknown = Outcome{Unknown: true}
 // Host is the interface through which a Coordinator calls its engine.
 type Host interface {
 	Runs
-	// TakeOver ends or re-runs a task if it is orphaned.
+	// TakeOver takes over a task if it is orphaned: it fails the task, re-runs its turn,
+	// begins the turn of an accepted message, or ends the hold of a paused task.
 	TakeOver(ctx context.Context, k store.Key) error
-	// Draining reports whether the engine accepts no more turns.
+	// Draining reports whether the engine shuts down and refuses new messages.
 	Draining() bool
-	// Accept processes a message of another replica like a message of an own client.
+	// Accept processes a message that another replica forwarded, like a message of a client
+	// of this replica. It never forwards the message again.
 	Accept(ctx context.Context, f Forwarded) Accepted
 }
 

@@ -72,7 +72,7 @@ func (s *Shared) forward(f *Forwarded) (Outcome, error) {
 			}
 		case <-silence.C:
 			// If the message is no longer in the inbox, the other replica has received it
-			// and will answer. If there is no answer for RetryFor, that replica has lost
+			// and will answer. Without an answer for Options.RetryFor, that replica has lost
 			// the message or cannot answer.
 			removed, err := s.member.Withdraw(s.ctx, f.To, place)
 			if received || removed || err != nil {
@@ -101,7 +101,8 @@ type waitingFor struct {
 	term uint64
 	// lostSince is the time since which the answer seems to be lost; otherwise zero. Either
 	// all tasks have ended although the replica confirmed that the message waits, or the
-	// lease of this replica has ended. No replica can post an answer without the lease.
+	// lease of this replica has ended meanwhile, and the other replica could not post its
+	// answer to an inbox without a lease.
 	lostSince time.Time
 }
 

@@ -38,7 +38,7 @@ func (s *Shared) receive(m *store.InboxMessage) {
 		if replies := s.replies[m.Number]; replies != nil {
 			select {
 			case replies <- m:
-			default: // has room for all answers to one message
+			default: // unreachable: the channel has room for all answers to one message
 			}
 		}
 	case store.ReviewTask:
@@ -98,7 +98,8 @@ func (s *Shared) send(to *store.InboxMessage, answer store.InboxMessage) error {
 	return err
 }
 
-// awaitReplies registers a forwarded message. end removes it.
+// awaitReplies registers a forwarded message under a new number. replies receives the
+// answers to it, and end removes the registration.
 func (s *Shared) awaitReplies() (number uint64, replies chan *store.InboxMessage, end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -78,8 +78,8 @@ func (h *storeHealth) failed() (first bool) {
 	return first
 }
 
-// renew renews the lease, and reviews the tasks that run here and that another replica
-// holds. It returns the tasks that this replica holds.
+// renew renews the lease, and reviews the active tasks that this replica does not hold any
+// more. It returns the tasks that this replica holds.
 func (s *Shared) renew() ([]store.Key, error) {
 	active := s.host.Active()
 	ctx, cancel := context.WithTimeout(s.ctx, s.options.Lease/3)
@@ -105,8 +105,8 @@ func (s *Shared) renew() ([]store.Key, error) {
 }
 
 // review starts Host.Review for a task in the background, because an append that the
-// store does not answer may hold the lock of the task. If too many reviews are in
-// progress, it is omitted until the next renewal.
+// store does not answer may hold the lock of the task. If store.MaxInbox reviews are in
+// progress, review does nothing; the next renewal repeats it.
 func (s *Shared) review(k store.Key) {
 	select {
 	case s.reviewing <- struct{}{}:
@@ -118,11 +118,11 @@ func (s *Shared) review(k store.Key) {
 	}
 }
 
-// takeOver takes over orphaned tasks: the tasks that this replica holds and does not run,
-// and the tasks of replicas without a lease. After an outage, the leases of living
+// takeOver takes over orphaned tasks: the tasks that this replica holds (held) and does not
+// run, and the tasks of replicas without a lease. After an outage, the leases of living
 // replicas have ended, too. takeOver therefore takes over tasks of other replicas only
 // after the store has answered for the duration of a lease, in which living replicas have
-// renewed theirs.
+// renewed their leases.
 func (s *Shared) takeOver(held []store.Key, answersSince time.Time) {
 	if s.host.Draining() {
 		return
@@ -149,7 +149,7 @@ func (s *Shared) takeOver(held []store.Key, answersSince time.Time) {
 	}
 }
 
-// takeOverAll takes over each of the tasks that is orphaned. It returns false if the store
+// takeOverAll takes over those of the tasks that are orphaned. It returns false if a takeover
 // failed.
 func (s *Shared) takeOverAll(tasks []store.Key) (all bool) {
 	all = true

@@ -44,14 +44,15 @@ func (s *Shared) find(ctx context.Context, k store.Key, r *a2a.SendRequest) (*Po
 	if err != nil || seq == 0 {
 		return nil, err
 	}
-	return &Position{Key: k, Log: log, Seq: seq + 1}, nil // the status behind the message begins its turn
+	return &Position{Key: k, Log: log, Seq: seq + 1}, nil // the status after the message begins its turn
 }
 
-// FindMessage returns the number of the event with the message of a request, and 0 if the
-// log does not contain it or has trimmed it. A client may use one id for the message that
-// creates a task and for the messages that continue it. For a request that names the
-// task, FindMessage returns the last such message that does not create the task;
-// otherwise it returns the first.
+// FindMessage returns the number of the event with the message of a request. It returns 0 if
+// the log does not contain the message, or no longer has its beginning. It compares ids, and a
+// client may use one id for the message that creates a task and for messages that continue
+// it. If the request names no task, FindMessage returns the first message with the id, and
+// otherwise the last one. It skips the message that created the task if the request names
+// the task and has no ClientTaskID.
 func FindMessage(ctx context.Context, log store.Log, r *a2a.SendRequest) (seq uint64, err error) {
 	named := r.Message.TaskID != ""
 	continues := named && !r.ClientTaskID

@@ -17,7 +17,8 @@ import (
 	"github.com/a2a-operator/a2a-operator/internal/a2a/store"
 )
 
-// lastWrites bounds the calls of the store after the engine has drained.
+// lastWrites bounds each call of the store that may have to end during a shutdown: the
+// release of the lease, and each attempt to post an answer to another replica.
 const lastWrites = time.Second
 
 var (
@@ -39,7 +40,8 @@ func errMoving() error {
 type Options struct {
 	// Lease is how long the lease lasts without a renewal.
 	Lease time.Duration
-	// RetryFor is how long calls that must not fail are retried during an outage.
+	// RetryFor is how long an answer to another replica is retried during an outage, and how
+	// long a forwarded message waits for an answer that seems to be lost.
 	RetryFor time.Duration
 	// FenceRuns returns whether the runs of this replica must end before its lease, because
 	// other replicas re-run their turns.
@@ -61,7 +63,8 @@ type Shared struct {
 	// accepting bounds the messages of other replicas that are processed concurrently.
 	// reviewing bounds the concurrent reviews of tasks.
 	accepting, reviewing chan struct{}
-	// fenced is true while the lease may have ended and the host has stopped its runs.
+	// fenced is true before the first renewal of the lease. Under Options.FenceRuns, it is
+	// also true while the lease may have ended.
 	fenced atomic.Bool
 	// noRetries is true after Interrupt.
 	noRetries atomic.Bool
@@ -98,7 +101,8 @@ func NewShared(m store.Member, o Options) *Shared {
 	}
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	s.allowWrites()
-	// Without a lease, other replicas would take the tasks of this replica over.
+	// No write is allowed before the first renewal: other replicas would take over the tasks
+	// of a replica without a lease.
 	s.fenced.Store(true)
 	s.stopWrites(errFenced)
 	return s
@@ -133,8 +137,8 @@ func (s *Shared) allowWrites() {
 }
 
 // fenceCreations ends the creations in progress, and later creations fail until unfence.
-// When the lease has ended, another replica may release the claim on a message whose task
-// this replica still creates, and process the message itself.
+// Once the lease has ended, another replica may release the claim on a message and process
+// the message. This replica must then not create the task of the message any more.
 func (s *Shared) fenceCreations() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,8 +197,8 @@ func (s *Shared) prepare(ctx context.Context, w *store.Write) context.Context {
 	return write{s.writes, context.WithoutCancel(ctx)}
 }
 
-// prepareCreation is prepare for a write that creates a task. ok is false if the term has
-// ended.
+// prepareCreation is prepare for a write that creates a task. ok is false if term is no
+// longer the current term, or if writes are fenced.
 func (s *Shared) prepareCreation(ctx context.Context, w *store.Write, term uint64) (prepared context.Context, ok bool) {
 	ctx = s.prepare(ctx, w)
 	s.mu.Lock()
@@ -253,9 +257,9 @@ func (s *Shared) Append(ctx context.Context, log store.Log, a store.Append) (uin
 	return log.Append(s.prepare(ctx, &a.Write), a)
 }
 
-// began records the outcome of the write that begins a turn. If the write is
-// indeterminate, began remembers that the message is refused; if a turn of the task has
-// begun, it forgets that.
+// began records the outcome err of the write that begins a turn. After an indeterminate
+// write, it remembers that the message is refused (RefuseTurn). After a successful write, it
+// forgets an earlier refusal.
 func (s *Shared) began(k store.Key, err error) {
 	if errors.Is(err, store.ErrIndeterminate) {
 		s.RefuseTurn(k)
@@ -267,7 +271,8 @@ func (s *Shared) began(k store.Key, err error) {
 	}
 }
 
-// RefuseTurn implements Ownership. It remembers at most store.MaxInbox tasks.
+// RefuseTurn implements Ownership. It remembers at most store.MaxInbox tasks, and ignores
+// further ones.
 func (s *Shared) RefuseTurn(k store.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
